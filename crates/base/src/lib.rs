@@ -1,0 +1,13 @@
+//! What every other crate agrees on before it says anything: what a moment is ([`Time`]), how
+//! people write quantities ([`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]), and how
+//! one master seed becomes independent random streams ([`Seed`], [`Stream`]).
+//!
+//! Nothing here reads a clock or a source of entropy.
+
+mod quantity;
+mod seed;
+mod time;
+
+pub use quantity::{Bytes, Fraction, QuantityError, QueueLimit, Rate, Span};
+pub use seed::{Seed, Stream};
+pub use time::Time;

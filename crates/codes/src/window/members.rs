@@ -1,0 +1,98 @@
+//! Which source symbols a repair symbol combines: a few single ones and one contiguous tail.
+
+use std::ops::Range;
+
+/// The most single members that a repair may list: what an explicit repair carries
+/// (`docs/wire-format.md`).
+pub const MAX_SINGLES: usize = 64;
+
+/// The members of a repair symbol, in ascending order: up to [`MAX_SINGLES`] single identifiers,
+/// then one contiguous range, either of which may be empty.
+///
+/// What the receiver is known to have is left out, so that the number of members, not the
+/// bandwidth-delay product, bounds what a repair costs: the singles are the holes the receiver
+/// reported, the tail is what it has not reported on yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    singles: Vec<u64>,
+    tail: Range<u64>,
+}
+
+impl Members {
+    /// Members `singles` followed by `tail`. None unless the singles ascend strictly, the tail (if
+    /// not empty) starts after the last of them, and there are at most [`MAX_SINGLES`] singles.
+    pub fn new(singles: Vec<u64>, tail: Range<u64>) -> Option<Members> {
+        let ascending = singles.windows(2).all(|pair| pair[0] < pair[1]);
+        let tail = if tail.is_empty() { 0..0 } else { tail };
+        let apart = tail.is_empty() || singles.last().is_none_or(|last| *last < tail.start);
+        (ascending && apart && singles.len() <= MAX_SINGLES).then_some(Members { singles, tail })
+    }
+
+    /// The contiguous members `range`.
+    pub fn range(range: Range<u64>) -> Members {
+        Members { singles: Vec::new(), tail: if range.is_empty() { 0..0 } else { range } }
+    }
+
+    /// The single member `id`.
+    pub fn one(id: u64) -> Members {
+        Members { singles: vec![id], tail: 0..0 }
+    }
+
+    /// The single members, ascending.
+    pub fn singles(&self) -> &[u64] {
+        &self.singles
+    }
+
+    /// The contiguous members after the singles; `0..0` when there are none.
+    pub fn tail(&self) -> Range<u64> {
+        self.tail.clone()
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.singles.len() + (self.tail.end - self.tail.start) as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.singles.is_empty() && self.tail.is_empty()
+    }
+
+    /// The lowest member.
+    pub fn first(&self) -> Option<u64> {
+        self.singles.first().copied().or((!self.tail.is_empty()).then_some(self.tail.start))
+    }
+
+    /// The highest member.
+    pub fn last(&self) -> Option<u64> {
+        if self.tail.is_empty() { self.singles.last().copied() } else { Some(self.tail.end - 1) }
+    }
+
+    /// Whether `id` is a member.
+    pub fn contains(&self, id: u64) -> bool {
+        self.tail.contains(&id) || self.singles.binary_search(&id).is_ok()
+    }
+
+    /// The members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
+        self.singles.iter().copied().chain(self.tail.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_order_and_bounds() {
+        let m = Members::new(vec![3, 7], 9..12).unwrap();
+        assert_eq!(m.iter().collect::<Vec<_>>(), [3, 7, 9, 10, 11]);
+        assert_eq!((m.len(), m.first(), m.last()), (5, Some(3), Some(11)));
+        assert!(m.contains(7) && m.contains(9) && !m.contains(8) && !m.contains(12));
+        assert_eq!(Members::new(vec![7, 3], 9..12), None);
+        assert_eq!(Members::new(vec![3, 9], 9..12), None);
+        assert_eq!(Members::new((0..65).collect(), 0..0), None);
+        assert!(Members::range(5..5).is_empty());
+        assert_eq!(Members::one(4).last(), Some(4));
+    }
+}
