@@ -1,1 +1,4 @@
-//! placeholder
+//! The Ripstop protocol, sans-I/O: no clock, no socket, no thread, no entropy of its own. The same
+//! types run in virtual time (`ripstop-sim`) and on the wire (`ripstop-net`).
+
+pub mod wire;
