@@ -1,0 +1,287 @@
+//! What a link is: its settings, their defaults, their text form, and what is wrong with them.
+
+use crate::loss::Loss;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// One direction of a link. The default is a perfect one: no rate limit, no delay, no impairment.
+///
+/// In a configuration file quantities are written as people write them (`rate = "20Mbit/s"`,
+/// `delay = "50ms"`, `loss = "5%"`) and everything may be left out. Durations in `blackouts` and
+/// `schedule` count from the epoch of the moments given to [`crate::Link::offer`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Bits the link carries in a second, headers of the network layer included; 0: unlimited.
+    pub rate: Rate,
+    /// How much may wait for serialisation, the packet being serialised not counted; None: any
+    /// amount. A packet that finds the link idle never needs the queue.
+    pub queue: Option<QueueLimit>,
+    /// Propagation delay: from the last bit's departure to the arrival.
+    pub delay: Span,
+    /// A delay drawn per packet, uniform on [0, jitter], on top of `delay`. It keeps the order: a
+    /// packet arrives no earlier than those before it.
+    pub jitter: Span,
+    /// Larger packets are refused; None: any size passes.
+    pub mtu: Option<Bytes>,
+    /// Refuses what exceeds a rate, so that loss grows with the rate offered.
+    pub policer: Option<Policer>,
+    /// What the channel loses, after serialisation.
+    pub loss: Loss,
+    /// Holds some packets back, so that others overtake them.
+    pub reorder: Option<Reorder>,
+    /// Delivers some packets twice.
+    pub duplicate: Option<Duplicate>,
+    /// Share of the delivered packets in which one bit, anywhere in the packet, is flipped.
+    pub corrupt: Fraction,
+    /// Times when everything that leaves is lost.
+    pub blackouts: Vec<Blackout>,
+    /// Settings that change at known times, in ascending order of time.
+    pub schedule: Vec<Change>,
+}
+
+/// A token bucket at the entrance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Policer {
+    /// Rate at which the bucket fills.
+    pub rate: Rate,
+    /// What it holds when full, which it is at the start. Larger packets never pass.
+    pub burst: Bytes,
+}
+
+/// Packets held back on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reorder {
+    /// Share of packets held back.
+    pub probability: Fraction,
+    /// For how much longer than the others they travel.
+    pub extra_delay: Span,
+}
+
+/// Packets delivered twice.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Duplicate {
+    /// Share of packets delivered twice.
+    pub probability: Fraction,
+    /// How long after the first copy the second one arrives.
+    #[serde(default = "no_time")]
+    pub extra_delay: Span,
+}
+
+/// An interval in which everything whose last bit leaves is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blackout {
+    /// When it begins.
+    pub at: Span,
+    /// How long it lasts.
+    pub length: Span,
+    /// The time from one beginning to the next; None: it happens once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub every: Option<Span>,
+}
+
+/// New values for some settings from a moment on; what is None stays as it was.
+///
+/// Rate, delay and impairments change for the bits and packets that leave from then on (a packet
+/// half sent goes on at the new rate); MTU, policer and queue limit for the packets offered from
+/// then on. Packets that already wait stay, even when the queue limit shrinks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When.
+    pub at: Span,
+    /// See [`LinkConfig::rate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// See [`LinkConfig::queue`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueLimit>,
+    /// See [`LinkConfig::delay`]. A shorter delay lets no packet overtake.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// See [`LinkConfig::jitter`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Span>,
+    /// See [`LinkConfig::mtu`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
+    /// See [`LinkConfig::policer`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policer: Option<Policer>,
+    /// See [`LinkConfig::loss`]. The state of a two-state chain carries over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Loss>,
+    /// See [`LinkConfig::reorder`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<Reorder>,
+    /// See [`LinkConfig::duplicate`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Duplicate>,
+    /// See [`LinkConfig::corrupt`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<Fraction>,
+}
+
+/// A setting that cannot be: which one, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("link setting `{field}`: {problem}")]
+pub struct ConfigError {
+    /// The setting's name as in a configuration file, such as `schedule[2].loss.burst`.
+    pub field: String,
+    /// What is wrong with it and what would be right.
+    pub problem: String,
+}
+
+impl ConfigError {
+    pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> ConfigError {
+        ConfigError { field: field.into(), problem: problem.into() }
+    }
+}
+
+impl Default for LinkConfig {
+    fn default() -> LinkConfig {
+        LinkConfig {
+            rate: Rate::from_bps(0),
+            queue: None,
+            delay: no_time(),
+            jitter: no_time(),
+            mtu: None,
+            policer: None,
+            loss: Loss::None,
+            reorder: None,
+            duplicate: None,
+            corrupt: Fraction::ZERO,
+            blackouts: Vec::new(),
+            schedule: Vec::new(),
+        }
+    }
+}
+
+impl Default for Change {
+    /// A change of nothing, at the epoch: a base for struct update syntax.
+    fn default() -> Change {
+        Change {
+            at: no_time(),
+            rate: None,
+            queue: None,
+            delay: None,
+            jitter: None,
+            mtu: None,
+            policer: None,
+            loss: None,
+            reorder: None,
+            duplicate: None,
+            corrupt: None,
+        }
+    }
+}
+
+impl LinkConfig {
+    /// One direction of a plain path: `rate` (bit/s), half of the round-trip time `rtt` (without
+    /// serialisation) as delay, independent `loss`, and a drop-tail queue of one bandwidth-delay
+    /// product.
+    pub fn path(rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
+        LinkConfig {
+            rate,
+            queue: (rate.bps() > 0).then(|| bdp(rate, rtt)),
+            delay: Span::from(rtt / 2),
+            loss: if loss.get() > 0.0 { Loss::bernoulli(loss) } else { Loss::None },
+            ..LinkConfig::default()
+        }
+    }
+
+    /// Checks every setting; [`crate::Link::new`] does so too.
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.check_values("")?;
+        for (i, b) in self.blackouts.iter().enumerate() {
+            let length = b.length.duration();
+            if length.is_zero() {
+                return Err(ConfigError::new(
+                    format!("blackouts[{i}].length"),
+                    "0 s lasts no time; write a longer one",
+                ));
+            }
+            if b.every.is_some_and(|every| every.duration() <= length) {
+                return Err(ConfigError::new(
+                    format!("blackouts[{i}].every"),
+                    format!("must be longer than the blackout's length of {}", b.length),
+                ));
+            }
+        }
+        let mut settings = self.clone();
+        let mut last = None;
+        for (i, change) in self.schedule.iter().enumerate() {
+            let name = format!("schedule[{i}]");
+            if last.is_some_and(|last| change.at <= last) {
+                return Err(ConfigError::new(
+                    format!("{name}.at"),
+                    format!("{} is not after the change before it; put changes in order of time", change.at),
+                ));
+            }
+            last = Some(change.at);
+            if (Change { at: change.at, ..Change::default() }) == *change {
+                return Err(ConfigError::new(name, "changes nothing; give a new value or leave it out"));
+            }
+            settings.apply(change);
+            settings.check_values(&format!("{name}."))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the settings of `change` those of this configuration.
+    pub(crate) fn apply(&mut self, change: &Change) {
+        fn set<T: Clone>(to: &mut T, from: &Option<T>) {
+            if let Some(value) = from {
+                to.clone_from(value);
+            }
+        }
+        set(&mut self.rate, &change.rate);
+        set(&mut self.delay, &change.delay);
+        set(&mut self.jitter, &change.jitter);
+        set(&mut self.loss, &change.loss);
+        set(&mut self.corrupt, &change.corrupt);
+        self.queue = change.queue.or(self.queue);
+        self.mtu = change.mtu.or(self.mtu);
+        self.policer = change.policer.or(self.policer);
+        self.reorder = change.reorder.or(self.reorder);
+        self.duplicate = change.duplicate.or(self.duplicate);
+    }
+
+    fn check_values(&self, place: &str) -> Result<(), ConfigError> {
+        let wrong = |field: &str, problem: &str| Err(ConfigError::new(format!("{place}{field}"), problem));
+        self.loss.check(&format!("{place}loss"))?;
+        if self.mtu.is_some_and(|mtu| mtu.get() == 0) {
+            return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave it out");
+        }
+        if let Some(policer) = self.policer {
+            if policer.rate.bps() == 0 {
+                return wrong("policer.rate", "0 never fills the bucket; write for example `20Mbit/s`");
+            }
+            if policer.burst.get() == 0 {
+                return wrong("policer.burst", "0 lets nothing pass; write at least the size of a packet");
+            }
+        }
+        if self.reorder.is_some_and(|r| r.probability.get() > 0.0 && r.extra_delay.duration().is_zero()) {
+            return wrong("reorder.extra_delay", "0 s reorders nothing; write for example `10ms`");
+        }
+        Ok(())
+    }
+}
+
+fn no_time() -> Span {
+    Span::from(Duration::ZERO)
+}
+
+/// One bandwidth-delay product, at least two full packets.
+fn bdp(rate: Rate, rtt: Duration) -> QueueLimit {
+    let bytes = u128::from(rate.bps()) * rtt.as_nanos() / 8_000_000_000;
+    QueueLimit::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX).max(3000))
+}

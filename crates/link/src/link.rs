@@ -1,0 +1,377 @@
+//! The link itself: its elements in the order in which a packet meets them.
+
+use crate::config::{Blackout, ConfigError, LinkConfig};
+use crate::counters::Counters;
+use crate::fate::{Corruption, Delivery, Fate, Reason};
+use crate::loss::{Channel, Model};
+use crate::policer::Bucket;
+use crate::serialiser::{Serialiser, Slot, step_at};
+use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// One direction of one hop. See the [crate's documentation](crate) for the order of its elements.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// The rate from each moment on; the same moments as `steps`.
+    rates: Vec<(Time, Rate)>,
+    /// All other settings from each moment on; the first applies from the epoch.
+    steps: Vec<(Time, Settings)>,
+    blackouts: Vec<Blackout>,
+    configured: Configured,
+
+    /// No packet is offered before this: moments never go back.
+    now: Time,
+    entry_step: usize,
+    exit_step: usize,
+    bucket: Bucket,
+    waiting: Waiting,
+    serialiser: Serialiser,
+    channel: Channel,
+    jitter: Stream,
+    reorder: Stream,
+    duplicate: Stream,
+    corrupt: Stream,
+    /// Latest arrival among packets that keep the order.
+    in_order: Time,
+    /// Latest first arrival of all.
+    latest: Time,
+    counters: Counters,
+}
+
+/// What waits for serialisation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets, the one being serialised not counted.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Link {
+    /// A link with the given settings. `name`, such as `link/2`, tells its random streams from
+    /// those of other links under the same seed.
+    ///
+    /// # Errors
+    /// A setting that cannot be; see [`LinkConfig::check`].
+    pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Result<Link, ConfigError> {
+        config.check()?;
+        let mut settings = config.clone();
+        let mut rates = vec![(Time::ZERO, settings.rate)];
+        let mut steps = vec![(Time::ZERO, Settings::new(&settings))];
+        for change in &config.schedule {
+            settings.apply(change);
+            let at = Time::ZERO + change.at.duration();
+            rates.push((at, settings.rate));
+            steps.push((at, Settings::new(&settings)));
+        }
+        let stream = |part: &str| seed.stream(&format!("{name}/{part}"));
+        Ok(Link {
+            configured: Configured::new(&steps, config),
+            blackouts: config.blackouts.clone(),
+            rates,
+            steps,
+            now: Time::ZERO,
+            entry_step: 0,
+            exit_step: 0,
+            bucket: Bucket::default(),
+            waiting: Waiting::default(),
+            serialiser: Serialiser::default(),
+            channel: Channel::new(seed, name),
+            jitter: stream("jitter"),
+            reorder: stream("reorder"),
+            duplicate: stream("duplicate"),
+            corrupt: stream("corrupt"),
+            in_order: Time::ZERO,
+            latest: Time::ZERO,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Offers a packet of `bytes` bytes (network-layer header included) at `now`, and answers with
+    /// all that will become of it. Moments do not go back: an earlier `now` than the last is taken
+    /// for the last.
+    pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
+        self.now = self.now.max(now);
+        let now = self.now;
+        let index = self.counters.offered;
+        self.counters.offered += 1;
+        self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
+        self.waiting.leave(now);
+
+        let refused = self.refuses(now, bytes);
+        let slot = match refused {
+            None => self.serialise(now, bytes),
+            // Not sent, but its turn would have come here; the chance it would have met is spent.
+            Some(_) => Slot { start: now, end: now.max(self.serialiser.free_at()) },
+        };
+        self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
+        self.counters.changes_applied = self.exit_step as u64;
+        let chances = self.draw(index, bytes);
+        let fate = match refused {
+            Some(reason) => Fate::Refused { reason },
+            None => self.carry(slot.end, chances),
+        };
+        self.count(&fate, bytes);
+        fate
+    }
+
+    /// What waits for serialisation at `now`.
+    pub fn backlog(&mut self, now: Time) -> Backlog {
+        self.now = self.now.max(now);
+        self.waiting.leave(self.now);
+        self.waiting.backlog
+    }
+
+    /// When everything accepted so far will have been serialised.
+    pub fn free_at(&self) -> Time {
+        self.serialiser.free_at()
+    }
+
+    /// What the link has done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The impairments that are configured and have not done anything yet, by the names of their
+    /// settings: a run in which one is left proves nothing about it. Limits that a well-behaved
+    /// sender never meets (`queue`, `mtu`) are not listed.
+    pub fn unfired(&self) -> Vec<&'static str> {
+        let (on, did) = (&self.configured, &self.counters);
+        [
+            ("policer", on.policer && did.refused_policer == 0),
+            ("loss", on.loss && did.lost_channel == 0),
+            ("jitter", on.jitter && did.jittered == 0),
+            ("reorder", on.reorder && did.overtakes == 0),
+            ("duplicate", on.duplicate && did.duplicated == 0),
+            ("corrupt", on.corrupt && did.corrupted == 0),
+            ("blackouts", on.blackouts && did.lost_blackout == 0),
+            ("schedule", did.changes_applied + 1 < self.steps.len() as u64),
+        ]
+        .into_iter()
+        .filter_map(|(name, idle)| idle.then_some(name))
+        .collect()
+    }
+
+    /// The elements that a packet meets before it has a slot.
+    fn refuses(&mut self, now: Time, bytes: usize) -> Option<Reason> {
+        self.entry_step = step_at(&self.steps, self.entry_step, now);
+        let settings = &self.steps.get(self.entry_step)?.1;
+        if bytes as u64 > settings.mtu {
+            return Some(Reason::Mtu);
+        }
+        // Tokens are taken before the queue is seen, as by a policer in front of the router.
+        if settings.policer.is_some_and(|policer| !self.bucket.admits(&policer, now, bytes)) {
+            return Some(Reason::Policer);
+        }
+        let idle = self.serialiser.free_at() <= now;
+        (!idle && !self.waiting.has_room(settings.queue, bytes)).then_some(Reason::Queue)
+    }
+
+    fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
+        let slot = self.serialiser.serve(now, bytes, &self.rates);
+        let wait = slot.start.since(now).as_nanos();
+        if wait > 0 {
+            self.waiting.join(slot.start, bytes);
+        }
+        let counters = &mut self.counters;
+        counters.serialised += 1;
+        counters.serialised_bytes = counters.serialised_bytes.saturating_add(bytes as u64);
+        counters.queue_max_packets = counters.queue_max_packets.max(self.waiting.backlog.packets);
+        counters.queue_max_bytes = counters.queue_max_bytes.max(self.waiting.backlog.bytes);
+        counters.wait_max_ns = counters.wait_max_ns.max(wait as u64);
+        counters.queue_packet_ns = counters.queue_packet_ns.saturating_add(wait);
+        counters.queue_byte_ns = counters.queue_byte_ns.saturating_add(wait.saturating_mul(bytes as u128));
+        slot
+    }
+
+    /// Draws the packet's luck from every stream in use: once for every packet offered, so that
+    /// the k-th draw is always the k-th packet's.
+    fn draw(&mut self, index: u64, bytes: usize) -> Chances {
+        let on = &self.configured;
+        let Some((_, settings)) = self.steps.get(self.exit_step) else { return Chances::default() };
+        let luck = |on: bool, stream: &mut Stream| if on { stream.unit() } else { 1.0 };
+        let corrupted = luck(on.corrupt, &mut self.corrupt) < settings.corrupt;
+        let bit = if on.corrupt { self.corrupt.below((bytes as u64).saturating_mul(8)) } else { 0 };
+        Chances {
+            lost: on.loss && self.channel.loses(&settings.loss, index),
+            // A share of the jitter; 0 where there is none.
+            jitter: if on.jitter { self.jitter.unit() } else { 0.0 },
+            held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
+            duplicated: luck(on.duplicate, &mut self.duplicate) < settings.duplicate,
+            corruption: (corrupted && bytes > 0)
+                .then_some(Corruption { byte: (bit / 8) as usize, bit: (bit % 8) as u8 }),
+        }
+    }
+
+    /// The way of a serialised packet whose last bit leaves at `departure`.
+    fn carry(&mut self, departure: Time, chances: Chances) -> Fate {
+        if self.blackouts.iter().any(|b| covers(b, departure)) {
+            return Fate::Lost { departure, reason: Reason::Blackout };
+        }
+        if chances.lost {
+            return Fate::Lost { departure, reason: Reason::Channel };
+        }
+        let Some((_, settings)) = self.steps.get(self.exit_step) else {
+            return Fate::Lost { departure, reason: Reason::Channel };
+        };
+        let jitter = Duration::from_nanos((settings.jitter_ns * chances.jitter) as u64);
+        let mut arrival = (departure + settings.delay + jitter).max(self.in_order);
+        if !jitter.is_zero() {
+            self.counters.jittered += 1;
+        }
+        if chances.held_back {
+            arrival += settings.reorder_delay;
+            self.counters.held_back += 1;
+        } else {
+            self.in_order = arrival;
+        }
+        if arrival < self.latest {
+            self.counters.overtakes += 1;
+        }
+        self.latest = self.latest.max(arrival);
+        let copy = chances.duplicated.then(|| arrival + settings.duplicate_delay);
+        Fate::Delivered(Delivery { departure, arrival, copy, corruption: chances.corruption })
+    }
+
+    fn count(&mut self, fate: &Fate, bytes: usize) {
+        let counters = &mut self.counters;
+        match fate.reason() {
+            Some(Reason::Mtu) => counters.refused_mtu += 1,
+            Some(Reason::Policer) => counters.refused_policer += 1,
+            Some(Reason::Queue) => counters.refused_queue += 1,
+            Some(Reason::Channel) => counters.lost_channel += 1,
+            Some(Reason::Blackout) => counters.lost_blackout += 1,
+            None => {}
+        }
+        if let Some(delivery) = fate.delivery() {
+            counters.delivered += 1;
+            counters.delivered_bytes = counters.delivered_bytes.saturating_add(bytes as u64);
+            counters.duplicated += u64::from(delivery.copy.is_some());
+            counters.corrupted += u64::from(delivery.corruption.is_some());
+        }
+    }
+}
+
+/// What chance holds for one packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Chances {
+    lost: bool,
+    jitter: f64,
+    held_back: bool,
+    duplicated: bool,
+    corruption: Option<Corruption>,
+}
+
+/// The settings of one step of the schedule, ready to use.
+#[derive(Clone, Debug)]
+struct Settings {
+    mtu: u64,
+    policer: Option<crate::config::Policer>,
+    queue: Option<QueueLimit>,
+    loss: Model,
+    delay: Duration,
+    jitter_ns: f64,
+    reorder: f64,
+    reorder_delay: Duration,
+    duplicate: f64,
+    duplicate_delay: Duration,
+    corrupt: f64,
+}
+
+impl Settings {
+    fn new(config: &LinkConfig) -> Settings {
+        Settings {
+            mtu: config.mtu.map_or(u64::MAX, |mtu| mtu.get()),
+            policer: config.policer,
+            queue: config.queue,
+            loss: Model::new(&config.loss),
+            delay: config.delay.duration(),
+            jitter_ns: config.jitter.duration().as_nanos() as f64,
+            reorder: config.reorder.map_or(0.0, |r| r.probability.get()),
+            reorder_delay: config.reorder.map_or(Duration::ZERO, |r| r.extra_delay.duration()),
+            duplicate: config.duplicate.map_or(0.0, |d| d.probability.get()),
+            duplicate_delay: config.duplicate.map_or(Duration::ZERO, |d| d.extra_delay.duration()),
+            corrupt: config.corrupt.get(),
+        }
+    }
+}
+
+/// Which impairments are configured at some time: only their streams need to be drawn from.
+#[derive(Clone, Debug)]
+struct Configured {
+    policer: bool,
+    loss: bool,
+    jitter: bool,
+    reorder: bool,
+    duplicate: bool,
+    corrupt: bool,
+    blackouts: bool,
+}
+
+impl Configured {
+    fn new(steps: &[(Time, Settings)], config: &LinkConfig) -> Configured {
+        let some = |is: fn(&Settings) -> bool| steps.iter().any(|(_, s)| is(s));
+        Configured {
+            policer: some(|s| s.policer.is_some()),
+            loss: config.loss.is_active()
+                || config.schedule.iter().any(|c| c.loss.as_ref().is_some_and(|l| l.is_active())),
+            jitter: some(|s| s.jitter_ns > 0.0),
+            reorder: some(|s| s.reorder > 0.0),
+            duplicate: some(|s| s.duplicate > 0.0),
+            corrupt: some(|s| s.corrupt > 0.0),
+            blackouts: !config.blackouts.is_empty(),
+        }
+    }
+}
+
+/// The packets that wait: when each begins to leave, and its size.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    line: VecDeque<(Time, u64)>,
+    backlog: Backlog,
+}
+
+impl Waiting {
+    /// Lets go of those whose serialisation has begun by `now`.
+    fn leave(&mut self, now: Time) {
+        while let Some(&(start, bytes)) = self.line.front() {
+            if start > now {
+                break;
+            }
+            self.line.pop_front();
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= bytes;
+        }
+    }
+
+    fn join(&mut self, start: Time, bytes: usize) {
+        // Saturation would break the books; a size that large is cut instead, here and on leaving.
+        let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
+        self.line.push_back((start, bytes));
+        self.backlog.packets += 1;
+        self.backlog.bytes += bytes;
+    }
+
+    fn has_room(&self, limit: Option<QueueLimit>, bytes: usize) -> bool {
+        match limit {
+            None => true,
+            Some(QueueLimit::Packets(most)) => self.backlog.packets < most,
+            Some(QueueLimit::Bytes(most)) => self.backlog.bytes.saturating_add(bytes as u64) <= most,
+        }
+    }
+}
+
+/// Whether `moment` lies in the blackout.
+fn covers(blackout: &Blackout, moment: Time) -> bool {
+    let begin = Time::ZERO + blackout.at.duration();
+    if moment < begin {
+        return false;
+    }
+    let since = moment.since(begin).as_nanos();
+    let phase = match blackout.every {
+        Some(every) => since.checked_rem(every.duration().as_nanos()).unwrap_or(since),
+        None => since,
+    };
+    phase < blackout.length.duration().as_nanos()
+}

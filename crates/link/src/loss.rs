@@ -1,0 +1,319 @@
+//! Loss models: which packets the channel takes.
+
+use crate::config::ConfigError;
+use ripstop_base::{Fraction, Seed, Stream};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::fmt;
+
+/// How the channel loses packets. In a configuration either a share (`"5%"`: Bernoulli) or a table
+/// with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(tag = "model", rename_all = "snake_case")]
+pub enum Loss {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Every packet is lost with the same probability, independently.
+    Bernoulli {
+        /// Probability that a packet is lost.
+        probability: Fraction,
+    },
+    /// Gilbert's two-state channel by what it does: everything sent in the bad state is lost,
+    /// nothing in the good one (paper 003, section 2.1). The chain starts in its stationary law.
+    Gilbert {
+        /// Share of packets lost in the long run.
+        mean: Fraction,
+        /// Mean length of a run of losses, in packets; at least 1. Independent losses of the same
+        /// mean have 1/(1 - mean).
+        burst: f64,
+    },
+    /// Gilbert and Elliott's two-state channel by its transitions: one step a packet, then the
+    /// state's loss. The chain starts in its stationary law.
+    GilbertElliott {
+        /// Probability of a step from good to bad.
+        to_bad: Fraction,
+        /// Probability of a step from bad to good.
+        to_good: Fraction,
+        /// Loss probability in the good state.
+        loss_good: Fraction,
+        /// Loss probability in the bad state.
+        loss_bad: Fraction,
+    },
+    /// Exactly the packets listed, by index from 0.
+    Indices {
+        /// Indices of the lost packets, in any order.
+        lost: Vec<u64>,
+        /// Repeat the list every so many packets; None: once.
+        period: Option<u64>,
+    },
+    /// A recorded sequence, `1` for a lost packet and `0` for one that passes, repeated for ever.
+    Sequence {
+        /// The sequence, for example `"0001"`.
+        pattern: String,
+    },
+}
+
+impl Loss {
+    /// Independent losses with the given probability.
+    pub fn bernoulli(probability: Fraction) -> Loss {
+        Loss::Bernoulli { probability }
+    }
+
+    /// Whether the model can ever lose a packet.
+    pub fn is_active(&self) -> bool {
+        match self {
+            Loss::None => false,
+            Loss::Bernoulli { probability } => probability.get() > 0.0,
+            Loss::Gilbert { mean, .. } => mean.get() > 0.0,
+            Loss::GilbertElliott { loss_good, loss_bad, .. } => loss_good.get() > 0.0 || loss_bad.get() > 0.0,
+            Loss::Indices { lost, .. } => !lost.is_empty(),
+            Loss::Sequence { pattern } => pattern.contains('1'),
+        }
+    }
+
+    /// The share of packets lost in the long run: the channel capacity that remains is one less
+    /// this. 0 for a list of indices that is not repeated.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Loss::None => 0.0,
+            Loss::Bernoulli { probability } => probability.get(),
+            Loss::Gilbert { mean, .. } => mean.get(),
+            Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+                let bad = stationary_bad(to_bad.get(), to_good.get());
+                bad * loss_bad.get() + (1.0 - bad) * loss_good.get()
+            }
+            Loss::Indices { lost, period } => match period {
+                Some(period) if *period > 0 => {
+                    let mut once = lost.clone();
+                    once.sort_unstable();
+                    once.dedup();
+                    once.len() as f64 / *period as f64
+                }
+                _ => 0.0,
+            },
+            Loss::Sequence { pattern } => {
+                let ones = pattern.bytes().filter(|b| *b == b'1').count();
+                if pattern.is_empty() { 0.0 } else { ones as f64 / pattern.len() as f64 }
+            }
+        }
+    }
+
+    /// Checks the parameters; `field` names the setting in the error.
+    pub(crate) fn check(&self, field: &str) -> Result<(), ConfigError> {
+        let wrong = |part: &str, problem: String| Err(ConfigError::new(format!("{field}.{part}"), problem));
+        match self {
+            Loss::None | Loss::Bernoulli { .. } | Loss::GilbertElliott { .. } => Ok(()),
+            Loss::Gilbert { mean, burst } => {
+                if !burst.is_finite() || *burst < 1.0 {
+                    return wrong(
+                        "burst",
+                        format!("{burst} is not a mean burst length; write 1 packet or more"),
+                    );
+                }
+                let longest = burst / (1.0 + burst);
+                if mean.get() > longest {
+                    return wrong(
+                        "mean",
+                        format!(
+                            "{mean} cannot be reached with bursts of {burst} packets: \
+                             write at most {longest:.4}, or a longer burst"
+                        ),
+                    );
+                }
+                Ok(())
+            }
+            Loss::Indices { lost, period } => {
+                let Some(period) = period else { return Ok(()) };
+                match lost.iter().find(|i| **i >= *period) {
+                    _ if *period == 0 => {
+                        wrong("period", "0 packets; write 1 or more, or leave it out".into())
+                    }
+                    Some(index) => {
+                        wrong("lost", format!("{index} is not below the period of {period} packets"))
+                    }
+                    None => Ok(()),
+                }
+            }
+            Loss::Sequence { pattern } => {
+                if pattern.is_empty() || pattern.bytes().any(|b| b != b'0' && b != b'1') {
+                    return wrong(
+                        "pattern",
+                        "only `0` (passes) and `1` (lost) may stand here, at least one".into(),
+                    );
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Loss, D::Error> {
+        struct Reader;
+        impl<'de> de::Visitor<'de> for Reader {
+            type Value = Loss;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a loss share such as `5%`, or a table with a `model`")
+            }
+            fn visit_str<E: de::Error>(self, s: &str) -> Result<Loss, E> {
+                s.parse().map(Loss::bernoulli).map_err(E::custom)
+            }
+            fn visit_i64<E: de::Error>(self, n: i64) -> Result<Loss, E> {
+                self.visit_str(&n.to_string())
+            }
+            fn visit_u64<E: de::Error>(self, n: u64) -> Result<Loss, E> {
+                self.visit_str(&n.to_string())
+            }
+            fn visit_f64<E: de::Error>(self, n: f64) -> Result<Loss, E> {
+                self.visit_str(&n.to_string())
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
+                Table::deserialize(de::value::MapAccessDeserializer::new(map)).map(Loss::from)
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}
+
+/// [`Loss`] as a table: the same variants, with what may be left out.
+#[derive(Deserialize)]
+#[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
+enum Table {
+    None,
+    Bernoulli {
+        probability: Fraction,
+    },
+    Gilbert {
+        mean: Fraction,
+        burst: f64,
+    },
+    GilbertElliott {
+        to_bad: Fraction,
+        to_good: Fraction,
+        #[serde(default = "nothing")]
+        loss_good: Fraction,
+        #[serde(default = "everything")]
+        loss_bad: Fraction,
+    },
+    Indices {
+        lost: Vec<u64>,
+        #[serde(default)]
+        period: Option<u64>,
+    },
+    Sequence {
+        pattern: String,
+    },
+}
+
+impl From<Table> for Loss {
+    fn from(table: Table) -> Loss {
+        match table {
+            Table::None => Loss::None,
+            Table::Bernoulli { probability } => Loss::Bernoulli { probability },
+            Table::Gilbert { mean, burst } => Loss::Gilbert { mean, burst },
+            Table::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
+                Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad }
+            }
+            Table::Indices { lost, period } => Loss::Indices { lost, period },
+            Table::Sequence { pattern } => Loss::Sequence { pattern },
+        }
+    }
+}
+
+fn nothing() -> Fraction {
+    Fraction::ZERO
+}
+
+fn everything() -> Fraction {
+    Fraction::new(1.0).unwrap_or(Fraction::ZERO)
+}
+
+/// A model made ready to run.
+#[derive(Clone, Debug)]
+pub(crate) enum Model {
+    None,
+    Bernoulli(f64),
+    TwoState { to_bad: f64, to_good: f64, loss_good: f64, loss_bad: f64 },
+    Indices { sorted: Vec<u64>, period: Option<u64> },
+    Sequence(Vec<u8>),
+}
+
+impl Model {
+    /// Compiles a checked description.
+    pub(crate) fn new(loss: &Loss) -> Model {
+        match loss {
+            Loss::None => Model::None,
+            Loss::Bernoulli { probability } => Model::Bernoulli(probability.get()),
+            Loss::Gilbert { mean, burst } => {
+                // A burst is geometric: its mean is 1/to_good. mean = to_bad/(to_bad + to_good).
+                let (mean, to_good) = (mean.get(), 1.0 / burst);
+                let to_bad = (to_good * mean / (1.0 - mean)).min(1.0);
+                Model::TwoState { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 }
+            }
+            Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Model::TwoState {
+                to_bad: to_bad.get(),
+                to_good: to_good.get(),
+                loss_good: loss_good.get(),
+                loss_bad: loss_bad.get(),
+            },
+            Loss::Indices { lost, period } => {
+                let mut sorted = lost.clone();
+                sorted.sort_unstable();
+                Model::Indices { sorted, period: *period }
+            }
+            Loss::Sequence { pattern } => Model::Sequence(pattern.as_bytes().to_vec()),
+        }
+    }
+}
+
+/// The channel's memory: its streams and the state of the two-state chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Channel {
+    loss: Stream,
+    state: Stream,
+    /// None until the first packet under a two-state model draws it.
+    bad: Option<bool>,
+}
+
+impl Channel {
+    /// The channel of the link called `name`.
+    pub(crate) fn new(seed: Seed, name: &str) -> Channel {
+        Channel {
+            loss: seed.stream(&format!("{name}/loss")),
+            state: seed.stream(&format!("{name}/loss-state")),
+            bad: None,
+        }
+    }
+
+    /// Whether the packet with this index is lost. Draws once from each stream, whatever the model,
+    /// so that the numbers of packet k do not depend on the packets before it.
+    pub(crate) fn loses(&mut self, model: &Model, index: u64) -> bool {
+        let (luck, step) = (self.loss.unit(), self.state.unit());
+        match model {
+            Model::None => false,
+            Model::Bernoulli(p) => luck < *p,
+            Model::TwoState { to_bad, to_good, loss_good, loss_bad } => {
+                let bad = match self.bad {
+                    None => step < stationary_bad(*to_bad, *to_good),
+                    Some(true) => step >= *to_good,
+                    Some(false) => step < *to_bad,
+                };
+                self.bad = Some(bad);
+                luck < if bad { *loss_bad } else { *loss_good }
+            }
+            Model::Indices { sorted, period } => {
+                let index = period.map_or(index, |p| index.checked_rem(p).unwrap_or(index));
+                sorted.binary_search(&index).is_ok()
+            }
+            Model::Sequence(pattern) => {
+                let at = index.checked_rem(pattern.len() as u64).unwrap_or(0);
+                pattern.get(at as usize) == Some(&b'1')
+            }
+        }
+    }
+}
+
+/// The share of time the chain spends in the bad state; good for ever when it never moves.
+fn stationary_bad(to_bad: f64, to_good: f64) -> f64 {
+    if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
+}

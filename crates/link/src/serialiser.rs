@@ -1,0 +1,124 @@
+//! The transmitter: one packet at a time, at a rate that may change under way.
+
+use ripstop_base::{Rate, Time};
+use std::time::Duration;
+
+/// A FIFO server whose rate is a step function of time, integrated exactly.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Serialiser {
+    /// When the last bit accepted so far has left, rounded up to a nanosecond.
+    free_at: Time,
+    /// What that rounding left unused, in bit-nanoseconds: the next packet of the same busy period
+    /// begins with it, so rounding never adds up and a full link runs at its exact rate.
+    credit: u128,
+    /// Which step of the rate applies at `free_at`.
+    step: usize,
+}
+
+/// When a packet is on the transmitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    /// When its first bit leaves, to the nanosecond above.
+    pub(crate) start: Time,
+    /// When its last bit has left.
+    pub(crate) end: Time,
+}
+
+impl Serialiser {
+    /// When the transmitter will have nothing left to send.
+    pub(crate) fn free_at(&self) -> Time {
+        self.free_at
+    }
+
+    /// Takes a packet of `bytes` offered at `now`; `rates` are the steps of the rate: the first
+    /// applies from the start, the others from their time, ascending. A rate of 0 is unlimited.
+    pub(crate) fn serve(&mut self, now: Time, bytes: usize, rates: &[(Time, Rate)]) -> Slot {
+        let waits = now < self.free_at;
+        let start = now.max(self.free_at);
+        let credit = if waits { self.credit } else { 0 };
+        let mut work = bytes as u128 * 8_000_000_000;
+        // Zero-byte packets leave some credit over.
+        let used = credit.min(work);
+        work -= used;
+        self.credit = credit - used;
+
+        let mut at = start;
+        self.step = step_at(rates, self.step, at);
+        while work > 0 {
+            let rate = rates.get(self.step).map_or(0, |(_, rate)| u128::from(rate.bps()));
+            if rate == 0 {
+                self.credit = 0;
+                break;
+            }
+            let until = rates.get(self.step + 1).map_or(Time::NEVER, |(from, _)| *from);
+            let capacity = until.since(at).as_nanos() * rate;
+            if work <= capacity {
+                let nanos = work.div_ceil(rate);
+                self.credit = nanos * rate - work;
+                at += Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+                break;
+            }
+            at = until;
+            if until == Time::NEVER {
+                break; // longer than time itself
+            }
+            work -= capacity;
+            self.step += 1;
+        }
+        self.free_at = at;
+        Slot { start, end: at }
+    }
+}
+
+/// The index of the step that applies at `at`, searched forward from `step`.
+pub(crate) fn step_at<T>(steps: &[(Time, T)], mut step: usize, at: Time) -> usize {
+    while steps.get(step + 1).is_some_and(|(from, _)| *from <= at) {
+        step += 1;
+    }
+    step
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn serve(s: &mut Serialiser, now: u64, bytes: usize, rates: &[(u64, u64)]) -> (u64, u64) {
+        let rates: Vec<_> = rates.iter().map(|(t, r)| (Time::from_nanos(*t), Rate::from_bps(*r))).collect();
+        let slot = s.serve(Time::from_nanos(now), bytes, &rates);
+        (slot.start.as_nanos(), slot.end.as_nanos())
+    }
+
+    #[test]
+    fn back_to_back_packets_run_at_the_exact_rate() {
+        // 3 bit/s: a byte takes 2.666... s; three of them take 8 s and not a nanosecond more.
+        let mut s = Serialiser::default();
+        assert_eq!(serve(&mut s, 0, 1, &[(0, 3)]), (0, 2_666_666_667));
+        assert_eq!(serve(&mut s, 0, 1, &[(0, 3)]), (2_666_666_667, 5_333_333_334));
+        assert_eq!(serve(&mut s, 0, 1, &[(0, 3)]), (5_333_333_334, 8_000_000_000));
+    }
+
+    #[test]
+    fn an_idle_link_grants_no_credit() {
+        let mut s = Serialiser::default();
+        serve(&mut s, 0, 1, &[(0, 3)]);
+        assert_eq!(serve(&mut s, 2_666_666_667, 1, &[(0, 3)]), (2_666_666_667, 5_333_333_334));
+    }
+
+    #[test]
+    fn a_rate_change_under_way_is_integrated() {
+        // 1000 bytes: 4000 bits in 4 ms at 1 Mbit/s, the other 4000 in 1 ms at 4 Mbit/s.
+        let rates = [(0, 1_000_000), (4_000_000, 4_000_000), (20_000_000, 8_000)];
+        let mut s = Serialiser::default();
+        assert_eq!(serve(&mut s, 0, 1000, &rates), (0, 5_000_000));
+        // A packet across two changes: 15 ms at 4 Mbit/s take 60 000 bits, the last 4000 take .5 s.
+        assert_eq!(serve(&mut s, 0, 8000, &rates), (5_000_000, 520_000_000));
+    }
+
+    #[test]
+    fn unlimited_takes_no_time_and_the_endless_never_ends() {
+        let mut s = Serialiser::default();
+        assert_eq!(serve(&mut s, 7, usize::MAX, &[(0, 0)]), (7, 7));
+        assert_eq!(serve(&mut s, 7, usize::MAX, &[(0, 1)]), (7, u64::MAX));
+        assert_eq!(serve(&mut s, 9, 0, &[(0, 1)]), (u64::MAX, u64::MAX));
+    }
+}
