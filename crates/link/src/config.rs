@@ -14,30 +14,42 @@ use std::time::Duration;
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
     /// Bits the link carries in a second, headers of the network layer included; 0: unlimited.
+    #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
     /// How much may wait for serialisation, the packet being serialised not counted; None: any
     /// amount. A packet that finds the link idle never needs the queue.
+    #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
     /// Propagation delay: from the last bit's departure to the arrival.
+    #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
     /// A delay drawn per packet, uniform on [0, jitter], on top of `delay`. It keeps the order: a
     /// packet arrives no earlier than those before it.
+    #[serde(deserialize_with = "field::jitter")]
     pub jitter: Span,
     /// Larger packets are refused; None: any size passes.
+    #[serde(deserialize_with = "field::mtu")]
     pub mtu: Option<Bytes>,
     /// Refuses what exceeds a rate, so that loss grows with the rate offered.
+    #[serde(deserialize_with = "field::policer")]
     pub policer: Option<Policer>,
     /// What the channel loses, after serialisation.
+    #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
     /// Holds some packets back, so that others overtake them.
+    #[serde(deserialize_with = "field::reorder")]
     pub reorder: Option<Reorder>,
     /// Delivers some packets twice.
+    #[serde(deserialize_with = "field::duplicate")]
     pub duplicate: Option<Duplicate>,
     /// Share of the delivered packets in which one bit, anywhere in the packet, is flipped.
+    #[serde(deserialize_with = "field::corrupt")]
     pub corrupt: Fraction,
     /// Times when everything that leaves is lost.
+    #[serde(deserialize_with = "field::blackouts")]
     pub blackouts: Vec<Blackout>,
     /// Settings that change at known times, in ascending order of time.
+    #[serde(deserialize_with = "field::schedule")]
     pub schedule: Vec<Change>,
 }
 
@@ -46,8 +58,10 @@ pub struct LinkConfig {
 #[serde(deny_unknown_fields)]
 pub struct Policer {
     /// Rate at which the bucket fills.
+    #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
     /// What it holds when full, which it is at the start. Larger packets never pass.
+    #[serde(deserialize_with = "field::burst")]
     pub burst: Bytes,
 }
 
@@ -56,8 +70,10 @@ pub struct Policer {
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// Share of packets held back.
+    #[serde(deserialize_with = "field::probability")]
     pub probability: Fraction,
     /// For how much longer than the others they travel.
+    #[serde(deserialize_with = "field::extra_delay")]
     pub extra_delay: Span,
 }
 
@@ -66,9 +82,10 @@ pub struct Reorder {
 #[serde(deny_unknown_fields)]
 pub struct Duplicate {
     /// Share of packets delivered twice.
+    #[serde(deserialize_with = "field::probability")]
     pub probability: Fraction,
     /// How long after the first copy the second one arrives.
-    #[serde(default = "no_time")]
+    #[serde(deserialize_with = "field::extra_delay", default = "no_time")]
     pub extra_delay: Span,
 }
 
@@ -77,11 +94,13 @@ pub struct Duplicate {
 #[serde(deny_unknown_fields)]
 pub struct Blackout {
     /// When it begins.
+    #[serde(deserialize_with = "field::at")]
     pub at: Span,
     /// How long it lasts.
+    #[serde(deserialize_with = "field::length")]
     pub length: Span,
     /// The time from one beginning to the next; None: it happens once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::every", default, skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
@@ -94,36 +113,37 @@ pub struct Blackout {
 #[serde(deny_unknown_fields)]
 pub struct Change {
     /// When.
+    #[serde(deserialize_with = "field::at")]
     pub at: Span,
     /// See [`LinkConfig::rate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::rate", default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
     /// See [`LinkConfig::queue`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::queue", default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueLimit>,
     /// See [`LinkConfig::delay`]. A shorter delay lets no packet overtake.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::delay", default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
     /// See [`LinkConfig::jitter`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::jitter", default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
     /// See [`LinkConfig::mtu`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::mtu", default, skip_serializing_if = "Option::is_none")]
     pub mtu: Option<Bytes>,
     /// See [`LinkConfig::policer`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::policer", default, skip_serializing_if = "Option::is_none")]
     pub policer: Option<Policer>,
     /// See [`LinkConfig::loss`]. The state of a two-state chain carries over.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::loss", default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
     /// See [`LinkConfig::reorder`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::reorder", default, skip_serializing_if = "Option::is_none")]
     pub reorder: Option<Reorder>,
     /// See [`LinkConfig::duplicate`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::duplicate", default, skip_serializing_if = "Option::is_none")]
     pub duplicate: Option<Duplicate>,
     /// See [`LinkConfig::corrupt`].
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "field::corrupt", default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<Fraction>,
 }
 
@@ -278,6 +298,24 @@ impl LinkConfig {
 
 fn no_time() -> Span {
     Span::from(Duration::ZERO)
+}
+
+/// Readers that put the setting's name before what is wrong with its value.
+mod field {
+    use serde::{Deserialize, Deserializer, de::Error};
+
+    macro_rules! fields {
+        ($($name:ident)*) => {$(
+            pub(super) fn $name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+                T::deserialize(from).map_err(|error| D::Error::custom(format_args!("`{}`: {error}", stringify!($name))))
+            }
+        )*};
+    }
+
+    fields! {
+        rate queue delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
+        burst probability extra_delay at length every
+    }
 }
 
 /// One bandwidth-delay product, at least two full packets.

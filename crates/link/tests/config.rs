@@ -1,0 +1,126 @@
+//! Settings as text: what people write, and what they are told when it is wrong.
+
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
+use ripstop_link::{Blackout, Change, Duplicate, Link, LinkConfig, Loss, Policer, Reorder};
+use std::time::Duration;
+
+fn parse(text: &str) -> Result<LinkConfig, String> {
+    let config: LinkConfig = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    config.check().map_err(|e| e.to_string())?;
+    Ok(config)
+}
+
+fn everything() -> LinkConfig {
+    let ms = |n| Span::from(Duration::from_millis(n));
+    let share = |p| Fraction::new(p).unwrap();
+    LinkConfig {
+        rate: Rate::from_bps(20_000_000),
+        queue: Some(QueueLimit::Bytes(300_000)),
+        delay: ms(50),
+        jitter: ms(2),
+        mtu: Some(Bytes::new(1500)),
+        policer: Some(Policer { rate: Rate::from_bps(10_000_000), burst: Bytes::new(15_000) }),
+        loss: Loss::Gilbert { mean: share(0.05), burst: 4.0 },
+        reorder: Some(Reorder { probability: share(0.01), extra_delay: ms(3) }),
+        duplicate: Some(Duplicate { probability: share(0.02), extra_delay: ms(0) }),
+        corrupt: share(0.03),
+        blackouts: vec![Blackout { at: ms(5000), length: ms(200), every: Some(ms(60_000)) }],
+        schedule: vec![Change { at: ms(10_000), rate: Some(Rate::from_bps(5_000_000)), ..Change::default() }],
+    }
+}
+
+#[test]
+fn reads_what_people_write() {
+    let text = r#"{
+        "rate": "20Mbit/s", "queue": "300kB", "delay": "50ms", "jitter": "2ms", "mtu": 1500,
+        "policer": {"rate": "10Mbit/s", "burst": "15kB"},
+        "loss": {"model": "gilbert", "mean": "5%", "burst": 4},
+        "reorder": {"probability": "1%", "extra_delay": "3ms"},
+        "duplicate": {"probability": 0.02},
+        "corrupt": "3%",
+        "blackouts": [{"at": "5s", "length": "200ms", "every": "1min"}],
+        "schedule": [{"at": "10s", "rate": "5Mbit/s"}]
+    }"#;
+    assert_eq!(parse(text), Ok(everything()));
+    assert_eq!(parse("{}"), Ok(LinkConfig::default()));
+    let five = Loss::bernoulli(Fraction::new(0.05).unwrap());
+    for loss in [r#""5%""#, "0.05", r#"{"model": "bernoulli", "probability": "5%"}"#] {
+        assert_eq!(parse(&format!(r#"{{"loss": {loss}}}"#)).unwrap().loss, five, "{loss}");
+    }
+    for loss in [
+        r#"{"model": "none"}"#,
+        r#"{"model": "gilbert_elliott", "to_bad": "1%", "to_good": "25%"}"#,
+        r#"{"model": "indices", "lost": [1, 5], "period": 10}"#,
+        r#"{"model": "sequence", "pattern": "0010"}"#,
+    ] {
+        parse(&format!(r#"{{"loss": {loss}}}"#)).unwrap();
+    }
+}
+
+#[test]
+fn what_is_written_reads_back() {
+    for config in [everything(), LinkConfig::default()] {
+        let text = serde_json::to_string(&config).unwrap();
+        assert_eq!(parse(&text), Ok(config));
+    }
+    for loss in [
+        Loss::GilbertElliott {
+            to_bad: Fraction::new(0.1).unwrap(),
+            to_good: Fraction::new(0.2).unwrap(),
+            loss_good: Fraction::ZERO,
+            loss_bad: Fraction::new(0.9).unwrap(),
+        },
+        Loss::Indices { lost: vec![3], period: None },
+        Loss::Sequence { pattern: "01".into() },
+    ] {
+        let config = LinkConfig { loss, ..LinkConfig::default() };
+        assert_eq!(parse(&serde_json::to_string(&config).unwrap()), Ok(config));
+    }
+}
+
+#[test]
+fn names_the_setting_and_what_would_be_right() {
+    for (text, words) in [
+        (r#"{"rate": "fast"}"#, ["`rate`", "20Mbit/s"]),
+        (r#"{"delay": "-1ms"}"#, ["`delay`", "100ms"]),
+        (r#"{"queue": "10ms"}"#, ["`queue`", "300kB"]),
+        (r#"{"loss": "200%"}"#, ["`loss`", "5%"]),
+        (r#"{"loss": {"model": "weather"}}"#, ["`loss`", "gilbert"]),
+        (r#"{"loss": {"model": "gilbert", "mean": "5%", "burst": 0.5}}"#, ["loss.burst", "1 packet"]),
+        (r#"{"loss": {"model": "gilbert", "mean": "80%", "burst": 2}}"#, ["loss.mean", "0.6667"]),
+        (r#"{"loss": {"model": "indices", "lost": [10], "period": 10}}"#, ["loss.lost", "10 packets"]),
+        (r#"{"loss": {"model": "indices", "lost": [], "period": 0}}"#, ["loss.period", "1 or more"]),
+        (r#"{"loss": {"model": "sequence", "pattern": "01x"}}"#, ["loss.pattern", "`1`"]),
+        (r#"{"policer": {"rate": 0, "burst": 1}}"#, ["policer.rate", "20Mbit/s"]),
+        (r#"{"policer": {"rate": 1, "burst": 0}}"#, ["policer.burst", "packet"]),
+        (r#"{"policer": {"rate": 1}}"#, ["`policer`", "burst"]),
+        (r#"{"mtu": 0}"#, ["`mtu`", "1500"]),
+        (r#"{"reorder": {"probability": "1%", "extra_delay": 0}}"#, ["reorder.extra_delay", "10ms"]),
+        (r#"{"blackouts": [{"at": 1, "length": 0}]}"#, ["blackouts[0].length", "longer"]),
+        (r#"{"blackouts": [{"at": 1, "length": 2, "every": 2}]}"#, ["blackouts[0].every", "2s"]),
+        (r#"{"schedule": [{"at": 1}]}"#, ["schedule[0]", "nothing"]),
+        (r#"{"schedule": [{"at": 1, "mtu": 9}, {"at": 1, "mtu": 8}]}"#, ["schedule[1].at", "order"]),
+        (r#"{"schedule": [{"at": 1, "mtu": 0}]}"#, ["schedule[0].mtu", "1500"]),
+        (
+            r#"{"schedule": [{"at": 1, "loss": {"model": "gilbert", "mean": 0, "burst": 0}}]}"#,
+            ["schedule[0].loss.burst", "1"],
+        ),
+        (r#"{"lag": "5ms"}"#, ["`lag`", "`delay`"]),
+    ] {
+        let error = parse(text).expect_err(text);
+        for word in words {
+            assert!(error.contains(word), "{text} gives `{error}`, which does not say {word}");
+        }
+    }
+}
+
+#[test]
+fn a_path_has_half_its_round_trip_and_one_product_of_queue() {
+    let loss = Fraction::new(0.05).unwrap();
+    let config = LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), loss);
+    assert_eq!(config.queue, Some(QueueLimit::Bytes(250_000)));
+    assert_eq!(config.delay.duration(), Duration::from_millis(50));
+    assert_eq!(config.loss, Loss::bernoulli(loss));
+    assert_eq!(LinkConfig::path(Rate::from_bps(0), Duration::ZERO, Fraction::ZERO), LinkConfig::default());
+    assert!(Link::new(&LinkConfig { mtu: Some(Bytes::new(0)), ..config }, Seed::new(1), "x").is_err());
+}

@@ -1,0 +1,176 @@
+//! What holds for every configuration and every sequence of offers.
+
+use proptest::prelude::*;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
+use ripstop_link::{Blackout, Change, Duplicate, Fate, Link, LinkConfig, Loss, Policer, Reorder};
+use std::time::Duration;
+
+fn span() -> impl Strategy<Value = Span> {
+    prop_oneof![0u64..100_000_000, any::<u64>()].prop_map(|ns| Span::from(Duration::from_nanos(ns)))
+}
+
+fn rate() -> impl Strategy<Value = Rate> {
+    prop_oneof![Just(0), 1u64..100, 1_000_000u64..1_000_000_000, any::<u64>()].prop_map(Rate::from_bps)
+}
+
+fn share() -> impl Strategy<Value = Fraction> {
+    (0.0..=1.0f64).prop_map(|p| Fraction::new(p).unwrap())
+}
+
+fn size() -> impl Strategy<Value = u64> {
+    prop_oneof![0u64..3000, any::<u64>()]
+}
+
+fn loss() -> impl Strategy<Value = Loss> {
+    prop_oneof![
+        Just(Loss::None),
+        share().prop_map(Loss::bernoulli),
+        (share(), any::<f64>()).prop_map(|(mean, burst)| Loss::Gilbert { mean, burst }),
+        (share(), 1.0..100.0f64).prop_map(|(mean, burst)| Loss::Gilbert { mean, burst }),
+        (share(), share(), share(), share()).prop_map(|(to_bad, to_good, loss_good, loss_bad)| {
+            Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad }
+        }),
+        (prop::collection::vec(0u64..50, 0..9), prop::option::of(0u64..90))
+            .prop_map(|(lost, period)| Loss::Indices { lost, period }),
+        "[01]{0,9}x?".prop_map(|pattern| Loss::Sequence { pattern }),
+    ]
+}
+
+fn queue() -> impl Strategy<Value = QueueLimit> {
+    prop_oneof![(0u64..9).prop_map(QueueLimit::Packets), size().prop_map(QueueLimit::Bytes)]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let parts = (
+        span(),
+        prop::option::of(rate()),
+        prop::option::of(queue()),
+        prop::option::of(span()),
+        prop::option::of(span()),
+        prop::option::of(size().prop_map(Bytes::new)),
+        prop::option::of(loss()),
+        prop::option::of(share()),
+    );
+    parts.prop_map(|(at, rate, queue, delay, jitter, mtu, loss, corrupt)| Change {
+        at,
+        rate,
+        queue,
+        delay,
+        jitter,
+        mtu,
+        loss,
+        corrupt,
+        ..Change::default()
+    })
+}
+
+fn config() -> impl Strategy<Value = LinkConfig> {
+    let limits =
+        (rate(), prop::option::of(queue()), span(), span(), prop::option::of(size().prop_map(Bytes::new)));
+    let impairments = (
+        prop::option::of(
+            (rate(), size().prop_map(Bytes::new)).prop_map(|(rate, burst)| Policer { rate, burst }),
+        ),
+        loss(),
+        prop::option::of(
+            (share(), span()).prop_map(|(probability, extra_delay)| Reorder { probability, extra_delay }),
+        ),
+        prop::option::of(
+            (share(), span()).prop_map(|(probability, extra_delay)| Duplicate { probability, extra_delay }),
+        ),
+        share(),
+    );
+    let blackout = (span(), span(), prop::option::of(span())).prop_map(|(at, length, every)| Blackout {
+        at,
+        length,
+        every,
+    });
+    (limits, impairments, prop::collection::vec(blackout, 0..3), prop::collection::vec(change(), 0..4))
+        .prop_map(
+            |(
+                (rate, queue, delay, jitter, mtu),
+                (policer, loss, reorder, duplicate, corrupt),
+                blackouts,
+                mut schedule,
+            )| {
+                schedule.sort_by_key(|c| c.at);
+                LinkConfig {
+                    rate,
+                    queue,
+                    delay,
+                    jitter,
+                    mtu,
+                    policer,
+                    loss,
+                    reorder,
+                    duplicate,
+                    corrupt,
+                    blackouts,
+                    schedule,
+                }
+            },
+        )
+}
+
+fn offers() -> impl Strategy<Value = Vec<(u64, u64)>> {
+    prop::collection::vec((prop_oneof![0u64..100_000_000, any::<u64>()], size()), 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_books_balance_and_nothing_panics(config in config(), offers in offers(), seed in any::<u64>()) {
+        let text = serde_json::to_string(&config).unwrap();
+        let Ok(mut link) = Link::new(&config, Seed::new(seed), "link/0") else {
+            prop_assert!(config.check().unwrap_err().to_string().starts_with("link setting `"), "{}", text);
+            return Ok(());
+        };
+        let keeps_order = config.reorder.is_none_or(|r| r.probability == Fraction::ZERO);
+        let (mut now, mut departed, mut arrived) = (Time::ZERO, Time::ZERO, Time::ZERO);
+        for (at, bytes) in offers {
+            now = now.max(Time::from_nanos(at));
+            let fate = link.offer(Time::from_nanos(at), bytes as usize);
+            if let Some(departure) = fate.departure() {
+                prop_assert!(departure >= now && departure >= departed, "{}", text);
+                departed = departure;
+            }
+            if let Fate::Delivered(d) = fate {
+                prop_assert!(d.arrival >= d.departure);
+                prop_assert!(d.copy.is_none_or(|copy| copy >= d.arrival));
+                prop_assert!(d.corruption.is_none_or(|c| (c.byte as u64) < bytes && c.bit < 8));
+                prop_assert!(!keeps_order || d.arrival >= arrived, "{}", text);
+                arrived = d.arrival;
+            }
+            let c = *link.counters();
+            prop_assert_eq!(c.offered, c.refused_mtu + c.refused_policer + c.refused_queue + c.serialised);
+            prop_assert_eq!(c.serialised, c.lost_channel + c.lost_blackout + c.delivered);
+            prop_assert!(link.backlog(now).packets <= c.queue_max_packets);
+        }
+        let _ = link.unfired();
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_fates(config in config(), offers in offers(), seed in any::<u64>()) {
+        let make = || Link::new(&config, Seed::new(seed), "link/0");
+        let (Ok(mut one), Ok(mut two)) = (make(), make()) else { return Ok(()) };
+        for (at, bytes) in offers {
+            let now = Time::from_nanos(at);
+            prop_assert_eq!(one.offer(now, bytes as usize), two.offer(now, bytes as usize));
+        }
+        prop_assert_eq!(one.counters(), two.counters());
+    }
+
+    /// A long busy period ends exactly when the bits are through, however they were cut up.
+    #[test]
+    fn serialisation_is_exact(sizes in prop::collection::vec(1u64..3000, 1..50), bps in 1u64..10_000_000_000) {
+        let config = LinkConfig { rate: Rate::from_bps(bps), ..LinkConfig::default() };
+        let mut link = Link::new(&config, Seed::new(1), "link/0").unwrap();
+        let mut last = Time::ZERO;
+        for size in &sizes {
+            last = link.offer(Time::ZERO, *size as usize).departure().unwrap();
+        }
+        let bits = u128::from(sizes.iter().sum::<u64>()) * 8_000_000_000;
+        prop_assert_eq!(u128::from(last.as_nanos()), bits.div_ceil(u128::from(bps)));
+    }
+}
