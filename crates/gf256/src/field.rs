@@ -1,0 +1,198 @@
+//! The field, one byte at a time: the truth the kernels are tested against.
+
+/// x^8 + x^4 + x^3 + x^2 + 1. It is primitive, so x (the byte 2) generates every nonzero element.
+pub const POLYNOMIAL: u16 = 0x11d;
+
+/// The product of `a` and `b`.
+#[inline]
+pub const fn mul(a: u8, b: u8) -> u8 {
+    PRODUCTS[a as usize][b as usize]
+}
+
+/// The inverse of `a`; 0 for 0, which has none.
+#[inline]
+pub const fn inv(a: u8) -> u8 {
+    if a == 0 { 0 } else { EXP[255 - LOG[a as usize] as usize] }
+}
+
+/// `a / b`; 0 when `b` is 0.
+#[inline]
+pub const fn div(a: u8, b: u8) -> u8 {
+    mul(a, inv(b))
+}
+
+/// The generator 2 to the power `n` (any `n`; the powers repeat after 255).
+#[inline]
+pub const fn exp(n: usize) -> u8 {
+    EXP[n % 255]
+}
+
+/// The power of the generator 2 that is `a`, in 0..=254; none for 0.
+#[inline]
+pub const fn log(a: u8) -> Option<u8> {
+    if a == 0 { None } else { Some(LOG[a as usize]) }
+}
+
+/// Multiplication by `c` as the 8x8 bit matrix that `gf2p8affineqb` takes: byte 7 - i of the word is
+/// the row for bit i of the result (Intel SDM volume 2, GF2P8AFFINEQB).
+pub(crate) static MATRICES: [u64; 256] = matrices();
+
+/// Multiplication by `c` as two tables of 16 bytes: products with the low nibble of a byte, then
+/// with its high nibble. A byte shuffle looks up 16 or 32 of them at once.
+pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
+
+/// See [`NIBBLES`]; aligned so that both tables come from one cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(crate) struct Nibbles {
+    pub(crate) low: [u8; 16],
+    pub(crate) high: [u8; 16],
+}
+
+const EXP: [u8; 256] = powers();
+const LOG: [u8; 256] = logarithms();
+static PRODUCTS: [[u8; 256]; 256] = products();
+
+/// Multiplication by x: shift, and reduce by the polynomial when the top bit falls out.
+pub(crate) const fn double(a: u8) -> u8 {
+    (a << 1) ^ (((a >> 7) as u16 * POLYNOMIAL) & 0xff) as u8
+}
+
+const fn powers() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut power = 1;
+    let mut n = 0;
+    while n < 256 {
+        table[n] = power;
+        power = double(power);
+        n += 1;
+    }
+    table
+}
+
+const fn logarithms() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut n = 0;
+    while n < 255 {
+        table[EXP[n] as usize] = n as u8;
+        n += 1;
+    }
+    table
+}
+
+const fn products() -> [[u8; 256]; 256] {
+    let mut table = [[0; 256]; 256];
+    let mut a = 1;
+    while a < 256 {
+        let mut b = 1;
+        while b < 256 {
+            table[a][b] = EXP[(LOG[a] as usize + LOG[b] as usize) % 255];
+            b += 1;
+        }
+        a += 1;
+    }
+    table
+}
+
+const fn matrices() -> [u64; 256] {
+    let mut table = [0; 256];
+    let mut c = 0;
+    while c < 256 {
+        // Column i of the matrix is c * x^i.
+        let mut column = c as u8;
+        let mut i = 0;
+        while i < 8 {
+            let mut row = 0;
+            while row < 8 {
+                if column >> row & 1 == 1 {
+                    table[c] |= 1 << (8 * (7 - row) + i);
+                }
+                row += 1;
+            }
+            column = double(column);
+            i += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+const fn nibbles() -> [Nibbles; 256] {
+    let mut table = [Nibbles { low: [0; 16], high: [0; 16] }; 256];
+    let mut c = 0;
+    while c < 256 {
+        let mut n = 0;
+        while n < 16 {
+            table[c].low[n] = PRODUCTS[c][n];
+            table[c].high[n] = PRODUCTS[c][n << 4];
+            n += 1;
+        }
+        c += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Schoolbook multiplication of polynomials: shares nothing with the tables but the polynomial.
+    fn schoolbook(a: u8, b: u8) -> u8 {
+        let mut product = 0u16;
+        for bit in 0..8 {
+            if b >> bit & 1 == 1 {
+                product ^= u16::from(a) << bit;
+            }
+        }
+        for bit in (8..15).rev() {
+            if product >> bit & 1 == 1 {
+                product ^= POLYNOMIAL << (bit - 8);
+            }
+        }
+        product as u8
+    }
+
+    #[test]
+    fn tables_are_schoolbook_multiplication() {
+        for a in 0..=255 {
+            for b in 0..=255 {
+                assert_eq!(mul(a, b), schoolbook(a, b), "{a} * {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn known_values() {
+        // 0x80 * 2 overflows into the polynomial's low byte.
+        assert_eq!((mul(0x80, 2), mul(2, 0x8e), inv(2)), (0x1d, 1, 0x8e));
+        assert_eq!((exp(8), log(0x1d), log(0), inv(0), div(7, 0)), (0x1d, Some(8), None, 0, 0));
+        assert_eq!((exp(255), exp(usize::MAX)), (1, exp(usize::MAX % 255)));
+    }
+
+    #[test]
+    fn shuffle_tables_add_up() {
+        for c in 0..=255u8 {
+            let table = &NIBBLES[usize::from(c)];
+            for x in 0..=255u8 {
+                let sum = table.low[usize::from(x & 15)] ^ table.high[usize::from(x >> 4)];
+                assert_eq!(sum, mul(c, x));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn is_a_field(a: u8, b: u8, c: u8) {
+            prop_assert_eq!(mul(a, b), mul(b, a));
+            prop_assert_eq!(mul(a, mul(b, c)), mul(mul(a, b), c));
+            prop_assert_eq!(mul(a, b ^ c), mul(a, b) ^ mul(a, c));
+            prop_assert_eq!(mul(a, 1), a);
+            if b != 0 {
+                prop_assert_eq!(mul(b, inv(b)), 1);
+                prop_assert_eq!(mul(div(a, b), b), a);
+                prop_assert_eq!(log(b).map(|n| exp(n.into())), Some(b));
+            }
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Kernels: the same operations by different instructions, and the choice among them at run time.
+
+#[allow(unsafe_code, reason = "vector code over raw pointers")]
+mod fused;
+#[allow(unsafe_code, reason = "vector code over raw pointers")]
+mod lanes;
+#[cfg(test)]
+#[allow(unsafe_code, reason = "stands in for the vector code")]
+mod model;
+mod portable;
+#[allow(unsafe_code, reason = "vector code over raw pointers")]
+mod stream;
+#[cfg(test)]
+mod tests;
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code, reason = "processor instructions")]
+mod x86;
+
+use crate::memory::{self, CHUNK, Chunk, bytes, bytes_mut};
+use fused::Product;
+use lanes::Engine;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+/// The environment variable that overrides the choice of kernel.
+const VARIABLE: &str = "RIPSTOP_GF256";
+
+/// The instructions a kernel is made of, fastest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isa {
+    /// GFNI on the 512-bit registers of AVX-512 (AVX512F, AVX512BW).
+    Gfni512,
+    /// GFNI on the 256-bit registers of AVX2.
+    Gfni256,
+    /// Byte shuffles on the 256-bit registers of AVX2.
+    Avx2,
+    /// Whatever the compiler makes of plain loops.
+    Portable,
+}
+
+impl Isa {
+    /// All of them, fastest first.
+    pub const ALL: [Isa; 4] = [Isa::Gfni512, Isa::Gfni256, Isa::Avx2, Isa::Portable];
+
+    /// The name, as `RIPSTOP_GF256` takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Isa::Gfni512 => "gfni512",
+            Isa::Gfni256 => "gfni256",
+            Isa::Avx2 => "avx2",
+            Isa::Portable => "portable",
+        }
+    }
+
+    /// Whether this machine (processor and operating system) has the instructions.
+    pub fn is_available(self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            match self {
+                Isa::Gfni512 => {
+                    is_x86_feature_detected!("avx512f")
+                        && is_x86_feature_detected!("avx512bw")
+                        && is_x86_feature_detected!("gfni")
+                }
+                Isa::Gfni256 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("gfni"),
+                Isa::Avx2 => is_x86_feature_detected!("avx2"),
+                Isa::Portable => true,
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            self == Isa::Portable
+        }
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Isa {
+    type Err = KernelError;
+    fn from_str(name: &str) -> Result<Isa, KernelError> {
+        Isa::ALL
+            .into_iter()
+            .find(|isa| isa.name() == name)
+            .ok_or_else(|| KernelError::Unknown { name: name.to_owned() })
+    }
+}
+
+/// Why a kernel cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// There is no kernel of this name.
+    #[error("there is no GF(256) kernel `{name}`; write gfni512, gfni256, avx2 or portable")]
+    Unknown {
+        /// The name as it was given.
+        name: String,
+    },
+    /// This machine lacks the instructions.
+    #[error("this machine lacks the instructions of the GF(256) kernel `{isa}`; it has {}", available())]
+    Lacking {
+        /// What was asked for.
+        isa: Isa,
+    },
+}
+
+/// The kernels that run here, as text: `avx2, portable`.
+fn available() -> String {
+    Kernel::all().map(Kernel::name).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a product replaces what the outputs hold or adds to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Outputs are written without being read.
+    Overwrite,
+    /// The product is added to the outputs.
+    Accumulate,
+}
+
+/// One way of doing arithmetic on vectors over GF(256), which this machine can run.
+///
+/// All kernels give the same bytes; they differ in speed only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    // Private: whoever holds a Kernel has proof that the instructions exist.
+    isa: Isa,
+}
+
+impl Kernel {
+    /// The kernel made of `isa`, if this machine has the instructions.
+    pub fn new(isa: Isa) -> Result<Kernel, KernelError> {
+        if isa.is_available() { Ok(Kernel { isa }) } else { Err(KernelError::Lacking { isa }) }
+    }
+
+    /// The kernels that this machine runs, fastest first; `portable` is always among them.
+    pub fn all() -> impl Iterator<Item = Kernel> {
+        Isa::ALL.into_iter().filter_map(|isa| Kernel::new(isa).ok())
+    }
+
+    /// The kernel that the program uses: the one that the environment variable `RIPSTOP_GF256` names,
+    /// or else the fastest that runs here. Chosen once, at the first call.
+    pub fn chosen() -> Kernel {
+        choice().0
+    }
+
+    /// Why `RIPSTOP_GF256` was not obeyed, if it was not: for the program to show.
+    pub fn warning() -> Option<&'static KernelError> {
+        choice().1.as_ref()
+    }
+
+    /// What it is made of.
+    pub const fn isa(self) -> Isa {
+        self.isa
+    }
+
+    /// Its name: `gfni512`, `gfni256`, `avx2` or `portable`.
+    pub const fn name(self) -> &'static str {
+        self.isa.name()
+    }
+
+    /// `dst ^= src`, over the shorter of the two.
+    pub fn xor(self, dst: &mut [u8], src: &[u8]) {
+        match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Gfni512 => xor_with::<x86::Gfni512>(dst, src),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Gfni256 => xor_with::<x86::Gfni256>(dst, src),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => xor_with::<x86::Shuffle256>(dst, src),
+            _ => portable::xor_into(dst, src),
+        }
+    }
+
+    /// `dst += c * src`, over the shorter of the two.
+    pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
+        match (c, self.isa) {
+            (0, _) => {}
+            (1, _) => self.xor(dst, src),
+            #[cfg(target_arch = "x86_64")]
+            (_, Isa::Gfni512) => mul_add_with::<x86::Gfni512>(dst, src, c),
+            #[cfg(target_arch = "x86_64")]
+            (_, Isa::Gfni256) => mul_add_with::<x86::Gfni256>(dst, src, c),
+            #[cfg(target_arch = "x86_64")]
+            (_, Isa::Avx2) => mul_add_with::<x86::Shuffle256>(dst, src, c),
+            _ => portable::mul_add(dst, src, c),
+        }
+    }
+
+    /// `dst = c * dst`.
+    pub fn mul(self, dst: &mut [u8], c: u8) {
+        match (c, self.isa) {
+            (0, _) => dst.fill(0),
+            (1, _) => {}
+            #[cfg(target_arch = "x86_64")]
+            (_, Isa::Gfni512) => mul_with::<x86::Gfni512>(dst, c),
+            #[cfg(target_arch = "x86_64")]
+            (_, Isa::Gfni256) => mul_with::<x86::Gfni256>(dst, c),
+            #[cfg(target_arch = "x86_64")]
+            (_, Isa::Avx2) => mul_with::<x86::Shuffle256>(dst, c),
+            _ => portable::mul(dst, c),
+        }
+    }
+
+    /// `outputs[m] (+)= sum over k of coefficients[m * sources.len() + k] * sources[k]`.
+    ///
+    /// Outputs and sources may have any lengths: a shorter source counts as padded with zeros, what
+    /// a longer one has beyond an output's end is left out. Multiples of 64 bytes are fast, and
+    /// outputs of equal length that stand side by side are computed together.
+    ///
+    /// # Panics
+    /// Unless there is a coefficient for each pair of output and source.
+    pub fn product(self, form: Form, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
+        assert_eq!(coefficients.len(), outputs.len() * sources.len(), "a coefficient for each pair");
+        match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Gfni512 => product_with::<x86::Gfni512>(form, coefficients, outputs, sources),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Gfni256 => product_with::<x86::Gfni256>(form, coefficients, outputs, sources),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => product_with::<x86::Shuffle256>(form, coefficients, outputs, sources),
+            _ => {
+                for (m, output) in outputs.iter_mut().enumerate() {
+                    let row = &coefficients[m * sources.len()..][..sources.len()];
+                    portable::sum(output, row, sources, form == Form::Accumulate);
+                }
+            }
+        }
+    }
+
+    /// A product as [`Kernel::product`] computes it, into fresh memory: `outputs` outputs of `chunks`
+    /// chunks each, end to end. They share an allocation and are written once.
+    ///
+    /// # Panics
+    /// Unless there is a coefficient for each pair of output and source.
+    #[allow(unsafe_code, reason = "outputs are written without being initialised first")]
+    pub fn product_fresh(
+        self,
+        coefficients: &[u8],
+        outputs: usize,
+        chunks: usize,
+        sources: &[&[u8]],
+    ) -> Arc<[Chunk]> {
+        assert_eq!(coefficients.len(), outputs * sources.len(), "a coefficient for each pair");
+        let len = chunks * CHUNK;
+        // SAFETY: the outputs cover the fresh memory, each is written in full (overwrite form), and
+        // memory that is fresh overlaps no source. The Kernel is proof of the instructions.
+        unsafe {
+            memory::fresh(outputs * chunks, |start| match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Gfni512 => fresh_with::<x86::Gfni512>(coefficients, start, outputs, len, sources),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Gfni256 => fresh_with::<x86::Gfni256>(coefficients, start, outputs, len, sources),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => fresh_with::<x86::Shuffle256>(coefficients, start, outputs, len, sources),
+                _ => {
+                    start.write_bytes(0, outputs * len);
+                    let all = std::slice::from_raw_parts_mut(start, outputs * len);
+                    for (m, output) in all.chunks_exact_mut(len.max(1)).enumerate() {
+                        let row = &coefficients[m * sources.len()..][..sources.len()];
+                        portable::sum(output, row, sources, false);
+                    }
+                }
+            })
+        }
+    }
+
+    /// `dst += sum over i of coefficients[i] * rows[i]`, where rows as long as `dst` lie end to end:
+    /// a vector times a matrix of short rows.
+    ///
+    /// # Panics
+    /// When `rows` has fewer rows than there are coefficients.
+    #[allow(unsafe_code, reason = "calls vector code")]
+    pub fn gather(self, dst: &mut [Chunk], rows: &[Chunk], coefficients: &[u8]) {
+        assert!(rows.len() >= dst.len() * coefficients.len(), "a row for each coefficient");
+        #[cfg(target_arch = "x86_64")]
+        {
+            let len = dst.len() * CHUNK;
+            let (to, from) = (bytes_mut(dst).as_mut_ptr(), bytes(rows).as_ptr());
+            // SAFETY: the lengths were checked, and the Kernel is proof of the instructions.
+            unsafe {
+                match self.isa {
+                    Isa::Gfni512 => return x86::Gfni512::gather(to, len, from, coefficients),
+                    Isa::Gfni256 => return x86::Gfni256::gather(to, len, from, coefficients),
+                    Isa::Avx2 => return x86::Shuffle256::gather(to, len, from, coefficients),
+                    Isa::Portable => {}
+                }
+            }
+        }
+        if !dst.is_empty() {
+            let sources: Vec<&[u8]> =
+                rows.chunks_exact(dst.len()).take(coefficients.len()).map(bytes).collect();
+            portable::sum(bytes_mut(dst), coefficients, &sources, true);
+        }
+    }
+
+    /// `rows[i] += coefficients[i] * src`, where rows as long as `src` lie end to end: what an
+    /// elimination step does to a matrix.
+    ///
+    /// # Panics
+    /// When `rows` has fewer rows than there are coefficients.
+    #[allow(unsafe_code, reason = "calls vector code")]
+    pub fn scatter(self, rows: &mut [Chunk], src: &[Chunk], coefficients: &[u8]) {
+        assert!(rows.len() >= src.len() * coefficients.len(), "a row for each coefficient");
+        #[cfg(target_arch = "x86_64")]
+        {
+            let len = src.len() * CHUNK;
+            let (to, from) = (bytes_mut(rows).as_mut_ptr(), bytes(src).as_ptr());
+            // SAFETY: the lengths were checked, and the Kernel is proof of the instructions.
+            unsafe {
+                match self.isa {
+                    Isa::Gfni512 => return x86::Gfni512::scatter(to, len, from, coefficients),
+                    Isa::Gfni256 => return x86::Gfni256::scatter(to, len, from, coefficients),
+                    Isa::Avx2 => return x86::Shuffle256::scatter(to, len, from, coefficients),
+                    Isa::Portable => {}
+                }
+            }
+        }
+        if !src.is_empty() {
+            for (row, c) in rows.chunks_exact_mut(src.len()).zip(coefficients) {
+                if *c != 0 {
+                    portable::mul_add(bytes_mut(row), bytes(src), *c);
+                }
+            }
+        }
+    }
+
+    /// Runs `rounds` rounds of the kernel's multiplication instructions on registers alone, and
+    /// returns how many bytes were multiplied: with a clock around it, the limit of the arithmetic.
+    #[allow(unsafe_code, reason = "calls vector code")]
+    pub(crate) fn registers(self, rounds: usize) -> u64 {
+        // SAFETY: the Kernel is proof of the instructions.
+        let (byte, width) = unsafe {
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Gfni512 => registers_with::<x86::Gfni512>(rounds),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Gfni256 => registers_with::<x86::Gfni256>(rounds),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2 => registers_with::<x86::Shuffle256>(rounds),
+                _ => (portable::registers(rounds), 64),
+            }
+        };
+        std::hint::black_box(byte);
+        rounds as u64 * width as u64
+    }
+}
+
+fn choice() -> &'static (Kernel, Option<KernelError>) {
+    static CHOICE: OnceLock<(Kernel, Option<KernelError>)> = OnceLock::new();
+    CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
+}
+
+/// The kernel named `wanted`, or the fastest, with the reason when it is not the one that was wanted.
+fn choose(wanted: Option<&str>) -> (Kernel, Option<KernelError>) {
+    let fastest = Kernel::all().next().unwrap_or(Kernel { isa: Isa::Portable });
+    match wanted.filter(|name| !name.is_empty()).map(|name| name.parse().and_then(Kernel::new)) {
+        None => (fastest, None),
+        Some(Ok(kernel)) => (kernel, None),
+        Some(Err(error)) => (fastest, Some(error)),
+    }
+}
+
+#[allow(unsafe_code, reason = "calls vector code")]
+fn xor_with<E: Engine>(dst: &mut [u8], src: &[u8]) {
+    let len = dst.len().min(src.len());
+    let whole = len / E::WIDTH * E::WIDTH;
+    // SAFETY: `whole` is within both slices; a Kernel of E exists, so E's instructions do.
+    unsafe { E::xor_into(dst.as_mut_ptr(), src.as_ptr(), whole) };
+    portable::xor_into(&mut dst[whole..len], &src[whole..len]);
+}
+
+#[allow(unsafe_code, reason = "calls vector code")]
+fn mul_add_with<E: Engine>(dst: &mut [u8], src: &[u8], c: u8) {
+    let len = dst.len().min(src.len());
+    let whole = len / E::WIDTH * E::WIDTH;
+    // SAFETY: `whole` is within both slices; a Kernel of E exists, so E's instructions do.
+    unsafe { E::multiply(dst.as_mut_ptr(), src.as_ptr(), whole, c, true) };
+    with_copies::<E>(&mut dst[whole..len], &src[whole..len], c, true);
+}
+
+#[allow(unsafe_code, reason = "calls vector code")]
+fn mul_with<E: Engine>(dst: &mut [u8], c: u8) {
+    let whole = dst.len() / E::WIDTH * E::WIDTH;
+    let start = dst.as_mut_ptr();
+    // SAFETY: `whole` is within the slice, and a multiplication in place reads before it writes; a
+    // Kernel of E exists, so E's instructions do.
+    unsafe { E::multiply(start, start, whole, c, false) };
+    let mut tail = [0; CHUNK];
+    let rest = dst.len() - whole;
+    tail[..rest].copy_from_slice(&dst[whole..]);
+    with_copies::<E>(&mut dst[whole..], &tail[..rest], c, false);
+}
+
+/// Multiplies less than a vector's width, by way of copies.
+#[allow(unsafe_code, reason = "calls vector code")]
+fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
+    if dst.is_empty() {
+        return;
+    }
+    let (mut to, mut from) = ([0; CHUNK], [0; CHUNK]);
+    to[..dst.len()].copy_from_slice(dst);
+    from[..src.len()].copy_from_slice(src);
+    // SAFETY: the copies are as wide as any vector; a Kernel of E exists, so E's instructions do.
+    unsafe { E::multiply(to.as_mut_ptr(), from.as_ptr(), E::WIDTH, c, accumulate) };
+    dst.copy_from_slice(&to[..dst.len()]);
+}
+
+#[allow(unsafe_code, reason = "calls vector code")]
+fn product_with<E: Engine>(form: Form, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
+    const TOGETHER: usize = 64;
+    let accumulate = form == Form::Accumulate;
+    let mut first = 0;
+    while first < outputs.len() {
+        let len = outputs[first].len();
+        let same = outputs[first..].iter().take(TOGETHER).take_while(|output| output.len() == len).count();
+        let mut pointers = [std::ptr::null_mut(); TOGETHER];
+        for (pointer, output) in pointers.iter_mut().zip(&mut outputs[first..first + same]) {
+            *pointer = output.as_mut_ptr();
+        }
+        let coefficients = &coefficients[first * sources.len()..(first + same) * sources.len()];
+        let job = Product { coefficients, outputs: &pointers[..same], len, sources, accumulate };
+        // SAFETY: exclusive borrows of `len` bytes do not overlap; `coefficients` has a row for each
+        // output; a Kernel of E exists, so E's instructions do.
+        unsafe { fused::product::<E>(&job) };
+        first += same;
+    }
+}
+
+/// # Safety
+/// `start` is valid for writes of `outputs * len` bytes, which overlap no source; a Kernel of E exists.
+#[allow(unsafe_code, reason = "calls vector code")]
+unsafe fn fresh_with<E: Engine>(
+    coefficients: &[u8],
+    start: *mut u8,
+    outputs: usize,
+    len: usize,
+    sources: &[&[u8]],
+) {
+    const TOGETHER: usize = 64;
+    for first in (0..outputs).step_by(TOGETHER) {
+        let count = TOGETHER.min(outputs - first);
+        let mut pointers = [std::ptr::null_mut(); TOGETHER];
+        for (m, pointer) in pointers.iter_mut().enumerate().take(count) {
+            // SAFETY: within the caller's `outputs * len` bytes.
+            *pointer = unsafe { start.add((first + m) * len) };
+        }
+        let coefficients = &coefficients[first * sources.len()..(first + count) * sources.len()];
+        let job = Product { coefficients, outputs: &pointers[..count], len, sources, accumulate: false };
+        // SAFETY: the outputs are apart; the rest is the caller's promise.
+        unsafe { fused::product::<E>(&job) };
+    }
+}
+
+/// # Safety
+/// A Kernel of E exists.
+#[allow(unsafe_code, reason = "calls vector code")]
+unsafe fn registers_with<E: Engine>(rounds: usize) -> (u8, usize) {
+    // SAFETY: the caller's promise.
+    (unsafe { E::registers(rounds) }, E::WIDTH * E::CHAINS)
+}

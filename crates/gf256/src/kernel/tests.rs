@@ -1,0 +1,302 @@
+//! Every kernel this machine has, and the GFNI code on a model of its instructions, against the field
+//! one byte at a time.
+
+use super::model::{Model256, Model512};
+use super::*;
+use crate::field;
+use proptest::prelude::*;
+
+/// Reproducible bytes: a linear congruential generator is random enough here.
+fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// What [`Kernel`] offers, for the models as well.
+struct Under {
+    name: &'static str,
+    xor: fn(&mut [u8], &[u8]),
+    mul_add: fn(&mut [u8], &[u8], u8),
+    mul: fn(&mut [u8], u8),
+    product: fn(Form, &[u8], &mut [&mut [u8]], &[&[u8]]),
+    gather: fn(&mut [Chunk], &[Chunk], &[u8]),
+    scatter: fn(&mut [Chunk], &[Chunk], &[u8]),
+}
+
+macro_rules! kernel_under_test {
+    ($isa:ident) => {
+        Under {
+            name: Isa::$isa.name(),
+            xor: |d, s| Kernel { isa: Isa::$isa }.xor(d, s),
+            mul_add: |d, s, c| Kernel { isa: Isa::$isa }.mul_add(d, s, c),
+            mul: |d, c| Kernel { isa: Isa::$isa }.mul(d, c),
+            product: |f, c, o, s| Kernel { isa: Isa::$isa }.product(f, c, o, s),
+            gather: |d, r, c| Kernel { isa: Isa::$isa }.gather(d, r, c),
+            scatter: |r, s, c| Kernel { isa: Isa::$isa }.scatter(r, s, c),
+        }
+    };
+}
+
+#[allow(unsafe_code, reason = "calls the vector code on its model")]
+fn model_under_test<E: Engine>(name: &'static str) -> Under {
+    Under {
+        name,
+        xor: xor_with::<E>,
+        mul_add: mul_add_with::<E>,
+        mul: mul_with::<E>,
+        product: product_with::<E>,
+        // SAFETY: rows as long as the vector, one for each coefficient; a model needs no instructions.
+        gather: |d, r, c| unsafe {
+            assert!(r.len() >= d.len() * c.len());
+            E::gather(d.as_mut_ptr().cast(), d.len() * CHUNK, r.as_ptr().cast(), c);
+        },
+        // SAFETY: as above.
+        scatter: |r, s, c| unsafe {
+            assert!(r.len() >= s.len() * c.len());
+            E::scatter(r.as_mut_ptr().cast(), s.len() * CHUNK, s.as_ptr().cast(), c);
+        },
+    }
+}
+
+fn all() -> Vec<Under> {
+    let mut all = vec![model_under_test::<Model512>("model512"), model_under_test::<Model256>("model256")];
+    all.push(kernel_under_test!(Portable));
+    if Isa::Avx2.is_available() {
+        all.push(kernel_under_test!(Avx2));
+    }
+    if Isa::Gfni256.is_available() {
+        all.push(kernel_under_test!(Gfni256));
+    }
+    if Isa::Gfni512.is_available() {
+        all.push(kernel_under_test!(Gfni512));
+    }
+    all
+}
+
+/// The sum of products, byte by byte.
+fn expected(form: Form, coefficients: &[u8], outputs: &[Vec<u8>], sources: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut results = outputs.to_vec();
+    for (m, result) in results.iter_mut().enumerate() {
+        for (at, byte) in result.iter_mut().enumerate() {
+            let start = if form == Form::Overwrite { 0 } else { *byte };
+            *byte = sources.iter().enumerate().fold(start, |sum, (k, source)| {
+                let c = coefficients[m * sources.len() + k];
+                sum ^ field::mul(c, source.get(at).copied().unwrap_or(0))
+            });
+        }
+    }
+    results
+}
+
+#[test]
+fn one_source_on_all_lengths_and_alignments() {
+    let source = noise(600, 1);
+    let target = noise(600, 2);
+    for under in all() {
+        for len in 0..=257 {
+            // A start that is different in the two, and every alignment in turn.
+            let (from, to) = (len * 7 % 64, len * 5 % 64);
+            let c = (len * 37 % 254 + 2) as u8;
+            let src = &source[from..from + len];
+            let case = format!("{} length {len} from {from} to {to} factor {c}", under.name);
+
+            let mut dst = target.clone();
+            (under.xor)(&mut dst[to..to + len], src);
+            let want: Vec<u8> = target[to..].iter().zip(src).map(|(d, s)| d ^ s).collect();
+            assert_eq!(dst[to..to + len], want, "xor {case}");
+            assert_eq!((&dst[..to], &dst[to + len..]), (&target[..to], &target[to + len..]), "xor {case}");
+
+            let mut dst = target.clone();
+            (under.mul_add)(&mut dst[to..to + len], src, c);
+            let want: Vec<u8> = target[to..].iter().zip(src).map(|(d, s)| d ^ field::mul(c, *s)).collect();
+            assert_eq!(dst[to..to + len], want, "mul_add {case}");
+            assert_eq!((&dst[..to], &dst[to + len..]), (&target[..to], &target[to + len..]), "{case}");
+
+            let mut dst = target.clone();
+            (under.mul)(&mut dst[to..to + len], c);
+            let want: Vec<u8> = target[to..to + len].iter().map(|d| field::mul(c, *d)).collect();
+            assert_eq!(dst[to..to + len], want, "mul {case}");
+            assert_eq!((&dst[..to], &dst[to + len..]), (&target[..to], &target[to + len..]), "{case}");
+        }
+    }
+}
+
+#[test]
+fn one_source_with_every_factor() {
+    let (source, target) = (noise(256, 3), noise(256, 4));
+    for under in all() {
+        for c in 0..=255 {
+            let (mut sum, mut product) = (target.clone(), target.clone());
+            (under.mul_add)(&mut sum, &source, c);
+            (under.mul)(&mut product, c);
+            for i in 0..256 {
+                assert_eq!(sum[i], target[i] ^ field::mul(c, source[i]), "{} {c}", under.name);
+                assert_eq!(product[i], field::mul(c, target[i]), "{} {c}", under.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn different_lengths_stop_at_the_shorter() {
+    for under in all() {
+        let (source, target) = (noise(100, 5), noise(100, 6));
+        for (d, s) in [(100, 40), (40, 100)] {
+            let mut dst = target[..d].to_vec();
+            (under.xor)(&mut dst, &source[..s]);
+            (under.mul_add)(&mut dst, &source[..s], 9);
+            let want =
+                |i: usize| if i < s { target[i] ^ source[i] ^ field::mul(9, source[i]) } else { target[i] };
+            assert!((0..d).all(|i| dst[i] == want(i)), "{}", under.name);
+        }
+    }
+}
+
+fn check_product(under: &Under, form: Form, lens: &[usize], source_lens: &[usize], seed: u64) {
+    let coefficients = noise(lens.len() * source_lens.len(), seed);
+    let noisy: Vec<Vec<u8>> =
+        source_lens.iter().enumerate().map(|(k, n)| noise(n + 3, seed + k as u64)).collect();
+    // Odd starts, different for each source.
+    let sources: Vec<&[u8]> =
+        noisy.iter().zip(source_lens).enumerate().map(|(k, (s, n))| &s[k % 4..][..*n]).collect();
+    let before: Vec<Vec<u8>> = lens.iter().map(|n| noise(*n, seed ^ *n as u64)).collect();
+    let mut after = before.clone();
+    let mut outputs: Vec<&mut [u8]> = after.iter_mut().map(Vec::as_mut_slice).collect();
+    (under.product)(form, &coefficients, &mut outputs, &sources);
+    let want = expected(form, &coefficients, &before, &sources);
+    assert_eq!(after, want, "{} {form:?} outputs {lens:?} sources {source_lens:?}", under.name);
+}
+
+#[test]
+fn products_of_every_shape() {
+    for under in all() {
+        for form in [Form::Overwrite, Form::Accumulate] {
+            for m in 1..=9 {
+                for k in 0..=12 {
+                    check_product(&under, form, &vec![192; m], &vec![192; k], (m * 16 + k) as u64);
+                    let lens: Vec<usize> = (0..k).map(|k| (k * 83 + m * 29) % 300).collect();
+                    check_product(&under, form, &vec![217; m], &lens, (m * 16 + k) as u64);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn products_on_all_lengths() {
+    for under in all() {
+        for len in 0..=257 {
+            check_product(&under, Form::Overwrite, &[len; 3], &[len; 4], len as u64);
+            check_product(&under, Form::Accumulate, &[len; 2], &[64, len, 257 - len], len as u64);
+        }
+    }
+}
+
+#[test]
+fn large_products() {
+    for under in all() {
+        // Beyond one tile of sources and one block of outputs; outputs of different lengths.
+        check_product(&under, Form::Overwrite, &[128; 70], &[128; 70], 1);
+        let lens: Vec<usize> = (0..130).map(|k| 64 * (k % 5)).collect();
+        check_product(&under, Form::Accumulate, &[320, 320, 64, 65, 65, 320], &lens, 2);
+        check_product(&under, Form::Overwrite, &[1408; 8], &[1408; 50], 3);
+    }
+}
+
+#[test]
+fn fresh_products_are_products() {
+    for kernel in Kernel::all() {
+        for (outputs, chunks, sources) in
+            [(1, 1, 1), (5, 22, 50), (0, 3, 2), (3, 0, 2), (3, 2, 0), (70, 3, 9)]
+        {
+            let noisy: Vec<Vec<u8>> = (0..sources).map(|k| noise(64 * (k % 4 + 1), k as u64)).collect();
+            let sources: Vec<&[u8]> = noisy.iter().map(Vec::as_slice).collect();
+            let coefficients = noise(outputs * sources.len(), 9);
+            let fresh = kernel.product_fresh(&coefficients, outputs, chunks, &sources);
+            let zeros = vec![vec![0; chunks * CHUNK]; outputs];
+            let want = expected(Form::Overwrite, &coefficients, &zeros, &sources).concat();
+            assert_eq!(bytes(&fresh), want, "{}", kernel.name());
+        }
+    }
+}
+
+#[test]
+fn matrices_of_short_rows() {
+    for under in all() {
+        for (rows, width) in [(0, 2), (1, 1), (7, 1), (5, 2), (9, 3), (3, 0), (33, 5)] {
+            let fill = |count: usize, seed| -> Vec<Chunk> {
+                let mut chunks = vec![Chunk::ZERO; count];
+                bytes_mut(&mut chunks).copy_from_slice(&noise(count * CHUNK, seed));
+                chunks
+            };
+            let matrix = fill(rows * width, 1);
+            let vector = fill(width, 2);
+            let mut coefficients = noise(rows, 3);
+            if let Some(c) = coefficients.get_mut(rows / 2) {
+                *c = 0;
+            }
+            let mut sum = vector.clone();
+            (under.gather)(&mut sum, &matrix, &coefficients);
+            let mut grown = matrix.clone();
+            (under.scatter)(&mut grown, &vector, &coefficients);
+            for at in 0..width * CHUNK {
+                let column = |i: usize| bytes(&matrix)[i * width * CHUNK + at];
+                let want =
+                    (0..rows).fold(bytes(&vector)[at], |s, i| s ^ field::mul(coefficients[i], column(i)));
+                assert_eq!(bytes(&sum)[at], want, "gather {} {rows} x {width}", under.name);
+                for (i, c) in coefficients.iter().enumerate() {
+                    let want = column(i) ^ field::mul(*c, bytes(&vector)[at]);
+                    assert_eq!(bytes(&grown)[i * width * CHUNK + at], want, "scatter {}", under.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_environment_chooses() {
+    let fastest = Kernel::all().next().unwrap();
+    assert_eq!(choose(None), (fastest, None));
+    assert_eq!(choose(Some("")), (fastest, None));
+    assert_eq!(choose(Some("portable")), (Kernel { isa: Isa::Portable }, None));
+    let (kernel, warning) = choose(Some("sse9"));
+    assert_eq!(kernel, fastest);
+    assert!(warning.unwrap().to_string().contains("`sse9`; write gfni512"));
+    for isa in Isa::ALL {
+        let (kernel, warning) = choose(Some(isa.name()));
+        if isa.is_available() {
+            assert_eq!((kernel.isa(), warning), (isa, None));
+        } else {
+            assert_eq!(kernel, fastest);
+            assert!(warning.unwrap().to_string().contains("portable"));
+        }
+    }
+}
+
+#[test]
+fn every_kernel_runs_on_registers() {
+    for kernel in Kernel::all() {
+        assert_eq!(kernel.registers(0), 0);
+        assert!(kernel.registers(10) >= 10 * 64, "{}", kernel.name());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn products_are_linear(
+        lens in prop::collection::vec(0usize..400, 0..7),
+        sources in prop::collection::vec(0usize..400, 0..80),
+        seed: u64,
+        accumulate: bool,
+    ) {
+        let form = if accumulate { Form::Accumulate } else { Form::Overwrite };
+        for under in all() {
+            check_product(&under, form, &lens, &sources, seed);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The instruction sets of x86-64, as [`Lanes`]: each operation is an instruction or two.
+//!
+//! Safety, for every method: the caller has the instructions of the type, and its pointers are valid
+//! for a vector ([`Lanes`]).
+#![allow(unsafe_op_in_unsafe_fn, reason = "one-line wrappers of intrinsics; the trait states the contract")]
+
+use super::lanes::{Lanes, engine};
+use crate::field::{MATRICES, NIBBLES};
+use std::arch::x86_64::*;
+
+/// GFNI on 512-bit registers. A multiplication by a constant is one `vgf2p8affineqb` with the
+/// constant's bit matrix (`vgf2p8mulb` is no faster and knows only polynomial 0x11B).
+pub(super) struct Gfni512;
+
+impl Lanes for Gfni512 {
+    type Vector = __m512i;
+    type Source = __m512i;
+    type Factor = __m512i;
+    type Entry = u64;
+    const WIDTH: usize = 64;
+    // 16 accumulators, 4 sources and 2 matrices of the 32 registers.
+    const OUTPUTS: usize = 8;
+    const PAIRS: bool = true;
+    const CHAINS: usize = 12;
+
+    #[inline(always)]
+    fn entry(c: u8) -> u64 {
+        MATRICES[usize::from(c)]
+    }
+    #[inline(always)]
+    unsafe fn zero() -> __m512i {
+        _mm512_setzero_si512()
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> __m512i {
+        _mm512_loadu_si512(from.cast())
+    }
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: __m512i) {
+        _mm512_storeu_si512(to.cast(), vector)
+    }
+    #[inline(always)]
+    unsafe fn xor(a: __m512i, b: __m512i) -> __m512i {
+        _mm512_xor_si512(a, b)
+    }
+    #[inline(always)]
+    unsafe fn prepare(vector: __m512i) -> __m512i {
+        vector
+    }
+    #[inline(always)]
+    unsafe fn factor(entry: *const u64) -> __m512i {
+        _mm512_set1_epi64(entry.read() as i64)
+    }
+    #[inline(always)]
+    unsafe fn factor_of(c: u8) -> __m512i {
+        _mm512_set1_epi64(MATRICES[usize::from(c)] as i64)
+    }
+    #[inline(always)]
+    unsafe fn times(source: __m512i, factor: __m512i) -> __m512i {
+        _mm512_gf2p8affine_epi64_epi8::<0>(source, factor)
+    }
+    #[inline(always)]
+    unsafe fn add_two(sum: __m512i, s0: __m512i, f0: __m512i, s1: __m512i, f1: __m512i) -> __m512i {
+        // Truth table 0x96 is the XOR of three.
+        _mm512_ternarylogic_epi64::<0x96>(sum, Self::times(s0, f0), Self::times(s1, f1))
+    }
+    #[inline(always)]
+    unsafe fn arithmetic(vector: __m512i, factor: __m512i) -> __m512i {
+        Self::times(vector, factor)
+    }
+}
+
+/// GFNI on 256-bit registers (VEX encoding: sixteen registers, no three-way XOR).
+pub(super) struct Gfni256;
+
+impl Lanes for Gfni256 {
+    type Vector = __m256i;
+    type Source = __m256i;
+    type Factor = __m256i;
+    type Entry = u64;
+    const WIDTH: usize = 32;
+    // 12 accumulators, 2 sources, 1 matrix and 1 product of the 16 registers.
+    const OUTPUTS: usize = 6;
+    const PAIRS: bool = false;
+    const CHAINS: usize = 12;
+
+    #[inline(always)]
+    fn entry(c: u8) -> u64 {
+        MATRICES[usize::from(c)]
+    }
+    #[inline(always)]
+    unsafe fn zero() -> __m256i {
+        _mm256_setzero_si256()
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> __m256i {
+        _mm256_loadu_si256(from.cast())
+    }
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: __m256i) {
+        _mm256_storeu_si256(to.cast(), vector)
+    }
+    #[inline(always)]
+    unsafe fn xor(a: __m256i, b: __m256i) -> __m256i {
+        _mm256_xor_si256(a, b)
+    }
+    #[inline(always)]
+    unsafe fn prepare(vector: __m256i) -> __m256i {
+        vector
+    }
+    #[inline(always)]
+    unsafe fn factor(entry: *const u64) -> __m256i {
+        _mm256_set1_epi64x(entry.read() as i64)
+    }
+    #[inline(always)]
+    unsafe fn factor_of(c: u8) -> __m256i {
+        _mm256_set1_epi64x(MATRICES[usize::from(c)] as i64)
+    }
+    #[inline(always)]
+    unsafe fn times(source: __m256i, factor: __m256i) -> __m256i {
+        _mm256_gf2p8affine_epi64_epi8::<0>(source, factor)
+    }
+    #[inline(always)]
+    unsafe fn add_two(sum: __m256i, s0: __m256i, f0: __m256i, s1: __m256i, f1: __m256i) -> __m256i {
+        Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
+    }
+    #[inline(always)]
+    unsafe fn arithmetic(vector: __m256i, factor: __m256i) -> __m256i {
+        Self::times(vector, factor)
+    }
+}
+
+/// Byte shuffles on 256-bit registers: a product is looked up nibble by nibble (Plank, Greenan and
+/// Miller, "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+pub(super) struct Shuffle256;
+
+impl Lanes for Shuffle256 {
+    type Vector = __m256i;
+    /// The low nibbles and the high nibbles.
+    type Source = [__m256i; 2];
+    type Factor = [__m256i; 2];
+    type Entry = u8;
+    const WIDTH: usize = 32;
+    // 8 accumulators, 4 halves of sources, 2 tables and 2 products of the 16 registers.
+    const OUTPUTS: usize = 4;
+    const PAIRS: bool = false;
+    const CHAINS: usize = 12;
+
+    #[inline(always)]
+    fn entry(c: u8) -> u8 {
+        c
+    }
+    #[inline(always)]
+    unsafe fn zero() -> __m256i {
+        _mm256_setzero_si256()
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> __m256i {
+        _mm256_loadu_si256(from.cast())
+    }
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: __m256i) {
+        _mm256_storeu_si256(to.cast(), vector)
+    }
+    #[inline(always)]
+    unsafe fn xor(a: __m256i, b: __m256i) -> __m256i {
+        _mm256_xor_si256(a, b)
+    }
+    #[inline(always)]
+    unsafe fn prepare(vector: __m256i) -> [__m256i; 2] {
+        let nibble = _mm256_set1_epi8(15);
+        let high = _mm256_srli_epi64::<4>(vector);
+        [_mm256_and_si256(vector, nibble), _mm256_and_si256(high, nibble)]
+    }
+    #[inline(always)]
+    unsafe fn factor(entry: *const u8) -> [__m256i; 2] {
+        Self::factor_of(entry.read())
+    }
+    #[inline(always)]
+    unsafe fn factor_of(c: u8) -> [__m256i; 2] {
+        let table = &NIBBLES[usize::from(c)];
+        let low = _mm_load_si128(table.low.as_ptr().cast());
+        let high = _mm_load_si128(table.high.as_ptr().cast());
+        [_mm256_broadcastsi128_si256(low), _mm256_broadcastsi128_si256(high)]
+    }
+    #[inline(always)]
+    unsafe fn times(source: [__m256i; 2], factor: [__m256i; 2]) -> __m256i {
+        let low = _mm256_shuffle_epi8(factor[0], source[0]);
+        let high = _mm256_shuffle_epi8(factor[1], source[1]);
+        _mm256_xor_si256(low, high)
+    }
+    #[inline(always)]
+    unsafe fn add_two(
+        sum: __m256i,
+        s0: [__m256i; 2],
+        f0: [__m256i; 2],
+        s1: [__m256i; 2],
+        f1: [__m256i; 2],
+    ) -> __m256i {
+        Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
+    }
+    #[inline(always)]
+    unsafe fn arithmetic(vector: __m256i, factor: [__m256i; 2]) -> __m256i {
+        // Two shuffles a product, and nothing else.
+        _mm256_shuffle_epi8(factor[1], _mm256_shuffle_epi8(factor[0], vector))
+    }
+}
+
+engine!(Gfni512, "avx512f,avx512bw,gfni");
+engine!(Gfni256, "avx2,gfni");
+engine!(Shuffle256, "avx2");
