@@ -1,1 +1,4 @@
-//! placeholder
+//! Virtual time: an engine of events ([`engine`]), on which the protocol's tests and the
+//! simulated networks run, thousands of times faster than the networks they stand for.
+
+pub mod engine;

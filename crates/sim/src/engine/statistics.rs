@@ -1,0 +1,216 @@
+//! What is said about a number that was measured in several independent runs.
+
+use serde::Serialize;
+
+/// A mean over independent runs, with its confidence. In JSON what is not known is `null`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Statistic {
+    /// The mean, in the unit of the samples; None without samples, or when one was not finite.
+    pub mean: Option<f64>,
+    /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1
+    /// degrees of freedom; None below two samples.
+    pub ci95: Option<f64>,
+    /// Number of samples.
+    pub n: u64,
+}
+
+/// A [`Statistic`] of delays with the percentiles of them all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct DelayStatistic {
+    /// Mean of the runs' means.
+    pub mean: Option<f64>,
+    /// Half the width of its 95 % confidence interval, over the runs.
+    pub ci95: Option<f64>,
+    /// Number of runs that had a delay to report.
+    pub n: u64,
+    /// Median of the delays of all runs together.
+    pub p50: Option<f64>,
+    /// 99th percentile of the delays of all runs together.
+    pub p99: Option<f64>,
+}
+
+/// Collects one number per run. Mean and variance are kept by Welford's update, which does not lose
+/// digits when the mean is large.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    n: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Sample {
+    /// Adds the number of one run. A number that is not finite makes the statistic unknown: an
+    /// infinite time-out must not vanish from a mean.
+    pub fn push(&mut self, value: f64) {
+        self.n += 1;
+        let away = value - self.mean;
+        self.mean += away / self.n as f64;
+        self.squares += away * (value - self.mean);
+    }
+
+    /// What the numbers so far say.
+    pub fn statistic(&self) -> Statistic {
+        let known = |x: f64| x.is_finite().then_some(x);
+        let mean = if self.n > 0 { known(self.mean) } else { None };
+        let ci95 = mean.filter(|_| self.n > 1).and_then(|_| {
+            let n = self.n as f64;
+            let variance = (self.squares / (n - 1.0)).max(0.0);
+            known(student_t95(self.n - 1) * (variance / n).sqrt())
+        });
+        Statistic { mean, ci95, n: self.n }
+    }
+}
+
+impl Extend<f64> for Sample {
+    fn extend<I: IntoIterator<Item = f64>>(&mut self, values: I) {
+        values.into_iter().for_each(|value| self.push(value));
+    }
+}
+
+impl FromIterator<f64> for Sample {
+    fn from_iter<I: IntoIterator<Item = f64>>(values: I) -> Sample {
+        let mut sample = Sample::default();
+        sample.extend(values);
+        sample
+    }
+}
+
+/// Collects the delays of several runs. Delays within a run depend on one another, so confidence
+/// comes from the runs' means; the percentiles are those of all delays.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    means: Sample,
+    all: Vec<f64>,
+}
+
+impl Delays {
+    /// Adds the delays of one run; a run without any says nothing and is not counted.
+    pub fn push_run(&mut self, delays: &[f64]) {
+        if delays.is_empty() {
+            return;
+        }
+        self.means.push(delays.iter().sum::<f64>() / delays.len() as f64);
+        self.all.extend_from_slice(delays);
+    }
+
+    /// What the delays so far say.
+    pub fn statistic(&self) -> DelayStatistic {
+        let Statistic { mean, ci95, n } = self.means.statistic();
+        let mut all = self.all.clone();
+        DelayStatistic { mean, ci95, n, p50: percentile(&mut all, 50.0), p99: percentile(&mut all, 99.0) }
+    }
+}
+
+/// The `percent`-th percentile of `values` by nearest rank: the smallest of them that at least
+/// `percent` % of them do not exceed; it is always one of the values. Reorders `values`. None when
+/// there are none, or when the answer is not finite.
+pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
+    let rank = (percent / 100.0 * values.len() as f64).ceil() as usize;
+    let index = rank.clamp(1, values.len().max(1)) - 1;
+    if index >= values.len() {
+        return None;
+    }
+    let (_, value, _) = values.select_nth_unstable_by(index, f64::total_cmp);
+    value.is_finite().then_some(*value)
+}
+
+/// The 97.5 % quantile of Student's t: tabulated to 30 degrees of freedom, then by the expansion of
+/// Abramowitz and Stegun, 26.7.5, around the normal quantile (error below 4e-8). Only additions,
+/// multiplications and divisions, so it is the same on every machine.
+fn student_t95(freedom: u64) -> f64 {
+    if let Some(t) = usize::try_from(freedom).ok().and_then(|n| n.checked_sub(1)).and_then(|i| T95.get(i)) {
+        return *t;
+    }
+    let n = freedom.max(1) as f64;
+    let (g1, g2, g3, g4) = (2.372271230298562, 2.82249861573961, 2.555849679507722, 1.589534053393823);
+    1.959963984540054 + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n
+}
+
+#[rustfmt::skip]
+const T95: [f64; 30] = [
+    12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851, 2.364624252, 2.306004135,
+    2.262157163, 2.228138852, 2.200985160, 2.178812830, 2.160368656, 2.144786688, 2.131449546, 2.119905299,
+    2.109815578, 2.100922040, 2.093024054, 2.085963447, 2.079613845, 2.073873068, 2.068657610, 2.063898562,
+    2.059538553, 2.055529439, 2.051830516, 2.048407142, 2.045229642, 2.042272456,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    fn of(values: &[f64]) -> Statistic {
+        values.iter().copied().collect::<Sample>().statistic()
+    }
+
+    #[test]
+    fn a_worked_example() {
+        // Mean 5, s = sqrt(2.5), t(4) = 2.776445: half width 2.776445 * sqrt(2.5 / 5).
+        let got = of(&[3.0, 4.0, 5.0, 6.0, 7.0]);
+        assert_eq!((got.mean, got.n), (Some(5.0), 5));
+        assert!((got.ci95.unwrap() - 1.963243).abs() < 1e-6);
+        // A large mean costs no digits.
+        let far = of(&[3.0, 4.0, 5.0, 6.0, 7.0].map(|x| x + 1e9));
+        assert!((far.ci95.unwrap() - got.ci95.unwrap()).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_not_known_is_null() {
+        assert_eq!(of(&[]), Statistic { mean: None, ci95: None, n: 0 });
+        assert_eq!(of(&[2.0]), Statistic { mean: Some(2.0), ci95: None, n: 1 });
+        for strange in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let text = serde_json::to_string(&of(&[1.0, strange, 2.0])).unwrap();
+            assert_eq!(text, r#"{"mean":null,"ci95":null,"n":3}"#);
+        }
+        assert_eq!(of(&[f64::MAX, -f64::MAX, f64::MAX]).ci95, None);
+        assert_eq!(Delays::default().statistic(), DelayStatistic::default());
+    }
+
+    #[test]
+    fn the_quantile_is_smooth_where_the_table_ends() {
+        for (freedom, t) in [(31, 2.039513446), (40, 2.021075390), (60, 2.000297822), (1000, 1.962339081)] {
+            assert!((student_t95(freedom) - t).abs() < 4e-8, "{freedom}");
+        }
+        assert!((student_t95(u64::MAX) - 1.959963984540054).abs() < 1e-12);
+        assert!((1..200).all(|n| student_t95(n) > student_t95(n + 1)));
+    }
+
+    #[test]
+    fn the_interval_covers_the_mean_as_often_as_it_says() {
+        let mut stream = Seed::new(11).stream("coverage");
+        let covered = (0..4000)
+            .filter(|_| {
+                // The sum of twelve uniforms is all but normal.
+                let normal = |_| (0..12).map(|_| stream.unit()).sum::<f64>();
+                let Statistic { mean, ci95, .. } = (0..6).map(normal).collect::<Sample>().statistic();
+                (mean.unwrap() - 6.0).abs() <= ci95.unwrap()
+            })
+            .count();
+        // 3800 with a standard error of 13.8.
+        assert!((3745..3855).contains(&covered), "{covered}");
+    }
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let mut values: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&mut values, 50.0), Some(50.0));
+        assert_eq!(percentile(&mut values, 99.0), Some(99.0));
+        assert_eq!(percentile(&mut values, 100.0), Some(100.0));
+        assert_eq!(percentile(&mut values, 0.0), Some(1.0));
+        assert_eq!(percentile(&mut values, f64::NAN), Some(1.0));
+        assert_eq!(percentile(&mut [7.0], 99.0), Some(7.0));
+        assert_eq!(percentile(&mut [], 50.0), None);
+        assert_eq!(percentile(&mut [1.0, f64::INFINITY], 99.0), None);
+    }
+
+    #[test]
+    fn delays_are_averaged_by_run_and_pooled_for_percentiles() {
+        let mut delays = Delays::default();
+        delays.push_run(&[1.0, 3.0]);
+        delays.push_run(&[]);
+        delays.push_run(&[4.0, 4.0, 4.0, 4.0]);
+        let got = delays.statistic();
+        assert_eq!((got.mean, got.n, got.p50, got.p99), (Some(3.0), 2, Some(4.0), Some(4.0)));
+        assert!((got.ci95.unwrap() - 12.706204736).abs() < 1e-9);
+    }
+}
