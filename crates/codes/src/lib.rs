@@ -7,9 +7,10 @@
 //! * [`window`]: sliding-window random linear coding over GF(256): encode, decode, recode.
 //!
 //! A coder is generic over its [`Payload`], which has one operation, a batch combination: [`Symbol`]
-//! carries bytes, [`Length`] only a size (the simulator runs on coefficients alone).
+//! carries bytes, [`Length`] only a size and [`Sketch`] a size with a handle that survives coding (so
+//! that the simulator runs on coefficients alone).
 
 mod payload;
 pub mod window;
 
-pub use payload::{Length, Matrix, Payload, Symbol};
+pub use payload::{Length, Matrix, Payload, Sketch, Symbol};

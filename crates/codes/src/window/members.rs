@@ -28,6 +28,19 @@ impl Members {
         (ascending && apart && singles.len() <= MAX_SINGLES).then_some(Members { singles, tail })
     }
 
+    /// The members `ids`, the last run of neighbours as the tail. None unless they ascend strictly and
+    /// the others are at most [`MAX_SINGLES`].
+    pub fn from_ids(ids: &[u64]) -> Option<Members> {
+        let neighbours =
+            ids.windows(2).rev().take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
+        let (singles, tail) = ids.split_at(ids.len().saturating_sub(neighbours + 1));
+        match tail {
+            // A range cannot end beyond the last identifier of all.
+            [.., u64::MAX] | [_] | [] => Members::new(ids.to_vec(), 0..0),
+            [start, .., last] => Members::new(singles.to_vec(), *start..*last + 1),
+        }
+    }
+
     /// The contiguous members `range`.
     pub fn range(range: Range<u64>) -> Members {
         Members { singles: Vec::new(), tail: if range.is_empty() { 0..0 } else { range } }
@@ -50,7 +63,8 @@ impl Members {
 
     /// How many members there are.
     pub fn len(&self) -> usize {
-        self.singles.len() + (self.tail.end - self.tail.start) as usize
+        let tail = usize::try_from(self.tail.end - self.tail.start).unwrap_or(usize::MAX);
+        self.singles.len().saturating_add(tail)
     }
 
     /// Whether there are none.
@@ -71,6 +85,17 @@ impl Members {
     /// Whether `id` is a member.
     pub fn contains(&self, id: u64) -> bool {
         self.tail.contains(&id) || self.singles.binary_search(&id).is_ok()
+    }
+
+    /// The place of `id` among the members, counted from 0; None when it is not one.
+    pub fn position(&self, id: u64) -> Option<usize> {
+        match self.singles.binary_search(&id) {
+            Ok(place) => Some(place),
+            Err(_) if self.tail.contains(&id) => {
+                usize::try_from(id - self.tail.start).ok()?.checked_add(self.singles.len())
+            }
+            Err(_) => None,
+        }
     }
 
     /// The members, ascending.
@@ -94,5 +119,20 @@ mod tests {
         assert_eq!(Members::new((0..65).collect(), 0..0), None);
         assert!(Members::range(5..5).is_empty());
         assert_eq!(Members::one(4).last(), Some(4));
+        assert_eq!(
+            [3, 7, 8, 9, 11, 12].map(|id| m.position(id)),
+            [Some(0), Some(1), None, Some(2), Some(4), None]
+        );
+    }
+
+    #[test]
+    fn the_last_run_is_the_tail() {
+        assert_eq!(Members::from_ids(&[1, 2, 5, 6, 7]), Members::new(vec![1, 2], 5..8));
+        assert_eq!(Members::from_ids(&[5, 6, 7]), Some(Members::range(5..8)));
+        assert_eq!(Members::from_ids(&[5]), Some(Members::one(5)));
+        assert_eq!(Members::from_ids(&[]), Some(Members::default()));
+        assert_eq!(Members::from_ids(&[2, 1]), None);
+        assert_eq!(Members::from_ids(&[u64::MAX - 1, u64::MAX]).unwrap().len(), 2);
+        assert_eq!(Members::range(0..u64::MAX).len(), usize::MAX);
     }
 }

@@ -16,13 +16,15 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
+type Product = fn(Form, &[u8], &mut [&mut [u8]], &[&[u8]]);
+
 /// What [`Kernel`] offers, for the models as well.
 struct Under {
     name: &'static str,
     xor: fn(&mut [u8], &[u8]),
     mul_add: fn(&mut [u8], &[u8], u8),
     mul: fn(&mut [u8], u8),
-    product: fn(Form, &[u8], &mut [&mut [u8]], &[&[u8]]),
+    product: Product,
     gather: fn(&mut [Chunk], &[Chunk], &[u8]),
     scatter: fn(&mut [Chunk], &[Chunk], &[u8]),
 }

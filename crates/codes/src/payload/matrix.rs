@@ -1,0 +1,69 @@
+//! A small dense matrix over GF(256).
+
+/// Coefficients in rows: one row for each combination, one column for each source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    rows: usize,
+    columns: usize,
+    bytes: Vec<u8>,
+}
+
+impl Matrix {
+    /// A matrix of zeros.
+    pub fn zero(rows: usize, columns: usize) -> Matrix {
+        Matrix { rows, columns, bytes: vec![0; rows * columns] }
+    }
+
+    /// The matrix with these rows laid end to end. None unless `bytes` fills all rows exactly.
+    pub fn from_bytes(rows: usize, columns: usize, bytes: Vec<u8>) -> Option<Matrix> {
+        (rows.checked_mul(columns) == Some(bytes.len())).then_some(Matrix { rows, columns, bytes })
+    }
+
+    /// How many rows: outputs.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns: sources.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Row `m`.
+    ///
+    /// # Panics
+    /// When there is no row `m`.
+    pub fn row(&self, m: usize) -> &[u8] {
+        &self.bytes[m * self.columns..][..self.columns]
+    }
+
+    /// Row `m`, to write.
+    ///
+    /// # Panics
+    /// When there is no row `m`.
+    pub fn row_mut(&mut self, m: usize) -> &mut [u8] {
+        &mut self.bytes[m * self.columns..][..self.columns]
+    }
+
+    /// All rows, end to end.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_lie_end_to_end() {
+        let mut m = Matrix::zero(2, 3);
+        m.row_mut(1).copy_from_slice(&[4, 5, 6]);
+        assert_eq!(m.as_bytes(), [0, 0, 0, 4, 5, 6]);
+        assert_eq!((m.rows(), m.columns(), m.row(0)), (2, 3, &[0; 3][..]));
+        assert_eq!(Matrix::from_bytes(2, 3, vec![0, 0, 0, 4, 5, 6]), Some(m));
+        assert_eq!(Matrix::from_bytes(2, 3, vec![0; 5]), None);
+        assert_eq!(Matrix::from_bytes(usize::MAX, 2, vec![]), None);
+        assert_eq!(Matrix::zero(2, 0).row(1), []);
+    }
+}

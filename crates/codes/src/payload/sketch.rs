@@ -1,0 +1,80 @@
+//! Payloads without bytes, for simulations.
+
+use super::{Matrix, Payload, lengths};
+use ripstop_gf256::mul;
+
+/// Nothing but a length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Length(pub usize);
+
+impl Payload for Length {
+    fn combine(coefficients: &Matrix, sources: &[&Length]) -> Vec<Length> {
+        lengths(coefficients, |k| sources[k].0).into_iter().map(Length).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.0
+    }
+}
+
+/// A length in bytes and sixteen bytes of content that are really coded: a simulator can send a
+/// packet's handle through the coders and find out whether they gave back the right packet, at a
+/// fraction of what all the bytes would cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    len: usize,
+    content: [u8; 16],
+}
+
+impl Sketch {
+    /// A payload that counts as `len` bytes and carries `content`.
+    pub const fn new(len: usize, content: [u8; 16]) -> Sketch {
+        Sketch { len, content }
+    }
+
+    /// What it carries.
+    pub const fn content(&self) -> [u8; 16] {
+        self.content
+    }
+}
+
+impl Payload for Sketch {
+    fn combine(coefficients: &Matrix, sources: &[&Sketch]) -> Vec<Sketch> {
+        let lengths = lengths(coefficients, |k| sources[k].len);
+        let combination = |(m, len)| {
+            let mut content = [0; 16];
+            for (c, source) in coefficients.row(m).iter().zip(sources).filter(|(c, _)| **c != 0) {
+                for (sum, byte) in content.iter_mut().zip(source.content) {
+                    *sum ^= mul(*c, byte);
+                }
+            }
+            Sketch { len, content }
+        };
+        lengths.into_iter().enumerate().map(combination).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_follow_the_longest_source_taken() {
+        let m = Matrix::from_bytes(3, 2, vec![1, 0, 7, 9, 0, 0]).unwrap();
+        let combined = Length::combine(&m, &[&Length(40), &Length(1400)]);
+        assert_eq!(combined, [Length(40), Length(1400), Length(0)]);
+        assert!(combined[2].is_empty());
+    }
+
+    #[test]
+    fn sketches_carry_real_arithmetic() {
+        let (a, b) = (Sketch::new(10, [3; 16]), Sketch::new(20, [5; 16]));
+        let m = Matrix::from_bytes(1, 2, vec![2, 7]).unwrap();
+        let sum = Sketch::combine(&m, &[&a, &b]);
+        assert_eq!(sum, [Sketch::new(20, [mul(2, 3) ^ mul(7, 5); 16])]);
+    }
+}

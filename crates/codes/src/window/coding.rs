@@ -1,0 +1,167 @@
+//! How the coefficients of a repair symbol are told: by seed or explicitly.
+
+use super::Members;
+use std::ops::Range;
+
+/// The coefficients of a repair symbol's members. They are never 0: a member always contributes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// Each coefficient is [`coefficient`] of the seed and the member: two bytes on the wire.
+    Seed(u16),
+    /// One nonzero byte a member, in the members' order: what a relay that re-encodes must send.
+    Explicit(Vec<u8>),
+}
+
+impl Coding {
+    /// Whether these are coefficients for `members`: explicit ones must be as many, and not 0.
+    pub fn fits(&self, members: &Members) -> bool {
+        match self {
+            Coding::Seed(_) => true,
+            Coding::Explicit(bytes) => bytes.len() == members.len() && !bytes.contains(&0),
+        }
+    }
+
+    /// The coefficient of the member `id`; None when it is not a member.
+    pub fn of(&self, members: &Members, id: u64) -> Option<u8> {
+        match self {
+            Coding::Seed(seed) => members.contains(id).then(|| coefficient(*seed, id)),
+            Coding::Explicit(bytes) => bytes.get(members.position(id)?).copied(),
+        }
+    }
+
+    /// All coefficients, in the members' order.
+    pub fn all(&self, members: &Members) -> Vec<u8> {
+        match self {
+            Coding::Explicit(bytes) => bytes.clone(),
+            Coding::Seed(seed) => {
+                let mut all = vec![0; members.len()];
+                let (singles, tail) = all.split_at_mut(members.singles().len());
+                for (c, id) in singles.iter_mut().zip(members.singles()) {
+                    *c = coefficient(*seed, *id);
+                }
+                fill(*seed, members.tail(), tail);
+                all
+            }
+        }
+    }
+}
+
+/// The coefficient, in 1..=255, of source symbol `id` in a repair with this `seed`.
+///
+/// It can be computed alone, whatever the other members are. This function is part of the wire format
+/// and never changes; `vectors/coefficients.csv` holds test vectors. Eight neighbouring identifiers
+/// share one hash: the finaliser of SplitMix64 (Steele, Lea and Flood 2014) over a counter, keyed by
+/// the seed; byte `id mod 8` of it, little-endian, is the coefficient, and 1 stands in for 0.
+#[inline]
+pub fn coefficient(seed: u16, id: u64) -> u8 {
+    (eight(key(seed), id >> 3) >> (8 * (id & 7))) as u8
+}
+
+/// The coefficients of the contiguous `ids`, as [`coefficient`] gives them one by one. Writes the
+/// shorter of the two lengths.
+pub fn coefficients(seed: u16, ids: Range<u64>) -> Vec<u8> {
+    let mut out = vec![0; usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(usize::MAX)];
+    fill(seed, ids, &mut out);
+    out
+}
+
+/// Fills `out` with the coefficients of `ids`.
+pub(super) fn fill(seed: u16, ids: Range<u64>, out: &mut [u8]) {
+    let key = key(seed);
+    let mut block = ids.start >> 3;
+    let head = out.len().min((8 - (ids.start & 7) as usize) % 8);
+    let (first, rest) = out.split_at_mut(head);
+    if !first.is_empty() {
+        let bytes = eight(key, block).to_le_bytes();
+        first.copy_from_slice(&bytes[(ids.start & 7) as usize..][..head]);
+        block = block.wrapping_add(1);
+    }
+    for eight_out in rest.chunks_mut(8) {
+        let bytes = eight(key, block).to_le_bytes();
+        eight_out.copy_from_slice(&bytes[..eight_out.len()]);
+        block = block.wrapping_add(1);
+    }
+}
+
+/// The golden ratio in 64 bits: SplitMix64's step.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+fn key(seed: u16) -> u64 {
+    mix(u64::from(seed).wrapping_add(1).wrapping_mul(STEP))
+}
+
+/// The coefficients of identifiers 8 `block` to 8 `block` + 7, as the bytes of a word.
+fn eight(key: u64, block: u64) -> u64 {
+    let word = mix(key.wrapping_add(block.wrapping_mul(STEP)));
+    // Bit 7 of each byte that is zero; adding 0x7f sets bit 7 of all others without carrying over.
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let zero = !(((word & LOW) + LOW) | word | LOW);
+    word | zero >> 7
+}
+
+/// SplitMix64's finaliser.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_never_changes() {
+        let vectors = include_str!("../../vectors/coefficients.csv");
+        let mut checked = 0;
+        for line in vectors.lines().filter(|line| !line.starts_with('#') && !line.starts_with("seed")) {
+            let mut fields = line.split(',').map(|field| field.trim().parse::<u64>().unwrap());
+            let mut next = || fields.next().unwrap();
+            let (seed, id, want) = (next() as u16, next(), next());
+            assert_eq!(u64::from(coefficient(seed, id)), want, "seed {seed} id {id}");
+            checked += 1;
+        }
+        assert!(checked >= 60, "{checked} vectors");
+    }
+
+    #[test]
+    fn one_by_one_and_in_bulk_agree() {
+        for start in [0, 1, 7, 8, 1 << 40, u64::MAX - 40] {
+            for len in 0..40 {
+                let bulk = coefficients(9, start..start + len);
+                let single: Vec<u8> = (start..start + len).map(|id| coefficient(9, id)).collect();
+                assert_eq!(bulk, single, "{start} + {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn coefficients_are_nonzero_and_even() {
+        let mut counts = [0u32; 256];
+        for seed in 0..64 {
+            for c in coefficients(seed, 1000..5000) {
+                counts[usize::from(c)] += 1;
+            }
+        }
+        assert_eq!(counts[0], 0);
+        // 256 000 draws: 1000 a value (1 takes 0's share too), within 6 standard deviations.
+        assert!((1800..2200).contains(&counts[1]), "{}", counts[1]);
+        assert!(counts[2..].iter().all(|n| (810..1190).contains(n)), "{counts:?}");
+    }
+
+    #[test]
+    fn explicit_coefficients_follow_the_members() {
+        let members = Members::new(vec![3, 7], 9..11).unwrap();
+        let coding = Coding::Explicit(vec![4, 5, 6, 7]);
+        assert!(coding.fits(&members) && !coding.fits(&Members::range(0..3)));
+        assert!(!Coding::Explicit(vec![4, 0, 6, 7]).fits(&members));
+        assert_eq!(
+            [3, 7, 8, 9, 10, 11].map(|id| coding.of(&members, id)),
+            [Some(4), Some(5), None, Some(6), Some(7), None]
+        );
+        let seeded = Coding::Seed(77);
+        let all: Vec<u8> = members.iter().map(|id| seeded.of(&members, id).unwrap()).collect();
+        assert_eq!(seeded.all(&members), all);
+        assert_eq!(seeded.of(&members, 8), None);
+    }
+}

@@ -1,0 +1,370 @@
+//! The reduced row echelon form, on coefficients alone.
+//!
+//! A row stands for one combination that was innovative. Reduced, it has coefficient 1 at its *pivot*,
+//! the lowest of its unknown symbols, 0 at all other pivots, and anything at the *free columns*: the
+//! unknown symbols that are nobody's pivot. So a row need only store its free columns, and these are
+//! few even when thousands of rows wait (near R(1-p) = 1).
+//!
+//! Beside them a row stores its *transform*: which combination of the payloads as they arrived it is.
+//! Payloads themselves are not touched before a symbol is decoded.
+//!
+//! A row lies in memory as `columns` (whole chunks), then `transform` (whole chunks); an elimination
+//! step is one matrix operation over all rows.
+
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for, inv};
+
+/// No column, no slot.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Rows over free columns, with their transforms.
+#[derive(Clone, Debug)]
+pub(super) struct Echelon {
+    /// Chunks of a row that hold columns, and that hold the transform.
+    column_chunks: usize,
+    transform_chunks: usize,
+    /// All rows, end to end.
+    store: Vec<Chunk>,
+    /// Each row's pivot.
+    pivots: Vec<u64>,
+    /// For each row a column in which it was not zero when last looked at, so that a row is known not
+    /// to be decoded by a look at one byte.
+    witnesses: Vec<u32>,
+    /// The symbol of each column, None where a column was given back. Columns ascend with their
+    /// symbols while `ordered`, which makes the lowest one easy to find.
+    columns: Vec<Option<u64>>,
+    ordered: bool,
+    /// Which slots of the transform are in use.
+    slots: Vec<bool>,
+    slots_used: usize,
+    /// The row at work.
+    work: Vec<Chunk>,
+    /// A factor for each row.
+    factors: Vec<u8>,
+}
+
+impl Echelon {
+    pub(super) fn new() -> Echelon {
+        Echelon {
+            column_chunks: 1,
+            transform_chunks: 1,
+            store: Vec::new(),
+            pivots: Vec::new(),
+            witnesses: Vec::new(),
+            columns: Vec::new(),
+            ordered: true,
+            slots: Vec::new(),
+            slots_used: 0,
+            work: vec![Chunk::ZERO; 2],
+            factors: Vec::new(),
+        }
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> usize {
+        self.pivots.len()
+    }
+
+    /// The pivot of `row`.
+    pub(super) fn pivot(&self, row: usize) -> u64 {
+        self.pivots[row]
+    }
+
+    /// How many slots of the transform are in use.
+    pub(super) fn slots_used(&self) -> usize {
+        self.slots_used
+    }
+
+    /// How many slots there may be before the rows must be laid out anew.
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The transform of `row`: a factor for each slot.
+    pub(super) fn transform(&self, row: usize) -> &[u8] {
+        let start = row * self.stride() + self.column_chunks;
+        &bytes(&self.store[start..start + self.transform_chunks])[..self.slots.len()]
+    }
+
+    /// The coefficients of `row` at the free columns: (symbol, coefficient), not in order.
+    pub(super) fn free_part(&self, row: usize) -> impl Iterator<Item = (u64, u8)> + '_ {
+        let start = row * self.stride();
+        let coefficients = bytes(&self.store[start..start + self.column_chunks]);
+        let named = self.columns.iter().zip(coefficients);
+        named.filter_map(|(id, c)| if *c == 0 { None } else { id.map(|id| (id, *c)) })
+    }
+
+    /// The columns in use and their symbols.
+    pub(super) fn columns(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
+        self.columns.iter().enumerate().filter_map(|(column, id)| id.map(|id| (column as u32, id)))
+    }
+
+    /// Forgets all rows, columns and slots.
+    pub(super) fn clear(&mut self) {
+        self.column_chunks = 1;
+        self.transform_chunks = 1;
+        self.store.clear();
+        self.pivots.clear();
+        self.witnesses.clear();
+        self.columns.clear();
+        self.ordered = true;
+        self.slots.clear();
+        self.slots_used = 0;
+    }
+
+    /// Makes room for `more` columns. True when the columns were numbered anew.
+    pub(super) fn reserve_columns(&mut self, more: usize) -> bool {
+        if self.columns.len() + more <= self.column_chunks * CHUNK {
+            return false;
+        }
+        let mut kept: Vec<(u32, u64)> = self.columns().collect();
+        kept.sort_unstable_by_key(|(_, id)| *id);
+        let before = self.stride();
+        let old_chunks = self.column_chunks;
+        // Half as much again, so that laying out anew stays rare.
+        self.column_chunks = chunks_for((kept.len() + more) * 3 / 2);
+        let mut store = vec![Chunk::ZERO; self.rows() * self.stride()];
+        for row in 0..self.rows() {
+            let from = &self.store[row * before..][..before];
+            let start = row * self.stride();
+            let to = &mut store[start..start + self.stride()];
+            for (column, (old, _)) in kept.iter().enumerate() {
+                bytes_mut(to)[column] = bytes(from)[*old as usize];
+            }
+            to[self.column_chunks..].copy_from_slice(&from[old_chunks..]);
+        }
+        self.store = store;
+        self.columns = kept.iter().map(|(_, id)| Some(*id)).collect();
+        self.ordered = true;
+        self.witnesses.fill(0);
+        true
+    }
+
+    /// A new column for `id`; room was reserved.
+    pub(super) fn claim_column(&mut self, id: u64) -> u32 {
+        // Columns given back at the end are in nobody's way.
+        while matches!(self.columns.last(), Some(None)) {
+            self.columns.pop();
+        }
+        self.ordered &= self.columns.iter().rev().flatten().next().is_none_or(|last| *last < id);
+        self.columns.push(Some(id));
+        (self.columns.len() - 1) as u32
+    }
+
+    /// Gives `column` back; it is zero in all rows.
+    pub(super) fn release_column(&mut self, column: u32) {
+        self.columns[column as usize] = None;
+    }
+
+    /// A new slot of the transform, for a payload that arrived.
+    pub(super) fn claim_slot(&mut self) -> usize {
+        self.slots_used += 1;
+        if self.slots_used <= self.slots.len()
+            && let Some(vacant) = self.slots.iter().position(|used| !used)
+        {
+            self.slots[vacant] = true;
+            return vacant;
+        }
+        self.slots.push(true);
+        if self.slots.len() > self.transform_chunks * CHUNK {
+            let before = self.stride();
+            self.transform_chunks = self.transform_chunks * 3 / 2 + 1;
+            let mut store = vec![Chunk::ZERO; self.rows() * self.stride()];
+            for row in 0..self.rows() {
+                let start = row * self.stride();
+                store[start..start + before].copy_from_slice(&self.store[row * before..][..before]);
+            }
+            self.store = store;
+        }
+        self.slots.len() - 1
+    }
+
+    /// Gives `slot` back; no row's transform has it.
+    pub(super) fn release_slot(&mut self, slot: usize) {
+        if std::mem::take(&mut self.slots[slot]) {
+            self.slots_used -= 1;
+        }
+    }
+
+    /// Starts a row at work: the payload in `slot`, nothing else yet.
+    pub(super) fn begin(&mut self, slot: usize) {
+        self.work.clear();
+        self.work.resize(self.stride(), Chunk::ZERO);
+        self.factors.clear();
+        self.factors.resize(self.rows(), 0);
+        let at = self.column_chunks * CHUNK + slot;
+        bytes_mut(&mut self.work)[at] = 1;
+    }
+
+    /// Gives the row at work coefficient `c` at a free column.
+    pub(super) fn set_column(&mut self, column: u32, c: u8) {
+        bytes_mut(&mut self.work)[column as usize] = c;
+    }
+
+    /// Gives the row at work coefficient `c` at the pivot of `row`.
+    pub(super) fn set_pivot(&mut self, row: u32, c: u8) {
+        self.factors[row as usize] = c;
+    }
+
+    /// Eliminates the pivots from the row at work and, if anything is left, adds it as a new row and
+    /// returns its pivot. Pivot columns are zero in all other rows, so that one pass is enough.
+    pub(super) fn reduce(&mut self) -> Option<u64> {
+        Kernel::chosen().gather(&mut self.work, &self.store, &self.factors);
+        self.insert()
+    }
+
+    /// Adds the row at work, which is zero at all pivots; returns its pivot, None when it is zero.
+    /// The pivot's column is given back.
+    fn insert(&mut self) -> Option<u64> {
+        let (column, id) = self.lowest()?;
+        let kernel = Kernel::chosen();
+        let scale = inv(bytes(&self.work)[column]);
+        kernel.mul(bytes_mut(&mut self.work), scale);
+        self.clear_column(column);
+        bytes_mut(&mut self.work)[column] = 0;
+        self.store.extend_from_slice(&self.work);
+        self.pivots.push(id);
+        self.witnesses.push(column as u32);
+        self.release_column(column as u32);
+        Some(id)
+    }
+
+    /// Makes `column` zero in all rows by adding multiples of the row at work, which is 1 there.
+    fn clear_column(&mut self, column: usize) {
+        let stride = self.stride();
+        self.factors.clear();
+        self.factors.extend(self.store.chunks_exact(stride).map(|row| bytes(row)[column]));
+        Kernel::chosen().scatter(&mut self.store, &self.work, &self.factors);
+    }
+
+    /// The lowest symbol at which the row at work is not zero, and its column.
+    fn lowest(&self) -> Option<(usize, u64)> {
+        let coefficients = &bytes(&self.work)[..self.columns.len()];
+        let mut named = coefficients.iter().enumerate().filter(|(_, c)| **c != 0);
+        let with_id = |(column, _): (usize, &u8)| self.columns[column].map(|id| (column, id));
+        if self.ordered {
+            named.find_map(with_id)
+        } else {
+            named.filter_map(with_id).min_by_key(|(_, id)| *id)
+        }
+    }
+
+    /// The symbol of `column` became known: it is no unknown any more, in any row.
+    pub(super) fn erase_column(&mut self, column: u32) {
+        let stride = self.stride();
+        for row in self.store.chunks_exact_mut(stride) {
+            bytes_mut(row)[column as usize] = 0;
+        }
+        self.release_column(column);
+    }
+
+    /// The pivot of `row` became known: what is left of the row says something about its free columns,
+    /// and the lowest of them is its new pivot, which is returned.
+    pub(super) fn repivot(&mut self, row: usize) -> Option<u64> {
+        let stride = self.stride();
+        self.work.clear();
+        self.work.extend_from_slice(&self.store[row * stride..][..stride]);
+        self.remove(row);
+        self.insert()
+    }
+
+    /// Removes `row`; the last row takes its place.
+    pub(super) fn remove(&mut self, row: usize) {
+        let stride = self.stride();
+        let last = self.rows() - 1;
+        self.store.copy_within(last * stride.., row * stride);
+        self.store.truncate(last * stride);
+        self.pivots.swap_remove(row);
+        self.witnesses.swap_remove(row);
+    }
+
+    /// The symbol of `column` will never be known: the rows are replaced by all their combinations
+    /// that do not involve it. One row is lost, that with the highest pivot of those that do, and its
+    /// pivot, which is returned, becomes free again. None when no row involves the symbol.
+    ///
+    /// Room for a column must have been reserved.
+    pub(super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
+        let stride = self.stride();
+        let involved = |row: &usize| bytes(&self.store[row * stride..])[column as usize] != 0;
+        let row = (0..self.rows()).filter(involved).max_by_key(|row| self.pivots[*row]);
+        let freed = row.map(|row| {
+            let pivot = self.pivots[row];
+            self.work.clear();
+            self.work.extend_from_slice(&self.store[row * stride..][..stride]);
+            self.remove(row);
+            let again = self.claim_column(pivot);
+            bytes_mut(&mut self.work)[again as usize] = 1;
+            let scale = inv(bytes(&self.work)[column as usize]);
+            Kernel::chosen().mul(bytes_mut(&mut self.work), scale);
+            self.clear_column(column as usize);
+            (pivot, again)
+        });
+        self.release_column(column);
+        freed
+    }
+
+    /// The rows whose pivot is determined: those with no free column left. Ascending.
+    pub(super) fn units(&mut self) -> Vec<usize> {
+        let stride = self.stride();
+        let mut units = Vec::new();
+        for (row, witness) in self.witnesses.iter_mut().enumerate() {
+            let coefficients = bytes(&self.store[row * stride..][..self.column_chunks]);
+            if coefficients[*witness as usize] != 0 {
+                continue;
+            }
+            // From the end: pivots are taken from the front, so that the last column lives longest.
+            match coefficients[..self.columns.len()].iter().rposition(|c| *c != 0) {
+                Some(column) => *witness = column as u32,
+                None => units.push(row),
+            }
+        }
+        units
+    }
+
+    /// Removes the rows `units` (ascending), whose symbols are known now. The payloads that only they
+    /// needed are told in `freed` (their slots are given back), as many as there are units: a unit row
+    /// is a combination of payloads and known symbols, so it can express one payload in the others.
+    pub(super) fn retire(&mut self, units: &[usize], mut freed: impl FnMut(usize)) {
+        if units.len() == self.rows() {
+            for slot in 0..self.slots.len() {
+                if self.slots[slot] {
+                    freed(slot);
+                }
+            }
+            self.clear();
+            return;
+        }
+        let stride = self.stride();
+        for unit in units {
+            let Some(slot) = self.transform(*unit).iter().position(|c| *c != 0) else { continue };
+            let at = self.column_chunks * CHUNK + slot;
+            self.work.clear();
+            self.work.extend_from_slice(&self.store[unit * stride..][..stride]);
+            let scale = inv(bytes(&self.work)[at]);
+            Kernel::chosen().mul(bytes_mut(&mut self.work), scale);
+            self.clear_column(at);
+            self.release_slot(slot);
+            freed(slot);
+        }
+        for unit in units.iter().rev() {
+            self.remove(*unit);
+        }
+    }
+
+    /// Makes every row its own payload: row i stands for the payload in slot i, alone.
+    pub(super) fn reset_transforms(&mut self) {
+        let stride = self.stride();
+        let start = self.column_chunks * CHUNK;
+        for (row, chunks) in self.store.chunks_exact_mut(stride).enumerate() {
+            let transform = &mut bytes_mut(chunks)[start..];
+            transform.fill(0);
+            transform[row] = 1;
+        }
+        self.slots.clear();
+        self.slots.resize(self.pivots.len(), true);
+        self.slots_used = self.slots.len();
+    }
+
+    fn stride(&self) -> usize {
+        self.column_chunks + self.transform_chunks
+    }
+}

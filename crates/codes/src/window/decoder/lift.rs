@@ -1,0 +1,266 @@
+//! From coefficients to payloads: the one place where a decoder touches them.
+
+use super::{Cell, Decoder};
+use crate::window::coding::fill;
+use crate::window::{Coding, Members, coefficient};
+use crate::{Matrix, Payload};
+use ripstop_gf256::{CHUNK, Chunk, Form, Kernel, bytes, bytes_mut, chunks_for};
+use std::ops::Range;
+
+/// Known payloads that waiting rows still need are subtracted from them, and freed, when there are
+/// this many: a payload is then read once for many at the price of one.
+const FOLD: u64 = 256;
+
+/// Rows that are folded together.
+const TOGETHER: usize = 8;
+
+/// A repair's payload as it arrived, and what it is a combination of.
+#[derive(Clone, Debug)]
+pub(super) struct Raw<P> {
+    payload: P,
+    members: Members,
+    coding: Coding,
+    /// Members before this are subtracted from the payload already, all but `rest`.
+    folded: u64,
+    rest: Vec<(u64, u8)>,
+}
+
+impl<P> Raw<P> {
+    pub(super) fn new(members: &Members, coding: &Coding, payload: P) -> Raw<P> {
+        Raw { payload, members: members.clone(), coding: coding.clone(), folded: 0, rest: Vec::new() }
+    }
+
+    /// What is left of the single members and of the tail.
+    fn parts(&self) -> (&[u64], Range<u64>) {
+        let singles = self.members.singles();
+        let tail = self.members.tail();
+        let singles = &singles[singles.partition_point(|id| *id < self.folded)..];
+        (singles, tail.start.max(self.folded).min(tail.end)..tail.end)
+    }
+
+    /// The identifiers that it still combines, as ranges.
+    fn spans(&self, mut each: impl FnMut(Range<u64>)) {
+        let (singles, tail) = self.parts();
+        self.rest.iter().map(|(id, _)| id).chain(singles).for_each(|id| each(*id..*id + 1));
+        if !tail.is_empty() {
+            each(tail);
+        }
+    }
+
+    /// Writes its coefficients for the ascending `ids` to `out`, one byte each; 0 where it has none.
+    fn coefficients(&self, ids: &[u64], out: &mut [u8], buffer: &mut Vec<u8>) {
+        let (singles, tail) = self.parts();
+        for (id, c) in &self.rest {
+            if let Ok(at) = ids.binary_search(id) {
+                out[at] = *c;
+            }
+        }
+        for id in singles {
+            if let (Ok(at), Some(c)) = (ids.binary_search(id), self.coding.of(&self.members, *id)) {
+                out[at] = c;
+            }
+        }
+        let inside = super::within(ids, &tail);
+        if inside.is_empty() {
+            return;
+        }
+        let (start, ids, out) = (tail.start, &ids[inside.clone()], &mut out[inside]);
+        match &self.coding {
+            Coding::Seed(seed) if ids.len() < ((tail.end - start) / 8) as usize => {
+                ids.iter().zip(out).for_each(|(id, c)| *c = coefficient(*seed, *id));
+            }
+            Coding::Seed(seed) => {
+                buffer.resize((tail.end - start) as usize, 0);
+                fill(*seed, tail, buffer);
+                ids.iter().zip(out).for_each(|(id, c)| *c = buffer[(id - start) as usize]);
+            }
+            Coding::Explicit(bytes) => {
+                let skip = self.members.singles().len();
+                let first = self.members.tail().start;
+                ids.iter().zip(out).for_each(|(id, c)| *c = bytes[skip + (id - first) as usize]);
+            }
+        }
+    }
+}
+
+impl<P: Payload> Decoder<P> {
+    /// The payloads that `rows` stand for, less everything in them that is known.
+    pub(super) fn lift_rows(&mut self, rows: &[usize]) -> Vec<P> {
+        let mut transforms = Matrix::zero(rows.len(), self.space.slots());
+        for (m, row) in rows.iter().enumerate() {
+            transforms.row_mut(m).copy_from_slice(self.space.transform(*row));
+        }
+        self.lift(&transforms, &[])
+    }
+
+    /// Combinations of the payloads as they arrived (a row of `transforms` for each, a column for each
+    /// slot), with all known members subtracted, plus those known symbols `also` that the first
+    /// combination is to contain. All are computed in one fused product.
+    pub(in crate::window) fn lift(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
+        let slots: Vec<usize> = (0..transforms.columns())
+            .filter(|slot| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0))
+            .collect();
+        let raws: Vec<&Raw<P>> = slots.iter().filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
+        let ids = self.known_members(&raws, also);
+
+        let mut factors = Matrix::zero(transforms.rows(), raws.len() + ids.len());
+        for m in 0..transforms.rows() {
+            let row = transforms.row(m);
+            factors.row_mut(m).iter_mut().zip(&slots).for_each(|(c, slot)| *c = row[*slot]);
+        }
+        if !ids.is_empty() {
+            self.known_factors(&mut factors, &raws, &ids, also);
+        }
+        let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
+        sources.extend(ids.iter().filter_map(|id| self.get(*id)));
+        let payloads = P::combine(&factors, &sources);
+        self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
+        payloads
+    }
+
+    /// The known symbols that are members of any of `raws`, or in `also`; ascending.
+    fn known_members(&self, raws: &[&Raw<P>], also: &[(u64, u8)]) -> Vec<u64> {
+        let mut spans: Vec<Range<u64>> = also.iter().map(|(id, _)| *id..*id + 1).collect();
+        for raw in raws {
+            raw.spans(|span| {
+                // Batches mostly span the same.
+                if spans.last() != Some(&span) {
+                    spans.push(span);
+                }
+            });
+        }
+        spans.sort_unstable_by_key(|span| span.start);
+        let mut ids =
+            Vec::with_capacity(spans.iter().map(|span| (span.end - span.start) as usize).max().unwrap_or(0));
+        let mut done = 0;
+        for span in spans {
+            let start = span.start.max(done).max(self.origin);
+            let end = span.end.min(self.next());
+            if start < end {
+                let (from, to) = ((start - self.origin) as usize, (end - self.origin) as usize);
+                let held = self.payloads.range(from..to).zip(start..end);
+                ids.extend(held.filter(|(payload, _)| payload.is_some()).map(|(_, id)| id));
+            }
+            done = done.max(span.end);
+        }
+        ids
+    }
+
+    /// Fills in the columns after the raws': the factors of the known symbols `ids`.
+    fn known_factors(&self, factors: &mut Matrix, raws: &[&Raw<P>], ids: &[u64], also: &[(u64, u8)]) {
+        let width = chunks_for(ids.len());
+        let mut theirs = vec![Chunk::ZERO; raws.len() * width];
+        let mut buffer = Vec::new();
+        for (raw, row) in raws.iter().zip(theirs.chunks_exact_mut(width)) {
+            raw.coefficients(ids, bytes_mut(row), &mut buffer);
+        }
+        let mut sums = vec![Chunk::ZERO; factors.rows() * width];
+        let sources: Vec<&[u8]> = theirs.chunks_exact(width).map(bytes).collect();
+        let mut outputs: Vec<&mut [u8]> = sums.chunks_exact_mut(width).map(bytes_mut).collect();
+        let transforms: Vec<u8> =
+            (0..factors.rows()).flat_map(|m| &factors.row(m)[..raws.len()]).copied().collect();
+        Kernel::chosen().product(Form::Overwrite, &transforms, &mut outputs, &sources);
+        for m in 0..factors.rows() {
+            let sum = &bytes(&sums)[m * width * CHUNK..][..ids.len()];
+            factors.row_mut(m)[raws.len()..].copy_from_slice(sum);
+        }
+        for (id, c) in also {
+            if let Ok(at) = ids.binary_search(id) {
+                factors.row_mut(0)[raws.len() + at] ^= c;
+            }
+        }
+    }
+
+    /// Replaces the payloads as they arrived by those that the rows stand for: as many as there are
+    /// rows, and with no known symbol in them.
+    pub(super) fn consolidate(&mut self) {
+        let rows: Vec<usize> = (0..self.space.rows()).collect();
+        let payloads = self.lift_rows(&rows);
+        self.raws.clear();
+        for (row, payload) in payloads.into_iter().enumerate() {
+            let mut rest: Vec<(u64, u8)> = self.space.free_part(row).collect();
+            rest.push((self.space.pivot(row), 1));
+            rest.sort_unstable_by_key(|(id, _)| *id);
+            let coding = Coding::Explicit(Vec::new());
+            let raw = Raw { payload, members: Members::default(), coding, folded: u64::MAX, rest };
+            self.raws.push(Some(raw));
+        }
+        self.space.reset_transforms();
+    }
+
+    /// Frees known payloads before `keep`. While rows wait that may need them this is put off, unless
+    /// there are many of them or it `must` be.
+    pub(super) fn release(&mut self, must: bool) {
+        let freed = self.released.min(self.late);
+        if freed >= self.keep && self.origin >= self.keep {
+            return;
+        }
+        if self.space.rows() > 0 && freed < self.keep {
+            if !must && self.keep - freed.max(self.origin) < FOLD {
+                return;
+            }
+            self.fold();
+        }
+        for id in freed.max(self.origin)..self.keep.min(self.next()) {
+            let at = (id - self.origin) as usize;
+            self.payloads[at] = None;
+        }
+        self.released = self.released.max(self.keep);
+        self.late = u64::MAX;
+        // Cells go as far as nothing before them is unknown.
+        let end = self.keep.min(self.next_undecoded());
+        while self.origin < end && self.cells.pop_front().is_some() {
+            self.payloads.pop_front();
+            self.origin += 1;
+        }
+        self.base = self.base.max(self.origin);
+        self.gone.drain(..self.gone.partition_point(|id| *id < self.origin));
+    }
+
+    /// Subtracts the known symbols before `keep` from the payloads that rows are made of.
+    fn fold(&mut self) {
+        self.counters.folds += 1;
+        let keep = self.keep;
+        for first in (0..self.raws.len()).step_by(TOGETHER) {
+            let block = first..self.raws.len().min(first + TOGETHER);
+            let raws: Vec<&Raw<P>> = self.raws[block.clone()].iter().flatten().collect();
+            let mut ids = self.known_members(&raws, &[]);
+            ids.truncate(ids.partition_point(|id| *id < keep));
+            let mut factors = Matrix::zero(raws.len(), raws.len() + ids.len());
+            for m in 0..raws.len() {
+                factors.row_mut(m)[m] = 1;
+            }
+            let mut folded = Vec::new();
+            if !ids.is_empty() {
+                self.known_factors(&mut factors, &raws, &ids, &[]);
+                let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
+                sources.extend(ids.iter().filter_map(|id| self.get(*id)));
+                folded = P::combine(&factors, &sources);
+                self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
+            }
+            let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
+            let mut folded = folded.into_iter();
+            for (raw, rest) in self.raws[block].iter_mut().flatten().zip(rests) {
+                raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
+                raw.rest = rest;
+                raw.folded = raw.folded.max(keep);
+            }
+        }
+    }
+
+    /// The members of `raw` that stay in it although they are before `keep`, because they are not known
+    /// (and what was left over from before).
+    fn unfolded(&self, raw: &Raw<P>) -> Vec<(u64, u8)> {
+        let mut rest: Vec<(u64, u8)> = Vec::new();
+        let unknown = |id: u64| matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)));
+        rest.extend(raw.rest.iter().filter(|(id, _)| *id >= self.keep || unknown(*id)));
+        let (singles, tail) = raw.parts();
+        let singles = singles.iter().copied().filter(|id| *id < self.keep && unknown(*id));
+        let tail = self.unknown_in(&(tail.start..tail.end.min(self.keep)));
+        for id in singles.chain(self.unknown[tail].iter().copied()) {
+            rest.extend(raw.coding.of(&raw.members, id).map(|c| (id, c)));
+        }
+        rest.sort_unstable_by_key(|(id, _)| *id);
+        rest
+    }
+}

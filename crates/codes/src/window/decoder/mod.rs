@@ -1,0 +1,697 @@
+//! The receiver's side: source and repair symbols in any order, decoded symbols out.
+
+mod echelon;
+mod lift;
+mod recombine;
+#[cfg(test)]
+mod tests;
+
+use super::coding::fill;
+use super::{Coding, Members, coefficient};
+use crate::Payload;
+use echelon::{Echelon, NONE};
+use lift::Raw;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What became of a symbol that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It told something new: a degree of freedom more. One more source symbol is *seen*.
+    Innovative,
+    /// A repair that told nothing new.
+    Redundant,
+    /// A source symbol that is known already.
+    Duplicate,
+    /// Before the window, or given up: too late.
+    Old,
+    /// Over a limit: too far ahead of the lowest symbol that is not decoded, or too many undecoded
+    /// rows. It left no trace.
+    Beyond,
+    /// A repair that names a member which the decoder holds no more (given up, or freed), or whose
+    /// coefficients do not fit its members. It left no trace.
+    Unusable,
+}
+
+/// What bounds a decoder's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How far beyond the lowest symbol that is not decoded an identifier may lie.
+    pub ahead: usize,
+    /// How many identifiers before the lowest that is not decoded are held at most, as members of
+    /// later repairs. [`Decoder::keep_from`] frees them earlier.
+    pub history: usize,
+    /// How many undecoded rows (payloads that wait) are held at most.
+    pub rows: usize,
+}
+
+impl Default for Limits {
+    /// 16 384 ahead, as much history, 4096 rows.
+    fn default() -> Limits {
+        Limits { ahead: 16_384, history: 16_384, rows: 4096 }
+    }
+}
+
+/// What a decoder did, counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Symbols that were [`Arrival::Innovative`].
+    pub innovative: u64,
+    /// Repairs that were [`Arrival::Redundant`].
+    pub redundant: u64,
+    /// Source symbols that were [`Arrival::Duplicate`].
+    pub duplicate: u64,
+    /// Symbols that were [`Arrival::Old`].
+    pub old: u64,
+    /// Symbols that were [`Arrival::Beyond`].
+    pub beyond: u64,
+    /// Repairs that were [`Arrival::Unusable`].
+    pub unusable: u64,
+    /// Source symbols recovered by repairs.
+    pub decoded: u64,
+    /// Source symbols given up, one by one or by a moving window.
+    pub given_up: u64,
+    /// Products of a coefficient and a payload that were summed up: what the payload work costs.
+    pub payload_combinations: u64,
+    /// Times that known payloads were subtracted from waiting rows so that they could be freed.
+    pub folds: u64,
+}
+
+/// What is known of one source symbol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cell {
+    /// Arrived or decoded; its payload may have been freed.
+    Known,
+    /// Will never be known.
+    GivenUp,
+    /// Unknown and seen: the pivot of this row.
+    Pivot(u32),
+    /// Unknown and unseen: this column, or [`NONE`] while no row involves it.
+    Free(u32),
+}
+
+/// A sliding-window decoder.
+///
+/// It keeps a reduced row echelon form over the unknown symbols, with leftmost pivots. A symbol is
+/// *seen* when it is known or a pivot, *decoded* when its value is known (paper 001, section 2; paper
+/// 000, fig. 1). Elimination works on coefficients alone; payloads are combined once, in batches, when
+/// symbols become decodable, however many rows wait.
+#[derive(Clone, Debug)]
+pub struct Decoder<P> {
+    limits: Limits,
+    counters: Counters,
+    /// The window's start: what is unknown before it is given up.
+    base: u64,
+    /// Known payloads before this may be freed, and those before `released` have been, but for some
+    /// that became known later, the first of them `late` (u64::MAX if there is none).
+    keep: u64,
+    released: u64,
+    late: u64,
+    /// The identifier of `cells[0]` and `payloads[0]`.
+    origin: u64,
+    cells: VecDeque<Cell>,
+    payloads: VecDeque<Option<P>>,
+    heard: bool,
+    /// Symbols that are not decoded, those that are not even seen, and those from `base` on that were
+    /// given up one by one. All ascend.
+    unknown: Vec<u64>,
+    free: Vec<u64>,
+    gone: Vec<u64>,
+    space: Echelon,
+    /// The payloads that the rows are combinations of, by slot.
+    raws: Vec<Option<Raw<P>>>,
+    decoded: VecDeque<(u64, P)>,
+    /// The unknown members of the repair at work; kept for its memory.
+    terms: Vec<(u64, u8)>,
+    buffer: Vec<u8>,
+}
+
+impl<P: Payload> Decoder<P> {
+    /// A decoder for source symbols from `first_id` on.
+    pub fn new(first_id: u64, limits: Limits) -> Decoder<P> {
+        Decoder {
+            limits,
+            counters: Counters::default(),
+            base: first_id,
+            keep: first_id,
+            released: first_id,
+            late: u64::MAX,
+            origin: first_id,
+            cells: VecDeque::new(),
+            payloads: VecDeque::new(),
+            heard: false,
+            unknown: Vec::new(),
+            free: Vec::new(),
+            gone: Vec::new(),
+            space: Echelon::new(),
+            raws: Vec::new(),
+            decoded: VecDeque::new(),
+            terms: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Takes source symbol `id`.
+    pub fn source(&mut self, id: u64, payload: P) -> Arrival {
+        let arrival = self.take_source(id, payload);
+        self.count(arrival)
+    }
+
+    /// Takes a repair symbol: the combination of `members` with the coefficients that `coding` tells.
+    pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        let arrival = self.take_repair(members, coding, payload);
+        self.count(arrival)
+    }
+
+    /// The next source symbol that repairs recovered, each once, ascending within a batch. Source
+    /// symbols that arrived as such are not repeated.
+    pub fn poll_decoded(&mut self) -> Option<(u64, P)> {
+        self.decoded.pop_front()
+    }
+
+    /// Whether the degree of freedom of source symbol `id` has arrived. A symbol once seen stays seen,
+    /// unless one is given up.
+    pub fn is_seen(&self, id: u64) -> bool {
+        self.is_past(id) || matches!(self.cell(id), Some(Cell::Known | Cell::Pivot(_)))
+    }
+
+    /// Whether the value of source symbol `id` is known, or was before its payload was freed. What
+    /// lies so far back that nothing is kept of it counts as decoded.
+    pub fn is_decoded(&self, id: u64) -> bool {
+        self.is_past(id) || matches!(self.cell(id), Some(Cell::Known))
+    }
+
+    /// Whether source symbol `id` was given up (as far back as anything is kept of it).
+    pub fn is_given_up(&self, id: u64) -> bool {
+        matches!(self.cell(id), Some(Cell::GivenUp))
+    }
+
+    /// The payload of source symbol `id`, if it is known and still held.
+    pub fn get(&self, id: u64) -> Option<&P> {
+        self.payloads.get(self.index(id)?)?.as_ref()
+    }
+
+    /// The window's start: identifiers before it are decoded or given up.
+    pub fn start(&self) -> u64 {
+        self.base
+    }
+
+    /// The lowest source symbol of the window that is neither seen nor given up. A receiver that
+    /// acknowledges degrees of freedom acknowledges this (paper 001, section 2).
+    pub fn next_unseen(&self) -> u64 {
+        self.free.first().copied().unwrap_or(self.next())
+    }
+
+    /// The lowest source symbol of the window that is neither decoded nor given up.
+    pub fn next_undecoded(&self) -> u64 {
+        self.unknown.first().copied().unwrap_or(self.next())
+    }
+
+    /// The highest source symbol heard of: it arrived, or a repair named it. None before the first.
+    pub fn highest(&self) -> Option<u64> {
+        if self.heard { self.next().checked_sub(1) } else { None }
+    }
+
+    /// The source symbols up to the highest that are neither decoded nor given up, ascending.
+    pub fn missing(&self) -> impl Iterator<Item = u64> + '_ {
+        self.unknown.iter().copied()
+    }
+
+    /// The source symbols up to the highest that are neither seen nor given up, ascending: the free
+    /// columns, [`Decoder::deficit`] of them.
+    pub fn unseen(&self) -> impl Iterator<Item = u64> + '_ {
+        self.free.iter().copied()
+    }
+
+    /// How many combinations wait for more: seen symbols that are not decoded.
+    pub fn rows(&self) -> usize {
+        self.space.rows()
+    }
+
+    /// How many source symbols up to the highest are neither decoded nor given up.
+    pub fn undecoded(&self) -> usize {
+        self.unknown.len()
+    }
+
+    /// How many degrees of freedom are missing for all symbols up to the highest to be decoded.
+    pub fn deficit(&self) -> usize {
+        self.free.len()
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Moves the window: what is before `id` and not decoded is given up. Everything that was known
+    /// about the symbols from `id` on stays known.
+    pub fn advance_to(&mut self, id: u64) {
+        if id <= self.base {
+            return;
+        }
+        let unheard = id.saturating_sub(self.next());
+        self.counters.given_up += unheard;
+        if unheard > self.limits.ahead as u64 {
+            // A leap: nothing from before can matter any more.
+            self.counters.given_up += self.unknown.len() as u64;
+            self.heard = true;
+            self.restart(id);
+            return;
+        }
+        for _ in 0..unheard {
+            self.cells.push_back(Cell::GivenUp);
+            self.payloads.push_back(None);
+            self.heard = true;
+        }
+        let passed = self.unknown.partition_point(|u| *u < id);
+        // A row with a pivot from `id` on has no column before `id`, as its pivot is its lowest
+        // symbol; so the rows that go are exactly those that involve what is given up.
+        for at in 0..passed {
+            let given_up = self.unknown[at];
+            if let Some(Cell::Pivot(row)) = self.cell(given_up) {
+                self.remove_row(row as usize);
+            }
+        }
+        for at in 0..passed {
+            let given_up = self.unknown[at];
+            if let Some(Cell::Free(column)) = self.cell(given_up)
+                && column != NONE
+            {
+                self.space.release_column(column);
+            }
+            self.set_cell(given_up, Cell::GivenUp);
+        }
+        self.counters.given_up += passed as u64;
+        self.unknown.drain(..passed);
+        self.free.drain(..self.free.partition_point(|f| *f < id));
+        self.gone.drain(..self.gone.partition_point(|g| *g < id));
+        self.base = id;
+        self.tidy();
+    }
+
+    /// Gives source symbol `id` up, without waiting for the window: what is known about the others
+    /// stays known, only `id` itself will never be. Does nothing when it is decoded or given up
+    /// already, or beyond the limits. True when it was given up now.
+    ///
+    /// If `id` was unseen, another symbol that was seen may become unseen: the combination that
+    /// involved both can serve only one.
+    pub fn give_up(&mut self, id: u64) -> bool {
+        if id < self.base || id >= self.horizon() {
+            return false;
+        }
+        self.hear_of(id);
+        match self.cell(id) {
+            Some(Cell::Pivot(row)) => self.remove_row(row as usize),
+            Some(Cell::Free(column)) => {
+                if column != NONE {
+                    if self.space.reserve_columns(1) {
+                        self.renumber_columns();
+                    }
+                    if let Some(Cell::Free(column)) = self.cell(id)
+                        && let Some((pivot, again)) = self.space.forbid(column)
+                    {
+                        self.renumber_rows();
+                        self.set_cell(pivot, Cell::Free(again));
+                        insert_sorted(&mut self.free, pivot);
+                    }
+                }
+                remove_sorted(&mut self.free, id);
+            }
+            _ => return false,
+        }
+        self.set_cell(id, Cell::GivenUp);
+        remove_sorted(&mut self.unknown, id);
+        insert_sorted(&mut self.gone, id);
+        self.counters.given_up += 1;
+        self.settle();
+        self.tidy();
+        true
+    }
+
+    /// Known payloads before `id` may be freed: no later repair names them. They still count as
+    /// decoded.
+    pub fn keep_from(&mut self, id: u64) {
+        self.keep = self.keep.max(id.min(self.next()));
+        self.release(false);
+    }
+
+    fn take_source(&mut self, id: u64, payload: P) -> Arrival {
+        if id >= self.horizon() {
+            return Arrival::Beyond;
+        }
+        if id >= self.next() {
+            if id > self.next() {
+                self.hear_of(id - 1);
+            }
+            self.cells.push_back(Cell::Known);
+            self.payloads.push_back(Some(payload));
+            self.heard = true;
+            self.bound_history();
+            return Arrival::Innovative;
+        }
+        match self.cell(id) {
+            None if self.base <= id => Arrival::Duplicate,
+            None | Some(Cell::GivenUp) => Arrival::Old,
+            Some(Cell::Known) => Arrival::Duplicate,
+            Some(Cell::Free(column)) => {
+                remove_sorted(&mut self.free, id);
+                remove_sorted(&mut self.unknown, id);
+                self.make_known(id, payload);
+                if column != NONE {
+                    self.space.erase_column(column);
+                    self.settle();
+                }
+                self.tidy();
+                Arrival::Innovative
+            }
+            Some(Cell::Pivot(row)) => {
+                // The payload arrived twice over; what is left of the row is news of another symbol.
+                remove_sorted(&mut self.unknown, id);
+                self.make_known(id, payload);
+                let pivot = self.space.repivot(row as usize);
+                self.renumber_row(row as usize);
+                self.add_pivot(pivot);
+                self.settle();
+                self.tidy();
+                Arrival::Innovative
+            }
+        }
+    }
+
+    fn take_repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        let (Some(first), Some(last)) = (members.first(), members.last()) else { return Arrival::Unusable };
+        if !coding.fits(members) {
+            return Arrival::Unusable;
+        }
+        if last >= self.horizon() {
+            return Arrival::Beyond;
+        }
+        if last < self.base {
+            return Arrival::Old;
+        }
+        let unknown = self.unknown_in(&members.tail());
+        let involves_unknown = last >= self.next()
+            || !unknown.is_empty()
+            || members.singles().iter().any(|id| self.is_unknown(*id));
+        if !involves_unknown {
+            return Arrival::Redundant;
+        }
+        if first < self.origin || !self.holds(members) {
+            return Arrival::Unusable;
+        }
+        if self.space.rows() >= self.limits.rows {
+            return Arrival::Beyond;
+        }
+        self.hear_of(last);
+        self.list_unknown(members, coding);
+        self.eliminate(members, coding, payload)
+    }
+
+    /// Runs the repair at work, whose unknown members are in `terms`, through the elimination.
+    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        let terms = std::mem::take(&mut self.terms);
+        let columns = terms.iter().filter(|(id, _)| self.cell(*id) == Some(Cell::Free(NONE))).count();
+        if columns > 0 && self.space.reserve_columns(columns) {
+            self.renumber_columns();
+        }
+        let slot = self.space.claim_slot();
+        self.space.begin(slot);
+        for (id, c) in &terms {
+            match self.cell(*id) {
+                Some(Cell::Pivot(row)) => self.space.set_pivot(row, *c),
+                Some(Cell::Free(NONE)) => {
+                    let column = self.space.claim_column(*id);
+                    self.set_cell(*id, Cell::Free(column));
+                    self.space.set_column(column, *c);
+                }
+                Some(Cell::Free(column)) => self.space.set_column(column, *c),
+                _ => {}
+            }
+        }
+        self.terms = terms;
+        let Some(pivot) = self.space.reduce() else {
+            self.space.release_slot(slot);
+            return Arrival::Redundant;
+        };
+        if self.raws.len() <= slot {
+            self.raws.resize_with(slot + 1, || None);
+        }
+        self.raws[slot] = Some(Raw::new(members, coding, payload));
+        self.add_pivot(Some(pivot));
+        self.settle();
+        Arrival::Innovative
+    }
+
+    /// Lists the unknown members and their coefficients in `terms`.
+    fn list_unknown(&mut self, members: &Members, coding: &Coding) {
+        let mut terms = std::mem::take(&mut self.terms);
+        terms.clear();
+        for (at, id) in members.singles().iter().enumerate() {
+            if self.is_unknown(*id) {
+                let c = match coding {
+                    Coding::Seed(seed) => coefficient(*seed, *id),
+                    Coding::Explicit(bytes) => bytes[at],
+                };
+                terms.push((*id, c));
+            }
+        }
+        let tail = members.tail();
+        let span = self.unknown_in(&tail);
+        let unknown = &self.unknown[span];
+        match coding {
+            Coding::Explicit(bytes) => {
+                let skip = members.singles().len();
+                terms.extend(unknown.iter().map(|id| (*id, bytes[skip + (id - tail.start) as usize])));
+            }
+            // One by one where few are unknown, all of them where most are: eight cost as one.
+            Coding::Seed(seed) if unknown.len() < members.len() / 8 => {
+                terms.extend(unknown.iter().map(|id| (*id, coefficient(*seed, *id))));
+            }
+            Coding::Seed(seed) => {
+                self.buffer.resize((tail.end - tail.start) as usize, 0);
+                fill(*seed, tail.clone(), &mut self.buffer);
+                let buffer = &self.buffer;
+                terms.extend(unknown.iter().map(|id| (*id, buffer[(id - tail.start) as usize])));
+            }
+        }
+        self.terms = terms;
+    }
+
+    /// Whether every member is unknown or held, so that what is known of it can be subtracted.
+    fn holds(&self, members: &Members) -> bool {
+        let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
+        let tail = members.tail();
+        // Up to here payloads may have been freed; beyond, only what was given up is not there.
+        let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
+        members.singles().iter().all(|id| usable(*id))
+            && (tail.start..doubtful).all(usable)
+            && within(&self.gone, &(doubtful..tail.end)).is_empty()
+    }
+
+    /// Decodes the rows that have become unit rows.
+    fn settle(&mut self) {
+        if self.space.rows() == 0 {
+            return;
+        }
+        let units = self.space.units();
+        if units.is_empty() {
+            return;
+        }
+        let payloads = self.lift_rows(&units);
+        let mut batch: Vec<(u64, P)> = units.iter().map(|row| self.space.pivot(*row)).zip(payloads).collect();
+        batch.sort_unstable_by_key(|(id, _)| *id);
+        if units.len() == self.space.rows() {
+            // Columns that only these rows involved are forgotten with them.
+            self.forget_columns();
+        }
+        let raws = &mut self.raws;
+        self.space.retire(&units, |slot| raws[slot] = None);
+        self.renumber_rows();
+        for (id, payload) in batch {
+            self.make_known(id, payload.clone());
+            self.decoded.push_back((id, payload));
+            self.counters.decoded += 1;
+        }
+        let (cells, origin) = (&self.cells, self.origin);
+        self.unknown.retain(|id| cells[(id - origin) as usize] != Cell::Known);
+        self.tidy();
+    }
+
+    /// Frees what need not be held any more, after rows went or symbols became known.
+    fn tidy(&mut self) {
+        if self.space.rows() == 0 {
+            if self.space.slots_used() > 0 {
+                self.forget_columns();
+                self.space.clear();
+            }
+            self.raws.clear();
+        } else if self.space.slots_used() > 2 * self.space.rows() + 64 {
+            // Rows that were given up leave their payloads behind, as parts of others.
+            self.consolidate();
+        }
+        self.bound_history();
+        self.release(false);
+    }
+
+    /// Sets `id` known, with `payload`.
+    fn make_known(&mut self, id: u64, payload: P) {
+        self.set_cell(id, Cell::Known);
+        if let Some(at) = self.index(id)
+            && let Some(held) = self.payloads.get_mut(at)
+        {
+            *held = Some(payload);
+        }
+        if id < self.released {
+            self.late = self.late.min(id);
+        }
+    }
+
+    /// The last row got `pivot`.
+    fn add_pivot(&mut self, pivot: Option<u64>) {
+        if let Some(pivot) = pivot {
+            remove_sorted(&mut self.free, pivot);
+            self.set_cell(pivot, Cell::Pivot((self.space.rows() - 1) as u32));
+        }
+    }
+
+    fn remove_row(&mut self, row: usize) {
+        self.space.remove(row);
+        self.renumber_row(row);
+    }
+
+    /// Another row has taken the place of `row`, or none has.
+    fn renumber_row(&mut self, row: usize) {
+        if row < self.space.rows() {
+            let pivot = self.space.pivot(row);
+            self.set_cell(pivot, Cell::Pivot(row as u32));
+        }
+    }
+
+    fn renumber_rows(&mut self) {
+        for row in 0..self.space.rows() {
+            self.renumber_row(row);
+        }
+    }
+
+    fn renumber_columns(&mut self) {
+        let columns: Vec<(u32, u64)> = self.space.columns().collect();
+        for (column, id) in columns {
+            self.set_cell(id, Cell::Free(column));
+        }
+    }
+
+    fn forget_columns(&mut self) {
+        let columns: Vec<(u32, u64)> = self.space.columns().collect();
+        for (_, id) in columns {
+            self.set_cell(id, Cell::Free(NONE));
+        }
+    }
+
+    /// Extends the window up to `id`; what lies between is unknown and unseen.
+    fn hear_of(&mut self, id: u64) {
+        for new in self.next()..id.saturating_add(1) {
+            self.cells.push_back(Cell::Free(NONE));
+            self.payloads.push_back(None);
+            self.unknown.push(new);
+            self.free.push(new);
+            self.heard = true;
+        }
+    }
+
+    /// Frees the oldest payloads when there are too many.
+    fn bound_history(&mut self) {
+        let oldest = self.next_undecoded();
+        let history = self.limits.history as u64;
+        // A quarter more before it is worth the while.
+        if oldest - self.origin.min(oldest) > history + history / 4 {
+            self.keep = self.keep.max(oldest - history);
+            self.release(true);
+        }
+    }
+
+    /// Begins anew at `id`.
+    fn restart(&mut self, id: u64) {
+        self.base = id;
+        self.keep = id;
+        self.released = id;
+        self.late = u64::MAX;
+        self.origin = id;
+        self.cells.clear();
+        self.payloads.clear();
+        self.unknown.clear();
+        self.free.clear();
+        self.gone.clear();
+        self.space.clear();
+        self.raws.clear();
+    }
+
+    fn count(&mut self, arrival: Arrival) -> Arrival {
+        let counter = match arrival {
+            Arrival::Innovative => &mut self.counters.innovative,
+            Arrival::Redundant => &mut self.counters.redundant,
+            Arrival::Duplicate => &mut self.counters.duplicate,
+            Arrival::Old => &mut self.counters.old,
+            Arrival::Beyond => &mut self.counters.beyond,
+            Arrival::Unusable => &mut self.counters.unusable,
+        };
+        *counter += 1;
+        arrival
+    }
+
+    /// The identifier after the highest heard of.
+    fn next(&self) -> u64 {
+        self.origin.saturating_add(self.cells.len() as u64)
+    }
+
+    /// The first identifier that is too far ahead.
+    fn horizon(&self) -> u64 {
+        self.next_undecoded().saturating_add(self.limits.ahead as u64)
+    }
+
+    fn index(&self, id: u64) -> Option<usize> {
+        usize::try_from(id.checked_sub(self.origin)?).ok()
+    }
+
+    fn cell(&self, id: u64) -> Option<Cell> {
+        self.cells.get(self.index(id)?).copied()
+    }
+
+    fn set_cell(&mut self, id: u64, cell: Cell) {
+        if let Some(at) = self.index(id)
+            && let Some(place) = self.cells.get_mut(at)
+        {
+            *place = cell;
+        }
+    }
+
+    fn is_past(&self, id: u64) -> bool {
+        id < self.origin
+    }
+
+    fn is_unknown(&self, id: u64) -> bool {
+        matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)))
+    }
+
+    fn unknown_in(&self, ids: &Range<u64>) -> Range<usize> {
+        within(&self.unknown, ids)
+    }
+}
+
+/// Where the elements that lie in `ids` are in `sorted`.
+fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
+    let start = sorted.partition_point(|id| *id < ids.start);
+    let end = sorted.partition_point(|id| *id < ids.end);
+    start..end.max(start)
+}
+
+fn remove_sorted(sorted: &mut Vec<u64>, id: u64) {
+    if let Ok(at) = sorted.binary_search(&id) {
+        sorted.remove(at);
+    }
+}
+
+fn insert_sorted(sorted: &mut Vec<u64>, id: u64) {
+    if let Err(at) = sorted.binary_search(&id) {
+        sorted.insert(at, id);
+    }
+}

@@ -1,0 +1,57 @@
+//! New combinations of what a decoder holds, for a relay to send on.
+
+use super::{Cell, Decoder};
+use crate::window::{Coding, MAX_SINGLES, Members};
+use crate::{Matrix, Payload};
+use ripstop_gf256::mul;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+impl<P: Payload> Decoder<P> {
+    /// A combination of everything that is known about the symbols in `ids` alone, as long as no more
+    /// than [`MAX_SINGLES`] are involved: known symbols and rows, from the lowest on, each with a
+    /// factor from `draw`, which must not give 0. None when nothing is known about them.
+    pub(in crate::window) fn recombine(
+        &mut self,
+        ids: Range<u64>,
+        mut draw: impl FnMut() -> u8,
+    ) -> Option<(Members, Coding, P)> {
+        let mut sum: BTreeMap<u64, u8> = BTreeMap::new();
+        let mut transform = Matrix::zero(1, self.space.slots());
+        let mut known = Vec::new();
+        for id in ids.start.max(self.origin)..ids.end.min(self.next()) {
+            if sum.len() >= MAX_SINGLES {
+                break;
+            }
+            match self.cell(id) {
+                Some(Cell::Known) if self.get(id).is_some() => {
+                    let c = draw();
+                    *sum.entry(id).or_default() ^= c;
+                    known.push((id, c));
+                }
+                Some(Cell::Pivot(row)) => {
+                    let row = row as usize;
+                    let fresh = self.space.free_part(row).filter(|(id, _)| !sum.contains_key(id)).count();
+                    let inside = self.space.free_part(row).all(|(id, _)| ids.contains(&id));
+                    if !inside || sum.len() + 1 + fresh > MAX_SINGLES {
+                        continue;
+                    }
+                    let c = draw();
+                    *sum.entry(id).or_default() ^= c;
+                    for (free, coefficient) in self.space.free_part(row) {
+                        *sum.entry(free).or_default() ^= mul(c, coefficient);
+                    }
+                    let theirs = self.space.transform(row);
+                    transform.row_mut(0).iter_mut().zip(theirs).for_each(|(t, x)| *t ^= mul(c, *x));
+                }
+                _ => {}
+            }
+        }
+        // What cancelled out is no member.
+        sum.retain(|_, c| *c != 0);
+        let members: Vec<u64> = sum.keys().copied().collect();
+        let members = Members::from_ids(&members).filter(|members| !members.is_empty())?;
+        let payload = self.lift(&transform, &known).into_iter().next()?;
+        Some((members, Coding::Explicit(sum.into_values().collect()), payload))
+    }
+}

@@ -1,0 +1,208 @@
+//! The sender's side: source symbols in, repair symbols out.
+
+use super::coding::{Coding, fill};
+use super::{Members, coefficient};
+use crate::{Matrix, Payload};
+use std::collections::VecDeque;
+
+/// Why a repair could not be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodeError {
+    /// A member is not held: it was forgotten, or is not there yet.
+    #[error("source symbol {id} is not held; the encoder holds some of {first}..{next}")]
+    NotHeld {
+        /// The first such member.
+        id: u64,
+        /// What [`Encoder::first`] says.
+        first: u64,
+        /// What [`Encoder::next`] says.
+        next: u64,
+    },
+    /// There are no members.
+    #[error("a repair needs at least one member")]
+    Empty,
+    /// Explicit coefficients must be one nonzero byte a member.
+    #[error("a repair of {members} members needs as many coefficients, none of them 0")]
+    Coefficients {
+        /// How many members there are.
+        members: usize,
+    },
+}
+
+/// Holds the source symbols that may still be combined and makes repairs of them.
+///
+/// Identifiers count up from the first, without gaps; they must not pass `u64::MAX`.
+#[derive(Clone, Debug)]
+pub struct Encoder<P> {
+    /// The identifier of `symbols[0]`, which is held unless the queue is empty.
+    first: u64,
+    symbols: VecDeque<Option<P>>,
+}
+
+impl<P: Payload> Encoder<P> {
+    /// An encoder whose first source symbol will be `first_id`.
+    pub fn new(first_id: u64) -> Encoder<P> {
+        Encoder { first: first_id, symbols: VecDeque::new() }
+    }
+
+    /// Takes the next source symbol and returns its identifier.
+    pub fn push(&mut self, symbol: P) -> u64 {
+        let id = self.next();
+        self.symbols.push_back(Some(symbol));
+        id
+    }
+
+    /// Source symbol `id`, if it is held.
+    pub fn get(&self, id: u64) -> Option<&P> {
+        let at = usize::try_from(id.checked_sub(self.first)?).ok()?;
+        self.symbols.get(at)?.as_ref()
+    }
+
+    /// Frees source symbol `id`: no later repair may have it as a member. Forgetting twice, or what
+    /// never was, does nothing.
+    pub fn forget(&mut self, id: u64) {
+        let at = id.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
+        if let Some(symbol) = at.and_then(|at| self.symbols.get_mut(at)) {
+            *symbol = None;
+        }
+        self.trim();
+    }
+
+    /// Frees all source symbols before `id`.
+    pub fn forget_to(&mut self, id: u64) {
+        while self.first < id && self.symbols.pop_front().is_some() {
+            self.first = self.first.wrapping_add(1);
+        }
+        self.trim();
+    }
+
+    /// The lowest source symbol held; [`Encoder::next`] when none is.
+    pub fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The identifier that the next source symbol will have.
+    pub fn next(&self) -> u64 {
+        self.first.wrapping_add(self.symbols.len() as u64)
+    }
+
+    /// The repair of `members` with the coefficients that follow from `seed`.
+    pub fn repair(&self, members: &Members, seed: u16) -> Result<P, EncodeError> {
+        let repairs = self.repairs(members, &[seed])?;
+        repairs.into_iter().next().ok_or(EncodeError::Empty)
+    }
+
+    /// A repair of `members` for each of `seeds`, computed together: much cheaper than one by one.
+    pub fn repairs(&self, members: &Members, seeds: &[u16]) -> Result<Vec<P>, EncodeError> {
+        let sources = self.sources(members)?;
+        let mut matrix = Matrix::zero(seeds.len(), sources.len());
+        for (m, seed) in seeds.iter().enumerate() {
+            let (singles, tail) = matrix.row_mut(m).split_at_mut(members.singles().len());
+            for (c, id) in singles.iter_mut().zip(members.singles()) {
+                *c = coefficient(*seed, *id);
+            }
+            fill(*seed, members.tail(), tail);
+        }
+        Ok(P::combine(&matrix, &sources))
+    }
+
+    /// The repair of `members` with the coefficients given, one nonzero byte a member.
+    pub fn explicit(&self, members: &Members, coefficients: &[u8]) -> Result<P, EncodeError> {
+        let sources = self.sources(members)?;
+        let wrong = EncodeError::Coefficients { members: sources.len() };
+        if !Coding::Explicit(coefficients.to_vec()).fits(members) {
+            return Err(wrong);
+        }
+        let matrix = Matrix::from_bytes(1, sources.len(), coefficients.to_vec()).ok_or(wrong)?;
+        P::combine(&matrix, &sources).into_iter().next().ok_or(wrong)
+    }
+
+    /// The members' payloads.
+    fn sources(&self, members: &Members) -> Result<Vec<&P>, EncodeError> {
+        let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
+        // Looked at first: the rest may take as much memory as there are members.
+        for id in [members.first().ok_or(EncodeError::Empty)?, members.last().ok_or(EncodeError::Empty)?] {
+            self.get(id).ok_or(missing(id))?;
+        }
+        let mut sources = Vec::with_capacity(members.len());
+        for id in members.singles() {
+            sources.push(self.get(*id).ok_or(missing(*id))?);
+        }
+        let tail = members.tail();
+        if !tail.is_empty() {
+            // The last member is held, so the range lies within the queue.
+            let start = (tail.start - self.first) as usize;
+            let end = (tail.end - self.first) as usize;
+            for (id, symbol) in tail.zip(self.symbols.range(start..end)) {
+                sources.push(symbol.as_ref().ok_or(missing(id))?);
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Drops what is forgotten at the front.
+    fn trim(&mut self) {
+        while matches!(self.symbols.front(), Some(None)) {
+            self.symbols.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Symbol;
+    use ripstop_gf256::mul;
+
+    fn encoder(first: u64, count: u8) -> Encoder<Symbol> {
+        let mut encoder = Encoder::new(first);
+        for i in 0..count {
+            assert_eq!(encoder.push(Symbol::from_slice(&[i + 1; 3])), first + u64::from(i));
+        }
+        encoder
+    }
+
+    #[test]
+    fn repairs_combine_their_members() {
+        let encoder = encoder(1000, 9);
+        let members = Members::new(vec![1001, 1004], 1006..1009).unwrap();
+        let repairs = encoder.repairs(&members, &[5, 6]).unwrap();
+        for (repair, seed) in repairs.iter().zip([5, 6]) {
+            let sum = |sum, id| sum ^ mul(coefficient(seed, id), (id - 999) as u8);
+            assert_eq!(repair.as_slice(), [members.iter().fold(0, sum); 3]);
+            assert_eq!(*repair, encoder.repair(&members, seed).unwrap());
+            assert_eq!(*repair, encoder.explicit(&members, &Coding::Seed(seed).all(&members)).unwrap());
+        }
+        assert_eq!(encoder.repairs(&members, &[]), Ok(vec![]));
+    }
+
+    #[test]
+    fn what_is_forgotten_cannot_be_coded() {
+        let mut encoder = encoder(10, 6);
+        encoder.forget(12);
+        encoder.forget(99);
+        assert_eq!((encoder.first(), encoder.next(), encoder.get(12)), (10, 16, None));
+        let error = encoder.repair(&Members::range(10..14), 1).unwrap_err();
+        assert_eq!(error, EncodeError::NotHeld { id: 12, first: 10, next: 16 });
+        assert_eq!(error.to_string(), "source symbol 12 is not held; the encoder holds some of 10..16");
+        encoder.forget_to(12);
+        assert_eq!(encoder.first(), 13);
+        encoder.forget_to(100);
+        assert_eq!((encoder.first(), encoder.next()), (16, 16));
+        assert_eq!(encoder.push(Symbol::from_slice(b"x")), 16);
+    }
+
+    #[test]
+    fn wrong_members_are_errors() {
+        let encoder = encoder(10, 6);
+        assert_eq!(encoder.repair(&Members::default(), 1), Err(EncodeError::Empty));
+        // No memory is taken for a tail that reaches to the end of the world.
+        for members in [Members::range(10..u64::MAX), Members::range(0..12), Members::one(16)] {
+            assert!(matches!(encoder.repair(&members, 1), Err(EncodeError::NotHeld { .. })));
+        }
+        let members = Members::range(10..12);
+        assert_eq!(encoder.explicit(&members, &[1]), Err(EncodeError::Coefficients { members: 2 }));
+        assert_eq!(encoder.explicit(&members, &[1, 0]), Err(EncodeError::Coefficients { members: 2 }));
+    }
+}
