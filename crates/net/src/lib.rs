@@ -1,1 +1,7 @@
-//! placeholder
+//! The edge to the operating system: the only crate that reads clocks and opens devices.
+//!
+//! [`os`] wraps what Linux offers (network namespaces, TUN devices); [`emulate`] runs
+//! [`ripstop_link`] between two namespaces in real time.
+
+pub mod emulate;
+pub mod os;

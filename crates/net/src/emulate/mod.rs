@@ -1,0 +1,286 @@
+//! A link between two namespaces in real time, in user space.
+//!
+//! Each namespace gets a TUN device. What the kernel sends into one is offered to the
+//! [`ripstop_link::Link`] of that direction and comes out of the other when the link says so: rate,
+//! queue, delay, losses and all are those of the simulator, drawn from the same streams. No kernel
+//! module and no `netem` are needed, so it runs in containers.
+//!
+//! The devices offer the kernel no offload: a packet here is a packet of at most the MTU, and loss
+//! is drawn for each. Without offload the kernel computes every checksum before the packet comes
+//! here and verifies it after, so a bit flipped on the way is found by the receiving kernel (in an
+//! IPv6 header's unprotected fields, or an IPv4 header's version, by whoever it misleads).
+//!
+//! One thread moves the packets. A busy machine makes it late: how late every packet was handed
+//! over is in the report, so that a measurement over a noisy machine can be told from a good one.
+
+mod direction;
+mod report;
+
+pub use report::{DirectionReport, Lateness, Snapshot};
+
+use crate::os::netns::Namespace;
+use crate::os::tun::{Tun, TunConfig, TunError};
+use direction::Direction;
+use ipnet::IpNet;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use ripstop_base::{Seed, Time};
+use ripstop_link::{ConfigError, Link, LinkConfig};
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The name of the link from left to right, for its random streams: a simulation that gives its
+/// link this name, the same settings and the same seed loses the same packets.
+pub const LEFT_TO_RIGHT: &str = "link/0";
+/// The name of the link from right to left; see [`LEFT_TO_RIGHT`].
+pub const RIGHT_TO_LEFT: &str = "link/1";
+
+/// What is emulated.
+#[derive(Clone, Debug)]
+pub struct EmulatorConfig {
+    /// The device in the left namespace.
+    pub left: Side,
+    /// The device in the right namespace.
+    pub right: Side,
+    /// What happens to packets from left to right. Its epoch is the emulator's start.
+    pub left_to_right: LinkConfig,
+    /// What happens to packets from right to left.
+    pub right_to_left: LinkConfig,
+    /// MTU of both devices, in bytes. A smaller one in a link's settings makes a hole in which
+    /// packets vanish without a word.
+    pub mtu: u16,
+    /// Where the random streams come from.
+    pub seed: Seed,
+}
+
+/// One end of the link.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Name of the device, at most 15 bytes.
+    pub device: String,
+    /// Its addresses with the prefix that is reached through it, at most one of IPv4. Both sides
+    /// share the prefix, or the caller sets routes.
+    pub addresses: Vec<IpNet>,
+}
+
+/// Why there is no emulator.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulateError {
+    /// A link's settings cannot be.
+    #[error("{direction}: {source}")]
+    Link {
+        /// `left to right` or `right to left`.
+        direction: &'static str,
+        /// Which setting.
+        source: ConfigError,
+    },
+    /// A device could not be made.
+    #[error(transparent)]
+    Tun(#[from] TunError),
+    /// Something else the system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A running link. Dropping it stops it and takes its devices away.
+#[derive(Debug)]
+pub struct Emulator {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    left: Tun,
+    right: Tun,
+    start: Instant,
+    stop: EventFd,
+    state: Mutex<State>,
+}
+
+/// What the thread works on; others look at it between two of its turns.
+#[derive(Debug)]
+struct State {
+    left_to_right: Direction,
+    right_to_left: Direction,
+    running: bool,
+    error: Option<String>,
+}
+
+/// How many packets of a direction are read before the other has its turn.
+const BATCH: usize = 32;
+
+/// What the kernel holds for us while we are not running: a whole window of a fast sender, so that
+/// nothing is lost that the link did not lose.
+const DEVICE_QUEUE_PACKETS: u32 = 16_384;
+
+impl Emulator {
+    /// Makes both devices and starts to move packets.
+    ///
+    /// # Errors
+    /// A setting that cannot be, or a device that could not be made.
+    pub fn start(
+        config: &EmulatorConfig,
+        left: &Namespace,
+        right: &Namespace,
+    ) -> Result<Emulator, EmulateError> {
+        let link = |settings: &LinkConfig, name, direction| {
+            Link::new(settings, config.seed, name).map_err(|source| EmulateError::Link { direction, source })
+        };
+        let left_to_right = link(&config.left_to_right, LEFT_TO_RIGHT, "left to right")?;
+        let right_to_left = link(&config.right_to_left, RIGHT_TO_LEFT, "right to left")?;
+        let system = |what| move |source: io::Error| EmulateError::System { what, source };
+        let device = |side: &Side, namespace| -> Result<Tun, EmulateError> {
+            let tun = Tun::open(
+                namespace,
+                &TunConfig {
+                    name: Some(side.device.clone()),
+                    addresses: side.addresses.clone(),
+                    mtu: config.mtu,
+                    offload: false,
+                    queue_packets: DEVICE_QUEUE_PACKETS,
+                },
+            )?;
+            tun.set_nonblocking(true).map_err(system("making a TUN device non-blocking"))?;
+            Ok(tun)
+        };
+        let shared = Arc::new(Shared {
+            left: device(&config.left, left)?,
+            right: device(&config.right, right)?,
+            start: Instant::now(),
+            stop: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+                .map_err(|e| system("making an event descriptor")(e.into()))?,
+            state: Mutex::new(State {
+                left_to_right: Direction::new(left_to_right, config.mtu),
+                right_to_left: Direction::new(right_to_left, config.mtu),
+                running: true,
+                error: None,
+            }),
+        });
+        let mover = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("emulator".into())
+            .spawn(move || mover.run())
+            .map_err(system("starting a thread"))?;
+        Ok(Emulator { shared, thread: Some(thread) })
+    }
+
+    /// All counters at this moment, of both directions at the same moment.
+    pub fn snapshot(&self) -> Snapshot {
+        let shared = &*self.shared;
+        // Before the lock: this reads a file.
+        let overflows = [&shared.left, &shared.right].map(|tun| tun.overflows().ok());
+        let state = shared.lock();
+        Snapshot {
+            elapsed_s: shared.start.elapsed().as_secs_f64(),
+            running: state.running,
+            error: state.error.clone(),
+            left_to_right: state.left_to_right.report(overflows[0]),
+            right_to_left: state.right_to_left.report(overflows[1]),
+        }
+    }
+
+    /// Whether packets are being moved; false after an error, which the snapshot names.
+    pub fn is_running(&self) -> bool {
+        self.shared.lock().running
+    }
+
+    /// Stops, takes the devices away and returns the last counters. What is on its way is dropped;
+    /// it stands under `in_flight`.
+    pub fn stop(mut self) -> Snapshot {
+        self.halt();
+        self.snapshot()
+    }
+
+    fn halt(&mut self) {
+        // The counter is far from its limit, so the write cannot fail.
+        let _ = self.shared.stop.write(1);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.halt();
+    }
+}
+
+impl Shared {
+    /// A panic of the thread leaves counters that are still worth reading.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO + self.start.elapsed()
+    }
+
+    fn run(&self) {
+        // The kernel may otherwise delay a timer by 50 us to join it with others.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let outcome = self.move_packets();
+        let mut state = self.lock();
+        state.running = false;
+        state.error = outcome.err().map(|error| error.to_string());
+    }
+
+    fn move_packets(&self) -> io::Result<()> {
+        // Readable until shown otherwise.
+        let (mut left, mut right) = (true, true);
+        loop {
+            let wait = {
+                let mut state = self.lock();
+                let more = state.turn(self, left, right)?;
+                if more { Some(Duration::ZERO) } else { state.next_due().map(|due| due.since(self.now())) }
+            };
+            let mut files = [
+                PollFd::new(self.left.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.right.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.stop.as_fd(), PollFlags::POLLIN),
+            ];
+            match ppoll(&mut files, wait.map(TimeSpec::from), None) {
+                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            let [l, r, stop] = files.map(|file| file.revents().is_some_and(|events| !events.is_empty()));
+            if stop {
+                return Ok(());
+            }
+            (left, right) = (l, r);
+        }
+    }
+}
+
+impl State {
+    /// Reads what the kernel has for us, up to a batch a direction, and hands over what is due.
+    /// Whether there may be more to read.
+    fn turn(&mut self, shared: &Shared, left: bool, right: bool) -> io::Result<bool> {
+        let now = || shared.now();
+        let mut more = false;
+        if left {
+            more |= self.left_to_right.take_in(BATCH, now, |packet| shared.left.recv(packet))?;
+        }
+        self.left_to_right.hand_over(now, |packet| shared.right.send(packet));
+        if right {
+            more |= self.right_to_left.take_in(BATCH, now, |packet| shared.right.recv(packet))?;
+        }
+        self.right_to_left.hand_over(now, |packet| shared.left.send(packet));
+        Ok(more)
+    }
+
+    /// When the next packet is to be handed over.
+    fn next_due(&self) -> Option<Time> {
+        [self.left_to_right.next_due(), self.right_to_left.next_due()].into_iter().flatten().min()
+    }
+}

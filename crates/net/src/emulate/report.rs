@@ -1,0 +1,127 @@
+//! What an emulator tells about itself.
+
+use hdrhistogram::Histogram;
+use ripstop_link::Counters;
+use serde::Serialize;
+use std::time::Duration;
+
+/// All counters of an emulator at one moment.
+#[derive(Clone, Debug, Serialize)]
+pub struct Snapshot {
+    /// Time since the start, in seconds.
+    pub elapsed_s: f64,
+    /// Whether packets are being moved.
+    pub running: bool,
+    /// Why they are not, when that was not asked for.
+    pub error: Option<String>,
+    /// The way from the left namespace to the right one.
+    pub left_to_right: DirectionReport,
+    /// The way back.
+    pub right_to_left: DirectionReport,
+}
+
+/// What became of the packets of one direction.
+#[derive(Clone, Debug, Serialize)]
+pub struct DirectionReport {
+    /// What the link did. `link.offered_bytes` is the IP bytes offered to it: the difference of two
+    /// snapshots is the numerator of *sent/useful*.
+    pub link: Counters,
+    /// Impairments that are configured and have not done anything yet.
+    pub unfired: Vec<&'static str>,
+    /// Packets, copies included, handed to the receiving device.
+    pub handed_over: u64,
+    /// Their bytes.
+    pub handed_over_bytes: u64,
+    /// Packets among them in which a bit was flipped.
+    pub damaged: u64,
+    /// Packets due that the receiving device refused: damaged beyond recognition, or it is down.
+    pub refused_by_device: u64,
+    /// Packets, copies included, on their way at this moment.
+    pub in_flight: u64,
+    /// What came from the device and was not IP; never offered to the link.
+    pub not_ip: u64,
+    /// What came from the device larger than its MTU was at the start; never offered to the link.
+    pub too_large: u64,
+    /// Packets dropped because more were on their way than the emulator holds.
+    pub no_room: u64,
+    /// Packets the kernel dropped before the emulator saw them, because it did not read in time;
+    /// None when the kernel does not tell.
+    pub overflowed: Option<u64>,
+    /// How much later than the link said packets were handed over.
+    pub lateness: Lateness,
+}
+
+/// How late packets were handed over. A quiet machine stays well below a millisecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Lateness {
+    /// Median, in seconds; None before the first packet.
+    pub p50_s: Option<f64>,
+    /// 99th percentile, in seconds.
+    pub p99_s: Option<f64>,
+    /// Maximum, in seconds.
+    pub max_s: Option<f64>,
+    /// Packets more than a millisecond late.
+    pub over_1ms: u64,
+    /// Packets handed over.
+    pub n: u64,
+}
+
+/// Collects latenesses: two significant digits, from 1 ns to 100 s.
+#[derive(Clone, Debug)]
+pub(super) struct LatenessLog(Histogram<u64>);
+
+impl LatenessLog {
+    const MOST_NS: u64 = 100_000_000_000;
+
+    pub(super) fn new() -> LatenessLog {
+        // The bounds are constants that the histogram accepts; see its test.
+        LatenessLog(
+            Histogram::new_with_bounds(1, LatenessLog::MOST_NS, 2).expect("constant bounds are valid"),
+        )
+    }
+
+    pub(super) fn record(&mut self, late: Duration) {
+        let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+        self.0.saturating_record(nanos.clamp(1, LatenessLog::MOST_NS));
+    }
+
+    pub(super) fn report(&self) -> Lateness {
+        let n = self.0.len();
+        if n == 0 {
+            return Lateness::default();
+        }
+        let seconds = |nanos: u64| Some(nanos as f64 / 1e9);
+        Lateness {
+            p50_s: seconds(self.0.value_at_quantile(0.5)),
+            p99_s: seconds(self.0.value_at_quantile(0.99)),
+            max_s: seconds(self.0.max()),
+            over_1ms: self.0.count_between(1_000_001, LatenessLog::MOST_NS),
+            n,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_told_to_two_digits() {
+        let mut log = LatenessLog::new();
+        assert_eq!(log.report(), Lateness::default());
+        for _ in 0..98 {
+            log.record(Duration::from_micros(20));
+        }
+        log.record(Duration::from_millis(3));
+        log.record(Duration::MAX);
+        let report = log.report();
+        let near = |got: Option<f64>, want: f64| (got.unwrap() / want - 1.0).abs() < 0.01;
+        assert!(
+            near(report.p50_s, 20e-6) && near(report.p99_s, 3e-3) && near(report.max_s, 100.0),
+            "{report:?}"
+        );
+        assert_eq!((report.over_1ms, report.n), (2, 100));
+        log.record(Duration::ZERO);
+        assert_eq!(log.report().n, 101);
+    }
+}

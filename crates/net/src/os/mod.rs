@@ -1,0 +1,6 @@
+//! What Linux offers, made safe and small: network namespaces ([`netns`]), TUN devices ([`tun`]),
+//! and the command `ip` for the rest ([`ip`]).
+
+pub mod ip;
+pub mod netns;
+pub mod tun;

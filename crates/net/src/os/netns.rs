@@ -1,0 +1,382 @@
+//! Network namespaces: separate hosts within one machine.
+//!
+//! A [`Namespace`] is an open file, nothing else: it has no name in the file system and no process
+//! that holds it. It lives as long as the file is open somewhere, or a process or device is in it.
+//! So whatever ends this process, kill -9 included, leaves nothing behind.
+//!
+//! Namespaces need privilege: root, or a user namespace of one's own, which most systems allow
+//! anyone. [`gain_privilege`] sees to it, early in `main`.
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::prctl;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getgid, getpid, getppid, getuid};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::thread;
+
+/// Why a namespace could not be made, found or entered.
+#[derive(Debug, thiserror::Error)]
+pub enum NetnsError {
+    /// The system does not let this user make network namespaces.
+    #[error(
+        "{what} is not allowed here ({source}). Run as root; or allow user namespaces: \
+         `sysctl kernel.unprivileged_userns_clone=1` (Debian), \
+         `sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu), \
+         `sysctl user.max_user_namespaces=10000`; in a container add \
+         `--cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined`"
+    )]
+    NotAllowed {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A user namespace must be entered before the first thread is started.
+    #[error("a user namespace must be entered before the process starts a second thread")]
+    Threads,
+    /// No namespace has this name.
+    #[error("there is no network namespace `{name}` under /run/netns; {known}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+        /// Those that are there, in words.
+        known: String,
+    },
+    /// The file is something else.
+    #[error(
+        "`{path}` is not a network namespace; write a name of `ip netns`, `pid:NUMBER`, or a path such as /proc/NUMBER/ns/net"
+    )]
+    NotANamespace {
+        /// The file asked for.
+        path: String,
+    },
+    /// Anything else the system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl NetnsError {
+    fn system(what: impl Into<String>, source: impl Into<io::Error>) -> NetnsError {
+        NetnsError::System { what: what.into(), source: source.into() }
+    }
+
+    /// Sorts "the system forbids it" from all else.
+    fn forbidden(what: &'static str, errno: Errno) -> NetnsError {
+        match errno {
+            // ENOSPC: the limit user.max_*_namespaces is reached, which is 0 where they are off.
+            Errno::EPERM | Errno::EACCES | Errno::ENOSPC | Errno::ENOSYS => {
+                NetnsError::NotAllowed { what, source: errno.into() }
+            }
+            other => NetnsError::system(what, other),
+        }
+    }
+}
+
+/// How this process came to its privilege.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Privilege {
+    /// It had it.
+    Already,
+    /// It is now root in a user namespace of its own; files it makes belong to its user as before.
+    UserNamespace,
+}
+
+/// Makes sure that this process may make and enter network namespaces: does nothing when it may,
+/// and else moves the whole process into a user namespace in which it is root. Call it in `main`,
+/// before any thread is started.
+///
+/// # Errors
+/// [`NetnsError::NotAllowed`] where user namespaces are off, [`NetnsError::Threads`] when called
+/// too late.
+pub fn gain_privilege() -> Result<Privilege, NetnsError> {
+    if is_privileged() {
+        return Ok(Privilege::Already);
+    }
+    UserMap::of_this_user().enter().map_err(|errno| match errno {
+        Errno::EINVAL => NetnsError::Threads,
+        other => NetnsError::forbidden("entering a user namespace", other),
+    })?;
+    Ok(Privilege::UserNamespace)
+}
+
+/// Whether this process may make and enter network namespaces and set them up: CAP_SYS_ADMIN and
+/// CAP_NET_ADMIN are effective.
+pub fn is_privileged() -> bool {
+    const WANTED: u64 = 1 << 21 | 1 << 12; // linux/capability.h
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .is_some_and(|caps| caps & WANTED == WANTED)
+}
+
+/// Makes `command` begin as root in a user namespace of its own. For a process that has threads
+/// already, and so cannot [`gain_privilege`] itself; starting the command fails where that is not
+/// allowed.
+pub fn in_user_namespace(command: &mut Command) -> &mut Command {
+    let map = UserMap::of_this_user();
+    #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
+    // SAFETY: between fork and exec the closure makes system calls on memory that was prepared
+    // before the fork; it takes no lock and allocates nothing.
+    unsafe {
+        command.pre_exec(move || map.enter().map_err(io::Error::from))
+    }
+}
+
+/// A network namespace. Clones are handles of the same namespace.
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    file: Arc<OwnedFd>,
+    name: Arc<str>,
+}
+
+impl Namespace {
+    /// A new, empty namespace with its loopback device up. `name` is for messages only.
+    ///
+    /// # Errors
+    /// [`NetnsError::NotAllowed`] says what to do where namespaces are not allowed.
+    pub fn create(name: &str) -> Result<Namespace, NetnsError> {
+        // A thread of its own moves into the namespace, and out of this process when it ends.
+        let file = on_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|errno| NetnsError::forbidden("making a network namespace", errno))?;
+            loopback_up()?;
+            current_file()
+        })??;
+        Ok(Namespace { file: Arc::new(file.into()), name: name.into() })
+    }
+
+    /// The namespace that this thread is in.
+    ///
+    /// # Errors
+    /// When /proc is not mounted.
+    pub fn current() -> Result<Namespace, NetnsError> {
+        Ok(Namespace { file: Arc::new(current_file()?.into()), name: "current".into() })
+    }
+
+    /// The namespace that a user names: `pid:NUMBER`, a path (with a `/` in it), or a name as given
+    /// to `ip netns`.
+    ///
+    /// # Errors
+    /// The namespaces that are there, when the name is not among them.
+    pub fn open(text: &str) -> Result<Namespace, NetnsError> {
+        if let Some(pid) = text.strip_prefix("pid:") {
+            return match pid.parse() {
+                Ok(pid) => Namespace::open_pid(pid),
+                Err(_) => Err(NetnsError::NotANamespace { path: text.to_owned() }),
+            };
+        }
+        if text.contains('/') { Namespace::open_path(Path::new(text)) } else { Namespace::open_name(text) }
+    }
+
+    /// The namespace that `ip netns` knows by this name.
+    ///
+    /// # Errors
+    /// As [`Namespace::open`].
+    pub fn open_name(name: &str) -> Result<Namespace, NetnsError> {
+        let plain = !name.is_empty() && name != "." && name != ".." && !name.contains('/');
+        for directory in ["/run/netns", "/var/run/netns"] {
+            let path = Path::new(directory).join(name);
+            if plain && path.exists() {
+                return Namespace::open_path(&path).map(|found| Namespace { name: name.into(), ..found });
+            }
+        }
+        let mut names: Vec<String> = std::fs::read_dir("/run/netns")
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(format!("`{}`", entry.ok()?.file_name().to_string_lossy())))
+            .collect();
+        names.sort();
+        let known = if names.is_empty() {
+            format!("there are none: `ip netns add {name}` makes it")
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        Err(NetnsError::Unknown { name: name.to_owned(), known })
+    }
+
+    /// The namespace of a running process.
+    ///
+    /// # Errors
+    /// When there is no such process, or it is another user's.
+    pub fn open_pid(pid: u32) -> Result<Namespace, NetnsError> {
+        Namespace::open_path(Path::new(&format!("/proc/{pid}/ns/net")))
+    }
+
+    /// The namespace behind a file such as /proc/PID/ns/net.
+    ///
+    /// # Errors
+    /// When the file cannot be opened or is not a network namespace.
+    pub fn open_path(path: &Path) -> Result<Namespace, NetnsError> {
+        let shown = path.display();
+        let file = File::open(path).map_err(|e| NetnsError::system(format!("opening `{shown}`"), e))?;
+        if namespace_type(file.as_fd()) != Some(libc::CLONE_NEWNET) {
+            return Err(NetnsError::NotANamespace { path: shown.to_string() });
+        }
+        Ok(Namespace { file: Arc::new(file.into()), name: shown.to_string().into() })
+    }
+
+    /// Runs `work` on a fresh thread inside the namespace and returns what it returns. Sockets and
+    /// devices that it opens stay in the namespace when it has ended. A panic goes through.
+    ///
+    /// # Errors
+    /// When the namespace cannot be entered; `work` has not run then.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+        on_thread(|| {
+            self.enter()?;
+            Ok(work())
+        })?
+    }
+
+    /// Moves the calling thread, and the threads it will start, into the namespace for good.
+    ///
+    /// # Errors
+    /// When that is not allowed.
+    pub fn enter(&self) -> Result<(), NetnsError> {
+        setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)
+            .map_err(|errno| NetnsError::forbidden("entering a network namespace", errno))
+    }
+
+    /// Starts `command` inside the namespace. The child is killed when the thread that started it
+    /// ends, and so when this process ends, in whatever way.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn(&self, mut command: Command) -> Result<Child, NetnsError> {
+        self.arm(&mut command);
+        let program = command.get_program().to_string_lossy().into_owned();
+        command
+            .spawn()
+            .map_err(|e| NetnsError::system(format!("starting `{program}` in namespace {self}"), e))
+    }
+
+    /// Runs `command` inside the namespace to its end, without input, and returns what it printed.
+    ///
+    /// # Errors
+    /// When it cannot be started; an unsuccessful end is not an error here.
+    pub fn output(&self, mut command: Command) -> Result<Output, NetnsError> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child = self.spawn(command)?;
+        child.wait_with_output().map_err(|e| NetnsError::system(format!("running `{program}`"), e))
+    }
+
+    /// Makes `command` enter the namespace before it begins, and die with its parent.
+    fn arm(&self, command: &mut Command) {
+        let (file, parent) = (self.file.clone(), getpid());
+        #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
+        // SAFETY: between fork and exec the closure makes system calls only; it takes no lock and
+        // allocates nothing.
+        unsafe {
+            command.pre_exec(move || {
+                setns(file.as_fd(), CloneFlags::CLONE_NEWNET)?;
+                die_with(parent)
+            });
+        }
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// Runs `work` on a thread of its own; lets a panic through.
+fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new()
+            .name("netns".into())
+            .spawn_scoped(scope, work)
+            .map_err(|e| NetnsError::system("starting a thread", e))?;
+        thread.join().map_or_else(|panic| std::panic::resume_unwind(panic), Ok)
+    })
+}
+
+/// Asks for SIGKILL at the parent's end, and ends at once if it is gone already.
+fn die_with(parent: Pid) -> io::Result<()> {
+    prctl::set_pdeathsig(Signal::SIGKILL)?;
+    if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
+}
+
+fn current_file() -> Result<File, NetnsError> {
+    let path = "/proc/thread-self/ns/net";
+    File::open(path).map_err(|e| NetnsError::system(format!("opening {path}"), e))
+}
+
+/// What kind of namespace the file is, as its CLONE_NEW* flag; None when it is none.
+fn namespace_type(file: BorrowedFd<'_>) -> Option<libc::c_int> {
+    const NS_GET_NSTYPE: libc::Ioctl = 0xb703; // linux/nsfs.h: _IO(0xb7, 3)
+    #[allow(unsafe_code, reason = "the call has no safe wrapper")]
+    // SAFETY: the call takes no argument, and the descriptor is open for as long as the borrow.
+    let kind = unsafe { libc::ioctl(file.as_raw_fd(), NS_GET_NSTYPE) };
+    (kind >= 0).then_some(kind)
+}
+
+/// Sets the loopback device of this thread's namespace up; a new namespace has it down.
+fn loopback_up() -> Result<(), NetnsError> {
+    let failed = |e: io::Error| NetnsError::system("setting the loopback device up", e);
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
+    #[allow(unsafe_code, reason = "the call has no safe wrapper")]
+    // SAFETY: `request` is a valid ifreq for the whole call: all zero is one, and the name and
+    // flags are set below. The descriptor is open.
+    let result = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
+            *to = *from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request)
+    };
+    Errno::result(result).map(drop).map_err(|errno| failed(errno.into()))
+}
+
+/// What makes this user root in a new user namespace: the texts of three files, written out
+/// beforehand because they may be needed between fork and exec.
+struct UserMap {
+    uid_map: String,
+    gid_map: String,
+}
+
+impl UserMap {
+    fn of_this_user() -> UserMap {
+        UserMap { uid_map: format!("0 {} 1", getuid()), gid_map: format!("0 {} 1", getgid()) }
+    }
+
+    /// Moves this process into a new user namespace. System calls only.
+    fn enter(&self) -> Result<(), Errno> {
+        use nix::fcntl::{OFlag, open};
+        use nix::sys::stat::Mode;
+        unshare(CloneFlags::CLONE_NEWUSER)?;
+        let files = [
+            // Without this an unprivileged user may not write a gid_map (user_namespaces(7)).
+            (c"/proc/self/setgroups", "deny"),
+            (c"/proc/self/uid_map", &self.uid_map),
+            (c"/proc/self/gid_map", &self.gid_map),
+        ];
+        for (path, text) in files {
+            let file = open(path, OFlag::O_WRONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+            nix::unistd::write(&file, text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
