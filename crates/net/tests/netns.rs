@@ -8,7 +8,7 @@ use ripstop_net::os::netns::{Namespace, NetnsError};
 use ripstop_net::os::tun::{Tun, TunConfig};
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,14 +33,10 @@ fn namespaces_are_separate_hosts() {
 fn namespaces_are_found_by_file_and_process() {
     with_namespaces("namespaces_are_found_by_file_and_process", || {
         let made = Namespace::create("made").unwrap();
-        let inode =
-            |n: &Namespace| n.run(|| std::fs::read_link("/proc/thread-self/ns/net").unwrap()).unwrap();
+        let path = |n: &Namespace| format!("/proc/self/fd/{}", n.as_fd().as_raw_fd());
+        let inode = |n: &Namespace| std::fs::read_link(path(n)).unwrap();
         let wanted = inode(&made);
-        let fd = {
-            use std::os::fd::AsFd;
-            made.as_fd().as_raw_fd()
-        };
-        let by_path = Namespace::open(&format!("/proc/self/fd/{fd}")).unwrap();
+        let by_path = Namespace::open(&path(&made)).unwrap();
         assert_eq!(inode(&by_path), wanted);
         let mut sleep = Command::new("sleep");
         sleep.arg("60");
@@ -48,7 +44,12 @@ fn namespaces_are_found_by_file_and_process() {
         assert_eq!(inode(&Namespace::open(&format!("pid:{}", child.id())).unwrap()), wanted);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_ne!(inode(&Namespace::current().unwrap()), wanted);
+        let here = Namespace::current().unwrap();
+        assert_ne!(inode(&here), wanted);
+        // To go where one is takes no privilege; to come from elsewhere may.
+        here.enter().unwrap();
+        let inside = made.run(|| Namespace::current().unwrap()).unwrap();
+        assert_eq!(inode(&inside), wanted);
     });
 }
 

@@ -241,11 +241,15 @@ impl Namespace {
         })?
     }
 
-    /// Moves the calling thread, and the threads it will start, into the namespace for good.
+    /// Moves the calling thread, and the threads it will start, into the namespace for good. Takes
+    /// no privilege when it is there already.
     ///
     /// # Errors
     /// When that is not allowed.
     pub fn enter(&self) -> Result<(), NetnsError> {
+        if self.is_here() {
+            return Ok(());
+        }
         setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)
             .map_err(|errno| NetnsError::forbidden("entering a network namespace", errno))
     }
@@ -274,15 +278,28 @@ impl Namespace {
         child.wait_with_output().map_err(|e| NetnsError::system(format!("running `{program}`"), e))
     }
 
+    /// Whether the calling thread is in this namespace.
+    fn is_here(&self) -> bool {
+        use nix::sys::stat::{fstat, stat};
+        match (fstat(&self.file), stat("/proc/thread-self/ns/net")) {
+            (Ok(a), Ok(b)) => (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino),
+            _ => false,
+        }
+    }
+
     /// Makes `command` enter the namespace before it begins, and die with its parent.
     fn arm(&self, command: &mut Command) {
-        let (file, parent) = (self.file.clone(), getpid());
+        // A daemon with CAP_NET_ADMIN alone may not enter even the namespace it is in.
+        let file = (!self.is_here()).then(|| self.file.clone());
+        let parent = getpid();
         #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
         // SAFETY: between fork and exec the closure makes system calls only; it takes no lock and
         // allocates nothing.
         unsafe {
             command.pre_exec(move || {
-                setns(file.as_fd(), CloneFlags::CLONE_NEWNET)?;
+                if let Some(file) = &file {
+                    setns(file, CloneFlags::CLONE_NEWNET)?;
+                }
                 die_with(parent)
             });
         }

@@ -1,5 +1,6 @@
 //! TUN devices: IP packets in and out of a namespace.
 
+use super::ip::ip;
 use super::netns::{Namespace, NetnsError};
 use ipnet::IpNet;
 use std::fs::File;
@@ -44,6 +45,16 @@ pub enum TunError {
          in a container add `--device /dev/net/tun`"
     )]
     NoDriver,
+    /// This user may not open the driver, or not make devices.
+    #[error(
+        "TUN devices are not allowed here: /dev/net/tun cannot be used by this user ({source}). \
+         Run as root; or `chmod 0666 /dev/net/tun`, its usual mode (making a device still takes \
+         CAP_NET_ADMIN in the namespace)"
+    )]
+    NotAllowed {
+        /// What the system said.
+        source: io::Error,
+    },
     /// The settings cannot be.
     #[error("TUN device `{device}`: {problem}")]
     Config {
@@ -95,7 +106,12 @@ impl Tun {
             what,
             source,
         };
-        namespace.run(|| open_here(config).map_err(|(what, source)| wrong(what, source)))?
+        namespace.run(|| {
+            open_here(config).map_err(|(what, source)| match source.kind() {
+                io::ErrorKind::PermissionDenied if what == MAKING => TunError::NotAllowed { source },
+                _ => wrong(what, source),
+            })
+        })?
     }
 
     /// The device's name.
@@ -229,13 +245,12 @@ impl TunConfig {
     }
 }
 
+/// The first step: opening the driver and making the device.
+const MAKING: &str = "making it";
+
 /// Makes the device in the namespace of this thread.
 fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
-    let mut builder = DeviceBuilder::new()
-        .mtu(config.mtu)
-        .enable(false)
-        .offload(config.offload)
-        .tx_queue_len(config.queue_packets);
+    let mut builder = DeviceBuilder::new().mtu(config.mtu).enable(false).offload(config.offload);
     if let Some(name) = &config.name {
         builder = builder.name(name);
     }
@@ -244,8 +259,9 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
             builder = builder.ipv4(v4.addr(), v4.prefix_len(), None);
         }
     }
-    let device = builder.build_sync().map_err(|e| ("making it", e))?;
+    let device = builder.build_sync().map_err(|e| (MAKING, e))?;
     let name = device.name().map_err(|e| ("asking its name", e))?;
+    set_queue(&device, &name, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
     // Before it goes up: an IPv6 device that goes up speaks of itself.
     quieten(&name, config.has_v6());
     device.enabled(true).map_err(|e| ("setting it up", e))?;
@@ -257,6 +273,19 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     let statistics =
         File::open("/proc/thread-self/net/dev").map_err(|e| ("opening /proc/thread-self/net/dev", e))?;
     Ok(Tun { device, name, mtu: config.mtu, statistics })
+}
+
+/// Sets how many packets the kernel holds. The call for it wants privilege over the whole machine;
+/// `ip` knows the other way, that root of a user namespace may go too.
+fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
+    match device.set_tx_queue_len(packets) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let here = Namespace::current().map_err(io::Error::other)?;
+            let arguments = ["link", "set", "dev", name, "txqueuelen", &packets.to_string()];
+            ip(&here, &arguments).map(drop).map_err(io::Error::other)
+        }
+        other => other,
+    }
 }
 
 /// Turns IPv6 off, or leaves it without an address the kernel makes up and without router
