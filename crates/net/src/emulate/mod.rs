@@ -10,8 +10,9 @@
 //! here and verifies it after, so a bit flipped on the way is found by the receiving kernel (in an
 //! IPv6 header's unprotected fields, or an IPv4 header's version, by whoever it misleads).
 //!
-//! One thread moves the packets. A busy machine makes it late: how late every packet was handed
-//! over is in the report, so that a measurement over a noisy machine can be told from a good one.
+//! One thread moves the packets, before all ordinary threads where the system allows it. A busy
+//! machine makes it late all the same: how late every packet was handed over is in the report, so
+//! that a measurement on a noisy machine can be told from a good one.
 
 mod direction;
 mod report;
@@ -19,6 +20,7 @@ mod report;
 pub use report::{DirectionReport, Lateness, Snapshot};
 
 use crate::os::netns::Namespace;
+use crate::os::priority::{Priority, raise_this_thread};
 use crate::os::tun::{Tun, TunConfig, TunError};
 use direction::Direction;
 use ipnet::IpNet;
@@ -114,6 +116,7 @@ struct State {
     right_to_left: Direction,
     running: bool,
     error: Option<String>,
+    priority: Priority,
 }
 
 /// How many packets of a direction are read before the other has its turn.
@@ -164,6 +167,7 @@ impl Emulator {
                 right_to_left: Direction::new(right_to_left, config.mtu),
                 running: true,
                 error: None,
+                priority: Priority::default(),
             }),
         });
         let mover = shared.clone();
@@ -184,6 +188,7 @@ impl Emulator {
             elapsed_s: shared.start.elapsed().as_secs_f64(),
             running: state.running,
             error: state.error.clone(),
+            priority: state.priority,
             left_to_right: state.left_to_right.report(overflows[0]),
             right_to_left: state.right_to_left.report(overflows[1]),
         }
@@ -229,6 +234,7 @@ impl Shared {
     fn run(&self) {
         // The kernel may otherwise delay a timer by 50 us to join it with others.
         let _ = nix::sys::prctl::set_timerslack(1);
+        self.lock().priority = raise_this_thread();
         let outcome = self.move_packets();
         let mut state = self.lock();
         state.running = false;

@@ -1,5 +1,6 @@
 //! What an emulator tells about itself.
 
+use crate::os::priority::Priority;
 use hdrhistogram::Histogram;
 use ripstop_link::Counters;
 use serde::Serialize;
@@ -14,6 +15,8 @@ pub struct Snapshot {
     pub running: bool,
     /// Why they are not, when that was not asked for.
     pub error: Option<String>,
+    /// How the system schedules the thread that moves packets.
+    pub priority: Priority,
     /// The way from the left namespace to the right one.
     pub left_to_right: DirectionReport,
     /// The way back.

@@ -1,6 +1,7 @@
 //! What Linux offers, made safe and small: network namespaces ([`netns`]), TUN devices ([`tun`]),
-//! and the command `ip` for the rest ([`ip`]).
+//! threads that keep time ([`priority`]), and the command `ip` for the rest ([`ip`]).
 
 pub mod ip;
 pub mod netns;
+pub mod priority;
 pub mod tun;
