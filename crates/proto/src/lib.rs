@@ -1,4 +1,5 @@
 //! The Ripstop protocol, sans-I/O: no clock, no socket, no thread, no entropy of its own. The same
 //! types run in virtual time (`ripstop-sim`) and on the wire (`ripstop-net`).
 
+pub mod inner;
 pub mod wire;

@@ -1,5 +1,27 @@
 //! Typed packets, and the bytes they become (`docs/wire-format.md`).
+//!
+//! * [`Packet`] and what it is made of: the typed packets that sessions exchange.
+//! * [`emit_body`], [`parse_body`], [`Packet::body_len`]: a packet's body to bytes, back, and its size.
+//! * [`Header`], [`Kind`]: the header in front of a sealed body.
+//! * [`handshake`]: the datagrams that are not sealed by a session.
+//!
+//! The parsers are total: they accept exactly the bytes that the emitters write, and say in a
+//! [`Malformed`] what is wrong with all others. What is parsed and emitted again is the same bytes.
 
+mod body;
+mod bytes;
+mod feedback;
+pub mod handshake;
+mod header;
 mod packet;
+mod repair;
+mod sets;
 
+pub use body::{Expand, Reported, emit_body, parse_body};
+pub use bytes::{EmitError, Malformed};
+pub use feedback::MAX_FEEDBACK;
+pub use header::{
+    HEADER_LEN, Header, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, MTU_OVERHEAD, REPAIR_FIELDS, TAG_LEN,
+};
 pub use packet::{Batch, Datagram, Feedback, Gap, Packet, Window};
+pub use repair::{MAX_EXPLICIT, MAX_OUTSTANDING, SOURCE_FIELDS, emit_repair, emit_source, repair_fields};

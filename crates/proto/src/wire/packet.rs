@@ -1,5 +1,5 @@
 //! The typed packets that sessions exchange. What they mean is here; how they look in bytes is in
-//! [`super::bytes`] and `docs/wire-format.md`.
+//! [`super::parse_body`] and `docs/wire-format.md`.
 
 use ripstop_codes::window::{Coding, Members};
 use std::ops::Range;
@@ -23,7 +23,8 @@ pub enum Packet<P> {
         id: u64,
         /// How far back the flow's previous symbol is: see [`Gap`].
         gap: Gap,
-        /// The inner packet.
+        /// The symbol: one byte with the gap, then the inner packet ([`crate::inner::symbol`]). The gap
+        /// byte is not sent twice.
         payload: P,
     },
     /// A repair symbol: a linear combination of source symbols.

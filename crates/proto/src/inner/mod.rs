@@ -1,0 +1,226 @@
+//! Inner packets: what a tunnel must know of the IP packets it carries.
+//!
+//! [`Inner::parse`] validates a packet and finds its flow, [`clamp_mss`] keeps TCP from offering
+//! segments that do not fit, [`symbol`] frames a packet as the symbol that repairs combine.
+//!
+//! The few header fields are read by hand: a general parser that slices every layer takes several
+//! times as long a packet, and rejects more than a tunnel should. A tunnel forwards what a router would
+//! forward: it insists on the lengths of the IP header, because a symbol's length is found there, and
+//! on nothing above it.
+
+mod mss;
+pub mod symbol;
+
+pub use mss::clamp_mss;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use thiserror::Error;
+
+/// Why bytes are not an IP packet that a tunnel can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NotIp {
+    /// There is nothing.
+    #[error("empty packet")]
+    Empty,
+    /// The first four bits are neither 4 nor 6.
+    #[error("IP version {0}; only 4 and 6 are carried")]
+    Version(u8),
+    /// The packet ends within its IP header.
+    #[error("{0} bytes are too few for an IP header")]
+    Header(usize),
+    /// The IPv4 header length is below 20 bytes or beyond the total length.
+    #[error("IPv4 header length of {0} bytes")]
+    HeaderLength(usize),
+    /// The IP header announces more bytes than there are.
+    #[error("the IP header announces {announced} bytes, {present} are there")]
+    Length {
+        /// Bytes by the header.
+        announced: usize,
+        /// Bytes that are there.
+        present: usize,
+    },
+}
+
+/// A valid inner packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inner<'a> {
+    /// The packet, without what a link layer may have padded it with.
+    pub bytes: &'a [u8],
+    /// Where it comes from.
+    pub source: IpAddr,
+    /// Where it goes.
+    pub destination: IpAddr,
+    /// IP protocol number of the payload: behind IPv6 extension headers, up to a fragment header.
+    pub protocol: u8,
+    /// Whether it is a fragment. Its ports are not looked at, so that all fragments share a flow.
+    pub fragment: bool,
+    /// Source and destination port of TCP, UDP, UDP-Lite, DCCP and SCTP, unless it is a fragment.
+    pub ports: Option<(u16, u16)>,
+    /// The traffic class byte: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC 3168).
+    pub traffic_class: u8,
+    /// Offset of the payload in `bytes`: of the TCP header, say.
+    pub payload_at: usize,
+}
+
+impl<'a> Inner<'a> {
+    /// Validates the packet at the front of `bytes`; what follows it is left out.
+    pub fn parse(bytes: &'a [u8]) -> Result<Inner<'a>, NotIp> {
+        let len = packet_len(bytes)?;
+        let bytes = bytes.get(..len).ok_or(NotIp::Length { announced: len, present: bytes.len() })?;
+        if bytes[0] >> 4 == 4 { ipv4(bytes) } else { ipv6(bytes) }
+    }
+
+    /// Differentiated services code point, 0..=63 (RFC 2474).
+    pub fn dscp(&self) -> u8 {
+        self.traffic_class >> 2
+    }
+
+    /// Congestion bits: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168).
+    pub fn ecn(&self) -> u8 {
+        self.traffic_class & 3
+    }
+
+    /// A hash of addresses, protocol and ports: equal for the packets of one flow in one direction, in
+    /// every process and on every machine. Fragments and protocols without ports hash by addresses and
+    /// protocol alone.
+    pub fn flow(&self) -> u64 {
+        let mut h = mix(0x5249_5053_544f_5031, u64::from(self.protocol));
+        if let Some((source, destination)) = self.ports {
+            h = mix(h, 1 << 32 | u64::from(source) << 16 | u64::from(destination));
+        }
+        match (self.source, self.destination) {
+            (IpAddr::V4(s), IpAddr::V4(d)) => mix(h, u64::from(u32::from(s)) << 32 | u64::from(u32::from(d))),
+            (s, d) => {
+                let (s, d) = (bits(s), bits(d));
+                [s >> 64, s, d >> 64, d].iter().fold(h, |h, word| mix(h, *word as u64))
+            }
+        }
+    }
+
+    /// The TCP header and what follows, when the packet is TCP and no later fragment.
+    pub fn tcp(&self) -> Option<&'a [u8]> {
+        let tcp = self.bytes.get(self.payload_at..)?;
+        (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
+    }
+
+    /// Whether it is a TCP acknowledgement that carries nothing else: no data, no SYN, FIN or RST. Each
+    /// says all that earlier ones said, so it need not wait for them.
+    pub fn is_bare_ack(&self) -> bool {
+        self.tcp().is_some_and(|tcp| {
+            let header = usize::from(tcp[12] >> 4) * 4;
+            // SYN, FIN and RST clear, ACK set (RFC 9293, section 3.1).
+            tcp[13] & 0b0001_0111 == 0b0001_0000 && header == tcp.len()
+        })
+    }
+}
+
+/// The length that the IP header at the front of `bytes` gives its packet; `bytes` may be longer or
+/// shorter, down to the first 6 bytes.
+pub fn packet_len(bytes: &[u8]) -> Result<usize, NotIp> {
+    let first = *bytes.first().ok_or(NotIp::Empty)?;
+    let field = |at: usize| match bytes.get(at..at + 2) {
+        Some(pair) => Ok(usize::from(u16::from_be_bytes([pair[0], pair[1]]))),
+        None => Err(NotIp::Header(bytes.len())),
+    };
+    match first >> 4 {
+        4 => {
+            let (total, header) = (field(2)?, usize::from(first & 15) * 4);
+            if header < IPV4_HEADER || header > total {
+                return Err(NotIp::HeaderLength(header));
+            }
+            Ok(total)
+        }
+        6 => Ok(IPV6_HEADER + field(4)?),
+        version => Err(NotIp::Version(version)),
+    }
+}
+
+const IPV4_HEADER: usize = 20;
+const IPV6_HEADER: usize = 40;
+const TCP: u8 = 6;
+
+/// `packet_len` has checked that the header lies within the packet.
+fn ipv4(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
+    let header = bytes.first_chunk::<IPV4_HEADER>().ok_or(NotIp::Header(bytes.len()))?;
+    let [class, protocol] = [header[1], header[9]];
+    let address = |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+    // More-fragments, or an offset other than 0 (RFC 791, section 3.1).
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+    let payload_at = usize::from(header[0] & 15) * 4;
+    Ok(Inner {
+        bytes,
+        source: address(12).into(),
+        destination: address(16).into(),
+        protocol,
+        fragment,
+        ports: if fragment { None } else { ports(protocol, &bytes[payload_at..]) },
+        traffic_class: class,
+        payload_at,
+    })
+}
+
+fn ipv6(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
+    let header = bytes.first_chunk::<IPV6_HEADER>().ok_or(NotIp::Header(bytes.len()))?;
+    let address = |at: usize| {
+        let mut octets = [0; 16];
+        octets.copy_from_slice(&header[at..at + 16]);
+        Ipv6Addr::from(octets)
+    };
+    let (protocol, payload_at, fragment) = walk_extensions(bytes, header[6]);
+    Ok(Inner {
+        bytes,
+        source: address(8).into(),
+        destination: address(24).into(),
+        protocol,
+        fragment,
+        ports: if fragment { None } else { ports(protocol, &bytes[payload_at..]) },
+        traffic_class: header[0] << 4 | header[1] >> 4,
+        payload_at,
+    })
+}
+
+/// Walks IPv6 extension headers (RFC 8200, section 4) to the payload's protocol, its offset, and
+/// whether the packet is a fragment. A header that runs beyond the packet ends the walk: the packet is
+/// for its destination to judge. Each step moves ahead by 8 bytes or more, so the walk ends.
+fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
+    let mut at = IPV6_HEADER;
+    while let Some(&[next, units]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) {
+        let len = match protocol {
+            // Hop-by-hop, routing, destination options, mobility, HIP, shim6.
+            0 | 43 | 60 | 135 | 139 | 140 => (usize::from(units) + 1) * 8,
+            // Authentication header: in units of 4, less 2 (RFC 4302, section 2.2).
+            51 => (usize::from(units) + 2) * 4,
+            // A fragment. An "atomic" one (offset 0, no more to come: RFC 6946) is a whole packet.
+            44 => match bytes.get(at + 2..at + 4) {
+                Some(offset) if u16::from_be_bytes([offset[0], offset[1]]) & 0xfff9 == 0 => 8,
+                _ => return (next, at, true),
+            },
+            _ => break,
+        };
+        if at + len > bytes.len() {
+            break;
+        }
+        (protocol, at) = (next, at + len);
+    }
+    (protocol, at, false)
+}
+
+/// The ports that TCP, DCCP, UDP, SCTP and UDP-Lite all have in their first four bytes.
+fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
+    let p = payload.first_chunk::<4>()?;
+    matches!(protocol, TCP | 17 | 33 | 132 | 136)
+        .then_some((u16::from_be_bytes([p[0], p[1]]), u16::from_be_bytes([p[2], p[3]])))
+}
+
+fn bits(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u128::from(u32::from(v4)),
+        IpAddr::V6(v6) => u128::from(v6),
+    }
+}
+
+/// Folds `word` into `h`: the two halves of a 128-bit product, which spreads every bit of either.
+fn mix(h: u64, word: u64) -> u64 {
+    let product = u128::from(h ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
+    (product as u64 ^ (product >> 64) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15)
+}

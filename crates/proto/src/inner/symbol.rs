@@ -1,0 +1,79 @@
+//! Symbols: what repairs combine. A symbol is one byte with the flow's [`Gap`], then the inner packet;
+//! its length is in the packet's own IP header, so symbols of different lengths combine as if padded
+//! with zeros, and a decoded one finds its end by itself.
+
+use super::{NotIp, packet_len};
+use crate::wire::Gap;
+use thiserror::Error;
+
+/// Bytes in front of the inner packet.
+pub const PREFIX: usize = 1;
+
+/// Why a decoded symbol is not an inner packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NotASymbol {
+    /// There is nothing.
+    #[error("empty symbol")]
+    Empty,
+    /// The upper four bits of the first byte are not zero.
+    #[error("the gap byte is {0:#04x}; its upper four bits must be zero")]
+    Gap(u8),
+    /// What follows is no IP packet.
+    #[error(transparent)]
+    Packet(#[from] NotIp),
+    /// What follows the packet is not all zero.
+    #[error("nonzero bytes after an inner packet of {0} bytes")]
+    Padding(usize),
+}
+
+/// Writes the symbol of `inner` to `symbol` and returns its length; None when it has no room.
+pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
+    let len = PREFIX + inner.len();
+    let symbol = symbol.get_mut(..len)?;
+    symbol[0] = gap.nibble();
+    symbol[PREFIX..].copy_from_slice(inner);
+    Some(len)
+}
+
+/// The gap and the inner packet of a symbol, padded or not. A symbol that was decoded wrongly has
+/// small chance to pass: gap byte, version, lengths and zero padding all must fit.
+pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
+    let (&first, rest) = symbol.split_first().ok_or(NotASymbol::Empty)?;
+    if first > 15 {
+        return Err(NotASymbol::Gap(first));
+    }
+    let len = packet_len(rest)?;
+    let (inner, padding) = rest
+        .split_at_checked(len)
+        .ok_or(NotASymbol::Packet(NotIp::Length { announced: len, present: rest.len() }))?;
+    if padding.iter().any(|byte| *byte != 0) {
+        return Err(NotASymbol::Padding(len));
+    }
+    Ok((Gap::from_nibble(first), inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comes_back_with_and_without_padding() {
+        let mut inner = vec![0u8; 33];
+        (inner[0], inner[3]) = (0x45, 33);
+        inner[32] = 9;
+        let mut symbol = [0; 64];
+        let n = frame(Gap::ADJACENT, &inner, &mut symbol).unwrap();
+        assert_eq!(n, 34);
+        for end in n..=64 {
+            assert_eq!(unframe(&symbol[..end]), Ok((Gap::ADJACENT, &inner[..])));
+        }
+        assert!(matches!(unframe(&symbol[..n - 1]), Err(NotASymbol::Packet(NotIp::Length { .. }))));
+        symbol[60] = 1;
+        assert_eq!(unframe(&symbol), Err(NotASymbol::Padding(33)));
+        symbol[0] = 0x10;
+        assert_eq!(unframe(&symbol), Err(NotASymbol::Gap(0x10)));
+        assert_eq!(unframe(&[]), Err(NotASymbol::Empty));
+        assert_eq!(unframe(&[3]), Err(NotASymbol::Packet(NotIp::Empty)));
+        assert_eq!(frame(Gap::NONE, &inner, &mut symbol[..33]), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! A packet's body as a whole: its exact size, to bytes, and back.
+
+use super::bytes::{EmitError, Malformed, Writer};
+use super::feedback::{Measured, emit_window, parse_feedback, parse_window, window_len};
+use super::header::{HEADER_LEN, Kind, TAG_LEN};
+use super::packet::{Feedback, Packet};
+use super::repair::{SOURCE_FIELDS, emit_repair, emit_source, parse_repair, parse_source, repair_fields};
+use crate::inner::symbol::PREFIX;
+use ripstop_codes::{Payload, Symbol};
+
+/// What a session knows already, from which truncated numbers get their upper bits: the full number is
+/// the one nearest to the one given here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Expand {
+    /// The next source symbol expected from the peer, for symbols that it sends (20 bits on the wire).
+    pub id_near: u64,
+    /// The next source symbol to be sent to the peer, for reports about those (20 bits).
+    pub sent_id: u64,
+    /// The next datagram to be sent to the peer, for reports about those (32 bits).
+    pub sent_number: u64,
+    /// What the peer's reports said before.
+    pub reported: Reported,
+}
+
+/// The running totals of the newest report, which the next ones will not be far from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// [`Feedback::largest_at_us`].
+    pub largest_at_us: u64,
+    /// [`Feedback::received`].
+    pub received: u64,
+    /// [`Feedback::received_bytes`].
+    pub received_bytes: u64,
+    /// [`Feedback::redundant`].
+    pub redundant: u64,
+    /// [`Feedback::ce`].
+    pub ce: u64,
+}
+
+impl Expand {
+    /// Remembers the totals of a report. Reports may come out of order: totals only grow.
+    pub fn note(&mut self, feedback: &Feedback) {
+        let r = &mut self.reported;
+        r.largest_at_us = r.largest_at_us.max(feedback.largest_at_us);
+        r.received = r.received.max(feedback.received);
+        r.received_bytes = r.received_bytes.max(feedback.received_bytes);
+        r.redundant = r.redundant.max(feedback.redundant);
+        r.ce = r.ce.max(feedback.ce);
+    }
+}
+
+impl<P: Payload> Packet<P> {
+    /// Bytes of the packet's body. Exact for everything that [`emit_body`] accepts, without making
+    /// bytes; 0 for a report that it refuses.
+    pub fn body_len(&self) -> usize {
+        match self {
+            // The gap byte of the symbol travels in the source's own fields.
+            Packet::Source { payload, .. } => SOURCE_FIELDS + payload.len().saturating_sub(PREFIX),
+            Packet::Repair { members, coding, payload } => repair_fields(members, coding) + payload.len(),
+            Packet::Feedback(feedback) => Measured::new(feedback).map_or(0, |measured| measured.len()),
+            Packet::Window(window) => window_len(window),
+            Packet::Probe { padding } => usize::from(*padding),
+            Packet::Close => 0,
+        }
+    }
+
+    /// Bytes of the sealed datagram that carries the packet: header, body and tag. IP and UDP headers
+    /// come on top ([`super::IPV4_UDP_LEN`], [`super::IPV6_UDP_LEN`]).
+    pub fn wire_len(&self) -> usize {
+        HEADER_LEN + self.body_len() + TAG_LEN
+    }
+}
+
+/// Writes the body of `packet` to the front of `buffer` and returns its length. Only a report
+/// allocates.
+pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Result<usize, EmitError> {
+    match packet {
+        Packet::Source { id, gap, payload } => match payload.as_ref().split_first() {
+            Some((first, inner)) if *first == gap.nibble() && !inner.is_empty() => {
+                emit_source(buffer, *id, *gap, inner)
+            }
+            _ => Err(EmitError::Value("payload")),
+        },
+        Packet::Repair { members, coding, payload } => emit_repair(buffer, members, coding, payload.as_ref()),
+        Packet::Feedback(feedback) => Measured::new(feedback)?.emit(buffer),
+        Packet::Window(window) => emit_window(buffer, window),
+        Packet::Probe { padding } => {
+            let mut w = Writer::new(buffer, usize::from(*padding))?;
+            w.zeros(usize::from(*padding));
+            Ok(w.finish())
+        }
+        Packet::Close => Ok(0),
+    }
+}
+
+/// Reads the body of a datagram of kind `kind`. A source or repair costs one allocation and one copy:
+/// its symbol.
+pub fn parse_body(kind: Kind, body: &[u8], near: &Expand) -> Result<Packet<Symbol>, Malformed> {
+    match kind {
+        Kind::Source => parse_source(body, near.id_near),
+        Kind::RepairBySeed => parse_repair(body, false, near.id_near),
+        Kind::RepairExplicit => parse_repair(body, true, near.id_near),
+        Kind::Feedback => Ok(Packet::Feedback(Box::new(parse_feedback(body, near)?))),
+        Kind::Window => Ok(Packet::Window(parse_window(body, near)?)),
+        Kind::Probe => match u16::try_from(body.len()) {
+            Ok(padding) if body.iter().all(|byte| *byte == 0) => Ok(Packet::Probe { padding }),
+            Ok(_) => Err(Malformed::Form("padding")),
+            Err(_) => Err(Malformed::Trailing(body.len() - usize::from(u16::MAX))),
+        },
+        Kind::Close if body.is_empty() => Ok(Packet::Close),
+        Kind::Close => Err(Malformed::Trailing(body.len())),
+    }
+}

@@ -1,0 +1,249 @@
+//! Reading and writing the few shapes that every body is made of: big-endian numbers, varints,
+//! truncated numbers. The reader is total: it never panics and never reads past the end.
+
+use thiserror::Error;
+
+/// Why received bytes are not a packet of this protocol. It names the field, so that a log line says
+/// what a broken or foreign peer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Malformed {
+    /// The bytes end inside this field.
+    #[error("the packet ends within `{0}`")]
+    Short(&'static str),
+    /// A field holds a value that the format does not allow.
+    #[error("`{0}` holds a value that the format does not allow")]
+    Value(&'static str),
+    /// A field is not written in its only allowed form: an overlong varint, nonzero spare bits, the
+    /// longer of the two forms of a set.
+    #[error("`{0}` is not in its canonical form")]
+    Form(&'static str),
+    /// Bytes follow the last field.
+    #[error("{0} bytes follow the last field")]
+    Trailing(usize),
+    /// The type byte is none of this protocol's.
+    #[error("unknown packet type {0:#04x}")]
+    Type(u8),
+}
+
+/// Why a typed packet could not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum EmitError {
+    /// The buffer is shorter than the packet.
+    #[error("the packet needs {needed} bytes, the buffer holds {room}")]
+    Room {
+        /// Bytes that the packet takes.
+        needed: usize,
+        /// Bytes that the buffer has.
+        room: usize,
+    },
+    /// A field holds what the format cannot carry.
+    #[error("`{0}` holds a value that the format cannot carry")]
+    Value(&'static str),
+}
+
+/// Takes fields off the front of received bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
+    /// The next `n` bytes.
+    pub(crate) fn take(&mut self, n: usize, field: &'static str) -> Result<&'a [u8], Malformed> {
+        let (head, tail) = self.rest.split_at_checked(n).ok_or(Malformed::Short(field))?;
+        self.rest = tail;
+        Ok(head)
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], Malformed> {
+        let (head, tail) = self.rest.split_first_chunk::<N>().ok_or(Malformed::Short(field))?;
+        self.rest = tail;
+        Ok(*head)
+    }
+
+    /// An unsigned big-endian number of `N` bytes, at most 8.
+    pub(crate) fn uint<const N: usize>(&mut self, field: &'static str) -> Result<u64, Malformed> {
+        let bytes = self.array::<N>(field)?;
+        Ok(bytes.iter().fold(0, |n, byte| n << 8 | u64::from(*byte)))
+    }
+
+    /// A varint below 2^32, in its shortest form.
+    pub(crate) fn varint(&mut self, field: &'static str) -> Result<u32, Malformed> {
+        let mut value = 0u32;
+        for shift in [0, 7, 14, 21, 28] {
+            let [byte] = self.array::<1>(field)?;
+            let low = u32::from(byte & 0x7f);
+            if shift == 28 && low > 0xf {
+                return Err(Malformed::Value(field));
+            }
+            value |= low << shift;
+            if byte < 0x80 {
+                // A last byte of zero says nothing that its absence would not have said.
+                return if byte == 0 && shift > 0 { Err(Malformed::Form(field)) } else { Ok(value) };
+            }
+        }
+        Err(Malformed::Value(field))
+    }
+
+    /// A signed varint: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+    pub(crate) fn zigzag(&mut self, field: &'static str) -> Result<i32, Malformed> {
+        let n = self.varint(field)?;
+        Ok((n >> 1) as i32 ^ -((n & 1) as i32))
+    }
+
+    /// All that is left.
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Nothing may be left.
+    pub(crate) fn end(self) -> Result<(), Malformed> {
+        if self.rest.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.rest.len())) }
+    }
+}
+
+/// Puts fields into a buffer that was measured before: what does not fit is a programming error that
+/// [`Writer::new`] turns into [`EmitError::Room`] before a byte is written.
+pub(crate) struct Writer<'a> {
+    buffer: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Writer<'a> {
+    /// A writer for exactly `needed` bytes.
+    pub(crate) fn new(buffer: &'a mut [u8], needed: usize) -> Result<Writer<'a>, EmitError> {
+        let room = buffer.len();
+        let buffer = buffer.get_mut(..needed).ok_or(EmitError::Room { needed, room })?;
+        Ok(Writer { buffer, at: 0 })
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.buffer[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+
+    pub(crate) fn zeros(&mut self, n: usize) {
+        self.buffer[self.at..self.at + n].fill(0);
+        self.at += n;
+    }
+
+    /// The low `N` bytes of `value`, big-endian.
+    #[inline]
+    pub(crate) fn uint<const N: usize>(&mut self, value: u64) {
+        self.bytes(&value.to_be_bytes()[8 - N..]);
+    }
+
+    pub(crate) fn varint(&mut self, mut value: u32) {
+        while value >= 0x80 {
+            self.bytes(&[value as u8 | 0x80]);
+            value >>= 7;
+        }
+        self.bytes(&[value as u8]);
+    }
+
+    pub(crate) fn zigzag(&mut self, value: i32) {
+        self.varint(zigzag(value));
+    }
+
+    /// How many bytes were written; it must be what was measured.
+    pub(crate) fn finish(self) -> usize {
+        debug_assert_eq!(self.at, self.buffer.len(), "a packet measured itself wrongly");
+        self.at
+    }
+}
+
+fn zigzag(value: i32) -> u32 {
+    (value << 1 ^ value >> 31) as u32
+}
+
+/// Bytes that `value` takes as a varint: 1 to 5.
+pub(crate) const fn varint_len(value: u32) -> usize {
+    // ceil(bits / 7), one byte for zero.
+    (32 - (value | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+pub(crate) fn zigzag_len(value: i32) -> usize {
+    varint_len(zigzag(value))
+}
+
+/// The full number whose low `bits` bits are `low`, and which is nearest to `near`; of two equally
+/// near ones the lower. A number below zero or above 2^64 - 1 is never chosen.
+///
+/// `bits` is below 64, and `low` below 2^bits.
+pub(crate) fn expand(low: u64, bits: u32, near: u64) -> u64 {
+    let span = 1u64 << bits;
+    let ahead = low.wrapping_sub(near) & (span - 1);
+    if ahead < span / 2 {
+        near.checked_add(ahead).unwrap_or_else(|| near.wrapping_add(ahead).wrapping_sub(span))
+    } else {
+        let behind = span - ahead;
+        near.checked_sub(behind).unwrap_or_else(|| near + ahead)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn varints_have_one_form() {
+        for (value, bytes) in [
+            (0u32, &[0][..]),
+            (127, &[0x7f]),
+            (128, &[0x80, 1]),
+            (16_383, &[0xff, 0x7f]),
+            (16_384, &[0x80, 0x80, 1]),
+            (u32::MAX, &[0xff, 0xff, 0xff, 0xff, 0x0f]),
+        ] {
+            let mut buffer = [0; 8];
+            let mut w = Writer::new(&mut buffer, varint_len(value)).unwrap();
+            w.varint(value);
+            assert_eq!(w.finish(), bytes.len());
+            assert_eq!(&buffer[..bytes.len()], bytes);
+            assert_eq!(Reader::new(bytes).varint("x"), Ok(value));
+        }
+        assert_eq!(Reader::new(&[0x80, 0]).varint("x"), Err(Malformed::Form("x")));
+        assert_eq!(Reader::new(&[0xff; 5]).varint("x"), Err(Malformed::Value("x")));
+        assert_eq!(Reader::new(&[0x80, 0x80, 0x80, 0x80, 0x10]).varint("x"), Err(Malformed::Value("x")));
+        assert_eq!(Reader::new(&[0x80]).varint("x"), Err(Malformed::Short("x")));
+        assert_eq!(Reader::new(&[]).varint("x"), Err(Malformed::Short("x")));
+    }
+
+    #[test]
+    fn expands_at_the_edges() {
+        assert_eq!(expand(0xfffff, 20, 0), 0xfffff, "nothing lies below zero");
+        assert_eq!(expand(0, 20, 0xfffff), 0x100000);
+        assert_eq!(expand(5, 20, u64::MAX), u64::MAX - 0xfffff + 5, "nothing lies above the end");
+        assert_eq!(expand(0x80000, 20, 0x100000), 0x80000, "of two equally near, the lower");
+        assert_eq!(expand(0xffff_ffff, 32, 1 << 32), 0xffff_ffff);
+    }
+
+    proptest! {
+        #[test]
+        fn signed_varints_come_back(value: i32) {
+            let mut buffer = [0; 5];
+            let mut w = Writer::new(&mut buffer, zigzag_len(value)).unwrap();
+            w.zigzag(value);
+            let n = w.finish();
+            prop_assert_eq!(Reader::new(&buffer[..n]).zigzag("x"), Ok(value));
+        }
+
+        #[test]
+        fn expands_whatever_is_near(number: u64, offset in -0x7ffffi64..0x80000) {
+            if let Some(near) = number.checked_add_signed(offset) {
+                prop_assert_eq!(expand(number & 0xfffff, 20, near), number);
+            }
+        }
+
+        #[test]
+        fn expansion_keeps_the_low_bits(low in 0u64..1 << 20, near: u64) {
+            prop_assert_eq!(expand(low, 20, near) & 0xfffff, low);
+        }
+    }
+}

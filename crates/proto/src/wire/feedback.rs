@@ -1,0 +1,239 @@
+//! Reports and window announcements as bytes.
+
+use super::Expand;
+use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len, zigzag_len};
+use super::packet::{Batch, Feedback, Window};
+use super::repair::{ID_BITS, low_id};
+use super::sets::Runs;
+use std::ops::Range;
+use std::time::Duration;
+
+/// Most bytes of a feedback body. Sets are cut at their far end to fit.
+pub const MAX_FEEDBACK: usize = 1200;
+
+/// A report measured and cut to size: what [`Measured::emit`] writes.
+pub(crate) struct Measured<'a> {
+    feedback: &'a Feedback,
+    acked: Runs,
+    unseen: Runs,
+    len: usize,
+}
+
+impl<'a> Measured<'a> {
+    pub(crate) fn new(feedback: &'a Feedback) -> Result<Measured<'a>, EmitError> {
+        let f = feedback;
+        let fixed = fixed_len(f)?;
+        // What is missing matters more than what arrived long ago: the holes may take half of the room
+        // or whatever the acknowledgements leave.
+        let room = MAX_FEEDBACK - fixed;
+        let whole = acked_runs(f, room)?;
+        let unseen = unseen_runs(f, room - whole.wire_len().min(room / 2))?;
+        let acked = acked_runs(f, room - unseen.wire_len())?;
+        let len = fixed + acked.wire_len() + unseen.wire_len();
+        Ok(Measured { feedback, acked, unseen, len })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn emit(&self, buffer: &mut [u8]) -> Result<usize, EmitError> {
+        let f = self.feedback;
+        let mut w = Writer::new(buffer, self.len)?;
+        w.uint::<4>(f.largest);
+        w.uint::<4>(f.largest_at_us);
+        w.varint(micros(f.delay));
+        w.uint::<4>(f.received);
+        w.uint::<5>(f.received_bytes);
+        w.varint(f.batch.count);
+        if f.batch.count > 0 {
+            w.varint((f.largest - f.batch.lowest) as u32);
+            w.zigzag(f.batch.mean_before_us);
+            w.zigzag(f.batch.lowest_before_us);
+        }
+        w.uint::<4>(f.redundant);
+        w.uint::<4>(f.ce);
+        w.uint::<3>(low_id(f.next_undecoded, 0));
+        w.varint((f.end - f.next_undecoded) as u32);
+        w.varint(f.undecoded);
+        w.varint(f.deficit);
+        self.acked.emit(&mut w);
+        self.unseen.emit(&mut w);
+        Ok(w.finish())
+    }
+}
+
+pub(crate) fn parse_feedback(body: &[u8], near: &Expand) -> Result<Feedback, Malformed> {
+    if body.len() > MAX_FEEDBACK {
+        return Err(Malformed::Trailing(body.len() - MAX_FEEDBACK));
+    }
+    let mut r = Reader::new(body);
+    let largest = expand(r.uint::<4>("largest")?, 32, near.sent_number);
+    let largest_at_us = expand(r.uint::<4>("largest_at")?, 32, near.reported.largest_at_us);
+    let delay = Duration::from_micros(u64::from(r.varint("delay")?));
+    let received = expand(r.uint::<4>("received")?, 32, near.reported.received);
+    let received_bytes = expand(r.uint::<5>("received_bytes")?, 40, near.reported.received_bytes);
+    let batch = match r.varint("batch.count")? {
+        0 => Batch::default(),
+        count => Batch {
+            count,
+            lowest: largest
+                .checked_sub(u64::from(r.varint("batch.lowest")?))
+                .ok_or(Malformed::Value("batch.lowest"))?,
+            mean_before_us: r.zigzag("batch.mean_before")?,
+            lowest_before_us: r.zigzag("batch.lowest_before")?,
+        },
+    };
+    let redundant = expand(r.uint::<4>("redundant")?, 32, near.reported.redundant);
+    let ce = expand(r.uint::<4>("ce")?, 32, near.reported.ce);
+    let next_undecoded = parse_id(&mut r, "next_undecoded", near.sent_id)?;
+    let end = next_undecoded.checked_add(u64::from(r.varint("end")?)).ok_or(Malformed::Value("end"))?;
+    let undecoded = r.varint("undecoded")?;
+    let deficit = r.varint("deficit")?;
+    let acked = Runs::parse(&mut r, "acked")?;
+    let unseen = Runs::parse(&mut r, "unseen")?;
+    r.end()?;
+    let (acked, acked_from) = acked_ranges(&acked, largest)?;
+    Ok(Feedback {
+        largest,
+        largest_at_us,
+        delay,
+        received,
+        received_bytes,
+        batch,
+        acked,
+        acked_from,
+        next_undecoded,
+        end,
+        unseen: unseen_ranges(&unseen, next_undecoded, end)?,
+        deficit,
+        undecoded,
+        redundant,
+        ce,
+    })
+}
+
+pub(crate) fn window_len(window: &Window) -> usize {
+    3 + varint_len(window.reach)
+        + varint_len(micros(window.report_every))
+        + varint_len(micros(window.patience))
+}
+
+pub(crate) fn emit_window(buffer: &mut [u8], window: &Window) -> Result<usize, EmitError> {
+    let mut w = Writer::new(buffer, window_len(window))?;
+    w.uint::<3>(low_id(window.base, 0));
+    w.varint(window.reach);
+    w.varint(micros(window.report_every));
+    w.varint(micros(window.patience));
+    Ok(w.finish())
+}
+
+pub(crate) fn parse_window(body: &[u8], near: &Expand) -> Result<Window, Malformed> {
+    let mut r = Reader::new(body);
+    let window = Window {
+        base: parse_id(&mut r, "base", near.id_near)?,
+        reach: r.varint("reach")?,
+        report_every: Duration::from_micros(u64::from(r.varint("report_every")?)),
+        patience: Duration::from_micros(u64::from(r.varint("patience")?)),
+    };
+    r.end()?;
+    Ok(window)
+}
+
+fn parse_id(r: &mut Reader<'_>, field: &'static str, near: u64) -> Result<u64, Malformed> {
+    let word = r.uint::<3>(field)?;
+    if word & 15 == 0 { Ok(expand(word >> 4, ID_BITS, near)) } else { Err(Malformed::Form(field)) }
+}
+
+/// Whole microseconds, at most 2^32 - 1 of them (71 minutes).
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// Bytes of everything but the sets.
+fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
+    let within = |from: u64, to: u64, field| {
+        to.checked_sub(from).and_then(|n| u32::try_from(n).ok()).ok_or(EmitError::Value(field))
+    };
+    let mut len = 4 + 4 + varint_len(micros(f.delay)) + 4 + 5 + varint_len(f.batch.count);
+    if f.batch.count > 0 {
+        len += varint_len(within(f.batch.lowest, f.largest, "batch.lowest")?)
+            + zigzag_len(f.batch.mean_before_us)
+            + zigzag_len(f.batch.lowest_before_us);
+    }
+    len += 4 + 4 + 3 + varint_len(within(f.next_undecoded, f.end, "end")?);
+    Ok(len + varint_len(f.undecoded) + varint_len(f.deficit))
+}
+
+/// The numbers from `largest` down to `acked_from`, or as many as `budget` bytes hold.
+fn acked_runs(f: &Feedback, budget: usize) -> Result<Runs, EmitError> {
+    let wrong = EmitError::Value("acked");
+    let mut runs = Runs::default();
+    // One past the next number to speak of; `largest` may be the last number there is.
+    let mut at = f.largest.checked_add(1).ok_or(wrong)?;
+    if f.acked_from > at || (f.acked_from < at && f.acked.first().is_none_or(|first| first.end != at)) {
+        return Err(wrong);
+    }
+    for range in &f.acked {
+        if range.is_empty() || range.end > at || range.start < f.acked_from {
+            return Err(wrong);
+        }
+        if !runs.push(false, at - range.end, budget) || !runs.push(true, range.end - range.start, budget) {
+            return Ok(runs);
+        }
+        at = range.start;
+    }
+    runs.push(false, at - f.acked_from, budget);
+    Ok(runs)
+}
+
+fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Malformed> {
+    let wrong = Malformed::Value("acked");
+    let mut at = largest.checked_add(1).ok_or(wrong)?;
+    let mut acked = Vec::new();
+    for (i, (member, length)) in runs.iter().enumerate() {
+        let end = at;
+        at = at.checked_sub(u64::from(length)).ok_or(wrong)?;
+        if member {
+            acked.push(at..end);
+        } else if i == 0 {
+            // The largest number received was received.
+            return Err(wrong);
+        }
+    }
+    Ok((acked, at))
+}
+
+/// The unseen symbols from `next_undecoded` up, or as many as `budget` bytes hold.
+fn unseen_runs(f: &Feedback, budget: usize) -> Result<Runs, EmitError> {
+    let wrong = EmitError::Value("unseen");
+    let mut runs = Runs::default();
+    let mut at = f.next_undecoded;
+    for range in &f.unseen {
+        if range.is_empty() || range.start < at || range.end > f.end {
+            return Err(wrong);
+        }
+        if !runs.push(false, range.start - at, budget) || !runs.push(true, range.end - range.start, budget) {
+            break;
+        }
+        at = range.end;
+    }
+    runs.trim();
+    Ok(runs)
+}
+
+fn unseen_ranges(runs: &Runs, next_undecoded: u64, end: u64) -> Result<Vec<Range<u64>>, Malformed> {
+    let wrong = Malformed::Value("unseen");
+    let mut at = next_undecoded;
+    let mut unseen = Vec::new();
+    let mut last_is_member = true;
+    for (member, length) in runs.iter() {
+        let start = at;
+        at = at.checked_add(u64::from(length)).filter(|at| *at <= end).ok_or(wrong)?;
+        if member {
+            unseen.push(start..at);
+        }
+        last_is_member = member;
+    }
+    if last_is_member { Ok(unseen) } else { Err(Malformed::Form("unseen")) }
+}

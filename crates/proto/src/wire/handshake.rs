@@ -1,0 +1,205 @@
+//! The datagrams of a handshake: initiation, response, cookie reply. Fixed layouts; the Noise
+//! messages inside them are opaque here, and sealed or opened by [`crate::secure`].
+
+use super::bytes::{Malformed, Reader, Writer};
+
+/// Version of the protocol that this code speaks.
+pub const VERSION: u8 = 1;
+/// Bytes of a message authentication code, and of a cookie.
+pub const MAC_LEN: usize = 16;
+/// Bytes of the header of an initiation, which the Noise prologue covers.
+pub const INITIATION_HEADER_LEN: usize = 8;
+/// Bytes of Noise message 1: ephemeral key, sealed static key, sealed [`Hello`].
+pub const NOISE_1_LEN: usize = 32 + 48 + 16 + Hello::LEN;
+/// Bytes of Noise message 2: ephemeral key, sealed [`Hello`].
+pub const NOISE_2_LEN: usize = 32 + 16 + Hello::LEN;
+/// Bytes of an initiation. A response is shorter, so an initiation cannot be used to amplify.
+pub const INITIATION_LEN: usize = INITIATION_HEADER_LEN + NOISE_1_LEN + 2 * MAC_LEN;
+/// Bytes of a response.
+pub const RESPONSE_LEN: usize = 12 + NOISE_2_LEN + 2 * MAC_LEN;
+/// Bytes of a cookie reply.
+pub const COOKIE_REPLY_LEN: usize = 8 + 24 + MAC_LEN + 16;
+
+/// Type byte of an initiation.
+pub const INITIATION: u8 = 0x01;
+/// Type byte of a response.
+pub const RESPONSE: u8 = 0x02;
+/// Type byte of a cookie reply.
+pub const COOKIE_REPLY: u8 = 0x03;
+
+/// The first message of a handshake, from the initiator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Initiation<'a> {
+    /// Code of the cipher suite: 1 AES-256-GCM, 2 ChaCha20-Poly1305.
+    pub suite: u8,
+    /// The initiator's index, to which the response goes.
+    pub sender: u32,
+    /// Noise message 1.
+    pub noise: &'a [u8; NOISE_1_LEN],
+}
+
+impl<'a> Initiation<'a> {
+    /// The header's bytes, which are the Noise prologue too.
+    pub fn header(suite: u8, sender: u32) -> [u8; INITIATION_HEADER_LEN] {
+        let s = sender.to_be_bytes();
+        [INITIATION, suite, VERSION, 0, s[0], s[1], s[2], s[3]]
+    }
+
+    /// Writes the datagram with zero MACs.
+    pub fn to_bytes(&self) -> [u8; INITIATION_LEN] {
+        let mut bytes = [0; INITIATION_LEN];
+        bytes[..INITIATION_HEADER_LEN].copy_from_slice(&Self::header(self.suite, self.sender));
+        bytes[INITIATION_HEADER_LEN..][..NOISE_1_LEN].copy_from_slice(self.noise);
+        bytes
+    }
+
+    /// Reads a datagram of exactly [`INITIATION_LEN`] bytes. Any suite is accepted here.
+    pub fn parse(datagram: &'a [u8]) -> Result<Initiation<'a>, Malformed> {
+        let mut r = Reader::new(datagram);
+        let [kind, suite, version, zero] = r.array("type")?;
+        if kind != INITIATION {
+            return Err(Malformed::Type(kind));
+        }
+        if version != VERSION {
+            return Err(Malformed::Value("version"));
+        }
+        if zero != 0 {
+            return Err(Malformed::Form("type"));
+        }
+        let sender = u32::from_be_bytes(r.array("sender index")?);
+        let noise = noise(&mut r)?;
+        Ok(Initiation { suite, sender, noise })
+    }
+}
+
+/// The second message of a handshake, from the responder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Response<'a> {
+    /// The responder's index, to which the initiator's datagrams go.
+    pub sender: u32,
+    /// The initiator's index, from the initiation.
+    pub receiver: u32,
+    /// Noise message 2.
+    pub noise: &'a [u8; NOISE_2_LEN],
+}
+
+impl<'a> Response<'a> {
+    /// Writes the datagram with zero MACs.
+    pub fn to_bytes(&self) -> [u8; RESPONSE_LEN] {
+        let mut bytes = [0; RESPONSE_LEN];
+        bytes[0] = RESPONSE;
+        bytes[4..8].copy_from_slice(&self.sender.to_be_bytes());
+        bytes[8..12].copy_from_slice(&self.receiver.to_be_bytes());
+        bytes[12..][..NOISE_2_LEN].copy_from_slice(self.noise);
+        bytes
+    }
+
+    /// Reads a datagram of exactly [`RESPONSE_LEN`] bytes.
+    pub fn parse(datagram: &'a [u8]) -> Result<Response<'a>, Malformed> {
+        let mut r = Reader::new(datagram);
+        typed(&mut r, RESPONSE)?;
+        let sender = u32::from_be_bytes(r.array("sender index")?);
+        let receiver = u32::from_be_bytes(r.array("receiver index")?);
+        let noise = noise(&mut r)?;
+        Ok(Response { sender, receiver, noise })
+    }
+}
+
+/// What a peer under load answers instead: prove that you receive at your address, then try again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CookieReply {
+    /// The index in the message that is answered.
+    pub receiver: u32,
+    /// Nonce of XChaCha20-Poly1305.
+    pub nonce: [u8; 24],
+    /// The cookie, sealed.
+    pub sealed: [u8; MAC_LEN + 16],
+}
+
+impl CookieReply {
+    /// Writes the datagram.
+    pub fn to_bytes(&self) -> [u8; COOKIE_REPLY_LEN] {
+        let mut bytes = [0; COOKIE_REPLY_LEN];
+        bytes[0] = COOKIE_REPLY;
+        bytes[4..8].copy_from_slice(&self.receiver.to_be_bytes());
+        bytes[8..32].copy_from_slice(&self.nonce);
+        bytes[32..].copy_from_slice(&self.sealed);
+        bytes
+    }
+
+    /// Reads a datagram of exactly [`COOKIE_REPLY_LEN`] bytes.
+    pub fn parse(datagram: &[u8]) -> Result<CookieReply, Malformed> {
+        let mut r = Reader::new(datagram);
+        typed(&mut r, COOKIE_REPLY)?;
+        let receiver = u32::from_be_bytes(r.array("receiver index")?);
+        let (nonce, sealed) = (r.array("nonce")?, r.array("cookie")?);
+        r.end()?;
+        Ok(CookieReply { receiver, nonce, sealed })
+    }
+}
+
+/// What the two ends tell each other under the protection of the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hello {
+    /// Chosen at random when an end starts to know its peer: a new one means that the peer has
+    /// restarted, and that its datagram numbers begin anew.
+    pub instance: [u8; 8],
+    /// The number of the next datagram that this end will send: a full number from which truncated
+    /// ones are counted.
+    pub next_number: u64,
+    /// The largest inner packet that this end takes, bytes.
+    pub inner_mtu: u16,
+    /// One bit for each extension that this end understands. None is defined yet: 0 is sent, others
+    /// are ignored.
+    pub capabilities: u32,
+}
+
+impl Hello {
+    /// Bytes on the wire.
+    pub const LEN: usize = 8 + 8 + 2 + 4;
+
+    /// The payload's bytes.
+    pub fn to_bytes(&self) -> [u8; Hello::LEN] {
+        let mut bytes = [0; Hello::LEN];
+        // The buffer has exactly the length that is asked for, so this writes.
+        if let Ok(mut w) = Writer::new(&mut bytes, Hello::LEN) {
+            w.bytes(&self.instance);
+            w.uint::<8>(self.next_number);
+            w.uint::<2>(u64::from(self.inner_mtu));
+            w.uint::<4>(u64::from(self.capabilities));
+            w.finish();
+        }
+        bytes
+    }
+
+    /// Reads a payload.
+    pub fn parse(bytes: &[u8]) -> Result<Hello, Malformed> {
+        let mut r = Reader::new(bytes);
+        let hello = Hello {
+            instance: r.array("instance")?,
+            next_number: u64::from_be_bytes(r.array("next number")?),
+            inner_mtu: u16::from_be_bytes(r.array("inner MTU")?),
+            capabilities: u32::from_be_bytes(r.array("capabilities")?),
+        };
+        r.end()?;
+        Ok(hello)
+    }
+}
+
+/// A type byte and three zero bytes.
+fn typed(r: &mut Reader<'_>, kind: u8) -> Result<(), Malformed> {
+    let [got, zeros @ ..] = r.array::<4>("type")?;
+    match (got == kind, zeros) {
+        (true, [0, 0, 0]) => Ok(()),
+        (true, _) => Err(Malformed::Form("type")),
+        (false, _) => Err(Malformed::Type(got)),
+    }
+}
+
+/// A Noise message of a fixed length, and two MACs after it that are checked elsewhere.
+fn noise<'a, const N: usize>(r: &mut Reader<'a>) -> Result<&'a [u8; N], Malformed> {
+    let noise = r.take(N, "Noise message")?.first_chunk().ok_or(Malformed::Short("Noise message"))?;
+    r.take(2 * MAC_LEN, "MACs")?;
+    r.end()?;
+    Ok(noise)
+}

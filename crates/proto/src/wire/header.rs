@@ -1,0 +1,151 @@
+//! Datagram types, and the header in front of everything that is sealed.
+
+use super::bytes::{Malformed, Reader, expand};
+use super::packet::Packet;
+use ripstop_codes::window::Coding;
+
+/// Bytes of an AEAD tag, at the end of every sealed datagram.
+pub const TAG_LEN: usize = 16;
+/// Bytes of the transport header: type, receiver index, datagram number.
+pub const HEADER_LEN: usize = 9;
+/// Bytes of the IPv4 and UDP headers in front of a datagram.
+pub const IPV4_UDP_LEN: usize = 28;
+/// Bytes of the IPv6 and UDP headers in front of a datagram.
+pub const IPV6_UDP_LEN: usize = 48;
+/// What a tunnel's MTU is below the MTU of an IPv4 path; 20 more over IPv6. It covers a source packet
+/// (56) and a repair whose fields take at most [`REPAIR_FIELDS`] bytes.
+pub const MTU_OVERHEAD: usize = 64;
+/// Bytes that the fields of a repair may take in front of its combination, so that the repair of a
+/// full-sized packet fits the path's MTU: 64 less 28 (IP, UDP), 9, 16, and the gap byte of the symbol.
+pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_LEN - 1;
+
+/// What a sealed datagram carries: its type byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// A source symbol.
+    Source = 0x10,
+    /// A repair whose coefficients follow from a seed.
+    RepairBySeed = 0x11,
+    /// A repair with its coefficients written out.
+    RepairExplicit = 0x12,
+    /// A report.
+    Feedback = 0x13,
+    /// What the sender will still repair.
+    Window = 0x14,
+    /// Padding.
+    Probe = 0x15,
+    /// The end of the session.
+    Close = 0x16,
+}
+
+impl Kind {
+    /// The kind that the type byte `byte` stands for.
+    pub fn from_byte(byte: u8) -> Result<Kind, Malformed> {
+        Ok(match byte {
+            0x10 => Kind::Source,
+            0x11 => Kind::RepairBySeed,
+            0x12 => Kind::RepairExplicit,
+            0x13 => Kind::Feedback,
+            0x14 => Kind::Window,
+            0x15 => Kind::Probe,
+            0x16 => Kind::Close,
+            other => return Err(Malformed::Type(other)),
+        })
+    }
+
+    /// The kind of `packet`.
+    pub fn of<P>(packet: &Packet<P>) -> Kind {
+        match packet {
+            Packet::Source { .. } => Kind::Source,
+            Packet::Repair { coding: Coding::Seed(_), .. } => Kind::RepairBySeed,
+            Packet::Repair { coding: Coding::Explicit(_), .. } => Kind::RepairExplicit,
+            Packet::Feedback(_) => Kind::Feedback,
+            Packet::Window(_) => Kind::Window,
+            Packet::Probe { .. } => Kind::Probe,
+            Packet::Close => Kind::Close,
+        }
+    }
+}
+
+/// The header of a sealed datagram, its AEAD's associated data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// What the body is.
+    pub kind: Kind,
+    /// Which of the receiver's sessions it is for.
+    pub receiver: u32,
+    /// The low 32 bits of the datagram's number.
+    pub number: u32,
+}
+
+impl Header {
+    /// The header's bytes.
+    #[inline]
+    pub fn to_bytes(self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0] = self.kind as u8;
+        bytes[1..5].copy_from_slice(&self.receiver.to_be_bytes());
+        bytes[5..].copy_from_slice(&self.number.to_be_bytes());
+        bytes
+    }
+
+    /// Reads the header of a sealed datagram, which must have room for a tag too.
+    #[inline]
+    pub fn parse(datagram: &[u8]) -> Result<Header, Malformed> {
+        let mut r = Reader::new(datagram);
+        let [kind] = r.array("type")?;
+        let kind = Kind::from_byte(kind)?;
+        let receiver = u32::from_be_bytes(r.array("receiver index")?);
+        let number = u32::from_be_bytes(r.array("datagram number")?);
+        if r.rest().len() < TAG_LEN {
+            return Err(Malformed::Short("tag"));
+        }
+        Ok(Header { kind, receiver, number })
+    }
+
+    /// The full number of the datagram, given the highest number received so far.
+    #[inline]
+    pub fn number_after(self, highest: Option<u64>) -> u64 {
+        // RFC 9000, appendix A.3: nearest to one past the highest.
+        expand(u64::from(self.number), 32, highest.map_or(0, |h| h.saturating_add(1)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overheads_are_those_of_the_design() {
+        assert_eq!(IPV4_UDP_LEN + HEADER_LEN + 3 + TAG_LEN, 56);
+        assert_eq!(REPAIR_FIELDS, 10);
+    }
+
+    #[test]
+    fn comes_back() {
+        for byte in 0..=255u8 {
+            let mut datagram = [0u8; HEADER_LEN + TAG_LEN];
+            datagram[0] = byte;
+            datagram[1..9].copy_from_slice(&[1, 2, 3, 4, 5, 6, 7, 8]);
+            match Header::parse(&datagram) {
+                Ok(header) => {
+                    assert_eq!((header.receiver, header.number), (0x0102_0304, 0x0506_0708));
+                    assert_eq!(header.to_bytes(), datagram[..HEADER_LEN]);
+                }
+                Err(e) => assert_eq!(e, Malformed::Type(byte)),
+            }
+        }
+        let short = [0x10; HEADER_LEN + TAG_LEN - 1];
+        assert_eq!(Header::parse(&short), Err(Malformed::Short("tag")));
+        assert_eq!(Header::parse(&[]), Err(Malformed::Short("type")));
+    }
+
+    #[test]
+    fn numbers_go_on_over_32_bits() {
+        let header = |number| Header { kind: Kind::Probe, receiver: 0, number };
+        assert_eq!(header(5).number_after(None), 5);
+        assert_eq!(header(0).number_after(Some(u64::from(u32::MAX))), 1 << 32);
+        assert_eq!(header(u32::MAX).number_after(Some(1 << 32)), u64::from(u32::MAX));
+    }
+}

@@ -1,0 +1,281 @@
+//! A set of consecutive numbers, some of which are members: run lengths or a bitmap, whichever is
+//! shorter (`docs/wire-format.md`, "Set").
+//!
+//! In memory a set is its run lengths, the first of members, as [`Runs`]. One set has one form on
+//! the wire: a parser that took either form would let two different datagrams mean the same.
+
+use super::bytes::{Malformed, Reader, Writer, varint_len};
+
+/// Most numbers in one set: as many source symbols as may be outstanding.
+pub(crate) const MAX_NUMBERS: u32 = 1 << 19;
+
+/// Alternating run lengths, the first of members. The first may be 0, no later one is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Runs {
+    lengths: Vec<u32>,
+    numbers: u32,
+    runs_bytes: usize,
+}
+
+impl Runs {
+    /// Appends `length` numbers that are members or not. Lengths of zero and neighbours of the same
+    /// kind are merged. What goes beyond [`MAX_NUMBERS`] or would make the set longer than `budget`
+    /// bytes on the wire is cut off; false when something was.
+    pub(crate) fn push(&mut self, member: bool, length: u64, budget: usize) -> bool {
+        let room = u64::from(MAX_NUMBERS - self.numbers);
+        let length = length.min(room + 1) as u32;
+        if length == 0 {
+            return true;
+        }
+        if self.lengths.is_empty() && !member {
+            self.lengths.push(0);
+            self.runs_bytes = 1;
+        }
+        // The first run (index 0) is of members.
+        let same_kind = !self.lengths.is_empty() && (self.lengths.len() % 2 == 1) == member;
+        let before = (self.lengths.last().copied(), self.numbers, self.runs_bytes);
+        let take = length.min(room as u32);
+        if take == 0 {
+            return false;
+        }
+        self.append(same_kind, take);
+        if self.wire_len() <= budget {
+            return take == length;
+        }
+        // Too long: as many of these numbers as fit. Length grows with the numbers, so halving finds it.
+        let (mut fits, mut over) = (0, take);
+        while over - fits > 1 {
+            let middle = fits + (over - fits) / 2;
+            self.undo(same_kind, before);
+            self.append(same_kind, middle);
+            if self.wire_len() <= budget { fits = middle } else { over = middle }
+        }
+        self.undo(same_kind, before);
+        if fits > 0 {
+            self.append(same_kind, fits);
+        } else if self.numbers == 0 {
+            *self = Runs::default();
+        }
+        false
+    }
+
+    fn append(&mut self, same_kind: bool, length: u32) {
+        match self.lengths.last_mut() {
+            Some(last) if same_kind => {
+                self.runs_bytes -= varint_len(*last);
+                *last += length;
+                self.runs_bytes += varint_len(*last);
+            }
+            _ => {
+                self.lengths.push(length);
+                self.runs_bytes += varint_len(length);
+            }
+        }
+        self.numbers += length;
+    }
+
+    fn undo(&mut self, same_kind: bool, (last, numbers, runs_bytes): (Option<u32>, u32, usize)) {
+        if same_kind {
+            if let (Some(now), Some(was)) = (self.lengths.last_mut(), last) {
+                *now = was;
+            }
+        } else if self.lengths.len() > usize::from(last.is_some()) {
+            self.lengths.pop();
+        }
+        self.numbers = numbers;
+        self.runs_bytes = runs_bytes;
+    }
+
+    /// The runs as (is member, length), in order; none of length 0.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (bool, u32)> + '_ {
+        self.lengths.iter().enumerate().map(|(i, n)| (i % 2 == 0, *n)).filter(|(_, n)| *n > 0)
+    }
+
+    /// Drops the numbers after the last member.
+    pub(crate) fn trim(&mut self) {
+        if self.lengths.len().is_multiple_of(2)
+            && let Some(last) = self.lengths.pop()
+        {
+            self.numbers -= last;
+            self.runs_bytes -= varint_len(last);
+        }
+        if self.lengths == [0] {
+            *self = Runs::default();
+        }
+    }
+
+    /// Bytes on the wire.
+    pub(crate) fn wire_len(&self) -> usize {
+        varint_len(2 * self.numbers + 1) + self.runs_len().min(self.bitmap_len())
+    }
+
+    /// The last run is not written: it is what remains of the numbers.
+    fn runs_len(&self) -> usize {
+        let last = self.lengths.last().map_or(0, |last| varint_len(*last));
+        varint_len(self.lengths.len().saturating_sub(1) as u32) + self.runs_bytes - last
+    }
+
+    fn bitmap_len(&self) -> usize {
+        self.numbers.div_ceil(8) as usize
+    }
+
+    fn is_bitmap(&self) -> bool {
+        // On a tie, runs; an empty set is written as runs too, as head 0 and nothing more.
+        self.numbers > 0 && self.bitmap_len() < self.runs_len()
+    }
+
+    pub(crate) fn emit(&self, w: &mut Writer<'_>) {
+        w.varint(2 * self.numbers + u32::from(self.is_bitmap()));
+        if self.numbers == 0 {
+            return;
+        }
+        if !self.is_bitmap() {
+            let written = &self.lengths[..self.lengths.len() - 1];
+            w.varint(written.len() as u32);
+            written.iter().for_each(|length| w.varint(*length));
+            return;
+        }
+        let (mut byte, mut filled) = (0u8, 0);
+        for (member, length) in self.iter() {
+            for _ in 0..length {
+                byte = byte << 1 | u8::from(member);
+                filled += 1;
+                if filled == 8 {
+                    w.bytes(&[byte]);
+                    (byte, filled) = (0, 0);
+                }
+            }
+        }
+        if filled > 0 {
+            w.bytes(&[byte << (8 - filled)]);
+        }
+    }
+
+    pub(crate) fn parse(r: &mut Reader<'_>, field: &'static str) -> Result<Runs, Malformed> {
+        let head = r.varint(field)?;
+        let numbers = head / 2;
+        if numbers > MAX_NUMBERS {
+            return Err(Malformed::Value(field));
+        }
+        let bitmap = head % 2 == 1;
+        let mut set = Runs::default();
+        if numbers == 0 {
+            return if bitmap { Err(Malformed::Form(field)) } else { Ok(set) };
+        }
+        if bitmap {
+            let bytes = r.take(numbers.div_ceil(8) as usize, field)?;
+            let bit = |i: u32| bytes[i as usize / 8] >> (7 - i % 8) & 1 == 1;
+            if (numbers..numbers.next_multiple_of(8)).any(bit) {
+                return Err(Malformed::Form(field));
+            }
+            (0..numbers).for_each(|i| {
+                set.push(bit(i), 1, usize::MAX);
+            });
+        } else {
+            let count = r.varint(field)?;
+            let mut left = numbers;
+            for i in 0..count {
+                let length = r.varint(field)?;
+                if length == 0 && i > 0 {
+                    return Err(Malformed::Form(field));
+                }
+                // At least one number must remain for the last run, so `count` is bounded too.
+                left = left.checked_sub(length).filter(|left| *left > 0).ok_or(Malformed::Value(field))?;
+                set.lengths.push(length);
+                set.runs_bytes += varint_len(length);
+            }
+            set.lengths.push(left);
+            set.runs_bytes += varint_len(left);
+            set.numbers = numbers;
+        }
+        if set.is_bitmap() == bitmap { Ok(set) } else { Err(Malformed::Form(field)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn runs(lengths: &[(bool, u64)]) -> Runs {
+        let mut set = Runs::default();
+        lengths.iter().for_each(|(member, n)| assert!(set.push(*member, *n, usize::MAX)));
+        set
+    }
+
+    fn bytes(set: &Runs) -> Vec<u8> {
+        let mut buffer = vec![0; set.wire_len()];
+        let mut w = Writer::new(&mut buffer, set.wire_len()).unwrap();
+        set.emit(&mut w);
+        w.finish();
+        buffer
+    }
+
+    #[test]
+    fn takes_the_shorter_form() {
+        assert_eq!(bytes(&Runs::default()), [0]);
+        assert_eq!(bytes(&runs(&[(true, 1000)])), [0xd0, 0x0f, 0], "all of a run: nothing but its length");
+        assert_eq!(bytes(&runs(&[(true, 40), (false, 1), (true, 59)])), [200, 1, 2, 40, 1]);
+        // Eight alternating numbers are one byte of bitmap.
+        let alternating: Vec<_> = (0..8).map(|i| (i % 2 == 1, 1)).collect();
+        assert_eq!(bytes(&runs(&alternating)), [17, 0b0101_0101]);
+    }
+
+    #[test]
+    fn rejects_the_longer_form_and_spare_bits() {
+        let bad = [
+            (&[1u8][..], "an empty bitmap"),
+            (&[3, 0b1100_0000], "bits beyond the set"),
+            (&[16, 3, 1, 1, 1], "runs longer than the bitmap"),
+            (&[200, 1, 2, 40, 0], "an empty run"),
+            (&[200, 1, 1, 100], "nothing left for the last run"),
+            (&[200, 1, 1, 101], "more than the set has"),
+            (&[0xd1, 0x0f], "a bitmap that is not there"),
+            (&[0xfe, 0xff, 0xff, 0x7f, 0], "too many numbers"),
+        ];
+        for (bytes, why) in bad {
+            assert!(Runs::parse(&mut Reader::new(bytes), "set").is_err(), "{why}");
+        }
+    }
+
+    #[test]
+    fn cuts_at_the_budget() {
+        for budget in 1..40 {
+            let mut set = Runs::default();
+            let mut whole = true;
+            for i in 0..200u64 {
+                whole &= set.push(i % 3 != 0, 1 + i % 5, budget);
+                assert!(set.wire_len() <= budget, "{budget}");
+                if !whole {
+                    break;
+                }
+            }
+            assert!(!whole);
+            assert_eq!(Runs::parse(&mut Reader::new(&bytes(&set)), "set").as_ref(), Ok(&set));
+        }
+        let mut set = Runs::default();
+        assert!(!set.push(true, u64::MAX, usize::MAX));
+        assert_eq!(set.numbers, MAX_NUMBERS);
+        assert!(!set.push(false, 1, usize::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn comes_back(pushes in prop::collection::vec((any::<bool>(), 0u64..300), 0..100)) {
+            let set = runs(&pushes);
+            prop_assert_eq!(u64::from(set.numbers), pushes.iter().map(|p| p.1).sum::<u64>());
+            let bytes = bytes(&set);
+            let mut r = Reader::new(&bytes);
+            prop_assert_eq!(Runs::parse(&mut r, "set"), Ok(set));
+            prop_assert_eq!(r.rest().len(), 0);
+        }
+
+        #[test]
+        fn never_panics_and_has_one_form(input in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut r = Reader::new(&input);
+            if let Ok(set) = Runs::parse(&mut r, "set") {
+                prop_assert_eq!(&bytes(&set)[..], &input[..input.len() - r.rest().len()]);
+            }
+        }
+    }
+}
