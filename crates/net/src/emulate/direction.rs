@@ -6,6 +6,7 @@ use ripstop_link::{Corruption, Link};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
+use std::time::Duration;
 
 /// One direction: a link, and the packets it was offered and has not delivered yet.
 #[derive(Debug)]
@@ -40,6 +41,11 @@ struct OnWay {
     len: usize,
     damaged: bool,
 }
+
+/// Packets that arrive within this span of each other are handed over together, at its end. A timer
+/// and a change of threads cost as much as three packets, so this halves the cost of a fast link; on
+/// a slow one (1500 bytes at less than 240 Mbit/s) packets are further apart.
+const TOGETHER: Duration = Duration::from_micros(50);
 
 /// With an MTU of 1500 about 400 MB: 3 s at 1 Gbit/s.
 const CAPACITY: usize = 1 << 18;
@@ -123,9 +129,15 @@ impl Direction {
         }
     }
 
-    /// When the next packet is due; None when none is on its way.
+    /// When to hand over next; None when nothing is on its way. That is the next arrival, or a
+    /// little later where another one follows at once: see [`TOGETHER`].
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.on_way.peek().map(|Reverse(next)| next.arrival)
+        // A binary heap: the second to arrive is one of the root's two children.
+        let (root, rest) = self.on_way.as_slice().split_first()?;
+        let first = root.0.arrival;
+        let together = first + TOGETHER;
+        let follows = rest.iter().take(2).any(|Reverse(next)| next.arrival <= together);
+        Some(if follows { together } else { first })
     }
 
     /// All counters. `overflowed`: what the kernel dropped before we could read it.
@@ -205,7 +217,6 @@ mod tests {
     use super::*;
     use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
     use ripstop_link::{Duplicate, LinkConfig, Loss};
-    use std::time::Duration;
 
     fn direction(config: LinkConfig) -> Direction {
         Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), 100)
@@ -271,6 +282,17 @@ mod tests {
             drain(&mut d, Time::from_millis(100 + k));
         }
         assert!(d.slots.len() < 16, "{} slots", d.slots.len());
+    }
+
+    #[test]
+    fn packets_that_follow_at_once_come_together() {
+        // 50 bytes at 10 Mbit/s take 40 us; three packets arrive at 40, 80 and 120 us.
+        let mut d = direction(LinkConfig { rate: Rate::from_bps(10_000_000), ..LinkConfig::default() });
+        feed(&mut d, Time::ZERO, &[&packet(0), &packet(1), &packet(2)]);
+        assert_eq!(d.next_due(), Some(Time::from_micros(90)));
+        assert_eq!(drain(&mut d, Time::from_micros(90)).len(), 2);
+        assert_eq!(d.next_due(), Some(Time::from_micros(120)), "the last one is not made to wait");
+        assert_eq!(drain(&mut d, Time::from_micros(120)).len(), 1);
     }
 
     #[test]
