@@ -10,6 +10,8 @@
 //! carries bytes, [`Length`] only a size and [`Sketch`] a size with a handle that survives coding (so
 //! that the simulator runs on coefficients alone).
 
+#[cfg(any(test, feature = "bench"))]
+pub mod bench;
 mod payload;
 pub mod window;
 

@@ -31,15 +31,18 @@ pub trait Payload: Clone {
 }
 
 /// The length of each combination: that of the longest source with a nonzero coefficient.
-fn lengths(coefficients: &Matrix, source_len: impl Fn(usize) -> usize) -> Vec<usize> {
-    let columns = coefficients.columns();
-    let longest = (0..columns).map(&source_len).max().unwrap_or(0);
-    let equal = (0..columns).all(|k| source_len(k) == longest);
+fn lengths(coefficients: &Matrix, sources: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
+    let (mut longest, mut shortest) = (0, usize::MAX);
+    for len in sources.clone() {
+        longest = longest.max(len);
+        shortest = shortest.min(len);
+    }
     let taken = |row: &[u8]| {
-        if equal && row.iter().any(|c| *c != 0) {
-            return longest;
+        if shortest == longest {
+            return if row.iter().any(|c| *c != 0) { longest } else { 0 };
         }
-        row.iter().enumerate().filter(|(_, c)| **c != 0).map(|(k, _)| source_len(k)).max().unwrap_or(0)
+        let lengths = row.iter().zip(sources.clone());
+        lengths.filter(|(c, _)| **c != 0).map(|(_, len)| len).max().unwrap_or(0)
     };
     (0..coefficients.rows()).map(|m| taken(coefficients.row(m))).collect()
 }

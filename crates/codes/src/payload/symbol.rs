@@ -77,13 +77,15 @@ fn small(len: usize) -> u32 {
 impl Payload for Symbol {
     fn combine(coefficients: &Matrix, sources: &[&Symbol]) -> Vec<Symbol> {
         let kernel = Kernel::chosen();
-        let lengths = lengths(coefficients, |k| sources[k].len());
+        let lengths = lengths(coefficients, sources.iter().map(|source| source.len()));
         let sources: Vec<&[u8]> = sources.iter().map(|source| source.padded()).collect();
         let mut outputs = Vec::with_capacity(lengths.len());
-        for (block, lengths) in lengths.chunks(TOGETHER).enumerate() {
+        // Blocks as even as can be: ten are 5 + 5, not 8 + 2, which the kernels like less.
+        let block = lengths.len().div_ceil(lengths.len().div_ceil(TOGETHER).max(1)).max(1);
+        for (index, lengths) in lengths.chunks(block).enumerate() {
             let chunks = lengths.iter().copied().max().map_or(0, chunks_for);
-            let first_row = block * TOGETHER * sources.len();
-            let rows = &coefficients.as_bytes()[first_row..][..lengths.len() * sources.len()];
+            let rows = &coefficients.as_bytes()[index * block * sources.len()..];
+            let rows = &rows[..lengths.len() * sources.len()];
             let store = kernel.product_fresh(rows, lengths.len(), chunks, &sources);
             outputs.extend(lengths.iter().enumerate().map(|(m, len)| Symbol {
                 store: Arc::clone(&store),

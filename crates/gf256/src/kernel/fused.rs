@@ -9,6 +9,7 @@
 //! falling length, so that those which reach a column are always a prefix of the tile's table.
 
 use super::lanes::{Engine, Lanes, Rectangle};
+use std::mem::MaybeUninit;
 
 /// The most sources in one pass: 64 sources of 1500 bytes are a tenth of a megabyte.
 const TILE: usize = 64;
@@ -40,8 +41,7 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
             unsafe { output.write_bytes(0, job.len) };
         }
     }
-    let zero = E::entry(0);
-    let mut table = [zero; TILE * OUTPUTS];
+    let mut table: [MaybeUninit<E::Entry>; TILE * OUTPUTS] = [const { MaybeUninit::uninit() }; _];
     let limit = E::OUTPUTS.min(OUTPUTS);
     for first in (0..job.sources.len()).step_by(TILE) {
         let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)]);
@@ -52,43 +52,66 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
         while rest > 0 {
             let block = rest.div_ceil(rest.div_ceil(limit));
             let outputs = &job.outputs[done..done + block];
-            for (slot, k) in tile.order[..tile.count].iter().enumerate() {
-                for m in 0..block {
-                    let at = (done + m) * job.sources.len() + first + usize::from(*k);
-                    table[slot * block + m] = E::entry(job.coefficients[at]);
+            for m in 0..block {
+                let row = &job.coefficients[(done + m) * job.sources.len() + first..][..tile.count];
+                let column = table[m..].iter_mut().step_by(block);
+                if tile.sorted {
+                    column.zip(row).for_each(|(entry, c)| {
+                        entry.write(E::entry(*c));
+                    });
+                } else {
+                    column.zip(&tile.order).take(row.len()).for_each(|(entry, k)| {
+                        entry.write(E::entry(row[usize::from(*k)]));
+                    });
                 }
             }
-            // SAFETY: the caller's promises about the pointers and the processor.
-            unsafe { tile.run::<E>(&table[..tile.count * block], outputs, job.len, accumulate) };
+            // SAFETY: the first `count * block` entries were written: `block` columns of `count`. The
+            // rest is the caller's promise about the pointers and the processor.
+            unsafe {
+                let table = std::slice::from_raw_parts(table.as_ptr().cast(), tile.count * block);
+                tile.run::<E>(table, outputs, job.len, accumulate);
+            }
             done += block;
             rest -= block;
         }
     }
 }
 
-/// At most [`TILE`] sources, by falling length.
+/// At most [`TILE`] sources, by falling length. Only the first `count` of each array are in use.
 struct Tile {
     count: usize,
+    /// Whether they stand in the order they were given in; if not, `order` tells it.
+    sorted: bool,
     order: [u8; TILE],
     pointers: [*const u8; TILE],
     lengths: [usize; TILE],
 }
 
 impl Tile {
+    #[inline]
     fn new(sources: &[&[u8]]) -> Tile {
         let mut tile = Tile {
-            count: sources.len(),
-            order: std::array::from_fn(|i| i as u8),
+            count: sources.len().min(TILE),
+            sorted: true,
+            order: [0; TILE],
             pointers: [std::ptr::null(); TILE],
             lengths: [0; TILE],
         };
-        if sources.windows(2).any(|pair| pair[0].len() < pair[1].len()) {
-            tile.order[..sources.len()].sort_by_key(|k| std::cmp::Reverse(sources[usize::from(*k)].len()));
-        }
-        for slot in 0..sources.len() {
-            let source = sources[usize::from(tile.order[slot])];
+        let mut before = usize::MAX;
+        for (slot, source) in sources.iter().enumerate().take(TILE) {
             tile.pointers[slot] = source.as_ptr();
             tile.lengths[slot] = source.len();
+            tile.sorted &= source.len() <= before;
+            before = source.len();
+        }
+        if !tile.sorted {
+            tile.order = std::array::from_fn(|slot| slot as u8);
+            tile.order[..tile.count].sort_by_key(|k| std::cmp::Reverse(sources[usize::from(*k)].len()));
+            for slot in 0..tile.count {
+                let source = sources[usize::from(tile.order[slot])];
+                tile.pointers[slot] = source.as_ptr();
+                tile.lengths[slot] = source.len();
+            }
         }
         tile
     }

@@ -13,12 +13,29 @@
 
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for, inv};
 
-/// No column, no slot.
+/// No column.
 pub(super) const NONE: u32 = u32::MAX;
+
+/// Stands for the symbol of a column that was given back. No decoder ever accepts this identifier.
+const VACANT: u64 = u64::MAX;
+
+/// Which of its unknown symbols a row has as its pivot, and so which symbols are called *seen*.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pivots {
+    /// The lowest (paper 001, section 2): the unseen symbols are as high as can be, so that an
+    /// acknowledgement of the first unseen one goes as far as it can.
+    #[default]
+    Lowest,
+    /// The highest: the unseen symbols are as low as can be. Up to any bound, exactly so many of them are
+    /// unseen as are missing to decode everything up to that bound, whatever comes after it; so
+    /// these are the ones to ask for where what is old must be decoded first.
+    Highest,
+}
 
 /// Rows over free columns, with their transforms.
 #[derive(Clone, Debug)]
 pub(super) struct Echelon {
+    order: Pivots,
     /// Chunks of a row that hold columns, and that hold the transform.
     column_chunks: usize,
     transform_chunks: usize,
@@ -29,9 +46,10 @@ pub(super) struct Echelon {
     /// For each row a column in which it was not zero when last looked at, so that a row is known not
     /// to be decoded by a look at one byte.
     witnesses: Vec<u32>,
-    /// The symbol of each column, None where a column was given back. Columns ascend with their
-    /// symbols while `ordered`, which makes the lowest one easy to find.
-    columns: Vec<Option<u64>>,
+    /// The symbol of each column, or [`VACANT`]. Columns ascend with their symbols while `ordered`, which
+    /// makes the lowest one easy to find.
+    columns: Vec<u64>,
+    columns_used: usize,
     ordered: bool,
     /// Which slots of the transform are in use.
     slots: Vec<bool>,
@@ -43,14 +61,16 @@ pub(super) struct Echelon {
 }
 
 impl Echelon {
-    pub(super) fn new() -> Echelon {
+    pub(super) fn new(order: Pivots) -> Echelon {
         Echelon {
+            order,
             column_chunks: 1,
             transform_chunks: 1,
             store: Vec::new(),
             pivots: Vec::new(),
             witnesses: Vec::new(),
             columns: Vec::new(),
+            columns_used: 0,
             ordered: true,
             slots: Vec::new(),
             slots_used: 0,
@@ -90,12 +110,23 @@ impl Echelon {
         let start = row * self.stride();
         let coefficients = bytes(&self.store[start..start + self.column_chunks]);
         let named = self.columns.iter().zip(coefficients);
-        named.filter_map(|(id, c)| if *c == 0 { None } else { id.map(|id| (id, *c)) })
+        named.filter(|(id, c)| **c != 0 && **id != VACANT).map(|(id, c)| (*id, *c))
     }
 
     /// The columns in use and their symbols.
     pub(super) fn columns(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        self.columns.iter().enumerate().filter_map(|(column, id)| id.map(|id| (column as u32, id)))
+        let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
+        used.map(|(column, id)| (column as u32, *id))
+    }
+
+    /// How many columns are in use.
+    pub(super) fn columns_used(&self) -> usize {
+        self.columns_used
+    }
+
+    /// How many columns there may be before the rows must be laid out anew.
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
     }
 
     /// Forgets all rows, columns and slots.
@@ -106,6 +137,7 @@ impl Echelon {
         self.pivots.clear();
         self.witnesses.clear();
         self.columns.clear();
+        self.columns_used = 0;
         self.ordered = true;
         self.slots.clear();
         self.slots_used = 0;
@@ -133,7 +165,7 @@ impl Echelon {
             to[self.column_chunks..].copy_from_slice(&from[old_chunks..]);
         }
         self.store = store;
-        self.columns = kept.iter().map(|(_, id)| Some(*id)).collect();
+        self.columns = kept.iter().map(|(_, id)| *id).collect();
         self.ordered = true;
         self.witnesses.fill(0);
         true
@@ -142,17 +174,19 @@ impl Echelon {
     /// A new column for `id`; room was reserved.
     pub(super) fn claim_column(&mut self, id: u64) -> u32 {
         // Columns given back at the end are in nobody's way.
-        while matches!(self.columns.last(), Some(None)) {
+        while self.columns.last() == Some(&VACANT) {
             self.columns.pop();
         }
-        self.ordered &= self.columns.iter().rev().flatten().next().is_none_or(|last| *last < id);
-        self.columns.push(Some(id));
+        self.ordered &= self.columns.last().is_none_or(|last| *last < id);
+        self.columns.push(id);
+        self.columns_used += 1;
         (self.columns.len() - 1) as u32
     }
 
     /// Gives `column` back; it is zero in all rows.
     pub(super) fn release_column(&mut self, column: u32) {
-        self.columns[column as usize] = None;
+        let id = std::mem::replace(&mut self.columns[column as usize], VACANT);
+        self.columns_used -= usize::from(id != VACANT);
     }
 
     /// A new slot of the transform, for a payload that arrived.
@@ -205,6 +239,23 @@ impl Echelon {
         self.factors[row as usize] = c;
     }
 
+    /// Gives the row at work the coefficients of the contiguous symbols from `start` on, wherever they are
+    /// a pivot or a column.
+    pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
+        let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
+        for (factor, pivot) in self.factors.iter_mut().zip(&self.pivots) {
+            if let Some(c) = coefficients.get(place(*pivot)) {
+                *factor = *c;
+            }
+        }
+        // A vacant column's symbol is higher than any.
+        for (byte, id) in bytes_mut(&mut self.work).iter_mut().zip(&self.columns) {
+            if let Some(c) = coefficients.get(place(*id)) {
+                *byte = *c;
+            }
+        }
+    }
+
     /// Eliminates the pivots from the row at work and, if anything is left, adds it as a new row and
     /// returns its pivot. Pivot columns are zero in all other rows, so that one pass is enough.
     pub(super) fn reduce(&mut self) -> Option<u64> {
@@ -215,7 +266,7 @@ impl Echelon {
     /// Adds the row at work, which is zero at all pivots; returns its pivot, None when it is zero.
     /// The pivot's column is given back.
     fn insert(&mut self) -> Option<u64> {
-        let (column, id) = self.lowest()?;
+        let (column, id) = self.leading()?;
         let kernel = Kernel::chosen();
         let scale = inv(bytes(&self.work)[column]);
         kernel.mul(bytes_mut(&mut self.work), scale);
@@ -230,21 +281,22 @@ impl Echelon {
 
     /// Makes `column` zero in all rows by adding multiples of the row at work, which is 1 there.
     fn clear_column(&mut self, column: usize) {
-        let stride = self.stride();
+        let stride = self.stride() * CHUNK;
         self.factors.clear();
-        self.factors.extend(self.store.chunks_exact(stride).map(|row| bytes(row)[column]));
+        let cells = bytes(&self.store).get(column..).unwrap_or(&[]);
+        self.factors.extend(cells.iter().step_by(stride));
         Kernel::chosen().scatter(&mut self.store, &self.work, &self.factors);
     }
 
-    /// The lowest symbol at which the row at work is not zero, and its column.
-    fn lowest(&self) -> Option<(usize, u64)> {
+    /// The symbol at which the row at work is to have its pivot, and its column.
+    fn leading(&self) -> Option<(usize, u64)> {
         let coefficients = &bytes(&self.work)[..self.columns.len()];
-        let mut named = coefficients.iter().enumerate().filter(|(_, c)| **c != 0);
-        let with_id = |(column, _): (usize, &u8)| self.columns[column].map(|id| (column, id));
-        if self.ordered {
-            named.find_map(with_id)
-        } else {
-            named.filter_map(with_id).min_by_key(|(_, id)| *id)
+        let named = coefficients.iter().zip(&self.columns).enumerate();
+        let mut named = named.filter(|(_, (c, _))| **c != 0).map(|(column, (_, id))| (column, *id));
+        match self.order {
+            Pivots::Lowest if self.ordered => named.next(),
+            Pivots::Lowest => named.min_by_key(|(_, id)| *id),
+            Pivots::Highest => named.max_by_key(|(_, id)| *id),
         }
     }
 
@@ -285,7 +337,11 @@ impl Echelon {
     pub(super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
         let stride = self.stride();
         let involved = |row: &usize| bytes(&self.store[row * stride..])[column as usize] != 0;
-        let row = (0..self.rows()).filter(involved).max_by_key(|row| self.pivots[*row]);
+        let involved = (0..self.rows()).filter(involved);
+        let row = match self.order {
+            Pivots::Lowest => involved.max_by_key(|row| self.pivots[*row]),
+            Pivots::Highest => involved.min_by_key(|row| self.pivots[*row]),
+        };
         let freed = row.map(|row| {
             let pivot = self.pivots[row];
             self.work.clear();
@@ -304,10 +360,11 @@ impl Echelon {
 
     /// The rows whose pivot is determined: those with no free column left. Ascending.
     pub(super) fn units(&mut self) -> Vec<usize> {
-        let stride = self.stride();
+        let stride = self.stride() * CHUNK;
         let mut units = Vec::new();
-        for (row, witness) in self.witnesses.iter_mut().enumerate() {
-            let coefficients = bytes(&self.store[row * stride..][..self.column_chunks]);
+        for ((row, witness), coefficients) in
+            self.witnesses.iter_mut().enumerate().zip(bytes(&self.store).chunks_exact(stride))
+        {
             if coefficients[*witness as usize] != 0 {
                 continue;
             }

@@ -4,7 +4,7 @@ use super::{Cell, Decoder};
 use crate::window::coding::fill;
 use crate::window::{Coding, Members, coefficient};
 use crate::{Matrix, Payload};
-use ripstop_gf256::{CHUNK, Chunk, Form, Kernel, bytes, bytes_mut, chunks_for};
+use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
 /// Known payloads that waiting rows still need are subtracted from them, and freed, when there are
@@ -83,6 +83,44 @@ impl<P> Raw<P> {
     }
 }
 
+/// Working memory, kept between batches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lifting {
+    /// The slots of the payloads that are combined.
+    slots: Vec<usize>,
+    /// The known symbols that are to be subtracted, and the ranges of members they are among.
+    ids: Vec<u64>,
+    spans: Vec<Range<u64>>,
+    /// The coefficients of the known symbols: in each payload, and in each combination.
+    theirs: Vec<Chunk>,
+    sums: Vec<Chunk>,
+    buffer: Vec<u8>,
+}
+
+impl Lifting {
+    /// Fills in the columns of `factors` after those of `raws`: the factors of the known symbols `ids`
+    /// follow from their coefficients in the payloads and the payloads' factors.
+    fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
+        if self.ids.is_empty() {
+            return;
+        }
+        let width = chunks_for(self.ids.len());
+        self.theirs.clear();
+        self.theirs.resize(raws.len() * width, Chunk::ZERO);
+        for (raw, row) in raws.iter().zip(self.theirs.chunks_exact_mut(width)) {
+            raw.coefficients(&self.ids, bytes_mut(row), &mut self.buffer);
+        }
+        let kernel = Kernel::chosen();
+        for m in 0..factors.rows() {
+            self.sums.clear();
+            self.sums.resize(width, Chunk::ZERO);
+            let (ours, known) = factors.row_mut(m).split_at_mut(raws.len());
+            kernel.gather(&mut self.sums, &self.theirs, ours);
+            known.copy_from_slice(&bytes(&self.sums)[..self.ids.len()]);
+        }
+    }
+}
+
 impl<P: Payload> Decoder<P> {
     /// The payloads that `rows` stand for, less everything in them that is known.
     pub(super) fn lift_rows(&mut self, rows: &[usize]) -> Vec<P> {
@@ -97,30 +135,51 @@ impl<P: Payload> Decoder<P> {
     /// slot), with all known members subtracted, plus those known symbols `also` that the first
     /// combination is to contain. All are computed in one fused product.
     pub(in crate::window) fn lift(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
-        let slots: Vec<usize> = (0..transforms.columns())
-            .filter(|slot| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0))
-            .collect();
-        let raws: Vec<&Raw<P>> = slots.iter().filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
-        let ids = self.known_members(&raws, also);
+        let mut work = std::mem::take(&mut self.lifting);
+        work.slots.clear();
+        let involved = |slot: &usize| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0);
+        work.slots.extend((0..transforms.columns()).filter(involved));
+        let slots = work.slots.iter();
+        let raws: Vec<&Raw<P>> = slots.filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
+        let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 64);
+        sources.extend(raws.iter().map(|raw| &raw.payload));
+        self.known_members(&mut work, &raws, also, u64::MAX, &mut sources);
 
-        let mut factors = Matrix::zero(transforms.rows(), raws.len() + ids.len());
+        let mut factors = Matrix::zero(transforms.rows(), sources.len());
         for m in 0..transforms.rows() {
-            let row = transforms.row(m);
-            factors.row_mut(m).iter_mut().zip(&slots).for_each(|(c, slot)| *c = row[*slot]);
+            let (row, slots) = (transforms.row(m), &work.slots);
+            if slots.len() == row.len() {
+                factors.row_mut(m)[..row.len()].copy_from_slice(row);
+            } else {
+                factors.row_mut(m).iter_mut().zip(slots).for_each(|(c, slot)| *c = row[*slot]);
+            }
         }
-        if !ids.is_empty() {
-            self.known_factors(&mut factors, &raws, &ids, also);
+        work.known_factors(&mut factors, &raws);
+        for (id, c) in also {
+            if let Ok(at) = work.ids.binary_search(id) {
+                factors.row_mut(0)[raws.len() + at] ^= c;
+            }
         }
-        let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
-        sources.extend(ids.iter().filter_map(|id| self.get(*id)));
         let payloads = P::combine(&factors, &sources);
         self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
+        self.lifting = work;
         payloads
     }
 
-    /// The known symbols that are members of any of `raws`, or in `also`; ascending.
-    fn known_members(&self, raws: &[&Raw<P>], also: &[(u64, u8)]) -> Vec<u64> {
-        let mut spans: Vec<Range<u64>> = also.iter().map(|(id, _)| *id..*id + 1).collect();
+    /// Lists in `work.ids`, ascending, the known symbols before `end` that are members of any of `raws`,
+    /// or in `also`; and their payloads at the end of `sources`.
+    fn known_members<'a>(
+        &'a self,
+        work: &mut Lifting,
+        raws: &[&Raw<P>],
+        also: &[(u64, u8)],
+        end: u64,
+        sources: &mut Vec<&'a P>,
+    ) {
+        let Lifting { spans, ids, .. } = work;
+        spans.clear();
+        ids.clear();
+        spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
         for raw in raws {
             raw.spans(|span| {
                 // Batches mostly span the same.
@@ -130,44 +189,20 @@ impl<P: Payload> Decoder<P> {
             });
         }
         spans.sort_unstable_by_key(|span| span.start);
-        let mut ids =
-            Vec::with_capacity(spans.iter().map(|span| (span.end - span.start) as usize).max().unwrap_or(0));
-        let mut done = 0;
+        let end = end.min(self.next());
+        let mut done = self.origin;
         for span in spans {
-            let start = span.start.max(done).max(self.origin);
-            let end = span.end.min(self.next());
-            if start < end {
-                let (from, to) = ((start - self.origin) as usize, (end - self.origin) as usize);
-                let held = self.payloads.range(from..to).zip(start..end);
-                ids.extend(held.filter(|(payload, _)| payload.is_some()).map(|(_, id)| id));
+            let (start, stop) = (span.start.max(done), span.end.min(end));
+            if start < stop {
+                let (from, to) = ((start - self.origin) as usize, (stop - self.origin) as usize);
+                for (id, payload) in (start..stop).zip(self.payloads.range(from..to)) {
+                    if let Some(payload) = payload {
+                        ids.push(id);
+                        sources.push(payload);
+                    }
+                }
             }
             done = done.max(span.end);
-        }
-        ids
-    }
-
-    /// Fills in the columns after the raws': the factors of the known symbols `ids`.
-    fn known_factors(&self, factors: &mut Matrix, raws: &[&Raw<P>], ids: &[u64], also: &[(u64, u8)]) {
-        let width = chunks_for(ids.len());
-        let mut theirs = vec![Chunk::ZERO; raws.len() * width];
-        let mut buffer = Vec::new();
-        for (raw, row) in raws.iter().zip(theirs.chunks_exact_mut(width)) {
-            raw.coefficients(ids, bytes_mut(row), &mut buffer);
-        }
-        let mut sums = vec![Chunk::ZERO; factors.rows() * width];
-        let sources: Vec<&[u8]> = theirs.chunks_exact(width).map(bytes).collect();
-        let mut outputs: Vec<&mut [u8]> = sums.chunks_exact_mut(width).map(bytes_mut).collect();
-        let transforms: Vec<u8> =
-            (0..factors.rows()).flat_map(|m| &factors.row(m)[..raws.len()]).copied().collect();
-        Kernel::chosen().product(Form::Overwrite, &transforms, &mut outputs, &sources);
-        for m in 0..factors.rows() {
-            let sum = &bytes(&sums)[m * width * CHUNK..][..ids.len()];
-            factors.row_mut(m)[raws.len()..].copy_from_slice(sum);
-        }
-        for (id, c) in also {
-            if let Ok(at) = ids.binary_search(id) {
-                factors.row_mut(0)[raws.len() + at] ^= c;
-            }
         }
     }
 
@@ -221,20 +256,19 @@ impl<P: Payload> Decoder<P> {
     fn fold(&mut self) {
         self.counters.folds += 1;
         let keep = self.keep;
+        let mut work = std::mem::take(&mut self.lifting);
         for first in (0..self.raws.len()).step_by(TOGETHER) {
             let block = first..self.raws.len().min(first + TOGETHER);
             let raws: Vec<&Raw<P>> = self.raws[block.clone()].iter().flatten().collect();
-            let mut ids = self.known_members(&raws, &[]);
-            ids.truncate(ids.partition_point(|id| *id < keep));
-            let mut factors = Matrix::zero(raws.len(), raws.len() + ids.len());
-            for m in 0..raws.len() {
-                factors.row_mut(m)[m] = 1;
-            }
+            let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
+            self.known_members(&mut work, &raws, &[], keep, &mut sources);
             let mut folded = Vec::new();
-            if !ids.is_empty() {
-                self.known_factors(&mut factors, &raws, &ids, &[]);
-                let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
-                sources.extend(ids.iter().filter_map(|id| self.get(*id)));
+            if !work.ids.is_empty() {
+                let mut factors = Matrix::zero(raws.len(), sources.len());
+                for m in 0..raws.len() {
+                    factors.row_mut(m)[m] = 1;
+                }
+                work.known_factors(&mut factors, &raws);
                 folded = P::combine(&factors, &sources);
                 self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
             }
@@ -246,6 +280,7 @@ impl<P: Payload> Decoder<P> {
                 raw.folded = raw.folded.max(keep);
             }
         }
+        self.lifting = work;
     }
 
     /// The members of `raw` that stay in it although they are before `keep`, because they are not known

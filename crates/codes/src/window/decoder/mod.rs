@@ -9,8 +9,9 @@ mod tests;
 use super::coding::fill;
 use super::{Coding, Members, coefficient};
 use crate::Payload;
+pub use echelon::Pivots;
 use echelon::{Echelon, NONE};
-use lift::Raw;
+use lift::{Lifting, Raw};
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -121,14 +122,19 @@ pub struct Decoder<P> {
     /// The payloads that the rows are combinations of, by slot.
     raws: Vec<Option<Raw<P>>>,
     decoded: VecDeque<(u64, P)>,
-    /// The unknown members of the repair at work; kept for its memory.
-    terms: Vec<(u64, u8)>,
+    /// Kept for their memory.
     buffer: Vec<u8>,
+    lifting: Lifting,
 }
 
 impl<P: Payload> Decoder<P> {
-    /// A decoder for source symbols from `first_id` on.
+    /// A decoder for source symbols from `first_id` on, with the lowest symbols as pivots.
     pub fn new(first_id: u64, limits: Limits) -> Decoder<P> {
+        Decoder::with_pivots(first_id, limits, Pivots::Lowest)
+    }
+
+    /// A decoder for source symbols from `first_id` on, with the pivots of the given order.
+    pub fn with_pivots(first_id: u64, limits: Limits, pivots: Pivots) -> Decoder<P> {
         Decoder {
             limits,
             counters: Counters::default(),
@@ -143,11 +149,11 @@ impl<P: Payload> Decoder<P> {
             unknown: Vec::new(),
             free: Vec::new(),
             gone: Vec::new(),
-            space: Echelon::new(),
+            space: Echelon::new(pivots),
             raws: Vec::new(),
             decoded: VecDeque::new(),
-            terms: Vec::new(),
             buffer: Vec::new(),
+            lifting: Lifting::default(),
         }
     }
 
@@ -403,32 +409,15 @@ impl<P: Payload> Decoder<P> {
             return Arrival::Beyond;
         }
         self.hear_of(last);
-        self.list_unknown(members, coding);
         self.eliminate(members, coding, payload)
     }
 
-    /// Runs the repair at work, whose unknown members are in `terms`, through the elimination.
+    /// Runs a repair through the elimination.
     fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
-        let terms = std::mem::take(&mut self.terms);
-        let columns = terms.iter().filter(|(id, _)| self.cell(*id) == Some(Cell::Free(NONE))).count();
-        if columns > 0 && self.space.reserve_columns(columns) {
-            self.renumber_columns();
-        }
+        self.claim_columns(members);
         let slot = self.space.claim_slot();
         self.space.begin(slot);
-        for (id, c) in &terms {
-            match self.cell(*id) {
-                Some(Cell::Pivot(row)) => self.space.set_pivot(row, *c),
-                Some(Cell::Free(NONE)) => {
-                    let column = self.space.claim_column(*id);
-                    self.set_cell(*id, Cell::Free(column));
-                    self.space.set_column(column, *c);
-                }
-                Some(Cell::Free(column)) => self.space.set_column(column, *c),
-                _ => {}
-            }
-        }
-        self.terms = terms;
+        self.set_coefficients(members, coding);
         let Some(pivot) = self.space.reduce() else {
             self.space.release_slot(slot);
             return Arrival::Redundant;
@@ -442,39 +431,74 @@ impl<P: Payload> Decoder<P> {
         Arrival::Innovative
     }
 
-    /// Lists the unknown members and their coefficients in `terms`.
-    fn list_unknown(&mut self, members: &Members, coding: &Coding) {
-        let mut terms = std::mem::take(&mut self.terms);
-        terms.clear();
+    /// Sees to it that every unseen member has a column.
+    fn claim_columns(&mut self, members: &Members) {
+        if self.space.columns_used() == self.free.len() {
+            return;
+        }
+        let tail = within(&self.free, &members.tail());
+        if self.space.reserve_columns(tail.len() + members.singles().len()) {
+            self.renumber_columns();
+        }
+        for id in members.singles() {
+            self.claim_column(*id);
+        }
+        for at in tail {
+            self.claim_column(self.free[at]);
+        }
+    }
+
+    fn claim_column(&mut self, id: u64) {
+        if self.cell(id) == Some(Cell::Free(NONE)) {
+            let column = self.space.claim_column(id);
+            self.set_cell(id, Cell::Free(column));
+        }
+    }
+
+    /// Gives the row at work the coefficients of the unknown members.
+    fn set_coefficients(&mut self, members: &Members, coding: &Coding) {
         for (at, id) in members.singles().iter().enumerate() {
-            if self.is_unknown(*id) {
-                let c = match coding {
-                    Coding::Seed(seed) => coefficient(*seed, *id),
-                    Coding::Explicit(bytes) => bytes[at],
-                };
-                terms.push((*id, c));
-            }
+            let c = match coding {
+                Coding::Seed(seed) => coefficient(*seed, *id),
+                Coding::Explicit(bytes) => bytes[at],
+            };
+            self.set_coefficient(*id, c);
         }
         let tail = members.tail();
-        let span = self.unknown_in(&tail);
-        let unknown = &self.unknown[span];
+        let unknown = self.unknown_in(&tail);
+        if unknown.is_empty() {
+            return;
+        }
+        // One by one where few are unknown, all at once where many are: eight cost as one.
+        let few =
+            unknown.len() < members.len() / 8 || unknown.len() < (self.space.rows() + self.space.width()) / 4;
+        let skip = members.singles().len();
         match coding {
-            Coding::Explicit(bytes) => {
-                let skip = members.singles().len();
-                terms.extend(unknown.iter().map(|id| (*id, bytes[skip + (id - tail.start) as usize])));
-            }
-            // One by one where few are unknown, all of them where most are: eight cost as one.
-            Coding::Seed(seed) if unknown.len() < members.len() / 8 => {
-                terms.extend(unknown.iter().map(|id| (*id, coefficient(*seed, *id))));
-            }
-            Coding::Seed(seed) => {
+            Coding::Explicit(bytes) if !few => self.space.set_run(tail.start, &bytes[skip..]),
+            Coding::Seed(seed) if !few => {
                 self.buffer.resize((tail.end - tail.start) as usize, 0);
                 fill(*seed, tail.clone(), &mut self.buffer);
-                let buffer = &self.buffer;
-                terms.extend(unknown.iter().map(|id| (*id, buffer[(id - tail.start) as usize])));
+                self.space.set_run(tail.start, &self.buffer);
+            }
+            _ => {
+                for at in unknown {
+                    let id = self.unknown[at];
+                    let c = match coding {
+                        Coding::Seed(seed) => coefficient(*seed, id),
+                        Coding::Explicit(bytes) => bytes[skip + (id - tail.start) as usize],
+                    };
+                    self.set_coefficient(id, c);
+                }
             }
         }
-        self.terms = terms;
+    }
+
+    fn set_coefficient(&mut self, id: u64, c: u8) {
+        match self.cell(id) {
+            Some(Cell::Pivot(row)) => self.space.set_pivot(row, c),
+            Some(Cell::Free(column)) if column != NONE => self.space.set_column(column, c),
+            _ => {}
+        }
     }
 
     /// Whether every member is unknown or held, so that what is known of it can be subtracted.
@@ -581,6 +605,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     fn forget_columns(&mut self) {
+        if self.space.columns_used() == 0 {
+            return;
+        }
         let columns: Vec<(u32, u64)> = self.space.columns().collect();
         for (_, id) in columns {
             self.set_cell(id, Cell::Free(NONE));
