@@ -31,7 +31,9 @@ use ripstop_base::{Seed, Time};
 use ripstop_link::{ConfigError, Link, LinkConfig};
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -100,22 +102,37 @@ pub struct Emulator {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What the handle and the thread share. The directions belong to the thread alone: it is never
+/// made to wait, and tells its counters when asked.
 #[derive(Debug)]
 struct Shared {
     left: Tun,
     right: Tun,
     start: Instant,
-    stop: EventFd,
-    state: Mutex<State>,
+    /// Wakes the thread, to be asked or to stop.
+    bell: EventFd,
+    stop: AtomicBool,
+    /// How many snapshots were asked for.
+    asked: AtomicU64,
+    told: Mutex<Told>,
+    news: Condvar,
 }
 
-/// What the thread works on; others look at it between two of its turns.
+/// The last snapshot told.
+#[derive(Debug, Default)]
+struct Told {
+    /// The value of `asked` it answers.
+    answer: u64,
+    snapshot: Option<Snapshot>,
+    /// The thread has ended; there will be no other.
+    last: bool,
+}
+
+/// What the thread works on.
 #[derive(Debug)]
 struct State {
     left_to_right: Direction,
     right_to_left: Direction,
-    running: bool,
-    error: Option<String>,
     priority: Priority,
 }
 
@@ -160,43 +177,45 @@ impl Emulator {
             left: device(&config.left, left)?,
             right: device(&config.right, right)?,
             start: Instant::now(),
-            stop: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            bell: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
                 .map_err(|e| system("making an event descriptor")(e.into()))?,
-            state: Mutex::new(State {
-                left_to_right: Direction::new(left_to_right, config.mtu),
-                right_to_left: Direction::new(right_to_left, config.mtu),
-                running: true,
-                error: None,
-                priority: Priority::default(),
-            }),
+            stop: AtomicBool::new(false),
+            asked: AtomicU64::new(0),
+            told: Mutex::default(),
+            news: Condvar::new(),
         });
+        let state = State {
+            left_to_right: Direction::new(left_to_right, config.mtu),
+            right_to_left: Direction::new(right_to_left, config.mtu),
+            priority: Priority::default(),
+        };
         let mover = shared.clone();
         let thread = std::thread::Builder::new()
             .name("emulator".into())
-            .spawn(move || mover.run())
+            .spawn(move || mover.run(state))
             .map_err(system("starting a thread"))?;
         Ok(Emulator { shared, thread: Some(thread) })
     }
 
-    /// All counters at this moment, of both directions at the same moment.
+    /// All counters at one moment, which is now or a little later: the thread tells them between two
+    /// of its turns.
     pub fn snapshot(&self) -> Snapshot {
         let shared = &*self.shared;
-        // Before the lock: this reads a file.
-        let overflows = [&shared.left, &shared.right].map(|tun| tun.overflows().ok());
-        let state = shared.lock();
-        Snapshot {
-            elapsed_s: shared.start.elapsed().as_secs_f64(),
-            running: state.running,
-            error: state.error.clone(),
-            priority: state.priority,
-            left_to_right: state.left_to_right.report(overflows[0]),
-            right_to_left: state.right_to_left.report(overflows[1]),
-        }
+        let ticket = shared.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        shared.ring();
+        let told = shared.lock();
+        let pending = |told: &mut Told| told.answer < ticket && !told.last;
+        let told = shared.news.wait_while(told, pending).unwrap_or_else(PoisonError::into_inner);
+        let mut snapshot = told.snapshot.clone().unwrap_or_default();
+        drop(told);
+        snapshot.left_to_right.overflowed = shared.left.overflows().ok();
+        snapshot.right_to_left.overflowed = shared.right.overflows().ok();
+        snapshot
     }
 
     /// Whether packets are being moved; false after an error, which the snapshot names.
     pub fn is_running(&self) -> bool {
-        self.shared.lock().running
+        !self.shared.lock().last
     }
 
     /// Stops, takes the devices away and returns the last counters. What is on its way is dropped;
@@ -207,8 +226,8 @@ impl Emulator {
     }
 
     fn halt(&mut self) {
-        // The counter is far from its limit, so the write cannot fail.
-        let _ = self.shared.stop.write(1);
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.shared.ring();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -222,49 +241,80 @@ impl Drop for Emulator {
 }
 
 impl Shared {
-    /// A panic of the thread leaves counters that are still worth reading.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    /// No code that could panic runs under the lock.
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ring(&self) {
+        // It fails only when the bell was rung 2^64 times and not heard.
+        let _ = self.bell.write(1);
     }
 
     fn now(&self) -> Time {
         Time::ZERO + self.start.elapsed()
     }
 
-    fn run(&self) {
+    /// The thread: moves packets until it is stopped or cannot go on, and tells its last counters.
+    fn run(&self, mut state: State) {
         // The kernel may otherwise delay a timer by 50 us to join it with others.
         let _ = nix::sys::prctl::set_timerslack(1);
-        self.lock().priority = raise_this_thread();
-        let outcome = self.move_packets();
-        let mut state = self.lock();
-        state.running = false;
-        state.error = outcome.err().map(|error| error.to_string());
+        state.priority = raise_this_thread();
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.move_packets(&mut state)));
+        let error = match outcome {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some("the emulator's thread panicked; its words are on stderr".to_owned()),
+        };
+        self.tell(&state, error, true);
     }
 
-    fn move_packets(&self) -> io::Result<()> {
+    fn move_packets(&self, state: &mut State) -> io::Result<()> {
         // Readable until shown otherwise.
         let (mut left, mut right) = (true, true);
+        let mut answered = 0;
         loop {
-            let wait = {
-                let mut state = self.lock();
-                let more = state.turn(self, left, right)?;
-                if more { Some(Duration::ZERO) } else { state.next_due().map(|due| due.since(self.now())) }
-            };
+            let more = state.turn(self, left, right)?;
+            let asked = self.asked.load(Ordering::SeqCst);
+            if asked != answered {
+                answered = asked;
+                self.tell(state, None, false);
+            }
+            let wait =
+                if more { Some(Duration::ZERO) } else { state.next_due().map(|due| due.since(self.now())) };
             let mut files = [
                 PollFd::new(self.left.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.right.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.stop.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.bell.as_fd(), PollFlags::POLLIN),
             ];
             match ppoll(&mut files, wait.map(TimeSpec::from), None) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let [l, r, stop] = files.map(|file| file.revents().is_some_and(|events| !events.is_empty()));
-            if stop {
-                return Ok(());
-            }
+            let [l, r, bell] = files.map(|file| file.revents().is_some_and(|events| !events.is_empty()));
             (left, right) = (l, r);
+            if bell {
+                let _ = self.bell.read();
+                if self.stop.load(Ordering::SeqCst) {
+                    return Ok(());
+                }
+            }
         }
+    }
+
+    /// Answers all that have asked so far.
+    fn tell(&self, state: &State, error: Option<String>, last: bool) {
+        let answer = self.asked.load(Ordering::SeqCst);
+        let snapshot = Snapshot {
+            elapsed_s: self.start.elapsed().as_secs_f64(),
+            running: !last,
+            error,
+            priority: state.priority,
+            left_to_right: state.left_to_right.report(),
+            right_to_left: state.right_to_left.report(),
+        };
+        *self.lock() = Told { answer, snapshot: Some(snapshot), last };
+        self.news.notify_all();
     }
 }
 

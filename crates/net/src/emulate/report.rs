@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::time::Duration;
 
 /// All counters of an emulator at one moment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Snapshot {
     /// Time since the start, in seconds.
     pub elapsed_s: f64,
@@ -24,7 +24,7 @@ pub struct Snapshot {
 }
 
 /// What became of the packets of one direction.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct DirectionReport {
     /// What the link did. `link.offered_bytes` is the IP bytes offered to it: the difference of two
     /// snapshots is the numerator of *sent/useful*.
