@@ -6,7 +6,7 @@
 //! allocation, classification of members, elimination and delivery.
 
 use crate::Symbol;
-use crate::window::{Arrival, Coding, Decoder, Encoder, Limits, Members};
+use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
@@ -17,7 +17,10 @@ const WINDOWS: usize = 16;
 /// Systematic encoding: `repairs` repairs for each `window` source symbols of `len` bytes, made
 /// together.
 pub fn systematic_encode(window: usize, repairs: usize, len: usize) -> impl FnMut() -> u64 {
-    let (encoder, _) = sources(window as u64, len);
+    let mut encoder = Encoder::new(0);
+    for symbol in symbols(window, len) {
+        encoder.push(symbol);
+    }
     let members = Members::range(0..window as u64);
     let mut seed = 0u16;
     move || {
@@ -41,9 +44,11 @@ pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> 
 /// A case in two steps: what must have happened before, and what is timed.
 pub struct Case {
     decoders: Vec<Decoder<Symbol>>,
-    generations: Vec<Generation>,
+    /// For each decoder, the repairs that are about to arrive.
+    repairs: Vec<Vec<(Coding, Symbol)>>,
     symbols: Vec<Symbol>,
-    window: usize,
+    random: Stream,
+    first: u64,
     lost: usize,
     len: usize,
 }
@@ -52,10 +57,9 @@ pub struct Case {
 /// each time) come back from as many repairs. Timed is all that the losses cause: the repairs'
 /// arrival, elimination, decoding and delivery, in [`Case::run`].
 pub fn recover(window: usize, lost: usize, len: usize) -> Case {
-    let (encoder, symbols) = sources(window as u64, len);
-    let mut random = Seed::new(1).stream("bench/recover");
-    let generations = (0..WINDOWS).map(|_| Generation::new(&encoder, window, lost, &mut random)).collect();
-    Case { decoders: Vec::new(), generations, symbols, window, lost, len }
+    let random = Seed::new(1).stream("bench/recover");
+    let decoders = (0..WINDOWS).map(|_| Decoder::new(0, Limits::default())).collect();
+    Case { decoders, repairs: Vec::new(), symbols: symbols(window, len), random, first: 0, lost, len }
 }
 
 /// Decoding where every symbol sent is coded over the whole window of `window` symbols of `len` bytes.
@@ -64,34 +68,46 @@ pub fn dense_decode(window: usize, len: usize) -> Case {
 }
 
 impl Case {
-    /// Brings a decoder for each window to the point where the repairs arrive.
+    /// Brings every decoder to the point where the next window's repairs arrive.
     pub fn prepare(&mut self) {
-        self.decoders.clear();
-        for generation in &self.generations {
-            let mut decoder = Decoder::new(0, Limits::default());
-            for (id, symbol) in self.symbols.iter().enumerate() {
-                if !generation.lost[id] {
-                    decoder.source(id as u64, symbol.clone());
+        self.first += self.symbols.len() as u64;
+        let mut encoder = Encoder::new(self.first);
+        for symbol in &self.symbols {
+            encoder.push(symbol.clone());
+        }
+        self.repairs.clear();
+        for decoder in &mut self.decoders {
+            decoder.advance_to(self.first);
+            decoder.keep_from(self.first);
+            let lost = choose(self.symbols.len(), self.lost, &mut self.random);
+            for ((id, symbol), lost) in (self.first..).zip(&self.symbols).zip(lost) {
+                if !lost {
+                    decoder.source(id, symbol.clone());
                 }
             }
-            self.decoders.push(decoder);
+            let start = self.random.next_u64() as u16;
+            // Two more than needed: now and then one is not innovative.
+            let seeds: Vec<u16> = (0..self.lost as u16 + 2).map(|i| start.wrapping_add(i)).collect();
+            let members = Members::range(self.first..encoder.next());
+            let payloads = encoder.repairs(&members, &seeds).unwrap_or_default();
+            self.repairs.push(seeds.into_iter().map(Coding::Seed).zip(payloads).collect());
         }
     }
 
-    /// Gives the prepared decoders their repairs and takes what they decode. Answers how many bytes of
-    /// source symbols the windows hold; 0 when it was not prepared.
+    /// Gives the decoders the repairs that were prepared and takes what they decode. Answers how many
+    /// bytes of source symbols the windows hold; 0 when nothing was prepared.
     ///
     /// # Panics
     /// When a symbol does not come back.
     pub fn run(&mut self) -> u64 {
-        let members = Members::range(0..self.window as u64);
+        let end = self.first + self.symbols.len() as u64;
+        let members = Members::range(self.first..end);
         let mut decoded = 0;
-        for (decoder, generation) in self.decoders.iter_mut().zip(&self.generations) {
-            for (coding, repair) in &generation.repairs {
-                if decoder.repair(&members, coding, repair.clone()) == Arrival::Innovative
-                    && decoder.deficit() == 0
-                    && decoder.next_undecoded() == self.window as u64
-                {
+        let windows = self.repairs.len();
+        for (decoder, repairs) in self.decoders.iter_mut().zip(self.repairs.drain(..)) {
+            for (coding, repair) in repairs {
+                decoder.repair(&members, &coding, repair);
+                if decoder.next_undecoded() == end {
                     break;
                 }
             }
@@ -100,31 +116,62 @@ impl Case {
                 decoded += 1;
             }
         }
-        assert_eq!(decoded, self.lost * self.decoders.len(), "every lost symbol comes back");
-        (self.window * self.len * self.decoders.len()) as u64
+        assert_eq!(decoded, self.lost * windows, "every lost symbol comes back");
+        (self.symbols.len() * self.len * windows) as u64
     }
 }
 
 /// A systematic receiver at work: all arrivals of a window of `window` source symbols of `len` bytes,
-/// `lost` of which come back from repairs, their delivery, and freeing what is not needed any more.
+/// the last `lost` of which come back from repairs, their delivery, and freeing what is not needed any
+/// more.
 pub fn receive(window: usize, lost: usize, len: usize) -> impl FnMut() -> u64 {
-    let mut case = recover(window, lost, len);
+    let symbols = symbols(window, len);
+    let mut random = Seed::new(1).stream("bench/receive");
+    let patterns: Vec<Vec<bool>> = (0..WINDOWS).map(|_| choose(window, lost, &mut random)).collect();
+    let mut decoder = Decoder::new(0, Limits::default());
+    // By explicit coefficients, the same repairs serve every window.
+    let members = |first: u64| Members::range(first..first + window as u64);
+    let mut encoder = Encoder::new(0);
+    for symbol in &symbols {
+        encoder.push(symbol.clone());
+    }
+    let seeds: Vec<u16> = (0..lost as u16 + 2).collect();
+    let payloads = encoder.repairs(&members(0), &seeds).unwrap_or_default();
+    let explicit = |seed: u16| Coding::Explicit(Coding::Seed(seed).all(&members(0)));
+    let repairs: Vec<(Coding, Symbol)> = seeds.iter().map(|seed| explicit(*seed)).zip(payloads).collect();
+    let (mut first, mut pattern) = (0u64, 0);
     move || {
-        case.prepare();
-        case.run()
+        for ((id, symbol), lost) in (first..).zip(&symbols).zip(&patterns[pattern]) {
+            if !lost {
+                decoder.source(id, symbol.clone());
+            }
+        }
+        let members = Members::range(first..first + window as u64);
+        first += window as u64;
+        for (coding, repair) in &repairs {
+            decoder.repair(&members, coding, repair.clone());
+            if decoder.next_undecoded() == first {
+                break;
+            }
+        }
+        while let Some(symbol) = decoder.poll_decoded() {
+            black_box(symbol);
+        }
+        decoder.keep_from(first);
+        pattern = (pattern + 1) % patterns.len();
+        (window * len) as u64
     }
 }
 
 /// A tunnel at work: `outstanding` source symbols in the window, of which one in `every` is lost; each
 /// hole is repaired by a repair that names it alone.
 pub fn single_holes(outstanding: usize, every: usize, len: usize) -> impl FnMut() -> u64 {
-    let (encoder, symbols) = sources(1, len);
-    let payload = encoder.repair(&Members::one(0), 0).unwrap_or_else(|_| symbols[0].clone());
+    let payload = Symbol::build(len, |_| ());
     let mut decoder = Decoder::new(0, Limits::default());
     let mut next = 0u64;
     let step = move |decoder: &mut Decoder<Symbol>, next: &mut u64| {
         for i in 1..every as u64 {
-            decoder.source(*next + i, symbols[0].clone());
+            decoder.source(*next + i, payload.clone());
         }
         *next += every as u64;
         if let Some(hole) = next.checked_sub(outstanding.max(every) as u64) {
@@ -140,35 +187,10 @@ pub fn single_holes(outstanding: usize, every: usize, len: usize) -> impl FnMut(
     move || step(&mut decoder, &mut next)
 }
 
-/// Source symbols `0..count` of `len` bytes each, of which 256 differ.
-fn sources(count: u64, len: usize) -> (Encoder<Symbol>, Vec<Symbol>) {
-    let mut random = Seed::new(1).stream("bench/sources");
-    let distinct: Vec<Symbol> =
-        (0..count.min(256)).map(|_| Symbol::build(len, |bytes| random.fill(bytes))).collect();
-    let symbols: Vec<Symbol> = (0..count).map(|i| distinct[i as usize % distinct.len()].clone()).collect();
-    let mut encoder = Encoder::new(0);
-    for symbol in &symbols {
-        encoder.push(symbol.clone());
-    }
-    (encoder, symbols)
-}
-
-/// What a window loses, and its repairs.
-struct Generation {
-    lost: Vec<bool>,
-    repairs: Vec<(Coding, Symbol)>,
-}
-
-impl Generation {
-    fn new(encoder: &Encoder<Symbol>, window: usize, lost: usize, random: &mut Stream) -> Generation {
-        let members = Members::range(0..window as u64);
-        let start = random.next_u64() as u16;
-        // Two more than needed: now and then one is not innovative.
-        let seeds: Vec<u16> = (0..lost as u16 + 2).map(|i| start.wrapping_add(i)).collect();
-        let repairs = encoder.repairs(&members, &seeds).unwrap_or_default();
-        let repairs = seeds.into_iter().map(Coding::Seed).zip(repairs).collect();
-        Generation { lost: choose(window, lost, random), repairs }
-    }
+/// `count` symbols of `len` bytes.
+fn symbols(count: usize, len: usize) -> Vec<Symbol> {
+    let mut random = Seed::new(1).stream("bench/symbols");
+    (0..count).map(|_| Symbol::build(len, |bytes| random.fill(bytes))).collect()
 }
 
 /// `lost` of `window` places, chosen at random.
@@ -195,7 +217,8 @@ mod tests {
         assert_eq!(recover.run(), 0);
         recover.prepare();
         assert_eq!(recover.run(), 5000 * WINDOWS as u64);
-        assert_eq!(receive(20, 20, 100)(), 2000 * WINDOWS as u64);
+        assert_eq!(recover.run(), 0);
+        assert_eq!(receive(20, 20, 100)(), 2000);
         assert_eq!(single_holes(1000, 20, 100)(), 2000);
     }
 }

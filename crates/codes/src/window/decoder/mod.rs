@@ -99,6 +99,7 @@ enum Cell {
 /// symbols become decodable, however many rows wait.
 #[derive(Clone, Debug)]
 pub struct Decoder<P> {
+    pivots: Pivots,
     limits: Limits,
     counters: Counters,
     /// The window's start: what is unknown before it is given up.
@@ -136,6 +137,7 @@ impl<P: Payload> Decoder<P> {
     /// A decoder for source symbols from `first_id` on, with the pivots of the given order.
     pub fn with_pivots(first_id: u64, limits: Limits, pivots: Pivots) -> Decoder<P> {
         Decoder {
+            pivots,
             limits,
             counters: Counters::default(),
             base: first_id,
@@ -269,8 +271,15 @@ impl<P: Payload> Decoder<P> {
             self.payloads.push_back(None);
             self.heard = true;
         }
+        if self.pivots == Pivots::Highest {
+            // Rows with pivots from `id` on may have columns before it: take them out one by one.
+            let passed = self.unknown[..self.unknown.partition_point(|u| *u < id)].to_vec();
+            for given_up in passed {
+                self.give_up(given_up);
+            }
+        }
         let passed = self.unknown.partition_point(|u| *u < id);
-        // A row with a pivot from `id` on has no column before `id`, as its pivot is its lowest
+        // With lowest pivots, a row with a pivot from `id` on has no column before `id`, as its pivot is its lowest
         // symbol; so the rows that go are exactly those that involve what is given up.
         for at in 0..passed {
             let given_up = self.unknown[at];
