@@ -5,12 +5,14 @@ mod common;
 use common::with_namespaces;
 use ripstop_net::os::ip::{IpError, ip};
 use ripstop_net::os::netns::{Namespace, NetnsError};
-use ripstop_net::os::tun::{Tun, TunConfig};
-use std::io::{BufRead, BufReader};
+use ripstop_net::os::tun::{GROTable, IDEAL_BATCH_SIZE, Tun, TunConfig, VIRTIO_NET_HDR_LEN};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -129,22 +131,82 @@ fn what_nobody_reads_is_counted() {
     });
 }
 
+/// Kernel TCP through two offloading devices, joined by a thread that moves packets between them.
 #[test]
-fn an_offloading_device_cuts_and_joins_segments() {
-    use ripstop_net::os::tun::{IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
-    with_namespaces("an_offloading_device_cuts_and_joins_segments", || {
-        let host = Namespace::create("host").unwrap();
-        let addresses = vec!["10.0.0.1/24".parse().unwrap()];
-        let tun = Tun::open(&host, &TunConfig { addresses, offload: true, ..TunConfig::default() }).unwrap();
-        assert!(tun.offload().0);
-        let socket = host.run(|| UdpSocket::bind("10.0.0.1:0")).unwrap().unwrap();
-        socket.send_to(&[7; 100], "10.0.0.9:6").unwrap();
-        let mut scratch = vec![0; VIRTIO_NET_HDR_LEN + 65535];
-        let mut packets = vec![vec![0; 1500]; IDEAL_BATCH_SIZE];
-        let mut sizes = vec![0; IDEAL_BATCH_SIZE];
-        let n = tun.recv_multiple(&mut scratch, &mut packets, &mut sizes, 0).unwrap();
-        assert_eq!((n, sizes[0]), (1, 128));
-        assert!(packets[0][..sizes[0]].ends_with(&[7; 100]));
+fn offloading_devices_cut_and_join_segments() {
+    with_namespaces("offloading_devices_cut_and_join_segments", || {
+        let device = |name, address: &str| {
+            let host = Namespace::create(name).unwrap();
+            let addresses = vec![address.parse().unwrap()];
+            let tun =
+                Tun::open(&host, &TunConfig { addresses, offload: true, ..TunConfig::default() }).unwrap();
+            assert!(tun.offload().0);
+            (host, Arc::new(tun))
+        };
+        let ((left, a), (right, b)) = (device("left", "10.0.0.1/24"), device("right", "10.0.0.2/24"));
+        let cut = Arc::new(AtomicU64::new(0));
+        let forwarding = [(a.clone(), b.clone()), (b, a)].map(|(from, to)| {
+            let cut = cut.clone();
+            std::thread::spawn(move || forward(&from, &to, &cut))
+        });
+        let listener = right.run(|| TcpListener::bind("10.0.0.2:80")).unwrap().unwrap();
+        let sent: Vec<u8> = (0..2_000_000u32).map(|k| (k.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let receiving = std::thread::spawn(move || {
+            let mut got = Vec::new();
+            listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
+            got
+        });
+        let mut stream = left.run(|| TcpStream::connect("10.0.0.2:80")).unwrap().unwrap();
+        stream.write_all(&sent).unwrap();
+        drop(stream);
+        assert!(receiving.join().unwrap() == sent, "what arrived is not what was sent");
+        assert!(cut.load(Ordering::Relaxed) > 0, "the kernel never sent a large segment");
+        for host in [&left, &right] {
+            ip(host, &["link", "del", "tun0"]).unwrap();
+        }
+        for thread in forwarding {
+            thread.join().unwrap();
+        }
+    });
+}
+
+/// Moves packets from one device to the other until that is deleted, and counts those that were cut from larger ones.
+fn forward(from: &Tun, to: &Tun, cut: &AtomicU64) {
+    const OFFSET: usize = VIRTIO_NET_HDR_LEN;
+    let mut scratch = vec![0; VIRTIO_NET_HDR_LEN + 65535];
+    let mut packets = vec![vec![0; OFFSET + 1500]; IDEAL_BATCH_SIZE];
+    let (mut sizes, mut table) = (vec![0; IDEAL_BATCH_SIZE], GROTable::default());
+    while let Ok(n) = from.recv_multiple(&mut scratch, &mut packets, &mut sizes, OFFSET) {
+        for (packet, size) in packets.iter_mut().zip(&sizes).take(n) {
+            packet.truncate(OFFSET + size);
+        }
+        cut.fetch_add(n as u64 - 1, Ordering::Relaxed);
+        let _ = to.send_multiple(&mut table, &mut packets[..n], OFFSET);
+        for packet in &mut packets[..n] {
+            packet.resize(OFFSET + 1500, 0);
+        }
+    }
+}
+
+/// In a mount namespace of its own, so that nothing of it shows on the machine.
+#[test]
+fn namespaces_are_found_by_name() {
+    use nix::mount::{MsFlags, mount};
+    with_namespaces("namespaces_are_found_by_name", || {
+        let base = Namespace::create("base").unwrap();
+        let work = || {
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNS).unwrap();
+            let nothing = None::<&str>;
+            mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).unwrap();
+            mount(Some("tmpfs"), "/run", Some("tmpfs"), MsFlags::empty(), nothing).unwrap();
+            ip(&base, &["netns", "add", "blue"]).unwrap();
+            let blue = Namespace::open("blue").unwrap();
+            assert_eq!(blue.to_string(), "blue");
+            assert!(ip(&blue, &["link"]).unwrap().contains("lo"));
+            let wrong = Namespace::open("green").unwrap_err().to_string();
+            assert!(wrong.contains("`green`") && wrong.contains("there are `blue`"), "{wrong}");
+        };
+        base.run(work).unwrap();
     });
 }
 

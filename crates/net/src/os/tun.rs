@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
-use tun_rs::{DeviceBuilder, ExpandBuffer, GROTable, SyncDevice};
+use tun_rs::{DeviceBuilder, SyncDevice};
 
-pub use tun_rs::{IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
+pub use tun_rs::{ExpandBuffer, GROTable, IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
 
 /// What a device is to be.
 #[derive(Clone, Debug)]
