@@ -1,5 +1,7 @@
 //! The Ripstop protocol, sans-I/O: no clock, no socket, no thread, no entropy of its own. The same
 //! types run in virtual time (`ripstop-sim`) and on the wire (`ripstop-net`).
 
+pub mod control;
 pub mod inner;
+pub mod session;
 pub mod wire;

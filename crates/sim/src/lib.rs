@@ -2,3 +2,4 @@
 //! simulated networks run, thousands of times faster than the networks they stand for.
 
 pub mod engine;
+pub mod tunnel;

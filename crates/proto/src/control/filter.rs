@@ -1,0 +1,70 @@
+//! Extremes over a sliding window, in constant amortised time.
+
+use std::collections::VecDeque;
+
+/// The largest value offered within the last `span` units of a clock that never goes back (rounds,
+/// nanoseconds). For the smallest, offer negated values.
+#[derive(Clone, Debug)]
+pub struct WindowedMax {
+    span: u64,
+    /// Values that may still become the maximum: ascending in time, descending in value.
+    candidates: VecDeque<(u64, f64)>,
+}
+
+impl WindowedMax {
+    /// An empty window of `span` units.
+    pub fn new(span: u64) -> WindowedMax {
+        WindowedMax { span, candidates: VecDeque::new() }
+    }
+
+    /// Takes `value`, offered at `at`, and returns the maximum over the window that ends there.
+    pub fn offer(&mut self, at: u64, value: f64) -> f64 {
+        while self.candidates.back().is_some_and(|(_, v)| *v <= value) {
+            self.candidates.pop_back();
+        }
+        self.candidates.push_back((at, value));
+        self.expire(at);
+        self.candidates[0].1
+    }
+
+    /// Drops what is older than the window that ends at `at`. The last value stays.
+    pub fn expire(&mut self, at: u64) {
+        while self.candidates.len() > 1 && self.candidates[0].0.saturating_add(self.span) < at {
+            self.candidates.pop_front();
+        }
+    }
+
+    /// The maximum, if anything was offered.
+    pub fn get(&self) -> Option<f64> {
+        self.candidates.front().map(|(_, v)| *v)
+    }
+
+    /// Forgets everything but `value`, as if it were offered at `at`.
+    pub fn reset(&mut self, at: u64, value: f64) {
+        self.candidates.clear();
+        self.candidates.push_back((at, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    #[test]
+    fn agrees_with_a_search_of_the_window() {
+        let mut random = Seed::new(1).stream("windowed max");
+        let mut filter = WindowedMax::new(10);
+        let mut all: Vec<(u64, f64)> = Vec::new();
+        let mut at = 0;
+        for _ in 0..2_000 {
+            at += random.below(4);
+            let value = random.unit();
+            all.push((at, value));
+            let expected = all.iter().filter(|(t, _)| t + 10 >= at).map(|(_, v)| *v).fold(0.0, f64::max);
+            assert_eq!(filter.offer(at, value), expected);
+        }
+        filter.reset(at, 0.25);
+        assert_eq!(filter.get(), Some(0.25));
+    }
+}

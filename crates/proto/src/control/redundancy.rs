@@ -1,0 +1,108 @@
+//! How much to send ahead of losses.
+//!
+//! What a receiver reports missing is repaired exactly, whatever is set here; proactive repairs
+//! save the round trip that a report takes. They buy delay, not throughput, and cost bandwidth one for one.
+
+use ripstop_model::masking::unmasked_probability;
+use std::time::Duration;
+
+/// What is sent ahead of losses.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Redundancy {
+    /// As the measured loss of the path asks for; nothing on a clean path.
+    #[default]
+    Adaptive,
+    /// R packets for each source packet, whatever the path is like (at least 1).
+    Fixed(f64),
+    /// Nothing: what is lost is repaired when it is reported.
+    None,
+}
+
+/// Bulk flows: a flight may be left undecodable, for want of repairs, with this probability.
+const BULK_UNMASKED: f64 = 0.5;
+/// Over long paths (a repair on request takes long) the newest part of the flight is guarded better.
+const RECENT_UNMASKED: f64 = 0.1;
+const LONG_PATH: Duration = Duration::from_millis(300);
+/// The newest part of the flight, by time.
+pub const RECENT: Duration = Duration::from_millis(50);
+
+/// Interactive packets: both the packet and its repairs may be lost with this probability, so that
+/// of 1000 requests and their 1000 answers fewer than ten meet it.
+const INTERACTIVE_LOST: f64 = 0.003;
+/// Never more repairs than this for one packet.
+const INTERACTIVE_REPAIRS: u32 = 4;
+/// Repairs of one packet follow each other by this, so that a short burst does not take them all.
+pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
+
+/// Sources and proactive repairs in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flight {
+    /// Symbols missing already, as reported.
+    pub deficit: u32,
+    /// Source symbols sent and not reported on.
+    pub sources: u32,
+    /// Repairs sent and not reported on.
+    pub repairs: u32,
+}
+
+/// Whether a bulk flight wants another repair: `all` of it, and its `recent` part (sent within
+/// [`RECENT`]), on a path with loss `p` and round-trip time `rtt`. `dither` sources are added to what is in flight, so that
+/// repairs do not fall into step with a queue's drops.
+pub fn bulk_repair_due(all: Flight, recent: Flight, p: f64, rtt: Duration, dither: f64) -> bool {
+    if p <= 0.0 || all.sources == 0 {
+        return false;
+    }
+    let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
+    unmasked_probability(all.deficit, sources, all.repairs, p) > BULK_UNMASKED
+        || (rtt > LONG_PATH && unmasked_probability(0, recent.sources, recent.repairs, p) > RECENT_UNMASKED)
+}
+
+/// How many repairs should follow an interactive packet when the loss is `p` and a burst of losses
+/// has `mean_burst` packets on average.
+pub fn interactive_repairs(p: f64, mean_burst: f64) -> u32 {
+    // What follows a loss is lost with probability 1 - 1/burst.
+    let again = (1.0 - 1.0 / mean_burst.max(1.0)).max(p);
+    let mut lost = p;
+    let mut repairs = 0;
+    while lost > INTERACTIVE_LOST && repairs < INTERACTIVE_REPAIRS {
+        lost *= again;
+        repairs += 1;
+    }
+    repairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clean_path_gets_no_repair() {
+        let all = Flight { deficit: 0, sources: 500, repairs: 0 };
+        assert!(!bulk_repair_due(all, all, 0.0, Duration::from_millis(600), 0.0));
+        assert_eq!(interactive_repairs(0.0, 1.0), 0);
+    }
+
+    #[test]
+    fn the_steady_ratio_is_close_to_the_ideal() {
+        for p in [0.01, 0.05, 0.2] {
+            let n = 1_000;
+            let mut r = 0;
+            let full = |r| Flight { deficit: 0, sources: n, repairs: r };
+            while bulk_repair_due(full(r), full(r), p, Duration::from_millis(100), 0.0) {
+                r += 1;
+            }
+            let ideal = f64::from(n) * p / (1.0 - p);
+            assert!((f64::from(r) - ideal).abs() <= 1.0 + 0.02 * ideal, "p {p}: {r} {ideal}");
+        }
+    }
+
+    #[test]
+    fn interactive_packets_are_repeated_as_the_loss_asks() {
+        assert_eq!(interactive_repairs(0.002, 1.0), 0);
+        assert_eq!(interactive_repairs(0.01, 1.01), 1);
+        assert_eq!(interactive_repairs(0.05, 1.05), 1);
+        assert_eq!(interactive_repairs(0.2, 1.25), 3);
+        assert_eq!(interactive_repairs(0.05, 4.0), 4);
+        assert_eq!(interactive_repairs(1.0, f64::NAN), 4);
+    }
+}

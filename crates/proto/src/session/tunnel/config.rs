@@ -1,0 +1,71 @@
+//! What a tunnel is told.
+
+use crate::control::rate::Mode;
+use crate::control::redundancy::Redundancy;
+use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
+use ripstop_base::Rate;
+use std::time::Duration;
+
+/// How the rate is found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RateMode {
+    /// By the erasure-aware controller.
+    Adaptive(Mode),
+    /// By the user: pace at this rate.
+    Fixed(Rate),
+}
+
+/// The settings of a tunnel. Each end has its own; only the sizes must fit each other.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The largest datagram that the path carries, IP header included, bytes.
+    pub path_mtu: u32,
+    /// IP and UDP header of a datagram, bytes: 28 over IPv4, 48 over IPv6.
+    pub header: u32,
+    /// How the rate is found.
+    pub rate: RateMode,
+    /// What is sent ahead of losses.
+    pub redundancy: Redundancy,
+    /// Most proactive repair bytes per source byte for bulk flows.
+    pub max_overhead_bulk: f64,
+    /// Most proactive repair bytes per source byte for interactive flows.
+    pub max_overhead_interactive: f64,
+    /// How long a packet may be waited for, by the sender before it gives a symbol up and by the
+    /// receiver before a flow goes on without it. None: max(1 s, 8 round trips).
+    pub patience: Option<Duration>,
+    /// The round-trip time by the handshake.
+    pub initial_rtt: Duration,
+    /// Most bytes waiting on the way in, all flows together.
+    pub queue_bytes: usize,
+    /// Most source symbols outstanding; bounds the memory of both ends.
+    pub window_symbols: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            path_mtu: 1500,
+            header: 28,
+            rate: RateMode::Adaptive(Mode::Fair),
+            redundancy: Redundancy::Adaptive,
+            max_overhead_bulk: 1.0,
+            max_overhead_interactive: 3.0,
+            patience: None,
+            initial_rtt: Duration::from_millis(100),
+            queue_bytes: 16_000_000,
+            window_symbols: 1 << 16,
+        }
+    }
+}
+
+impl Config {
+    /// The largest inner packet, bytes: the path's MTU less 64 over IPv4, less 84 over IPv6.
+    pub fn inner_mtu(&self) -> u32 {
+        self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
+    }
+
+    /// How long to wait for a symbol when the round-trip time is `srtt`.
+    pub fn patience(&self, srtt: Duration) -> Duration {
+        self.patience.unwrap_or_else(|| (8 * srtt).max(Duration::from_secs(1)))
+    }
+}

@@ -1,0 +1,454 @@
+//! The tunnel session: inner packets in, coded datagrams between the ends, inner packets out.
+//!
+//! ```text
+//!  handle_inner -> ingress (FQ-CoDel) -> sources (coding window) -+-> poll_transmit
+//!                                        repairs -----------------+      ^ pacing, window: control::rate
+//!  handle_datagram: feedback -> ledger -> rate, loss, sources, repairs
+//!                   source, repair -> receive (decoder) -> order -> poll_deliver
+//!                                                       +-> reports -> poll_transmit
+//! ```
+//!
+//! Both ends run the same machine; each direction has its own rate, losses and repairs.
+
+mod config;
+mod ingress;
+mod inner;
+mod ledger;
+mod order;
+mod pacer;
+mod receive;
+mod repair;
+mod sources;
+mod status;
+
+pub use config::{Config, RateMode};
+pub use ingress::{Class, QueueDrops};
+pub use inner::{InnerPacket, Meta, Order};
+pub use order::{Delivered, OrderCounts};
+pub use receive::ReceiveCounts;
+pub use repair::RepairCounts;
+pub use status::{SendCounts, Status};
+
+use crate::control::loss::LossEstimator;
+use crate::control::rate::{Fair, Fixed, RateControl};
+use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
+use ingress::{Class as FlowClass, Ingress};
+use ledger::{Content, Ledger, Outcome};
+use pacer::Pacer;
+use receive::Receiver;
+use repair::{Path, Plan, Purpose, Repairs};
+use ripstop_base::{Seed, Time};
+use ripstop_codes::window::Coding;
+use sources::Sources;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Reports may take so much of the rate of the direction they report on.
+const REPORT_SHARE: f64 = 0.004;
+const REPORT_BYTES: f64 = 110.0;
+/// A flow with less than this share of the rate is interactive, and any flow below the floor, byte/s.
+const INTERACTIVE_SHARE: f64 = 0.02;
+const INTERACTIVE_FLOOR: f64 = 8_000.0;
+/// Silence grows by this factor from probe to probe, up to the limit.
+const BACK_OFF: f64 = 1.5;
+const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+
+/// What happens besides packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing has been heard although something was sent; the path may be gone.
+    Silent,
+    /// The peer is heard again.
+    Heard,
+    /// The peer ended the session.
+    Closed,
+}
+
+/// One end of a tunnel.
+#[derive(Debug)]
+pub struct Tunnel<P: InnerPacket> {
+    config: Config,
+    now: Time,
+    ingress: Ingress<P>,
+    sources: Sources<P>,
+    ledger: Ledger,
+    repairs: Repairs,
+    rate: RateControl,
+    pacer: Pacer,
+    loss: LossEstimator,
+    receiver: Receiver<P>,
+    /// Probes sent since anything was heard, and how many of them may still leave.
+    silent_probes: u32,
+    probes_due: u32,
+    /// The last word to the peer about our window, and whether it must be said again.
+    announced: Window,
+    announce: bool,
+    newest_report: Option<u64>,
+    seed: u16,
+    close: bool,
+    events: VecDeque<Event>,
+    counts: SendCounts,
+}
+
+impl<P: InnerPacket> Tunnel<P> {
+    /// A tunnel that begins at `now`. `entropy` spreads probes and repairs: different at every
+    /// start on the wire, from a named stream in virtual time.
+    pub fn new(now: Time, config: Config, entropy: u64) -> Tunnel<P> {
+        let seed = Seed::new(entropy);
+        let rate = match config.rate {
+            RateMode::Adaptive(mode) => RateControl::Fair(Box::new(Fair::new(
+                now,
+                mode,
+                config.path_mtu,
+                config.initial_rtt.as_secs_f64(),
+                seed.stream("rate"),
+            ))),
+            RateMode::Fixed(rate) => RateControl::Fixed(Fixed::new(rate.bps() as f64 / 8.0)),
+        };
+        let repairs = Repairs::new(
+            config.redundancy,
+            config.max_overhead_bulk,
+            config.max_overhead_interactive,
+            config.path_mtu,
+            seed.stream("repairs"),
+        );
+        let mut tunnel = Tunnel {
+            now,
+            ingress: Ingress::new(config.queue_bytes, config.path_mtu),
+            sources: Sources::new(),
+            ledger: Ledger::new(config.initial_rtt),
+            repairs,
+            rate,
+            pacer: Pacer::new(now),
+            loss: LossEstimator::default(),
+            receiver: Receiver::new(config.window_symbols),
+            silent_probes: 0,
+            probes_due: 0,
+            announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
+            announce: true,
+            newest_report: None,
+            seed: seed.stream("coefficients").next_u64() as u16,
+            close: false,
+            events: VecDeque::new(),
+            counts: SendCounts::default(),
+            config,
+        };
+        tunnel.ingress.set_rtt(tunnel.ledger.srtt());
+        tunnel
+    }
+
+    /// Takes an inner packet from the user. A malformed one, or one longer than the tunnel's MTU,
+    /// is counted and dropped.
+    pub fn handle_inner(&mut self, now: Time, payload: P) {
+        let now = self.tick(now);
+        match payload.meta() {
+            None => self.counts.malformed += 1,
+            Some(meta) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
+            Some(meta) => {
+                self.counts.taken += 1;
+                let below = (self.rate.view().bandwidth * INTERACTIVE_SHARE).max(INTERACTIVE_FLOOR);
+                self.ingress.push(now, payload, meta, below);
+            }
+        }
+    }
+
+    /// Takes a datagram from the peer: authentic, of `bytes` bytes with IP and UDP headers, `ce`
+    /// when it carried Congestion Experienced.
+    pub fn handle_datagram(&mut self, now: Time, datagram: Datagram<P>, bytes: u32, ce: bool) {
+        let now = self.tick(now);
+        let Datagram { number, packet } = datagram;
+        if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
+            return;
+        }
+        match packet {
+            Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
+            Packet::Repair { members, coding, payload } => {
+                self.receiver.repair(now, &members, &coding, payload);
+            }
+            Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
+            Packet::Window(window) => self.receiver.window(now, &window),
+            Packet::Probe { .. } => {}
+            Packet::Close => self.events.push_back(Event::Closed),
+        }
+    }
+
+    /// The time asked for has come.
+    pub fn handle_timeout(&mut self, now: Time) {
+        let now = self.tick(now);
+        let patience = self.patience();
+        self.receiver.expire(now, patience);
+        if self.sources.expire(now, patience) {
+            self.announce = true;
+        }
+        if self.silence_ends().is_some_and(|at| at <= now) {
+            self.on_silence();
+        }
+    }
+
+    /// The next datagram to send now, and its size in bytes with IP and UDP headers.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
+        let now = self.tick(now);
+        if let Some(feedback) = self.receiver.report(now) {
+            return Some(self.send(now, Content::Feedback, Packet::Feedback(Box::new(feedback))));
+        }
+        if std::mem::take(&mut self.close) {
+            return Some(self.send(now, Content::Feedback, Packet::Close));
+        }
+        if self.announcement_due() {
+            self.announce = false;
+            self.announced = self.window_now();
+            return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
+        }
+        if self.silent_probes > 0 {
+            return self.probe(now);
+        }
+        self.has_room().then_some(())?;
+        if !self.pacer.is_open(now) {
+            return None;
+        }
+        let path = self.path(now);
+        if let Some(plan) = self.repairs.plan(now, &self.sources, &path)
+            && let Some(sent) = self.send_repair(now, &plan)
+        {
+            return Some(sent);
+        }
+        self.send_source(now)
+    }
+
+    /// The next packet for the user.
+    pub fn poll_deliver(&mut self) -> Option<Delivered<P>> {
+        self.receiver.poll()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Tunnel::handle_timeout`] and [`Tunnel::poll_transmit`] want to be called next, if nothing else happens.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let patience = self.patience();
+        let path = self.path(self.now);
+        let sending = if self.silent_probes == 0 && self.has_room() {
+            let waiting = !self.ingress.is_empty() && self.window_open() || self.repairs.has_exact();
+            let now = waiting.then_some(self.now);
+            let due = self.repairs.next_due(&self.sources, &path);
+            [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
+        } else {
+            None
+        };
+        [sending, self.receiver.next_due(patience), self.sources.expires(patience), self.silence_ends()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Sends a probe with `padding` zero bytes: a keep-alive, or a test whether the path carries that size.
+    pub fn send_probe(&mut self, now: Time, padding: u16) -> (Datagram<P>, u32) {
+        let now = self.tick(now);
+        self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
+    }
+
+    /// Tells the peer that the session ends.
+    pub fn close(&mut self) {
+        self.close = true;
+    }
+
+    /// The largest inner packet, bytes.
+    pub fn inner_mtu(&self) -> u32 {
+        self.config.inner_mtu()
+    }
+
+    /// Packets waiting on the way in.
+    pub fn backlog_packets(&self) -> usize {
+        self.ingress.backlog().0
+    }
+
+    /// Whether nothing waits to be sent and nothing sent is unanswered.
+    pub fn is_idle(&self) -> bool {
+        self.ingress.is_empty() && self.sources.len() == 0
+    }
+
+    /// What the session is doing, for people and metrics.
+    pub fn status(&self) -> Status {
+        status::of(self)
+    }
+
+    fn tick(&mut self, now: Time) -> Time {
+        self.now = self.now.max(now);
+        self.now
+    }
+
+    fn patience(&self) -> Duration {
+        self.config.patience(self.ledger.srtt())
+    }
+
+    fn path(&self, now: Time) -> Path {
+        let proactive = self.loss.proactive(now);
+        let view = self.rate.view();
+        Path {
+            loss: self.loss.expected(),
+            // Loss beyond the path's own is congestion: it is answered by the rate, not by parity.
+            proactive: proactive.min(1.5 * view.erasure_floor + 0.01),
+            mean_burst: self.loss.mean_burst(),
+            srtt: self.ledger.srtt(),
+            patience: self.patience(),
+            room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
+        }
+    }
+
+    fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
+        if self.silent_probes > 0 {
+            self.silent_probes = 0;
+            self.probes_due = 0;
+            self.events.push_back(Event::Heard);
+        }
+        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
+        let loss = &mut self.loss;
+        let mut report = self.ledger.take(
+            now,
+            feedback,
+            |outcome| note(outcome, sources, repairs, announce),
+            |lost| loss.settle(now, lost),
+        );
+        report.report_every = self.announced.report_every;
+        self.rate.on_report(&report);
+        self.ingress.set_rtt(self.ledger.srtt());
+        // Reports may overtake each other; only the newest says what is missing now.
+        if self.newest_report.is_none_or(|newest| number > newest) {
+            self.newest_report = Some(number);
+            let holes = self.sources.take(feedback);
+            let path = self.path(now);
+            self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
+            self.counts.peer_undecoded = u64::from(feedback.undecoded);
+            self.counts.peer_redundant = feedback.redundant;
+        }
+    }
+
+    /// When silence has lasted so long that something must be done.
+    fn silence_ends(&self) -> Option<Time> {
+        let first = self.ledger.probe_timeout(self.announced.report_every);
+        let wait = first.mul_f64(BACK_OFF.powi(self.silent_probes.min(20) as i32));
+        let wait = wait.min(LONGEST_SILENCE.max(first));
+        // With probes lost as well nothing is in flight, but the silence goes on.
+        let waiting = self.ledger.in_flight() > 0 || self.silent_probes > 0;
+        waiting.then(|| self.ledger.last_eliciting() + wait)
+    }
+
+    fn on_silence(&mut self) {
+        if self.silent_probes == 0 {
+            self.events.push_back(Event::Silent);
+        }
+        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
+        let (loss, now) = (&mut self.loss, self.now);
+        self.ledger.give_up_in_flight(
+            |outcome| note(outcome, sources, repairs, announce),
+            |lost| loss.settle(now, lost),
+        );
+        self.counts.silences += 1;
+        self.silent_probes += 1;
+        self.probes_due = 1;
+    }
+
+    /// Into a silence goes one packet at a time, until something is heard: the rate is unchanged, but it may lead nowhere.
+    fn probe(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
+        if self.probes_due == 0 {
+            return None;
+        }
+        self.probes_due -= 1;
+        if let Some(plan) = self.repairs.plan_probe(&self.sources, &self.path(now))
+            && let Some(sent) = self.send_repair(now, &plan)
+        {
+            return Some(sent);
+        }
+        self.send_source(now).or_else(|| Some(self.send_probe(now, 0)))
+    }
+
+    fn has_room(&self) -> bool {
+        self.ledger.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
+    }
+
+    fn window_open(&self) -> bool {
+        self.sources.len() < self.config.window_symbols as usize
+    }
+
+    fn send_source(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
+        if !self.window_open() {
+            return None;
+        }
+        let queued = self.ingress.pop(now, self.patience())?;
+        let interactive = queued.class == FlowClass::Interactive;
+        let (id, gap, payload) = self.sources.push(now, queued);
+        self.repairs.on_source(now, interactive, payload.len() as u32);
+        self.counts.sources += 1;
+        self.counts.source_bytes += payload.len() as u64;
+        Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
+    }
+
+    fn send_repair(&mut self, now: Time, plan: &Plan) -> Option<(Datagram<P>, u32)> {
+        self.seed = self.seed.wrapping_add(1);
+        // A member that is no longer in the window means a plan older than the window: none is kept.
+        let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
+        let content = match plan.purpose {
+            Purpose::Exact(group) => Content::Exact(group),
+            Purpose::Interactive | Purpose::Bulk => Content::Proactive(self.repairs.next_proactive()),
+        };
+        self.repairs.sent(now, plan, &mut self.sources);
+        self.counts.repair_bytes += payload.len() as u64;
+        let members = plan.members.clone();
+        Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
+    }
+
+    fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> (Datagram<P>, u32) {
+        let bytes = self.config.header + packet.wire_len() as u32;
+        let number = self.ledger.next();
+        let app_limited = self.ingress.is_empty();
+        self.ledger.record(now, content, bytes, self.rate.gain_class(), app_limited);
+        if content != Content::Feedback {
+            self.pacer.sent(now, bytes, self.rate.pacing_rate());
+        }
+        self.counts.datagrams += 1;
+        self.counts.bytes += u64::from(bytes);
+        (Datagram { number, packet }, bytes)
+    }
+
+    fn announcement_due(&self) -> bool {
+        let (now, said) = (self.window_now(), self.announced);
+        let differs = |a: Duration, b: Duration| a > b.mul_f64(1.25) || b > a.mul_f64(1.25);
+        self.announce
+            || now.reach > said.reach
+            || differs(now.report_every, said.report_every)
+            || differs(now.patience, said.patience)
+    }
+
+    fn window_now(&self) -> Window {
+        let srtt = self.ledger.srtt();
+        let ms = Duration::from_millis;
+        // Often enough to steer by, seldom enough to cost nothing on a slow path.
+        let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
+        let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(40)));
+        let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
+        let reach = (2 * self.sources.len() as u32).next_power_of_two().max(1024);
+        Window { base: self.sources.first(), reach, report_every, patience: self.patience() }
+    }
+}
+
+/// Passes on what became known of a datagram to whoever it matters to.
+fn note<P: InnerPacket>(
+    outcome: Outcome,
+    sources: &mut Sources<P>,
+    repairs: &mut Repairs,
+    announce: &mut bool,
+) {
+    match outcome {
+        Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
+        Outcome::Lost(Content::Source(id)) => sources.lost(id),
+        Outcome::Received(Content::Exact(group)) | Outcome::Lost(Content::Exact(group)) => {
+            repairs.exact_settled(group);
+        }
+        Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
+        Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
+        Outcome::Lost(Content::Window) => *announce = true,
+        _ => {}
+    }
+}

@@ -1,0 +1,305 @@
+//! The way out: packets of a flow leave in the order in which they came in, flows do not wait for
+//! each other.
+//!
+//! A packet waits only for symbols that may be its flow's previous one. Its [`Gap`] brackets where that is;
+//! of the symbols in the bracket, those that have arrived are known to be of the flow or not, and those that are missing might be.
+
+use super::ingress::{BUCKETS, bucket_of};
+use super::inner::{Meta, Order};
+use crate::wire::Gap;
+use ripstop_base::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// An inner packet for the user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delivered<P> {
+    /// The symbol that holds it: one byte, then the packet.
+    pub payload: P,
+    /// What it is.
+    pub meta: Meta,
+}
+
+/// What the way out did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderCounts {
+    /// Packets delivered.
+    pub delivered: u64,
+    /// Packets that waited for an earlier one.
+    pub held: u64,
+    /// Times that a flow went on without a packet, patience being over.
+    pub skipped: u64,
+    /// Packets dropped because their flow had gone on without them.
+    pub late: u64,
+    /// Bare acknowledgements dropped because a later one was delivered.
+    pub superseded: u64,
+}
+
+/// In-order delivery for all flows of one tunnel.
+#[derive(Debug)]
+pub(super) struct InOrder<P> {
+    flows: Vec<Flow<P>>,
+    /// Which flows' first waiting packet waits for a missing symbol.
+    blocked: BTreeMap<u64, Vec<u16>>,
+    /// Waiting packets in the order of their arrival; those that have left are still listed.
+    arrivals: VecDeque<(Time, u16, u64)>,
+    waiting: usize,
+    ready: VecDeque<Delivered<P>>,
+    counts: OrderCounts,
+}
+
+#[derive(Debug)]
+struct Flow<P> {
+    last: Option<u64>,
+    last_immediate: Option<u64>,
+    waiting: VecDeque<Waiting<P>>,
+}
+
+#[derive(Debug)]
+struct Waiting<P> {
+    id: u64,
+    gap: Gap,
+    packet: Delivered<P>,
+}
+
+impl<P> InOrder<P> {
+    pub(super) fn new() -> InOrder<P> {
+        InOrder {
+            flows: (0..BUCKETS)
+                .map(|_| Flow { last: None, last_immediate: None, waiting: VecDeque::new() })
+                .collect(),
+            blocked: BTreeMap::new(),
+            arrivals: VecDeque::new(),
+            waiting: 0,
+            ready: VecDeque::new(),
+            counts: OrderCounts::default(),
+        }
+    }
+
+    /// Symbol `id` is known now. `missing` holds the symbols that are not (and no longer `id`).
+    pub(super) fn arrive(
+        &mut self,
+        now: Time,
+        id: u64,
+        gap: Gap,
+        packet: Delivered<P>,
+        missing: &BTreeSet<u64>,
+    ) {
+        let index = bucket_of(packet.meta.flow);
+        let flow = &mut self.flows[usize::from(index)];
+        if packet.meta.order == Order::Immediate {
+            if flow.last_immediate.is_some_and(|last| last > id) {
+                self.counts.superseded += 1;
+            } else {
+                flow.last_immediate = Some(id);
+                self.counts.delivered += 1;
+                self.ready.push_back(packet);
+            }
+        } else if flow.last.is_some_and(|last| last > id) {
+            self.counts.late += 1;
+        } else {
+            let at = flow.waiting.partition_point(|other| other.id < id);
+            flow.waiting.insert(at, Waiting { id, gap, packet });
+            self.waiting += 1;
+            self.release(index, missing);
+            if self.flows[usize::from(index)].last.is_none_or(|last| last < id) {
+                self.counts.held += 1;
+                self.arrivals.push_back((now, index, id));
+            }
+        }
+        self.resolve(id, missing);
+    }
+
+    /// Symbol `id` is no longer missing: it is known (and has arrived here), or was given up.
+    pub(super) fn resolve(&mut self, id: u64, missing: &BTreeSet<u64>) {
+        for index in self.blocked.remove(&id).unwrap_or_default() {
+            self.release(index, missing);
+        }
+    }
+
+    /// Lets go of what has waited longer than `patience`.
+    pub(super) fn expire(&mut self, now: Time, patience: Duration, missing: &BTreeSet<u64>) {
+        while let Some((since, index, id)) = self.arrivals.front().copied() {
+            if self.has_left(index, id) {
+                self.arrivals.pop_front();
+                continue;
+            }
+            if now.since(since) <= patience {
+                return;
+            }
+            self.arrivals.pop_front();
+            self.counts.skipped += 1;
+            while self.flows[usize::from(index)].waiting.front().is_some_and(|first| first.id <= id) {
+                self.deliver_first(index);
+            }
+            self.release(index, missing);
+        }
+    }
+
+    /// When [`InOrder::expire`] has something to do.
+    pub(super) fn expires(&self, patience: Duration) -> Option<Time> {
+        self.arrivals
+            .iter()
+            .find(|(_, index, id)| !self.has_left(*index, *id))
+            .map(|(since, _, _)| *since + patience + Duration::from_nanos(1))
+    }
+
+    /// The next packet for the user.
+    pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
+        self.ready.pop_front()
+    }
+
+    /// Packets that wait for an earlier one.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// What was done so far.
+    pub(super) fn counts(&self) -> OrderCounts {
+        self.counts
+    }
+
+    fn has_left(&self, index: u16, id: u64) -> bool {
+        self.flows[usize::from(index)].last.is_some_and(|last| last >= id)
+    }
+
+    fn release(&mut self, index: u16, missing: &BTreeSet<u64>) {
+        loop {
+            let flow = &self.flows[usize::from(index)];
+            let Some(first) = flow.waiting.front() else { return };
+            let bracket = first.gap.predecessors(first.id);
+            let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
+            // The nearest that is missing: once it is known, the flow's previous one is, or the
+            // search goes on before it.
+            let blocker =
+                if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
+            if let Some(id) = blocker {
+                let waiters = self.blocked.entry(id).or_default();
+                if !waiters.contains(&index) {
+                    waiters.push(index);
+                }
+                return;
+            }
+            self.deliver_first(index);
+        }
+    }
+
+    fn deliver_first(&mut self, index: u16) {
+        let flow = &mut self.flows[usize::from(index)];
+        if let Some(first) = flow.waiting.pop_front() {
+            flow.last = Some(first.id);
+            self.waiting -= 1;
+            self.counts.delivered += 1;
+            self.ready.push_back(first.packet);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    fn packet(id: u64, flow: u64, order: Order) -> Delivered<u64> {
+        Delivered { payload: id, meta: Meta { flow, order, len: 100 } }
+    }
+
+    fn drain(out: &mut InOrder<u64>) -> Vec<u64> {
+        std::iter::from_fn(|| out.poll()).map(|d| d.payload).collect()
+    }
+
+    /// Flow of each symbol, and its gap as the sender computes it.
+    fn sent(flows: &[u64]) -> Vec<(u64, Gap)> {
+        let mut last: BTreeMap<u64, usize> = BTreeMap::new();
+        flows
+            .iter()
+            .enumerate()
+            .map(|(id, flow)| {
+                (*flow, Gap::from_distance(last.insert(*flow, id).map_or(0, |l| (id - l) as u64)))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_flow_waits_for_its_own_losses_only() {
+        let mut out = InOrder::new();
+        let missing = BTreeSet::from([1]);
+        let (a, b) = (1, 2);
+        // a b a b: the b at 1 is lost.
+        let sent = sent(&[a, b, a, b]);
+        for id in [0u64, 2, 3] {
+            let (flow, gap) = sent[id as usize];
+            out.arrive(Time::ZERO, id, gap, packet(id, flow, Order::InOrder), &missing);
+        }
+        assert_eq!(drain(&mut out), [0, 2], "a goes on (its previous symbol, 0, is known), b waits");
+        let (flow, gap) = sent[1];
+        out.arrive(Time::ZERO, 1, gap, packet(1, flow, Order::InOrder), &BTreeSet::new());
+        assert_eq!(drain(&mut out), [1, 3]);
+        assert_eq!(out.counts().held, 1);
+        assert_eq!(out.waiting(), 0);
+    }
+
+    #[test]
+    fn patience_ends() {
+        let mut out = InOrder::new();
+        let missing = BTreeSet::from([0]);
+        let ms = Time::from_millis;
+        out.arrive(ms(10), 1, Gap::ADJACENT, packet(1, 1, Order::InOrder), &missing);
+        out.arrive(ms(20), 2, Gap::ADJACENT, packet(2, 1, Order::InOrder), &missing);
+        assert_eq!(drain(&mut out), []);
+        let at = out.expires(PATIENCE).unwrap();
+        out.expire(at, PATIENCE, &missing);
+        assert_eq!(drain(&mut out), [1, 2], "the second follows the first");
+        assert_eq!(out.expires(PATIENCE), None);
+        out.arrive(ms(2_000), 0, Gap::NONE, packet(0, 1, Order::InOrder), &BTreeSet::new());
+        assert_eq!(drain(&mut out), []);
+        assert_eq!(out.counts(), OrderCounts { delivered: 2, held: 2, skipped: 1, late: 1, superseded: 0 });
+    }
+
+    #[test]
+    fn acknowledgements_neither_wait_nor_go_back() {
+        let mut out = InOrder::new();
+        let missing = BTreeSet::from([0, 1]);
+        out.arrive(Time::ZERO, 2, Gap::NONE, packet(2, 1, Order::Immediate), &missing);
+        out.arrive(Time::ZERO, 1, Gap::NONE, packet(1, 1, Order::Immediate), &BTreeSet::from([0]));
+        assert_eq!(drain(&mut out), [2]);
+        assert_eq!(out.counts().superseded, 1);
+    }
+
+    #[test]
+    fn any_order_of_arrival_gives_each_flow_in_order() {
+        for run in 0..300 {
+            let mut random = Seed::new(11).run(run).stream("in order");
+            let flows: Vec<u64> = (0..200).map(|_| random.below(1 + run % 7)).collect();
+            let sent = sent(&flows);
+            let mut ids: Vec<u64> = (0..200).collect();
+            for i in (1..ids.len()).rev() {
+                let far = (random.below(12) as usize).min(i);
+                ids.swap(i, i - far);
+            }
+            let lost: BTreeSet<u64> = (0..200).filter(|_| random.chance(0.05)).collect();
+            let mut missing = BTreeSet::new();
+            let mut end = 0;
+            let mut out = InOrder::new();
+            for id in ids.iter().filter(|id| !lost.contains(id)) {
+                missing.extend(end..*id);
+                end = end.max(id + 1);
+                missing.remove(id);
+                let (flow, gap) = sent[*id as usize];
+                out.arrive(Time::ZERO, *id, gap, packet(*id, flow, Order::InOrder), &missing);
+            }
+            let mut got = drain(&mut out);
+            out.expire(Time::from_millis(5_000), PATIENCE, &missing);
+            got.extend(drain(&mut out));
+            assert_eq!(out.waiting(), 0, "run {run}");
+            assert_eq!(got.len() + lost.len(), 200, "run {run}: nothing vanishes");
+            let mut last = BTreeMap::new();
+            for id in got {
+                let before = last.insert(flows[id as usize], id);
+                assert!(before < Some(id), "run {run}: {before:?} before {id}");
+            }
+        }
+    }
+}

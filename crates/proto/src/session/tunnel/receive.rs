@@ -1,0 +1,449 @@
+//! The receiving half: which datagrams have come, which symbols are known, and the reports about both.
+
+use super::inner::InnerPacket;
+use super::order::{Delivered, InOrder, OrderCounts};
+use crate::wire::{Batch, Feedback, Gap, Window};
+use ripstop_base::Time;
+use ripstop_codes::window::{Arrival, Coding, Decoder, Limits, Members, Pivots};
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+use std::time::Duration;
+
+/// How far back datagram numbers are remembered.
+const NUMBERS: u64 = 1 << 14;
+/// A number is reported in so many reports, so that losing some of them does no harm...
+const REPORTS: usize = 8;
+/// ...and in any report are at least so many numbers.
+const LEAST_REPORTED: u64 = 64;
+/// At the beginning the sender learns the path from early reports.
+const EARLY: u64 = 32;
+const EARLY_EVERY: u64 = 4;
+/// The list of unseen symbols reaches this far beyond the first undecoded one.
+const UNSEEN_SPAN: u64 = 4096;
+/// Reports go out this often until the sender says how often it wants them.
+const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
+/// Known symbols are kept for repairs this far back until the sender says how far.
+const DEFAULT_REACH: u64 = 1024;
+
+/// What the receiving half did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiveCounts {
+    /// Datagrams received, each number once.
+    pub datagrams: u64,
+    /// Datagrams received a second time, or too old to tell.
+    pub duplicates: u64,
+    /// Source symbols received as they are.
+    pub sources: u64,
+    /// Source symbols recovered from repairs.
+    pub recovered: u64,
+    /// Repairs received.
+    pub repairs: u64,
+    /// Repairs that brought nothing new.
+    pub redundant: u64,
+    /// Repairs that named symbols no longer held, or too far ahead.
+    pub unusable: u64,
+    /// Symbols that were neither received nor recovered when they were given up.
+    pub given_up: u64,
+    /// Symbols that were no inner packet.
+    pub malformed: u64,
+    /// Reports sent.
+    pub reports: u64,
+}
+
+/// The receiving half of a tunnel.
+#[derive(Debug)]
+pub(super) struct Receiver<P: InnerPacket> {
+    numbers: Numbers,
+    received_bytes: u64,
+    ce: u64,
+    decoder: Decoder<P>,
+    /// Symbols that are known to exist and are not known.
+    missing: BTreeSet<u64>,
+    end: u64,
+    limit: u64,
+    order: InOrder<P>,
+    reporter: Reporter,
+    reach: u64,
+    freed_to: u64,
+    patience: Option<Duration>,
+    counts: ReceiveCounts,
+}
+
+impl<P: InnerPacket> Receiver<P> {
+    /// A receiver that follows a window of up to `limit` symbols.
+    pub(super) fn new(limit: u32) -> Receiver<P> {
+        let limit = u64::from(limit.max(64));
+        Receiver {
+            numbers: Numbers::new(),
+            received_bytes: 0,
+            ce: 0,
+            // The oldest holes are the ones to ask for: what comes later waits for them.
+            decoder: Decoder::with_pivots(
+                0,
+                Limits { ahead: limit as usize, history: limit as usize, rows: 4096 },
+                Pivots::Highest,
+            ),
+            missing: BTreeSet::new(),
+            end: 0,
+            limit,
+            order: InOrder::new(),
+            reporter: Reporter::new(),
+            reach: DEFAULT_REACH,
+            freed_to: 0,
+            patience: None,
+            counts: ReceiveCounts::default(),
+        }
+    }
+
+    /// Datagram `number` of `bytes` has come. False: it had come before, or is too old to tell.
+    pub(super) fn arrive(&mut self, now: Time, number: u64, bytes: u32, ce: bool, eliciting: bool) -> bool {
+        if !self.numbers.insert(number) {
+            self.counts.duplicates += 1;
+            return false;
+        }
+        self.counts.datagrams += 1;
+        self.received_bytes += u64::from(bytes);
+        self.ce += u64::from(ce);
+        self.reporter.arrive(
+            now,
+            number,
+            self.numbers.largest == Some(number),
+            eliciting,
+            self.counts.datagrams,
+        );
+        true
+    }
+
+    /// A source symbol has come.
+    pub(super) fn source(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
+        if !self.extend(id + 1) {
+            self.counts.unusable += 1;
+            return;
+        }
+        self.counts.sources += 1;
+        match self.decoder.source(id, payload.clone()) {
+            Arrival::Innovative => {
+                self.missing.remove(&id);
+                self.deliver(now, id, gap, payload);
+            }
+            Arrival::Old | Arrival::Duplicate | Arrival::Redundant => {}
+            Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
+        }
+        self.take_decoded(now);
+        self.free();
+    }
+
+    /// A repair has come.
+    pub(super) fn repair(&mut self, now: Time, members: &Members, coding: &Coding, payload: P) {
+        self.counts.repairs += 1;
+        let end = members.last().map_or(0, |last| last.saturating_add(1));
+        if members.is_empty() || !self.extend(end) {
+            self.counts.unusable += 1;
+            return;
+        }
+        match self.decoder.repair(members, coding, payload) {
+            Arrival::Innovative => {}
+            Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
+            Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
+        }
+        self.take_decoded(now);
+    }
+
+    /// The sender tells about its window.
+    pub(super) fn window(&mut self, now: Time, window: &Window) {
+        self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
+        self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
+        self.patience = Some(window.patience.min(Duration::from_secs(60)));
+        // A base further ahead than the window may be is not believed.
+        if window.base > self.end + self.limit {
+            return;
+        }
+        self.extend(window.base);
+        self.advance(now, window.base);
+    }
+
+    /// Lets go of what has waited too long.
+    pub(super) fn expire(&mut self, now: Time, patience: Duration) {
+        let patience = self.patience.unwrap_or(patience);
+        self.order.expire(now, patience, &self.missing);
+    }
+
+    /// When [`Receiver::expire`] or a report is due.
+    pub(super) fn next_due(&self, patience: Duration) -> Option<Time> {
+        let expires = self.order.expires(self.patience.unwrap_or(patience));
+        [expires, self.reporter.due].into_iter().flatten().min()
+    }
+
+    /// The report that is due, if one is.
+    pub(super) fn report(&mut self, now: Time) -> Option<Feedback> {
+        if self.reporter.due.is_none_or(|due| due > now) {
+            return None;
+        }
+        let largest = self.numbers.largest?;
+        self.counts.reports += 1;
+        let acked_from = self.reporter.acked_from(largest);
+        let next_undecoded = self.missing.first().copied().unwrap_or(self.end);
+        let unseen = ranges(self.decoder.unseen().take_while(|id| *id < next_undecoded + UNSEEN_SPAN));
+        Some(Feedback {
+            largest,
+            largest_at_us: self.reporter.largest_at.as_nanos() / 1_000,
+            delay: now.since(self.reporter.largest_at),
+            received: self.counts.datagrams,
+            received_bytes: self.received_bytes,
+            batch: self.reporter.take_batch(largest),
+            acked: self.numbers.ranges_down(acked_from),
+            acked_from,
+            next_undecoded,
+            end: self.end,
+            unseen,
+            deficit: self.decoder.deficit() as u32,
+            undecoded: self.missing.len() as u32,
+            redundant: self.counts.redundant + self.counts.unusable,
+            ce: self.ce,
+        })
+    }
+
+    /// The next packet for the user.
+    pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
+        self.order.poll()
+    }
+
+    /// What was done so far.
+    pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
+        (self.counts, self.order.counts())
+    }
+
+    /// Symbols not decoded, repairs held for them, packets that wait for earlier ones.
+    pub(super) fn backlog(&self) -> (usize, usize, usize) {
+        (self.missing.len(), self.decoder.rows(), self.order.waiting())
+    }
+
+    /// Learns that all symbols before `end` exist. False: that is further than a window reaches.
+    fn extend(&mut self, end: u64) -> bool {
+        if end > self.end + self.limit {
+            return false;
+        }
+        if end > self.end {
+            self.missing.extend(self.end..end);
+            self.end = end;
+        }
+        true
+    }
+
+    fn take_decoded(&mut self, now: Time) {
+        while let Some((id, payload)) = self.decoder.poll_decoded() {
+            self.counts.recovered += 1;
+            self.missing.remove(&id);
+            let gap = payload.gap();
+            self.deliver(now, id, gap, payload);
+        }
+    }
+
+    fn deliver(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
+        match payload.meta() {
+            Some(meta) => self.order.arrive(now, id, gap, Delivered { payload, meta }, &self.missing),
+            None => {
+                self.counts.malformed += 1;
+                self.order.resolve(id, &self.missing);
+            }
+        }
+    }
+
+    /// Nothing before `base` will come any more.
+    fn advance(&mut self, now: Time, base: u64) {
+        let gone: Vec<u64> = self.missing.range(..base).copied().collect();
+        self.counts.given_up += gone.len() as u64;
+        for id in &gone {
+            self.missing.remove(id);
+        }
+        self.decoder.advance_to(base);
+        for id in gone {
+            self.order.resolve(id, &self.missing);
+        }
+        self.take_decoded(now);
+    }
+
+    /// Frees known symbols that no repair will name any more; in steps, not for each symbol. Keeps to the limit
+    /// even when the sender never moves its window.
+    fn free(&mut self) {
+        let keep_from = self.end.saturating_sub(self.reach);
+        if keep_from >= self.freed_to + 64 {
+            self.freed_to = keep_from;
+            self.decoder.keep_from(keep_from);
+        }
+    }
+}
+
+/// The datagram numbers received of late.
+#[derive(Debug)]
+struct Numbers {
+    largest: Option<u64>,
+    bits: Vec<u64>,
+}
+
+impl Numbers {
+    fn new() -> Numbers {
+        Numbers { largest: None, bits: vec![0; NUMBERS as usize / 64] }
+    }
+
+    fn slot(number: u64) -> (usize, u64) {
+        ((number % NUMBERS / 64) as usize, 1 << (number % 64))
+    }
+
+    /// Marks `number`; false when it is marked already or too old.
+    fn insert(&mut self, number: u64) -> bool {
+        match self.largest {
+            Some(largest) if number + NUMBERS <= largest => return false,
+            Some(largest) if number > largest => {
+                let skipped = (number - largest).min(NUMBERS);
+                for n in number + 1 - skipped..=number {
+                    let (word, bit) = Numbers::slot(n);
+                    self.bits[word] &= !bit;
+                }
+                self.largest = Some(number);
+            }
+            Some(_) => {}
+            None => self.largest = Some(number),
+        }
+        let (word, bit) = Numbers::slot(number);
+        let fresh = self.bits[word] & bit == 0;
+        self.bits[word] |= bit;
+        fresh
+    }
+
+    fn contains(&self, number: u64) -> bool {
+        let (word, bit) = Numbers::slot(number);
+        self.bits[word] & bit != 0
+    }
+
+    /// The marked numbers from the largest down to `from`, as ranges from high to low.
+    fn ranges_down(&self, from: u64) -> Vec<Range<u64>> {
+        let Some(largest) = self.largest else { return Vec::new() };
+        let from = from.max((largest + 1).saturating_sub(NUMBERS));
+        let mut ranges: Vec<Range<u64>> = Vec::new();
+        for number in (from..=largest).rev().filter(|n| self.contains(*n)) {
+            match ranges.last_mut() {
+                Some(range) if range.start == number + 1 => range.start = number,
+                _ => ranges.push(number..number + 1),
+            }
+        }
+        ranges
+    }
+}
+
+/// When to report, and what arrived since the last report.
+#[derive(Debug)]
+struct Reporter {
+    interval: Duration,
+    due: Option<Time>,
+    largest_at: Time,
+    count: u32,
+    lowest: (u64, Time),
+    /// Sum of the arrival times since `first`, s.
+    first: Time,
+    sum: f64,
+    /// The largest number in each of the last reports.
+    marks: VecDeque<u64>,
+}
+
+impl Reporter {
+    fn new() -> Reporter {
+        Reporter {
+            interval: DEFAULT_INTERVAL,
+            due: None,
+            largest_at: Time::ZERO,
+            count: 0,
+            lowest: (0, Time::ZERO),
+            first: Time::ZERO,
+            sum: 0.0,
+            marks: VecDeque::new(),
+        }
+    }
+
+    fn arrive(&mut self, now: Time, number: u64, largest: bool, eliciting: bool, total: u64) {
+        if largest {
+            self.largest_at = now;
+        }
+        if self.count == 0 {
+            self.first = now;
+            self.sum = 0.0;
+            self.lowest = (number, now);
+        } else if number < self.lowest.0 {
+            self.lowest = (number, now);
+        }
+        self.count += 1;
+        self.sum += now.since(self.first).as_secs_f64();
+        if eliciting {
+            let early = total <= EARLY && total % EARLY_EVERY == 1;
+            let due = if early { now } else { now + self.interval };
+            self.due = Some(self.due.map_or(due, |at| at.min(due)));
+        }
+    }
+
+    fn take_batch(&mut self, largest: u64) -> Batch {
+        self.due = None;
+        self.marks.push_back(largest);
+        if self.marks.len() > REPORTS {
+            self.marks.pop_front();
+        }
+        let count = std::mem::take(&mut self.count);
+        if count == 0 {
+            return Batch::default();
+        }
+        let micros = |seconds: f64| (seconds * 1e6).round().clamp(-1e9, 1e9) as i32;
+        let mean = self.sum / f64::from(count);
+        let largest_at = self.largest_at.signed_since(self.first) as f64 / 1e9;
+        Batch {
+            count,
+            lowest: self.lowest.0,
+            mean_before_us: micros(largest_at - mean),
+            lowest_before_us: micros(self.largest_at.signed_since(self.lowest.1) as f64 / 1e9),
+        }
+    }
+
+    fn acked_from(&self, largest: u64) -> u64 {
+        let mark = if self.marks.len() < REPORTS { 0 } else { self.marks[0] };
+        mark.min((largest + 1).saturating_sub(LEAST_REPORTED)).max((largest + 1).saturating_sub(NUMBERS / 2))
+    }
+}
+
+/// Ascending numbers as ranges.
+fn ranges(ids: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for id in ids {
+        match ranges.last_mut() {
+            Some(range) if range.end == id => range.end += 1,
+            _ => ranges.push(id..id + 1),
+        }
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_taken_once() {
+        let mut numbers = Numbers::new();
+        assert!(numbers.insert(5) && numbers.insert(3) && !numbers.insert(5));
+        assert!(numbers.insert(100_000) && !numbers.insert(6), "too old to tell");
+        assert!(numbers.insert(99_999) && !numbers.insert(99_999));
+        assert_eq!(numbers.ranges_down(0), vec![99_999..100_001; 1]);
+        assert!(numbers.insert(100_000 + NUMBERS - 1));
+        assert!(!numbers.contains(100_001) && numbers.contains(100_000));
+    }
+
+    #[test]
+    fn a_batch_is_described_relative_to_the_highest_number() {
+        let mut r = Reporter::new();
+        let us = Time::from_micros;
+        r.arrive(us(1_000), 8, true, true, 100);
+        r.arrive(us(1_400), 10, true, true, 101);
+        r.arrive(us(1_600), 7, false, true, 102);
+        assert_eq!(r.due, Some(us(11_000)));
+        let batch = r.take_batch(10);
+        assert_eq!(batch, Batch { count: 3, lowest: 7, mean_before_us: 67, lowest_before_us: -200 });
+        assert_eq!((r.due, r.take_batch(10)), (None, Batch::default()));
+    }
+}

@@ -1,0 +1,511 @@
+//! Which repairs to send, and what they span.
+//!
+//! *Exact* repairs answer reports. Each spans a few *holes*: symbols whose datagram is lost and that the receiver
+//! has not seen. Their span ends at what the report settles, never at the newest symbol, or
+//! they would wait for losses that are yet to come and deliver nothing. Repairs in flight are
+//! counted, so that a report that does not know of them yet asks for nothing twice.
+//!
+//! *Proactive* repairs go ahead of reports, by the rules of [`crate::control::redundancy`].
+
+use super::inner::InnerPacket;
+use super::sources::Sources;
+use crate::control::redundancy::{
+    Flight, INTERACTIVE_STEP, RECENT, Redundancy, bulk_repair_due, interactive_repairs,
+};
+use crate::wire::repair_fields;
+use ripstop_base::{Stream, Time};
+use ripstop_codes::window::{Coding, Members};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// Holes that one exact repair spans, at most: any so many of its group's repairs mend it.
+const GROUP: usize = 5;
+/// Symbols that a proactive repair spans, at most: more would cost more to combine than they bring.
+const MAX_TAIL: u64 = 256;
+/// Interactive symbols that one repair spans, at most.
+const MAX_INTERACTIVE: usize = 8;
+
+/// What a proactive repair is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Exact(u64),
+    Interactive,
+    Bulk,
+}
+
+/// A repair to be made.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) purpose: Purpose,
+    pub(super) members: Members,
+    /// Bytes of its longest member.
+    pub(super) bytes: u32,
+}
+
+/// What the path and the budget allow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    /// Expected loss, for exact repairs.
+    pub(super) loss: f64,
+    /// Expected loss, for proactive ones: zero on a clean path.
+    pub(super) proactive: f64,
+    pub(super) mean_burst: f64,
+    pub(super) srtt: Duration,
+    pub(super) patience: Duration,
+    /// Room for a repair body, bytes.
+    pub(super) room: u32,
+}
+
+/// A proactive repair in flight.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// Its first and one past its last member.
+    span: (u64, u64),
+    sent: Time,
+}
+
+/// Holes that are repaired together.
+#[derive(Clone, Debug)]
+struct Group {
+    holes: Vec<u64>,
+    in_flight: u32,
+    /// How often all its repairs were reported on and holes were left.
+    failed: u32,
+}
+
+/// A budget of repair bytes that source bytes earn.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    share: f64,
+    tokens: f64,
+    burst: f64,
+}
+
+impl Budget {
+    fn new(share: f64, packet: u32) -> Budget {
+        let burst = 20.0 * f64::from(packet);
+        Budget { share, tokens: share.min(1.0) * burst, burst }
+    }
+
+    fn earn(&mut self, bytes: u32) {
+        self.tokens = (self.tokens + self.share * f64::from(bytes)).min(self.burst);
+    }
+
+    fn allows(&self, bytes: u32) -> bool {
+        self.tokens >= f64::from(bytes)
+    }
+
+    fn spend(&mut self, bytes: u32) {
+        self.tokens -= f64::from(bytes);
+    }
+}
+
+/// Repairs sent, by purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepairCounts {
+    /// On request of the receiver.
+    pub exact: u64,
+    /// Ahead of reports, for bulk flows (or by a fixed ratio).
+    pub bulk: u64,
+    /// Ahead of reports, for interactive flows.
+    pub interactive: u64,
+    /// Not sent for want of budget.
+    pub over_budget: u64,
+    /// Times that proactive repair was suspended because it recovered nothing.
+    pub suspended: u64,
+}
+
+/// The repairs of one tunnel.
+#[derive(Debug)]
+pub(super) struct Repairs {
+    redundancy: Redundancy,
+    random: Stream,
+    groups: BTreeMap<u64, Group>,
+    group_of: BTreeMap<u64, u64>,
+    next_group: u64,
+    /// Groups that want an exact repair, one entry a repair, by the newest report.
+    due: VecDeque<u64>,
+    /// Proactive repairs in flight, from number `first_proactive` on; None: fate known.
+    proactive: VecDeque<Option<Ahead>>,
+    first_proactive: u64,
+    /// Sources of late: one past their number, and when they left.
+    recent: VecDeque<Time>,
+    dither: f64,
+    credit: f64,
+    bulk: Budget,
+    interactive: Budget,
+    usefulness: Usefulness,
+    counts: RepairCounts,
+}
+
+impl Repairs {
+    pub(super) fn new(
+        redundancy: Redundancy,
+        bulk: f64,
+        interactive: f64,
+        packet: u32,
+        random: Stream,
+    ) -> Repairs {
+        Repairs {
+            redundancy,
+            random,
+            groups: BTreeMap::new(),
+            group_of: BTreeMap::new(),
+            next_group: 0,
+            due: VecDeque::new(),
+            proactive: VecDeque::new(),
+            first_proactive: 0,
+            recent: VecDeque::new(),
+            dither: 0.0,
+            credit: 0.0,
+            bulk: Budget::new(bulk, packet),
+            interactive: Budget::new(interactive, packet),
+            usefulness: Usefulness::default(),
+            counts: RepairCounts::default(),
+        }
+    }
+
+    /// A source symbol of `bytes` leaves.
+    pub(super) fn on_source(&mut self, now: Time, interactive: bool, bytes: u32) {
+        let budget = if interactive { &mut self.interactive } else { &mut self.bulk };
+        budget.earn(bytes);
+        if let Redundancy::Fixed(ratio) = self.redundancy {
+            self.credit = (self.credit + (ratio - 1.0).max(0.0)).min(20.0);
+        }
+        self.recent.push_back(now);
+        while self.recent.front().is_some_and(|at| now.since(*at) > RECENT) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// The fate of an exact repair of `group` is known.
+    pub(super) fn exact_settled(&mut self, group: u64) {
+        if let Some(group) = self.groups.get_mut(&group) {
+            group.in_flight = group.in_flight.saturating_sub(1);
+            if group.in_flight == 0 {
+                group.failed += 1;
+            }
+        }
+    }
+
+    /// The number that the next proactive repair will have.
+    pub(super) fn next_proactive(&self) -> u64 {
+        self.first_proactive + self.proactive.len() as u64
+    }
+
+    /// The fate of proactive repair `number` is known.
+    pub(super) fn proactive_settled(&mut self, number: u64, received: bool) {
+        self.usefulness.received += u64::from(received);
+        let entry = number.checked_sub(self.first_proactive).and_then(|i| self.proactive.get_mut(i as usize));
+        if let Some(entry) = entry {
+            *entry = None;
+        }
+        while let Some(None) = self.proactive.front() {
+            self.proactive.pop_front();
+            self.first_proactive += 1;
+        }
+    }
+
+    /// Takes the holes of the newest report (all of them, ascending), and the receiver's count of
+    /// repairs that brought nothing.
+    pub(super) fn take_holes<P: InnerPacket>(
+        &mut self,
+        now: Time,
+        holes: &[u64],
+        redundant: u64,
+        sources: &Sources<P>,
+        path: &Path,
+    ) {
+        if self.usefulness.judge(now, redundant) {
+            self.counts.suspended += 1;
+        }
+        self.groups.retain(|_, group| {
+            group.holes.retain(|id| holes.binary_search(id).is_ok());
+            !group.holes.is_empty()
+        });
+        let groups = &self.groups;
+        self.group_of
+            .retain(|id, group| groups.get(group).is_some_and(|g| g.holes.binary_search(id).is_ok()));
+        let fresh: Vec<u64> = holes.iter().copied().filter(|id| !self.group_of.contains_key(id)).collect();
+        let mut rest = &fresh[..];
+        while !rest.is_empty() {
+            let fit = Self::fit(rest, GROUP, sources, path.room);
+            let (these, others) = rest.split_at(fit);
+            for id in these {
+                self.group_of.insert(*id, self.next_group);
+            }
+            self.groups.insert(self.next_group, Group { holes: these.to_vec(), in_flight: 0, failed: 0 });
+            self.next_group += 1;
+            rest = others;
+        }
+        self.list_due(now, sources, path);
+    }
+
+    /// Lists the exact repairs that are wanted: holes, oldest first, less what the repairs in flight
+    /// that span them will mend, those sent ahead included.
+    fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
+        let arriving = 1.0 - path.loss;
+        let (mut holes, mut exact) = (0.0, 0u32);
+        self.due.clear();
+        for (id, group) in &self.groups {
+            holes += group.wanted(now, sources, path);
+            exact += group.in_flight;
+            let last = group.holes.last().copied().unwrap_or(0);
+            let ahead = self.proactive.iter().flatten().filter(|a| a.span.0 <= last).count();
+            let mut want = holes - arriving * (f64::from(exact) + ahead as f64);
+            while want >= 0.5 {
+                self.due.push_back(*id);
+                exact += 1;
+                want -= arriving;
+            }
+        }
+    }
+
+    /// The next repair to send, exact ones first.
+    pub(super) fn plan<P: InnerPacket>(
+        &mut self,
+        now: Time,
+        sources: &Sources<P>,
+        path: &Path,
+    ) -> Option<Plan> {
+        self.plan_exact(sources)
+            .or_else(|| self.plan_interactive(now, sources, path))
+            .or_else(|| self.plan_bulk(now, sources, path))
+    }
+
+    /// The repair of `plan` leaves.
+    pub(super) fn sent<P: InnerPacket>(&mut self, now: Time, plan: &Plan, sources: &mut Sources<P>) {
+        match plan.purpose {
+            Purpose::Exact(group) => {
+                self.counts.exact += 1;
+                if let Some(group) = self.groups.get_mut(&group) {
+                    group.in_flight += 1;
+                }
+                return;
+            }
+            Purpose::Interactive => {
+                self.counts.interactive += 1;
+                self.interactive.spend(plan.bytes);
+                for id in plan.members.iter() {
+                    sources.cover(id);
+                }
+            }
+            Purpose::Bulk => {
+                self.counts.bulk += 1;
+                self.bulk.spend(plan.bytes);
+                self.credit -= 1.0;
+            }
+        }
+        let span = (plan.members.first().unwrap_or(0), plan.members.last().map_or(0, |last| last + 1));
+        self.proactive.push_back(Some(Ahead { span, sent: now }));
+        self.dither = self.random.unit() - 0.5;
+    }
+
+    /// A repair for whatever is oldest and not decoded: what is sent into a silence.
+    pub(super) fn plan_probe<P: InnerPacket>(&self, sources: &Sources<P>, path: &Path) -> Option<Plan> {
+        if let Some((group, state)) = self.groups.iter().next() {
+            return Some(self.exact(*group, state, sources));
+        }
+        let end = sources.next();
+        let start = sources.first().max(end.saturating_sub(4)).max(sources.tail().min(end));
+        let ids: Vec<u64> = (start..end).collect();
+        let fit = Self::fit(&ids, GROUP, sources, path.room);
+        let members = Members::new(ids[..fit].to_vec(), 0..0)?;
+        (!members.is_empty()).then(|| Plan {
+            purpose: Purpose::Bulk,
+            bytes: longest(&members, sources),
+            members,
+        })
+    }
+
+    /// When an interactive packet wants its next repair.
+    pub(super) fn next_due<P: InnerPacket>(&self, sources: &Sources<P>, path: &Path) -> Option<Time> {
+        let wanted = self.interactive_wanted(path);
+        (wanted > 0)
+            .then(|| sources.interactive().filter(|(_, _, covered)| u32::from(*covered) < wanted))
+            .and_then(|open| open.map(|(_, sent, covered)| due_at(sent, covered)).min())
+    }
+
+    /// Whether an exact repair may be due.
+    pub(super) fn has_exact(&self) -> bool {
+        !self.due.is_empty()
+    }
+
+    /// Repairs sent so far.
+    pub(super) fn counts(&self) -> RepairCounts {
+        self.counts
+    }
+
+    fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>) -> Option<Plan> {
+        while let Some(id) = self.due.pop_front() {
+            if let Some(group) = self.groups.get(&id) {
+                return Some(self.exact(id, group, sources));
+            }
+        }
+        None
+    }
+
+    fn exact<P: InnerPacket>(&self, id: u64, group: &Group, sources: &Sources<P>) -> Plan {
+        let members = Members::new(group.holes.clone(), 0..0).unwrap_or_default();
+        Plan { purpose: Purpose::Exact(id), bytes: longest(&members, sources), members }
+    }
+
+    fn plan_interactive<P: InnerPacket>(
+        &mut self,
+        now: Time,
+        sources: &Sources<P>,
+        path: &Path,
+    ) -> Option<Plan> {
+        let wanted = self.interactive_wanted(path);
+        if wanted == 0
+            || !sources
+                .interactive()
+                .any(|(_, sent, covered)| u32::from(covered) < wanted && due_at(sent, covered) <= now)
+        {
+            return None;
+        }
+        let mut ids: Vec<u64> =
+            sources.interactive().rev().take(MAX_INTERACTIVE).map(|(id, _, _)| id).collect();
+        ids.reverse();
+        // Those most in need are the newest: when the room is short the oldest go.
+        while Self::fit(&ids, MAX_INTERACTIVE, sources, path.room) < ids.len() {
+            ids.remove(0);
+        }
+        let members = Members::new(ids, 0..0)?;
+        let bytes = longest(&members, sources);
+        self.within_budget(Plan { purpose: Purpose::Interactive, members, bytes })
+    }
+
+    fn interactive_wanted(&self, path: &Path) -> u32 {
+        match self.redundancy {
+            Redundancy::Adaptive if !self.usefulness.suspended => {
+                interactive_repairs(path.proactive, path.mean_burst)
+            }
+            _ => 0,
+        }
+    }
+
+    fn plan_bulk<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) -> Option<Plan> {
+        let end = sources.next();
+        let start = sources.tail().max(end.saturating_sub(MAX_TAIL));
+        let due = match self.redundancy {
+            Redundancy::None => false,
+            Redundancy::Fixed(_) => self.credit >= 1.0 + self.dither && start < end,
+            Redundancy::Adaptive if self.usefulness.suspended => false,
+            Redundancy::Adaptive => {
+                let ahead = || self.proactive.iter().flatten();
+                let mut all = Flight {
+                    deficit: 0,
+                    sources: sources.in_flight().min((end - start) as u32),
+                    repairs: ahead().filter(|a| a.span.1 > start).count() as u32,
+                };
+                if start == sources.tail() {
+                    // The whole flight: what is missing already takes its part of the repairs.
+                    all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
+                    all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
+                }
+                let recent = Flight {
+                    deficit: 0,
+                    sources: self.recent.iter().filter(|at| now.since(**at) <= RECENT).count() as u32,
+                    repairs: ahead().filter(|a| now.since(a.sent) <= RECENT).count() as u32,
+                };
+                // Half a period either way.
+                let dither = self.dither / path.proactive.max(0.01);
+                bulk_repair_due(all, recent, path.proactive, path.srtt, dither)
+            }
+        };
+        if !due {
+            return None;
+        }
+        let members = Members::range(start..end);
+        let bytes = longest(&members, sources);
+        self.within_budget(Plan { purpose: Purpose::Bulk, members, bytes })
+    }
+
+    fn within_budget(&mut self, plan: Plan) -> Option<Plan> {
+        let budget = if plan.purpose == Purpose::Interactive { &self.interactive } else { &self.bulk };
+        if budget.allows(plan.bytes) {
+            return Some(plan);
+        }
+        self.counts.over_budget += 1;
+        None
+    }
+
+    /// How many of `ids`, from the first, one repair can span within `room` (at least one), and `most` at most.
+    fn fit<P: InnerPacket>(ids: &[u64], most: usize, sources: &Sources<P>, room: u32) -> usize {
+        let mut bytes = 0;
+        for (i, id) in ids.iter().enumerate().take(most) {
+            bytes = bytes.max(sources.bytes(*id));
+            let fits = Members::new(ids[..=i].to_vec(), 0..0)
+                .is_some_and(|m| repair_fields(&m, &Coding::Seed(0)) as u32 + bytes <= room);
+            if i > 0 && !fits {
+                return i;
+            }
+        }
+        ids.len().min(most)
+    }
+}
+
+impl Group {
+    /// Repairs that the group wants, those in flight included.
+    fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &Path) -> f64 {
+        // A repair of a repair of a repair: spend a little more rather than miss the deadline.
+        let late = self
+            .holes
+            .first()
+            .and_then(|id| sources.since(*id))
+            .is_some_and(|since| path.patience.saturating_sub(now.since(since)) < 2 * path.srtt);
+        let extra = self.failed.saturating_sub(1).min(4) + if late { 2 } else { 0 };
+        self.holes.len() as f64 + f64::from(extra)
+    }
+}
+
+fn due_at(sent: Time, covered: u8) -> Time {
+    sent + INTERACTIVE_STEP * (u32::from(covered) + 1)
+}
+
+fn longest<P: InnerPacket>(members: &Members, sources: &Sources<P>) -> u32 {
+    members.iter().map(|id| sources.bytes(id)).max().unwrap_or(0)
+}
+
+/// Whether proactive repairs recover anything.
+#[derive(Clone, Copy, Debug, Default)]
+struct Usefulness {
+    received: u64,
+    received_then: u64,
+    redundant_then: u64,
+    suspended: bool,
+    since: Time,
+}
+
+impl Usefulness {
+    /// Judged over so many repairs.
+    const SAMPLE: u64 = 400;
+    const REST: Duration = Duration::from_secs(5);
+
+    /// Takes the receiver's count of redundant repairs; true when proactive repair is suspended now.
+    fn judge(&mut self, now: Time, redundant: u64) -> bool {
+        if self.suspended {
+            if now.since(self.since) >= Self::REST {
+                *self = Usefulness {
+                    received: self.received,
+                    received_then: self.received,
+                    redundant_then: redundant,
+                    suspended: false,
+                    since: now,
+                };
+            }
+            return false;
+        }
+        let received = self.received - self.received_then;
+        if received < Self::SAMPLE {
+            return false;
+        }
+        let useless = redundant.saturating_sub(self.redundant_then) as f64;
+        self.received_then = self.received;
+        self.redundant_then = redundant;
+        self.suspended = useless >= 0.995 * received as f64;
+        self.since = now;
+        self.suspended
+    }
+}

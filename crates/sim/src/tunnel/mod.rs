@@ -1,0 +1,15 @@
+//! Two ends of the shipped tunnel session, with two links between them, in virtual time.
+//!
+//! The world drives [`ripstop_proto::session::tunnel::Tunnel`] by its contract and no other way; the
+//! links are those of [`ripstop_link`], the very ones that the emulator runs. It watches what it delivers: each packet
+//! is one that was sent, at most once, in order within its flow.
+
+mod cargo;
+mod traffic;
+mod watch;
+mod world;
+
+pub use cargo::{Cargo, Label, Parcel};
+pub use traffic::{Pattern, Traffic};
+pub use watch::{FlowReport, Violation};
+pub use world::{Side, World};
