@@ -1,1 +1,48 @@
-fn main() {}
+//! The program `ripstop`: TCP made fast over lossy links.
+//!
+//! Every command is a module with its flags and a function `run`. Exit status: 0 when the command
+//! did its work, 1 when it could not, 2 when it was asked in the wrong words.
+
+mod demo;
+mod emulate;
+mod failure;
+mod link_flags;
+mod output;
+mod workload;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// TCP made fast over lossy links, by coding packets together.
+#[derive(Parser)]
+#[command(name = "ripstop", version, max_term_width = 100, after_help = EXAMPLES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Quantities are written as people write them: 20Mbit/s, 100ms, 5% or 0.05, 3.2MB; a bare number is
+bit/s, seconds, a fraction, bytes, or packets for queues.
+
+Examples:
+  ripstop demo                    one transfer over a lossy link, scheme by scheme
+  ripstop demo --loss 20% --json  the same at 20 % loss, for a program to read
+  ripstop emulate --help          a lossy link between two network namespaces of yours";
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Flags),
+    Emulate(emulate::Flags),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Demo(flags) => demo::run(&flags),
+        Command::Emulate(flags) => emulate::run(&flags),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

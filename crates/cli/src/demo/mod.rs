@@ -1,0 +1,183 @@
+//! `ripstop demo`: the same transfer over the same lossy link, scheme by scheme.
+
+mod contenders;
+mod measure;
+mod progress;
+mod report;
+mod stage;
+
+use crate::failure::{Failure, Outcome};
+use crate::link_flags::LinkFlags;
+use crate::output;
+use crate::workload::file::{Destination, Source};
+use clap::{Args, ValueEnum};
+use contenders::Contender;
+use measure::{NoResult, Plan, measure};
+use progress::Progress;
+use report::{Report, Skipped};
+use ripstop_base::Span;
+use ripstop_net::os::netns;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Run the same transfer over the same lossy link, scheme by scheme
+///
+/// Makes two hosts (network namespaces) and a lossy link between them, and measures for each
+/// contender: a bulk TCP stream with requests beside it, and a file that is hashed at the far end.
+/// Needs no root where user namespaces are allowed. Leaves nothing behind, however it ends.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    /// Length of each bulk stream [default: 10s, or 60 RTT where that is longer]
+    #[arg(long, value_name = "TIME")]
+    seconds: Option<Span>,
+    /// Send this file [default: 3 MB of random bytes]
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Where the far end writes the file, contender after contender [default: an unnamed temporary
+    /// file]
+    #[arg(long, value_name = "PATH")]
+    save: Option<PathBuf>,
+    /// Measure the tails of so many requests, on the quiet link and beside the bulk; 20 requests
+    /// take a second each
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    requests: Option<u32>,
+    /// Who takes part, separated by commas [default: all that this machine offers]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    contenders: Vec<Contender>,
+    /// Print one JSON object instead of tables (docs/schemas/demo.schema.json)
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    link: LinkFlags,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop demo                                    20 Mbit/s, 100 ms, 5 % loss each way
+  ripstop demo --loss 20% --contenders cubic,bbr
+  ripstop demo --rate 2Mbit/s --rtt 800ms --loss 6% --burst 4
+  ripstop demo --file holiday.jpg --save arrived.jpg
+  ripstop demo --requests 2000 --json             request tails, for a program to read";
+
+/// Runs the command.
+///
+/// # Errors
+/// What cannot be, what this machine does not allow, what broke, and a file that arrived damaged.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    let plan = plan(flags)?;
+    // Before the first thread is started.
+    netns::gain_privilege()?;
+    let asked = !flags.contenders.is_empty();
+    let contenders = if asked { &flags.contenders[..] } else { Contender::value_variants() };
+    let mut report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        link: flags.link.facts(),
+        seconds_s: plan.seconds.as_secs_f64(),
+        measured_from_s: plan.from.as_secs_f64(),
+        contenders: Vec::new(),
+        skipped: Vec::new(),
+        notes: notes(&plan),
+    };
+    if !flags.json {
+        output::print(&format!("{}, seed {}\n\n", flags.link.words(), flags.link.seed))?;
+    }
+    let progress = Progress::new();
+    for contender in contenders {
+        match measure(*contender, &plan, &progress) {
+            Ok(result) => report.add(result),
+            Err(NoResult::NotOffered(reason)) if asked => return Err(Failure::Work(reason)),
+            Err(NoResult::NotOffered(reason)) => {
+                report.skipped.push(Skipped { name: contender.name(), reason });
+            }
+            Err(NoResult::Failed(failure)) => return Err(failure),
+        }
+    }
+    drop(progress);
+    if flags.json {
+        output::json(&report)?;
+    } else {
+        output::print(&report.tables())?;
+    }
+    verdict(&report)
+}
+
+/// Whether the work was done.
+fn verdict(report: &Report) -> Outcome<()> {
+    if report.contenders.is_empty() {
+        let reasons: Vec<&str> = report.skipped.iter().map(|s| s.reason.as_str()).collect();
+        return Err(Failure::Work(format!("no contender can run here: {}", reasons.join("; "))));
+    }
+    match report.contenders.iter().find(|c| c.sha256_ok == Some(false)) {
+        Some(c) => Err(Failure::Work(format!("{}: the file arrived damaged", c.name))),
+        None => Ok(()),
+    }
+}
+
+/// What every contender is put through; checks what the flags say together.
+fn plan(flags: &Flags) -> Outcome<Plan> {
+    let (forth, back) = flags.link.directions()?;
+    for (rate, flag) in [(forth.rate, "--rate"), (back.rate, "--rate-back")] {
+        if rate.bps() == 0 {
+            return Err(Failure::flag(flag, "the demonstration needs a rate, for example `20Mbit/s`"));
+        }
+    }
+    if flags.link.loss.get() == 1.0 || flags.link.loss_back().get() == 1.0 {
+        return Err(Failure::flag("--loss", "nothing comes through at 100%; write less"));
+    }
+    let rtt = flags.link.rtt.duration();
+    if rtt > Duration::from_secs(60) {
+        return Err(Failure::flag(
+            "--rtt",
+            format!("{} is more than a demonstration can wait for; at most 60s", flags.link.rtt),
+        ));
+    }
+    let from = (20 * rtt).max(Duration::from_secs(2));
+    let seconds = match flags.seconds {
+        Some(span) => span.duration(),
+        None => (60 * rtt).max(Duration::from_secs(10)),
+    };
+    let least = from + Duration::from_secs(1);
+    if seconds < least {
+        return Err(Failure::flag(
+            "--seconds",
+            format!(
+                "{} is too short: shares are measured from max(2 s, 20 RTT) = {} on; write at least {}",
+                Span::from(seconds),
+                Span::from(from),
+                Span::from(least)
+            ),
+        ));
+    }
+    if seconds > Duration::from_secs(86_400) {
+        return Err(Failure::flag("--seconds", "a day (86400) is the most"));
+    }
+    let source = match &flags.file {
+        Some(path) => Source::open(path)
+            .map_err(|e| Failure::flag("--file", format!("{} cannot be read: {e}", path.display())))?,
+        None => {
+            Source::generate(flags.link.seed).map_err(|e| Failure::work("making the file to be sent", e))?
+        }
+    };
+    Ok(Plan {
+        path: stage::Path { forth, back },
+        seed: flags.link.seed,
+        from,
+        seconds,
+        requests: flags.requests.map(|n| n as usize),
+        rtt,
+        source,
+        destination: flags.save.clone().map_or(Destination::Unnamed, Destination::Named),
+    })
+}
+
+fn notes(plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    if plan.seconds < 60 * plan.rtt {
+        notes.push(format!(
+            "runs of less than 60 RTT ({}) say little about a share",
+            Span::from(60 * plan.rtt)
+        ));
+    }
+    notes
+}

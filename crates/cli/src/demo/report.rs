@@ -1,0 +1,338 @@
+//! What the demonstration found: for programs (`--json`, docs/schemas/demo.schema.json) and for
+//! people. Shares are of C(1 - p): the link's rate less what it loses.
+
+use super::measure::Mark;
+use crate::link_flags::LinkFacts;
+use crate::output::{self, Table, or_dash};
+use crate::workload::bulk::BulkReport;
+use crate::workload::file::{Arrived, Source};
+use ripstop_net::emulate::Snapshot;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The whole result.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) version: &'static str,
+    pub(crate) link: LinkFacts,
+    /// Length of the bulk's run, unless requests took longer, in seconds.
+    pub(crate) seconds_s: f64,
+    /// Where the interval of `goodput_bps`, `share` and `sent_per_useful` begins, in seconds from
+    /// the start of the connection; it ends with the run.
+    pub(crate) measured_from_s: f64,
+    pub(crate) contenders: Vec<ContenderReport>,
+    /// Contenders that this machine does not offer.
+    pub(crate) skipped: Vec<Skipped>,
+    /// What a reader of the figures should know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A contender that this machine does not offer.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Skipped {
+    pub(crate) name: &'static str,
+    pub(crate) reason: String,
+}
+
+/// One contender.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ContenderReport {
+    pub(crate) name: &'static str,
+    pub(crate) inner_cc: &'static str,
+    #[serde(flatten)]
+    pub(crate) bulk: BulkFacts,
+    /// goodput / C(1 - p).
+    pub(crate) share: Option<f64>,
+    pub(crate) requests: Requests,
+    /// Whether what arrived has the file's SHA-256; null when it did not arrive in time.
+    pub(crate) sha256_ok: Option<bool>,
+    pub(crate) file: FileReport,
+    pub(crate) wire: Wire,
+}
+
+/// What the bulk stream did.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct BulkFacts {
+    /// Over the measured interval.
+    pub(crate) goodput_bps: f64,
+    /// IP bytes offered to the link in the data direction over application bytes received, in the
+    /// measured interval; null when none were received.
+    pub(crate) sent_per_useful: Option<f64>,
+    /// Over the whole run, connecting included.
+    pub(crate) goodput_whole_run_bps: f64,
+    /// From the start of the connection; null when it did not come to that.
+    pub(crate) first_100kb_s: Option<f64>,
+    pub(crate) first_1mb_s: Option<f64>,
+    /// CPU time of the processes at both ends for 10^9 bytes received, over the whole run.
+    pub(crate) cpu_s_per_gb: Option<f64>,
+}
+
+/// Latencies of requests.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Requests {
+    /// On the link with nothing else on it; null unless asked for.
+    pub(crate) quiet: Option<RequestStats>,
+    /// Beside the bulk stream.
+    pub(crate) beside_bulk: RequestStats,
+}
+
+/// Exact percentiles over all requests that were due.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct RequestStats {
+    pub(crate) n: usize,
+    /// Those without a reply in the end: they count as the latest, at the time they had waited.
+    pub(crate) unanswered: usize,
+    pub(crate) p50_s: Option<f64>,
+    pub(crate) p90_s: Option<f64>,
+    pub(crate) p99_s: Option<f64>,
+}
+
+/// What became of the file.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FileReport {
+    pub(crate) size_bytes: u64,
+    pub(crate) arrived_bytes: u64,
+    /// From the start of the connection until it was on the far end's disk; null when it was not.
+    pub(crate) seconds_s: Option<f64>,
+    /// How long it was given.
+    pub(crate) limit_s: f64,
+    /// SHA-256 of what was sent.
+    pub(crate) sha256: String,
+    /// SHA-256 of what arrived; null when it did not arrive whole.
+    pub(crate) arrived_sha256: Option<String>,
+}
+
+/// What the link did in the bulk's run, in the data direction, and how well it was emulated.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Wire {
+    pub(crate) offered_packets: u64,
+    pub(crate) offered_bytes: u64,
+    pub(crate) lost_packets: u64,
+    pub(crate) queue_full_packets: u64,
+    pub(crate) queue_max_bytes: u64,
+    /// How late packets were handed over, the worse direction.
+    pub(crate) late_p99_s: Option<f64>,
+    /// Packets dropped because the emulator could not keep up, both directions.
+    pub(crate) emulator_dropped_packets: u64,
+}
+
+impl BulkFacts {
+    /// From two marks of the run, the second at its end, and from what the workload says in the end.
+    pub(crate) fn between(first: &Mark, last: &Mark, whole: &BulkReport) -> BulkFacts {
+        let bulk = (last.bulk - first.bulk) as f64;
+        let useful = bulk + (last.requests - first.requests) as f64;
+        let seconds = |d: Option<Duration>| d.map(|d| d.as_secs_f64());
+        let per = |amount: f64, of: f64| (of > 0.0).then(|| amount / of);
+        BulkFacts {
+            goodput_bps: per(8.0 * bulk, (last.at - first.at).as_secs_f64()).unwrap_or(0.0),
+            sent_per_useful: per((last.offered - first.offered) as f64, useful),
+            goodput_whole_run_bps: per(8.0 * last.bulk as f64, last.at.as_secs_f64()).unwrap_or(0.0),
+            first_100kb_s: seconds(whole.first_100kb),
+            first_1mb_s: seconds(whole.first_1mb),
+            cpu_s_per_gb: per(whole.cpu.as_secs_f64() * 1e9, whole.received as f64),
+        }
+    }
+}
+
+impl FileReport {
+    pub(crate) fn new(
+        source: &Source,
+        arrived_bytes: u64,
+        arrived: Option<Arrived>,
+        limit: Duration,
+    ) -> FileReport {
+        FileReport {
+            size_bytes: source.bytes,
+            arrived_bytes,
+            seconds_s: arrived.map(|a| a.after.as_secs_f64()),
+            limit_s: limit.as_secs_f64(),
+            sha256: hex(&source.sha256),
+            arrived_sha256: arrived.map(|a| hex(&a.sha256)),
+        }
+    }
+
+    fn sha256_ok(&self) -> Option<bool> {
+        self.arrived_sha256.as_ref().map(|arrived| *arrived == self.sha256)
+    }
+}
+
+impl Wire {
+    pub(crate) fn of(snapshot: &Snapshot) -> Wire {
+        let (forth, back) = (&snapshot.left_to_right, &snapshot.right_to_left);
+        let dropped = |d: &ripstop_net::emulate::DirectionReport| d.no_room + d.overflowed.unwrap_or(0);
+        let later = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
+        Wire {
+            offered_packets: forth.link.offered,
+            offered_bytes: forth.link.offered_bytes,
+            lost_packets: forth.link.lost_channel + forth.link.lost_blackout,
+            queue_full_packets: forth.link.refused_queue,
+            queue_max_bytes: forth.link.queue_max_bytes,
+            late_p99_s: later(forth.lateness.p99_s, back.lateness.p99_s),
+            emulator_dropped_packets: dropped(forth) + dropped(back),
+        }
+    }
+}
+
+impl ContenderReport {
+    pub(crate) fn new(
+        name: &'static str,
+        inner_cc: &'static str,
+        bulk: BulkFacts,
+        requests: Requests,
+        file: FileReport,
+        wire: Wire,
+    ) -> ContenderReport {
+        let sha256_ok = file.sha256_ok();
+        ContenderReport { name, inner_cc, bulk, share: None, requests, sha256_ok, file, wire }
+    }
+}
+
+impl Report {
+    /// Adds a contender: its share, and what its figures should be read with.
+    pub(crate) fn add(&mut self, mut contender: ContenderReport) {
+        let capacity = self.link.rate_bps as f64 * (1.0 - self.link.loss);
+        contender.share = (capacity > 0.0).then(|| contender.bulk.goodput_bps / capacity);
+        let wire = &contender.wire;
+        if wire.emulator_dropped_packets > 0 || wire.late_p99_s.is_some_and(|late| late > 1e-3) {
+            self.notes.push(format!(
+                "{}: this machine was too busy for the emulated link (1 packet in 100 was more than {} late, {} \
+                 were dropped): take the figures with care",
+                contender.name,
+                output::time(wire.late_p99_s.unwrap_or(0.0)),
+                wire.emulator_dropped_packets
+            ));
+        }
+        self.contenders.push(contender);
+    }
+
+    /// The result as tables.
+    pub(crate) fn tables(&self) -> String {
+        let mut main = Table::titled([
+            "",
+            "share",
+            "goodput",
+            "sent/useful",
+            "100 kB",
+            "1 MB",
+            "file",
+            "request p50",
+            "p90",
+            "CPU s/GB",
+        ]);
+        for c in &self.contenders {
+            let (bulk, beside) = (&c.bulk, &c.requests.beside_bulk);
+            main.row([
+                c.name.to_owned(),
+                or_dash(c.share, output::share),
+                output::rate(bulk.goodput_bps),
+                or_dash(bulk.sent_per_useful, |s| format!("{s:.3}")),
+                or_dash(bulk.first_100kb_s, output::time),
+                or_dash(bulk.first_1mb_s, output::time),
+                c.file.words(),
+                or_dash(beside.p50_s, output::time),
+                or_dash(beside.p90_s, output::time),
+                or_dash(bulk.cpu_s_per_gb, |s| format!("{s:.2}")),
+            ]);
+        }
+        let mut text = main.render();
+        if self.contenders.iter().any(|c| c.requests.quiet.is_some()) {
+            text.push('\n');
+            text.push_str(&self.request_table());
+        }
+        text.push('\n');
+        let measured = output::time(self.measured_from_s);
+        text.push_str(&format!(
+            "share: of the link's rate less its losses, from {measured} on. 100 kB, 1 MB: since the start of \
+             the connection.\nRequests: 100 bytes each way beside the bulk stream, 20 a second.\n"
+        ));
+        for c in &self.contenders {
+            text.push_str(&c.file.line(c.name, c.sha256_ok));
+        }
+        for skipped in &self.skipped {
+            text.push_str(&format!("{}: left out: {}\n", skipped.name, skipped.reason));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        text
+    }
+
+    fn request_table(&self) -> String {
+        let mut table = Table::titled(["requests", "n", "unanswered", "p50", "p90", "p99"]);
+        for c in &self.contenders {
+            let both = [("quiet", c.requests.quiet.as_ref()), ("beside bulk", Some(&c.requests.beside_bulk))];
+            for (when, stats) in both {
+                let Some(stats) = stats else { continue };
+                let mut row =
+                    vec![format!("{}, {when}", c.name), stats.n.to_string(), stats.unanswered.to_string()];
+                row.extend([stats.p50_s, stats.p90_s, stats.p99_s].map(|p| or_dash(p, output::time)));
+                table.row(row);
+            }
+        }
+        table.render()
+    }
+}
+
+impl FileReport {
+    /// For a cell: how long it took, or what part of it arrived.
+    fn words(&self) -> String {
+        self.seconds_s.map_or_else(
+            || format!("{:.0}%", 100.0 * self.arrived_bytes as f64 / (self.size_bytes as f64).max(1.0)),
+            output::time,
+        )
+    }
+
+    /// For a line below the table.
+    fn line(&self, name: &str, sha256_ok: Option<bool>) -> String {
+        let size = output::bytes(self.size_bytes as f64);
+        let arrived = output::bytes(self.arrived_bytes as f64);
+        match (self.seconds_s, sha256_ok) {
+            (Some(seconds), Some(true)) => format!(
+                "{name}: the file of {size} arrived whole after {}, SHA-256 {}...\n",
+                output::time(seconds),
+                self.sha256.get(..16).unwrap_or(&self.sha256)
+            ),
+            (Some(_), _) => format!("{name}: THE FILE ARRIVED DAMAGED: its SHA-256 differs\n"),
+            (None, _) => format!(
+                "{name}: {arrived} of the file of {size} had arrived after {}\n",
+                output::time(self.limit_s)
+            ),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(at: u64, bulk: u64, requests: u64, offered: u64) -> Mark {
+        Mark { at: Duration::from_secs(at), bulk, requests, offered }
+    }
+
+    #[test]
+    fn figures_are_over_the_interval() {
+        let whole = BulkReport {
+            received: 2_000_000,
+            first_100kb: Some(Duration::from_millis(500)),
+            first_1mb: None,
+            cpu: Duration::from_millis(4),
+        };
+        let facts = BulkFacts::between(
+            &mark(2, 400_000, 0, 700_000),
+            &mark(10, 1_400_000, 10_000, 1_811_000),
+            &whole,
+        );
+        assert_eq!(facts.goodput_bps, 1e6);
+        assert_eq!(facts.goodput_whole_run_bps, 8.0 * 1.4e6 / 10.0);
+        assert!((facts.sent_per_useful.unwrap() - 1.1).abs() < 1e-12);
+        assert_eq!((facts.first_100kb_s, facts.first_1mb_s), (Some(0.5), None));
+        assert!((facts.cpu_s_per_gb.unwrap() - 2.0).abs() < 1e-12);
+        let nothing = BulkReport { received: 0, ..whole };
+        let facts = BulkFacts::between(&mark(2, 0, 0, 9), &mark(10, 0, 0, 99), &nothing);
+        assert_eq!((facts.goodput_bps, facts.sent_per_useful, facts.cpu_s_per_gb), (0.0, None, None));
+    }
+}

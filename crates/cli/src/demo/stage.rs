@@ -1,0 +1,98 @@
+//! Where a contender performs: two fresh hosts, and the lossy link between them.
+
+use super::contenders::Contender;
+use crate::failure::Outcome;
+use crate::workload::Route;
+use ripstop_base::{Rate, Seed};
+use ripstop_link::LinkConfig;
+use ripstop_net::emulate::{Emulator, EmulatorConfig, Side, Snapshot};
+use ripstop_net::os::netns::Namespace;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+/// What the link does, in both directions.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    /// The data direction.
+    pub(crate) forth: LinkConfig,
+    /// The way back.
+    pub(crate) back: LinkConfig,
+}
+
+/// Two hosts and the link between them. Everything goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    /// How workloads get from one host to the other.
+    pub(crate) route: Route,
+    emulator: Emulator,
+}
+
+/// Addresses of the link's ends, from the range for benchmarks (RFC 2544).
+const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
+
+/// MTU of the link, in bytes.
+pub(crate) const MTU: u16 = 1500;
+
+impl Stage {
+    /// Raises a stage for `contender`. Equal seeds give links that lose the same packets.
+    ///
+    /// # Errors
+    /// What the system does not allow, in words that say what to do.
+    pub(crate) fn raise(contender: Contender, path: &Path, seed: Seed) -> Outcome<Stage> {
+        let (client, server) = (Namespace::create("sender")?, Namespace::create("receiver")?);
+        for host in [&client, &server] {
+            host.run(|| prepare(path))?;
+        }
+        let side = |address| Side {
+            device: "wire0".to_owned(),
+            addresses: vec![ipnet::IpNet::new_assert(address, 24)],
+        };
+        let config = EmulatorConfig {
+            left: side(SENDER),
+            right: side(RECEIVER),
+            left_to_right: path.forth.clone(),
+            right_to_left: path.back.clone(),
+            mtu: MTU,
+            seed,
+        };
+        let emulator = Emulator::start(&config, &client, &server)?;
+        let route = Route { client, server, address: RECEIVER, congestion: contender.inner_cc() };
+        Ok(Stage { route, emulator })
+    }
+
+    /// The link's counters at this moment; `left_to_right` is the data direction.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.emulator.snapshot()
+    }
+
+    /// Takes it down; returns the last counters.
+    pub(crate) fn strike(self) -> Snapshot {
+        self.emulator.stop()
+    }
+}
+
+/// Sets up the TCP of this thread's namespace. Where /proc/sys is read-only the kernel's defaults
+/// stay, which are right for all but long fat paths.
+fn prepare(path: &Path) {
+    // One connection is not to learn from the one before it.
+    let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
+    for key in ["tcp_rmem", "tcp_wmem"] {
+        let file = format!("/proc/sys/net/ipv4/{key}");
+        let limits = std::fs::read_to_string(&file).unwrap_or_default();
+        if let [Ok(least), Ok(start), Ok(most)] =
+            limits.split_whitespace().map(str::parse::<u64>).collect::<Vec<_>>()[..]
+            && most < buffer_bytes(path)
+        {
+            let _ = std::fs::write(&file, format!("{least} {start} {}", buffer_bytes(path)));
+        }
+    }
+}
+
+/// Room for four times what path and queue of one bandwidth-delay product hold, since the kernel
+/// counts its own overhead too; at most 1 GB.
+fn buffer_bytes(path: &Path) -> u64 {
+    let rtt: Duration = path.forth.delay.duration() + path.back.delay.duration();
+    let bytes = u128::from(path.forth.rate.max(Rate::from_bps(1)).bps()) * rtt.as_nanos() / 8_000_000_000;
+    u64::try_from(8 * bytes).unwrap_or(u64::MAX).min(1_000_000_000)
+}

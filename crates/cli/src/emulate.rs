@@ -1,0 +1,179 @@
+//! `ripstop emulate`: the lossy link alone, between two network namespaces of the user's.
+
+use crate::failure::{Failure, Outcome};
+use crate::link_flags::{LinkFacts, LinkFlags};
+use crate::output::{self, Table};
+use clap::Args;
+use ipnet::IpNet;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use ripstop_base::Span;
+use ripstop_net::emulate::{DirectionReport, Emulator, EmulatorConfig, Side, Snapshot};
+use ripstop_net::os::netns::{self, Namespace};
+use serde::Serialize;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+/// Run a lossy link between two network namespaces, for any program to try
+///
+/// Each namespace gets a TUN device; what goes into one comes out of the other as the link says.
+/// Data goes "forth" from left to right. Runs until Ctrl-C or for --seconds, then prints what the
+/// link did. The devices go with it, however it ends.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    /// One end: a name of `ip netns`, pid:NUMBER, or a path such as /proc/NUMBER/ns/net
+    #[arg(long, value_name = "NAMESPACE")]
+    left: String,
+    /// The other end, written the same way
+    #[arg(long, value_name = "NAMESPACE")]
+    right: String,
+    /// Address of the left device, with the prefix that is reached through it; give it again for
+    /// IPv6
+    #[arg(long, value_name = "ADDRESS/PREFIX", default_value = "198.18.0.1/24", value_parser = address)]
+    left_address: Vec<IpNet>,
+    /// Address of the right device
+    #[arg(long, value_name = "ADDRESS/PREFIX", default_value = "198.18.0.2/24", value_parser = address)]
+    right_address: Vec<IpNet>,
+    /// Name of the left device, at most 15 characters
+    #[arg(long, value_name = "NAME", default_value = "ripstop0")]
+    left_device: String,
+    /// Name of the right device, at most 15 characters
+    #[arg(long, value_name = "NAME", default_value = "ripstop0")]
+    right_device: String,
+    /// Largest IP packet of both devices, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
+    mtu: u16,
+    /// Stop after this time [default: at Ctrl-C]
+    #[arg(long, value_name = "TIME")]
+    seconds: Option<Span>,
+    /// Print the counters as one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    link: LinkFlags,
+}
+
+const EXAMPLES: &str = "\
+Example: iperf3 over 20 Mbit/s, 100 ms, 5 % loss
+  ip netns add a; ip netns add b
+  ripstop emulate --left a --right b &
+  ip netns exec b iperf3 -s -D
+  ip netns exec a iperf3 -c 198.18.0.2";
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    link: LinkFacts,
+    #[serde(flatten)]
+    counters: &'a Snapshot,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What could not be made, or why the link ended before it was asked to.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    let (left_to_right, right_to_left) = flags.link.directions()?;
+    if !netns::is_privileged() {
+        return Err(Failure::Work(
+            "entering the namespaces needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run this as root \
+             (`sudo ripstop emulate ...`), or inside the user namespace that made them"
+                .to_owned(),
+        ));
+    }
+    let open = |flag: &str, text: &str| Namespace::open(text).map_err(|error| Failure::flag(flag, error));
+    let (left, right) = (open("--left", &flags.left)?, open("--right", &flags.right)?);
+    // Before the emulator starts its thread, which inherits the mask.
+    let signals = Signals::block()?;
+    let config = EmulatorConfig {
+        left: Side { device: flags.left_device.clone(), addresses: flags.left_address.clone() },
+        right: Side { device: flags.right_device.clone(), addresses: flags.right_address.clone() },
+        left_to_right,
+        right_to_left,
+        mtu: flags.mtu,
+        seed: flags.link.seed,
+    };
+    let emulator = Emulator::start(&config, &left, &right)?;
+    eprintln!(
+        "{}: {} in {left}, {} in {right}; {}",
+        flags.link.words(),
+        flags.left_device,
+        flags.right_device,
+        flags.seconds.map_or("Ctrl-C ends it".to_owned(), |s| format!("for {s}"))
+    );
+    let end = flags.seconds.and_then(|span| Instant::now().checked_add(span.duration()));
+    while emulator.is_running() && !signals.came_by(end)? {}
+    let snapshot = emulator.stop();
+    if flags.json {
+        output::json(&Report { link: flags.link.facts(), counters: &snapshot })?;
+    } else {
+        output::print(&table(&snapshot))?;
+    }
+    match snapshot.error {
+        None => Ok(()),
+        Some(error) => Err(Failure::work("the link broke down", error)),
+    }
+}
+
+/// The signals that end the command, read as data.
+struct Signals(SignalFd);
+
+impl Signals {
+    fn block() -> Outcome<Signals> {
+        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+        set.thread_block()
+            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK))
+            .map(Signals)
+            .map_err(|errno| Failure::work("catching Ctrl-C", errno))
+    }
+
+    /// Waits a moment. Whether the time is over: a signal came, or it is `end`.
+    fn came_by(&self, end: Option<Instant>) -> Outcome<bool> {
+        const MOMENT: Duration = Duration::from_millis(200);
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut files, Some(TimeSpec::from(left.map_or(MOMENT, |left| left.min(MOMENT)))), None) {
+            Ok(0) | Err(Errno::EINTR) => Ok(left.is_some_and(|left| left <= MOMENT)),
+            Ok(_) => Ok(true),
+            Err(errno) => Err(Failure::work("waiting for Ctrl-C", errno)),
+        }
+    }
+}
+
+fn table(snapshot: &Snapshot) -> String {
+    type Row = (&'static str, fn(&DirectionReport) -> String);
+    const ROWS: [Row; 17] = [
+        ("packets offered", |d| d.link.offered.to_string()),
+        ("bytes offered", |d| d.link.offered_bytes.to_string()),
+        ("refused: larger than the MTU", |d| (d.link.refused_mtu + d.too_large).to_string()),
+        ("refused: by the policer", |d| d.link.refused_policer.to_string()),
+        ("refused: queue full", |d| d.link.refused_queue.to_string()),
+        ("lost", |d| (d.link.lost_channel + d.link.lost_blackout).to_string()),
+        ("delivered", |d| d.link.delivered.to_string()),
+        ("delivered twice", |d| d.link.duplicated.to_string()),
+        ("with a flipped bit", |d| d.link.corrupted.to_string()),
+        ("that overtook another", |d| d.link.overtakes.to_string()),
+        ("still on their way", |d| d.in_flight.to_string()),
+        ("refused by the receiving device", |d| d.refused_by_device.to_string()),
+        ("dropped: emulator full", |d| d.no_room.to_string()),
+        ("dropped: emulator too slow", |d| output::or_dash(d.overflowed, |n| n.to_string())),
+        ("longest queue, bytes", |d| d.link.queue_max_bytes.to_string()),
+        ("handed over late: p99", |d| output::or_dash(d.lateness.p99_s, output::time)),
+        ("handed over late: most", |d| output::or_dash(d.lateness.max_s, output::time)),
+    ];
+    let mut table = Table::titled(["", "left to right", "right to left"]);
+    for (name, cell) in ROWS {
+        table.row([name.to_owned(), cell(&snapshot.left_to_right), cell(&snapshot.right_to_left)]);
+    }
+    table.render()
+}
+
+fn address(text: &str) -> Result<IpNet, String> {
+    text.trim()
+        .parse()
+        .map_err(|_| "an address with its prefix length belongs here, for example `198.18.0.1/24`".to_owned())
+}

@@ -1,0 +1,66 @@
+//! Why a command did not do its work, and the exit status that says so.
+
+use std::fmt::Display;
+use std::io;
+use std::process::ExitCode;
+
+/// The outcome of a command.
+pub(crate) type Outcome<T> = Result<T, Failure>;
+
+/// Why a command did not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It was asked in the wrong words, or for what cannot be: exit status 2.
+    Usage(String),
+    /// It could not: exit status 1.
+    Work(String),
+    /// Nobody reads the output any more: exit status 1, and nothing to say.
+    OutputClosed,
+}
+
+impl Failure {
+    /// A value that cannot be: which flag, what is wrong, what would be right.
+    pub(crate) fn flag(flag: &str, problem: impl Display) -> Failure {
+        Failure::Usage(format!("{flag}: {problem}"))
+    }
+
+    /// What was tried, and why it failed.
+    pub(crate) fn work(what: impl Display, why: impl Display) -> Failure {
+        Failure::Work(format!("{what}: {why}"))
+    }
+
+    /// Tells the user, and gives the exit status.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Failure::Usage(words) => {
+                eprintln!("error: {words}\n\nFor more information, try '--help'.");
+                ExitCode::from(2)
+            }
+            Failure::Work(words) => {
+                eprintln!("error: {words}");
+                ExitCode::FAILURE
+            }
+            Failure::OutputClosed => ExitCode::FAILURE,
+        }
+    }
+
+    /// A failure to print.
+    pub(crate) fn printing(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::work("printing the result", error),
+        }
+    }
+}
+
+impl From<ripstop_net::os::netns::NetnsError> for Failure {
+    fn from(error: ripstop_net::os::netns::NetnsError) -> Failure {
+        Failure::Work(error.to_string())
+    }
+}
+
+impl From<ripstop_net::emulate::EmulateError> for Failure {
+    fn from(error: ripstop_net::emulate::EmulateError) -> Failure {
+        Failure::Work(error.to_string())
+    }
+}

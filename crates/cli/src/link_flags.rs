@@ -1,0 +1,241 @@
+//! The flags that describe a link, the same in every command that has one.
+
+use crate::failure::{Failure, Outcome};
+use clap::Args;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
+use ripstop_link::{Duplicate, LinkConfig, Loss, Policer, Reorder};
+use serde::Serialize;
+use std::time::Duration;
+
+/// Flags of a link. Data goes "forth"; "back" is the other direction.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "The link")]
+pub(crate) struct LinkFlags {
+    /// Bits the link carries in a second, IP headers included
+    #[arg(long, value_name = "RATE", default_value = "20Mbit/s")]
+    pub(crate) rate: Rate,
+    /// The same for the way back [default: as --rate]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate_back: Option<Rate>,
+    /// Round-trip time of the idle link without serialisation, half of it in each direction
+    #[arg(long, value_name = "TIME", default_value = "100ms")]
+    pub(crate) rtt: Span,
+    /// Share of packets lost in the data direction, after they took their slot on the link
+    #[arg(long, value_name = "SHARE", default_value = "5%")]
+    pub(crate) loss: Fraction,
+    /// Share of packets lost on the way back [default: as --loss]
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) loss_back: Option<Fraction>,
+    /// Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel
+    #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = burst)]
+    pub(crate) burst: f64,
+    /// What may wait for the link in each direction, in packets (200) or bytes (300kB)
+    /// [default: one bandwidth-delay product]
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) queue: Option<QueueLimit>,
+    /// A further delay for each packet, uniform between 0 and this; it keeps the order
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) jitter: Span,
+    /// Share of packets held back for --reorder-by, so that others overtake them
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    pub(crate) reorder: Fraction,
+    /// For how long --reorder holds a packet back
+    #[arg(long, value_name = "TIME", default_value = "10ms")]
+    pub(crate) reorder_by: Span,
+    /// Share of packets delivered twice
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    pub(crate) duplicate: Fraction,
+    /// Share of packets in which one bit is flipped
+    #[arg(long, value_name = "SHARE", default_value = "0")]
+    pub(crate) corrupt: Fraction,
+    /// Refuse what exceeds this rate in the data direction (a token bucket of 50 ms), so that loss
+    /// grows with the rate offered
+    #[arg(long, value_name = "RATE")]
+    pub(crate) policer: Option<Rate>,
+    /// Where all randomness comes from: equal seeds lose the same packets
+    #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
+    pub(crate) seed: Seed,
+}
+
+/// What the link is, for `--json`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct LinkFacts {
+    pub(crate) rate_bps: u64,
+    pub(crate) rate_back_bps: u64,
+    pub(crate) rtt_s: f64,
+    pub(crate) loss: f64,
+    pub(crate) loss_back: f64,
+    pub(crate) burst_packets: f64,
+    pub(crate) queue_bytes: Option<u64>,
+    pub(crate) queue_packets: Option<u64>,
+    pub(crate) jitter_s: f64,
+    pub(crate) reorder: f64,
+    pub(crate) reorder_by_s: f64,
+    pub(crate) duplicate: f64,
+    pub(crate) corrupt: f64,
+    pub(crate) policer_bps: Option<u64>,
+    pub(crate) seed: u64,
+}
+
+impl LinkFlags {
+    /// The data direction and the way back.
+    ///
+    /// # Errors
+    /// The flag whose value cannot be.
+    pub(crate) fn directions(&self) -> Outcome<(LinkConfig, LinkConfig)> {
+        let rtt = self.rtt.duration();
+        let forth = LinkConfig {
+            policer: self.policer.map(|rate| Policer { rate, burst: Bytes::new(policer_burst(rate)) }),
+            ..self.direction(self.rate, rtt, self.loss)
+        };
+        let back = self.direction(self.rate_back.unwrap_or(self.rate), rtt, self.loss_back());
+        for (config, flag) in [(&forth, "--loss"), (&back, "--loss-back")] {
+            config.check().map_err(|error| {
+                let flag = match error.field.as_str() {
+                    "loss.mean" => flag,
+                    "loss.burst" => "--burst",
+                    "policer.rate" | "policer.burst" => "--policer",
+                    "reorder.extra_delay" => "--reorder-by",
+                    other => other,
+                };
+                Failure::flag(flag, &error.problem)
+            })?;
+        }
+        Ok((forth, back))
+    }
+
+    /// Share of packets lost on the way back.
+    pub(crate) fn loss_back(&self) -> Fraction {
+        self.loss_back.unwrap_or(self.loss)
+    }
+
+    /// What the link is, for `--json`.
+    pub(crate) fn facts(&self) -> LinkFacts {
+        let path = LinkConfig::path(self.rate, self.rtt.duration(), self.loss);
+        let (queue_bytes, queue_packets) = match self.queue.or(path.queue) {
+            Some(QueueLimit::Bytes(n)) => (Some(n), None),
+            Some(QueueLimit::Packets(n)) => (None, Some(n)),
+            None => (None, None),
+        };
+        LinkFacts {
+            rate_bps: self.rate.bps(),
+            rate_back_bps: self.rate_back.unwrap_or(self.rate).bps(),
+            rtt_s: self.rtt.duration().as_secs_f64(),
+            loss: self.loss.get(),
+            loss_back: self.loss_back().get(),
+            burst_packets: self.burst,
+            queue_bytes,
+            queue_packets,
+            jitter_s: self.jitter.duration().as_secs_f64(),
+            reorder: self.reorder.get(),
+            reorder_by_s: self.reorder_by.duration().as_secs_f64(),
+            duplicate: self.duplicate.get(),
+            corrupt: self.corrupt.get(),
+            policer_bps: self.policer.map(Rate::bps),
+            seed: self.seed.master(),
+        }
+    }
+
+    /// The link in words.
+    pub(crate) fn words(&self) -> String {
+        let mut words = format!("{}, RTT {}", shown_rate(self.rate), self.rtt);
+        if let Some(back) = self.rate_back.filter(|back| *back != self.rate) {
+            words.push_str(&format!(", back {}", shown_rate(back)));
+        }
+        words.push_str(&format!(", loss {} forth and {} back", self.loss, self.loss_back()));
+        if self.burst > 1.0 {
+            words.push_str(&format!(" in bursts of {} packets", self.burst));
+        }
+        words
+    }
+
+    fn direction(&self, rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
+        let path = LinkConfig::path(rate, rtt, loss);
+        let loss = if self.burst > 1.0 && loss.get() > 0.0 {
+            Loss::Gilbert { mean: loss, burst: self.burst }
+        } else {
+            path.loss.clone()
+        };
+        LinkConfig {
+            queue: self.queue.or(path.queue),
+            loss,
+            jitter: self.jitter,
+            reorder: (self.reorder.get() > 0.0)
+                .then_some(Reorder { probability: self.reorder, extra_delay: self.reorder_by }),
+            duplicate: (self.duplicate.get() > 0.0)
+                .then_some(Duplicate { probability: self.duplicate, extra_delay: Duration::ZERO.into() }),
+            corrupt: self.corrupt,
+            ..path
+        }
+    }
+}
+
+/// 50 ms at the policer's rate, at least ten full packets.
+fn policer_burst(rate: Rate) -> u64 {
+    (rate.bps() / 160).max(15_000)
+}
+
+fn shown_rate(rate: Rate) -> String {
+    if rate.bps() == 0 { "unlimited rate".to_owned() } else { rate.to_string() }
+}
+
+fn burst(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(burst) if burst.is_finite() && burst >= 1.0 => Ok(burst),
+        _ => Err("a mean burst length is 1 packet or more; write for example `4`".to_owned()),
+    }
+}
+
+fn seed(text: &str) -> Result<Seed, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not a seed; write a whole number from 0 to {}, for example `42`", u64::MAX)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        link: LinkFlags,
+    }
+
+    fn flags(words: &[&str]) -> LinkFlags {
+        Alone::try_parse_from(["alone"].iter().chain(words)).unwrap().link
+    }
+
+    #[test]
+    fn the_default_is_the_link_of_the_comparisons() {
+        let (forth, back) = flags(&[]).directions().unwrap();
+        let want =
+            LinkConfig::path("20Mbit/s".parse().unwrap(), Duration::from_millis(100), "5%".parse().unwrap());
+        assert_eq!((&forth, &back), (&want, &want));
+        assert_eq!(forth.queue, Some(QueueLimit::Bytes(250_000)));
+    }
+
+    #[test]
+    fn directions_differ_where_asked() {
+        let flags =
+            flags(&["--loss=10%", "--loss-back=0", "--burst=4", "--rate-back=1Mbit/s", "--policer=5Mbit/s"]);
+        let (forth, back) = flags.directions().unwrap();
+        assert_eq!(forth.loss, Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 });
+        assert_eq!((back.loss, back.rate.bps(), back.policer), (Loss::None, 1_000_000, None));
+        assert_eq!(forth.policer.map(|p| p.burst.get()), Some(31_250));
+        assert_eq!(flags.facts().rate_back_bps, 1_000_000);
+    }
+
+    #[test]
+    fn what_cannot_be_names_its_flag() {
+        let words = |words: &[&str]| match flags(words).directions() {
+            Err(Failure::Usage(text)) => text,
+            other => panic!("{other:?}"),
+        };
+        assert!(words(&["--loss=90%", "--burst=2"]).starts_with("--loss: "));
+        assert!(words(&["--loss=1%", "--loss-back=90%", "--burst=2"]).starts_with("--loss-back: "));
+        assert!(words(&["--reorder=1%", "--reorder-by=0"]).starts_with("--reorder-by: "));
+        assert!(words(&["--policer=0"]).starts_with("--policer: "));
+    }
+}

@@ -1,0 +1,140 @@
+//! One TCP stream that never has to wait for data: incompressible bytes, counted by the receiver.
+
+use super::{Route, WorkloadError, abandon, accept, connect, join, read, thread, thread_cpu, write_all};
+use ripstop_base::Seed;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const PORT: u16 = 5001;
+
+/// A running stream. Dropping it stops it.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    shared: Arc<Shared>,
+    start: Instant,
+    sender: Option<JoinHandle<Result<Duration, WorkloadError>>>,
+    receiver: Option<JoinHandle<Result<Duration, WorkloadError>>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    received: AtomicU64,
+    first_100kb: OnceLock<Duration>,
+    first_1mb: OnceLock<Duration>,
+}
+
+/// What a stream was, from the start of its connection to its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BulkReport {
+    /// Bytes that arrived.
+    pub(crate) received: u64,
+    /// Until the first 100 kB had arrived.
+    pub(crate) first_100kb: Option<Duration>,
+    /// Until the first 1 MB had arrived.
+    pub(crate) first_1mb: Option<Duration>,
+    /// CPU time of both ends of the stream.
+    pub(crate) cpu: Duration,
+}
+
+impl Bulk {
+    /// Starts to connect, and then to send. Gives up connecting after `limit`: nothing has arrived
+    /// then.
+    ///
+    /// # Errors
+    /// What the system refused at once.
+    pub(crate) fn start(route: &Route, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
+        let listener = route.listen(PORT)?;
+        let socket = route.socket(&route.client)?;
+        let to = SocketAddr::new(route.address, PORT);
+        let mut block = vec![0; 1 << 20];
+        seed.stream("bulk").fill(&mut block);
+        let shared = Arc::new(Shared::default());
+        let start = Instant::now();
+        let mut bulk = Bulk { shared: shared.clone(), start, sender: None, receiver: None };
+
+        let there = shared.clone();
+        bulk.receiver = Some(thread("bulk receiver", move || {
+            let receive = || -> std::io::Result<()> {
+                let Some(socket) = accept(&listener, &there.stop)? else { return Ok(()) };
+                let mut buffer = vec![0; 1 << 18];
+                loop {
+                    match read(&socket, &mut buffer, &there.stop)? {
+                        0 => return abandon(socket),
+                        n => there.count(n, start),
+                    }
+                }
+            };
+            there.outcome("receiving the stream", receive()).map(|()| thread_cpu())
+        })?);
+        bulk.sender = Some(thread("bulk sender", move || {
+            let send = || -> std::io::Result<()> {
+                if connect(&socket, to, limit)? {
+                    while write_all(&socket, &block, &shared.stop)? {}
+                }
+                abandon(socket)
+            };
+            shared.outcome("sending the stream", send()).map(|()| thread_cpu())
+        })?);
+        Ok(bulk)
+    }
+
+    /// When the connection was begun.
+    pub(crate) fn start_time(&self) -> Instant {
+        self.start
+    }
+
+    /// Bytes that have arrived so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.shared.received.load(Ordering::Relaxed)
+    }
+
+    /// Stops the stream.
+    ///
+    /// # Errors
+    /// Why it broke before.
+    pub(crate) fn finish(mut self) -> Result<BulkReport, WorkloadError> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let mut cpu = Duration::ZERO;
+        for end in [self.sender.take(), self.receiver.take()].into_iter().flatten() {
+            cpu += join(end)?;
+        }
+        Ok(BulkReport {
+            received: self.received(),
+            first_100kb: self.shared.first_100kb.get().copied(),
+            first_1mb: self.shared.first_1mb.get().copied(),
+            cpu,
+        })
+    }
+}
+
+impl Drop for Bulk {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn count(&self, bytes: usize, start: Instant) {
+        let total = self.received.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
+        for (mark, reached) in [(100_000, &self.first_100kb), (1_000_000, &self.first_1mb)] {
+            if total >= mark && reached.get().is_none() {
+                // This thread alone sets it.
+                let _ = reached.set(start.elapsed());
+            }
+        }
+    }
+
+    /// What goes wrong once the stream is being stopped is no error.
+    fn outcome(&self, what: &str, outcome: std::io::Result<()>) -> Result<(), WorkloadError> {
+        match outcome {
+            Err(source) if !self.stop.load(Ordering::Relaxed) => {
+                Err(WorkloadError::System { what: what.to_owned(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What is sent over the link under test: real sockets of the kernel's own TCP, in two namespaces.
+//!
+//! Each workload runs on threads of its own and answers to a flag that stops it; no call blocks
+//! longer than [`PATIENCE`] without looking at it. Data goes from the client to the server.
+
+pub(crate) mod bulk;
+pub(crate) mod file;
+pub(crate) mod requests;
+
+use nix::time::{ClockId, clock_gettime};
+use ripstop_net::os::netns::{Namespace, NetnsError};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a read or write waits before it looks at the flag that stops it.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Where a workload runs, and over which TCP.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    /// Where the client is, which sends the data.
+    pub(crate) client: Namespace,
+    /// Where the server is.
+    pub(crate) server: Namespace,
+    /// The server's address, as the client sees it.
+    pub(crate) address: IpAddr,
+    /// The congestion control of every socket, by the kernel's name.
+    pub(crate) congestion: &'static str,
+}
+
+/// Why a workload did not run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkloadError {
+    /// The kernel has no such congestion control.
+    #[error("this kernel has no congestion control `{name}` (`modprobe tcp_{name}` may load it)")]
+    NoCongestion { name: &'static str },
+    /// The kernel keeps it from this user.
+    #[error(
+        "congestion control `{name}` is not allowed here; as root: \
+         `sysctl net.ipv4.tcp_allowed_congestion_control=\"reno {name}\"`"
+    )]
+    Forbidden { name: &'static str },
+    /// The system refused something else.
+    #[error("{what}: {source}")]
+    System { what: String, source: io::Error },
+    /// The namespace could not be entered.
+    #[error(transparent)]
+    Namespace(#[from] NetnsError),
+}
+
+impl WorkloadError {
+    fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> WorkloadError {
+        let what = what.into();
+        move |source| WorkloadError::System { what, source }
+    }
+}
+
+impl Route {
+    /// Whether sockets may use this congestion control.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check(&self) -> Result<(), WorkloadError> {
+        self.socket(&self.client).map(drop)
+    }
+
+    /// A socket of the server that waits for connections.
+    fn listen(&self, port: u16) -> Result<Socket, WorkloadError> {
+        let socket = self.socket(&self.server)?;
+        let address = SocketAddr::new(self.address, port);
+        socket
+            .set_reuse_address(true)
+            .and_then(|()| socket.bind(&address.into()))
+            .and_then(|()| socket.listen(8))
+            .map_err(WorkloadError::system(format!("listening on {address} in namespace {}", self.server)))?;
+        Ok(socket)
+    }
+
+    /// A TCP socket in `namespace`. The congestion control is set before it does anything, so that
+    /// it governs the first packet; what a listening socket accepts inherits it.
+    fn socket(&self, namespace: &Namespace) -> Result<Socket, WorkloadError> {
+        let domain = if self.address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+        let socket = namespace
+            .run(|| Socket::new(domain, Type::STREAM, Some(Protocol::TCP)))?
+            .map_err(WorkloadError::system("making a TCP socket"))?;
+        socket.set_tcp_congestion(self.congestion.as_bytes()).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => WorkloadError::NoCongestion { name: self.congestion },
+            ErrorKind::PermissionDenied => WorkloadError::Forbidden { name: self.congestion },
+            _ => WorkloadError::System {
+                what: format!("setting congestion control {}", self.congestion),
+                source,
+            },
+        })?;
+        socket
+            .set_read_timeout(Some(PATIENCE))
+            .and_then(|()| socket.set_write_timeout(Some(PATIENCE)))
+            .map_err(WorkloadError::system("setting a time-out"))?;
+        Ok(socket)
+    }
+}
+
+/// A socket's way to its peer: `false` when there was none by `limit`, or the workload was stopped.
+fn connect(socket: &Socket, to: SocketAddr, limit: Duration) -> io::Result<bool> {
+    match socket.connect_timeout(&to.into(), limit) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::TimedOut => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// The first connection to `listener`, with the time-outs set; None when stopped before one came.
+fn accept(listener: &Socket, stop: &AtomicBool) -> io::Result<Option<Socket>> {
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_read_timeout(Some(PATIENCE))?;
+                socket.set_write_timeout(Some(PATIENCE))?;
+                return Ok(Some(socket));
+            }
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads once: the number of bytes, 0 at the end of the stream or when stopped.
+fn read(mut socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<usize> {
+    while !stop.load(Ordering::Relaxed) {
+        match socket.read(buffer) {
+            Err(error) if is_pause(&error) => {}
+            other => return other,
+        }
+    }
+    Ok(0)
+}
+
+/// Fills `buffer`; `false` at the end of the stream or when stopped.
+fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<bool> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match read(socket, &mut buffer[filled..], stop)? {
+            0 => return Ok(false),
+            n => filled += n,
+        }
+    }
+    Ok(true)
+}
+
+/// Writes all of `bytes`; `false` when stopped.
+fn write_all(mut socket: &Socket, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<bool> {
+    while !bytes.is_empty() {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        match socket.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(n) => bytes = &bytes[n..],
+            Err(error) if is_pause(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Closes without waiting for what was not acknowledged.
+fn abandon(socket: Socket) -> io::Result<()> {
+    socket.set_linger(Some(Duration::ZERO))
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+/// Starts a thread by name.
+fn thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, WorkloadError> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(work)
+        .map_err(WorkloadError::system("starting a thread"))
+}
+
+/// The result of a thread; its panic goes on in the caller.
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// CPU time that the calling thread has used.
+fn thread_cpu() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}
+
+/// Sleeps until `moment`; `false` when stopped before.
+fn sleep_until(moment: Instant, stop: &AtomicBool) -> bool {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        match moment.checked_duration_since(Instant::now()) {
+            Some(left) if !left.is_zero() => std::thread::sleep(left.min(PATIENCE)),
+            _ => return true,
+        }
+    }
+}
