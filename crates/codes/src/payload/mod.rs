@@ -31,18 +31,14 @@ pub trait Payload: Clone {
 }
 
 /// The length of each combination: that of the longest source with a nonzero coefficient.
-fn lengths(coefficients: &Matrix, sources: impl Iterator<Item = usize> + Clone) -> Vec<usize> {
-    let (mut longest, mut shortest) = (0, usize::MAX);
-    for len in sources.clone() {
-        longest = longest.max(len);
-        shortest = shortest.min(len);
-    }
+fn lengths(coefficients: &Matrix, sources: &[usize]) -> Vec<usize> {
+    let longest = sources.iter().copied().max().unwrap_or(0);
+    let equal = sources.iter().all(|len| *len == longest);
     let taken = |row: &[u8]| {
-        if shortest == longest {
+        if equal {
             return if row.iter().any(|c| *c != 0) { longest } else { 0 };
         }
-        let lengths = row.iter().zip(sources.clone());
-        lengths.filter(|(c, _)| **c != 0).map(|(_, len)| len).max().unwrap_or(0)
+        row.iter().zip(sources).filter(|(c, _)| **c != 0).map(|(_, len)| *len).max().unwrap_or(0)
     };
     (0..coefficients.rows()).map(|m| taken(coefficients.row(m))).collect()
 }

@@ -46,6 +46,22 @@ impl Symbol {
         Symbol { store, first: 0, len: small(len) }
     }
 
+    /// Changes the bytes in place. Whoever holds a clone keeps what was there: the bytes are copied
+    /// first when they are shared.
+    pub fn edit(&mut self, change: impl FnOnce(&mut [u8])) {
+        let (start, len) = (self.first as usize * CHUNK, self.len as usize);
+        match Arc::get_mut(&mut self.store) {
+            Some(chunks) => change(&mut bytes_mut(chunks)[start..start + len]),
+            None => {
+                let shared = self.clone();
+                *self = Symbol::build(len, |bytes| {
+                    bytes.copy_from_slice(shared.as_slice());
+                    change(bytes);
+                });
+            }
+        }
+    }
+
     /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
@@ -77,8 +93,9 @@ fn small(len: usize) -> u32 {
 impl Payload for Symbol {
     fn combine(coefficients: &Matrix, sources: &[&Symbol]) -> Vec<Symbol> {
         let kernel = Kernel::chosen();
-        let lengths = lengths(coefficients, sources.iter().map(|source| source.len()));
-        let sources: Vec<&[u8]> = sources.iter().map(|source| source.padded()).collect();
+        let (sources, lens): (Vec<&[u8]>, Vec<usize>) =
+            sources.iter().map(|source| (source.padded(), source.len())).unzip();
+        let lengths = lengths(coefficients, &lens);
         let mut outputs = Vec::with_capacity(lengths.len());
         // Blocks as even as can be: ten are 5 + 5, not 8 + 2, which the kernels like less.
         let block = lengths.len().div_ceil(lengths.len().div_ceil(TOGETHER).max(1)).max(1);
@@ -144,6 +161,12 @@ mod tests {
             assert_eq!((whole.as_slice(), whole.len()), (&content[..], len));
             assert_eq!(whole.padded().as_ptr() as usize % CHUNK, 0);
         }
+        let (mut changed, shared) = (Symbol::from_slice(&[1, 2, 3]), Symbol::from_slice(&[1, 2, 3]));
+        changed.edit(|bytes| bytes[0] = 9);
+        let mut copied = shared.clone();
+        copied.edit(|bytes| bytes[0] = 9);
+        assert_eq!((changed.as_slice(), shared.as_slice()), (&[9, 2, 3][..], &[1, 2, 3][..]));
+        assert_eq!(copied, changed);
         assert_eq!(Symbol::build(3, |_| ()).as_slice(), [0; 3]);
         assert_eq!(format!("{:?}", Symbol::from_slice(&[1, 0xab])), "Symbol(2 bytes: 01ab)");
     }

@@ -36,10 +36,11 @@ impl Coding {
             Coding::Seed(seed) => {
                 let mut all = vec![0; members.len()];
                 let (singles, tail) = all.split_at_mut(members.singles().len());
+                let generator = Generator::new(*seed);
                 for (c, id) in singles.iter_mut().zip(members.singles()) {
-                    *c = coefficient(*seed, *id);
+                    *c = generator.at(*id);
                 }
-                fill(*seed, members.tail(), tail);
+                generator.fill(members.tail().start, tail);
                 all
             }
         }
@@ -54,43 +55,59 @@ impl Coding {
 /// the seed; byte `id mod 8` of it, little-endian, is the coefficient, and 1 stands in for 0.
 #[inline]
 pub fn coefficient(seed: u16, id: u64) -> u8 {
-    (eight(key(seed), id >> 3) >> (8 * (id & 7))) as u8
+    Generator::new(seed).at(id)
 }
 
-/// The coefficients of the contiguous `ids`, as [`coefficient`] gives them one by one. Writes the
-/// shorter of the two lengths.
+/// The coefficients of the contiguous `ids`, as [`coefficient`] gives them one by one.
 pub fn coefficients(seed: u16, ids: Range<u64>) -> Vec<u8> {
     let mut out = vec![0; usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(usize::MAX)];
-    fill(seed, ids, &mut out);
+    Generator::new(seed).fill(ids.start, &mut out);
     out
 }
 
-/// Fills `out` with the coefficients of `ids`.
-pub(super) fn fill(seed: u16, ids: Range<u64>, out: &mut [u8]) {
-    let key = key(seed);
-    let mut block = ids.start >> 3;
-    let head = out.len().min((8 - (ids.start & 7) as usize) % 8);
-    let (first, rest) = out.split_at_mut(head);
-    if !first.is_empty() {
-        let bytes = eight(key, block).to_le_bytes();
-        first.copy_from_slice(&bytes[(ids.start & 7) as usize..][..head]);
-        block = block.wrapping_add(1);
+/// The generator of [`coefficient`] for one seed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Generator {
+    key: u64,
+}
+
+impl Generator {
+    #[inline]
+    pub(super) fn new(seed: u16) -> Generator {
+        Generator { key: mix(u64::from(seed).wrapping_add(1).wrapping_mul(STEP)) }
     }
-    for eight_out in rest.chunks_mut(8) {
-        let bytes = eight(key, block).to_le_bytes();
-        eight_out.copy_from_slice(&bytes[..eight_out.len()]);
-        block = block.wrapping_add(1);
+
+    #[inline]
+    pub(super) fn at(self, id: u64) -> u8 {
+        (eight(self.key, id >> 3) >> (8 * (id & 7))) as u8
+    }
+
+    /// Fills `out` with the coefficients of the identifiers from `start` on.
+    pub(super) fn fill(self, start: u64, out: &mut [u8]) {
+        let mut block = start >> 3;
+        let skip = (start & 7) as usize;
+        let head = out.len().min((8 - skip) % 8);
+        let (first, rest) = out.split_at_mut(head);
+        if !first.is_empty() {
+            let bytes = eight(self.key, block).to_le_bytes();
+            first.iter_mut().zip(&bytes[skip..]).for_each(|(to, from)| *to = *from);
+            block = block.wrapping_add(1);
+        }
+        let mut whole = rest.chunks_exact_mut(8);
+        for eight_out in &mut whole {
+            eight_out.copy_from_slice(&eight(self.key, block).to_le_bytes());
+            block = block.wrapping_add(1);
+        }
+        let bytes = eight(self.key, block).to_le_bytes();
+        whole.into_remainder().iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
     }
 }
 
 /// The golden ratio in 64 bits: SplitMix64's step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-fn key(seed: u16) -> u64 {
-    mix(u64::from(seed).wrapping_add(1).wrapping_mul(STEP))
-}
-
 /// The coefficients of identifiers 8 `block` to 8 `block` + 7, as the bytes of a word.
+#[inline]
 fn eight(key: u64, block: u64) -> u64 {
     let word = mix(key.wrapping_add(block.wrapping_mul(STEP)));
     // Bit 7 of each byte that is zero; adding 0x7f sets bit 7 of all others without carrying over.
@@ -100,6 +117,7 @@ fn eight(key: u64, block: u64) -> u64 {
 }
 
 /// SplitMix64's finaliser.
+#[inline]
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,7 @@
 //! The sender's side: source symbols in, repair symbols out.
 
-use super::coding::{Coding, fill};
-use super::{Members, coefficient};
+use super::Members;
+use super::coding::{Coding, Generator};
 use crate::{Matrix, Payload};
 use std::collections::VecDeque;
 
@@ -98,10 +98,11 @@ impl<P: Payload> Encoder<P> {
         let mut matrix = Matrix::zero(seeds.len(), sources.len());
         for (m, seed) in seeds.iter().enumerate() {
             let (singles, tail) = matrix.row_mut(m).split_at_mut(members.singles().len());
+            let generator = Generator::new(*seed);
             for (c, id) in singles.iter_mut().zip(members.singles()) {
-                *c = coefficient(*seed, *id);
+                *c = generator.at(*id);
             }
-            fill(*seed, members.tail(), tail);
+            generator.fill(members.tail().start, tail);
         }
         Ok(P::combine(&matrix, &sources))
     }
@@ -153,6 +154,7 @@ impl<P: Payload> Encoder<P> {
 mod tests {
     use super::*;
     use crate::Symbol;
+    use crate::window::coefficient;
     use ripstop_gf256::mul;
 
     fn encoder(first: u64, count: u8) -> Encoder<Symbol> {

@@ -65,6 +65,10 @@ pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8,
     // SAFETY: as in `xor_into`; there are `coefficients.len()` rows of `len` bytes.
     unsafe {
         let mut at = 0;
+        while at + 4 * L::WIDTH <= len {
+            gather_columns::<L, 4>(dst.add(at), len, rows.add(at), coefficients);
+            at += 4 * L::WIDTH;
+        }
         while at + 2 * L::WIDTH <= len {
             gather_columns::<L, 2>(dst.add(at), len, rows.add(at), coefficients);
             at += 2 * L::WIDTH;
@@ -109,6 +113,10 @@ pub(super) unsafe fn scatter<L: Lanes>(rows: *mut u8, len: usize, src: *const u8
     // SAFETY: as in `gather`.
     unsafe {
         let mut at = 0;
+        while at + 4 * L::WIDTH <= len {
+            scatter_columns::<L, 4>(rows.add(at), len, src.add(at), coefficients);
+            at += 4 * L::WIDTH;
+        }
         while at + 2 * L::WIDTH <= len {
             scatter_columns::<L, 2>(rows.add(at), len, src.add(at), coefficients);
             at += 2 * L::WIDTH;

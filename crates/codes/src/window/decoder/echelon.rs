@@ -41,8 +41,9 @@ pub(super) struct Echelon {
     transform_chunks: usize,
     /// All rows, end to end.
     store: Vec<Chunk>,
-    /// Each row's pivot.
+    /// Each row's pivot, and whether they count up one by one, as they do in a dense code.
     pivots: Vec<u64>,
+    pivots_run: bool,
     /// For each row a column in which it was not zero when last looked at, so that a row is known not
     /// to be decoded by a look at one byte.
     witnesses: Vec<u32>,
@@ -51,6 +52,10 @@ pub(super) struct Echelon {
     columns: Vec<u64>,
     columns_used: usize,
     ordered: bool,
+    /// The symbol of the first column if they count up one by one from there, vacant ones included.
+    columns_run: Option<u64>,
+    /// 0xff for each column in use, 0 for a vacant one.
+    live: Vec<u8>,
     /// Which slots of the transform are in use.
     slots: Vec<bool>,
     slots_used: usize,
@@ -68,10 +73,13 @@ impl Echelon {
             transform_chunks: 1,
             store: Vec::new(),
             pivots: Vec::new(),
+            pivots_run: true,
             witnesses: Vec::new(),
             columns: Vec::new(),
             columns_used: 0,
             ordered: true,
+            columns_run: None,
+            live: Vec::new(),
             slots: Vec::new(),
             slots_used: 0,
             work: vec![Chunk::ZERO; 2],
@@ -135,8 +143,10 @@ impl Echelon {
         self.transform_chunks = 1;
         self.store.clear();
         self.pivots.clear();
+        self.pivots_run = true;
         self.witnesses.clear();
         self.columns.clear();
+        self.live.clear();
         self.columns_used = 0;
         self.ordered = true;
         self.slots.clear();
@@ -165,7 +175,11 @@ impl Echelon {
             to[self.column_chunks..].copy_from_slice(&from[old_chunks..]);
         }
         self.store = store;
-        self.columns = kept.iter().map(|(_, id)| *id).collect();
+        self.columns.clear();
+        self.live.clear();
+        for (_, id) in kept {
+            self.push_column(id);
+        }
         self.ordered = true;
         self.witnesses.fill(0);
         true
@@ -176,17 +190,29 @@ impl Echelon {
         // Columns given back at the end are in nobody's way.
         while self.columns.last() == Some(&VACANT) {
             self.columns.pop();
+            self.live.pop();
         }
         self.ordered &= self.columns.last().is_none_or(|last| *last < id);
-        self.columns.push(id);
         self.columns_used += 1;
+        self.push_column(id);
         (self.columns.len() - 1) as u32
+    }
+
+    fn push_column(&mut self, id: u64) {
+        let expected = |first: u64| first.checked_add(self.columns.len() as u64) == Some(id);
+        self.columns_run = match self.columns_run {
+            _ if self.columns.is_empty() => Some(id),
+            run => run.filter(|first| expected(*first)),
+        };
+        self.columns.push(id);
+        self.live.push(0xff);
     }
 
     /// Gives `column` back; it is zero in all rows.
     pub(super) fn release_column(&mut self, column: u32) {
         let id = std::mem::replace(&mut self.columns[column as usize], VACANT);
         self.columns_used -= usize::from(id != VACANT);
+        self.live[column as usize] = 0;
     }
 
     /// A new slot of the transform, for a payload that arrived.
@@ -243,15 +269,27 @@ impl Echelon {
     /// a pivot or a column.
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
-        for (factor, pivot) in self.factors.iter_mut().zip(&self.pivots) {
-            if let Some(c) = coefficients.get(place(*pivot)) {
-                *factor = *c;
+        if let (true, Some(first)) = (self.pivots_run, self.pivots.first()) {
+            let (to, from) = overlap(*first, self.factors.len(), start, coefficients);
+            self.factors[to..][..from.len()].copy_from_slice(from);
+        } else {
+            for (factor, pivot) in self.factors.iter_mut().zip(&self.pivots) {
+                if let Some(c) = coefficients.get(place(*pivot)) {
+                    *factor = *c;
+                }
             }
         }
-        // A vacant column's symbol is higher than any.
-        for (byte, id) in bytes_mut(&mut self.work).iter_mut().zip(&self.columns) {
-            if let Some(c) = coefficients.get(place(*id)) {
-                *byte = *c;
+        let work = bytes_mut(&mut self.work);
+        if let Some(first) = self.columns_run {
+            let (to, from) = overlap(first, self.columns.len(), start, coefficients);
+            let bytes = work[to..].iter_mut().zip(from).zip(&self.live[to..]);
+            bytes.for_each(|((byte, c), live)| *byte = c & live);
+        } else {
+            // A vacant column's symbol is higher than any.
+            for (byte, id) in work.iter_mut().zip(&self.columns) {
+                if let Some(c) = coefficients.get(place(*id)) {
+                    *byte = *c;
+                }
             }
         }
     }
@@ -273,8 +311,10 @@ impl Echelon {
         self.clear_column(column);
         bytes_mut(&mut self.work)[column] = 0;
         self.store.extend_from_slice(&self.work);
+        self.pivots_run &= self.pivots.last().is_none_or(|last| last.checked_add(1) == Some(id));
         self.pivots.push(id);
-        self.witnesses.push(column as u32);
+        // A guess that is mostly right: pivots are taken from the front, so the last column lives longest.
+        self.witnesses.push((self.columns.len() - 1) as u32);
         self.release_column(column as u32);
         Some(id)
     }
@@ -326,6 +366,7 @@ impl Echelon {
         self.store.copy_within(last * stride.., row * stride);
         self.store.truncate(last * stride);
         self.pivots.swap_remove(row);
+        self.pivots_run &= row == last;
         self.witnesses.swap_remove(row);
     }
 
@@ -360,16 +401,21 @@ impl Echelon {
 
     /// The rows whose pivot is determined: those with no free column left. Ascending.
     pub(super) fn units(&mut self) -> Vec<usize> {
+        if self.columns_used == 0 {
+            return (0..self.rows()).collect();
+        }
         let stride = self.stride() * CHUNK;
+        let all = bytes(&self.store);
         let mut units = Vec::new();
-        for ((row, witness), coefficients) in
-            self.witnesses.iter_mut().enumerate().zip(bytes(&self.store).chunks_exact(stride))
-        {
-            if coefficients[*witness as usize] != 0 {
+        let mut start = 0;
+        for (row, witness) in self.witnesses.iter_mut().enumerate() {
+            let at = start;
+            start += stride;
+            if all[at + *witness as usize] != 0 {
                 continue;
             }
-            // From the end: pivots are taken from the front, so that the last column lives longest.
-            match coefficients[..self.columns.len()].iter().rposition(|c| *c != 0) {
+            let coefficients = &all[at..][..self.columns.len()];
+            match coefficients.iter().rposition(|c| *c != 0) {
                 Some(column) => *witness = column as u32,
                 None => units.push(row),
             }
@@ -424,4 +470,13 @@ impl Echelon {
     fn stride(&self) -> usize {
         self.column_chunks + self.transform_chunks
     }
+}
+
+/// Where the symbols from `start` on meet the `count` symbols from `first` on: the index among those,
+/// and the coefficients from there.
+fn overlap(first: u64, count: usize, start: u64, coefficients: &[u8]) -> (usize, &[u8]) {
+    let small = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    let to = small(start.saturating_sub(first)).min(count);
+    let from = small(first.saturating_sub(start)).min(coefficients.len());
+    (to, &coefficients[from..][..(count - to).min(coefficients.len() - from)])
 }

@@ -1,8 +1,8 @@
 //! From coefficients to payloads: the one place where a decoder touches them.
 
 use super::{Cell, Decoder};
-use crate::window::coding::fill;
-use crate::window::{Coding, Members, coefficient};
+use crate::window::coding::Generator;
+use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
 use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
@@ -47,39 +47,79 @@ impl<P> Raw<P> {
         }
     }
 
-    /// Writes its coefficients for the ascending `ids` to `out`, one byte each; 0 where it has none.
-    fn coefficients(&self, ids: &[u64], out: &mut [u8], buffer: &mut Vec<u8>) {
+    /// Writes its coefficients for the known symbols to `out`, one byte each; where it has none, `out` is
+    /// left alone.
+    fn coefficients(&self, known: &Runs, out: &mut [u8], buffer: &mut Vec<u8>) {
         let (singles, tail) = self.parts();
         for (id, c) in &self.rest {
-            if let Ok(at) = ids.binary_search(id) {
+            if let Some(at) = known.position(*id) {
                 out[at] = *c;
             }
         }
         for id in singles {
-            if let (Ok(at), Some(c)) = (ids.binary_search(id), self.coding.of(&self.members, *id)) {
+            if let (Some(at), Some(c)) = (known.position(*id), self.coding.of(&self.members, *id)) {
                 out[at] = c;
             }
         }
-        let inside = super::within(ids, &tail);
-        if inside.is_empty() {
+        if tail.is_empty() {
             return;
         }
-        let (start, ids, out) = (tail.start, &ids[inside.clone()], &mut out[inside]);
-        match &self.coding {
-            Coding::Seed(seed) if ids.len() < ((tail.end - start) / 8) as usize => {
-                ids.iter().zip(out).for_each(|(id, c)| *c = coefficient(*seed, *id));
+        let tail_bytes = match &self.coding {
+            Coding::Explicit(bytes) => {
+                let skip = self.members.singles().len() as u64 + tail.start - self.members.tail().start;
+                &bytes[skip as usize..]
             }
             Coding::Seed(seed) => {
-                buffer.resize((tail.end - start) as usize, 0);
-                fill(*seed, tail, buffer);
-                ids.iter().zip(out).for_each(|(id, c)| *c = buffer[(id - start) as usize]);
+                buffer.resize((tail.end - tail.start) as usize, 0);
+                Generator::new(*seed).fill(tail.start, buffer);
+                &buffer[..]
             }
-            Coding::Explicit(bytes) => {
-                let skip = self.members.singles().len();
-                let first = self.members.tail().start;
-                ids.iter().zip(out).for_each(|(id, c)| *c = bytes[skip + (id - first) as usize]);
+        };
+        for run in &known.runs {
+            let (start, end) = (run.ids.start.max(tail.start), run.ids.end.min(tail.end));
+            if start < end {
+                let from = &tail_bytes[(start - tail.start) as usize..(end - tail.start) as usize];
+                let at = run.at + (start - run.ids.start) as usize;
+                out[at..at + from.len()].copy_from_slice(from);
             }
         }
+    }
+}
+
+/// An ascending set of symbols, as runs of neighbours: known symbols have few gaps.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    runs: Vec<Run>,
+    len: usize,
+}
+
+/// Neighbours, and how many symbols come before them.
+#[derive(Clone, Debug)]
+struct Run {
+    ids: Range<u64>,
+    at: usize,
+}
+
+impl Runs {
+    fn clear(&mut self) {
+        self.runs.clear();
+        self.len = 0;
+    }
+
+    /// Adds `id`, which is higher than all.
+    #[inline]
+    fn push(&mut self, id: u64) {
+        match self.runs.last_mut() {
+            Some(run) if run.ids.end == id => run.ids.end = id + 1,
+            _ => self.runs.push(Run { ids: id..id + 1, at: self.len }),
+        }
+        self.len += 1;
+    }
+
+    /// The place of `id` among them.
+    fn position(&self, id: u64) -> Option<usize> {
+        let run = self.runs.get(self.runs.partition_point(|run| run.ids.end <= id))?;
+        run.ids.contains(&id).then(|| run.at + (id - run.ids.start) as usize)
     }
 }
 
@@ -89,7 +129,7 @@ pub(super) struct Lifting {
     /// The slots of the payloads that are combined.
     slots: Vec<usize>,
     /// The known symbols that are to be subtracted, and the ranges of members they are among.
-    ids: Vec<u64>,
+    known: Runs,
     spans: Vec<Range<u64>>,
     /// The coefficients of the known symbols: in each payload, and in each combination.
     theirs: Vec<Chunk>,
@@ -98,17 +138,17 @@ pub(super) struct Lifting {
 }
 
 impl Lifting {
-    /// Fills in the columns of `factors` after those of `raws`: the factors of the known symbols `ids`
+    /// Fills in the columns of `factors` after those of `raws`: the factors of the known symbols
     /// follow from their coefficients in the payloads and the payloads' factors.
     fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
-        if self.ids.is_empty() {
+        if self.known.len == 0 {
             return;
         }
-        let width = chunks_for(self.ids.len());
+        let width = chunks_for(self.known.len);
         self.theirs.clear();
         self.theirs.resize(raws.len() * width, Chunk::ZERO);
         for (raw, row) in raws.iter().zip(self.theirs.chunks_exact_mut(width)) {
-            raw.coefficients(&self.ids, bytes_mut(row), &mut self.buffer);
+            raw.coefficients(&self.known, bytes_mut(row), &mut self.buffer);
         }
         let kernel = Kernel::chosen();
         for m in 0..factors.rows() {
@@ -116,7 +156,7 @@ impl Lifting {
             self.sums.resize(width, Chunk::ZERO);
             let (ours, known) = factors.row_mut(m).split_at_mut(raws.len());
             kernel.gather(&mut self.sums, &self.theirs, ours);
-            known.copy_from_slice(&bytes(&self.sums)[..self.ids.len()]);
+            known.copy_from_slice(&bytes(&self.sums)[..self.known.len]);
         }
     }
 }
@@ -156,7 +196,7 @@ impl<P: Payload> Decoder<P> {
         }
         work.known_factors(&mut factors, &raws);
         for (id, c) in also {
-            if let Ok(at) = work.ids.binary_search(id) {
+            if let Some(at) = work.known.position(*id) {
                 factors.row_mut(0)[raws.len() + at] ^= c;
             }
         }
@@ -166,7 +206,7 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Lists in `work.ids`, ascending, the known symbols before `end` that are members of any of `raws`,
+    /// Lists in `work.known` the known symbols before `end` that are members of any of `raws`,
     /// or in `also`; and their payloads at the end of `sources`.
     fn known_members<'a>(
         &'a self,
@@ -176,9 +216,9 @@ impl<P: Payload> Decoder<P> {
         end: u64,
         sources: &mut Vec<&'a P>,
     ) {
-        let Lifting { spans, ids, .. } = work;
+        let Lifting { spans, known, .. } = work;
         spans.clear();
-        ids.clear();
+        known.clear();
         spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
         for raw in raws {
             raw.spans(|span| {
@@ -197,7 +237,7 @@ impl<P: Payload> Decoder<P> {
                 let (from, to) = ((start - self.origin) as usize, (stop - self.origin) as usize);
                 for (id, payload) in (start..stop).zip(self.payloads.range(from..to)) {
                     if let Some(payload) = payload {
-                        ids.push(id);
+                        known.push(id);
                         sources.push(payload);
                     }
                 }
@@ -263,7 +303,7 @@ impl<P: Payload> Decoder<P> {
             let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
             self.known_members(&mut work, &raws, &[], keep, &mut sources);
             let mut folded = Vec::new();
-            if !work.ids.is_empty() {
+            if work.known.len > 0 {
                 let mut factors = Matrix::zero(raws.len(), sources.len());
                 for m in 0..raws.len() {
                     factors.row_mut(m)[m] = 1;

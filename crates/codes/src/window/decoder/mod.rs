@@ -6,8 +6,8 @@ mod recombine;
 #[cfg(test)]
 mod tests;
 
-use super::coding::fill;
-use super::{Coding, Members, coefficient};
+use super::coding::Generator;
+use super::{Coding, Members};
 use crate::Payload;
 pub use echelon::Pivots;
 use echelon::{Echelon, NONE};
@@ -466,9 +466,13 @@ impl<P: Payload> Decoder<P> {
 
     /// Gives the row at work the coefficients of the unknown members.
     fn set_coefficients(&mut self, members: &Members, coding: &Coding) {
+        let generator = match coding {
+            Coding::Seed(seed) => Generator::new(*seed),
+            Coding::Explicit(_) => Generator::new(0),
+        };
         for (at, id) in members.singles().iter().enumerate() {
             let c = match coding {
-                Coding::Seed(seed) => coefficient(*seed, *id),
+                Coding::Seed(_) => generator.at(*id),
                 Coding::Explicit(bytes) => bytes[at],
             };
             self.set_coefficient(*id, c);
@@ -484,16 +488,16 @@ impl<P: Payload> Decoder<P> {
         let skip = members.singles().len();
         match coding {
             Coding::Explicit(bytes) if !few => self.space.set_run(tail.start, &bytes[skip..]),
-            Coding::Seed(seed) if !few => {
+            Coding::Seed(_) if !few => {
                 self.buffer.resize((tail.end - tail.start) as usize, 0);
-                fill(*seed, tail.clone(), &mut self.buffer);
+                generator.fill(tail.start, &mut self.buffer);
                 self.space.set_run(tail.start, &self.buffer);
             }
             _ => {
                 for at in unknown {
                     let id = self.unknown[at];
                     let c = match coding {
-                        Coding::Seed(seed) => coefficient(*seed, id),
+                        Coding::Seed(_) => generator.at(id),
                         Coding::Explicit(bytes) => bytes[skip + (id - tail.start) as usize],
                     };
                     self.set_coefficient(id, c);
