@@ -129,6 +129,35 @@ fn a_rate_change_moves_what_already_waits() {
 }
 
 #[test]
+fn the_entrance_changes_for_what_is_offered_then() {
+    let at = |millis, change: Change| Change { at: ms(millis), ..change };
+    let policer = Policer { rate: Rate::from_bps(8 * MBIT), burst: Bytes::new(400) };
+    let config = LinkConfig {
+        rate: Rate::from_bps(8 * MBIT),
+        queue: Some(QueueLimit::Packets(3)),
+        schedule: vec![
+            at(2, Change { queue: Some(QueueLimit::Packets(0)), ..Change::default() }),
+            at(4, Change { mtu: Some(Bytes::new(500)), ..Change::default() }),
+            at(9, Change { policer: Some(policer), ..Change::default() }),
+        ],
+        ..LinkConfig::default()
+    };
+    let mut link = link(&config);
+    let mut reason = |millis, bytes| link.offer(Time::from_millis(millis), bytes).reason();
+    assert_eq!([0; 5].map(|t| reason(t, 1000)), [None, None, None, None, Some(Reason::Queue)]);
+    // The limit is 0 now, but the packet that waits stays.
+    assert_eq!(reason(2, 1000), Some(Reason::Queue));
+    assert_eq!(
+        [reason(4, 501), reason(4, 500), reason(9, 501)],
+        [Some(Reason::Mtu), None, Some(Reason::Mtu)]
+    );
+    assert_eq!([reason(9, 500), reason(9, 400)], [Some(Reason::Policer), None]);
+    let c = link.counters();
+    assert_eq!((c.delivered, c.refused_queue, c.refused_mtu, c.refused_policer), (6, 2, 2, 1));
+    assert_eq!(c.changes_applied, 3);
+}
+
+#[test]
 fn a_shorter_delay_lets_nothing_overtake() {
     let config = LinkConfig {
         delay: ms(100),
