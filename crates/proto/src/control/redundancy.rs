@@ -23,8 +23,10 @@ const BULK_UNMASKED: f64 = 0.5;
 /// Over long paths (a repair on request takes long) the newest part of the flight is guarded better.
 const RECENT_UNMASKED: f64 = 0.1;
 const LONG_PATH: Duration = Duration::from_millis(300);
-/// The newest part of the flight, by time.
+/// The newest part of the flight: so long, or so many packets if these took longer. Fewer could not be guarded but at a high price.
 pub const RECENT: Duration = Duration::from_millis(50);
+/// See [`RECENT`].
+pub const RECENT_PACKETS: usize = 100;
 
 /// Interactive packets: both the packet and its repairs may be lost with this probability, so that
 /// of 1000 requests and their 1000 answers fewer than ten meet it.

@@ -19,6 +19,8 @@ use ripstop_base::{Stream, Time};
 /// The first window, in packets: a first request or page without waiting (RFC 6928 has 10 for TCP,
 /// which cannot pace from the first packet on).
 const INITIAL_WINDOW_PACKETS: f64 = 32.0;
+/// The first window is spread over a round trip, or over this (s) if that is longer: a path so short fills quickly anyway.
+const FASTEST_START: f64 = 0.02;
 /// Doubles the rate each round trip: 4 ln 2.
 const STARTUP_GAIN: f64 = 2.77;
 const PROBE_GAIN: f64 = 1.15;
@@ -87,6 +89,8 @@ pub struct Fair {
 
     rates: WindowedMax,
     bandwidth: f64,
+    /// The rate to begin with, before anything was measured.
+    guess: f64,
     /// The most the path has shown of late.
     top: f64,
     min_rtt: f64,
@@ -127,6 +131,7 @@ impl Fair {
     /// `rtt` s by the handshake. `random` spreads the probes of flows that share a bottleneck.
     pub fn new(now: Time, mode: Mode, packet: u32, rtt: f64, random: Stream) -> Fair {
         let packet = f64::from(packet);
+        let guess = INITIAL_WINDOW_PACKETS * packet / rtt.max(FASTEST_START) / STARTUP_GAIN;
         Fair {
             mode,
             packet,
@@ -135,7 +140,8 @@ impl Fair {
             since: now,
             last: now,
             rates: WindowedMax::new(RATE_ROUNDS),
-            bandwidth: INITIAL_WINDOW_PACKETS * packet / rtt.max(0.001) / STARTUP_GAIN,
+            bandwidth: guess,
+            guess,
             top: 0.0,
             min_rtt: rtt,
             min_rtt_renewed: now,
@@ -243,7 +249,8 @@ impl Fair {
             State::Down | State::Cruise => 1.5,
             State::Up => (self.up_gain() + 0.25).max(1.5),
         };
-        let slack = 4.0 * self.packet + 1.5 * self.report_every * self.bandwidth;
+        // Room to go on when the next report, or two, are lost.
+        let slack = 4.0 * self.packet + 2.5 * self.report_every * self.bandwidth;
         let mut window = gain * self.bdp() + slack;
         if self.state == State::Startup {
             window = window.max(self.startup_window);
@@ -308,15 +315,9 @@ impl Fair {
         if rate.app_limited && sample <= self.bandwidth {
             return;
         }
-        let first = self.rates.get().is_none();
         let max = self.rates.offer(self.rounds, sample);
-        // The rate before the first sample is only a guess, but a low first sample (a few packets,
-        // spread by jitter) is no better than the guess while starting up.
-        if first && self.state == State::Startup && max < self.bandwidth {
-            self.rates.reset(self.rounds, self.bandwidth);
-        } else {
-            self.bandwidth = max;
-        }
+        // A guess is as good as a low first sample (a few packets, spread by jitter) while starting up.
+        self.bandwidth = if self.state == State::Startup { max.max(self.guess) } else { max };
     }
 
     /// Forgets faster times: the rate is at most `rate` now.
@@ -408,6 +409,8 @@ impl Fair {
     fn step(&mut self, report: &Report) {
         let spent = report.now.since(self.since).as_secs_f64();
         let in_flight = report.in_flight as f64;
+        // What has arrived but is not reported yet counts as in flight.
+        let margin = 0.5 * self.report_every * self.bandwidth + 3.0 * self.packet;
         match self.state {
             State::Startup => {
                 let long = self.queue.delay() > (self.min_rtt / 8.0).max(0.008) + 2.0 * self.queue.jitter();
@@ -422,7 +425,6 @@ impl Fair {
                 }
             }
             State::Down => {
-                let margin = 0.5 * self.report_every * self.bandwidth + 3.0 * self.packet;
                 if in_flight <= self.bdp() + margin || spent > 4.0 * self.min_rtt {
                     self.enter(State::Cruise);
                 }
@@ -444,10 +446,11 @@ impl Fair {
                 }
             }
             State::Up => {
-                let full = in_flight >= self.up_gain() * self.bdp();
+                let least = self.min_rtt.max(1.5 * self.report_every);
+                let full = in_flight >= self.up_gain() * self.bdp() + margin;
                 let queued = self.queue.delay() > 0.2 * self.min_rtt + 0.003;
                 let exceeded = self.exceeds(self.up, 0.02);
-                if spent > self.min_rtt && (full || queued || exceeded || spent > 2.5 * self.min_rtt) {
+                if spent > least && (full || queued || exceeded || spent > 2.5 * least) {
                     self.up_exceeded = exceeded;
                     self.calm =
                         if exceeded { (self.calm * 2.0).min(8.0) } else { (self.calm / 2.0).max(1.0) };
@@ -464,6 +467,7 @@ impl Fair {
         }
         if self.state == State::Startup {
             self.started_up_round = self.rounds;
+            self.bandwidth = self.rates.get().unwrap_or(self.guess);
         }
         match state {
             State::Up => {

@@ -426,7 +426,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let ms = Duration::from_millis;
         // Often enough to steer by, seldom enough to cost nothing on a slow path.
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
-        let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(40)));
+        let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         let reach = (2 * self.sources.len() as u32).next_power_of_two().max(1024);
         Window { base: self.sources.first(), reach, report_every, patience: self.patience() }

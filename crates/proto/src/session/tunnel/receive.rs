@@ -18,6 +18,10 @@ const LEAST_REPORTED: u64 = 64;
 /// At the beginning the sender learns the path from early reports.
 const EARLY: u64 = 32;
 const EARLY_EVERY: u64 = 4;
+/// When nothing follows a report on at least so many arrivals, it is repeated: if it was lost, the
+/// sender may be waiting for it.
+const BUSY: u32 = 3;
+const REPEATS: u32 = 3;
 /// The list of unseen symbols reaches this far beyond the first undecoded one.
 const UNSEEN_SPAN: u64 = 4096;
 /// Reports go out this often until the sender says how often it wants them.
@@ -190,7 +194,7 @@ impl<P: InnerPacket> Receiver<P> {
             delay: now.since(self.reporter.largest_at),
             received: self.counts.datagrams,
             received_bytes: self.received_bytes,
-            batch: self.reporter.take_batch(largest),
+            batch: self.reporter.take_batch(now, largest),
             acked: self.numbers.ranges_down(acked_from),
             acked_from,
             next_undecoded,
@@ -336,6 +340,10 @@ impl Numbers {
 struct Reporter {
     interval: Duration,
     due: Option<Time>,
+    /// How often the last report may yet be repeated.
+    repeats: u32,
+    /// Whether something arrived since the last report that asks for one.
+    fresh: bool,
     largest_at: Time,
     count: u32,
     lowest: (u64, Time),
@@ -351,6 +359,8 @@ impl Reporter {
         Reporter {
             interval: DEFAULT_INTERVAL,
             due: None,
+            repeats: 0,
+            fresh: false,
             largest_at: Time::ZERO,
             count: 0,
             lowest: (0, Time::ZERO),
@@ -376,12 +386,17 @@ impl Reporter {
         if eliciting {
             let early = total <= EARLY && total % EARLY_EVERY == 1;
             let due = if early { now } else { now + self.interval };
-            self.due = Some(self.due.map_or(due, |at| at.min(due)));
+            // A repetition that was planned is no longer needed.
+            let planned = self.due.filter(|_| self.fresh);
+            self.due = Some(planned.map_or(due, |at| at.min(due)));
+            self.fresh = true;
         }
     }
 
-    fn take_batch(&mut self, largest: u64) -> Batch {
-        self.due = None;
+    fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
+        self.repeats = if self.count >= BUSY { REPEATS } else { self.repeats.saturating_sub(1) };
+        self.due = (self.repeats > 0).then(|| now + self.interval.mul_f64(1.5));
+        self.fresh = false;
         self.marks.push_back(largest);
         if self.marks.len() > REPORTS {
             self.marks.pop_front();
@@ -442,8 +457,13 @@ mod tests {
         r.arrive(us(1_400), 10, true, true, 101);
         r.arrive(us(1_600), 7, false, true, 102);
         assert_eq!(r.due, Some(us(11_000)));
-        let batch = r.take_batch(10);
+        let batch = r.take_batch(us(11_000), 10);
         assert_eq!(batch, Batch { count: 3, lowest: 7, mean_before_us: 67, lowest_before_us: -200 });
-        assert_eq!((r.due, r.take_batch(10)), (None, Batch::default()));
+        let mut repeats = 0;
+        while let Some(due) = r.due {
+            assert_eq!(r.take_batch(due, 10), Batch::default());
+            repeats += 1;
+        }
+        assert_eq!(repeats, REPEATS);
     }
 }

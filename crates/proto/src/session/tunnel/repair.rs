@@ -10,7 +10,7 @@
 use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::redundancy::{
-    Flight, INTERACTIVE_STEP, RECENT, Redundancy, bulk_repair_due, interactive_repairs,
+    Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, bulk_repair_due, interactive_repairs,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -128,7 +128,7 @@ pub(super) struct Repairs {
     /// Proactive repairs in flight, from number `first_proactive` on; None: fate known.
     proactive: VecDeque<Option<Ahead>>,
     first_proactive: u64,
-    /// Sources of late: one past their number, and when they left.
+    /// When the sources of late left.
     recent: VecDeque<Time>,
     dither: f64,
     credit: f64,
@@ -173,7 +173,9 @@ impl Repairs {
             self.credit = (self.credit + (ratio - 1.0).max(0.0)).min(20.0);
         }
         self.recent.push_back(now);
-        while self.recent.front().is_some_and(|at| now.since(*at) > RECENT) {
+        while self.recent.len() > RECENT_PACKETS
+            && self.recent.front().is_some_and(|at| now.since(*at) > RECENT)
+        {
             self.recent.pop_front();
         }
     }
@@ -404,10 +406,11 @@ impl Repairs {
                     all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
                     all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
                 }
+                let since = self.recent.front().copied().unwrap_or(now);
                 let recent = Flight {
                     deficit: 0,
-                    sources: self.recent.iter().filter(|at| now.since(**at) <= RECENT).count() as u32,
-                    repairs: ahead().filter(|a| now.since(a.sent) <= RECENT).count() as u32,
+                    sources: self.recent.len() as u32,
+                    repairs: ahead().filter(|a| a.sent >= since).count() as u32,
                 };
                 // Half a period either way.
                 let dither = self.dither / path.proactive.max(0.01);
