@@ -9,6 +9,7 @@ use super::{
     Route, WorkloadError, abandon, accept, connect, join, read_full, sleep_until, thread, write_all,
 };
 use ripstop_base::Stream;
+use socket2::Socket;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,6 +43,8 @@ pub(crate) enum Beginning {
 pub(crate) struct Requests {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Result<(), WorkloadError>>>,
+    /// The client's end stays open until the server has been told to stop.
+    _socket: Arc<Socket>,
 }
 
 #[derive(Debug)]
@@ -116,7 +119,7 @@ impl Requests {
         if let Beginning::At(moment) = beginning {
             shared.begin(moment);
         }
-        let mut requests = Requests { shared: shared.clone(), threads: Vec::new() };
+        let mut requests = Requests { shared: shared.clone(), threads: Vec::new(), _socket: socket.clone() };
 
         let server = shared.clone();
         requests.threads.push(thread("request server", move || {
@@ -132,8 +135,7 @@ impl Requests {
                     let reader = scope.spawn(|| shared.collect(&socket));
                     let sent = shared.ask(&socket);
                     sent.and(reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                })?;
-                Arc::into_inner(socket).map_or(Ok(()), abandon)
+                })
             };
             shared.outcome("sending requests", ask())
         })?);
@@ -185,7 +187,7 @@ impl Shared {
     }
 
     /// The server: sends every request back.
-    fn answer(&self, listener: &socket2::Socket) -> io::Result<()> {
+    fn answer(&self, listener: &Socket) -> io::Result<()> {
         let Some(socket) = accept(listener, &self.stop)? else { return Ok(()) };
         socket.set_tcp_nodelay(true)?;
         let mut message = [0; MESSAGE_BYTES];
@@ -197,7 +199,7 @@ impl Shared {
     }
 
     /// The client: sends each request when it is due.
-    fn ask(&self, socket: &socket2::Socket) -> io::Result<()> {
+    fn ask(&self, socket: &Socket) -> io::Result<()> {
         // The kernel may otherwise delay the sleeper by 50 us to join it with others.
         let _ = nix::sys::prctl::set_timerslack(1);
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
@@ -213,7 +215,7 @@ impl Shared {
     }
 
     /// The client: takes the replies, which come in order.
-    fn collect(&self, socket: &socket2::Socket) -> io::Result<()> {
+    fn collect(&self, socket: &Socket) -> io::Result<()> {
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
         let mut reply = [0; MESSAGE_BYTES];
         for (index, due) in self.schedule.0.iter().enumerate() {
