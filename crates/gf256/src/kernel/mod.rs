@@ -342,7 +342,7 @@ impl Kernel {
                 Isa::Gfni256 => registers_with::<x86::Gfni256>(rounds),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => registers_with::<x86::Shuffle256>(rounds),
-                _ => (portable::registers(rounds), 64),
+                _ => (portable::registers(rounds), portable::CHAINS * CHUNK),
             }
         };
         std::hint::black_box(byte);

@@ -17,36 +17,72 @@ pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
     }
 }
 
+/// Sources in one pass, so that the lists below live on the stack.
+const TILE: usize = 64;
+
 /// `output (+)= sum of coefficients[k] * sources[k]`.
 pub(super) fn sum(output: &mut [u8], coefficients: &[u8], sources: &[&[u8]], accumulate: bool) {
-    // A tile of sources at a time, so that the lists live on the stack.
-    const TILE: usize = 128;
-    if !accumulate && sources.is_empty() {
+    if !accumulate {
         output.fill(0);
     }
-    for (tile, (coefficients, sources)) in coefficients.chunks(TILE).zip(sources.chunks(TILE)).enumerate() {
-        let mut lists = [[0u8; TILE]; 8];
-        let mut counts = [0usize; 8];
-        for (k, c) in coefficients.iter().enumerate() {
-            for bit in 0..8 {
+    for (coefficients, sources) in coefficients.chunks(TILE).zip(sources.chunks(TILE)) {
+        let lists = Lists::new(coefficients);
+        let whole = sources.iter().map(|source| source.len()).min().unwrap_or(0).min(output.len());
+        let (body, rest) = output.split_at_mut(whole / WIDTH * WIDTH);
+        for (index, out) in body.chunks_exact_mut(WIDTH).enumerate() {
+            let at = index * WIDTH;
+            let acc = lists.sum(|k| sources[k].get(at..).and_then(|source| source.first_chunk()));
+            out.iter_mut().zip(acc).for_each(|(o, a)| *o ^= a);
+        }
+        for (index, out) in rest.chunks_mut(WIDTH).enumerate() {
+            ragged(out, body.len() + index * WIDTH, &lists, sources);
+        }
+    }
+}
+
+/// One block in which a source or the output ends: through padded copies.
+#[cold]
+fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
+    let mut copies = [[0; WIDTH]; TILE];
+    for (copy, source) in copies.iter_mut().zip(sources) {
+        copy.iter_mut().zip(source.get(at..).unwrap_or(&[])).for_each(|(to, from)| *to = *from);
+    }
+    let acc = lists.sum(|k| copies.get(k));
+    out.iter_mut().zip(acc).for_each(|(o, a)| *o ^= a);
+}
+
+/// For each bit, highest first, the sources whose coefficient has it.
+struct Lists {
+    of: [[u8; TILE]; 8],
+    counts: [usize; 8],
+}
+
+impl Lists {
+    fn new(coefficients: &[u8]) -> Lists {
+        let mut lists = Lists { of: [[0; TILE]; 8], counts: [0; 8] };
+        for (k, c) in coefficients.iter().enumerate().take(TILE) {
+            for (bit, (list, count)) in lists.of.iter_mut().zip(&mut lists.counts).enumerate() {
                 // Written always, kept if the bit is set: no branch to mispredict.
-                lists[bit][counts[bit]] = k as u8;
-                counts[bit] += usize::from(c >> bit & 1);
+                list[*count & (TILE - 1)] = k as u8;
+                *count += usize::from(c >> (7 - bit) & 1);
             }
         }
-        for (index, out) in output.chunks_mut(WIDTH).enumerate() {
-            let mut acc = [0; WIDTH];
-            for bit in (0..8).rev() {
-                acc = double(acc);
-                for k in &lists[bit][..counts[bit]] {
-                    add(&mut acc, sources[usize::from(*k)], index * WIDTH);
+        lists
+    }
+
+    /// Horner's rule over the blocks of the sources.
+    #[inline(always)]
+    fn sum<'a>(&self, block: impl Fn(usize) -> Option<&'a Block>) -> Block {
+        let mut acc = [0; WIDTH];
+        for (list, count) in self.of.iter().zip(&self.counts) {
+            acc = double(acc);
+            for k in list.iter().take(*count) {
+                if let Some(block) = block(usize::from(*k)) {
+                    acc = add(acc, block);
                 }
             }
-            if accumulate || tile > 0 {
-                add(&mut acc, out, 0);
-            }
-            out.copy_from_slice(&acc[..out.len()]);
         }
+        acc
     }
 }
 
@@ -58,40 +94,41 @@ pub(super) fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
 
 /// `dst = c * dst`.
 pub(super) fn mul(dst: &mut [u8], c: u8) {
+    let lists = Lists::new(&[c]);
     for out in dst.chunks_mut(WIDTH) {
         let mut block = [0; WIDTH];
         block[..out.len()].copy_from_slice(out);
-        let mut acc = [0; WIDTH];
-        for bit in (0..8).rev() {
-            acc = double(acc);
-            if c >> bit & 1 == 1 {
-                add(&mut acc, &block, 0);
-            }
-        }
+        let acc = lists.sum(|_| Some(&block));
         out.copy_from_slice(&acc[..out.len()]);
     }
 }
 
-/// `rounds` doublings and XORs on registers; four XORs are one product of the fused loop.
+/// Blocks that [`registers`] works on at once.
+pub(super) const CHAINS: usize = 3;
+
+/// `rounds` rounds of four operations as cheap as an XOR on each of [`CHAINS`] blocks in registers; four
+/// XORs are what a product costs in the fused loop. Half of them are additions, as XORs alone would
+/// cancel out at compile time.
 pub(super) fn registers(rounds: usize) -> u8 {
-    let mut acc: Block = std::array::from_fn(|i| i as u8);
     let source: Block = std::hint::black_box(std::array::from_fn(|i| i as u8 ^ 0x5a));
+    let mut chains: [Block; CHAINS] = std::array::from_fn(|chain| [chain as u8; WIDTH]);
     for _ in 0..rounds {
-        for _ in 0..4 {
-            // Opaque, or else the XORs would cancel out at compile time.
-            add(&mut acc, std::hint::black_box(&source), 0);
+        for chain in &mut chains {
+            for (byte, s) in chain.iter_mut().zip(source) {
+                *byte = ((*byte ^ s).wrapping_add(s) ^ s).wrapping_add(s);
+            }
         }
     }
-    acc[0]
+    chains.iter().flatten().fold(0, |sum, byte| sum ^ byte)
 }
 
-/// Adds the block of `source` at `at`, as far as it reaches.
 #[inline(always)]
-fn add(acc: &mut Block, source: &[u8], at: usize) {
-    match source.get(at..at + WIDTH) {
-        Some(block) => acc.iter_mut().zip(block).for_each(|(a, s)| *a ^= s),
-        None => acc.iter_mut().zip(source.get(at..).unwrap_or(&[])).for_each(|(a, s)| *a ^= s),
+fn add(acc: Block, source: &Block) -> Block {
+    let mut sum = acc;
+    for (s, byte) in sum.iter_mut().zip(source) {
+        *s ^= byte;
     }
+    sum
 }
 
 /// Multiplies every byte by x.
