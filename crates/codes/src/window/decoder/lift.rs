@@ -249,6 +249,7 @@ impl<P: Payload> Decoder<P> {
     /// Replaces the payloads as they arrived by those that the rows stand for: as many as there are
     /// rows, and with no known symbol in them.
     pub(super) fn consolidate(&mut self) {
+        self.counters.consolidations += 1;
         let rows: Vec<usize> = (0..self.space.rows()).collect();
         let payloads = self.lift_rows(&rows);
         self.raws.clear();

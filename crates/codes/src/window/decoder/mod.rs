@@ -76,6 +76,8 @@ pub struct Counters {
     pub payload_combinations: u64,
     /// Times that known payloads were subtracted from waiting rows so that they could be freed.
     pub folds: u64,
+    /// Times that payloads left behind by rows that were given up were merged away.
+    pub consolidations: u64,
 }
 
 /// What is known of one source symbol.

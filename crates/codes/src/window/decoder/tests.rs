@@ -45,3 +45,189 @@ fn figure_1_of_paper_000() {
     assert_eq!(drain(&mut decoder), [(2, 22), (3, 33)]);
     assert_eq!((decoder.next_unseen(), decoder.next_undecoded(), decoder.deficit()), (4, 4, 0));
 }
+
+fn encoder(first: u64, count: usize) -> Encoder<Symbol> {
+    let mut encoder = Encoder::new(first);
+    for i in 0..count {
+        encoder.push(symbol(i as u8 ^ 0x5a));
+    }
+    encoder
+}
+
+fn repair(decoder: &mut Decoder<Symbol>, encoder: &Encoder<Symbol>, members: Members, seed: u16) -> Arrival {
+    decoder.repair(&members, &Coding::Seed(seed), encoder.repair(&members, seed).unwrap())
+}
+
+#[test]
+fn every_kernel_codes_the_same() {
+    // The coders use the one kernel that was chosen; every other must give the same repairs.
+    use ripstop_gf256::{Form, Kernel};
+    let encoder = encoder(0, 40);
+    let members = Members::range(3..37);
+    let repairs = encoder.repairs(&members, &[1, 2, 3]).unwrap();
+    let sources: Vec<&[u8]> = members.iter().map(|id| encoder.get(id).unwrap().as_slice()).collect();
+    for kernel in Kernel::all() {
+        for (repair, seed) in repairs.iter().zip([1, 2, 3]) {
+            let mut sum = [0; 5];
+            let coefficients = Coding::Seed(seed).all(&members);
+            kernel.product(Form::Overwrite, &coefficients, &mut [&mut sum[..]], &sources);
+            assert_eq!(repair.as_slice(), sum, "{}", kernel.name());
+        }
+    }
+}
+
+#[test]
+fn holes_are_repaired_by_single_members() {
+    let encoder = encoder(1000, 300);
+    let mut decoder = Decoder::new(1000, Limits::default());
+    for id in (1000..1300).filter(|id| id % 40 != 7) {
+        assert_eq!(decoder.source(id, encoder.get(id).unwrap().clone()), Arrival::Innovative);
+    }
+    let holes: Vec<u64> = decoder.missing().collect();
+    assert_eq!(holes, [1007, 1047, 1087, 1127, 1167, 1207, 1247, 1287]);
+    assert_eq!((decoder.highest(), decoder.deficit()), (Some(1299), 8));
+    for (i, chunk) in holes.chunks(4).enumerate() {
+        let members = Members::from_ids(chunk).unwrap();
+        for seed in 0..4 {
+            assert_eq!(repair(&mut decoder, &encoder, members.clone(), seed), Arrival::Innovative);
+        }
+        assert_eq!(repair(&mut decoder, &encoder, members, 9), Arrival::Redundant);
+        assert_eq!(drain(&mut decoder).len(), 4);
+        assert_eq!(decoder.counters().decoded, 4 * (i as u64 + 1));
+    }
+    // Four rows of four payloads each, and nothing else was touched.
+    assert_eq!(decoder.counters().payload_combinations, 32);
+}
+
+#[test]
+fn payloads_are_touched_once_however_many_rows_wait() {
+    let encoder = encoder(0, 200);
+    let mut decoder = Decoder::new(0, Limits::default());
+    for seed in 0..190 {
+        assert_eq!(repair(&mut decoder, &encoder, Members::range(0..200), seed), Arrival::Innovative);
+    }
+    assert_eq!((decoder.rows(), decoder.deficit(), decoder.next_unseen()), (190, 10, 190));
+    assert_eq!(decoder.counters().payload_combinations, 0);
+    let mut decoded = 0;
+    for id in 190..200 {
+        assert_eq!(decoder.source(id, encoder.get(id).unwrap().clone()), Arrival::Innovative);
+        decoded += drain(&mut decoder).len();
+    }
+    assert_eq!((decoded, decoder.rows()), (190, 0));
+    // At most the 190 payloads and the 10 known symbols, for each symbol that was decoded.
+    assert!((190 * 190..=190 * 200).contains(&decoder.counters().payload_combinations));
+}
+
+#[test]
+fn payloads_of_rows_given_up_do_not_pile_up() {
+    let encoder = encoder(0, 120);
+    let mut decoder = Decoder::new(0, Limits::default());
+    for seed in 0..100 {
+        repair(&mut decoder, &encoder, Members::range(0..120), seed);
+    }
+    for id in 0..95 {
+        assert!(decoder.give_up(id) && !decoder.give_up(id));
+    }
+    // 120 unknown, 100 rows, 95 given up: what is left says five things about 25 symbols.
+    assert_eq!((decoder.rows(), decoder.deficit(), decoder.undecoded()), (5, 20, 25));
+    assert!(decoder.raws.iter().flatten().count() < 80);
+    assert!(decoder.counters().consolidations > 0);
+    for id in 100..120 {
+        decoder.source(id, encoder.get(id).unwrap().clone());
+    }
+    let recovered: Vec<(u64, u8)> = (95..100).map(|id| (id, id as u8 ^ 0x5a)).collect();
+    assert_eq!(drain(&mut decoder), recovered);
+    assert_eq!(decoder.counters().given_up, 95);
+}
+
+#[test]
+fn a_stalled_symbol_does_not_stall_the_others() {
+    let encoder = encoder(0, 4);
+    let mut decoder = Decoder::new(0, Limits::default());
+    decoder.source(3, encoder.get(3).unwrap().clone());
+    repair(&mut decoder, &encoder, Members::range(0..4), 1);
+    repair(&mut decoder, &encoder, Members::range(0..4), 2);
+    repair(&mut decoder, &encoder, Members::new(vec![1], 2..4).unwrap(), 3);
+    assert_eq!(drain(&mut decoder).len(), 3);
+
+    let mut decoder = Decoder::new(0, Limits::default());
+    repair(&mut decoder, &encoder, Members::range(0..4), 1);
+    repair(&mut decoder, &encoder, Members::range(0..4), 2);
+    decoder.advance_to(1);
+    assert_eq!((decoder.rows(), decoder.next_unseen(), decoder.start()), (1, 2, 1));
+    assert_eq!(decoder.source(0, symbol(1)), Arrival::Old);
+    // It names symbol 0, of which nothing will ever be known.
+    assert_eq!(repair(&mut decoder, &encoder, Members::range(0..4), 3), Arrival::Unusable);
+    decoder.source(3, encoder.get(3).unwrap().clone());
+    decoder.source(1, encoder.get(1).unwrap().clone());
+    assert_eq!(drain(&mut decoder), [(2, 2 ^ 0x5a)]);
+    assert_eq!((decoder.counters().given_up, decoder.counters().unusable), (1, 1));
+}
+
+#[test]
+fn hostile_input_is_refused_before_it_costs_anything() {
+    let limits = Limits { ahead: 100, history: 50, rows: 3 };
+    let mut decoder = Decoder::new(1000, limits);
+    let payload = symbol(1);
+    let by_seed = Coding::Seed(1);
+    let mut try_repair = |members: Members, coding: &Coding| decoder.repair(&members, coding, symbol(1));
+    assert_eq!(try_repair(Members::range(0..u64::MAX), &by_seed), Arrival::Beyond);
+    assert_eq!(try_repair(Members::range(1000..u64::MAX), &by_seed), Arrival::Beyond);
+    assert_eq!(try_repair(Members::one(u64::MAX), &by_seed), Arrival::Beyond);
+    assert_eq!(try_repair(Members::range(0..1050), &by_seed), Arrival::Unusable);
+    assert_eq!(try_repair(Members::range(0..1000), &by_seed), Arrival::Old);
+    assert_eq!(try_repair(Members::default(), &by_seed), Arrival::Unusable);
+    assert_eq!(try_repair(Members::range(1000..1003), &Coding::Explicit(vec![1, 2])), Arrival::Unusable);
+    assert_eq!(try_repair(Members::range(1000..1003), &Coding::Explicit(vec![1, 0, 2])), Arrival::Unusable);
+    assert_eq!(decoder.source(1100, payload.clone()), Arrival::Beyond);
+    assert_eq!(decoder.source(u64::MAX, payload.clone()), Arrival::Beyond);
+    assert_eq!(decoder.source(999, payload.clone()), Arrival::Old);
+    assert_eq!((decoder.highest(), decoder.deficit()), (None, 0));
+    assert!(!decoder.give_up(1100) && !decoder.give_up(999));
+
+    let encoder = encoder(1000, 90);
+    for seed in 0..3 {
+        assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..1090), seed), Arrival::Innovative);
+    }
+    assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..1090), 3), Arrival::Beyond);
+    assert_eq!(decoder.rows(), 3);
+    assert_eq!((decoder.counters().beyond, decoder.counters().old, decoder.counters().unusable), (6, 2, 4));
+
+    // A leap forgets everything, and a window at the end of the world holds nothing at all.
+    decoder.advance_to(1 << 60);
+    assert_eq!((decoder.rows(), decoder.undecoded(), decoder.start()), (0, 0, 1 << 60));
+    assert_eq!(decoder.source(1 << 60, payload.clone()), Arrival::Innovative);
+    decoder.advance_to(u64::MAX);
+    assert_eq!(decoder.source(u64::MAX, payload), Arrival::Beyond);
+}
+
+#[test]
+fn memory_stays_bounded_without_any_help() {
+    let limits = Limits { ahead: 64, history: 64, rows: 64 };
+    let mut decoder = Decoder::new(0, limits);
+    for id in 0..10_000 {
+        assert_eq!(decoder.source(id, symbol(id as u8)), Arrival::Innovative);
+        assert!(decoder.cells.len() <= 64 + 16 + 1);
+    }
+    assert!(decoder.get(9_999).is_some() && decoder.get(9_900).is_none());
+    assert!(decoder.is_decoded(5) && decoder.is_decoded(9_999) && !decoder.is_decoded(10_000));
+    assert_eq!(decoder.next_undecoded(), 10_000);
+}
+
+#[test]
+fn any_enough_repairs_decode() {
+    // Any n innovative combinations of n symbols decode them, in whatever order they come.
+    let encoder = encoder(77, 30);
+    for start in 0..20 {
+        let mut decoder = Decoder::new(77, Limits::default());
+        let mut innovative = 0;
+        for seed in start..start + 40 {
+            if repair(&mut decoder, &encoder, Members::range(77..107), seed) == Arrival::Innovative {
+                innovative += 1;
+                assert_eq!(decoder.deficit(), 30 - innovative);
+            }
+            assert_eq!(decoder.next_undecoded() == 107, innovative == 30);
+        }
+        assert_eq!((drain(&mut decoder).len(), decoder.counters().redundant), (30, 10));
+    }
+}

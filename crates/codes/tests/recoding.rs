@@ -1,0 +1,128 @@
+//! Relays: what a recoder emits lies in the space of what it received, and spans it.
+
+use proptest::prelude::*;
+use ripstop_base::{Seed, Stream};
+use ripstop_codes::window::{Coding, Decoder, Encoder, Limits, MAX_SINGLES, Members, Recoder};
+use ripstop_codes::{Payload, Symbol};
+
+fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
+    let mut encoder = Encoder::new(first);
+    for _ in 0..count {
+        let len = 1 + random.below(90) as usize;
+        encoder.push(Symbol::build(len, |bytes| random.fill(bytes)));
+    }
+    encoder
+}
+
+/// What one receiver gets, another gets as well.
+fn hand<P: Payload>(
+    random: &mut Stream,
+    encoder: &Encoder<P>,
+    mut each: impl FnMut(u64, Option<(Members, u16)>),
+) {
+    for id in encoder.first()..encoder.next() {
+        if random.chance(0.6) {
+            each(id, None);
+        }
+        if random.chance(0.4) {
+            let start = encoder.first() + random.below(id - encoder.first() + 1);
+            each(id, Some((Members::range(start..id + 1), random.next_u64() as u16)));
+        }
+    }
+}
+
+fn check(payload: &Symbol, original: &Symbol) {
+    assert_eq!(payload.as_slice()[..original.len()], *original.as_slice());
+    assert!(payload.as_slice()[original.len()..].iter().all(|byte| *byte == 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
+
+    /// A receiver that hears only the relay sees and decodes exactly what the relay could.
+    #[test]
+    fn recoding_keeps_the_space(seed: u64, count in 1usize..=MAX_SINGLES) {
+        let mut random = Seed::new(seed).stream("recoding");
+        let first = random.next_u64() >> 8;
+        let encoder = symbols(&mut random, first, count);
+        let mut relay = Recoder::new(first, Limits::default());
+        let mut direct = Decoder::new(first, Limits::default());
+        let mut losses = random.clone();
+        hand(&mut losses, &encoder, |id, repair| match repair {
+            None => {
+                relay.source(id, encoder.get(id).unwrap().clone());
+                direct.source(id, encoder.get(id).unwrap().clone());
+            }
+            Some((members, seed)) => {
+                let payload = encoder.repair(&members, seed).unwrap();
+                relay.repair(&members, &Coding::Seed(seed), payload.clone());
+                direct.repair(&members, &Coding::Seed(seed), payload);
+            }
+        });
+        prop_assert_eq!(relay.highest(), direct.highest());
+        prop_assert_eq!(relay.deficit(), direct.deficit());
+
+        let mut end = Decoder::new(first, Limits::default());
+        // Each is innovative but for a chance of 1/255 or so: three more than needed are plenty.
+        for _ in 0..count + 3 {
+            let Some((members, coding, payload)) = relay.emit(first..encoder.next(), &mut random) else { break };
+            prop_assert!(members.len() <= MAX_SINGLES && coding.fits(&members));
+            end.repair(&members, &coding, payload);
+        }
+        for id in first..encoder.next() {
+            prop_assert_eq!(end.is_seen(id), direct.is_seen(id), "seen {}", id - first);
+            prop_assert_eq!(end.is_decoded(id), direct.is_decoded(id), "decoded {}", id - first);
+        }
+        while let Some((id, payload)) = end.poll_decoded() {
+            check(&payload, encoder.get(id).unwrap());
+        }
+    }
+
+    /// Over longer spans, emissions from everywhere still bring everything that the relay knows alone.
+    #[test]
+    fn long_windows_are_recoded_piece_by_piece(seed: u64) {
+        let mut random = Seed::new(seed).stream("long");
+        let encoder = symbols(&mut random, 5, 300);
+        let mut relay = Recoder::new(5, Limits::default());
+        // A repair over all of it, of which the relay lacks one symbol: what it knows of that is short.
+        let lost = 5 + random.below(300);
+        for id in (5..305).filter(|id| *id != lost) {
+            relay.source(id, encoder.get(id).unwrap().clone());
+        }
+        relay.repair(&Members::range(5..305), &Coding::Seed(3), encoder.repair(&Members::range(5..305), 3).unwrap());
+        prop_assert_eq!(relay.deficit(), 0);
+        let mut end = Decoder::new(5, Limits::default());
+        for start in (5..305).step_by(50) {
+            for _ in 0..53 {
+                let (members, coding, payload) = relay.emit(start..start + 50, &mut random).unwrap();
+                end.repair(&members, &coding, payload);
+            }
+        }
+        prop_assert_eq!(end.next_undecoded(), 305);
+    }
+}
+
+#[test]
+fn a_moved_window_names_nothing_old() {
+    let mut random = Seed::new(4).stream("moved");
+    let encoder = symbols(&mut random, 0, 60);
+    let mut relay = Recoder::new(0, Limits::default());
+    for end in 20..60 {
+        let members = Members::range(end - 20..end);
+        relay.repair(&members, &Coding::Seed(end as u16), encoder.repair(&members, end as u16).unwrap());
+    }
+    assert!(relay.emit(0..60, &mut random).is_some());
+    relay.advance_to(15);
+    assert_eq!(relay.start(), 15);
+    let mut end = Decoder::new(15, Limits::default());
+    for _ in 0..50 {
+        let (members, coding, payload) = relay.emit(0..60, &mut random).unwrap();
+        assert!(members.first() >= Some(15));
+        end.repair(&members, &coding, payload);
+    }
+    // What the relay knew about later symbols alone went through; 20 unknowns are given up with 15 rows.
+    assert_eq!(end.deficit(), relay.deficit());
+    assert!(end.counters().innovative > 20);
+    assert_eq!(relay.emitted(), 51);
+    assert!(relay.emit(59..60, &mut random).is_none());
+}
