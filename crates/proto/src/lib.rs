@@ -3,5 +3,6 @@
 
 pub mod control;
 pub mod inner;
+pub mod secure;
 pub mod session;
 pub mod wire;

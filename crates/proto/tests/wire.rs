@@ -244,6 +244,7 @@ fn datagrams_are_those_of_the_vectors() {
             "hello" => {
                 let hello = Hello {
                     instance: hex("instance").try_into().unwrap(),
+                    peer_instance: hex("peer_instance").try_into().unwrap(),
                     next_number: field("next_number"),
                     inner_mtu: field("inner_mtu") as u16,
                     capabilities: field("capabilities") as u32,
@@ -288,7 +289,8 @@ fn what_the_format_cannot_carry_is_refused() {
         Packet::<Symbol>::Feedback(Box::new(feedback))
     };
     assert!(emit_body(&feedback(|_| {}), &mut buffer).is_ok());
-    let wrong: [(fn(&mut Feedback), &str); 9] = [
+    type Change = fn(&mut Feedback);
+    let wrong: [(Change, &str); 9] = [
         (|f| f.acked = vec![5..10], "acked"),
         (|f| f.acked = vec![5..11, 1..2], "acked"),
         (|f| f.acked = vec![5..11, 6..7], "acked"),

@@ -144,8 +144,10 @@ pub struct Hello {
     /// Chosen at random when an end starts to know its peer: a new one means that the peer has
     /// restarted, and that its datagram numbers begin anew.
     pub instance: [u8; 8],
-    /// The number of the next datagram that this end will send: a full number from which truncated
-    /// ones are counted.
+    /// The instance of the other end that this end knows; zeros if none.
+    pub peer_instance: [u8; 8],
+    /// The number of the next datagram that this end will send to that instance: a full number from
+    /// which truncated ones are counted. An end that proves to be another instance starts from 0.
     pub next_number: u64,
     /// The largest inner packet that this end takes, bytes.
     pub inner_mtu: u16,
@@ -156,7 +158,7 @@ pub struct Hello {
 
 impl Hello {
     /// Bytes on the wire.
-    pub const LEN: usize = 8 + 8 + 2 + 4;
+    pub const LEN: usize = 8 + 8 + 8 + 2 + 4;
 
     /// The payload's bytes.
     pub fn to_bytes(&self) -> [u8; Hello::LEN] {
@@ -164,6 +166,7 @@ impl Hello {
         // The buffer has exactly the length that is asked for, so this writes.
         if let Ok(mut w) = Writer::new(&mut bytes, Hello::LEN) {
             w.bytes(&self.instance);
+            w.bytes(&self.peer_instance);
             w.uint::<8>(self.next_number);
             w.uint::<2>(u64::from(self.inner_mtu));
             w.uint::<4>(u64::from(self.capabilities));
@@ -177,6 +180,7 @@ impl Hello {
         let mut r = Reader::new(bytes);
         let hello = Hello {
             instance: r.array("instance")?,
+            peer_instance: r.array("peer instance")?,
             next_number: u64::from_be_bytes(r.array("next number")?),
             inner_mtu: u16::from_be_bytes(r.array("inner MTU")?),
             capabilities: u32::from_be_bytes(r.array("capabilities")?),

@@ -104,11 +104,11 @@ impl Header {
         Ok(Header { kind, receiver, number })
     }
 
-    /// The full number of the datagram, given the highest number received so far.
+    /// The full number of the datagram: the one nearest to `expected`, one past the highest number
+    /// received so far (as in RFC 9000, appendix A.3).
     #[inline]
-    pub fn number_after(self, highest: Option<u64>) -> u64 {
-        // RFC 9000, appendix A.3: nearest to one past the highest.
-        expand(u64::from(self.number), 32, highest.map_or(0, |h| h.saturating_add(1)))
+    pub fn full_number(self, expected: u64) -> u64 {
+        expand(u64::from(self.number), 32, expected)
     }
 }
 
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn numbers_go_on_over_32_bits() {
         let header = |number| Header { kind: Kind::Probe, receiver: 0, number };
-        assert_eq!(header(5).number_after(None), 5);
-        assert_eq!(header(0).number_after(Some(u64::from(u32::MAX))), 1 << 32);
-        assert_eq!(header(u32::MAX).number_after(Some(1 << 32)), u64::from(u32::MAX));
+        assert_eq!(header(5).full_number(0), 5);
+        assert_eq!(header(0).full_number(1 << 32), 1 << 32);
+        assert_eq!(header(u32::MAX).full_number((1 << 32) + 1), u64::from(u32::MAX));
     }
 }

@@ -1,0 +1,28 @@
+//! Where randomness comes from: an argument.
+
+use ripstop_base::Stream;
+
+/// A source of random bytes. On the wire it must be the operating system's; in virtual time a
+/// [`Stream`] makes every key and index repeat.
+pub trait Entropy {
+    /// Fills `bytes` with random bytes.
+    fn fill(&mut self, bytes: &mut [u8]);
+}
+
+impl Entropy for Stream {
+    fn fill(&mut self, bytes: &mut [u8]) {
+        Stream::fill(self, bytes);
+    }
+}
+
+/// `N` random bytes.
+pub(crate) fn array<const N: usize>(entropy: &mut dyn Entropy) -> [u8; N] {
+    let mut bytes = [0; N];
+    entropy.fill(&mut bytes);
+    bytes
+}
+
+/// Uniform on [0, 1).
+pub(crate) fn unit(entropy: &mut dyn Entropy) -> f64 {
+    f64::from(u32::from_be_bytes(array(entropy))) / 4_294_967_296.0
+}

@@ -1,0 +1,85 @@
+//! Which peer a received datagram is for: a table of random 32-bit receiver indices.
+
+use super::PeerId;
+use super::entropy::{Entropy, array};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Receiver indices in use, each with its peer. Indices are random, so that they tell an observer
+/// nothing, and never collide. One look-up a datagram.
+#[derive(Default)]
+pub(crate) struct IndexTable {
+    peers: HashMap<u32, PeerId, BuildHasherDefault<Itself>>,
+}
+
+impl IndexTable {
+    /// A new index for `peer`.
+    pub(crate) fn allocate(&mut self, entropy: &mut dyn Entropy, peer: PeerId) -> u32 {
+        let mut index = u32::from_be_bytes(array(entropy));
+        // A source that repeats itself must not hang us: from its draw, the next free one.
+        while self.peers.contains_key(&index) {
+            index = index.wrapping_add(1);
+        }
+        self.peers.insert(index, peer);
+        index
+    }
+
+    #[inline]
+    pub(crate) fn peer(&self, index: u32) -> Option<PeerId> {
+        self.peers.get(&index).copied()
+    }
+
+    pub(crate) fn release(&mut self, index: u32) {
+        self.peers.remove(&index);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.peers.len()
+    }
+}
+
+/// The hash of a random number that nobody but us chooses: itself, spread to the upper bits, which the
+/// table looks at too.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, n: u32) {
+        self.0 = u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Entropy that has run dry.
+    struct Same;
+    impl Entropy for Same {
+        fn fill(&mut self, bytes: &mut [u8]) {
+            bytes.fill(0xff);
+        }
+    }
+
+    #[test]
+    fn indices_never_collide() {
+        let mut table = IndexTable::default();
+        for n in 0..1000 {
+            let index = table.allocate(&mut Same, PeerId(n));
+            assert_eq!(index, n.wrapping_sub(1), "the next free one");
+        }
+        (0..1000u32).for_each(|n| assert_eq!(table.peer(n.wrapping_sub(1)), Some(PeerId(n))));
+        table.release(5);
+        assert_eq!((table.peer(5), table.len()), (None, 999));
+    }
+}

@@ -1,0 +1,142 @@
+//! Static X25519 keys and their text form: 44 characters of base64, as WireGuard's.
+
+use super::entropy::{Entropy, array};
+use base64ct::{Base64, Encoding};
+use curve25519_dalek::montgomery::MontgomeryPoint;
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+/// A text that is not a key. It does not repeat the text, which may be a secret with a typing error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a key: a key is 32 bytes in 44 characters of base64, such as `ripstop keys new` prints")]
+pub struct KeyError;
+
+/// Who somebody is: a public X25519 key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PublicKey([u8; 32]);
+
+impl PublicKey {
+    /// The key with these bytes (RFC 7748, section 5).
+    pub const fn from_bytes(bytes: [u8; 32]) -> PublicKey {
+        PublicKey(bytes)
+    }
+
+    /// The key's bytes.
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl FromStr for PublicKey {
+    type Err = KeyError;
+    fn from_str(s: &str) -> Result<PublicKey, KeyError> {
+        decode(s).map(|bytes| PublicKey(*bytes))
+    }
+}
+
+impl fmt::Display for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Base64::encode_string(&self.0))
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({self})")
+    }
+}
+
+/// The secret half of a key. It is wiped when dropped, never printed by `Debug`, and read and written as
+/// text in constant time.
+#[derive(Clone)]
+pub struct PrivateKey(Zeroizing<[u8; 32]>);
+
+impl PrivateKey {
+    /// A new key.
+    pub fn generate(entropy: &mut dyn Entropy) -> PrivateKey {
+        PrivateKey::from_bytes(array(entropy))
+    }
+
+    /// The key with these bytes, clamped as RFC 7748, section 5 has it.
+    pub fn from_bytes(bytes: [u8; 32]) -> PrivateKey {
+        PrivateKey(Zeroizing::new(curve25519_dalek::scalar::clamp_integer(bytes)))
+    }
+
+    /// The public half.
+    pub fn public(&self) -> PublicKey {
+        PublicKey(MontgomeryPoint::mul_base_clamped(*self.0).to_bytes())
+    }
+
+    /// The key as text, for a file that only its owner reads.
+    pub fn to_base64(&self) -> Zeroizing<String> {
+        Zeroizing::new(Base64::encode_string(&*self.0))
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl FromStr for PrivateKey {
+    type Err = KeyError;
+    fn from_str(s: &str) -> Result<PrivateKey, KeyError> {
+        decode(s).map(|bytes| PrivateKey::from_bytes(*bytes))
+    }
+}
+
+impl fmt::Debug for PrivateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PrivateKey(..)")
+    }
+}
+
+fn decode(text: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
+    // Room for the 33 bytes that 44 characters without padding would be.
+    let mut buffer = Zeroizing::new([0; 33]);
+    let bytes = Base64::decode(text.trim(), &mut *buffer).map_err(|_| KeyError)?;
+    let bytes: [u8; 32] = bytes.try_into().map_err(|_| KeyError)?;
+    Ok(Zeroizing::new(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    #[test]
+    fn public_halves_are_those_of_rfc_7748() {
+        // RFC 7748, section 5.2: k = u = 9 after one iteration.
+        let mut nine = [0; 32];
+        nine[0] = 9;
+        let public = PrivateKey::from_bytes(nine).public();
+        let hex: String = public.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079");
+    }
+
+    #[test]
+    fn text_comes_back_and_secrets_stay_inside() {
+        let key = PrivateKey::generate(&mut Seed::new(1).stream("key"));
+        let text = key.to_base64();
+        assert_eq!(text.len(), 44);
+        assert_eq!(text.parse::<PrivateKey>().unwrap().public(), key.public());
+        let public = key.public().to_string();
+        assert_eq!(public.parse(), Ok(key.public()));
+        assert_eq!(format!(" {public}\n").parse(), Ok(key.public()));
+        assert!(!format!("{key:?}").contains(&text[..8]));
+    }
+
+    #[test]
+    fn wrong_texts_are_refused_without_repeating_them() {
+        let long = "A".repeat(44);
+        for text in
+            ["", "secret", "AAAA", &long, &"A".repeat(10_000), "????????????????????????????????????????????"]
+        {
+            assert_eq!(text.parse::<PublicKey>(), Err(KeyError), "{text}");
+        }
+        assert!(!KeyError.to_string().contains("secret"));
+        let zero = format!("{}=", "A".repeat(43));
+        assert_eq!(zero.parse::<PublicKey>(), Ok(PublicKey([0; 32])));
+    }
+}

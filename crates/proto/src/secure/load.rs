@@ -1,0 +1,80 @@
+//! How much work strangers may make: handshakes cost four curve multiplications each.
+
+use ripstop_base::Time;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// A bucket of handshakes that anybody may start, and a count for each address that proved to be one.
+pub(crate) struct LoadGate {
+    per_second: f64,
+    per_address: u32,
+    tokens: f64,
+    filled_at: Time,
+    addresses: BTreeMap<IpAddr, u32>,
+    second: u64,
+}
+
+/// Addresses counted in a second; more are refused, so memory is bounded.
+const MOST_ADDRESSES: usize = 4096;
+
+impl LoadGate {
+    pub(crate) fn new(per_second: u32, per_address: u32) -> LoadGate {
+        let tokens = f64::from(per_second);
+        let (filled_at, addresses) = (Time::ZERO, BTreeMap::new());
+        LoadGate { per_second: tokens, per_address, tokens, filled_at, addresses, second: 0 }
+    }
+
+    /// Whether a handshake from anywhere may go on. If not, we are under load.
+    pub(crate) fn admit(&mut self, now: Time) -> bool {
+        let refill = now.since(self.filled_at).as_secs_f64() * self.per_second;
+        self.tokens = (self.tokens + refill).min(self.per_second);
+        self.filled_at = self.filled_at.max(now);
+        if self.tokens < 1.0 {
+            return false;
+        }
+        self.tokens -= 1.0;
+        true
+    }
+
+    /// Whether, under load, a handshake from an address that was proved may go on. IPv6 is counted by
+    /// /64, which one host may have to itself.
+    pub(crate) fn admit_address(&mut self, now: Time, from: IpAddr) -> bool {
+        let second = now.as_nanos() / 1_000_000_000;
+        if second != self.second {
+            self.addresses.clear();
+            self.second = second;
+        }
+        let from = match from {
+            IpAddr::V4(_) => from,
+            IpAddr::V6(v6) => IpAddr::V6((u128::from(v6) >> 64 << 64).into()),
+        };
+        if self.addresses.len() >= MOST_ADDRESSES && !self.addresses.contains_key(&from) {
+            return false;
+        }
+        let count = self.addresses.entry(from).or_insert(0);
+        *count = count.saturating_add(1);
+        *count <= self.per_address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn admits_a_rate_and_a_burst_of_a_second() {
+        let mut gate = LoadGate::new(10, 3);
+        let t = Time::from_millis;
+        assert_eq!((0..100).filter(|_| gate.admit(t(5))).count(), 10);
+        assert_eq!((0..100).filter(|_| gate.admit(t(205))).count(), 2);
+        assert!(!gate.admit(t(0)), "time going back gives nothing");
+        let address = |n: u32| IpAddr::from(n.to_be_bytes());
+        assert_eq!((0..100).filter(|_| gate.admit_address(t(300), address(1))).count(), 3);
+        assert!(gate.admit_address(t(300), address(2)));
+        assert!(gate.admit_address(t(1300), address(1)), "a new second");
+        let refused = (0..10_000).filter(|n| !gate.admit_address(t(2300), address(*n))).count();
+        assert_eq!(refused, 10_000 - MOST_ADDRESSES);
+        let six = |low: u16| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, low]);
+        assert_eq!((0..9).filter(|n| gate.admit_address(t(3300), six(*n))).count(), 3);
+    }
+}

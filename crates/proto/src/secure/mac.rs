@@ -1,0 +1,159 @@
+//! The MACs that guard the handshake from strangers, and cookies, after WireGuard's design
+//! (Donenfeld, "WireGuard: Next Generation Kernel Network Tunnel", section 5.3 and 5.4.7).
+//!
+//! mac1 shows that the sender knows whom it talks to; without it nothing is answered and almost no work is
+//! done. mac2 shows, when there is too much work, that the sender receives at the address it sends from.
+
+use super::entropy::{Entropy, array};
+use super::key::PublicKey;
+use crate::wire::handshake::{CookieReply, MAC_LEN};
+use blake2::digest::consts::U16;
+use blake2::digest::{Digest, KeyInit, Mac};
+use blake2::{Blake2s256, Blake2sMac};
+use chacha20poly1305::aead::AeadInPlace;
+use chacha20poly1305::{Tag, XChaCha20Poly1305, XNonce};
+use ripstop_base::Time;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// How long a cookie is good for at the one who holds it, and how often the secret behind it changes.
+pub(crate) const COOKIE_LIFE: Duration = Duration::from_secs(120);
+
+/// A proof of address, good for [`COOKIE_LIFE`].
+pub(crate) type Cookie = [u8; MAC_LEN];
+
+/// The MAC keys that go with a public key: of those who talk to its owner.
+#[derive(Clone)]
+pub(crate) struct MacKeys {
+    mac1: [u8; 32],
+    cookie: [u8; 32],
+}
+
+impl MacKeys {
+    pub(crate) fn of(receiver: &PublicKey) -> MacKeys {
+        let key = |label: &[u8]| {
+            Blake2s256::new().chain_update(label).chain_update(receiver.as_bytes()).finalize().into()
+        };
+        MacKeys { mac1: key(b"Ripstop 1 mac1"), cookie: key(b"Ripstop 1 cookie") }
+    }
+
+    /// Fills in the two MACs at the end of a message to the keys' owner; mac2 is zero without a cookie.
+    pub(crate) fn sign(&self, message: &mut [u8], cookie: Option<&Cookie>) {
+        let Some((content, macs)) = message.split_last_chunk_mut::<{ 2 * MAC_LEN }>() else { return };
+        let mac1 = mac(&self.mac1, &[content]);
+        macs[..MAC_LEN].copy_from_slice(&mac1);
+        let mac2 = cookie.map_or([0; MAC_LEN], |cookie| mac(cookie, &[content, &mac1]));
+        macs[MAC_LEN..].copy_from_slice(&mac2);
+    }
+
+    /// Whether mac1 of a message to the keys' owner is right. Takes the same time either way.
+    pub(crate) fn verify_mac1(&self, message: &[u8]) -> bool {
+        let Some((content, macs)) = message.split_last_chunk::<{ 2 * MAC_LEN }>() else { return false };
+        verify(&self.mac1, &[content], &macs[..MAC_LEN])
+    }
+
+    /// Opens a cookie sent by the keys' owner in answer to the message with `mac1`.
+    pub(crate) fn open_cookie(&self, reply: &CookieReply, mac1: &[u8; MAC_LEN]) -> Option<Cookie> {
+        let (sealed, tag) = reply.sealed.split_first_chunk::<MAC_LEN>()?;
+        let mut cookie = *sealed;
+        XChaCha20Poly1305::new(&self.cookie.into())
+            .decrypt_in_place_detached(
+                XNonce::from_slice(&reply.nonce),
+                mac1,
+                &mut cookie,
+                Tag::from_slice(tag),
+            )
+            .ok()?;
+        Some(cookie)
+    }
+}
+
+/// mac1 of a message, by which a cookie reply names it.
+pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
+    match message.split_last_chunk::<{ 2 * MAC_LEN }>() {
+        Some((_, macs)) => std::array::from_fn(|i| macs[i]),
+        None => [0; MAC_LEN],
+    }
+}
+
+/// Gives cookies to those who ask, and knows them again.
+pub(crate) struct CookieJar {
+    /// The secret, and the one before it: a cookie is good for a while after it was given.
+    secrets: [Zeroizing<[u8; 32]>; 2],
+    rotate_at: Time,
+}
+
+impl CookieJar {
+    pub(crate) fn new(entropy: &mut dyn Entropy) -> CookieJar {
+        let secrets = [Zeroizing::new(array(entropy)), Zeroizing::new(array(entropy))];
+        CookieJar { secrets, rotate_at: Time::ZERO }
+    }
+
+    /// Whether mac2 of a message from `from` was made with a cookie of ours.
+    pub(crate) fn verify_mac2(
+        &mut self,
+        now: Time,
+        message: &[u8],
+        from: SocketAddr,
+        entropy: &mut dyn Entropy,
+    ) -> bool {
+        self.rotate(now, entropy);
+        let Some((content, mac2)) = message.split_last_chunk::<MAC_LEN>() else { return false };
+        self.secrets.iter().any(|secret| verify(&cookie(secret, from), &[content], mac2))
+    }
+
+    /// The reply to a message from `from` whose sender's index is `receiver`, sealed by our keys.
+    pub(crate) fn reply(
+        &mut self,
+        now: Time,
+        ours: &MacKeys,
+        message: &[u8],
+        receiver: u32,
+        from: SocketAddr,
+        entropy: &mut dyn Entropy,
+    ) -> Option<CookieReply> {
+        self.rotate(now, entropy);
+        let nonce: [u8; 24] = array(entropy);
+        let mut cookie = cookie(&self.secrets[0], from);
+        let tag = XChaCha20Poly1305::new(&ours.cookie.into())
+            .encrypt_in_place_detached(XNonce::from_slice(&nonce), &mac1_of(message), &mut cookie)
+            .ok()?;
+        let mut sealed = [0; 2 * MAC_LEN];
+        sealed[..MAC_LEN].copy_from_slice(&cookie);
+        sealed[MAC_LEN..].copy_from_slice(&tag);
+        Some(CookieReply { receiver, nonce, sealed })
+    }
+
+    fn rotate(&mut self, now: Time, entropy: &mut dyn Entropy) {
+        if now >= self.rotate_at {
+            self.secrets.swap(0, 1);
+            self.secrets[0] = Zeroizing::new(array(entropy));
+            self.rotate_at = now + COOKIE_LIFE;
+        }
+    }
+}
+
+fn cookie(secret: &[u8; 32], from: SocketAddr) -> Cookie {
+    let port = from.port().to_be_bytes();
+    match from.ip() {
+        IpAddr::V4(v4) => mac(secret, &[&v4.octets(), &port]),
+        IpAddr::V6(v6) => mac(secret, &[&v6.octets(), &port]),
+    }
+}
+
+/// Keyed BLAKE2s with 16 bytes of output (RFC 7693).
+fn keyed(key: &[u8], parts: &[&[u8]]) -> Blake2sMac<U16> {
+    // Keys here have 16 or 32 bytes; BLAKE2s takes up to 32.
+    let mut mac = <Blake2sMac<U16> as KeyInit>::new_from_slice(key).expect("a key of at most 32 bytes");
+    parts.iter().for_each(|part| mac.update(part));
+    mac
+}
+
+fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; MAC_LEN] {
+    keyed(key, parts).finalize().into_bytes().into()
+}
+
+fn verify(key: &[u8], parts: &[&[u8]], expected: &[u8]) -> bool {
+    keyed(key, parts).verify_slice(expected).is_ok()
+}

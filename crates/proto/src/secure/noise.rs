@@ -1,0 +1,149 @@
+//! The two messages of Noise IK, with entropy as an argument.
+//!
+//! `snow` draws randomness only for the ephemeral key, through a resolver: ours hands it 32 bytes that
+//! the caller drew, once. `snow` does not wipe its own copies of ephemeral keys; a state lives for half a
+//! minute at most.
+
+use super::aead::{Key, Suite};
+use super::entropy::{Entropy, array};
+use super::key::{PrivateKey, PublicKey};
+use crate::wire::handshake::{Hello, NOISE_1_LEN, NOISE_2_LEN};
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::{CryptoResolver, DefaultResolver, RingResolver};
+use snow::types::{Cipher, Dh, Hash, Random};
+use snow::{Builder, Error, HandshakeState};
+use zeroize::{Zeroize, Zeroizing};
+
+/// The keys of a finished handshake.
+pub(crate) struct Keys {
+    /// Seals what we send.
+    pub(crate) seal: Key,
+    /// Opens what we receive.
+    pub(crate) open: Key,
+}
+
+/// Starts a handshake with `peer`: message 1, and the state that awaits message 2.
+pub(crate) fn initiate(
+    suite: Suite,
+    own: &PrivateKey,
+    peer: &PublicKey,
+    prologue: &[u8],
+    hello: &Hello,
+    entropy: &mut dyn Entropy,
+) -> Result<(HandshakeState, [u8; NOISE_1_LEN]), Error> {
+    let mut state =
+        builder(suite, own, prologue, entropy)?.remote_public_key(peer.as_bytes())?.build_initiator()?;
+    let mut message = [0; NOISE_1_LEN];
+    let len = state.write_message(&hello.to_bytes(), &mut message)?;
+    debug_assert_eq!(len, NOISE_1_LEN);
+    Ok((state, message))
+}
+
+/// An initiation that was opened: who sent it, and what it says.
+pub(crate) struct Opened {
+    pub(crate) state: HandshakeState,
+    pub(crate) peer: PublicKey,
+    pub(crate) hello: Hello,
+}
+
+/// Opens message 1. Two curve multiplications.
+pub(crate) fn open_initiation(
+    suite: Suite,
+    own: &PrivateKey,
+    prologue: &[u8],
+    message: &[u8; NOISE_1_LEN],
+    entropy: &mut dyn Entropy,
+) -> Result<Opened, Error> {
+    let mut state = builder(suite, own, prologue, entropy)?.build_responder()?;
+    let mut payload = [0; NOISE_1_LEN];
+    let len = state.read_message(message, &mut payload)?;
+    let peer = state.get_remote_static().and_then(|key| key.try_into().ok()).ok_or(Error::Input)?;
+    let hello = Hello::parse(&payload[..len]).map_err(|_| Error::Input)?;
+    Ok(Opened { state, peer: PublicKey::from_bytes(peer), hello })
+}
+
+/// Answers an opened initiation: message 2 and the keys. Two curve multiplications and a key pair.
+pub(crate) fn respond(
+    suite: Suite,
+    mut state: HandshakeState,
+    hello: &Hello,
+) -> Result<([u8; NOISE_2_LEN], Keys), Error> {
+    let mut message = [0; NOISE_2_LEN];
+    let len = state.write_message(&hello.to_bytes(), &mut message)?;
+    debug_assert_eq!(len, NOISE_2_LEN);
+    let keys = split(suite, &mut state);
+    Ok((message, keys))
+}
+
+/// Opens message 2. A message that does not fit leaves the state as it was.
+pub(crate) fn finish(
+    suite: Suite,
+    state: &mut HandshakeState,
+    message: &[u8; NOISE_2_LEN],
+) -> Result<(Hello, Keys), Error> {
+    let mut payload = [0; NOISE_2_LEN];
+    let len = state.read_message(message, &mut payload)?;
+    let hello = Hello::parse(&payload[..len]).map_err(|_| Error::Input)?;
+    Ok((hello, split(suite, state)))
+}
+
+fn split(suite: Suite, state: &mut HandshakeState) -> Keys {
+    let (mut first, mut second) = state.dangerously_get_raw_split();
+    let (from_initiator, from_responder) = (Key::new(suite, &first), Key::new(suite, &second));
+    first.zeroize();
+    second.zeroize();
+    if state.is_initiator() {
+        Keys { seal: from_initiator, open: from_responder }
+    } else {
+        Keys { seal: from_responder, open: from_initiator }
+    }
+}
+
+fn builder<'a>(
+    suite: Suite,
+    own: &'a PrivateKey,
+    prologue: &'a [u8],
+    entropy: &mut dyn Entropy,
+) -> Result<Builder<'a>, Error> {
+    let resolver = Resolver { ephemeral: Zeroizing::new(array(entropy)) };
+    let params = suite.noise_name().parse()?;
+    Builder::with_resolver(params, Box::new(resolver)).local_private_key(own.as_bytes())?.prologue(prologue)
+}
+
+/// X25519 and BLAKE2s from `snow`'s own choice of crates, ciphers from `ring`, randomness from the caller.
+struct Resolver {
+    ephemeral: Zeroizing<[u8; 32]>,
+}
+
+impl CryptoResolver for Resolver {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Once(Some(self.ephemeral.clone()))))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        DefaultResolver.resolve_dh(choice)
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        DefaultResolver.resolve_hash(choice)
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        RingResolver.resolve_cipher(choice)
+    }
+}
+
+/// Gives its bytes to the first who asks, and an error to all others: never the same key twice.
+struct Once(Option<Zeroizing<[u8; 32]>>);
+
+impl Random for Once {
+    fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), Error> {
+        match self.0.take() {
+            Some(bytes) if dest.len() == bytes.len() => {
+                dest.copy_from_slice(&*bytes);
+                Ok(())
+            }
+            _ => Err(Error::Rng),
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! One end of the tunnel with all its peers.
+
+use super::aead::Suite;
+use super::config::{Config, Counters, Event, Incoming, Rejected, SealError, Transmit};
+use super::entropy::{Entropy, array, unit};
+use super::index::IndexTable;
+use super::key::{PrivateKey, PublicKey};
+use super::load::LoadGate;
+use super::mac::{CookieJar, MacKeys, mac1_of};
+use super::peer::{Attempt, GRACE, Peer, Pending, Retry, Session, seal};
+use super::{PeerId, noise};
+use crate::wire::handshake::{
+    COOKIE_REPLY, CookieReply, INITIATION, INITIATION_HEADER_LEN, Initiation, RESPONSE, Response,
+};
+use crate::wire::{HEADER_LEN, Header, Kind, TAG_LEN};
+use ripstop_base::Time;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Initiations are sent again as they are for so long; then a new one is made.
+const ROUND: Duration = Duration::from_secs(15);
+/// The end that did not start a key renews it so much later than the one that did.
+const RESPONDER_LATER: Duration = Duration::from_secs(15);
+/// A response is sent again to a repeated initiation so many times.
+const MOST_REPEATS: u8 = 16;
+
+/// One end of the tunnel: its identity, its peers, and the state of each. See [`super`].
+pub struct Peers {
+    peers: Vec<Option<Box<Peer>>>,
+    by_key: BTreeMap<PublicKey, PeerId>,
+    shared: Shared,
+}
+
+/// What all peers share.
+pub(crate) struct Shared {
+    pub(crate) identity: Identity,
+    pub(crate) config: Config,
+    pub(crate) entropy: Box<dyn Entropy + Send>,
+    pub(crate) index: IndexTable,
+    /// Ephemeral keys of answered initiations.
+    pub(crate) recent: BTreeMap<[u8; 32], PeerId>,
+    jar: CookieJar,
+    gate: LoadGate,
+    timers: BTreeSet<(Time, PeerId)>,
+    transmits: VecDeque<Transmit>,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) counters: Counters,
+}
+
+/// Who we are.
+pub(crate) struct Identity {
+    private: PrivateKey,
+    pub(crate) public: PublicKey,
+    /// For what is sent to us.
+    macs: MacKeys,
+}
+
+impl Peers {
+    /// An end with this key and no peers yet. On the wire, `entropy` must be the operating system's.
+    pub fn new(private: PrivateKey, config: Config, mut entropy: Box<dyn Entropy + Send>) -> Peers {
+        let public = private.public();
+        let jar = CookieJar::new(&mut *entropy);
+        let gate = LoadGate::new(config.handshakes_per_second, config.handshakes_per_address);
+        let identity = Identity { private, public, macs: MacKeys::of(&public) };
+        let shared = Shared {
+            identity,
+            config,
+            entropy,
+            index: IndexTable::default(),
+            recent: BTreeMap::new(),
+            jar,
+            gate,
+            timers: BTreeSet::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: Counters::default(),
+        };
+        Peers { peers: Vec::new(), by_key: BTreeMap::new(), shared }
+    }
+
+    /// Our public key.
+    pub fn public(&self) -> PublicKey {
+        self.shared.identity.public
+    }
+
+    /// Adds a peer, reachable at `endpoint` or, if that is not known, only once it has called us. None if
+    /// there is a peer with that key already, or the key is our own.
+    pub fn add(&mut self, key: PublicKey, endpoint: Option<SocketAddr>) -> Option<PeerId> {
+        if key == self.public() || self.by_key.contains_key(&key) {
+            return None;
+        }
+        let id = PeerId(u32::try_from(self.peers.len()).ok()?);
+        let instance = array(&mut *self.shared.entropy);
+        self.peers.push(Some(Box::new(Peer::new(id, key, endpoint, instance))));
+        self.by_key.insert(key, id);
+        Some(id)
+    }
+
+    /// Forgets a peer and its keys. False if there is none.
+    pub fn remove(&mut self, peer: PeerId) -> bool {
+        let Some(mut peer) = self.peers.get_mut(peer.index()).and_then(Option::take) else { return false };
+        self.by_key.remove(&peer.public);
+        self.shared.timers.remove(&(peer.timer, peer.id));
+        peer.release(&mut self.shared);
+        true
+    }
+
+    /// Starts a handshake with a peer unless one is under way: to open a session, or because the peer has
+    /// been silent for [`super::silence_limit`]. It is tried until it succeeds. False if the peer is not
+    /// known or has no address.
+    pub fn connect(&mut self, now: Time, peer: PeerId) -> bool {
+        match get(&mut self.peers, peer) {
+            Some(peer) => self.shared.connect(now, peer),
+            None => false,
+        }
+    }
+
+    /// Whether something can be sealed for the peer now, and under which epoch.
+    pub fn epoch(&self, now: Time, peer: PeerId) -> Option<u64> {
+        let peer = self.peers.get(peer.index())?.as_deref()?;
+        let session = peer.keys.first()?;
+        let usable = now.since(session.born) < self.shared.config.reject_after
+            && session.sealed < self.shared.config.reject_messages;
+        peer.epoch.as_ref().filter(|_| usable).map(|epoch| epoch.id)
+    }
+
+    /// Where the peer's datagrams go.
+    pub fn endpoint(&self, peer: PeerId) -> Option<SocketAddr> {
+        self.peers.get(peer.index())?.as_deref()?.endpoint
+    }
+
+    /// Whose key this is.
+    pub fn find(&self, key: &PublicKey) -> Option<PeerId> {
+        self.by_key.get(key).copied()
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.shared.counters
+    }
+
+    /// Seals a datagram in place and says where to send it. `datagram` holds [`HEADER_LEN`] bytes for
+    /// the header, the body of kind `kind`, and [`TAG_LEN`] bytes for the tag. `number` must be higher than any before
+    /// it in this `epoch`.
+    #[inline]
+    pub fn seal(
+        &mut self,
+        now: Time,
+        peer: PeerId,
+        epoch: u64,
+        number: u64,
+        kind: Kind,
+        datagram: &mut [u8],
+    ) -> Result<SocketAddr, SealError> {
+        if datagram.len() < HEADER_LEN + TAG_LEN {
+            return Err(SealError::Buffer(datagram.len()));
+        }
+        let (shared, peer) = match get(&mut self.peers, peer) {
+            Some(peer) => (&mut self.shared, peer),
+            None => return Err(SealError::NoSession),
+        };
+        let config = &shared.config;
+        let (Some(run), Some(session), Some(to)) = (&mut peer.epoch, peer.keys.first_mut(), peer.endpoint)
+        else {
+            shared.connect(now, peer);
+            return Err(SealError::NoSession);
+        };
+        let age = now.since(session.born);
+        if age >= config.reject_after || session.sealed >= config.reject_messages {
+            shared.connect(now, peer);
+            return Err(SealError::NoSession);
+        }
+        if run.id != epoch {
+            return Err(SealError::Epoch { given: epoch, current: run.id });
+        }
+        // The highest number of all stays unused, so that "one past" always is a number.
+        if number < run.next || number == u64::MAX {
+            return Err(SealError::Number { given: number, next: run.next });
+        }
+        let header = Header { kind, receiver: session.remote, number: number as u32 };
+        if !seal(session, header, number, datagram) {
+            return Err(SealError::Buffer(datagram.len()));
+        }
+        run.next = number + 1;
+        shared.counters.sealed += 1;
+        let later = if session.initiator { Duration::ZERO } else { RESPONDER_LATER };
+        if age >= config.rekey_after + later || session.sealed >= config.rekey_messages {
+            shared.connect(now, peer);
+        }
+        Ok(to)
+    }
+
+    /// Takes a received datagram. A sealed one is opened in place.
+    #[inline]
+    pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Incoming {
+        let result = match datagram.first() {
+            Some(&INITIATION) => self.initiation(now, from, datagram),
+            Some(&RESPONSE) => self.response(now, from, datagram),
+            Some(&COOKIE_REPLY) => self.cookie(now, datagram),
+            _ => self.transport(now, from, datagram),
+        };
+        result.unwrap_or_else(|reason| {
+            self.shared.counters.rejected[reason.index()] += 1;
+            Incoming::Rejected(reason)
+        })
+    }
+
+    /// Does what is due: repeats handshakes, forgets old keys.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some((at, id)) = self.shared.timers.first().copied() {
+            if at > now {
+                return;
+            }
+            self.shared.timers.pop_first();
+            if let Some(peer) = get(&mut self.peers, id) {
+                peer.timer = Time::NEVER;
+                self.shared.retry(now, peer);
+                self.shared.reschedule(peer, now);
+            }
+        }
+    }
+
+    /// When [`Peers::handle_timeout`] wants to be called next; None while nothing is under way.
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.shared.timers.first().map(|(at, _)| *at)
+    }
+
+    /// The next handshake datagram to send.
+    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+        self.shared.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.shared.events.pop_front()
+    }
+
+    #[inline]
+    fn transport(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Incoming, Rejected> {
+        let header = Header::parse(datagram).map_err(Rejected::Malformed)?;
+        let id = self.shared.index.peer(header.receiver).ok_or(Rejected::NoSession)?;
+        let peer = get(&mut self.peers, id).ok_or(Rejected::NoSession)?;
+        let opened = peer.open(now, from, header, datagram, &mut self.shared)?;
+        self.shared.counters.opened += 1;
+        Ok(Incoming::Transport {
+            peer: id,
+            epoch: opened.epoch,
+            number: opened.number,
+            kind: header.kind,
+            body: HEADER_LEN..datagram.len() - TAG_LEN,
+        })
+    }
+
+    fn initiation(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Incoming, Rejected> {
+        let message = Initiation::parse(datagram).map_err(Rejected::Malformed)?;
+        let shared = &mut self.shared;
+        if !shared.identity.macs.verify_mac1(datagram) {
+            return Err(Rejected::Mac1);
+        }
+        let suite = Suite::from_byte(message.suite).ok_or(Rejected::Suite(message.suite))?;
+        let ephemeral: [u8; 32] = std::array::from_fn(|i| message.noise[i]);
+        if let Some(id) = shared.recent.get(&ephemeral).copied() {
+            let peer = get(&mut self.peers, id).ok_or(Rejected::HandshakeReplayed)?;
+            return shared.repeat_response(now, from, &ephemeral, peer);
+        }
+        shared.admit(now, from, datagram, message.sender)?;
+        let prologue = Initiation::header(message.suite, message.sender);
+        let opened = noise::open_initiation(
+            suite,
+            &shared.identity.private,
+            &prologue,
+            message.noise,
+            &mut *shared.entropy,
+        )
+        .map_err(|_| Rejected::HandshakeForged)?;
+        let id = self.by_key.get(&opened.peer).copied().ok_or(Rejected::UnknownPeer(opened.peer))?;
+        let peer = get(&mut self.peers, id).ok_or(Rejected::UnknownPeer(opened.peer))?;
+        if peer.is_stale(&opened.hello) {
+            return Err(Rejected::HandshakeReplayed);
+        }
+        let hello = peer.hello(Some(opened.hello.instance), shared);
+        let (noise, keys) =
+            noise::respond(suite, opened.state, &hello).map_err(|_| Rejected::HandshakeForged)?;
+        let index = shared.index.allocate(&mut *shared.entropy, id);
+        let response = Response { sender: index, receiver: message.sender, noise: &noise }.to_bytes();
+        let life = (now, shared.config.reject_after);
+        let session = Session::new((index, message.sender), keys, suite, false, life);
+        let crosses = peer.crossing();
+        let mut pending = Pending { session, hello: opened.hello, ephemeral, response, repeats: 0, crosses };
+        peer.macs.sign(&mut pending.response, peer.cookie(now));
+        shared.transmits.push_back(Transmit { to: from, contents: pending.response.to_vec() });
+        shared.counters.responses += 1;
+        peer.answer(pending, shared);
+        shared.reschedule(peer, now);
+        Ok(Incoming::Handshake { peer: id })
+    }
+
+    fn response(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> Result<Incoming, Rejected> {
+        let message = Response::parse(datagram).map_err(Rejected::Malformed)?;
+        let shared = &mut self.shared;
+        if !shared.identity.macs.verify_mac1(datagram) {
+            return Err(Rejected::Mac1);
+        }
+        let id = shared.index.peer(message.receiver).ok_or(Rejected::Unsolicited)?;
+        let peer = get(&mut self.peers, id).ok_or(Rejected::Unsolicited)?;
+        let at = peer.attempts.iter().position(|attempt| attempt.index == message.receiver);
+        let at = at.ok_or(Rejected::Unsolicited)?;
+        shared.admit(now, from, datagram, message.sender)?;
+        let attempt = &mut peer.attempts[at];
+        let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise)
+            .map_err(|_| Rejected::HandshakeForged)?;
+        // The attempt's index goes on as the session's, so it must not be released with the others.
+        let attempt = peer.attempts.remove(at);
+        let life = (now, shared.config.reject_after);
+        let session = Session::new((attempt.index, message.sender), keys, attempt.suite, true, life);
+        peer.answered(now, from, session, &hello, shared);
+        Ok(Incoming::Handshake { peer: id })
+    }
+
+    fn cookie(&mut self, now: Time, datagram: &[u8]) -> Result<Incoming, Rejected> {
+        let reply = CookieReply::parse(datagram).map_err(Rejected::Malformed)?;
+        let shared = &mut self.shared;
+        let id = shared.index.peer(reply.receiver).ok_or(Rejected::Unsolicited)?;
+        let peer = get(&mut self.peers, id).ok_or(Rejected::Unsolicited)?;
+        let attempt = peer.attempts.iter().find(|a| a.index == reply.receiver).map(|a| mac1_of(&a.message));
+        let pending =
+            || peer.pending.iter().find(|p| p.session.index == reply.receiver).map(|p| mac1_of(&p.response));
+        let mac1 = attempt.or_else(pending).ok_or(Rejected::Unsolicited)?;
+        let cookie = peer.macs.open_cookie(&reply, &mac1).ok_or(Rejected::HandshakeForged)?;
+        peer.cookie = Some((cookie, now));
+        shared.counters.cookies_received += 1;
+        if let Some(retry) = &mut peer.retry
+            && std::mem::take(&mut retry.cookie_may_hasten)
+        {
+            shared.repeat_initiation(now, peer);
+        }
+        Ok(Incoming::Handshake { peer: id })
+    }
+}
+
+impl Shared {
+    /// Puts the peer's next time-out into the table.
+    pub(crate) fn reschedule(&mut self, peer: &mut Peer, now: Time) {
+        let at = peer.prune(now, &mut self.index);
+        if at != peer.timer {
+            self.timers.remove(&(peer.timer, peer.id));
+            if at != Time::NEVER {
+                self.timers.insert((at, peer.id));
+            }
+            peer.timer = at;
+        }
+    }
+
+    /// Starts a handshake unless one is under way.
+    fn connect(&mut self, now: Time, peer: &mut Peer) -> bool {
+        if peer.endpoint.is_none() {
+            return false;
+        }
+        if peer.retry.is_none() && self.initiate(now, peer) {
+            let wait = self.config.first_retry;
+            let at = now + self.jittered(wait);
+            peer.retry = Some(Retry { at, wait, since: now, cookie_may_hasten: true });
+            self.reschedule(peer, now);
+        }
+        true
+    }
+
+    /// Makes a new initiation and sends it. The attempt before it may still be answered.
+    fn initiate(&mut self, now: Time, peer: &mut Peer) -> bool {
+        let hello = peer.hello(None, self);
+        let suite = self.config.suite;
+        let index = self.index.allocate(&mut *self.entropy, peer.id);
+        let prologue: [u8; INITIATION_HEADER_LEN] = Initiation::header(suite as u8, index);
+        let made = noise::initiate(
+            suite,
+            &self.identity.private,
+            &peer.public,
+            &prologue,
+            &hello,
+            &mut *self.entropy,
+        );
+        let Ok((state, noise)) = made else {
+            // Only a key of low order can do that; such a peer is never reached.
+            self.index.release(index);
+            return false;
+        };
+        let message = Initiation { suite: suite as u8, sender: index, noise: &noise }.to_bytes();
+        peer.attempts.push(Attempt { index, suite, state: Box::new(state), message, made: now });
+        self.counters.initiations += 1;
+        self.send_initiation(now, peer);
+        true
+    }
+
+    /// Sends the newest initiation again, or a new one when it has grown old.
+    fn repeat_initiation(&mut self, now: Time, peer: &mut Peer) {
+        let fresh = peer.attempts.last().is_some_and(|attempt| now.since(attempt.made) < ROUND);
+        if fresh {
+            self.counters.initiations_repeated += 1;
+            self.send_initiation(now, peer);
+        } else {
+            self.initiate(now, peer);
+        }
+    }
+
+    fn send_initiation(&mut self, now: Time, peer: &mut Peer) {
+        let cookie = peer.cookie(now).copied();
+        if let (Some(to), Some(attempt)) = (peer.endpoint, peer.attempts.last_mut()) {
+            peer.macs.sign(&mut attempt.message, cookie.as_ref());
+            self.transmits.push_back(Transmit { to, contents: attempt.message.to_vec() });
+        }
+    }
+
+    /// Repeats a handshake that is due, ever more slowly, for ever.
+    fn retry(&mut self, now: Time, peer: &mut Peer) {
+        let Some(retry) = &mut peer.retry else { return };
+        if now < retry.at {
+            return;
+        }
+        retry.wait = (retry.wait * 2).min(self.config.max_retry);
+        retry.cookie_may_hasten = true;
+        let (wait, silent_for) = (retry.wait, now.since(retry.since));
+        let at = now + self.jittered(wait);
+        if let Some(retry) = &mut peer.retry {
+            retry.at = at;
+        }
+        if silent_for >= self.config.unreachable_after && !peer.unreachable {
+            peer.unreachable = true;
+            self.events.push_back(Event::Unreachable { peer: peer.id, silent_for });
+        }
+        self.repeat_initiation(now, peer);
+    }
+
+    /// Up to a quarter longer, so that ends that lost each other at once do not stay in step.
+    fn jittered(&mut self, wait: Duration) -> Duration {
+        wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
+    }
+
+    /// An initiation that was answered before: lost answers are given again, for no more than a hash.
+    fn repeat_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ephemeral: &[u8; 32],
+        peer: &mut Peer,
+    ) -> Result<Incoming, Rejected> {
+        let cookie = peer.cookie(now).copied();
+        let pending = peer.pending.iter_mut().find(|pending| pending.ephemeral == *ephemeral);
+        let pending = pending
+            .filter(|p| p.repeats < MOST_REPEATS && now.since(p.session.born) < GRACE)
+            .ok_or(Rejected::HandshakeReplayed)?;
+        pending.repeats += 1;
+        peer.macs.sign(&mut pending.response, cookie.as_ref());
+        self.transmits.push_back(Transmit { to: from, contents: pending.response.to_vec() });
+        self.counters.responses_repeated += 1;
+        Ok(Incoming::Handshake { peer: peer.id })
+    }
+
+    /// Lets a handshake message through, or, when there are too many, demands a proof of its address.
+    fn admit(&mut self, now: Time, from: SocketAddr, message: &[u8], sender: u32) -> Result<(), Rejected> {
+        if self.gate.admit(now) {
+            return Ok(());
+        }
+        if self.jar.verify_mac2(now, message, from, &mut *self.entropy) {
+            return if self.gate.admit_address(now, from.ip()) {
+                Ok(())
+            } else {
+                Err(Rejected::AddressLimit)
+            };
+        }
+        let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
+        if let Some(reply) = reply {
+            self.transmits.push_back(Transmit { to: from, contents: reply.to_bytes().to_vec() });
+            self.counters.cookies_given += 1;
+        }
+        Err(Rejected::CookieDemanded)
+    }
+}
+
+#[inline]
+fn get(peers: &mut [Option<Box<Peer>>], id: PeerId) -> Option<&mut Peer> {
+    peers.get_mut(id.index())?.as_deref_mut()
+}

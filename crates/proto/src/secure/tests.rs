@@ -1,0 +1,177 @@
+//! What needs a forger who computes MACs: he knows all public keys, and nothing else.
+
+use super::key::{PrivateKey, PublicKey};
+use super::mac::{COOKIE_LIFE, CookieJar, MacKeys, mac1_of};
+use super::{Config, Incoming, PeerId, Peers, Rejected, Suite};
+use crate::wire::handshake::{CookieReply, Initiation};
+use crate::wire::{HEADER_LEN, Kind, TAG_LEN};
+use ripstop_base::{Seed, Time};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const A: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+const B: SocketAddr = SocketAddr::new(std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 2);
+const PEER: PeerId = PeerId(0);
+
+/// Two ends, the first of which has sent an initiation.
+fn ends(config: &Config) -> (Peers, Peers, Vec<u8>) {
+    let end = |name: &str| {
+        let key = PrivateKey::generate(&mut Seed::new(1).stream(name));
+        Peers::new(key, config.clone(), Box::new(Seed::new(2).stream(name)))
+    };
+    let (mut a, mut b) = (end("a"), end("b"));
+    a.add(b.public(), Some(B));
+    b.add(a.public(), None);
+    assert!(a.connect(Time::ZERO, PEER));
+    assert!(!b.connect(Time::ZERO, PEER), "it has no address yet");
+    let initiation = a.poll_transmit().unwrap().contents;
+    (a, b, initiation)
+}
+
+/// `message` changed at `at`, with a mac1 that is right for `receiver`.
+fn forged(message: &[u8], at: usize, receiver: PublicKey) -> Vec<u8> {
+    let mut forged = message.to_vec();
+    forged[at] ^= 1;
+    MacKeys::of(&receiver).sign(&mut forged, None);
+    forged
+}
+
+fn open(now: Time, config: &Config) -> (Peers, Peers) {
+    let (mut a, mut b, mut initiation) = ends(config);
+    b.handle_datagram(now, A, &mut initiation);
+    let mut response = b.poll_transmit().unwrap().contents;
+    a.handle_datagram(now, B, &mut response);
+    let mut first = sealed(&mut a, now, 0);
+    assert!(matches!(b.handle_datagram(now, A, &mut first), Incoming::Transport { number: 0, .. }));
+    (a, b)
+}
+
+fn sealed(end: &mut Peers, now: Time, number: u64) -> Vec<u8> {
+    let mut datagram = vec![0; HEADER_LEN + TAG_LEN];
+    end.seal(now, PEER, 1, number, Kind::Probe, &mut datagram).unwrap();
+    datagram
+}
+
+#[test]
+fn forged_messages_do_not_end_a_handshake() {
+    let config = Config { handshakes_per_second: 1000, ..Config::default() };
+    let (mut a, mut b, mut initiation) = ends(&config);
+    for at in 8..initiation.len() - 32 {
+        let mut forged = forged(&initiation, at, b.public());
+        let incoming = b.handle_datagram(Time::ZERO, A, &mut forged);
+        assert_eq!(incoming, Incoming::Rejected(Rejected::HandshakeForged), "byte {at}");
+        assert_eq!(b.poll_transmit(), None);
+    }
+    let mut other_suite = forged(&initiation, 1, b.public());
+    assert_eq!(other_suite[1] ^ 1, Suite::preferred() as u8);
+    let incoming = b.handle_datagram(Time::ZERO, A, &mut other_suite);
+    assert!(matches!(incoming, Incoming::Rejected(Rejected::Suite(_) | Rejected::HandshakeForged)));
+    other_suite[1] = 9;
+    MacKeys::of(&b.public()).sign(&mut other_suite, None);
+    let incoming = b.handle_datagram(Time::ZERO, A, &mut other_suite);
+    assert_eq!(incoming, Incoming::Rejected(Rejected::Suite(9)));
+    assert!(matches!(b.handle_datagram(Time::ZERO, A, &mut initiation), Incoming::Handshake { .. }));
+    let mut response = b.poll_transmit().unwrap().contents;
+    for at in 12..response.len() - 32 {
+        let mut forged = forged(&response, at, a.public());
+        let incoming = a.handle_datagram(Time::ZERO, B, &mut forged);
+        assert_eq!(incoming, Incoming::Rejected(Rejected::HandshakeForged), "byte {at}");
+    }
+    let mut unknown = forged(&response, 8, a.public());
+    let incoming = a.handle_datagram(Time::ZERO, B, &mut unknown);
+    assert_eq!(incoming, Incoming::Rejected(Rejected::Unsolicited));
+    assert!(matches!(a.handle_datagram(Time::ZERO, B, &mut response), Incoming::Handshake { .. }));
+    assert_eq!(a.epoch(Time::ZERO, PEER), Some(1));
+}
+
+#[test]
+fn too_many_forgeries_are_met_with_cookies() {
+    let config = Config { handshakes_per_second: 3, ..Config::default() };
+    let (_, mut b, initiation) = ends(&config);
+    let verdicts: Vec<_> = (8..40)
+        .map(|at| b.handle_datagram(Time::ZERO, A, &mut forged(&initiation, at, b.public())))
+        .collect();
+    assert!(verdicts[..3].iter().all(|v| *v == Incoming::Rejected(Rejected::HandshakeForged)));
+    assert!(verdicts[3..].iter().all(|v| *v == Incoming::Rejected(Rejected::CookieDemanded)));
+    assert_eq!(b.counters().cookies_given, 29);
+}
+
+#[test]
+fn a_forged_cookie_is_refused() {
+    let (mut a, b, initiation) = ends(&Config::default());
+    let sender = Initiation::parse(&initiation).unwrap().sender;
+    let reply = CookieReply { receiver: sender, nonce: [1; 24], sealed: [2; 32] };
+    let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
+    assert_eq!(incoming, Incoming::Rejected(Rejected::HandshakeForged));
+    // One that is sealed well, but in answer to something else.
+    let mut entropy = Seed::new(3).stream("jar");
+    let other = forged(&initiation, 20, b.public());
+    let mut jar = CookieJar::new(&mut entropy);
+    let keys = MacKeys::of(&b.public());
+    let reply = jar.reply(Time::ZERO, &keys, &other, sender, A, &mut entropy).unwrap();
+    let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
+    assert_eq!(incoming, Incoming::Rejected(Rejected::HandshakeForged));
+    assert_eq!(a.poll_transmit(), None);
+    let reply = jar.reply(Time::ZERO, &keys, &initiation, sender, A, &mut entropy).unwrap();
+    let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
+    assert_eq!(incoming, Incoming::Handshake { peer: PEER });
+    // It is shown at once, and only once: a flood of cookies is not answered by a flood.
+    let again = a.poll_transmit().unwrap().contents;
+    assert!(jar.verify_mac2(Time::ZERO, &again, A, &mut entropy));
+    a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
+    assert_eq!(a.poll_transmit(), None);
+}
+
+#[test]
+fn a_cookie_is_good_for_one_address_and_two_lives_of_its_secret() {
+    let mut entropy = Seed::new(4).stream("jar");
+    let key = PrivateKey::generate(&mut entropy).public();
+    let keys = MacKeys::of(&key);
+    let mut jar = CookieJar::new(&mut entropy);
+    let mut message = vec![7; 100];
+    keys.sign(&mut message, None);
+    assert!(keys.verify_mac1(&message));
+    assert!(!jar.verify_mac2(Time::ZERO, &message, A, &mut entropy), "no cookie, no entry");
+    let reply = jar.reply(Time::ZERO, &keys, &message, 5, A, &mut entropy).unwrap();
+    let cookie = keys.open_cookie(&reply, &mac1_of(&message)).unwrap();
+    assert_eq!(keys.open_cookie(&reply, &[0; 16]), None);
+    keys.sign(&mut message, Some(&cookie));
+    let mut good = |at: Time, from| jar.verify_mac2(at, &message, from, &mut entropy);
+    let minute = |n: u64| Time::ZERO + Duration::from_secs(60 * n);
+    assert!(good(Time::ZERO, A) && !good(Time::ZERO, B));
+    assert!(!good(Time::ZERO, SocketAddr::new(A.ip(), 3)), "another port is another address");
+    assert!(good(Time::ZERO + COOKIE_LIFE, A), "the secret before is still known");
+    assert!(good(minute(3), A) && !good(minute(4), A));
+    for short in 0..32 {
+        assert!(!keys.verify_mac1(&message[..short]) && mac1_of(&message[..short]) == [0; 16]);
+    }
+}
+
+#[test]
+fn late_datagrams_are_told_by_reason() {
+    let config = Config::default();
+    let (mut a, mut b) = open(Time::ZERO, &config);
+    let (late, next) = (sealed(&mut a, Time::ZERO, 1), sealed(&mut a, Time::ZERO, 2));
+    let far = sealed(&mut a, Time::ZERO, 100_000);
+    let mut verdict = |now, datagram: &[u8]| b.handle_datagram(now, A, &mut datagram.to_vec());
+    assert!(matches!(verdict(Time::ZERO, &late), Incoming::Transport { .. }));
+    assert_eq!(verdict(Time::ZERO, &late), Incoming::Rejected(Rejected::Replayed(1)));
+    assert!(matches!(verdict(Time::ZERO, &far), Incoming::Transport { .. }));
+    assert_eq!(verdict(Time::ZERO, &next), Incoming::Rejected(Rejected::TooOld(2)));
+    let end = Time::ZERO + config.reject_after;
+    let last = sealed(&mut a, end - Duration::from_nanos(1), 100_001);
+    assert_eq!(verdict(end, &last), Incoming::Rejected(Rejected::Expired));
+    b.handle_timeout(end);
+    let incoming = b.handle_datagram(end, A, &mut last.clone());
+    assert_eq!(incoming, Incoming::Rejected(Rejected::NoSession), "the key is gone");
+}
+
+#[test]
+fn reasons_have_one_name_each() {
+    let mut names = Rejected::NAMES.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), Rejected::NAMES.len());
+    assert_eq!(Rejected::Unsolicited.index(), names.len() - 1);
+    assert_eq!(Rejected::NAMES[Rejected::TooOld(1).index()], "too_old");
+}

@@ -1,0 +1,249 @@
+//! What is answered to those who are no peers: nothing, or a cookie.
+
+use super::world::*;
+use super::{ms, secs};
+use proptest::prelude::*;
+use ripstop_base::Seed;
+use ripstop_proto::secure::*;
+use ripstop_proto::wire::handshake::{COOKIE_REPLY_LEN, INITIATION_LEN, RESPONSE_LEN};
+
+fn open_pair(seed: u64, config: &Config) -> World {
+    let mut world = World::pair(Seed::new(seed), config, Weather::calm());
+    world.record = Some(Vec::new());
+    world.connect(0);
+    world.run(secs(1), Some(ms(20)));
+    world.run(ms(100), None);
+    assert!(world.is_open());
+    world
+}
+
+/// Hands a datagram to end 1 and returns the verdict and the answers.
+fn throw(world: &mut World, from: u16, bytes: &[u8]) -> (Incoming, Vec<Transmit>) {
+    let now = world.now + world.ends[1].clock_ahead;
+    let mut bytes = bytes.to_vec();
+    let incoming = world.ends[1].peers.handle_datagram(now, address(from), &mut bytes);
+    let answers = std::iter::from_fn(|| world.ends[1].peers.poll_transmit()).collect();
+    (incoming, answers)
+}
+
+#[test]
+fn replays_are_refused_and_unanswered() {
+    let mut world = open_pair(20, &Config::default());
+    let all = world.record.take().unwrap();
+    let opened = world.ends[1].peers.counters().opened;
+    for round in 0..3 {
+        for flying in all.iter().filter(|flying| flying.to == address(1)) {
+            let (incoming, answers) = throw(&mut world, 50 + round, &flying.bytes);
+            assert!(matches!(incoming, Incoming::Rejected(_)), "{incoming:?}");
+            assert_eq!(answers, []);
+        }
+    }
+    assert_eq!(world.ends[1].peers.counters().opened, opened);
+    assert!(world.ends[1].rejected("replayed") > 100 && world.ends[1].rejected("handshake_replayed") == 3);
+    assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)), "a replay moves nobody");
+}
+
+#[test]
+fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
+    let seed = Seed::new(21);
+    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    // Twenty lives' worth of initiations, all recorded.
+    let mut recorded = Vec::new();
+    for life in 1..=20 {
+        world.restart(seed, 0, &Config::default(), life);
+        world.record = Some(Vec::new());
+        world.connect(0);
+        world.run(ms(100), None);
+        recorded.extend(world.record.take().unwrap().into_iter().filter(|f| f.bytes.len() == INITIATION_LEN));
+    }
+    assert_eq!(recorded.len(), 20);
+    world.restart(seed, 1, &Config::default(), 1);
+    world.connect(0);
+    world.run(ms(100), None);
+    let (epoch, established) = (1, world.ends[1].peers.counters().established);
+    // One after the other they are answered, as they must be, but change nothing; traffic goes on,
+    // and so does renewal, with replays pushing in all the time.
+    world.settle();
+    for n in 0..2000 {
+        let flying = &recorded[n % 19];
+        let (incoming, answers) = throw(&mut world, 60, &flying.bytes);
+        let answered = matches!(incoming, Incoming::Handshake { .. });
+        assert!(answered || incoming == Incoming::Rejected(Rejected::HandshakeReplayed), "{incoming:?}");
+        assert!(answers.iter().all(|answer| answer.contents.len() < flying.bytes.len()));
+        world.run(ms(100), Some(ms(50)));
+    }
+    world.run(secs(1), None);
+    assert_eq!(world.unopened(), 0);
+    assert!(world.ends[1].peers.counters().established > established, "keys were renewed");
+    let now = world.now + world.ends[1].clock_ahead;
+    assert_eq!(world.ends[1].peers.epoch(now, FIRST), Some(epoch));
+    assert!(world.ends[1].peers.counters().responses < 40, "each is opened once, then known");
+    assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(0)));
+}
+
+#[test]
+fn wrong_keys_get_no_answer() {
+    let seed = Seed::new(22);
+    let stranger = |key: usize, knows: usize| {
+        let mut peers = Peers::new(private(seed, key), Config::default(), Box::new(seed.stream("stranger")));
+        let peer = peers.add(private(seed, knows).public(), Some(address(1))).unwrap();
+        peers.connect(ripstop_base::Time::ZERO, peer);
+        peers.poll_transmit().unwrap().contents
+    };
+    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    // A stranger who knows the right key, and a peer who was told a wrong one.
+    let (incoming, answers) = throw(&mut world, 9, &stranger(5, 1));
+    assert_eq!(incoming, Incoming::Rejected(Rejected::UnknownPeer(private(seed, 5).public())));
+    assert_eq!(answers, []);
+    let (incoming, answers) = throw(&mut world, 0, &stranger(0, 6));
+    assert_eq!(incoming, Incoming::Rejected(Rejected::Mac1));
+    assert_eq!(answers, []);
+    // Damage is told from strangeness by mac1 already; the receiver spends two hashes on it.
+    let good = stranger(0, 1);
+    for at in 0..good.len() - 16 {
+        let mut bad = good.clone();
+        bad[at] ^= 0x20;
+        let (incoming, answers) = throw(&mut world, 0, &bad);
+        assert!(matches!(incoming, Incoming::Rejected(_)), "byte {at}: {incoming:?}");
+        assert_eq!(answers, []);
+    }
+    let (incoming, answers) = throw(&mut world, 0, &good);
+    assert!(matches!(incoming, Incoming::Handshake { .. }) && answers.len() == 1);
+    assert_eq!(world.ends[1].rejected("unknown_peer"), 1);
+}
+
+#[test]
+fn answers_to_nothing_are_refused() {
+    let mut world = open_pair(23, &Config::default());
+    let all = world.record.take().unwrap();
+    let response = all.iter().find(|flying| flying.bytes.len() == RESPONSE_LEN).unwrap();
+    let now = world.now;
+    let incoming = world.ends[0].peers.handle_datagram(now, address(1), &mut response.bytes.clone());
+    assert_eq!(incoming, Incoming::Rejected(Rejected::Unsolicited));
+    let mut cookie = vec![0; COOKIE_REPLY_LEN];
+    cookie[0] = 3;
+    let incoming = world.ends[0].peers.handle_datagram(now, address(1), &mut cookie);
+    assert_eq!(incoming, Incoming::Rejected(Rejected::Unsolicited));
+    assert!(world.ends[0].peers.poll_transmit().is_none());
+}
+
+#[test]
+fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
+    let config = Config { handshakes_per_second: 5, handshakes_per_address: 2, ..Config::default() };
+    let seed = Seed::new(25);
+    let mut world = World::pair(seed, &config, Weather::calm());
+    let flood = |world: &mut World, n: u64| {
+        let entropy = seed.stream(&format!("flood/{n}"));
+        let mut peers = Peers::new(private(seed, 7), Config::default(), Box::new(entropy));
+        let peer = peers.add(private(seed, 1).public(), Some(address(1))).unwrap();
+        peers.connect(world.now, peer);
+        let initiation = peers.poll_transmit().unwrap().contents;
+        throw(world, 100 + (n % 50) as u16, &initiation)
+    };
+    for n in 0..100 {
+        let (incoming, answers) = flood(&mut world, n);
+        if n < 5 {
+            assert!(matches!(incoming, Incoming::Rejected(Rejected::UnknownPeer(_))));
+            assert_eq!(answers, []);
+        } else {
+            assert_eq!(incoming, Incoming::Rejected(Rejected::CookieDemanded));
+            assert_eq!(answers.len(), 1);
+            assert_eq!(answers[0].contents.len(), COOKIE_REPLY_LEN);
+        }
+    }
+    // The flood goes on, and a real peer gets in all the same: one round trip later.
+    world.connect(0);
+    for n in 100..200 {
+        flood(&mut world, n);
+        world.run(ms(2), None);
+    }
+    assert!(world.is_open());
+    let (peer, guarded) = (world.ends[0].peers.counters(), world.ends[1].peers.counters());
+    assert_eq!((peer.cookies_received, peer.established, guarded.established), (1, 1, 1));
+    assert!(guarded.cookies_given > 150);
+    // A cookie lasts: the next handshake within 120 s needs no round trip more. Then it is another one.
+    for (wait, cookies) in [(60, 1), (200, 2)] {
+        world.run(secs(wait), None);
+        (1000..1020).for_each(|n| {
+            flood(&mut world, n);
+        });
+        let before = world.ends[0].peers.counters().established;
+        world.connect(0);
+        world.run(ms(200), None);
+        assert_eq!(world.ends[0].peers.counters().established, before + 1);
+        assert_eq!(world.ends[0].peers.counters().cookies_received, cookies);
+    }
+    // From one address only so much, even with a cookie.
+    (2000..2020).for_each(|n| {
+        flood(&mut world, n);
+    });
+    for life in 1..9 {
+        world.restart(seed, 0, &config, life);
+        world.connect(0);
+        world.run(ms(60), None);
+        (3000 + 20 * life..3020 + 20 * life).for_each(|n| {
+            flood(&mut world, n);
+        });
+    }
+    assert!(world.ends[1].rejected("address_limit") > 0);
+}
+
+#[test]
+fn an_initiator_under_load_demands_a_cookie_too() {
+    let busy = Config { handshakes_per_second: 0, ..Config::default() };
+    let seed = Seed::new(26);
+    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    world.restart(seed, 0, &busy, 1);
+    world.connect(0);
+    world.run(secs(2), None);
+    assert!(world.is_open());
+    assert_eq!(world.ends[1].peers.counters().cookies_received, 1);
+    assert!(world.ends[1].peers.counters().responses_repeated >= 1);
+}
+
+#[test]
+fn wrong_suites_and_versions_are_named() {
+    let mut world = open_pair(27, &Config::default());
+    let all = world.record.take().unwrap();
+    let initiation = &all.iter().find(|flying| flying.bytes.len() == INITIATION_LEN).unwrap().bytes;
+    let mut bad = initiation.clone();
+    bad[2] = 2;
+    let (incoming, _) = throw(&mut world, 0, &bad);
+    let Incoming::Rejected(reason) = incoming else { panic!("{incoming:?}") };
+    assert!(reason.to_string().contains("`version`"), "{reason}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_bytes_get_no_answer(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..50), kinds in prop::collection::vec(0u8..0x18, 50)) {
+        let mut world = open_pair(28, &Config::default());
+        for (mut bytes, kind) in datagrams.into_iter().zip(kinds) {
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            if kind < 4 {
+                bytes.resize([0, INITIATION_LEN, RESPONSE_LEN, COOKIE_REPLY_LEN][usize::from(kind)], 1);
+            }
+            let (incoming, answers) = throw(&mut world, 3, &bytes);
+            prop_assert!(matches!(incoming, Incoming::Rejected(_)));
+            prop_assert_eq!(answers, vec![]);
+        }
+        prop_assert!(world.is_open());
+    }
+
+    #[test]
+    fn mutated_datagrams_get_no_answer(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1u8..), 1..200)) {
+        let mut world = open_pair(29, &Config::default());
+        let all: Vec<_> = world.record.take().unwrap().into_iter().filter(|f| f.to == address(1)).collect();
+        for (which, at, change) in changes {
+            let mut bytes = all[which.index(all.len())].bytes.clone();
+            let at = at.index(bytes.len());
+            bytes[at] ^= change;
+            let (incoming, answers) = throw(&mut world, 3, &bytes);
+            prop_assert!(matches!(incoming, Incoming::Rejected(_)), "{:?}", incoming);
+            prop_assert_eq!(answers, vec![]);
+        }
+    }
+}

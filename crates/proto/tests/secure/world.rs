@@ -1,0 +1,267 @@
+//! Ends and a network between them in virtual time. Everything follows from one seed.
+
+use ripstop_base::{Seed, Stream, Time};
+use ripstop_proto::secure::*;
+use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// The first peer that an end adds.
+pub(crate) const FIRST: PeerId = PeerId::from_index(0);
+
+/// What the network does to datagrams.
+#[derive(Clone, Debug)]
+pub(crate) struct Weather {
+    pub(crate) loss: f64,
+    pub(crate) duplicate: f64,
+    pub(crate) corrupt: f64,
+    /// One-way delay, uniform between these; unequal ones reorder.
+    pub(crate) delay: (Duration, Duration),
+}
+
+impl Weather {
+    pub(crate) fn calm() -> Weather {
+        let ms = Duration::from_millis;
+        Weather { loss: 0.0, duplicate: 0.0, corrupt: 0.0, delay: (ms(20), ms(20)) }
+    }
+}
+
+/// One end and what its session would know.
+pub(crate) struct End {
+    pub(crate) peers: Peers,
+    pub(crate) address: SocketAddr,
+    /// This end's clock is ahead of the world's by this.
+    pub(crate) clock_ahead: Duration,
+    /// Next number for each peer and epoch.
+    next: BTreeMap<(PeerId, u64), u64>,
+    /// The last epoch with each peer.
+    epochs: BTreeMap<PeerId, u64>,
+    /// What was opened: (epoch, number) of each peer.
+    pub(crate) opened: BTreeSet<(PeerId, u64, u64)>,
+    pub(crate) bodies: Vec<Vec<u8>>,
+    pub(crate) events: Vec<Event>,
+}
+
+/// A datagram on its way.
+#[derive(Clone)]
+pub(crate) struct Flying {
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) bytes: Vec<u8>,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Time,
+    pub(crate) ends: Vec<End>,
+    pub(crate) weather: Weather,
+    pub(crate) rng: Stream,
+    flying: BTreeMap<(Time, u64), Flying>,
+    sent: u64,
+    /// Every datagram that was ever sent, when recording.
+    pub(crate) record: Option<Vec<Flying>>,
+    /// Bodies sealed, and how often each was opened.
+    pub(crate) bodies: BTreeMap<Vec<u8>, u32>,
+}
+
+pub(crate) fn address(n: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, (n >> 8) as u8, n as u8], 4000 + n))
+}
+
+pub(crate) fn private(seed: Seed, n: usize) -> PrivateKey {
+    PrivateKey::generate(&mut seed.stream(&format!("key/{n}")))
+}
+
+impl World {
+    /// Two ends that know each other's keys and addresses.
+    pub(crate) fn pair(seed: Seed, config: &Config, weather: Weather) -> World {
+        let mut world = World {
+            now: Time::ZERO,
+            ends: Vec::new(),
+            weather,
+            rng: seed.stream("world"),
+            flying: BTreeMap::new(),
+            sent: 0,
+            record: None,
+            bodies: BTreeMap::new(),
+        };
+        for n in 0..2 {
+            let end = End::new(seed, n, config, 0);
+            world.ends.push(end);
+        }
+        world
+    }
+
+    /// Lets the world run for `span`; each end seals a datagram for its first peer every `every`.
+    pub(crate) fn run(&mut self, span: Duration, every: Option<Duration>) {
+        let end = self.now + span;
+        let mut traffic = every.map(|every| (self.now, every));
+        self.drain_all();
+        loop {
+            let arrival = self.flying.keys().next().map(|(at, _)| *at);
+            let timeouts = self.ends.iter().filter_map(End::timeout);
+            let due = traffic.map(|(at, _)| at);
+            let next = timeouts.chain(arrival).chain(due).min().unwrap_or(Time::NEVER);
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+            if let Some((at, every)) = traffic
+                && at <= self.now
+            {
+                traffic = Some((at + every, every));
+                (0..self.ends.len()).for_each(|n| {
+                    // Without a session a datagram is not sealed, and a handshake starts.
+                    let _ = self.seal(n, FIRST, None);
+                });
+            } else if arrival.is_some_and(|at| at <= self.now) {
+                if let Some((_, flying)) = self.flying.pop_first() {
+                    self.arrive(flying);
+                }
+            } else {
+                for end in &mut self.ends {
+                    let now = self.now + end.clock_ahead;
+                    end.peers.handle_timeout(now);
+                }
+            }
+            self.drain_all();
+        }
+    }
+
+    /// Seals one datagram from end `n`, with a body that is never used again, and sends it.
+    pub(crate) fn seal(&mut self, n: usize, peer: PeerId, kind: Option<Kind>) -> Result<u64, SealError> {
+        let end = &mut self.ends[n];
+        let now = self.now + end.clock_ahead;
+        let last = end.epochs.get(&peer).copied().unwrap_or(0);
+        let epoch = end.peers.epoch(now, peer).unwrap_or(last);
+        end.epochs.insert(peer, epoch);
+        let number = end.next.entry((peer, epoch)).or_insert(0);
+        let mut body = vec![0; 16 + self.rng.below(64) as usize];
+        self.rng.fill(&mut body);
+        let mut datagram = vec![0; HEADER_LEN];
+        datagram.extend_from_slice(&body);
+        datagram.extend_from_slice(&[0; TAG_LEN]);
+        let to = end.peers.seal(now, peer, epoch, *number, kind.unwrap_or(Kind::Source), &mut datagram)?;
+        *number += 1;
+        let number = *number - 1;
+        let from = end.address;
+        self.bodies.insert(body, 0);
+        self.send(Flying { from, to, bytes: datagram });
+        Ok(number)
+    }
+
+    /// Puts a datagram on the network.
+    pub(crate) fn send(&mut self, flying: Flying) {
+        if let Some(record) = &mut self.record {
+            record.push(flying.clone());
+        }
+        let copies = 1 + u32::from(self.rng.chance(self.weather.duplicate));
+        for _ in 0..copies {
+            let (lost, corrupted) =
+                (self.rng.chance(self.weather.loss), self.rng.chance(self.weather.corrupt));
+            let (shortest, longest) = self.weather.delay;
+            let delay = shortest + (longest - shortest).mul_f64(self.rng.unit());
+            let mut flying = flying.clone();
+            if corrupted {
+                let at = self.rng.below(flying.bytes.len() as u64) as usize;
+                flying.bytes[at] ^= 1 << self.rng.below(8);
+            }
+            if !lost {
+                self.sent += 1;
+                self.flying.insert((self.now + delay, self.sent), flying);
+            }
+        }
+    }
+
+    /// Hands a datagram to whoever has its address.
+    pub(crate) fn arrive(&mut self, mut flying: Flying) -> Option<Incoming> {
+        let end = self.ends.iter_mut().find(|end| end.address == flying.to)?;
+        let now = self.now + end.clock_ahead;
+        let incoming = end.peers.handle_datagram(now, flying.from, &mut flying.bytes);
+        if let Incoming::Transport { peer, epoch, number, body, .. } = &incoming {
+            assert!(end.opened.insert((*peer, *epoch, *number)), "number {number} was opened twice");
+            let body = flying.bytes[body.clone()].to_vec();
+            let count = self.bodies.get_mut(&body).expect("a body that nobody sealed was opened");
+            *count += 1;
+            assert_eq!(*count, 1, "a body was opened twice");
+            end.bodies.push(body);
+        }
+        Some(incoming)
+    }
+
+    /// Takes all outputs of all ends.
+    pub(crate) fn drain_all(&mut self) {
+        for n in 0..self.ends.len() {
+            while let Some(transmit) = self.ends[n].peers.poll_transmit() {
+                let from = self.ends[n].address;
+                self.send(Flying { from, to: transmit.to, bytes: transmit.contents });
+            }
+            while let Some(event) = self.ends[n].peers.poll_event() {
+                self.ends[n].events.push(event);
+                if let Event::Established { peer, initiator: true, .. } = event {
+                    self.seal(n, peer, Some(Kind::Probe)).expect("a session that was just established");
+                }
+            }
+        }
+    }
+
+    /// Starts a handshake from end `n` to its first peer.
+    pub(crate) fn connect(&mut self, n: usize) {
+        let now = self.now + self.ends[n].clock_ahead;
+        assert!(self.ends[n].peers.connect(now, FIRST));
+        self.drain_all();
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.ends.iter().all(|end| end.peers.epoch(self.now + end.clock_ahead, FIRST).is_some())
+    }
+
+    /// Lets what is on its way arrive, and counts from here on.
+    pub(crate) fn settle(&mut self) {
+        self.run(Duration::from_secs(1), None);
+        self.bodies.clear();
+    }
+
+    /// How many sealed bodies were never opened.
+    pub(crate) fn unopened(&self) -> usize {
+        self.bodies.values().filter(|count| **count == 0).count()
+    }
+
+    /// End `n` starts again with the same key, and knows nothing.
+    pub(crate) fn restart(&mut self, seed: Seed, n: usize, config: &Config, life: u64) {
+        let address = self.ends[n].address;
+        self.ends[n] = End::new(seed, n, config, life);
+        self.ends[n].address = address;
+    }
+}
+
+impl End {
+    /// End `n` of two, in its `life`-th life; the other one is its first peer.
+    pub(crate) fn new(seed: Seed, n: usize, config: &Config, life: u64) -> End {
+        let entropy = seed.stream(&format!("entropy/{n}/{life}"));
+        let mut peers = Peers::new(private(seed, n), config.clone(), Box::new(entropy));
+        let other = private(seed, 1 - n).public();
+        assert_eq!(peers.add(other, Some(address(1 - n as u16))), Some(FIRST));
+        End {
+            peers,
+            address: address(n as u16),
+            // The two clocks have nothing to do with each other.
+            clock_ahead: Duration::from_secs(86_400 * n as u64),
+            next: BTreeMap::new(),
+            epochs: BTreeMap::new(),
+            opened: BTreeSet::new(),
+            bodies: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        self.peers.poll_timeout().map(|at| at - self.clock_ahead)
+    }
+
+    pub(crate) fn rejected(&self, name: &str) -> u64 {
+        let at = Rejected::NAMES.iter().position(|n| *n == name).expect("a reason");
+        self.peers.counters().rejected[at]
+    }
+}
