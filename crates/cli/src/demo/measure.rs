@@ -8,10 +8,10 @@ use super::report::{BulkFacts, ContenderReport, FileReport, RequestStats, Reques
 use super::stage::{Path, Stage};
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use crate::workload::WorkloadError;
 use crate::workload::bulk::Bulk;
 use crate::workload::file::{Destination, Source, Transfer};
 use crate::workload::requests::{Beginning, RequestReport, Requests, Schedule};
+use crate::workload::{self, WorkloadError};
 use ripstop_base::Seed;
 use std::time::{Duration, Instant};
 
@@ -50,14 +50,14 @@ pub(crate) fn measure(
     plan: &Plan,
     progress: &Progress,
 ) -> Result<ContenderReport, NoResult> {
-    Stage::raise(contender, &plan.path, plan.seed).map_err(NoResult::Failed)?.route.check().map_err(
-        |error| match error {
-            WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => {
-                NoResult::NotOffered(error.to_string())
-            }
-            other => NoResult::Failed(failed(contender, other)),
-        },
-    )?;
+    workload::check_congestion(contender.inner_cc()).map_err(|error| match error {
+        WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => {
+            NoResult::NotOffered(error.to_string())
+        }
+        // That namespaces are not allowed is no contender's fault.
+        WorkloadError::Namespace(error) => NoResult::Failed(error.into()),
+        other => NoResult::Failed(failed(contender, other)),
+    })?;
     let all = || {
         let quiet = plan.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
         let (bulk, beside_bulk, wire) = bulk(contender, plan, progress)?;

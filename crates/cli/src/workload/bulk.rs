@@ -1,6 +1,6 @@
 //! One TCP stream that never has to wait for data: incompressible bytes, counted by the receiver.
 
-use super::{Route, WorkloadError, abandon, accept, connect, join, read, thread, thread_cpu, write_all};
+use super::{Route, WorkloadError, accept, connect, join, read, thread, thread_cpu, write_all};
 use ripstop_base::Seed;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -63,7 +63,7 @@ impl Bulk {
                 let mut buffer = vec![0; 1 << 18];
                 loop {
                     match read(&socket, &mut buffer, &there.stop)? {
-                        0 => return abandon(socket),
+                        0 => return Ok(()),
                         n => there.count(n, start),
                     }
                 }
@@ -75,7 +75,7 @@ impl Bulk {
                 if connect(&socket, to, limit)? {
                     while write_all(&socket, &block, &shared.stop)? {}
                 }
-                abandon(socket)
+                Ok(())
             };
             shared.outcome("sending the stream", send()).map(|()| thread_cpu())
         })?);

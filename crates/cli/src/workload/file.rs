@@ -1,8 +1,9 @@
 //! A real file over one TCP connection, written and hashed at the far end.
 
-use super::{Route, WorkloadError, abandon, accept, connect, join, read, thread, write_all};
+use super::{Route, WorkloadError, accept, connect, join, read, thread, write_all};
 use ripstop_base::Seed;
 use sha2::{Digest, Sha256};
+use socket2::Socket;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::SocketAddr;
@@ -42,6 +43,8 @@ pub(crate) struct Transfer {
     shared: Arc<Shared>,
     sender: Option<JoinHandle<Result<(), WorkloadError>>>,
     receiver: Option<JoinHandle<Result<Option<Arrived>, WorkloadError>>>,
+    /// The sender's end stays open until the receiver has everything.
+    _socket: Arc<Socket>,
 }
 
 #[derive(Debug, Default)]
@@ -132,7 +135,7 @@ impl Transfer {
         limit: Duration,
     ) -> Result<Transfer, WorkloadError> {
         let listener = route.listen(PORT)?;
-        let socket = route.socket(&route.client)?;
+        let socket = Arc::new(route.socket(&route.client)?);
         let to = SocketAddr::new(route.address, PORT);
         let mut out = destination.create()?;
         let place = destination.to_string();
@@ -142,7 +145,8 @@ impl Transfer {
         from.rewind().map_err(WorkloadError::system("reading the file to be sent"))?;
         let shared = Arc::new(Shared::default());
         let start = Instant::now();
-        let mut transfer = Transfer { shared: shared.clone(), sender: None, receiver: None };
+        let mut transfer =
+            Transfer { shared: shared.clone(), sender: None, receiver: None, _socket: socket.clone() };
 
         let there = shared.clone();
         transfer.receiver = Some(thread("file receiver", move || {
@@ -189,7 +193,7 @@ impl Transfer {
                         return socket.shutdown(std::net::Shutdown::Write);
                     }
                     if !write_all(&socket, &buffer[..n], &shared.stop)? {
-                        return abandon(socket);
+                        return Ok(());
                     }
                 }
             })();
@@ -221,10 +225,8 @@ impl Transfer {
         self.shared.stop.store(true, Ordering::Relaxed);
         let arrived = self.receiver.take().map_or(Ok(None), join)?;
         match self.sender.take().map_or(Ok(()), join) {
-            // Both ends closed it, and the last word was lost with the link.
-            Ok(()) => Ok(arrived),
-            Err(_) if arrived.is_some() => Ok(arrived),
-            Err(error) => Err(error),
+            Err(error) if arrived.is_none() => Err(error),
+            _ => Ok(arrived),
         }
     }
 }

@@ -1,0 +1,203 @@
+//! The demonstration from end to end, with short runs: hashes, counters, the shape of the result,
+//! and that nothing is left behind. Nothing here asserts a time or a share.
+
+mod common;
+
+use common::{json, ripstop, schema, stderr, stdout, with_namespaces};
+use ripstop_base::Seed;
+use ripstop_net::os::netns::in_user_namespace;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The congestion control that every kernel has.
+const ALWAYS: [&str; 2] = ["--contenders", "reno"];
+
+/// A file of random bytes in a directory that goes with the test.
+fn file(bytes: usize) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sent");
+    let mut content = vec![0; bytes];
+    Seed::new(7).stream("file").fill(&mut content);
+    std::fs::write(&path, content).unwrap();
+    (directory, path)
+}
+
+#[test]
+fn a_file_arrives_whole_and_the_result_has_its_shape() {
+    with_namespaces("a_file_arrives_whole_and_the_result_has_its_shape", || {
+        let (directory, sent) = file(200_000);
+        let arrived = directory.path().join("arrived");
+        let output = ripstop()
+            .args([
+                "demo",
+                "--json",
+                "--rate=50Mbit/s",
+                "--rtt=20ms",
+                "--loss=0",
+                "--seconds=4",
+                "--requests=10",
+            ])
+            .args(ALWAYS)
+            .arg("--file")
+            .arg(&sent)
+            .arg("--save")
+            .arg(&arrived)
+            .output()
+            .unwrap();
+        let report = json(&output);
+        schema::check("demo.schema.json", &report);
+        assert_eq!(stderr(&output), "", "progress is for terminals");
+        let contender = &report["contenders"][0];
+        assert_eq!((&contender["name"], &contender["inner_cc"]), (&"reno".into(), &"reno".into()));
+        assert_eq!(contender["sha256_ok"], true, "{report}");
+        assert_eq!(contender["file"]["arrived_sha256"], contender["file"]["sha256"]);
+        assert!(std::fs::read(&sent).unwrap() == std::fs::read(&arrived).unwrap());
+        for when in ["quiet", "beside_bulk"] {
+            let stats = &contender["requests"][when];
+            assert_eq!((&stats["n"], &stats["unanswered"]), (&10.into(), &0.into()), "{report}");
+            assert!(stats["p50_s"].as_f64().unwrap() >= 0.02, "less than the round-trip time: {report}");
+        }
+        let figure = |name: &str| contender[name].as_f64().unwrap();
+        assert!(figure("first_100kb_s") < figure("first_1mb_s"), "{report}");
+        assert!(figure("goodput_bps") > 0.0 && figure("share") > 0.0 && figure("cpu_s_per_gb") > 0.0);
+        assert_eq!(contender["wire"]["lost_packets"], 0);
+    });
+}
+
+#[test]
+fn losses_are_in_the_counters_and_the_table_is_for_people() {
+    with_namespaces("losses_are_in_the_counters_and_the_table_is_for_people", || {
+        let (_directory, sent) = file(10_000);
+        let link =
+            ["--rate=50Mbit/s", "--rtt=20ms", "--loss=20%", "--loss-back=1%", "--burst=3", "--seconds=3"];
+        let demo = |more: &str| {
+            let output =
+                ripstop().arg("demo").args(link).args(ALWAYS).arg(more).arg("--file").arg(&sent).output();
+            output.unwrap()
+        };
+        let report = json(&demo("--json"));
+        schema::check("demo.schema.json", &report);
+        let contender = &report["contenders"][0];
+        assert!(contender["wire"]["lost_packets"].as_u64().unwrap() > 0, "{report}");
+        assert_eq!(report["link"]["burst_packets"], 3.0);
+        assert_eq!(contender["requests"]["quiet"], serde_json::Value::Null);
+        // 3 s are 150 RTT here, so there is nothing to say about the length of the run.
+        assert!(!report["notes"].to_string().contains("60 RTT"), "{report}");
+
+        let output = demo("--seed=2");
+        let table = stdout(&output);
+        assert!(output.status.success(), "{table}{}", stderr(&output));
+        for word in
+            ["loss 20% forth and 1% back in bursts of 3", "seed 2", "share", "sent/useful", "\nreno  "]
+        {
+            assert!(table.contains(word), "no `{word}` in: {table}");
+        }
+    });
+}
+
+#[test]
+fn a_full_disk_at_the_far_end_is_said() {
+    with_namespaces("a_full_disk_at_the_far_end_is_said", || {
+        let output = ripstop()
+            .args(["demo", "--rate=50Mbit/s", "--rtt=4ms", "--loss=0", "--seconds=3", "--save=/dev/full"])
+            .args(ALWAYS)
+            .output()
+            .unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for word in ["reno", "far end could not write /dev/full", "No space left on device"] {
+            assert!(said.contains(word), "no `{word}` in: {said}");
+        }
+    });
+}
+
+#[test]
+fn a_closed_output_is_no_panic() {
+    with_namespaces("a_closed_output_is_no_panic", || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = ripstop().arg("demo").args(ALWAYS).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(1), ""));
+    });
+}
+
+/// A shell in a user namespace of its own, which may make only so many network namespaces. `$0` is
+/// the program.
+fn limited(namespaces: u32, script: &str) -> Option<std::process::Output> {
+    let set = format!("echo {namespaces} > /proc/sys/user/max_net_namespaces || exit 77\n");
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(set + script).arg(env!("CARGO_BIN_EXE_ripstop"));
+    let output = in_user_namespace(&mut command).output().ok()?;
+    (output.status.code() != Some(77)).then_some(output)
+}
+
+#[test]
+fn where_namespaces_are_not_allowed_it_says_so() {
+    with_namespaces("where_namespaces_are_not_allowed_it_says_so", || {
+        let Some(output) = limited(0, "exec \"$0\" demo") else {
+            return common::skip("where_namespaces_are_not_allowed_it_says_so", "no user namespace within");
+        };
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for word in ["making a network namespace is not allowed here", "Run as root", "--cap-add"] {
+            assert!(said.contains(word), "no `{word}` in: {said}");
+        }
+    });
+}
+
+/// Ended in the middle of the bulk, more often than there is room for namespaces: the last ones run
+/// only when the namespaces of the first, and so their sockets and devices, are gone.
+#[test]
+fn however_it_ends_nothing_is_left_behind() {
+    with_namespaces("however_it_ends_nothing_is_left_behind", || {
+        let script = r#"
+            for signal in KILL TERM KILL HUP KILL KILL; do
+                try=0
+                while :; do
+                    "$0" demo --contenders reno --loss 10% --seconds 60 2> said > /dev/null &
+                    sleep 0.7
+                    kill -$signal $! && wait $!
+                    # It ran until the signal came, or there was no room for it yet.
+                    [ $? -gt 128 ] && break
+                    try=$((try + 1))
+                    [ $try -lt 40 ] || { cat said >&2; exit 4; }
+                done
+            done
+        "#;
+        let directory = tempfile::tempdir().unwrap();
+        let script = format!("cd {}\n{script}", directory.path().display());
+        let Some(output) = limited(6, &script) else {
+            return common::skip("however_it_ends_nothing_is_left_behind", "no user namespace within");
+        };
+        assert!(output.status.success(), "{}: {}", output.status, stderr(&output));
+    });
+}
+
+#[test]
+fn it_needs_no_root_where_user_namespaces_are_allowed() {
+    const TEST: &str = "it_needs_no_root_where_user_namespaces_are_allowed";
+    with_namespaces(TEST, || {
+        // A copy that anyone may run, wherever the tests are built.
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("ripstop");
+        std::fs::copy(env!("CARGO_BIN_EXE_ripstop"), &program).unwrap();
+        for path in [directory.path(), &program] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        let output = Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&program)
+            .args(["demo", "--json", "--rate=50Mbit/s", "--rtt=4ms", "--loss=0", "--seconds=3"])
+            .args(ALWAYS)
+            .output();
+        let said = match &output {
+            Err(error) => return common::skip(TEST, &format!("setpriv: {error}")),
+            Ok(output) => stderr(output),
+        };
+        if said.contains("setpriv:") || said.contains("not allowed here") || said.contains("/dev/net/tun") {
+            return common::skip(TEST, &said);
+        }
+        assert_eq!(json(&output.unwrap())["contenders"][0]["sha256_ok"], true);
+    });
+}

@@ -1,0 +1,158 @@
+//! The emulated link as a command: between namespaces that others made, until it is told to stop.
+
+mod common;
+
+use common::{json, ripstop, schema, stderr, stdout, with_namespaces};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ripstop_net::os::ip::ip;
+use ripstop_net::os::netns::Namespace;
+use std::net::UdpSocket;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// Two namespaces, and their paths for a command line.
+fn hosts() -> [(Namespace, String); 2] {
+    ["left", "right"].map(|name| {
+        let namespace = Namespace::create(name).unwrap();
+        let path = format!("/proc/{}/fd/{}", std::process::id(), namespace.as_fd().as_raw_fd());
+        (namespace, path)
+    })
+}
+
+/// Starts the command between `hosts` and waits until both devices are there.
+fn start(hosts: &[(Namespace, String); 2], words: &[&str]) -> Child {
+    let mut child = ripstop()
+        .args(["emulate", "--left", &hosts[0].1, "--right", &hosts[1].1])
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !hosts.iter().all(has_device) {
+        assert!(child.try_wait().unwrap().is_none(), "{}", stderr(&child.wait_with_output().unwrap()));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn has_device(host: &(Namespace, String)) -> bool {
+    ip(&host.0, &["link", "show", "ripstop0"]).is_ok_and(|words| words.contains("UP"))
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+fn end(child: Child, signal: Signal) -> Output {
+    send(&child, signal);
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn counts_what_it_did_until_ctrl_c() {
+    with_namespaces("counts_what_it_did_until_ctrl_c", || {
+        const PACKETS: usize = 400;
+        const LOT: usize = 100;
+        let hosts = hosts();
+        let child =
+            start(&hosts, &["--json", "--rate=0", "--rtt=2ms", "--loss=20%", "--loss-back=0", "--seed=7"]);
+        let receiver = hosts[1].0.run(|| UdpSocket::bind("198.18.0.2:4000")).unwrap().unwrap();
+        receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
+        let mut arrived = 0;
+        // In lots that fit the receiver's socket: nothing is lost outside the link.
+        for _ in 0..PACKETS / LOT {
+            for _ in 0..LOT {
+                sender.send_to(&[0xAB; 100], "198.18.0.2:4000").unwrap();
+            }
+            while receiver.recv(&mut [0; 200]).is_ok() {
+                arrived += 1;
+            }
+        }
+        let report = json(&end(child, Signal::SIGINT));
+        schema::check("emulate.schema.json", &report);
+        let link = &report["left_to_right"]["link"];
+        assert_eq!(link["offered"], PACKETS, "{report}");
+        assert_eq!(link["offered_bytes"], PACKETS * 128, "{report}");
+        assert!(link["lost_channel"].as_u64().unwrap() > 0, "{report}");
+        assert_eq!(link["delivered"], arrived, "{report}");
+        assert_eq!((&report["error"], &report["link"]["seed"]), (&serde_json::Value::Null, &7.into()));
+        assert!(!hosts.iter().any(has_device));
+    });
+}
+
+#[test]
+fn seconds_and_sigterm_end_it_too() {
+    with_namespaces("seconds_and_sigterm_end_it_too", || {
+        let hosts = hosts();
+        let output = start(&hosts, &["--seconds=0.3"]).wait_with_output().unwrap();
+        let table = stdout(&output);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(table.contains("left to right") && table.contains("bytes offered"), "{table}");
+        let output =
+            end(start(&hosts, &["--left-address=fd00::1/64", "--right-address=fd00::2/64"]), Signal::SIGTERM);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(!hosts.iter().any(has_device));
+    });
+}
+
+#[test]
+fn kill_9_takes_the_devices_away() {
+    with_namespaces("kill_9_takes_the_devices_away", || {
+        let hosts = hosts();
+        assert!(!end(start(&hosts, &[]), Signal::SIGKILL).status.success());
+        // The devices go when the kernel has closed the dead process's files.
+        while hosts.iter().any(has_device) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    });
+}
+
+#[test]
+fn a_link_that_breaks_down_is_a_failure_with_counters() {
+    with_namespaces("a_link_that_breaks_down_is_a_failure_with_counters", || {
+        let hosts = hosts();
+        let child = start(&hosts, &["--json"]);
+        ip(&hosts[0].0, &["link", "del", "ripstop0"]).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        assert!(stderr(&output).contains("the link broke down"), "{}", stderr(&output));
+        let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert!(report["error"].is_string(), "{report}");
+    });
+}
+
+#[test]
+fn what_is_no_namespace_is_refused() {
+    with_namespaces("what_is_no_namespace_is_refused", || {
+        let hosts = hosts();
+        for (word, said) in [
+            ("no-such-namespace", "no network namespace `no-such-namespace`"),
+            ("/dev/null", "not a network namespace"),
+            ("pid:none", "pid:NUMBER"),
+        ] {
+            let output =
+                ripstop().args(["emulate", "--left", word, "--right", &hosts[1].1]).output().unwrap();
+            let words = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{words}");
+            assert!(words.contains("--left") && words.contains(said), "{words}");
+        }
+    });
+}
+
+#[test]
+fn without_privilege_it_says_what_to_do() {
+    const TEST: &str = "without_privilege_it_says_what_to_do";
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ripstop")]);
+    match command.args(["emulate", "--left=a", "--right=b"]).output() {
+        Ok(output) if !stderr(&output).contains("setpriv:") => {
+            assert_eq!(output.status.code(), Some(1));
+            let words = stderr(&output);
+            assert!(words.contains("CAP_NET_ADMIN") && words.contains("root"), "{words}");
+        }
+        other => common::skip(TEST, &format!("setpriv: {other:?}")),
+    }
+}
