@@ -55,7 +55,7 @@ fn ours(c: &mut Criterion) {
 fn rlnc_crate(c: &mut Criterion) {
     let mut group = c.benchmark_group("rlnc 0.8.7");
     let mut random = rand_09::rngs::StdRng::seed_from_u64(1);
-    let data: Vec<u8> = (0..WINDOW * LEN).map(|i| (i * 31 >> 3) as u8).collect();
+    let data: Vec<u8> = (0..WINDOW * LEN).map(|i| ((i * 31) >> 3) as u8).collect();
     let Ok(encoder) = rlnc::full::Encoder::new(data, WINDOW) else { return };
     group.throughput(Throughput::Bytes(LEN as u64));
     group.bench_function("dense encode", |b| b.iter(|| black_box(encoder.code(&mut random))));

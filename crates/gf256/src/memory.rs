@@ -40,33 +40,43 @@ pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
 #[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
 pub fn copied(parts: &[&[u8]]) -> Arc<[Chunk]> {
     let len = parts.iter().map(|part| part.len()).sum();
-    let padding = chunks_for(len) * CHUNK - len;
-    // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last chunk.
-    // Fresh memory overlaps nothing.
+    let mut fresh = Fresh::new(chunks_for(len));
+    let mut at = fresh.start();
+    // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last chunk, so
+    // that all is written. Fresh memory overlaps nothing.
     unsafe {
-        fresh(chunks_for(len), |start| {
-            let mut at = start;
-            for part in parts {
-                at.copy_from_nonoverlapping(part.as_ptr(), part.len());
-                at = at.add(part.len());
-            }
-            at.write_bytes(0, padding);
-        })
+        for part in parts {
+            at.copy_from_nonoverlapping(part.as_ptr(), part.len());
+            at = at.add(part.len());
+        }
+        at.write_bytes(0, chunks_for(len) * CHUNK - len);
+        fresh.assume_written()
     }
 }
 
-/// `count` fresh chunks, filled through the pointer that `fill` gets.
-///
-/// # Safety
-/// `fill` must initialise all `count * CHUNK` bytes and write no other.
-#[allow(unsafe_code, reason = "assumes initialised what the caller promised to initialise")]
-pub(crate) unsafe fn fresh(count: usize, fill: impl FnOnce(*mut u8)) -> Arc<[Chunk]> {
-    let mut chunks: Arc<[MaybeUninit<Chunk>]> = Arc::new_uninit_slice(count);
-    if let Some(chunks) = Arc::get_mut(&mut chunks) {
-        fill(chunks.as_mut_ptr().cast());
+/// Chunks that are allocated but not written yet.
+pub(crate) struct Fresh(Arc<[MaybeUninit<Chunk>]>);
+
+impl Fresh {
+    pub(crate) fn new(chunks: usize) -> Fresh {
+        Fresh(Arc::new_uninit_slice(chunks))
     }
-    // SAFETY: a new Arc is unique, so `fill` ran, and it initialises every byte.
-    unsafe { chunks.assume_init() }
+
+    /// Where to write.
+    pub(crate) fn start(&mut self) -> *mut u8 {
+        // Nobody else has seen the Arc, so it is unique.
+        Arc::get_mut(&mut self.0).map_or(std::ptr::null_mut(), |chunks| chunks.as_mut_ptr().cast())
+    }
+
+    /// The memory, shared.
+    ///
+    /// # Safety
+    /// Every byte has been written.
+    #[allow(unsafe_code, reason = "assumes initialised what the caller promises to have initialised")]
+    pub(crate) unsafe fn assume_written(self) -> Arc<[Chunk]> {
+        // SAFETY: the caller's promise; any bytes are a Chunk.
+        unsafe { self.0.assume_init() }
+    }
 }
 
 #[cfg(test)]

@@ -31,14 +31,15 @@ pub trait Payload: Clone {
 }
 
 /// The length of each combination: that of the longest source with a nonzero coefficient.
-fn lengths(coefficients: &Matrix, sources: &[usize]) -> Vec<usize> {
-    let longest = sources.iter().copied().max().unwrap_or(0);
-    let equal = sources.iter().all(|len| *len == longest);
+fn lengths<P>(coefficients: &Matrix, sources: &[&P], len: impl Fn(&P) -> usize) -> Vec<usize> {
+    let first = sources.first().map_or(0, |source| len(source));
+    let differing = sources.iter().fold(false, |differing, source| differing | (len(source) != first));
     let taken = |row: &[u8]| {
-        if equal {
-            return if row.iter().any(|c| *c != 0) { longest } else { 0 };
+        if !differing {
+            return if row.iter().any(|c| *c != 0) { first } else { 0 };
         }
-        row.iter().zip(sources).filter(|(c, _)| **c != 0).map(|(_, len)| *len).max().unwrap_or(0)
+        let taken = row.iter().zip(sources).filter(|(c, _)| **c != 0);
+        taken.map(|(_, source)| len(source)).max().unwrap_or(0)
     };
     (0..coefficients.rows()).map(|m| taken(coefficients.row(m))).collect()
 }

@@ -9,10 +9,7 @@ pub struct Length(pub usize);
 
 impl Payload for Length {
     fn combine(coefficients: &Matrix, sources: &[&Length]) -> Vec<Length> {
-        lengths(coefficients, &sources.iter().map(|source| source.0).collect::<Vec<_>>())
-            .into_iter()
-            .map(Length)
-            .collect()
+        lengths(coefficients, sources, |source| source.0).into_iter().map(Length).collect()
     }
 
     fn len(&self) -> usize {
@@ -43,8 +40,7 @@ impl Sketch {
 
 impl Payload for Sketch {
     fn combine(coefficients: &Matrix, sources: &[&Sketch]) -> Vec<Sketch> {
-        let lens: Vec<usize> = sources.iter().map(|source| source.len).collect();
-        let lengths = lengths(coefficients, &lens);
+        let lengths = lengths(coefficients, sources, |source| source.len);
         let combination = |(m, len)| {
             let mut content = [0; 16];
             for (c, source) in coefficients.row(m).iter().zip(sources).filter(|(c, _)| **c != 0) {

@@ -92,18 +92,15 @@ fn small(len: usize) -> u32 {
 
 impl Payload for Symbol {
     fn combine(coefficients: &Matrix, sources: &[&Symbol]) -> Vec<Symbol> {
-        let kernel = Kernel::chosen();
-        let (sources, lens): (Vec<&[u8]>, Vec<usize>) =
-            sources.iter().map(|source| (source.padded(), source.len())).unzip();
-        let lengths = lengths(coefficients, &lens);
-        let mut outputs = Vec::with_capacity(lengths.len());
-        // Blocks as even as can be: ten are 5 + 5, not 8 + 2, which the kernels like less.
+        let padded: Vec<&[u8]> = sources.iter().map(|source| source.padded()).collect();
+        let lengths = lengths(coefficients, sources, Symbol::len);
+        let chunks = lengths.iter().copied().max().map_or(0, chunks_for);
+        // Blocks as even as can be: ten are 5 + 5, not 8 + 2.
         let block = lengths.len().div_ceil(lengths.len().div_ceil(TOGETHER).max(1)).max(1);
-        for (index, lengths) in lengths.chunks(block).enumerate() {
-            let chunks = lengths.iter().copied().max().map_or(0, chunks_for);
-            let rows = &coefficients.as_bytes()[index * block * sources.len()..];
-            let rows = &rows[..lengths.len() * sources.len()];
-            let store = kernel.product_fresh(rows, lengths.len(), chunks, &sources);
+        let stores =
+            Kernel::chosen().product_fresh(coefficients.as_bytes(), lengths.len(), chunks, block, &padded);
+        let mut outputs = Vec::with_capacity(lengths.len());
+        for (store, lengths) in stores.into_iter().zip(lengths.chunks(block)) {
             outputs.extend(lengths.iter().enumerate().map(|(m, len)| Symbol {
                 store: Arc::clone(&store),
                 first: small(m * chunks),

@@ -83,8 +83,8 @@ struct Tile {
     /// Whether they stand in the order they were given in; if not, `order` tells it.
     sorted: bool,
     order: [u8; TILE],
-    pointers: [*const u8; TILE],
-    lengths: [usize; TILE],
+    /// Where each source starts, and how long it is.
+    ends: [(*const u8, usize); TILE],
 }
 
 impl Tile {
@@ -94,23 +94,20 @@ impl Tile {
             count: sources.len().min(TILE),
             sorted: true,
             order: [0; TILE],
-            pointers: [std::ptr::null(); TILE],
-            lengths: [0; TILE],
+            ends: [(std::ptr::null(), 0); TILE],
         };
         let mut before = usize::MAX;
-        for (slot, source) in sources.iter().enumerate().take(TILE) {
-            tile.pointers[slot] = source.as_ptr();
-            tile.lengths[slot] = source.len();
+        for (end, source) in tile.ends.iter_mut().zip(sources) {
+            *end = (source.as_ptr(), source.len());
             tile.sorted &= source.len() <= before;
             before = source.len();
         }
         if !tile.sorted {
             tile.order = std::array::from_fn(|slot| slot as u8);
             tile.order[..tile.count].sort_by_key(|k| std::cmp::Reverse(sources[usize::from(*k)].len()));
-            for slot in 0..tile.count {
-                let source = sources[usize::from(tile.order[slot])];
-                tile.pointers[slot] = source.as_ptr();
-                tile.lengths[slot] = source.len();
+            for (end, k) in tile.ends.iter_mut().zip(&tile.order).take(tile.count) {
+                let source = sources[usize::from(*k)];
+                *end = (source.as_ptr(), source.len());
             }
         }
         tile
@@ -121,7 +118,7 @@ impl Tile {
         let mut at = 0;
         let mut reach = self.count;
         while at < len {
-            while reach > 0 && self.lengths[reach - 1] <= at {
+            while reach > 0 && self.ends[reach - 1].1 <= at {
                 reach -= 1;
             }
             if reach == 0 {
@@ -133,13 +130,13 @@ impl Tile {
                 }
                 return;
             }
-            let end = len.min(self.lengths[reach - 1]);
+            let end = len.min(self.ends[reach - 1].1);
             let whole = at + (end - at) / E::WIDTH * E::WIDTH;
             // SAFETY: the caller's promises; all sources in reach and all outputs have `whole` bytes.
             unsafe {
                 if whole > at {
                     let table = &table[..reach * outputs.len()];
-                    let sources = &self.pointers[..reach];
+                    let sources = &self.ends[..reach];
                     E::rectangle(&Rectangle { table, sources, outputs, from: at, to: whole, accumulate });
                     at = whole;
                 } else {
@@ -162,17 +159,18 @@ impl Tile {
     ) {
         let reach = table.len() / outputs.len();
         let mut copies = [[0; WIDEST]; TILE];
-        let mut sources = [std::ptr::null(); TILE];
+        let mut sources = [(std::ptr::null(), 0); TILE];
         let mut sums = [[0; WIDEST]; OUTPUTS];
         let mut results = [std::ptr::null_mut(); OUTPUTS];
         let kept = (len - at).min(E::WIDTH);
-        // SAFETY: a source in reach has `lengths[slot] > at` bytes and an output `len > at`; the copies
+        // SAFETY: a source in reach has more than `at` bytes and an output `len > at`; the copies
         // are as wide as any vector.
         unsafe {
             for (slot, copy) in copies.iter_mut().enumerate().take(reach) {
-                let size = (self.lengths[slot] - at).min(E::WIDTH);
-                copy.as_mut_ptr().copy_from_nonoverlapping(self.pointers[slot].add(at), size);
-                sources[slot] = copy.as_ptr();
+                let (source, len) = self.ends[slot];
+                let size = (len - at).min(E::WIDTH);
+                copy.as_mut_ptr().copy_from_nonoverlapping(source.add(at), size);
+                sources[slot] = (copy.as_ptr(), WIDEST);
             }
             for (m, output) in outputs.iter().enumerate() {
                 if accumulate {
@@ -241,8 +239,8 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
         if L::PAIRS {
             let last_pair = source.add(of.sources.len() & !1);
             while source < last_pair {
-                let s0 = load::<L, C>((*source).add(at));
-                let s1 = load::<L, C>((*source.add(1)).add(at));
+                let s0 = load::<L, C>((*source).0.add(at));
+                let s1 = load::<L, C>((*source.add(1)).0.add(at));
                 for (m, sums) in sums.iter_mut().enumerate() {
                     let f0 = L::factor(entry.add(m));
                     let f1 = L::factor(entry.add(M + m));
@@ -255,7 +253,7 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
             }
         }
         while source < end {
-            let s = load::<L, C>((*source).add(at));
+            let s = load::<L, C>((*source).0.add(at));
             for (m, sums) in sums.iter_mut().enumerate() {
                 let f = L::factor(entry.add(m));
                 for (c, sum) in sums.iter_mut().enumerate() {

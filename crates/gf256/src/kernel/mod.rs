@@ -23,6 +23,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
+/// The most outputs that are handed to the fused product at once.
+const TOGETHER: usize = 64;
+
 /// The environment variable that overrides the choice of kernel.
 const VARIABLE: &str = "RIPSTOP_GF256";
 
@@ -233,7 +236,8 @@ impl Kernel {
     }
 
     /// A product as [`Kernel::product`] computes it, into fresh memory: `outputs` outputs of `chunks`
-    /// chunks each, end to end. They share an allocation and are written once.
+    /// chunks each, `together` of them end to end in one allocation (the last may hold fewer). They are
+    /// written once, without being cleared first.
     ///
     /// # Panics
     /// Unless there is a coefficient for each pair of output and source.
@@ -243,29 +247,62 @@ impl Kernel {
         coefficients: &[u8],
         outputs: usize,
         chunks: usize,
+        together: usize,
         sources: &[&[u8]],
-    ) -> Arc<[Chunk]> {
+    ) -> Vec<Arc<[Chunk]>> {
         assert_eq!(coefficients.len(), outputs * sources.len(), "a coefficient for each pair");
-        let len = chunks * CHUNK;
-        // SAFETY: the outputs cover the fresh memory, each is written in full (overwrite form), and
-        // memory that is fresh overlaps no source. The Kernel is proof of the instructions.
+        let (together, len) = (together.clamp(1, TOGETHER), chunks * CHUNK);
+        let mut fresh = Vec::with_capacity(outputs.div_ceil(together));
+        let mut pointers = [std::ptr::null_mut(); TOGETHER];
+        // Whole allocations at a time, as many as there are pointers for.
+        let batch = TOGETHER / together * together;
+        for first in (0..outputs).step_by(batch) {
+            let count = batch.min(outputs - first);
+            let start = fresh.len();
+            for at in (0..count).step_by(together) {
+                let size = together.min(count - at);
+                let mut memory = memory::Fresh::new(size * chunks);
+                for m in 0..size {
+                    // SAFETY: within the allocation's `size * len` bytes.
+                    pointers[at + m] = unsafe { memory.start().add(m * len) };
+                }
+                fresh.push(memory);
+            }
+            let coefficients = &coefficients[first * sources.len()..][..count * sources.len()];
+            // SAFETY: the pointers are to fresh memory, `len` bytes each, apart from each other and from
+            // the sources; the product (overwrite form) writes all of it. The Kernel is proof of the
+            // instructions.
+            unsafe { self.overwrite(coefficients, &pointers[..count], len, sources) };
+            debug_assert!(fresh.len() > start);
+        }
+        // SAFETY: all outputs of all allocations were written in full.
+        fresh.into_iter().map(|memory| unsafe { memory.assume_written() }).collect()
+    }
+
+    /// # Safety
+    /// As `fused::product`, whose instructions the Kernel is proof of; the outputs need not be
+    /// initialised, and are afterwards.
+    #[allow(unsafe_code, reason = "calls vector code")]
+    unsafe fn overwrite(self, coefficients: &[u8], outputs: &[*mut u8], len: usize, sources: &[&[u8]]) {
+        let job = Product { coefficients, outputs, len, sources, accumulate: false };
+        // SAFETY: the caller's promise.
         unsafe {
-            memory::fresh(outputs * chunks, |start| match self.isa {
+            match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Gfni512 => fresh_with::<x86::Gfni512>(coefficients, start, outputs, len, sources),
+                Isa::Gfni512 => fused::product::<x86::Gfni512>(&job),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Gfni256 => fresh_with::<x86::Gfni256>(coefficients, start, outputs, len, sources),
+                Isa::Gfni256 => fused::product::<x86::Gfni256>(&job),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => fresh_with::<x86::Shuffle256>(coefficients, start, outputs, len, sources),
+                Isa::Avx2 => fused::product::<x86::Shuffle256>(&job),
                 _ => {
-                    start.write_bytes(0, outputs * len);
-                    let all = std::slice::from_raw_parts_mut(start, outputs * len);
-                    for (m, output) in all.chunks_exact_mut(len.max(1)).enumerate() {
+                    for (m, output) in outputs.iter().enumerate() {
+                        output.write_bytes(0, len);
+                        let output = std::slice::from_raw_parts_mut(*output, len);
                         let row = &coefficients[m * sources.len()..][..sources.len()];
-                        portable::sum(output, row, sources, false);
+                        portable::sum(output, row, sources, true);
                     }
                 }
-            })
+            }
         }
     }
 
@@ -412,7 +449,6 @@ fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
 
 #[allow(unsafe_code, reason = "calls vector code")]
 fn product_with<E: Engine>(form: Form, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
-    const TOGETHER: usize = 64;
     let accumulate = form == Form::Accumulate;
     let mut first = 0;
     while first < outputs.len() {
@@ -428,31 +464,6 @@ fn product_with<E: Engine>(form: Form, coefficients: &[u8], outputs: &mut [&mut 
         // output; a Kernel of E exists, so E's instructions do.
         unsafe { fused::product::<E>(&job) };
         first += same;
-    }
-}
-
-/// # Safety
-/// `start` is valid for writes of `outputs * len` bytes, which overlap no source; a Kernel of E exists.
-#[allow(unsafe_code, reason = "calls vector code")]
-unsafe fn fresh_with<E: Engine>(
-    coefficients: &[u8],
-    start: *mut u8,
-    outputs: usize,
-    len: usize,
-    sources: &[&[u8]],
-) {
-    const TOGETHER: usize = 64;
-    for first in (0..outputs).step_by(TOGETHER) {
-        let count = TOGETHER.min(outputs - first);
-        let mut pointers = [std::ptr::null_mut(); TOGETHER];
-        for (m, pointer) in pointers.iter_mut().enumerate().take(count) {
-            // SAFETY: within the caller's `outputs * len` bytes.
-            *pointer = unsafe { start.add((first + m) * len) };
-        }
-        let coefficients = &coefficients[first * sources.len()..(first + count) * sources.len()];
-        let job = Product { coefficients, outputs: &pointers[..count], len, sources, accumulate: false };
-        // SAFETY: the outputs are apart; the rest is the caller's promise.
-        unsafe { fused::product::<E>(&job) };
     }
 }
 
