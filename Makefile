@@ -1,0 +1,34 @@
+# One door for everything. `make help` lists the targets.
+
+# Where everything is built; the program ends up in target/release/ripstop.
+TARGET ?= $(CURDIR)/target
+export CARGO_TARGET_DIR := $(TARGET)
+
+.PHONY: help build demo test accept fmt clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+build: ## build the program: target/release/ripstop
+	@tools/need.sh cargo cc
+	cargo build --release --locked -p ripstop-cli
+
+demo: ## the same transfer over a lossy link, scheme by scheme; ARGS="--loss 20%" changes the link
+	@tools/need.sh cargo cc ip
+	cargo build --release --locked -p ripstop-cli
+	$(TARGET)/release/ripstop demo $(ARGS)
+
+test: ## every check: format, lints, documentation, unit, property, integration, namespace tests
+	@tools/need.sh cargo cc ip
+	@tools/test.sh
+
+accept: ## measure the figures that the product is to reach (about 12 minutes on a quiet machine)
+	@tools/need.sh cargo cc ip
+	cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
+
+fmt: ## format the code
+	@tools/need.sh cargo
+	cargo fmt --all
+
+clean: ## remove what was built
+	rm -rf "$(TARGET)"
