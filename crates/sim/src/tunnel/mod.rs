@@ -5,6 +5,7 @@
 //! is one that was sent, at most once, in order within its flow.
 
 mod cargo;
+pub mod hostile;
 mod traffic;
 mod watch;
 mod world;

@@ -31,7 +31,8 @@ pub struct Config {
     /// Most proactive repair bytes per source byte for interactive flows.
     pub max_overhead_interactive: f64,
     /// How long a packet may be waited for, by the sender before it gives a symbol up and by the
-    /// receiver before a flow goes on without it. None: max(1 s, 8 round trips).
+    /// receiver before a flow goes on without it. None: the longest of 1 s, 8 round trips, and what 100
+    /// full packets take at the path's rate (up to 10 s): on a slow path repairs queue for long.
     pub patience: Option<Duration>,
     /// The round-trip time by the handshake.
     pub initial_rtt: Duration,
@@ -64,8 +65,12 @@ impl Config {
         self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
     }
 
-    /// How long to wait for a symbol when the round-trip time is `srtt`.
-    pub fn patience(&self, srtt: Duration) -> Duration {
-        self.patience.unwrap_or_else(|| (8 * srtt).max(Duration::from_secs(1)))
+    /// How long to wait for a symbol when the round-trip time is `srtt` and the path carries `rate`
+    /// byte/s.
+    pub fn patience(&self, srtt: Duration, rate: f64) -> Duration {
+        self.patience.unwrap_or_else(|| {
+            let slow = Duration::from_secs_f64((100.0 * f64::from(self.path_mtu) / rate.max(1.0)).min(10.0));
+            (8 * srtt).max(slow).max(Duration::from_secs(1))
+        })
     }
 }

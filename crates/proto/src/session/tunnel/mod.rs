@@ -207,7 +207,7 @@ impl<P: InnerPacket> Tunnel<P> {
             return None;
         }
         let path = self.path(now);
-        if let Some(plan) = self.repairs.plan(now, &self.sources, &path)
+        if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
             && let Some(sent) = self.send_repair(now, &plan)
         {
             return Some(sent);
@@ -280,7 +280,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn patience(&self) -> Duration {
-        self.config.patience(self.ledger.srtt())
+        self.config.patience(self.ledger.srtt(), self.rate.view().bandwidth)
     }
 
     fn path(&self, now: Time) -> Path {

@@ -22,8 +22,9 @@ const EARLY_EVERY: u64 = 4;
 /// sender may be waiting for it.
 const BUSY: u32 = 3;
 const REPEATS: u32 = 3;
-/// The list of unseen symbols reaches this far beyond the first undecoded one.
-const UNSEEN_SPAN: u64 = 4096;
+/// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report. It must be as much as
+/// is lost in a round trip, or repairs do not keep up on long fast paths.
+const UNSEEN_RANGES: usize = 512;
 /// Reports go out this often until the sender says how often it wants them.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 /// Known symbols are kept for repairs this far back until the sender says how far.
@@ -187,7 +188,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.counts.reports += 1;
         let acked_from = self.reporter.acked_from(largest);
         let next_undecoded = self.missing.first().copied().unwrap_or(self.end);
-        let unseen = ranges(self.decoder.unseen().take_while(|id| *id < next_undecoded + UNSEEN_SPAN));
+        let unseen = ranges(self.decoder.unseen(), UNSEEN_RANGES);
         Some(Feedback {
             largest,
             largest_at_us: self.reporter.largest_at.as_nanos() / 1_000,
@@ -422,12 +423,14 @@ impl Reporter {
     }
 }
 
-/// Ascending numbers as ranges.
-fn ranges(ids: impl Iterator<Item = u64>) -> Vec<Range<u64>> {
+/// Ascending numbers as ranges, `most` of them at most.
+fn ranges(ids: impl Iterator<Item = u64>, most: usize) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for id in ids {
+        let full = ranges.len() == most;
         match ranges.last_mut() {
             Some(range) if range.end == id => range.end += 1,
+            _ if full => break,
             _ => ranges.push(id..id + 1),
         }
     }

@@ -133,6 +133,8 @@ pub(super) struct Repairs {
     dither: f64,
     credit: f64,
     bulk: Budget,
+    /// Whether a repair was refused since the last source symbol.
+    denied: bool,
     interactive: Budget,
     usefulness: Usefulness,
     counts: RepairCounts,
@@ -159,6 +161,7 @@ impl Repairs {
             dither: 0.0,
             credit: 0.0,
             bulk: Budget::new(bulk, packet),
+            denied: false,
             interactive: Budget::new(interactive, packet),
             usefulness: Usefulness::default(),
             counts: RepairCounts::default(),
@@ -169,6 +172,7 @@ impl Repairs {
     pub(super) fn on_source(&mut self, now: Time, interactive: bool, bytes: u32) {
         let budget = if interactive { &mut self.interactive } else { &mut self.bulk };
         budget.earn(bytes);
+        self.denied = false;
         if let Redundancy::Fixed(ratio) = self.redundancy {
             self.credit = (self.credit + (ratio - 1.0).max(0.0)).min(20.0);
         }
@@ -267,7 +271,7 @@ impl Repairs {
     pub(super) fn plan<P: InnerPacket>(
         &mut self,
         now: Time,
-        sources: &Sources<P>,
+        sources: &mut Sources<P>,
         path: &Path,
     ) -> Option<Plan> {
         self.plan_exact(sources)
@@ -355,27 +359,30 @@ impl Repairs {
     fn plan_interactive<P: InnerPacket>(
         &mut self,
         now: Time,
-        sources: &Sources<P>,
+        sources: &mut Sources<P>,
         path: &Path,
     ) -> Option<Plan> {
         let wanted = self.interactive_wanted(path);
-        if wanted == 0
-            || !sources
-                .interactive()
-                .any(|(_, sent, covered)| u32::from(covered) < wanted && due_at(sent, covered) <= now)
-        {
+        let open = |covered: u8| u32::from(covered) < wanted;
+        if !sources.interactive().any(|(_, sent, covered)| open(covered) && due_at(sent, covered) <= now) {
             return None;
         }
-        let mut ids: Vec<u64> =
-            sources.interactive().rev().take(MAX_INTERACTIVE).map(|(id, _, _)| id).collect();
-        ids.reverse();
-        // Those most in need are the newest: when the room is short the oldest go.
-        while Self::fit(&ids, MAX_INTERACTIVE, sources, path.room) < ids.len() {
-            ids.remove(0);
-        }
+        let mut ids: Vec<u64> = sources
+            .interactive()
+            .filter(|(_, _, covered)| open(*covered))
+            .map(|(id, _, _)| id)
+            .take(MAX_INTERACTIVE)
+            .collect();
+        ids.truncate(Self::fit(&ids, MAX_INTERACTIVE, sources, path.room));
         let members = Members::new(ids, 0..0)?;
         let bytes = longest(&members, sources);
-        self.within_budget(Plan { purpose: Purpose::Interactive, members, bytes })
+        if !self.interactive.allows(bytes) {
+            // As good as sent: the next one is due a step later, and may find more in the budget.
+            self.counts.over_budget += 1;
+            members.iter().for_each(|id| sources.cover(id));
+            return None;
+        }
+        Some(Plan { purpose: Purpose::Interactive, members, bytes })
     }
 
     fn interactive_wanted(&self, path: &Path) -> u32 {
@@ -422,16 +429,11 @@ impl Repairs {
         }
         let members = Members::range(start..end);
         let bytes = longest(&members, sources);
-        self.within_budget(Plan { purpose: Purpose::Bulk, members, bytes })
-    }
-
-    fn within_budget(&mut self, plan: Plan) -> Option<Plan> {
-        let budget = if plan.purpose == Purpose::Interactive { &self.interactive } else { &self.bulk };
-        if budget.allows(plan.bytes) {
-            return Some(plan);
+        if !self.bulk.allows(bytes) {
+            self.counts.over_budget += u64::from(!std::mem::replace(&mut self.denied, true));
+            return None;
         }
-        self.counts.over_budget += 1;
-        None
+        Some(Plan { purpose: Purpose::Bulk, members, bytes })
     }
 
     /// How many of `ids`, from the first, one repair can span within `room` (at least one), and `most` at most.
@@ -456,8 +458,8 @@ impl Group {
         let late = self
             .holes
             .first()
-            .and_then(|id| sources.since(*id))
-            .is_some_and(|since| path.patience.saturating_sub(now.since(since)) < 2 * path.srtt);
+            .and_then(|id| sources.sent(*id))
+            .is_some_and(|sent| path.patience.saturating_sub(now.since(sent)) < 2 * path.srtt);
         let extra = self.failed.saturating_sub(1).min(4) + if late { 2 } else { 0 };
         self.holes.len() as f64 + f64::from(extra)
     }

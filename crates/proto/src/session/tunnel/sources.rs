@@ -24,8 +24,7 @@ enum State {
 struct Source {
     state: State,
     bytes: u32,
-    /// When it came into the tunnel: its patience runs from here.
-    since: Time,
+    /// When it was first sent: patience runs from here (the way in has its own deadline).
     sent: Time,
     /// Repairs that span it, so far, if it is interactive.
     covered: u8,
@@ -80,7 +79,6 @@ impl<P: InnerPacket> Sources<P> {
         self.sources.push_back(Source {
             state: State::InFlight,
             bytes: payload.len() as u32,
-            since: queued.since,
             sent: now,
             covered: 0,
         });
@@ -116,9 +114,9 @@ impl<P: InnerPacket> Sources<P> {
         self.in_flight
     }
 
-    /// When symbol `id` came into the tunnel.
-    pub(super) fn since(&self, id: u64) -> Option<Time> {
-        self.get(id).map(|source| source.since)
+    /// When symbol `id` was first sent.
+    pub(super) fn sent(&self, id: u64) -> Option<Time> {
+        self.get(id).map(|source| source.sent)
     }
 
     /// Bytes of symbol `id`.
@@ -194,7 +192,7 @@ impl<P: InnerPacket> Sources<P> {
     /// Gives up what has waited longer than `patience`; returns whether anything was.
     pub(super) fn expire(&mut self, now: Time, patience: Duration) -> bool {
         let before = self.given_up;
-        while self.sources.front().is_some_and(|source| now.since(source.since) > patience) {
+        while self.sources.front().is_some_and(|source| now.since(source.sent) > patience) {
             if self.sources[0].state != State::Known {
                 self.given_up += 1;
             }
@@ -205,7 +203,7 @@ impl<P: InnerPacket> Sources<P> {
 
     /// When the oldest symbol will have waited longer than `patience`.
     pub(super) fn expires(&self, patience: Duration) -> Option<Time> {
-        self.sources.front().map(|source| source.since + patience + Duration::from_nanos(1))
+        self.sources.front().map(|source| source.sent + patience + Duration::from_nanos(1))
     }
 
     /// Symbols given up so far, as far as the sender knows not received.

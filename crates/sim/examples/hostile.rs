@@ -1,0 +1,55 @@
+//! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`.
+
+use ripstop_base::{Seed, Time};
+use ripstop_sim::tunnel::hostile::Scenario;
+use ripstop_sim::tunnel::{Parcel, Side, World};
+use std::time::Duration;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let seed: Seed = args.next().expect("a seed").parse().expect("a seed");
+    let step: u64 = args.next().map_or(250, |a| a.parse().expect("milliseconds"));
+    let scenario = Scenario::random(seed);
+    println!("{scenario:#?}");
+    let mut world: World<Parcel> =
+        World::new(scenario.configs.clone(), scenario.links.clone(), seed).expect("links");
+    for (side, flows) in Side::BOTH.into_iter().zip(&scenario.traffic) {
+        for flow in flows {
+            world.add(side, *flow, seed);
+        }
+    }
+    let mut at = Time::ZERO;
+    while at < scenario.stop + Duration::from_secs(5) {
+        at += Duration::from_millis(step);
+        world.run_until(at);
+        for side in Side::BOTH {
+            let (s, peer) = (world.status(side), world.status(side.other()));
+            println!(
+                "{:7.3} {side:?} {:8} bw {:6.2} pace {:6.2} win {:7} fl {:7} q {:6.2} srtt {:6.1} min {:5.1} floor {:.3} loss {:.3} burst {:.1} settled {:?} spurious {} refused {} backlog {:?} outst {:?} gave up {} silences {} rx {:?} reports {} {:?} {:?}",
+                at.as_secs_f64(),
+                s.path.state,
+                s.path.bandwidth * 8e-6,
+                s.pacing_rate * 8e-6,
+                s.window,
+                s.in_flight,
+                s.path.queue * 1e3,
+                s.srtt.as_secs_f64() * 1e3,
+                s.path.min_rtt * 1e3,
+                s.path.erasure_floor,
+                s.loss,
+                s.mean_burst,
+                s.settled,
+                s.spurious,
+                world.link(side).refused_queue,
+                s.backlog,
+                s.outstanding,
+                s.given_up,
+                s.sent.silences,
+                peer.receiving,
+                peer.received.reports,
+                s.repairs,
+                peer.received,
+            );
+        }
+    }
+}
