@@ -1,0 +1,18 @@
+//! Reports alone, whose sets have the most intricate form.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ripstop_proto::wire::{Expand, Kind, MAX_FEEDBACK, Packet, emit_body, parse_body};
+
+fuzz_target!(|body: &[u8]| {
+    let near = Expand { sent_id: 1 << 20, sent_number: 1 << 20, ..Expand::default() };
+    let Ok(packet) = parse_body(Kind::Feedback, body, &near) else { return };
+    let mut buffer = [0; MAX_FEEDBACK];
+    assert_eq!(emit_body(&packet, &mut buffer), Ok(body.len()));
+    assert_eq!(&buffer[..body.len()], body);
+    let Packet::Feedback(report) = packet else { panic!("not a report") };
+    assert!(report.acked.windows(2).all(|pair| pair[1].end < pair[0].start));
+    assert!(report.unseen.windows(2).all(|pair| pair[0].end < pair[1].start));
+    assert!(report.unseen.last().is_none_or(|last| last.end <= report.end));
+});

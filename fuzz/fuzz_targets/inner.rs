@@ -1,0 +1,23 @@
+//! Inner packets and symbols: parsed within their bounds, clamped without changing their length.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use ripstop_proto::inner::{Inner, clamp_mss, symbol};
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(inner) = Inner::parse(data) {
+        assert!(inner.payload_at <= inner.bytes.len() && inner.bytes.len() <= data.len());
+        let _ = (inner.flow(), inner.is_bare_ack(), inner.tcp());
+        let mut changed = data.to_vec();
+        clamp_mss(&mut changed, 1400);
+        assert!(!clamp_mss(&mut changed, 1400), "clamping once is enough");
+        let again = Inner::parse(&changed).expect("still a packet");
+        assert_eq!((again.flow(), again.bytes.len()), (inner.flow(), inner.bytes.len()));
+    }
+    if let Ok((gap, inner)) = symbol::unframe(data) {
+        let mut framed = vec![0; data.len()];
+        assert!(symbol::frame(gap, inner, &mut framed).is_some());
+        assert_eq!(framed, data);
+    }
+});
