@@ -2,6 +2,7 @@
 //! types run in virtual time (`ripstop-sim`) and on the wire (`ripstop-net`).
 
 pub mod control;
+pub mod endpoint;
 pub mod inner;
 pub mod secure;
 pub mod session;

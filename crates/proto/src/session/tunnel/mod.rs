@@ -62,6 +62,13 @@ pub enum Event {
     Heard,
     /// The peer ended the session.
     Closed,
+    /// A probe has arrived, or is lost.
+    Probe {
+        /// Bytes of its padding.
+        padding: u32,
+        /// Whether it arrived.
+        received: bool,
+    },
 }
 
 /// One end of a tunnel.
@@ -80,6 +87,7 @@ pub struct Tunnel<P: InnerPacket> {
     /// Probes sent since anything was heard, and how many of them may still leave.
     silent_probes: u32,
     probes_due: u32,
+    silent_since: Time,
     /// The last word to the peer about our window, and whether it must be said again.
     announced: Window,
     announce: bool,
@@ -124,6 +132,7 @@ impl<P: InnerPacket> Tunnel<P> {
             receiver: Receiver::new(config.window_symbols),
             silent_probes: 0,
             probes_due: 0,
+            silent_since: now,
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
             announce: true,
             newest_report: None,
@@ -254,6 +263,54 @@ impl<P: InnerPacket> Tunnel<P> {
         self.close = true;
     }
 
+    /// Follows a change of the path's MTU (bytes of a datagram, IP header included).
+    pub fn set_path_mtu(&mut self, path_mtu: u32) {
+        self.config.path_mtu = path_mtu;
+    }
+
+    /// IP and UDP header of a datagram, bytes.
+    pub fn header(&self) -> u32 {
+        self.config.header
+    }
+
+    /// The smoothed round-trip time, or the handshake's before the first sample.
+    pub fn srtt(&self) -> Duration {
+        self.ledger.srtt()
+    }
+
+    /// Since when what was sent has been unanswered, if it has been for so long that probes are sent.
+    pub fn silent_since(&self) -> Option<Time> {
+        (self.silent_probes > 0).then_some(self.silent_since)
+    }
+
+    /// The source symbol expected next from the peer, the one to be sent next, and the number of the next datagram: what
+    /// truncated numbers are counted from.
+    pub fn next_expected(&self) -> u64 {
+        self.receiver.end()
+    }
+
+    /// See [`Tunnel::next_expected`].
+    pub fn next_symbol(&self) -> u64 {
+        self.sources.next()
+    }
+
+    /// See [`Tunnel::next_expected`].
+    pub fn next_number(&self) -> u64 {
+        self.ledger.next()
+    }
+
+    /// Symbols sent and not known to be decoded.
+    pub fn outstanding(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// Takes the packets that wait on the way in, in the order in which they would have left.
+    pub fn take_waiting(&mut self) -> Vec<P> {
+        std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX))
+            .map(|queued| queued.payload)
+            .collect()
+    }
+
     /// The largest inner packet, bytes.
     pub fn inner_mtu(&self) -> u32 {
         self.config.inner_mtu()
@@ -304,11 +361,12 @@ impl<P: InnerPacket> Tunnel<P> {
             self.events.push_back(Event::Heard);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
+        let events = &mut self.events;
         let loss = &mut self.loss;
         let mut report = self.ledger.take(
             now,
             feedback,
-            |outcome| note(outcome, sources, repairs, announce),
+            |outcome| note(outcome, sources, repairs, announce, events),
             |lost| loss.settle(now, lost),
         );
         report.report_every = self.announced.report_every;
@@ -337,12 +395,14 @@ impl<P: InnerPacket> Tunnel<P> {
 
     fn on_silence(&mut self) {
         if self.silent_probes == 0 {
+            self.silent_since = self.ledger.last_eliciting();
             self.events.push_back(Event::Silent);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
+        let events = &mut self.events;
         let (loss, now) = (&mut self.loss, self.now);
         self.ledger.give_up_in_flight(
-            |outcome| note(outcome, sources, repairs, announce),
+            |outcome| note(outcome, sources, repairs, announce, events),
             |lost| loss.settle(now, lost),
         );
         self.counts.silences += 1;
@@ -439,6 +499,7 @@ fn note<P: InnerPacket>(
     sources: &mut Sources<P>,
     repairs: &mut Repairs,
     announce: &mut bool,
+    events: &mut VecDeque<Event>,
 ) {
     match outcome {
         Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
@@ -449,6 +510,10 @@ fn note<P: InnerPacket>(
         Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
         Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
         Outcome::Lost(Content::Window) => *announce = true,
+        Outcome::Received(Content::Probe(padding)) => {
+            events.push_back(Event::Probe { padding, received: true });
+        }
+        Outcome::Lost(Content::Probe(padding)) => events.push_back(Event::Probe { padding, received: false }),
         _ => {}
     }
 }

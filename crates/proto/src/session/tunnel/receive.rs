@@ -218,6 +218,11 @@ impl<P: InnerPacket> Receiver<P> {
         (self.counts, self.order.counts())
     }
 
+    /// One past the highest symbol known to exist.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
     /// Symbols not decoded, repairs held for them, packets that wait for earlier ones.
     pub(super) fn backlog(&self) -> (usize, usize, usize) {
         (self.missing.len(), self.decoder.rows(), self.order.waiting())

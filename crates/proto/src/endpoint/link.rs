@@ -1,0 +1,256 @@
+//! One peer: its session, what waits for a session, and the search for its path's MTU.
+
+use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
+use super::mtu::MtuSearch;
+use crate::secure::{PeerId, silence_limit};
+use crate::session::tunnel::{Event, Tunnel};
+use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, Reported, TAG_LEN};
+use ripstop_base::Time;
+use ripstop_codes::Symbol;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A handshake because of silence is tried no more often than this.
+const HANDSHAKE_PAUSE: Duration = Duration::from_secs(5);
+
+/// One peer.
+pub(super) struct Link {
+    pub(super) id: PeerId,
+    /// The run of numbers that the tunnel belongs to.
+    pub(super) epoch: Option<u64>,
+    pub(super) tunnel: Option<Tunnel<Symbol>>,
+    pub(super) is_ready: bool,
+    pub(super) timer: Option<Time>,
+    reported: Reported,
+    waiting: VecDeque<Symbol>,
+    mtu: Option<MtuSearch>,
+    keepalive: Option<Duration>,
+    /// Something must be sent, if only a probe: the peer moves to new keys when it hears them.
+    greet: bool,
+    last_sent: Time,
+    last_handshake: Option<Time>,
+    /// When the only handshake message so far left: its answer shows the round-trip time. False: it was repeated.
+    handshake_sent: Option<(Time, bool)>,
+    sessions: u64,
+    waited_in_vain: u64,
+    lost_in_restarts: u64,
+}
+
+impl Link {
+    pub(super) fn new(id: PeerId, now: Time, keepalive: Option<Duration>) -> Link {
+        Link {
+            id,
+            epoch: None,
+            tunnel: None,
+            is_ready: false,
+            timer: None,
+            reported: Reported::default(),
+            waiting: VecDeque::new(),
+            mtu: None,
+            keepalive,
+            greet: false,
+            last_sent: now,
+            last_handshake: None,
+            handshake_sent: None,
+            sessions: 0,
+            waited_in_vain: 0,
+            lost_in_restarts: 0,
+        }
+    }
+
+    /// A handshake message to the peer leaves.
+    pub(super) fn note_handshake(&mut self, now: Time) {
+        self.handshake_sent = Some(match self.handshake_sent {
+            None => (now, true),
+            Some((at, _)) => (at, false),
+        });
+    }
+
+    /// New keys are in use. A new epoch means a new session.
+    #[expect(clippy::too_many_arguments, reason = "what the handshake brought, and where to say so")]
+    pub(super) fn established(
+        &mut self,
+        now: Time,
+        epoch: u64,
+        peer_mtu: u16,
+        address: Option<SocketAddr>,
+        entropy: u64,
+        config: &EndpointConfig,
+        events: &mut VecDeque<EndpointEvent>,
+    ) {
+        self.greet = true;
+        let sample = self.handshake_sent.take().filter(|(_, once)| *once).map(|(at, _)| now.since(at));
+        if self.epoch == Some(epoch) {
+            return;
+        }
+        let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
+        let mut tunnel = config.tunnel.clone();
+        tunnel.header = header;
+        // What the peer takes inside, as the size of a datagram.
+        let overhead = config.tunnel.path_mtu - config.tunnel.inner_mtu();
+        tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
+        if let Some(rtt) = sample {
+            tunnel.initial_rtt = rtt.max(Duration::from_micros(100));
+        }
+        self.mtu = Some(MtuSearch::new(now, tunnel.path_mtu));
+        let again = self.tunnel.is_some();
+        if let Some(mut old) = self.tunnel.take() {
+            self.lost_in_restarts += old.outstanding() as u64;
+            // What had not left yet has lost nothing.
+            let queued = old.take_waiting();
+            queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
+        }
+        let mut fresh = Tunnel::new(now, tunnel, entropy);
+        for symbol in self.waiting.drain(..) {
+            fresh.handle_inner(now, symbol);
+        }
+        events.push_back(EndpointEvent::Mtu { peer: self.id, inner_mtu: fresh.inner_mtu() });
+        events.push_back(EndpointEvent::Connected { peer: self.id, again });
+        self.tunnel = Some(fresh);
+        self.epoch = Some(epoch);
+        self.reported = Reported::default();
+        self.sessions += 1;
+    }
+
+    /// Takes an inner packet; false when there is no session yet and it waits for one.
+    pub(super) fn handle_inner(&mut self, now: Time, symbol: Symbol, config: &EndpointConfig) -> bool {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.handle_inner(now, symbol);
+            return true;
+        }
+        if self.waiting.len() >= config.waiting_packets {
+            self.waiting.pop_front();
+            self.waited_in_vain += 1;
+        }
+        self.waiting.push_back(symbol);
+        false
+    }
+
+    /// What is needed to read the peer's truncated numbers.
+    pub(super) fn expand(&self) -> Option<Expand> {
+        let tunnel = self.tunnel.as_ref()?;
+        Some(Expand {
+            id_near: tunnel.next_expected(),
+            sent_id: tunnel.next_symbol(),
+            sent_number: tunnel.next_number(),
+            reported: self.reported,
+        })
+    }
+
+    /// Takes a packet of the peer's.
+    pub(super) fn handle_packet(
+        &mut self,
+        now: Time,
+        number: u64,
+        packet: Packet<Symbol>,
+        bytes: u32,
+        ce: bool,
+    ) {
+        let Some(tunnel) = &mut self.tunnel else { return };
+        if let Packet::Feedback(feedback) = &packet {
+            let mut near = Expand { reported: self.reported, ..Expand::default() };
+            near.note(feedback);
+            self.reported = near.reported;
+        }
+        tunnel.handle_datagram(now, Datagram { number, packet }, bytes, ce);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Time) {
+        if let Some(tunnel) = &mut self.tunnel {
+            tunnel.handle_timeout(now);
+        }
+    }
+
+    /// The next datagram to send.
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(Datagram<Symbol>, u32)> {
+        let idle_too_long = self.greet || self.keepalive_due().is_some_and(|at| at <= now);
+        let tunnel = self.tunnel.as_mut()?;
+        let probe = self.mtu.as_mut().and_then(|mtu| mtu.poll_probe(now));
+        let sent = if let Some(size) = probe {
+            let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
+            Some(tunnel.send_probe(now, size.saturating_sub(overhead).min(65_535) as u16))
+        } else if let Some(sent) = tunnel.poll_transmit(now) {
+            Some(sent)
+        } else if idle_too_long {
+            Some(tunnel.send_probe(now, 0))
+        } else {
+            None
+        };
+        if sent.is_some() {
+            self.greet = false;
+            self.last_sent = now;
+        }
+        sent
+    }
+
+    /// Passes on what the tunnel says.
+    pub(super) fn take_events(&mut self, now: Time, events: &mut VecDeque<EndpointEvent>) {
+        let Some(tunnel) = &mut self.tunnel else { return };
+        let peer = self.id;
+        while let Some(event) = tunnel.poll_event() {
+            events.push_back(match event {
+                Event::Silent => EndpointEvent::Silent { peer },
+                Event::Heard => EndpointEvent::Heard { peer },
+                Event::Closed => EndpointEvent::Closed { peer },
+                Event::Probe { padding, received } => {
+                    let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
+                    let Some(mtu) = &mut self.mtu else { continue };
+                    if padding == 0 || !mtu.settled(now, padding + overhead, received) {
+                        continue;
+                    }
+                    tunnel.set_path_mtu(mtu.current());
+                    EndpointEvent::Mtu { peer, inner_mtu: tunnel.inner_mtu() }
+                }
+            });
+        }
+    }
+
+    /// Whether the silence has lasted so long that keys may be at fault.
+    pub(super) fn wants_handshake(&mut self, now: Time) -> bool {
+        let due = self.handshake_due().is_some_and(|at| at <= now);
+        if due {
+            self.last_handshake = Some(now);
+        }
+        due
+    }
+
+    /// Whether there is something to send.
+    pub(super) fn has_work(&self) -> bool {
+        !self.waiting.is_empty() || self.tunnel.as_ref().is_some_and(|tunnel| !tunnel.is_idle())
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Time> {
+        let tunnel = self.tunnel.as_ref()?;
+        let probe = self.mtu.as_ref().and_then(MtuSearch::next_probe);
+        [tunnel.poll_timeout(), probe, self.keepalive_due(), self.handshake_due()].into_iter().flatten().min()
+    }
+
+    /// The largest inner packet, bytes.
+    pub(super) fn inner_mtu(&self, config: &EndpointConfig) -> u32 {
+        self.tunnel.as_ref().map_or_else(|| config.tunnel.inner_mtu(), Tunnel::inner_mtu)
+    }
+
+    pub(super) fn status(&self, endpoint: Option<SocketAddr>, config: &EndpointConfig) -> PeerStatus {
+        PeerStatus {
+            endpoint,
+            tunnel: self.tunnel.as_ref().map(Tunnel::status),
+            inner_mtu: self.inner_mtu(config),
+            sessions: self.sessions,
+            waiting: self.waiting.len(),
+            waited_in_vain: self.waited_in_vain,
+            lost_in_restarts: self.lost_in_restarts,
+        }
+    }
+
+    fn keepalive_due(&self) -> Option<Time> {
+        self.keepalive.map(|every| self.last_sent + every)
+    }
+
+    fn handshake_due(&self) -> Option<Time> {
+        let tunnel = self.tunnel.as_ref()?;
+        let since = tunnel.silent_since()?;
+        let at = since + silence_limit(tunnel.srtt());
+        Some(self.last_handshake.map_or(at, |last| at.max(last + HANDSHAKE_PAUSE)))
+    }
+}
