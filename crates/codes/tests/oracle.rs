@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};
-use ripstop_codes::window::{Arrival, Coding, Decoder, Encoder, Limits, Members};
+use ripstop_codes::window::{Arrival, Coding, Decoder, Encoder, Limits, Members, Pivots};
 use ripstop_codes::{Payload, Sketch, Symbol};
 use ripstop_gf256::{div, mul};
 use std::collections::BTreeSet;
@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 struct Oracle {
     width: usize,
     rows: Vec<Vec<u8>>,
+    /// The columns in the order in which they become pivots.
+    order: Vec<usize>,
     given_up: BTreeSet<usize>,
 }
 
@@ -23,14 +25,14 @@ impl Oracle {
         row.resize(self.width, 0);
         let before = self.rows.len();
         self.rows.push(row);
-        self.reduce(0..self.width);
+        self.reduce(&self.order.clone());
         self.rows.len() > before
     }
 
     /// Gauss-Jordan elimination with pivots taken in this order of columns.
-    fn reduce(&mut self, order: impl Iterator<Item = usize>) {
+    fn reduce(&mut self, order: &[usize]) {
         let mut done = 0;
-        for column in order {
+        for column in order.iter().copied() {
             let Some(pivot) = (done..self.rows.len()).find(|row| self.rows[*row][column] != 0) else {
                 continue;
             };
@@ -51,14 +53,17 @@ impl Oracle {
 
     /// Keeps only what does not involve `column`.
     fn give_up(&mut self, column: usize) {
-        self.reduce(std::iter::once(column).chain((0..self.width).filter(|c| *c != column)));
+        let order = self.order.clone();
+        let others = order.iter().copied().filter(|c| *c != column);
+        self.reduce(&std::iter::once(column).chain(others).collect::<Vec<_>>());
         self.rows.retain(|row| row[column] == 0);
-        self.reduce(0..self.width);
+        self.reduce(&order);
         self.given_up.insert(column);
     }
 
     fn seen(&self) -> BTreeSet<usize> {
-        self.rows.iter().filter_map(|row| row.iter().position(|c| *c != 0)).collect()
+        let pivot = |row: &Vec<u8>| self.order.iter().copied().find(|column| row[*column] != 0);
+        self.rows.iter().filter_map(pivot).collect()
     }
 
     fn decoded(&self) -> BTreeSet<usize> {
@@ -90,9 +95,14 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
         for _ in 0..width {
             encoder.push(content(&mut random));
         }
-        let oracle = Oracle { width, rows: Vec::new(), given_up: BTreeSet::new() };
+        let mut order: Vec<usize> = (0..width).collect();
+        let pivots = if random.chance(0.5) { Pivots::Lowest } else { Pivots::Highest };
+        if pivots == Pivots::Highest {
+            order.reverse();
+        }
+        let oracle = Oracle { width, rows: Vec::new(), order, given_up: BTreeSet::new() };
         let (delivered, arrived) = (BTreeSet::new(), BTreeSet::new());
-        let decoder = Decoder::new(first, limits);
+        let decoder = Decoder::with_pivots(first, limits, pivots);
         World { random, first, encoder, decoder, oracle, kept: first, delivered, arrived }
     }
 

@@ -313,8 +313,11 @@ impl Echelon {
         self.store.extend_from_slice(&self.work);
         self.pivots_run &= self.pivots.last().is_none_or(|last| last.checked_add(1) == Some(id));
         self.pivots.push(id);
-        // A guess that is mostly right: pivots are taken from the front, so the last column lives longest.
-        self.witnesses.push((self.columns.len() - 1) as u32);
+        // A guess that is mostly right: the column that is farthest from becoming a pivot.
+        self.witnesses.push(match self.order {
+            Pivots::Lowest => (self.columns.len() - 1) as u32,
+            Pivots::Highest => 0,
+        });
         self.release_column(column as u32);
         Some(id)
     }
@@ -336,6 +339,7 @@ impl Echelon {
         match self.order {
             Pivots::Lowest if self.ordered => named.next(),
             Pivots::Lowest => named.min_by_key(|(_, id)| *id),
+            Pivots::Highest if self.ordered => named.next_back(),
             Pivots::Highest => named.max_by_key(|(_, id)| *id),
         }
     }
@@ -415,7 +419,11 @@ impl Echelon {
                 continue;
             }
             let coefficients = &all[at..][..self.columns.len()];
-            match coefficients.iter().rposition(|c| *c != 0) {
+            let nonzero = match self.order {
+                Pivots::Lowest => coefficients.iter().rposition(|c| *c != 0),
+                Pivots::Highest => coefficients.iter().position(|c| *c != 0),
+            };
+            match nonzero {
                 Some(column) => *witness = column as u32,
                 None => units.push(row),
             }

@@ -66,8 +66,8 @@ impl<P> Raw<P> {
         }
         let tail_bytes = match &self.coding {
             Coding::Explicit(bytes) => {
-                let skip = self.members.singles().len() as u64 + tail.start - self.members.tail().start;
-                &bytes[skip as usize..]
+                let skip = (tail.start - self.members.tail().start) as usize;
+                &bytes[self.members.singles().len() + skip..]
             }
             Coding::Seed(seed) => {
                 buffer.resize((tail.end - tail.start) as usize, 0);

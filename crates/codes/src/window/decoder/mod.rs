@@ -1,12 +1,13 @@
 //! The receiver's side: source and repair symbols in any order, decoded symbols out.
 
+mod arrivals;
 mod echelon;
 mod lift;
 mod recombine;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
-use super::coding::Generator;
 use super::{Coding, Members};
 use crate::Payload;
 pub use echelon::Pivots;
@@ -281,8 +282,8 @@ impl<P: Payload> Decoder<P> {
             }
         }
         let passed = self.unknown.partition_point(|u| *u < id);
-        // With lowest pivots, a row with a pivot from `id` on has no column before `id`, as its pivot is its lowest
-        // symbol; so the rows that go are exactly those that involve what is given up.
+        // With lowest pivots, a row with a pivot from `id` on has no column before it; so the rows that
+        // go are exactly those that involve what is given up.
         for at in 0..passed {
             let given_up = self.unknown[at];
             if let Some(Cell::Pivot(row)) = self.cell(given_up) {
@@ -302,7 +303,8 @@ impl<P: Payload> Decoder<P> {
         self.unknown.drain(..passed);
         self.free.drain(..self.free.partition_point(|f| *f < id));
         self.gone.drain(..self.gone.partition_point(|g| *g < id));
-        self.base = id;
+        // It may have gone further already, with what was given up one by one.
+        self.base = self.base.max(id);
         self.tidy();
     }
 
@@ -350,305 +352,6 @@ impl<P: Payload> Decoder<P> {
     pub fn keep_from(&mut self, id: u64) {
         self.keep = self.keep.max(id.min(self.next()));
         self.release(false);
-    }
-
-    fn take_source(&mut self, id: u64, payload: P) -> Arrival {
-        if id >= self.horizon() {
-            return Arrival::Beyond;
-        }
-        if id >= self.next() {
-            if id > self.next() {
-                self.hear_of(id - 1);
-            }
-            self.cells.push_back(Cell::Known);
-            self.payloads.push_back(Some(payload));
-            self.heard = true;
-            self.bound_history();
-            return Arrival::Innovative;
-        }
-        match self.cell(id) {
-            None if self.base <= id => Arrival::Duplicate,
-            None | Some(Cell::GivenUp) => Arrival::Old,
-            Some(Cell::Known) => Arrival::Duplicate,
-            Some(Cell::Free(column)) => {
-                remove_sorted(&mut self.free, id);
-                remove_sorted(&mut self.unknown, id);
-                self.make_known(id, payload);
-                if column != NONE {
-                    self.space.erase_column(column);
-                    self.settle();
-                }
-                self.tidy();
-                Arrival::Innovative
-            }
-            Some(Cell::Pivot(row)) => {
-                // The payload arrived twice over; what is left of the row is news of another symbol.
-                remove_sorted(&mut self.unknown, id);
-                self.make_known(id, payload);
-                let pivot = self.space.repivot(row as usize);
-                self.renumber_row(row as usize);
-                self.add_pivot(pivot);
-                self.settle();
-                self.tidy();
-                Arrival::Innovative
-            }
-        }
-    }
-
-    fn take_repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
-        let (Some(first), Some(last)) = (members.first(), members.last()) else { return Arrival::Unusable };
-        if !coding.fits(members) {
-            return Arrival::Unusable;
-        }
-        if last >= self.horizon() {
-            return Arrival::Beyond;
-        }
-        if last < self.base {
-            return Arrival::Old;
-        }
-        let unknown = self.unknown_in(&members.tail());
-        let involves_unknown = last >= self.next()
-            || !unknown.is_empty()
-            || members.singles().iter().any(|id| self.is_unknown(*id));
-        if !involves_unknown {
-            return Arrival::Redundant;
-        }
-        if first < self.origin || !self.holds(members) {
-            return Arrival::Unusable;
-        }
-        if self.space.rows() >= self.limits.rows {
-            return Arrival::Beyond;
-        }
-        self.hear_of(last);
-        self.eliminate(members, coding, payload)
-    }
-
-    /// Runs a repair through the elimination.
-    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
-        self.claim_columns(members);
-        let slot = self.space.claim_slot();
-        self.space.begin(slot);
-        self.set_coefficients(members, coding);
-        let Some(pivot) = self.space.reduce() else {
-            self.space.release_slot(slot);
-            return Arrival::Redundant;
-        };
-        if self.raws.len() <= slot {
-            self.raws.resize_with(slot + 1, || None);
-        }
-        self.raws[slot] = Some(Raw::new(members, coding, payload));
-        self.add_pivot(Some(pivot));
-        self.settle();
-        Arrival::Innovative
-    }
-
-    /// Sees to it that every unseen member has a column.
-    fn claim_columns(&mut self, members: &Members) {
-        if self.space.columns_used() == self.free.len() {
-            return;
-        }
-        let tail = within(&self.free, &members.tail());
-        if self.space.reserve_columns(tail.len() + members.singles().len()) {
-            self.renumber_columns();
-        }
-        for id in members.singles() {
-            self.claim_column(*id);
-        }
-        for at in tail {
-            self.claim_column(self.free[at]);
-        }
-    }
-
-    fn claim_column(&mut self, id: u64) {
-        if self.cell(id) == Some(Cell::Free(NONE)) {
-            let column = self.space.claim_column(id);
-            self.set_cell(id, Cell::Free(column));
-        }
-    }
-
-    /// Gives the row at work the coefficients of the unknown members.
-    fn set_coefficients(&mut self, members: &Members, coding: &Coding) {
-        let generator = match coding {
-            Coding::Seed(seed) => Generator::new(*seed),
-            Coding::Explicit(_) => Generator::new(0),
-        };
-        for (at, id) in members.singles().iter().enumerate() {
-            let c = match coding {
-                Coding::Seed(_) => generator.at(*id),
-                Coding::Explicit(bytes) => bytes[at],
-            };
-            self.set_coefficient(*id, c);
-        }
-        let tail = members.tail();
-        let unknown = self.unknown_in(&tail);
-        if unknown.is_empty() {
-            return;
-        }
-        // One by one where few are unknown, all at once where many are: eight cost as one.
-        let few =
-            unknown.len() < members.len() / 8 || unknown.len() < (self.space.rows() + self.space.width()) / 4;
-        let skip = members.singles().len();
-        match coding {
-            Coding::Explicit(bytes) if !few => self.space.set_run(tail.start, &bytes[skip..]),
-            Coding::Seed(_) if !few => {
-                self.buffer.resize((tail.end - tail.start) as usize, 0);
-                generator.fill(tail.start, &mut self.buffer);
-                self.space.set_run(tail.start, &self.buffer);
-            }
-            _ => {
-                for at in unknown {
-                    let id = self.unknown[at];
-                    let c = match coding {
-                        Coding::Seed(_) => generator.at(id),
-                        Coding::Explicit(bytes) => bytes[skip + (id - tail.start) as usize],
-                    };
-                    self.set_coefficient(id, c);
-                }
-            }
-        }
-    }
-
-    fn set_coefficient(&mut self, id: u64, c: u8) {
-        match self.cell(id) {
-            Some(Cell::Pivot(row)) => self.space.set_pivot(row, c),
-            Some(Cell::Free(column)) if column != NONE => self.space.set_column(column, c),
-            _ => {}
-        }
-    }
-
-    /// Whether every member is unknown or held, so that what is known of it can be subtracted.
-    fn holds(&self, members: &Members) -> bool {
-        let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
-        let tail = members.tail();
-        // Up to here payloads may have been freed; beyond, only what was given up is not there.
-        let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
-        members.singles().iter().all(|id| usable(*id))
-            && (tail.start..doubtful).all(usable)
-            && within(&self.gone, &(doubtful..tail.end)).is_empty()
-    }
-
-    /// Decodes the rows that have become unit rows.
-    fn settle(&mut self) {
-        if self.space.rows() == 0 {
-            return;
-        }
-        let units = self.space.units();
-        if units.is_empty() {
-            return;
-        }
-        let payloads = self.lift_rows(&units);
-        let mut batch: Vec<(u64, P)> = units.iter().map(|row| self.space.pivot(*row)).zip(payloads).collect();
-        batch.sort_unstable_by_key(|(id, _)| *id);
-        if units.len() == self.space.rows() {
-            // Columns that only these rows involved are forgotten with them.
-            self.forget_columns();
-        }
-        let raws = &mut self.raws;
-        self.space.retire(&units, |slot| raws[slot] = None);
-        self.renumber_rows();
-        for (id, payload) in batch {
-            self.make_known(id, payload.clone());
-            self.decoded.push_back((id, payload));
-            self.counters.decoded += 1;
-        }
-        let (cells, origin) = (&self.cells, self.origin);
-        self.unknown.retain(|id| cells[(id - origin) as usize] != Cell::Known);
-        self.tidy();
-    }
-
-    /// Frees what need not be held any more, after rows went or symbols became known.
-    fn tidy(&mut self) {
-        if self.space.rows() == 0 {
-            if self.space.slots_used() > 0 {
-                self.forget_columns();
-                self.space.clear();
-            }
-            self.raws.clear();
-        } else if self.space.slots_used() > 2 * self.space.rows() + 64 {
-            // Rows that were given up leave their payloads behind, as parts of others.
-            self.consolidate();
-        }
-        self.bound_history();
-        self.release(false);
-    }
-
-    /// Sets `id` known, with `payload`.
-    fn make_known(&mut self, id: u64, payload: P) {
-        self.set_cell(id, Cell::Known);
-        if let Some(at) = self.index(id)
-            && let Some(held) = self.payloads.get_mut(at)
-        {
-            *held = Some(payload);
-        }
-        if id < self.released {
-            self.late = self.late.min(id);
-        }
-    }
-
-    /// The last row got `pivot`.
-    fn add_pivot(&mut self, pivot: Option<u64>) {
-        if let Some(pivot) = pivot {
-            remove_sorted(&mut self.free, pivot);
-            self.set_cell(pivot, Cell::Pivot((self.space.rows() - 1) as u32));
-        }
-    }
-
-    fn remove_row(&mut self, row: usize) {
-        self.space.remove(row);
-        self.renumber_row(row);
-    }
-
-    /// Another row has taken the place of `row`, or none has.
-    fn renumber_row(&mut self, row: usize) {
-        if row < self.space.rows() {
-            let pivot = self.space.pivot(row);
-            self.set_cell(pivot, Cell::Pivot(row as u32));
-        }
-    }
-
-    fn renumber_rows(&mut self) {
-        for row in 0..self.space.rows() {
-            self.renumber_row(row);
-        }
-    }
-
-    fn renumber_columns(&mut self) {
-        let columns: Vec<(u32, u64)> = self.space.columns().collect();
-        for (column, id) in columns {
-            self.set_cell(id, Cell::Free(column));
-        }
-    }
-
-    fn forget_columns(&mut self) {
-        if self.space.columns_used() == 0 {
-            return;
-        }
-        let columns: Vec<(u32, u64)> = self.space.columns().collect();
-        for (_, id) in columns {
-            self.set_cell(id, Cell::Free(NONE));
-        }
-    }
-
-    /// Extends the window up to `id`; what lies between is unknown and unseen.
-    fn hear_of(&mut self, id: u64) {
-        for new in self.next()..id.saturating_add(1) {
-            self.cells.push_back(Cell::Free(NONE));
-            self.payloads.push_back(None);
-            self.unknown.push(new);
-            self.free.push(new);
-            self.heard = true;
-        }
-    }
-
-    /// Frees the oldest payloads when there are too many.
-    fn bound_history(&mut self) {
-        let oldest = self.next_undecoded();
-        let history = self.limits.history as u64;
-        // A quarter more before it is worth the while.
-        if oldest - self.origin.min(oldest) > history + history / 4 {
-            self.keep = self.keep.max(oldest - history);
-            self.release(true);
-        }
     }
 
     /// Begins anew at `id`.

@@ -1,0 +1,185 @@
+//! What happens when a symbol arrives: is it of use, and if so, through the elimination with it.
+
+use super::echelon::NONE;
+use super::lift::Raw;
+use super::{Arrival, Cell, Decoder, remove_sorted, within};
+use crate::Payload;
+use crate::window::coding::Generator;
+use crate::window::{Coding, Members};
+
+impl<P: Payload> Decoder<P> {
+    pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
+        if id >= self.horizon() {
+            return Arrival::Beyond;
+        }
+        if id >= self.next() {
+            if id > self.next() {
+                self.hear_of(id - 1);
+            }
+            self.cells.push_back(Cell::Known);
+            self.payloads.push_back(Some(payload));
+            self.heard = true;
+            self.bound_history();
+            return Arrival::Innovative;
+        }
+        match self.cell(id) {
+            None if self.base <= id => Arrival::Duplicate,
+            None | Some(Cell::GivenUp) => Arrival::Old,
+            Some(Cell::Known) => Arrival::Duplicate,
+            Some(Cell::Free(column)) => {
+                remove_sorted(&mut self.free, id);
+                remove_sorted(&mut self.unknown, id);
+                self.make_known(id, payload);
+                if column != NONE {
+                    self.space.erase_column(column);
+                    self.settle();
+                }
+                self.tidy();
+                Arrival::Innovative
+            }
+            Some(Cell::Pivot(row)) => {
+                // The payload arrived twice over; what is left of the row is news of another symbol.
+                remove_sorted(&mut self.unknown, id);
+                self.make_known(id, payload);
+                let pivot = self.space.repivot(row as usize);
+                self.renumber_row(row as usize);
+                self.add_pivot(pivot);
+                self.settle();
+                self.tidy();
+                Arrival::Innovative
+            }
+        }
+    }
+
+    pub(super) fn take_repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        let (Some(first), Some(last)) = (members.first(), members.last()) else { return Arrival::Unusable };
+        if !coding.fits(members) {
+            return Arrival::Unusable;
+        }
+        if last >= self.horizon() {
+            return Arrival::Beyond;
+        }
+        if last < self.base {
+            return Arrival::Old;
+        }
+        let unknown = self.unknown_in(&members.tail());
+        let involves_unknown = last >= self.next()
+            || !unknown.is_empty()
+            || members.singles().iter().any(|id| self.is_unknown(*id));
+        if !involves_unknown {
+            return Arrival::Redundant;
+        }
+        if first < self.origin || !self.holds(members) {
+            return Arrival::Unusable;
+        }
+        if self.space.rows() >= self.limits.rows {
+            return Arrival::Beyond;
+        }
+        self.hear_of(last);
+        self.eliminate(members, coding, payload)
+    }
+
+    /// Runs a repair through the elimination.
+    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+        self.claim_columns(members);
+        let slot = self.space.claim_slot();
+        self.space.begin(slot);
+        self.set_coefficients(members, coding);
+        let Some(pivot) = self.space.reduce() else {
+            self.space.release_slot(slot);
+            return Arrival::Redundant;
+        };
+        if self.raws.len() <= slot {
+            self.raws.resize_with(slot + 1, || None);
+        }
+        self.raws[slot] = Some(Raw::new(members, coding, payload));
+        self.add_pivot(Some(pivot));
+        self.settle();
+        Arrival::Innovative
+    }
+
+    /// Sees to it that every unseen member has a column.
+    fn claim_columns(&mut self, members: &Members) {
+        if self.space.columns_used() == self.free.len() {
+            return;
+        }
+        let tail = within(&self.free, &members.tail());
+        if self.space.reserve_columns(tail.len() + members.singles().len()) {
+            self.renumber_columns();
+        }
+        for id in members.singles() {
+            self.claim_column(*id);
+        }
+        for at in tail {
+            self.claim_column(self.free[at]);
+        }
+    }
+
+    fn claim_column(&mut self, id: u64) {
+        if self.cell(id) == Some(Cell::Free(NONE)) {
+            let column = self.space.claim_column(id);
+            self.set_cell(id, Cell::Free(column));
+        }
+    }
+
+    /// Gives the row at work the coefficients of the unknown members.
+    fn set_coefficients(&mut self, members: &Members, coding: &Coding) {
+        let generator = match coding {
+            Coding::Seed(seed) => Generator::new(*seed),
+            Coding::Explicit(_) => Generator::new(0),
+        };
+        for (at, id) in members.singles().iter().enumerate() {
+            let c = match coding {
+                Coding::Seed(_) => generator.at(*id),
+                Coding::Explicit(bytes) => bytes[at],
+            };
+            self.set_coefficient(*id, c);
+        }
+        let tail = members.tail();
+        let unknown = self.unknown_in(&tail);
+        if unknown.is_empty() {
+            return;
+        }
+        // One by one where few are unknown, all at once where many are: eight cost as one.
+        let few =
+            unknown.len() < members.len() / 8 || unknown.len() < (self.space.rows() + self.space.width()) / 4;
+        let skip = members.singles().len();
+        match coding {
+            Coding::Explicit(bytes) if !few => self.space.set_run(tail.start, &bytes[skip..]),
+            Coding::Seed(_) if !few => {
+                self.buffer.resize((tail.end - tail.start) as usize, 0);
+                generator.fill(tail.start, &mut self.buffer);
+                self.space.set_run(tail.start, &self.buffer);
+            }
+            _ => {
+                for at in unknown {
+                    let id = self.unknown[at];
+                    let c = match coding {
+                        Coding::Seed(_) => generator.at(id),
+                        Coding::Explicit(bytes) => bytes[skip + (id - tail.start) as usize],
+                    };
+                    self.set_coefficient(id, c);
+                }
+            }
+        }
+    }
+
+    fn set_coefficient(&mut self, id: u64, c: u8) {
+        match self.cell(id) {
+            Some(Cell::Pivot(row)) => self.space.set_pivot(row, c),
+            Some(Cell::Free(column)) if column != NONE => self.space.set_column(column, c),
+            _ => {}
+        }
+    }
+
+    /// Whether every member is unknown or held, so that what is known of it can be subtracted.
+    fn holds(&self, members: &Members) -> bool {
+        let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
+        let tail = members.tail();
+        // Up to here payloads may have been freed; beyond, only what was given up is not there.
+        let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
+        members.singles().iter().all(|id| usable(*id))
+            && (tail.start..doubtful).all(usable)
+            && within(&self.gone, &(doubtful..tail.end)).is_empty()
+    }
+}

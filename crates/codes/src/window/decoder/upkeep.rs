@@ -1,0 +1,131 @@
+//! What follows a change of the rows: decoding, numbering anew, freeing what need not be held.
+
+use super::echelon::NONE;
+use super::{Cell, Decoder, remove_sorted};
+use crate::Payload;
+
+impl<P: Payload> Decoder<P> {
+    /// Decodes the rows that have become unit rows.
+    pub(super) fn settle(&mut self) {
+        if self.space.rows() == 0 {
+            return;
+        }
+        let units = self.space.units();
+        if units.is_empty() {
+            return;
+        }
+        let payloads = self.lift_rows(&units);
+        let mut batch: Vec<(u64, P)> = units.iter().map(|row| self.space.pivot(*row)).zip(payloads).collect();
+        batch.sort_unstable_by_key(|(id, _)| *id);
+        if units.len() == self.space.rows() {
+            // Columns that only these rows involved are forgotten with them.
+            self.forget_columns();
+        }
+        let raws = &mut self.raws;
+        self.space.retire(&units, |slot| raws[slot] = None);
+        self.renumber_rows();
+        for (id, payload) in batch {
+            self.make_known(id, payload.clone());
+            self.decoded.push_back((id, payload));
+            self.counters.decoded += 1;
+        }
+        let (cells, origin) = (&self.cells, self.origin);
+        self.unknown.retain(|id| cells[(id - origin) as usize] != Cell::Known);
+        self.tidy();
+    }
+
+    /// Frees what need not be held any more, after rows went or symbols became known.
+    pub(super) fn tidy(&mut self) {
+        if self.space.rows() == 0 {
+            if self.space.slots_used() > 0 {
+                self.forget_columns();
+                self.space.clear();
+            }
+            self.raws.clear();
+        } else if self.space.slots_used() > 2 * self.space.rows() + 64 {
+            // Rows that were given up leave their payloads behind, as parts of others.
+            self.consolidate();
+        }
+        self.bound_history();
+        self.release(false);
+    }
+
+    /// Sets `id` known, with `payload`.
+    pub(super) fn make_known(&mut self, id: u64, payload: P) {
+        self.set_cell(id, Cell::Known);
+        if let Some(at) = self.index(id)
+            && let Some(held) = self.payloads.get_mut(at)
+        {
+            *held = Some(payload);
+        }
+        if id < self.released {
+            self.late = self.late.min(id);
+        }
+    }
+
+    /// The last row got `pivot`.
+    pub(super) fn add_pivot(&mut self, pivot: Option<u64>) {
+        if let Some(pivot) = pivot {
+            remove_sorted(&mut self.free, pivot);
+            self.set_cell(pivot, Cell::Pivot((self.space.rows() - 1) as u32));
+        }
+    }
+
+    pub(super) fn remove_row(&mut self, row: usize) {
+        self.space.remove(row);
+        self.renumber_row(row);
+    }
+
+    /// Another row has taken the place of `row`, or none has.
+    pub(super) fn renumber_row(&mut self, row: usize) {
+        if row < self.space.rows() {
+            let pivot = self.space.pivot(row);
+            self.set_cell(pivot, Cell::Pivot(row as u32));
+        }
+    }
+
+    pub(super) fn renumber_rows(&mut self) {
+        for row in 0..self.space.rows() {
+            self.renumber_row(row);
+        }
+    }
+
+    pub(super) fn renumber_columns(&mut self) {
+        let columns: Vec<(u32, u64)> = self.space.columns().collect();
+        for (column, id) in columns {
+            self.set_cell(id, Cell::Free(column));
+        }
+    }
+
+    fn forget_columns(&mut self) {
+        if self.space.columns_used() == 0 {
+            return;
+        }
+        let columns: Vec<(u32, u64)> = self.space.columns().collect();
+        for (_, id) in columns {
+            self.set_cell(id, Cell::Free(NONE));
+        }
+    }
+
+    /// Extends the window up to `id`; what lies between is unknown and unseen.
+    pub(super) fn hear_of(&mut self, id: u64) {
+        for new in self.next()..id.saturating_add(1) {
+            self.cells.push_back(Cell::Free(NONE));
+            self.payloads.push_back(None);
+            self.unknown.push(new);
+            self.free.push(new);
+            self.heard = true;
+        }
+    }
+
+    /// Frees the oldest payloads when there are too many.
+    pub(super) fn bound_history(&mut self) {
+        let oldest = self.next_undecoded();
+        let history = self.limits.history as u64;
+        // A quarter more before it is worth the while.
+        if oldest - self.origin.min(oldest) > history + history / 4 {
+            self.keep = self.keep.max(oldest - history);
+            self.release(true);
+        }
+    }
+}
