@@ -1,8 +1,8 @@
 //! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`.
 
 use ripstop_base::{Seed, Time};
-use ripstop_sim::tunnel::hostile::Scenario;
-use ripstop_sim::tunnel::{Parcel, Side, World};
+use ripstop_sim::hostile::Scenario;
+use ripstop_sim::tunnel::Side;
 use std::time::Duration;
 
 fn main() {
@@ -11,19 +11,19 @@ fn main() {
     let step: u64 = args.next().map_or(250, |a| a.parse().expect("milliseconds"));
     let scenario = Scenario::random(seed);
     println!("{scenario:#?}");
-    let mut world: World<Parcel> =
-        World::new(scenario.configs.clone(), scenario.links.clone(), seed).expect("links");
-    for (side, flows) in Side::BOTH.into_iter().zip(&scenario.traffic) {
-        for flow in flows {
-            world.add(side, *flow, seed);
-        }
-    }
+    let mut world = scenario.world(seed).expect("links");
     let mut at = Time::ZERO;
     while at < scenario.stop + Duration::from_secs(5) {
         at += Duration::from_millis(step);
         world.run_until(at);
         for side in Side::BOTH {
-            let (s, peer) = (world.status(side), world.status(side.other()));
+            let (Some(s), Some(peer)) = (
+                world.status(side).and_then(|s| s.tunnel),
+                world.status(side.other()).and_then(|s| s.tunnel),
+            ) else {
+                println!("{:7.3} {side:?} no session", at.as_secs_f64());
+                continue;
+            };
             println!(
                 "{:7.3} {side:?} {:8} bw {:6.2} pace {:6.2} win {:7} fl {:7} q {:6.2} srtt {:6.1} min {:5.1} floor {:.3} loss {:.3} burst {:.1} settled {:?} spurious {} refused {} backlog {:?} outst {:?} gave up {} silences {} rx {:?} reports {} {:?} {:?}",
                 at.as_secs_f64(),

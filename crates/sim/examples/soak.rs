@@ -1,8 +1,7 @@
 //! Random hostile sessions: `cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST]`.
 
 use ripstop_base::Seed;
-use ripstop_sim::tunnel::Parcel;
-use ripstop_sim::tunnel::hostile::Scenario;
+use ripstop_sim::hostile::Scenario;
 
 fn main() {
     let mut args = std::env::args().skip(1).map(|a| a.parse::<u64>().expect("a number"));
@@ -11,10 +10,10 @@ fn main() {
     for master in first..first + runs {
         let seed = Seed::new(master);
         let scenario = Scenario::random(seed);
-        let outcome = scenario.run::<Parcel>(seed);
+        let outcome = scenario.run(seed);
         sent += outcome.sent;
         events += outcome.events;
-        let calm = !scenario.blackout && scenario.loss <= 0.3;
+        let calm = !scenario.interrupted && scenario.loss <= 0.3;
         if calm {
             calm_sent += outcome.delivered;
             residual += outcome.residual;

@@ -221,6 +221,11 @@ impl Endpoint {
         Some(link.status(self.secure.endpoint(peer), &self.config))
     }
 
+    /// Packets waiting on the way to a peer; None when there is no session.
+    pub fn backlog_packets(&self, peer: PeerId) -> Option<usize> {
+        Some(self.links.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
+    }
+
     /// The peers, in the order in which they were added.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> + '_ {
         self.links.iter().flatten().map(|link| link.id)
@@ -346,10 +351,10 @@ impl Endpoint {
     }
 
     fn mark_ready(&mut self, peer: PeerId) {
-        if let Some(link) = get(&mut self.links, peer) {
-            if !std::mem::replace(&mut link.is_ready, true) {
-                self.ready.push_back(peer);
-            }
+        if let Some(link) = get(&mut self.links, peer)
+            && !std::mem::replace(&mut link.is_ready, true)
+        {
+            self.ready.push_back(peer);
         }
     }
 

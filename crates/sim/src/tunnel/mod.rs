@@ -5,12 +5,12 @@
 //! is one that was sent, at most once, in order within its flow.
 
 mod cargo;
-pub mod hostile;
 mod traffic;
 mod watch;
 mod world;
 
 pub use cargo::{Cargo, Label, Parcel};
 pub use traffic::{Pattern, Traffic};
+pub(crate) use watch::Watch;
 pub use watch::{FlowReport, Violation};
 pub use world::{Side, World};

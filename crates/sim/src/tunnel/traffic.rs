@@ -61,13 +61,13 @@ impl Traffic {
     }
 
     /// The length of the next packet.
-    pub(super) fn draw_len(&self, random: &mut Stream) -> u32 {
+    pub(crate) fn draw_len(&self, random: &mut Stream) -> u32 {
         let (least, most) = self.len;
         least + random.below(u64::from(most.saturating_sub(least)) + 1) as u32
     }
 
     /// How long after a burst the next one comes; None for greedy flows, which follow the backlog.
-    pub(super) fn pause(&self, random: &mut Stream) -> Option<Duration> {
+    pub(crate) fn pause(&self, random: &mut Stream) -> Option<Duration> {
         match self.pattern {
             Pattern::Greedy { .. } => None,
             Pattern::Poisson { per_second } => {
@@ -78,7 +78,7 @@ impl Traffic {
     }
 
     /// Packets in one burst.
-    pub(super) fn burst(&self) -> u32 {
+    pub(crate) fn burst(&self) -> u32 {
         match self.pattern {
             Pattern::Periodic { burst, .. } => burst,
             _ => 1,

@@ -34,9 +34,9 @@ pub struct FlowReport {
 
 /// The packets under way in one direction.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     flows: BTreeMap<u32, Flow>,
-    pub(super) violations: Vec<Violation>,
+    pub(crate) violations: Vec<Violation>,
     /// Delays of packets sent before this moment are not kept.
     delays_from: Time,
 }
@@ -51,7 +51,7 @@ struct Flow {
 
 impl Watch {
     /// The next packet of `flow`, of `len` bytes, goes in.
-    pub(super) fn send(&mut self, now: Time, flow: u32, len: u32, immediate: bool) -> Label {
+    pub(crate) fn send(&mut self, now: Time, flow: u32, len: u32, immediate: bool) -> Label {
         let entry = self.flows.entry(flow).or_default();
         let label = Label { flow, sequence: entry.report.sent, len, immediate };
         entry.report.sent += 1;
@@ -60,7 +60,7 @@ impl Watch {
     }
 
     /// A packet comes out.
-    pub(super) fn deliver<C: Cargo + std::fmt::Debug>(&mut self, now: Time, packet: &C) {
+    pub(crate) fn deliver<C: Cargo + std::fmt::Debug>(&mut self, now: Time, packet: &C) {
         let known =
             packet.unload().and_then(|label| self.flows.get_mut(&label.flow).map(|flow| (label, flow)));
         let Some((label, flow)) = known else {
@@ -87,13 +87,13 @@ impl Watch {
     }
 
     /// Keeps the delays of packets sent from `now` on only.
-    pub(super) fn forget_delays(&mut self, now: Time) {
+    pub(crate) fn forget_delays(&mut self, now: Time) {
         self.delays_from = now;
         self.flows.values_mut().for_each(|flow| flow.report.delays.clear());
     }
 
     /// What became of each flow.
-    pub(super) fn reports(&self) -> impl Iterator<Item = (u32, &FlowReport)> {
+    pub(crate) fn reports(&self) -> impl Iterator<Item = (u32, &FlowReport)> {
         self.flows.iter().map(|(flow, entry)| (*flow, &entry.report))
     }
 }

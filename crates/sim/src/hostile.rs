@@ -1,0 +1,270 @@
+//! Random sessions over random hostile paths: what they must keep whatever happens.
+
+use crate::endpoint::{EndpointWorld, Mishap};
+use crate::tunnel::{FlowReport, Pattern, Side, Traffic};
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
+use ripstop_link::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Loss, Reorder};
+use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
+use ripstop_proto::session::tunnel::{Config, Status};
+use std::time::Duration;
+
+/// A random world: paths, impairments and traffic, all by seed.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The link from left to right, and the one back.
+    pub links: [LinkConfig; 2],
+    /// The settings of both ends.
+    pub config: Config,
+    /// The flows into the left and into the right end.
+    pub traffic: [Vec<Traffic>; 2],
+    /// When the flows end.
+    pub stop: Time,
+    /// What befalls the ends, and when.
+    pub mishaps: Vec<(Time, Side, Mishap)>,
+    /// Whether the path is cut for a while, or an end is.
+    pub interrupted: bool,
+    /// Loss of the worse direction, without blackouts.
+    pub loss: f64,
+}
+
+/// What a scenario came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What went wrong, in words; empty when all was well.
+    pub faults: Vec<String>,
+    /// Packets that went in, both ways.
+    pub sent: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Packets dropped on the way in: no room, CoDel, deadline.
+    pub queue_drops: u64,
+    /// Packets lost in the tunnel: sent, and never delivered.
+    pub residual: u64,
+    /// Of these, such that the sender gave up.
+    pub given_up: u64,
+    /// Of these, such that were late for their flow.
+    pub late: u64,
+    /// Packets not delivered because a later one of their flow made them pointless.
+    pub excused: u64,
+    /// Packets recovered by repairs.
+    pub recovered: u64,
+    /// Events processed.
+    pub events: u64,
+}
+
+impl Scenario {
+    /// The scenario of `seed`: rates of 0.5 to 100 Mbit/s, round trips of 2 to 800 ms, loss of 0 to 60 % (bursts of up to 8),
+    /// reordering, duplication, corruption, jitter, rate changes, blackouts, restarts, roaming and
+    /// strangers' datagrams in some of them.
+    pub fn random(seed: Seed) -> Scenario {
+        let mut r = seed.stream("hostile");
+        let rate = Rate::from_bps(log_uniform(&mut r, 0.5e6, 100e6) as u64);
+        let delay = Duration::from_secs_f64(log_uniform(&mut r, 0.001, 0.4));
+        let heavy = r.chance(0.3);
+        let blackout = r.chance(0.25);
+        let length = 4.0 + 40.0 * delay.as_secs_f64();
+        let stop = Time::from_secs_f64(length);
+        let links = [0, 1].map(|_| random_link(&mut r, rate, delay, heavy, blackout, length));
+        let loss = links.iter().map(|link| link.loss.mean()).fold(0.0, f64::max);
+        let config = Config::default();
+        let mtu = config.inner_mtu();
+        let traffic = [0, 1].map(|_| {
+            let flows = 1 + r.below(4);
+            (0..flows as u32).map(|flow| random_traffic(&mut r, flow, mtu, rate, stop)).collect()
+        });
+        let mut mishaps = Vec::new();
+        for (mishap, chance) in [(Mishap::Restart, 0.15), (Mishap::Roam, 0.2), (Mishap::Nuisance, 0.3)] {
+            for side in Side::BOTH {
+                if r.chance(chance) {
+                    mishaps.push((Time::from_secs_f64(length * (0.1 + 0.6 * r.unit())), side, mishap));
+                }
+            }
+        }
+        let cut = mishaps.iter().any(|(_, _, mishap)| *mishap != Mishap::Nuisance);
+        Scenario { links, config, traffic, stop, mishaps, interrupted: blackout || cut, loss }
+    }
+
+    /// How often an end restarts.
+    pub fn restarts(&self) -> usize {
+        self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).count()
+    }
+
+    /// The world of the scenario, at its beginning.
+    ///
+    /// # Errors
+    /// The link setting that cannot be; none, for a scenario by [`Scenario::random`].
+    pub fn world(&self, seed: Seed) -> Result<EndpointWorld, ConfigError> {
+        let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
+        let mut world = EndpointWorld::new([config.clone(), config], self.links.clone(), seed)?;
+        for (side, flows) in Side::BOTH.into_iter().zip(&self.traffic) {
+            flows.iter().for_each(|flow| world.add(side, *flow));
+        }
+        self.mishaps.iter().for_each(|(at, side, mishap)| world.befall(*at, *side, *mishap));
+        Ok(world)
+    }
+
+    /// Runs the scenario to its end and past it: then everything must have come to rest, delivered or given up.
+    pub fn run(&self, seed: Seed) -> Outcome {
+        match self.world(seed) {
+            Ok(mut world) => {
+                world.run_until(self.stop + Duration::from_secs(60));
+                self.judge(&world)
+            }
+            Err(error) => Outcome { faults: vec![error.to_string()], ..Outcome::default() },
+        }
+    }
+
+    fn judge(&self, world: &EndpointWorld) -> Outcome {
+        let mut outcome = Outcome {
+            faults: world.violations().map(|v| format!("{v:?}")).collect(),
+            events: world.processed(),
+            ..Outcome::default()
+        };
+        let statuses = Side::BOTH.map(|side| world.status(side));
+        let [Some(left), Some(right)] = &statuses else {
+            outcome.faults.push("an end lost its peer".into());
+            return outcome;
+        };
+        for side in Side::BOTH {
+            let (here, there) = if side == Side::Left { (left, right) } else { (right, left) };
+            self.judge_side(world, side, here, there, &mut outcome);
+        }
+        outcome.residual =
+            outcome.sent.saturating_sub(outcome.delivered + outcome.queue_drops + outcome.excused);
+        outcome
+    }
+
+    fn judge_side(
+        &self,
+        world: &EndpointWorld,
+        side: Side,
+        here: &PeerStatus,
+        there: &PeerStatus,
+        outcome: &mut Outcome,
+    ) {
+        let flows: Vec<(u32, &FlowReport)> = world.flows(side).collect();
+        let into: u64 = flows.iter().map(|(_, report)| report.sent).sum();
+        let out: u64 = flows.iter().map(|(_, report)| report.delivered).sum();
+        if out == 0 && into > 200 {
+            outcome.faults.push(format!("{side:?}: nothing was delivered of {into} packets"));
+        }
+        let (Some(mine), Some(theirs)) = (&here.tunnel, &there.tunnel) else {
+            outcome.faults.push(format!("{side:?}: no session at the end"));
+            return;
+        };
+        if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
+            outcome.faults.push(format!(
+                "{side:?}: not at rest: {:?} outstanding, {:?} waiting",
+                mine.outstanding, mine.backlog
+            ));
+        }
+        if theirs.receiving != (0, 0, 0) {
+            outcome
+                .faults
+                .push(format!("{side:?}: {:?} undecoded, rows, held at the peer at rest", theirs.receiving));
+        }
+        let drops = dropped(mine) + here.waited_in_vain;
+        let known = drops
+            + theirs.order.delivered
+            + theirs.order.superseded
+            + theirs.order.late
+            + theirs.received.given_up;
+        if self.restarts() == 0 && known != into {
+            outcome.faults.push(format!("{side:?}: {into} went in, {known} are accounted for"));
+        }
+        let earlier: u64 = world.before(side).iter().filter_map(|s| s.tunnel.as_ref()).map(dropped).sum();
+        outcome.sent += into;
+        outcome.delivered += out;
+        outcome.queue_drops += drops + earlier;
+        outcome.excused += theirs.order.superseded;
+        outcome.given_up += theirs.received.given_up;
+        outcome.late += theirs.order.late;
+        outcome.recovered += theirs.received.recovered;
+    }
+}
+
+/// Packets dropped on the way in, by a session.
+fn dropped(status: &Status) -> u64 {
+    status.drops.full + status.drops.aqm + status.drops.expired
+}
+
+fn log_uniform(r: &mut Stream, least: f64, most: f64) -> f64 {
+    least * (most / least).powf(r.unit())
+}
+
+fn share(value: f64) -> Fraction {
+    Fraction::new(value.clamp(0.0, 1.0)).unwrap_or(Fraction::ZERO)
+}
+
+fn random_link(
+    r: &mut Stream,
+    rate: Rate,
+    delay: Duration,
+    heavy: bool,
+    blackout: bool,
+    length: f64,
+) -> LinkConfig {
+    let p = if heavy { 0.3 + 0.3 * r.unit() } else { 0.3 * r.unit() * r.unit() };
+    let burst = 1.0 + 7.0 * r.unit();
+    let loss = if r.chance(0.4) && p > 0.0 {
+        // No shorter than independent losses would make it.
+        Loss::Gilbert { mean: share(p), burst: burst.max(1.0 / (1.0 - p)) }
+    } else {
+        Loss::bernoulli(share(p))
+    };
+    let bdp = rate.bps() as f64 / 8.0 * (2.0 * delay.as_secs_f64());
+    let queue = (bdp * (0.3 + 2.0 * r.unit())).max(8_000.0);
+    let extra = Span::from(delay.mul_f64(0.5 * r.unit()).max(Duration::from_micros(100)));
+    LinkConfig {
+        rate,
+        queue: Some(QueueLimit::Bytes(queue as u64)),
+        delay: Span::from(delay),
+        jitter: if r.chance(0.4) {
+            Span::from(delay.mul_f64(0.2 * r.unit()))
+        } else {
+            Span::from(Duration::ZERO)
+        },
+        loss,
+        reorder: r.chance(0.3).then(|| Reorder { probability: share(0.1 * r.unit()), extra_delay: extra }),
+        duplicate: r
+            .chance(0.3)
+            .then(|| Duplicate { probability: share(0.1 * r.unit()), extra_delay: extra }),
+        corrupt: if r.chance(0.3) { share(0.05 * r.unit()) } else { Fraction::ZERO },
+        blackouts: if blackout {
+            vec![Blackout {
+                at: Span::from(Duration::from_secs_f64(0.2 * length + 0.3 * length * r.unit())),
+                length: Span::from(Duration::from_secs_f64(0.05 + 2.0 * r.unit())),
+                every: None,
+            }]
+        } else {
+            Vec::new()
+        },
+        schedule: if r.chance(0.2) {
+            vec![Change {
+                at: Span::from(Duration::from_secs_f64(0.5 * length)),
+                rate: Some(Rate::from_bps((rate.bps() as f64 * (0.3 + 1.5 * r.unit())) as u64)),
+                ..Change::default()
+            }]
+        } else {
+            Vec::new()
+        },
+        mtu: Some(Bytes::new(1500)),
+        ..LinkConfig::default()
+    }
+}
+
+fn random_traffic(r: &mut Stream, flow: u32, mtu: u32, rate: Rate, stop: Time) -> Traffic {
+    let packets = rate.bps() as f64 / 8.0 / f64::from(mtu);
+    let pattern = match r.below(4) {
+        0 => Pattern::Greedy { backlog: 1 + r.below(60) as usize },
+        1 => Pattern::Poisson { per_second: (packets * r.unit()).clamp(1.0, 2_000.0) },
+        2 => Pattern::Periodic {
+            every: Duration::from_millis(1 + r.below(300)),
+            burst: 1 + r.below(20) as u32,
+        },
+        _ => Pattern::Poisson { per_second: 1.0 + 30.0 * r.unit() },
+    };
+    let least = 20 + r.below(u64::from(mtu) - 20) as u32;
+    let most = least + r.below(u64::from(mtu - least) + 1) as u32;
+    Traffic { flow, pattern, len: (least, most), immediate: r.chance(0.15), start: Time::ZERO, stop }
+}
