@@ -29,7 +29,7 @@ check() { # name, command...: one check
 
 check counting tools/count-test.sh
 check format cargo fmt --all --check
-check lints cargo clippy --workspace --all-targets --locked -- -D warnings
+check lints cargo clippy --workspace --all-targets --features ripstop-cli/accept --locked -- -D warnings
 built=$((built + took))
 RUSTDOCFLAGS="-D warnings" check documentation cargo doc --workspace --no-deps --locked
 built=$((built + took))

@@ -4,11 +4,16 @@
 mod common;
 
 use common::{json, ripstop, schema, stderr, stdout, with_namespaces};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
 use ripstop_base::Seed;
 use ripstop_net::os::netns::in_user_namespace;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The congestion control that every kernel has.
 const ALWAYS: [&str; 2] = ["--contenders", "reno"];
@@ -142,6 +147,33 @@ fn where_namespaces_are_not_allowed_it_says_so() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         for word in ["making a network namespace is not allowed here", "Run as root", "--cap-add"] {
             assert!(said.contains(word), "no `{word}` in: {said}");
+        }
+    });
+}
+
+#[test]
+fn ctrl_c_and_kill_9_end_all_its_processes() {
+    with_namespaces("ctrl_c_and_kill_9_end_all_its_processes", || {
+        for signal in [Signal::SIGINT, Signal::SIGKILL] {
+            let mut child = ripstop()
+                .args(["demo", "--seconds=60"])
+                .args(ALWAYS)
+                .process_group(0)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            // It says what the link is before it begins.
+            BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+            let group = Pid::from_raw(child.id().try_into().unwrap());
+            // A terminal sends Ctrl-C to the whole group; kill -9 hits the program alone.
+            let target = if signal == Signal::SIGINT { Pid::from_raw(-group.as_raw()) } else { group };
+            kill(target, signal).unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(signal as i32));
+            while killpg(group, None).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
     });
 }

@@ -73,7 +73,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
         link: flags.link.facts(),
-        seconds_s: plan.seconds.as_secs_f64(),
+        run_s: plan.seconds.as_secs_f64(),
         measured_from_s: plan.from.as_secs_f64(),
         contenders: Vec::new(),
         skipped: Vec::new(),

@@ -16,7 +16,7 @@ pub(crate) struct Report {
     pub(crate) version: &'static str,
     pub(crate) link: LinkFacts,
     /// Length of the bulk's run, unless requests took longer, in seconds.
-    pub(crate) seconds_s: f64,
+    pub(crate) run_s: f64,
     /// Where the interval of `goodput_bps`, `share` and `sent_per_useful` begins, in seconds from
     /// the start of the connection; it ends with the run.
     pub(crate) measured_from_s: f64,
@@ -93,7 +93,7 @@ pub(crate) struct FileReport {
     pub(crate) size_bytes: u64,
     pub(crate) arrived_bytes: u64,
     /// From the start of the connection until it was on the far end's disk; null when it was not.
-    pub(crate) seconds_s: Option<f64>,
+    pub(crate) took_s: Option<f64>,
     /// How long it was given.
     pub(crate) limit_s: f64,
     /// SHA-256 of what was sent.
@@ -144,7 +144,7 @@ impl FileReport {
         FileReport {
             size_bytes: source.bytes,
             arrived_bytes,
-            seconds_s: arrived.map(|a| a.after.as_secs_f64()),
+            took_s: arrived.map(|a| a.after.as_secs_f64()),
             limit_s: limit.as_secs_f64(),
             sha256: hex(&source.sha256),
             arrived_sha256: arrived.map(|a| hex(&a.sha256)),
@@ -276,7 +276,7 @@ impl Report {
 impl FileReport {
     /// For a cell: how long it took, or what part of it arrived.
     fn words(&self) -> String {
-        self.seconds_s.map_or_else(
+        self.took_s.map_or_else(
             || format!("{:.0}%", 100.0 * self.arrived_bytes as f64 / (self.size_bytes as f64).max(1.0)),
             output::time,
         )
@@ -286,7 +286,7 @@ impl FileReport {
     fn line(&self, name: &str, sha256_ok: Option<bool>) -> String {
         let size = output::bytes(self.size_bytes as f64);
         let arrived = output::bytes(self.arrived_bytes as f64);
-        match (self.seconds_s, sha256_ok) {
+        match (self.took_s, sha256_ok) {
             (Some(seconds), Some(true)) => format!(
                 "{name}: the file of {size} arrived whole after {}, SHA-256 {}...\n",
                 output::time(seconds),
