@@ -28,6 +28,7 @@ check() { # name, command...: one check
 }
 
 check counting tools/count-test.sh
+check set-up tools/need-test.sh
 check format cargo fmt --all --check
 check lints cargo clippy --workspace --all-targets --features ripstop-cli/accept --locked -- -D warnings
 built=$((built + took))

@@ -42,6 +42,9 @@ fn words_that_do_not_fit_together_are_refused() {
     refused(&["demo", "--loss", "90%", "--burst", "2"], &["--loss", "longer burst"]);
     refused(&["demo", "--file", "/no/such/file"], &["--file", "/no/such/file", "No such file"]);
     refused(&["demo", "--file", "/"], &["--file", "not a regular file"]);
+    refused(&["demo", "--save", "/no/such/file"], &["--save", "/no/such/file", "No such file"]);
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    refused(&["demo", "--file", here, "--save", here], &["--save", "the file to be sent"]);
 }
 
 #[test]

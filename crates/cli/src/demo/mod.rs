@@ -159,6 +159,10 @@ fn plan(flags: &Flags) -> Outcome<Plan> {
             Source::generate(flags.link.seed).map_err(|e| Failure::work("making the file to be sent", e))?
         }
     };
+    let destination = flags.save.clone().map_or(Destination::Unnamed, Destination::Named);
+    destination
+        .check(&source)
+        .map_err(|e| Failure::flag("--save", format!("{destination} cannot be written: {e}")))?;
     Ok(Plan {
         path: stage::Path { forth, back },
         seed: flags.link.seed,
@@ -167,7 +171,7 @@ fn plan(flags: &Flags) -> Outcome<Plan> {
         requests: flags.requests.map(|n| n as usize),
         rtt,
         source,
-        destination: flags.save.clone().map_or(Destination::Unnamed, Destination::Named),
+        destination,
     })
 }
 

@@ -7,6 +7,7 @@ use socket2::Socket;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -105,6 +106,21 @@ impl Source {
 }
 
 impl Destination {
+    /// Whether what arrives can be written there, and is not written over `source`. A file that is
+    /// there is left as it is.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn check(&self, source: &Source) -> io::Result<()> {
+        let Destination::Named(path) = self else { return Ok(()) };
+        let there = File::options().create(true).append(true).open(path)?.metadata()?;
+        let sent = source.file.metadata()?;
+        if (there.dev(), there.ino()) == (sent.dev(), sent.ino()) {
+            return Err(io::Error::other("it is the file to be sent"));
+        }
+        Ok(())
+    }
+
     fn create(&self) -> Result<File, WorkloadError> {
         match self {
             Destination::Unnamed => tempfile::tempfile(),
@@ -249,6 +265,23 @@ mod tests {
         assert_eq!(source.bytes, bytes.len() as u64);
         assert_eq!(source.sha256, <[u8; 32]>::from(Sha256::digest(&bytes)));
         assert_ne!(source.sha256, Source::generate(Seed::new(2)).unwrap().sha256);
+    }
+
+    #[test]
+    fn the_file_to_be_sent_is_not_written_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let (sent, link) = (directory.path().join("sent"), directory.path().join("link"));
+        std::fs::write(&sent, "precious").unwrap();
+        std::os::unix::fs::symlink(&sent, &link).unwrap();
+        let source = Source::open(&sent).unwrap();
+        for path in [&sent, &link] {
+            assert!(Destination::Named(path.clone()).check(&source).is_err());
+        }
+        assert!(Destination::Named(directory.path().join("no/such")).check(&source).is_err());
+        for right in [Destination::Named(directory.path().join("other")), Destination::Unnamed] {
+            right.check(&source).unwrap();
+        }
+        assert_eq!(std::fs::read(&sent).unwrap(), b"precious");
     }
 
     #[test]
