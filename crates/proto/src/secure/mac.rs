@@ -157,3 +157,22 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; MAC_LEN] {
 fn verify(key: &[u8], parts: &[&[u8]], expected: &[u8]) -> bool {
     keyed(key, parts).verify_slice(expected).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn macs_are_those_of_the_wire_format() {
+        // Made with another implementation of BLAKE2s: key 0, 1, .. 31, content 0, 1, .. 99, cookie 200, 201, .. 215.
+        let keys = MacKeys::of(&PublicKey::from_bytes(std::array::from_fn(|i| i as u8)));
+        let mut message: Vec<u8> = (0..100).collect();
+        message.resize(132, 0xff);
+        keys.sign(&mut message, Some(&std::array::from_fn(|i| 200 + i as u8)));
+        let hex: String = message[100..].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, "70381e4f25634e914dbaf54a861e17cac54c2e42e862ad86c0852f7272892fe1");
+        keys.sign(&mut message, None);
+        assert!(keys.verify_mac1(&message));
+        assert_eq!(message[116..], [0; 16]);
+    }
+}

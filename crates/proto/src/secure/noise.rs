@@ -147,3 +147,73 @@ impl Random for Once {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::handshake::Initiation;
+    use ripstop_base::Seed;
+
+    const HELLO: Hello =
+        Hello { instance: [1; 8], peer_instance: [2; 8], next_number: 3, inner_mtu: 1400, capabilities: 0 };
+
+    #[test]
+    fn our_keys_are_what_snow_would_use() {
+        for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305] {
+            let mut entropy = Seed::new(1).stream("noise");
+            let (a, b) = (PrivateKey::generate(&mut entropy), PrivateKey::generate(&mut entropy));
+            let prologue = Initiation::header(suite as u8, 77);
+            let (mut ours, first) =
+                initiate(suite, &a, &b.public(), &prologue, &HELLO, &mut entropy).unwrap();
+            // The other end is snow alone, which draws its own ephemeral key.
+            let resolver = Resolver { ephemeral: Zeroizing::new([5; 32]) };
+            let mut theirs = Builder::with_resolver(suite.noise_name().parse().unwrap(), Box::new(resolver))
+                .local_private_key(b.as_bytes())
+                .unwrap()
+                .prologue(&prologue)
+                .unwrap()
+                .build_responder()
+                .unwrap();
+            let mut payload = [0; 200];
+            let len = theirs.read_message(&first, &mut payload).unwrap();
+            assert_eq!(Hello::parse(&payload[..len]), Ok(HELLO));
+            assert_eq!(theirs.get_remote_static(), Some(&a.public().as_bytes()[..]));
+            let mut second = [0; NOISE_2_LEN];
+            theirs.write_message(&HELLO.to_bytes(), &mut second).unwrap();
+            let (hello, keys) = finish(suite, &mut ours, &second).unwrap();
+            assert_eq!(hello, HELLO);
+            let theirs = theirs.into_stateless_transport_mode().unwrap();
+            for number in [0, 1, 0x0102_0304_0506_0708] {
+                let mut sealed = [0; 21];
+                theirs.write_message(number, b"hello", &mut sealed).unwrap();
+                assert_eq!(keys.open.open(number, &[], &mut sealed).map(|body| &*body), Some(&b"hello"[..]));
+                let mut body = *b"reply";
+                let tag = keys.seal.seal(number, &[], &mut body).unwrap();
+                let sealed = [&body[..], &tag].concat();
+                let len = theirs.read_message(number, &sealed, &mut payload).unwrap();
+                assert_eq!(&payload[..len], b"reply");
+            }
+        }
+    }
+
+    #[test]
+    fn a_wrong_prologue_or_key_does_not_open() {
+        let mut entropy = Seed::new(2).stream("noise");
+        let suite = Suite::ChaCha20Poly1305;
+        let (a, b) = (PrivateKey::generate(&mut entropy), PrivateKey::generate(&mut entropy));
+        let (_, message) = initiate(suite, &a, &b.public(), b"one", &HELLO, &mut entropy).unwrap();
+        assert!(open_initiation(suite, &b, b"two", &message, &mut entropy).is_err());
+        assert!(open_initiation(suite, &a, b"one", &message, &mut entropy).is_err());
+        assert!(open_initiation(Suite::Aes256Gcm, &b, b"one", &message, &mut entropy).is_err());
+        assert!(open_initiation(suite, &b, b"one", &message, &mut entropy).is_ok());
+    }
+
+    #[test]
+    fn ephemeral_keys_are_given_once() {
+        let mut once = Once(Some(Zeroizing::new([7; 32])));
+        let mut bytes = [0; 32];
+        assert!(once.try_fill_bytes(&mut bytes).is_ok() && bytes == [7; 32]);
+        assert!(once.try_fill_bytes(&mut bytes).is_err());
+        assert!(Once(Some(Zeroizing::new([7; 32]))).try_fill_bytes(&mut [0; 16]).is_err());
+    }
+}
