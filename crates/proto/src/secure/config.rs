@@ -26,7 +26,7 @@ pub struct Config {
     /// Datagrams sealed by a key after which it seals no more. With packets below 2^11 bytes, AES-GCM stays
     /// within an advantage of 2^-57 up to 2^28 of them (RFC 9001, appendix B.1.1).
     pub reject_messages: u64,
-    /// Wait for an answer before the first message of a handshake is repeated; it doubles each time.
+    /// Wait for an answer before the first message of a handshake is repeated; it grows by half each time.
     pub first_retry: Duration,
     /// What that wait grows to.
     pub max_retry: Duration,
@@ -49,7 +49,7 @@ impl Default for Config {
             rekey_messages: 1 << 27,
             reject_messages: 1 << 28,
             first_retry: Duration::from_millis(250),
-            max_retry: Duration::from_secs(5),
+            max_retry: Duration::from_secs(3),
             unreachable_after: Duration::from_secs(5),
             handshakes_per_second: 100,
             handshakes_per_address: 10,

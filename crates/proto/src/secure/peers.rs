@@ -417,7 +417,8 @@ impl Shared {
         if now < retry.at {
             return;
         }
-        retry.wait = (retry.wait * 2).min(self.config.max_retry);
+        // Slowly: on a path that loses half of all datagrams, in bursts, it takes many.
+        retry.wait = (retry.wait * 3 / 2).min(self.config.max_retry);
         retry.cookie_may_hasten = true;
         let (wait, silent_for) = (retry.wait, now.since(retry.since));
         let at = now + self.jittered(wait);

@@ -158,7 +158,8 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn window(&mut self, now: Time, window: &Window) {
         self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
-        self.patience = Some(window.patience.min(Duration::from_secs(60)));
+        // The sender gives up so long after it sent a symbol; its last repair may still be on the way.
+        self.patience = Some(window.patience.min(Duration::from_secs(60)).mul_f64(1.25));
         // A base further ahead than the window may be is not believed.
         if window.base > self.end + self.limit {
             return;
