@@ -276,7 +276,7 @@ fn tries_for_ever_says_so_once_and_recovers() {
     assert_eq!(unreachable(&world), 1);
     let counters = world.ends[0].peers.counters();
     let sent = counters.initiations + counters.initiations_repeated;
-    assert!((3600 / 7..=3600 / 5 + 10).contains(&sent), "every 5 to 6.25 s: {sent}");
+    assert!((3600 / 4..=3600 / 3 + 10).contains(&sent), "every 3 to 3.75 s: {sent}");
     assert!((3600 / 22..=3600 / 15).contains(&counters.initiations), "{}", counters.initiations);
     world.weather.loss = 0.0;
     world.run(secs(7), None);
@@ -293,7 +293,8 @@ fn retries_quickly_at_first() {
         let counters = world.ends[0].peers.counters();
         counters.initiations + counters.initiations_repeated
     };
-    for (at, least, most) in [(249, 1, 1), (313, 2, 2), (749, 2, 3), (950, 3, 3), (2300, 4, 4)] {
+    for (at, least, most) in [(249, 1, 1), (313, 2, 2), (624, 2, 2), (782, 3, 3), (1186, 3, 3), (1485, 4, 4)]
+    {
         world.run(ms(at) - world.now.since(Time::ZERO), None);
         assert!((least..=most).contains(&sent(&world)), "at {at} ms: {}", sent(&world));
     }
