@@ -49,9 +49,12 @@ const REPORT_BYTES: f64 = 110.0;
 /// A flow with less than this share of the rate is interactive, and any flow below the floor, byte/s.
 const INTERACTIVE_SHARE: f64 = 0.02;
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
+/// Into a silence go so many packets at a time: enough for the receiver to repeat its report, because what ends a
+/// silence is one of those getting through, and losses come in bursts.
+const PROBES: u32 = 3;
 /// Silence grows by this factor from probe to probe, up to the limit.
-const BACK_OFF: f64 = 1.5;
-const LONGEST_SILENCE: Duration = Duration::from_secs(1);
+const BACK_OFF: f64 = 1.3;
+const LONGEST_SILENCE: Duration = Duration::from_millis(500);
 
 /// What happens besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -407,10 +410,11 @@ impl<P: InnerPacket> Tunnel<P> {
         );
         self.counts.silences += 1;
         self.silent_probes += 1;
-        self.probes_due = 1;
+        self.probes_due = PROBES;
     }
 
-    /// Into a silence goes one packet at a time, until something is heard: the rate is unchanged, but it may lead nowhere.
+    /// Into a silence go a few packets at a time, until something is heard: the rate is unchanged, but it
+    /// may lead nowhere.
     fn probe(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
         if self.probes_due == 0 {
             return None;
