@@ -124,6 +124,15 @@ impl Tun {
         self.mtu
     }
 
+    /// Sets the largest IP packet, in bytes. Below 1280 the kernel takes the device's IPv6 away. To be called in
+    /// the device's namespace.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn set_mtu(&self, mtu: u16) -> io::Result<()> {
+        self.device.set_mtu(mtu)
+    }
+
     /// Whether the kernel exchanges large TCP segments, and large UDP batches, through it.
     pub fn offload(&self) -> (bool, bool) {
         (self.device.tcp_gso(), self.device.udp_gso())

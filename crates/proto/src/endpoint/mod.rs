@@ -104,6 +104,14 @@ impl Endpoint {
         Ok(id)
     }
 
+    /// Tells where a peer is, for example because its name resolves to another address now, and calls it there when
+    /// there is no session with it.
+    pub fn set_endpoint(&mut self, now: Time, peer: PeerId, endpoint: SocketAddr) {
+        if self.secure.set_endpoint(peer, endpoint) && self.secure.epoch(now, peer).is_none() {
+            self.secure.connect(now, peer);
+        }
+    }
+
     /// Takes an IP packet from the inside. It is changed in place where a TCP SYN offers segments that would not fit.
     pub fn handle_inner(&mut self, now: Time, packet: &mut [u8]) {
         let (destination, len) = match Inner::parse(packet) {

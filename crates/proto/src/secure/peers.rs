@@ -130,6 +130,12 @@ impl Peers {
         self.peers.get(peer.index())?.as_deref()?.endpoint
     }
 
+    /// Tells where the peer is, for example because its name resolves to another address now. A datagram that
+    /// authenticates from elsewhere changes it again. False if the peer is not known.
+    pub fn set_endpoint(&mut self, peer: PeerId, endpoint: SocketAddr) -> bool {
+        get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
+    }
+
     /// Whose key this is.
     pub fn find(&self, key: &PublicKey) -> Option<PeerId> {
         self.by_key.get(key).copied()

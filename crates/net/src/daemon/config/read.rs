@@ -1,0 +1,467 @@
+//! From TOML to [`DaemonConfig`]: every complaint knows its line.
+
+use super::{
+    ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, STATUS_DIRECTORY,
+    StatusSocket,
+};
+use ipnet::IpNet;
+use ripstop_base::{Rate, Span};
+use ripstop_proto::control::rate::Mode;
+use ripstop_proto::control::redundancy::Redundancy;
+use ripstop_proto::endpoint::IpPrefix;
+use ripstop_proto::secure::{PrivateKey, PublicKey};
+use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+use toml::Spanned;
+use zeroize::Zeroizing;
+
+/// The least MTU that IPv6 demands (RFC 8200, section 5).
+const IPV6_LEAST: u32 = 1280;
+/// The least inner MTU that is of use: every IPv4 host takes datagrams of this size (RFC 791).
+const LEAST: u32 = 576;
+/// A configuration is no book.
+const MAX_FILE: u64 = 1 << 20;
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    interface: Option<Spanned<Interface>>,
+    #[serde(default)]
+    peer: Vec<Spanned<Peer>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Interface {
+    private_key: Option<Spanned<String>>,
+    private_key_file: Option<Spanned<String>>,
+    #[serde(default)]
+    address: Vec<Spanned<String>>,
+    listen: Option<Spanned<String>>,
+    port: Option<Spanned<Word>>,
+    name: Option<Spanned<String>>,
+    mtu: Option<Spanned<Word>>,
+    rate: Option<Spanned<Word>>,
+    redundancy: Option<Spanned<Word>>,
+    max_overhead: Option<MaxOverhead>,
+    patience: Option<Spanned<Word>>,
+    metrics: Option<Spanned<String>>,
+    status: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MaxOverhead {
+    bulk: Option<Spanned<Word>>,
+    interactive: Option<Spanned<Word>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Peer {
+    public_key: Option<Spanned<String>>,
+    endpoint: Option<Spanned<String>>,
+    #[serde(default)]
+    allowed_ips: Vec<Spanned<String>>,
+    keepalive: Option<Spanned<Word>>,
+    name: Option<Spanned<String>>,
+}
+
+/// A text or a number, as text.
+struct Word(String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
+        struct Reader;
+        impl de::Visitor<'_> for Reader {
+            type Value = Word;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a number")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Word, E> {
+                Ok(Word(text.to_owned()))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Word, E> {
+                Ok(Word(number.to_string()))
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Word, E> {
+                Ok(Word(number.to_string()))
+            }
+        }
+        from.deserialize_any(Reader)
+    }
+}
+
+/// The content of a file that is no longer than a configuration is.
+pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, ConfigError> {
+    use std::io::Read;
+    let wrong = |problem: String| ConfigError::File { path: path.display().to_string(), problem };
+    let file = std::fs::File::open(path).map_err(|e| wrong(e.to_string()))?;
+    let mut text = Zeroizing::new(String::new());
+    file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
+    if text.len() as u64 > MAX_FILE {
+        return Err(wrong(format!("is longer than {MAX_FILE} bytes: not a configuration")));
+    }
+    Ok(text)
+}
+
+/// A warning when others than its owner may read the file.
+pub(super) fn open_to_others(path: &Path) -> Option<String> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    (mode & 0o077 != 0).then(|| {
+        let shown = path.display();
+        format!("{shown} holds a private key and others may read it: `chmod 600 {shown}`")
+    })
+}
+
+/// Reads the whole.
+pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError> {
+    let mut reader = Reader { text, path, warnings: Vec::new() };
+    let file: File = toml::from_str(text)
+        .map_err(|error| reader.at(error.span().unwrap_or(0..0), error.message().trim_end()))?;
+    let Some(interface) = &file.interface else {
+        return Err(reader.at(0..0, "the section [interface] is missing"));
+    };
+    let (at, interface) = (interface.span(), interface.get_ref());
+    let private = reader.private_key(at.clone(), interface)?;
+    let addresses = reader.addresses(at.clone(), &interface.address)?;
+    let has_v6 = addresses.iter().any(|address| matches!(address, IpNet::V6(_)));
+    let name = reader.name(interface.name.as_ref())?;
+    let peers = reader.peers(&file.peer, &private.public(), &addresses)?;
+    let over_v6 = peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address()).any(|a| a.is_ipv6());
+    let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 }, has_v6)?;
+    let status = match &interface.status {
+        Some(path) => StatusSocket::At(reader.beside(path.get_ref())),
+        None => StatusSocket::Usual(Path::new(STATUS_DIRECTORY).join(format!("{name}.sock"))),
+    };
+    Ok(DaemonConfig {
+        private,
+        addresses,
+        listen: reader.listen(interface)?,
+        name,
+        tunnel,
+        metrics: reader.optional("metrics", interface.metrics.as_ref(), |text| {
+            text.parse()
+                .map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
+        })?,
+        status,
+        peers,
+        warnings: reader.warnings,
+    })
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a Path,
+    warnings: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn at(&self, span: Range<usize>, problem: impl fmt::Display) -> ConfigError {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        ConfigError::Content {
+            path: self.path.display().to_string(),
+            line: before.matches('\n').count() + 1,
+            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
+            problem: problem.to_string(),
+        }
+    }
+
+    fn wrong<T>(&self, field: &str, value: &Spanned<T>, problem: impl fmt::Display) -> ConfigError {
+        self.at(value.span(), format_args!("{field}: {problem}"))
+    }
+
+    /// A value that may be missing, read by `read`.
+    fn optional<T, V: AsRef<str>>(
+        &self,
+        field: &str,
+        value: Option<&Spanned<V>>,
+        read: impl FnOnce(&str) -> Result<T, String>,
+    ) -> Result<Option<T>, ConfigError> {
+        let Some(value) = value else { return Ok(None) };
+        read(value.get_ref().as_ref()).map(Some).map_err(|problem| self.wrong(field, value, problem))
+    }
+
+    /// A path in the file, meant from where the file is.
+    fn beside(&self, path: &str) -> std::path::PathBuf {
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    fn private_key(&mut self, at: Range<usize>, interface: &Interface) -> Result<PrivateKey, ConfigError> {
+        match (&interface.private_key, &interface.private_key_file) {
+            (Some(key), None) => key.get_ref().parse().map_err(|error| self.wrong("private-key", key, error)),
+            (None, Some(file)) => {
+                let path = self.beside(file.get_ref());
+                let text = text_of(&path).map_err(|error| self.wrong("private-key-file", file, error))?;
+                self.warnings.extend(open_to_others(&path));
+                text.trim().parse().map_err(|error| {
+                    self.wrong("private-key-file", file, format_args!("{}: {error}", path.display()))
+                })
+            }
+            (Some(_), Some(second)) => Err(self.wrong(
+                "private-key-file",
+                second,
+                "there is a private-key already; keep one of them",
+            )),
+            (None, None) => Err(self.at(
+                at,
+                "[interface] has no private-key: write private-key = \"...\" or private-key-file = \"...\"; \
+                 `ripstop keys new` makes a key",
+            )),
+        }
+    }
+
+    fn addresses(&self, at: Range<usize>, list: &[Spanned<String>]) -> Result<Vec<IpNet>, ConfigError> {
+        const EXAMPLE: &str = "for example address = [\"10.77.0.1/24\", \"fd77::1/64\"]";
+        if list.is_empty() {
+            return Err(self.at(at, format_args!("[interface] has no address; write {EXAMPLE}")));
+        }
+        let mut addresses: Vec<IpNet> = Vec::new();
+        for item in list {
+            let wrong = |problem: &str| {
+                self.wrong("address", item, format_args!("`{}` {problem}; write {EXAMPLE}", item.get_ref()))
+            };
+            let address: IpNet = item
+                .get_ref()
+                .trim()
+                .parse()
+                .map_err(|_| wrong("is not an address with its prefix length"))?;
+            let has_v4 = addresses.iter().any(|a| matches!(a, IpNet::V4(_)));
+            if has_v4 && matches!(address, IpNet::V4(_)) {
+                return Err(wrong("is a second IPv4 address; one is possible"));
+            }
+            if addresses.iter().any(|a| a.addr() == address.addr()) {
+                return Err(wrong("stands there twice"));
+            }
+            addresses.push(address);
+        }
+        Ok(addresses)
+    }
+
+    fn name(&self, name: Option<&Spanned<String>>) -> Result<String, ConfigError> {
+        let Some(name) = name else { return Ok(DEFAULT_NAME.to_owned()) };
+        let text = name.get_ref();
+        let fits = (1..=15).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+            && !matches!(text.as_str(), "." | "..");
+        if !fits {
+            let problem = "a device name has 1 to 15 letters, digits, `-`, `_` or `.`; for example \"rip0\"";
+            return Err(self.wrong("name", name, problem));
+        }
+        Ok(text.clone())
+    }
+
+    fn listen(&self, interface: &Interface) -> Result<Listen, ConfigError> {
+        match (&interface.listen, &interface.port) {
+            (Some(_), Some(port)) => {
+                Err(self.wrong("port", port, "there is a listen address already; keep one of them"))
+            }
+            (Some(listen), None) => {
+                let example = "for example \"0.0.0.0:5182\" or \"[::]:5182\"";
+                listen.get_ref().parse().map(Listen::At).map_err(|_| {
+                    let problem =
+                        format_args!("`{}` is not an address with a port; write {example}", listen.get_ref())
+                            .to_string();
+                    self.wrong("listen", listen, problem)
+                })
+            }
+            (None, Some(port)) => port.get_ref().0.parse().map(Listen::Everywhere).map_err(|_| {
+                let problem = format!("`{}` is not a port; 0 to 65535, for example 5182", port.get_ref().0);
+                self.wrong("port", port, problem)
+            }),
+            (None, None) => Ok(Listen::Everywhere(DEFAULT_PORT)),
+        }
+    }
+
+    fn tunnel(
+        &mut self,
+        interface: &Interface,
+        header: u32,
+        has_v6: bool,
+    ) -> Result<TunnelConfig, ConfigError> {
+        let mut tunnel = TunnelConfig { header, ..TunnelConfig::default() };
+        if let Some(mtu) = &interface.mtu {
+            let overhead = tunnel.path_mtu - tunnel.inner_mtu();
+            let value: u32 = mtu.get_ref().0.parse().ok().filter(|mtu| *mtu <= 65_535).ok_or_else(|| {
+                let problem =
+                    format!("`{}` is not a size in bytes; the path's MTU, for example 1500", mtu.get_ref().0);
+                self.wrong("mtu", mtu, problem)
+            })?;
+            tunnel.path_mtu = value;
+            let inner = value.saturating_sub(overhead);
+            if inner < LEAST {
+                let problem = format!(
+                    "{value} is too small: {inner} bytes would be left inside; at least {}",
+                    LEAST + overhead
+                );
+                return Err(self.wrong("mtu", mtu, problem));
+            }
+            if inner < IPV6_LEAST && has_v6 {
+                self.warnings.push(format!(
+                    "mtu: {value} leaves {inner} bytes inside, and IPv6 needs {IPV6_LEAST}: large IPv6 packets \
+                     other than TCP's will be lost; at least {} would be right",
+                    IPV6_LEAST + overhead
+                ));
+            }
+        }
+        if let Some(rate) = self.optional("rate", interface.rate.as_ref(), rate)? {
+            tunnel.rate = rate;
+        }
+        if let Some(redundancy) = self.optional("redundancy", interface.redundancy.as_ref(), redundancy)? {
+            tunnel.redundancy = redundancy;
+        }
+        if let Some(most) = &interface.max_overhead {
+            if let Some(bulk) = self.optional("max-overhead.bulk", most.bulk.as_ref(), overhead)? {
+                tunnel.max_overhead_bulk = bulk;
+            }
+            let interactive =
+                self.optional("max-overhead.interactive", most.interactive.as_ref(), overhead)?;
+            if let Some(interactive) = interactive {
+                tunnel.max_overhead_interactive = interactive;
+            }
+        }
+        tunnel.patience = self.optional("patience", interface.patience.as_ref(), |text| {
+            span(text, Duration::from_millis(1)..=Duration::from_secs(600))
+        })?;
+        Ok(tunnel)
+    }
+
+    fn peers(
+        &self,
+        list: &[Spanned<Peer>],
+        own: &PublicKey,
+        addresses: &[IpNet],
+    ) -> Result<Vec<PeerSettings>, ConfigError> {
+        let mut peers: Vec<PeerSettings> = Vec::new();
+        let mut prefixes: BTreeMap<IpPrefix, String> = BTreeMap::new();
+        for peer in list {
+            let (at, peer) = (peer.span(), peer.get_ref());
+            let Some(key) = &peer.public_key else {
+                let problem = "[[peer]] has no public-key: the other end's `ripstop keys show` prints it";
+                return Err(self.at(at, problem));
+            };
+            let public: PublicKey =
+                key.get_ref().parse().map_err(|error| self.wrong("public-key", key, error))?;
+            if public == *own {
+                return Err(self.wrong(
+                    "public-key",
+                    key,
+                    "this is this end's own key; the other end's belongs here",
+                ));
+            }
+            if let Some(twin) = peers.iter().find(|other| other.public == public) {
+                let problem =
+                    format!("the peer `{}` has this key already; every peer has its own", twin.name);
+                return Err(self.wrong("public-key", key, problem));
+            }
+            let name = peer.name.as_ref().map_or_else(|| public.to_string(), |name| name.get_ref().clone());
+            if let Some(written) = &peer.name
+                && peers.iter().any(|other| other.name == name)
+            {
+                return Err(self.wrong("name", written, format_args!("two peers are called `{name}`")));
+            }
+            if peer.allowed_ips.is_empty() {
+                let problem =
+                    "[[peer]] has no allowed-ips: write what is behind it, for example [\"10.77.0.2/32\"]";
+                return Err(self.at(at, problem));
+            }
+            let mut allowed_ips = Vec::new();
+            for item in &peer.allowed_ips {
+                let prefix: IpPrefix =
+                    item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
+                if let Some(owner) = prefixes.insert(prefix, name.clone()) {
+                    let problem = format!("{prefix} belongs to the peer `{owner}` already");
+                    return Err(self.wrong("allowed-ips", item, problem));
+                }
+                let is_v6 = prefix.address().is_ipv6();
+                if !addresses.iter().any(|address| address.addr().is_ipv6() == is_v6) {
+                    let (family, example) =
+                        if is_v6 { ("IPv6", "fd77::1/64") } else { ("IPv4", "10.77.0.1/24") };
+                    let problem = format!(
+                        "{prefix}: the interface has no {family} address; add for example \"{example}\""
+                    );
+                    return Err(self.wrong("allowed-ips", item, problem));
+                }
+                allowed_ips.push(prefix);
+            }
+            peers.push(PeerSettings {
+                public,
+                endpoint: self.optional("endpoint", peer.endpoint.as_ref(), |text| {
+                    HostPort::parse(text).ok_or_else(|| {
+                        format!(
+                            "`{text}` is not a host with a port; write for example \"vpn.example.org:5182\", \
+                             \"192.0.2.1:5182\" or \"[2001:db8::1]:5182\""
+                        )
+                    })
+                })?,
+                allowed_ips,
+                keepalive: self.optional("keepalive", peer.keepalive.as_ref(), |text| {
+                    span(text, Duration::from_secs(1)..=Duration::from_secs(65_535))
+                })?,
+                name,
+            });
+        }
+        Ok(peers)
+    }
+}
+
+impl AsRef<str> for Word {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+fn rate(text: &str) -> Result<RateMode, String> {
+    match text {
+        "fair" => Ok(RateMode::Adaptive(Mode::Fair)),
+        "scavenge" => Ok(RateMode::Adaptive(Mode::Scavenge)),
+        other => match Rate::from_str(other) {
+            Ok(rate) if rate.bps() >= 8_000 => Ok(RateMode::Fixed(rate)),
+            _ => Err(format!(
+                "`{other}` is not a rate; write \"fair\", \"scavenge\", or a rate of at least 8kbit/s such as \"20Mbit/s\""
+            )),
+        },
+    }
+}
+
+fn redundancy(text: &str) -> Result<Redundancy, String> {
+    match text {
+        "adaptive" => Ok(Redundancy::Adaptive),
+        "none" => Ok(Redundancy::None),
+        other => match other.parse::<f64>() {
+            Ok(ratio) if (1.0..=10.0).contains(&ratio) => Ok(Redundancy::Fixed(ratio)),
+            _ => Err(format!(
+                "`{other}` is not a redundancy; write \"adaptive\", \"none\", or packets sent for each packet, 1 to 10, \
+                 such as 1.25"
+            )),
+        },
+    }
+}
+
+/// Repair bytes per source byte; more than 1 is possible, unlike a [`ripstop_base::Fraction`].
+fn overhead(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |n| (n.trim(), 0.01));
+    match number.parse::<f64>() {
+        Ok(value) if (0.0..=10.0).contains(&(value * scale)) => Ok(value * scale),
+        _ => Err(format!(
+            "`{text}` is not a share of the data from 0 to 1000%; write for example \"100%\" or 0.2"
+        )),
+    }
+}
+
+fn span(text: &str, range: std::ops::RangeInclusive<Duration>) -> Result<Duration, String> {
+    let span = Span::from_str(text).map_err(|error| error.to_string())?;
+    if range.contains(&span.duration()) {
+        return Ok(span.duration());
+    }
+    let (least, most) = (Span::from(*range.start()), Span::from(*range.end()));
+    Err(format!("{span} is out of range; from {least} to {most}"))
+}

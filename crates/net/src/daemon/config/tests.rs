@@ -1,0 +1,148 @@
+//! Every complaint by its words and its place.
+
+use super::*;
+use ripstop_base::Seed;
+use ripstop_proto::control::redundancy::Redundancy;
+use ripstop_proto::session::tunnel::RateMode;
+
+fn key(seed: u64) -> PrivateKey {
+    PrivateKey::generate(&mut Seed::new(seed).stream("key"))
+}
+
+fn parse(text: &str) -> Result<DaemonConfig, String> {
+    DaemonConfig::parse(text, Path::new("t.toml")).map_err(|error| error.to_string())
+}
+
+/// A right configuration; `interface` and `peer` are added to its sections.
+fn with(interface: &str, peer: &str) -> String {
+    format!(
+        "[interface]\nprivate-key = \"{}\"\naddress = [\"10.77.0.1/24\", \"fd77::1/64\"]\n{interface}\n\
+         [[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.77.0.2\", \"fd77::2/128\"]\n{peer}\n",
+        *key(1).to_base64(),
+        key(2).public()
+    )
+}
+
+#[test]
+fn everything_that_can_be_said_is_understood() {
+    let config = parse(&with(
+        "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
+         max-overhead = { bulk = \"50%\", interactive = 2 }\npatience = \"2s\"\nmetrics = \"127.0.0.1:9482\"\n\
+         status = \"a.sock\"",
+        "endpoint = \"vpn.example.org:5182\"\nkeepalive = \"25s\"\nname = \"berlin\"",
+    ))
+    .unwrap();
+    assert_eq!(config.public(), key(1).public());
+    assert_eq!(config.listen, Listen::At("0.0.0.0:6000".parse().unwrap()));
+    assert_eq!((config.name.as_str(), config.tunnel.path_mtu), ("tunnel7", 1400));
+    assert_eq!(config.tunnel.rate, RateMode::Fixed("20Mbit/s".parse().unwrap()));
+    assert_eq!(config.tunnel.redundancy, Redundancy::Fixed(1.25));
+    assert_eq!((config.tunnel.max_overhead_bulk, config.tunnel.max_overhead_interactive), (0.5, 2.0));
+    assert_eq!(config.tunnel.patience, Some(Duration::from_secs(2)));
+    assert_eq!(config.status, StatusSocket::At("a.sock".into()));
+    let peer = &config.peers[0];
+    assert_eq!(peer.endpoint.as_ref().unwrap().to_string(), "vpn.example.org:5182");
+    assert_eq!((peer.keepalive, peer.name.as_str()), (Some(Duration::from_secs(25)), "berlin"));
+    assert_eq!(peer.allowed_ips[0].to_string(), "10.77.0.2/32");
+    assert!(config.warnings.is_empty(), "{:?}", config.warnings);
+}
+
+#[test]
+fn what_is_not_said_has_a_default() {
+    let config = parse(&with("", "")).unwrap();
+    assert_eq!((config.listen, config.name.as_str()), (Listen::Everywhere(5182), "rip0"));
+    assert_eq!(config.tunnel.inner_mtu(), 1436);
+    assert_eq!(config.status, StatusSocket::Usual("/run/ripstop/rip0.sock".into()));
+    assert_eq!(config.peers[0].name, key(2).public().to_string());
+    let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
+    assert_eq!(v6.tunnel.inner_mtu(), 1416);
+}
+
+#[test]
+fn every_mistake_is_named_with_its_place() {
+    let second = format!("[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.9.0.0/16\"]", key(3).public());
+    let cases: [(String, &str, &str); 24] = [
+        (with("colour = \"red\"", ""), "t.toml:4:1:", "unknown field `colour`"),
+        (with("", "port = 1"), "t.toml:8:1:", "unknown field `port`"),
+        (with("mtu = ", ""), "t.toml:4:", ""),
+        (with("mtu = 1400\nmtu = 1400", ""), "t.toml:5:", "duplicate key"),
+        (with("mtu = \"big\"", ""), "t.toml:4:7:", "for example 1500"),
+        (with("mtu = 600", ""), "t.toml:4:7:", "at least 640"),
+        (with("rate = \"20 bananas\"", ""), "t.toml:4:8:", "\"scavenge\""),
+        (with("redundancy = 0.5", ""), "t.toml:4:14:", "1 to 10"),
+        (with("max-overhead = { bulk = \"-1%\" }", ""), "t.toml:4:25:", "max-overhead.bulk"),
+        (with("max-overhead = { total = 1 }", ""), "t.toml:4:18:", "unknown field `total`"),
+        (with("patience = \"soon\"", ""), "t.toml:4:12:", "100ms"),
+        (with("patience = \"2h\"", ""), "t.toml:4:12:", "to 600s"),
+        (with("metrics = \"9482\"", ""), "t.toml:4:11:", "127.0.0.1:9482"),
+        (with("listen = \"everywhere\"", ""), "t.toml:4:10:", "0.0.0.0:5182"),
+        (with("port = 70000", ""), "t.toml:4:8:", "65535"),
+        (with("port = 1\nlisten = \"0.0.0.0:1\"", ""), "t.toml:4:8:", "keep one"),
+        (with("name = \"a/b\"", ""), "t.toml:4:8:", "15 letters"),
+        (with("", "endpoint = \"example.org\""), "t.toml:8:12:", "example.org:5182"),
+        (with("", "keepalive = \"1ms\""), "t.toml:8:13:", "from 1s"),
+        (with("", &second.replace("10.9.0.0/16", "10.77.0.2/32")), "t.toml:10:16:", "belongs to the peer"),
+        (with("", &second.replace("10.9.0.0/16", "10.9.0.0/40")), "t.toml:10:16:", "not an address prefix"),
+        (with("", &second.replace(&key(3).public().to_string(), "abc")), "t.toml:9:14:", "44 characters"),
+        (
+            with("", &second.replace(&key(3).public().to_string(), &key(2).public().to_string())),
+            "t.toml:9:14:",
+            "has this key already",
+        ),
+        (
+            with("", &second.replace(&key(3).public().to_string(), &key(1).public().to_string())),
+            "t.toml:9:14:",
+            "own key",
+        ),
+    ];
+    for (text, place, words) in cases {
+        let error = parse(&text).unwrap_err();
+        assert!(error.starts_with(place) && error.contains(words), "{text}\n{error}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let key = key(1).to_base64();
+    for (text, words) in [
+        ("", "[interface]"),
+        ("[interface]\naddress = [\"10.0.0.1/24\"]", "`ripstop keys new`"),
+        ("[interface]\nprivate-key = \"short\"\naddress = [\"10.0.0.1/24\"]", "private-key: not a key"),
+        ("[interface]\nprivate-key-file = \"/no/such/file\"\naddress = [\"10.0.0.1/24\"]", "/no/such/file"),
+        (&format!("[interface]\nprivate-key = \"{}\"", *key), "has no address"),
+        (&format!("[interface]\nprivate-key = \"{}\"\naddress = [\"10.0.0.1\"]", *key), "10.77.0.1/24"),
+        (&with("", "[[peer]]\nallowed-ips = [\"10.0.0.0/8\"]"), "no public-key"),
+        (
+            &with("", &format!("[[peer]]\npublic-key = \"{}\"", super::tests::key(5).public())),
+            "no allowed-ips",
+        ),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert!(error.starts_with("t.toml:") && error.contains(words), "{text}\n{error}");
+        assert!(!error.contains("short"), "a wrong key is not repeated: {error}");
+    }
+    let no_v6 = with("", "").replace(", \"fd77::1/64\"", "");
+    assert!(parse(&no_v6).unwrap_err().contains("no IPv6 address"));
+}
+
+#[test]
+fn a_small_mtu_warns_where_ipv6_is_used() {
+    let config = parse(&with("mtu = 1300", "")).unwrap();
+    assert!(config.warnings[0].contains("1344"), "{:?}", config.warnings);
+    assert_eq!(config.tunnel.inner_mtu(), 1236);
+}
+
+#[test]
+fn endpoints_are_hosts_with_ports() {
+    for (text, host) in
+        [("a.example:1", "a.example"), ("10.0.0.1:5182", "10.0.0.1"), ("[fd00::1]:5182", "fd00::1")]
+    {
+        let endpoint = HostPort::parse(text).unwrap();
+        assert_eq!((endpoint.host.as_str(), endpoint.to_string().as_str()), (host, text));
+    }
+    for text in
+        ["", "a", "a:", ":1", "a:0", "a:65536", "fd00::1:5182", "[a]:1", "[fd00::1]", "a b:1", "[::1:1"]
+    {
+        assert_eq!(HostPort::parse(text), None, "{text}");
+    }
+}

@@ -1,0 +1,171 @@
+//! The desk: a thread that answers who asks for the status (a local socket, JSON) or for metrics (HTTP, for
+//! Prometheus). A slow asker keeps the next one waiting, and never a packet.
+
+use super::config::{DaemonConfig, StatusSocket};
+use super::{DaemonError, Shared, prometheus};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long an asker may take in all.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest HTTP request that is read, bytes.
+const MAX_REQUEST: usize = 8192;
+
+/// The open desk. Dropping it closes it and removes the socket's file.
+#[derive(Debug)]
+pub(super) struct Desk {
+    bell: Arc<EventFd>,
+    thread: Option<JoinHandle<()>>,
+    path: Option<PathBuf>,
+}
+
+impl Desk {
+    pub(super) fn open(config: &DaemonConfig, shared: Arc<Shared>) -> Result<Desk, DaemonError> {
+        let status = match &config.status {
+            StatusSocket::At(path) => Some(
+                listen(path)
+                    .map_err(DaemonError::system(format!("opening the status socket {}", path.display())))?,
+            ),
+            StatusSocket::Usual(path) => {
+                let made = path.parent().map_or(Ok(()), fs::create_dir_all);
+                match made.and_then(|()| listen(path)) {
+                    Ok(listener) => Some(listener),
+                    Err(error) => {
+                        let path = path.display();
+                        tracing::warn!(%path, %error, "no status socket; `status = ...` names another place");
+                        None
+                    }
+                }
+            }
+        };
+        let path = status.is_some().then(|| config.status.path().to_owned());
+        let metrics = config.metrics.map(|address| {
+            let what = format!("listening for metrics on TCP {address}");
+            TcpListener::bind(address).map_err(DaemonError::system(what))
+        });
+        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
+            .map_err(|errno| DaemonError::system("making an event descriptor")(errno.into()))?;
+        let mut desk = Desk { bell: Arc::new(bell), thread: None, path };
+        let metrics = metrics.transpose()?;
+        let bell = desk.bell.clone();
+        let thread = std::thread::Builder::new()
+            .name("desk".into())
+            .spawn(move || serve(&shared, &bell, status.as_ref(), metrics.as_ref()))
+            .map_err(DaemonError::system("starting a thread"))?;
+        desk.thread = Some(thread);
+        Ok(desk)
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = self.bell.write(1);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The socket at `path`, for its owner alone; one that a killed daemon left is replaced.
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+        }
+        Ok(_) => match UnixStream::connect(path) {
+            Ok(_) => {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another ripstop answers there"));
+            }
+            Err(_) => fs::remove_file(path)?,
+        },
+        Err(_) => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+fn serve(shared: &Shared, bell: &EventFd, status: Option<&UnixListener>, metrics: Option<&TcpListener>) {
+    loop {
+        let mut files = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+        files.extend(status.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
+        files.extend(metrics.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
+        match poll(&mut files, PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return tracing::error!(%error, "the desk closes"),
+        }
+        let mut ready = files.iter().map(|file| file.any().unwrap_or(false));
+        if ready.next() == Some(true) {
+            return;
+        }
+        if let Some(listener) = status
+            && ready.next() == Some(true)
+            && let Ok((stream, _)) = listener.accept()
+        {
+            let _ = tell(shared, stream);
+        }
+        if let Some(listener) = metrics
+            && ready.next() == Some(true)
+            && let Ok((stream, _)) = listener.accept()
+        {
+            let _ = answer(shared, stream);
+        }
+    }
+}
+
+/// The status, as one JSON object on a line.
+fn tell(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let Some(status) = shared.ask() else { return Ok(()) };
+    let mut text = serde_json::to_vec(&status)?;
+    text.push(b'\n');
+    stream.write_all(&text)
+}
+
+/// One HTTP request (RFC 9112) and its answer.
+fn answer(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let end = Instant::now() + PATIENCE;
+    let mut request = Vec::new();
+    let mut piece = [0; 1024];
+    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < MAX_REQUEST {
+        let left = end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut piece)? {
+            0 => return Ok(()),
+            n => request.extend_from_slice(&piece[..n]),
+        }
+        if Instant::now() >= end {
+            return Ok(());
+        }
+    }
+    let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
+    let mut words = line.split(' ');
+    let (status, body) = match (words.next(), words.next().map(|path| path.split('?').next())) {
+        (Some("GET"), Some(Some("/metrics" | "/"))) => match shared.ask() {
+            Some(status) => ("200 OK", prometheus::render(&status)),
+            None => ("503 Service Unavailable", "the daemon has ended\n".to_owned()),
+        },
+        (Some("GET"), _) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
+        _ => ("405 Method Not Allowed", "only GET is understood\n".to_owned()),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}

@@ -1,0 +1,155 @@
+//! The status as text for Prometheus (exposition format 0.0.4).
+//!
+//! All figures live in the session already; a registry of counters beside it would have to be kept in step
+//! on the hot path. So the text is made from a snapshot when somebody asks.
+
+use super::status::{DaemonStatus, PeerStatus, SessionStatus};
+use std::fmt::{Display, Write};
+
+/// Renders `status`.
+pub fn render(status: &DaemonStatus) -> String {
+    let mut page = Page::default();
+    page.totals(status);
+    page.peers(status);
+    page.text
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
+
+/// Of every peer.
+const PEER_COUNTERS: [Figure<PeerStatus>; 5] = [
+    ("inner_received_packets_total", "Inner packets from the peer", |p| p.inner_received as f64),
+    ("inner_received_bytes_total", "Their bytes", |p| p.inner_received_bytes as f64),
+    ("sessions_total", "Sessions begun", |p| p.sessions as f64),
+    ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
+    ("waited_in_vain_total", "Packets that waited for a session in vain", |p| p.waited_in_vain as f64),
+];
+const PEER_GAUGES: [Figure<PeerStatus>; 3] = [
+    ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
+    ("unreachable", "1 when the peer has not answered for long", |p| f64::from(u8::from(p.unreachable))),
+    ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
+];
+/// Of every session; counters begin anew with it.
+const SESSION_COUNTERS: [Figure<SessionStatus>; 13] = [
+    ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
+    ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
+    ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
+    ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
+    ("repairs_wasted_total", "Repairs that brought the peer nothing new", |s| s.repairs_wasted as f64),
+    ("given_up_sending_total", "Symbols given up by the sending half", |s| s.given_up_sending as f64),
+    ("received_datagrams_total", "Datagrams received", |s| s.datagrams_received as f64),
+    ("received_sources_total", "Source symbols received as they are", |s| s.sources_received as f64),
+    ("recovered_total", "Source symbols recovered from repairs", |s| s.recovered as f64),
+    ("received_repairs_total", "Repairs received", |s| s.repairs_received as f64),
+    ("redundant_total", "Repairs received that brought nothing new", |s| s.redundant as f64),
+    ("given_up_total", "Symbols given up by the receiving half", |s| s.given_up as f64),
+    ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),
+];
+const SESSION_GAUGES: [Figure<SessionStatus>; 10] = [
+    ("srtt_seconds", "Smoothed round-trip time", |s| s.srtt_s),
+    ("min_rtt_seconds", "Smallest round-trip time of late", |s| s.min_rtt_s),
+    ("bandwidth_bits_per_second", "Estimated rate of the bottleneck", |s| s.bandwidth_bps),
+    ("pacing_rate_bits_per_second", "Rate of sending", |s| s.pacing_rate_bps),
+    ("loss_to_peer_ratio", "Estimated loss towards the peer", |s| s.loss_to_peer),
+    ("loss_from_peer_ratio", "Share of source symbols that did not arrive", |s| {
+        s.loss_from_peer.unwrap_or(f64::NAN)
+    }),
+    ("erasure_floor_ratio", "Loss that is the path's own", |s| s.erasure_floor),
+    ("mean_burst_packets", "Mean length of a burst of losses", |s| s.mean_burst_packets),
+    ("queue_packets", "Packets that wait on the way in", |s| s.queue_packets as f64),
+    ("queue_bytes", "Bytes that wait on the way in", |s| s.queue_bytes as f64),
+];
+
+impl Page {
+    fn totals(&mut self, status: &DaemonStatus) {
+        let (udp, device, totals) = (&status.udp, &status.device, &status.totals);
+        let counters = [
+            ("udp_sent_datagrams_total", "Datagrams sent, all peers", udp.sent),
+            ("udp_sent_bytes_total", "Their bytes, without headers", udp.sent_bytes),
+            ("udp_too_large_total", "Datagrams larger than the first hop carries", udp.too_large),
+            ("udp_refused_total", "Datagrams that the kernel refused", udp.refused),
+            ("udp_received_datagrams_total", "Datagrams received", udp.received),
+            ("udp_received_bytes_total", "Their bytes, without headers", udp.received_bytes),
+            ("device_in_packets_total", "Packets from the inside", device.packets_in),
+            ("device_in_bytes_total", "Their bytes", device.bytes_in),
+            ("device_out_packets_total", "Packets to the inside", device.packets_out),
+            ("device_out_bytes_total", "Their bytes", device.bytes_out),
+            ("device_write_errors_total", "Writes that the kernel refused", device.write_errors),
+            ("inner_malformed_total", "What came from the inside and is no IP", totals.inner_malformed),
+            ("inner_no_route_total", "Packets to where no peer is", totals.inner_no_route),
+            ("mss_clamped_total", "TCP SYNs changed", totals.mss_clamped),
+            ("wrong_source_total", "Packets from outside a peer's allowed IPs", totals.wrong_source),
+            ("body_malformed_total", "Authentic datagrams with a malformed body", totals.body_malformed),
+            ("unsendable_total", "Datagrams not written or sealed", totals.unsendable),
+            ("handshakes_started_total", "Handshakes started", totals.handshakes_started),
+            ("handshakes_answered_total", "Handshakes answered", totals.handshakes_answered),
+            ("handshakes_total", "Handshakes completed", totals.handshakes_completed),
+            ("keys_renewed_total", "Keys renewed", totals.keys_renewed),
+            ("roamed_total", "Peers that moved", totals.roamed),
+        ];
+        for (name, help, value) in counters {
+            self.head(name, help, "counter");
+            self.line(name, &[], value);
+        }
+        self.head("rejected_total", "Received datagrams dropped, by reason", "counter");
+        for (reason, count) in &status.rejected {
+            self.line("rejected_total", &[("reason", reason)], count);
+        }
+        self.head("interface_mtu_bytes", "MTU of the interface", "gauge");
+        self.line("interface_mtu_bytes", &[], status.interface.mtu_bytes);
+        self.head("uptime_seconds", "Time since the start", "gauge");
+        self.line("uptime_seconds", &[], status.interface.uptime_s);
+    }
+
+    fn peers(&mut self, status: &DaemonStatus) {
+        for (figures, kind) in [(&PEER_COUNTERS[..], "counter"), (&PEER_GAUGES[..], "gauge")] {
+            for (name, help, value) in figures {
+                self.head(&format!("peer_{name}"), help, kind);
+                for peer in &status.peers {
+                    self.line(&format!("peer_{name}"), &[("peer", &peer.name)], value(peer));
+                }
+            }
+        }
+        let sessions = || status.peers.iter().filter_map(|peer| Some((peer, peer.session.as_ref()?)));
+        for (figures, kind) in [(&SESSION_COUNTERS[..], "counter"), (&SESSION_GAUGES[..], "gauge")] {
+            for (name, help, value) in figures {
+                self.head(&format!("peer_{name}"), help, kind);
+                for (peer, session) in sessions() {
+                    self.line(&format!("peer_{name}"), &[("peer", &peer.name)], value(session));
+                }
+            }
+        }
+        self.head("peer_repairs_total", "Repairs sent, by purpose", "counter");
+        for (peer, session) in sessions() {
+            for (purpose, count) in &session.repairs_sent {
+                self.line("peer_repairs_total", &[("peer", &peer.name), ("purpose", purpose)], count);
+            }
+        }
+        self.head("peer_queue_drops_total", "Packets that the way in dropped, by reason", "counter");
+        for (peer, session) in sessions() {
+            for (reason, count) in &session.queue_drops {
+                self.line("peer_queue_drops_total", &[("peer", &peer.name), ("reason", reason)], count);
+            }
+        }
+    }
+
+    fn head(&mut self, name: &str, help: &str, kind: &str) {
+        let _ = writeln!(self.text, "# HELP ripstop_{name} {help}.\n# TYPE ripstop_{name} {kind}");
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: impl Display) {
+        let labels: Vec<String> =
+            labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let _ = writeln!(self.text, "ripstop_{name}{labels} {value}");
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}

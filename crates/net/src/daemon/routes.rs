@@ -1,0 +1,45 @@
+//! What is behind the peers becomes routes through the device. They vanish with it.
+
+use super::config::DaemonConfig;
+use crate::os::ip::ip;
+use crate::os::netns::Namespace;
+use ipnet::IpNet;
+use ripstop_proto::endpoint::IpPrefix;
+use std::net::IpAddr;
+
+/// Adds a route for every allowed prefix that the device's own addresses do not reach already. What cannot be
+/// routed is left alone and said: other routes are the user's.
+pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
+    for peer in &config.peers {
+        for prefix in peer.allowed_ips.iter().filter(|prefix| !is_connected(config, prefix)) {
+            if let Some(host) = endpoints(config).find(|host| prefix.contains(*host)) {
+                tracing::warn!(
+                    peer = %peer.name, %prefix,
+                    "no route set: the peer at {host} lies inside, and datagrams to it would go into the tunnel; \
+                     set routes of your own"
+                );
+                continue;
+            }
+            if let Err(error) = ip(namespace, &["route", "add", &prefix.to_string(), "dev", device]) {
+                tracing::warn!(peer = %peer.name, %prefix, %error, "no route set");
+            }
+        }
+    }
+}
+
+/// Says it when a peer turns out to be inside what is routed to it.
+pub(super) fn check(config: &DaemonConfig, host: IpAddr) {
+    let all = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
+    for prefix in all.filter(|prefix| prefix.contains(host)) {
+        tracing::warn!(%prefix, "a peer's address {host} lies inside its routes: datagrams to it go into the tunnel");
+    }
+}
+
+fn endpoints(config: &DaemonConfig) -> impl Iterator<Item = IpAddr> {
+    config.peers.iter().filter_map(|peer| Some(peer.endpoint.as_ref()?.address()?.ip()))
+}
+
+fn is_connected(config: &DaemonConfig, prefix: &IpPrefix) -> bool {
+    let Ok(prefix) = IpNet::new(prefix.address(), prefix.prefix_len()) else { return false };
+    config.addresses.iter().any(|address| address.contains(&prefix))
+}

@@ -1,0 +1,420 @@
+//! UDP sockets that move many datagrams in one system call (GSO, GRO, `recvmmsg`) and know ECN.
+//!
+//! A socket of both families is an IPv6 socket whose IPv4 peers show as `::ffff:a.b.c.d`; here they always show
+//! as IPv4. Datagrams are never fragmented: what is larger than the path's MTU is refused or lost, and the
+//! protocol finds the size that passes.
+
+use nix::sys::socket::{setsockopt, sockopt};
+use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The largest datagram that is sent or received, bytes.
+pub const MAX_DATAGRAM: usize = 65_535;
+/// What one system call may send at most, bytes: the largest UDP payload over IPv4, whatever its segments.
+const MAX_BATCH: usize = 65_507;
+/// Large buffers that one call fills; each may hold up to 64 datagrams of one sender (GRO).
+const RECEIVE_BUFFERS: usize = 8;
+/// What the kernel holds for us while we are not running, bytes: 30 ms at 1 Gbit/s, several times over.
+const SOCKET_BUFFER: usize = 16 << 20;
+
+/// A UDP socket that does not block.
+#[derive(Debug)]
+pub struct Udp {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    is_v6: bool,
+    counters: UdpCounters,
+}
+
+/// What a socket did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct UdpCounters {
+    /// System calls that sent something.
+    pub send_calls: u64,
+    /// Datagrams handed to the kernel.
+    pub sent: u64,
+    /// Bytes of them, without IP and UDP headers.
+    pub sent_bytes: u64,
+    /// Datagrams that went with others in one call (GSO).
+    pub segmented: u64,
+    /// Datagrams larger than the first hop carries (EMSGSIZE): probes, mostly.
+    pub too_large: u64,
+    /// Datagrams that the kernel refused for another reason: no route, a firewall.
+    pub refused: u64,
+    /// System calls that received something.
+    pub receive_calls: u64,
+    /// Datagrams received.
+    pub received: u64,
+    /// Bytes of them, without IP and UDP headers.
+    pub received_bytes: u64,
+    /// Datagrams that came with others in one buffer (GRO).
+    pub coalesced: u64,
+}
+
+/// Room for what is received.
+#[derive(Debug)]
+pub struct ReceiveBuffers {
+    memory: Vec<Vec<u8>>,
+    meta: [RecvMeta; RECEIVE_BUFFERS],
+}
+
+/// Datagrams of one size to one address, gathered for one system call.
+#[derive(Debug)]
+pub struct Batch {
+    buffer: Box<[u8]>,
+    /// Bytes gathered.
+    filled: usize,
+    /// What all have in common; None when nothing is gathered.
+    common: Option<Common>,
+    /// The datagram that follows and does not fit in: it lies behind `filled`.
+    next: Option<(Common, usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    to: SocketAddr,
+    ect: bool,
+    /// Size of all but the last, bytes.
+    segment: usize,
+}
+
+/// Whether a call sent all there was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is gone, or was refused and counted.
+    All,
+    /// The kernel has no room now; wait until the socket is writable and try again.
+    Blocked,
+}
+
+impl Udp {
+    /// A socket at `listen`. The unspecified IPv6 address means both families.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn bind(listen: SocketAddr) -> io::Result<Udp> {
+        let domain = if listen.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
+        let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
+        if listen.is_ipv6() {
+            socket.set_only_v6(!listen.ip().is_unspecified())?;
+        }
+        enlarge(&socket);
+        socket.set_nonblocking(true)?;
+        socket.bind(&listen.into())?;
+        let state = UdpSocketState::new((&socket).into())?;
+        let socket = UdpSocket::from(socket);
+        Ok(Udp { socket, state, is_v6: listen.is_ipv6(), counters: UdpCounters::default() })
+    }
+
+    /// A socket at every address of this host, of both families or of IPv4 alone where IPv6 is missing. Port 0 lets
+    /// the kernel choose.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn bind_any(port: u16) -> io::Result<Udp> {
+        match Udp::bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)) {
+            Err(error) if no_such_family(&error) => {
+                Udp::bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port))
+            }
+            other => other,
+        }
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Whether it reaches addresses of this family.
+    pub fn reaches(&self, address: &SocketAddr) -> bool {
+        self.is_v6 || address.is_ipv4()
+    }
+
+    /// Datagrams that one call may send; 1 where the kernel cannot segment.
+    pub fn segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// What it did so far.
+    pub fn counters(&self) -> UdpCounters {
+        self.counters
+    }
+
+    /// Receives what one call brings, and calls `take(from, datagram, ce)` for each datagram; `ce`: it carried
+    /// Congestion Experienced (RFC 3168). Returns how many there were.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] when there is nothing; what the system says.
+    pub fn receive(
+        &mut self,
+        buffers: &mut ReceiveBuffers,
+        mut take: impl FnMut(SocketAddr, &mut [u8], bool),
+    ) -> io::Result<usize> {
+        let calls = {
+            let mut slices: Vec<IoSliceMut<'_>> =
+                buffers.memory.iter_mut().map(|memory| IoSliceMut::new(memory)).collect();
+            self.state.recv((&self.socket).into(), &mut slices, &mut buffers.meta)?
+        };
+        self.counters.receive_calls += 1;
+        let mut count = 0;
+        for (memory, meta) in buffers.memory.iter_mut().zip(&buffers.meta).take(calls) {
+            let from = plain(meta.addr);
+            let ce = meta.ecn == Some(EcnCodepoint::Ce);
+            let bytes = memory.get_mut(..meta.len).unwrap_or_default();
+            self.counters.received_bytes += bytes.len() as u64;
+            // An empty datagram has a stride of 0.
+            for datagram in bytes.chunks_mut(meta.stride.max(1)) {
+                self.counters.coalesced += u64::from(meta.stride < meta.len);
+                count += 1;
+                take(from, datagram, ce);
+            }
+        }
+        self.counters.received += count as u64;
+        Ok(count)
+    }
+
+    /// Sends what is gathered, and what follows it if anything.
+    pub fn send(&mut self, batch: &mut Batch) -> Sent {
+        while let Some(common) = batch.common {
+            if self.send_batch(&batch.buffer[..batch.filled], common) == Sent::Blocked {
+                return Sent::Blocked;
+            }
+            let finished = batch.next.is_none();
+            batch.advance();
+            if !finished {
+                // What follows may find company.
+                return Sent::All;
+            }
+        }
+        Sent::All
+    }
+
+    fn send_batch(&mut self, contents: &[u8], common: Common) -> Sent {
+        let segment = common.segment.max(1);
+        let count = contents.len().div_ceil(segment) as u64;
+        let mut result = Err(io::ErrorKind::Unsupported.into());
+        if count <= 1 || self.segments() > 1 {
+            result = self.call(contents, common);
+        }
+        if result.is_err() && count > 1 && self.segments() == 1 {
+            // The kernel cannot segment, as it may have shown only now.
+            result = contents
+                .chunks(segment)
+                .map(|one| self.call(one, common))
+                .fold(Ok(()), |all, one| all.and(one));
+        }
+        match result {
+            Ok(()) => {
+                self.counters.sent += count;
+                self.counters.sent_bytes += contents.len() as u64;
+                self.counters.segmented += if count > 1 { count } else { 0 };
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Blocked,
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.counters.too_large += count,
+            Err(error) => {
+                tracing::debug!(to = %common.to, %error, "a datagram could not be sent");
+                self.counters.refused += count;
+            }
+        }
+        Sent::All
+    }
+
+    fn call(&mut self, contents: &[u8], common: Common) -> io::Result<()> {
+        self.counters.send_calls += 1;
+        let transmit = Transmit {
+            destination: if self.is_v6 { mapped(common.to) } else { common.to },
+            ecn: common.ect.then_some(EcnCodepoint::Ect0),
+            contents,
+            segment_size: (contents.len() > common.segment).then_some(common.segment),
+            src_ip: None,
+        };
+        self.state.try_send((&self.socket).into(), &transmit)
+    }
+}
+
+impl AsFd for Udp {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Default for ReceiveBuffers {
+    fn default() -> ReceiveBuffers {
+        ReceiveBuffers {
+            memory: vec![vec![0; MAX_DATAGRAM]; RECEIVE_BUFFERS],
+            meta: [RecvMeta::default(); RECEIVE_BUFFERS],
+        }
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Batch {
+        let buffer = vec![0; MAX_BATCH + MAX_DATAGRAM].into_boxed_slice();
+        Batch { buffer, filled: 0, common: None, next: None }
+    }
+}
+
+impl Batch {
+    /// Where the next datagram is to be written.
+    pub fn room(&mut self) -> &mut [u8] {
+        &mut self.buffer[self.filled..]
+    }
+
+    /// Whether nothing is gathered.
+    pub fn is_empty(&self) -> bool {
+        self.common.is_none()
+    }
+
+    /// Takes the datagram of `len` bytes that was written into [`Batch::room`]. False when it does not go with those before it,
+    /// or is the last that does: [`Udp::send`] is to be called before the next.
+    pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
+        let fresh = Common { to, ect, segment: len };
+        let Some(common) = self.common else {
+            self.common = Some(fresh);
+            self.filled = len;
+            return segments > 1 && len > 0;
+        };
+        let is_alike = common.to == to && common.ect == ect && len <= common.segment;
+        let is_first_of_all = self.filled == 0;
+        if !is_alike || is_first_of_all || self.filled + len > MAX_BATCH {
+            self.next = Some((fresh, len));
+            return false;
+        }
+        self.filled += len;
+        // A shorter one ends a batch.
+        len == common.segment && self.filled / common.segment < segments
+    }
+
+    /// Forgets what is gathered, and begins with what follows.
+    fn advance(&mut self) {
+        match self.next.take() {
+            Some((common, len)) => {
+                self.buffer.copy_within(self.filled..self.filled + len, 0);
+                self.common = Some(common);
+                self.filled = len;
+            }
+            None => {
+                self.common = None;
+                self.filled = 0;
+            }
+        }
+    }
+}
+
+/// The address without the IPv6 clothes of an IPv4 address.
+pub fn plain(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
+            Some(v4) => SocketAddr::new(IpAddr::V4(v4), v6.port()),
+            None => address,
+        },
+        SocketAddr::V4(_) => address,
+    }
+}
+
+fn mapped(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) => SocketAddr::new(v4.ip().to_ipv6_mapped().into(), v4.port()),
+        SocketAddr::V6(_) => address,
+    }
+}
+
+fn no_such_family(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
+}
+
+/// Large buffers: beyond the system's limit where this process may, up to it elsewhere.
+fn enlarge(socket: &Socket) {
+    if setsockopt(socket, sockopt::RcvBufForce, &SOCKET_BUFFER).is_err() {
+        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+    }
+    if setsockopt(socket, sockopt::SndBufForce, &SOCKET_BUFFER).is_err() {
+        let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sends datagrams of these sizes (and first bytes) from one socket to another over loopback, as one run.
+    fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
+        let mut from = Udp::bind(listen.parse().unwrap()).unwrap();
+        let mut to = Udp::bind(listen.parse().unwrap()).unwrap();
+        let address = to.local_addr().unwrap();
+        let mut batch = Batch::default();
+        for (i, size) in sizes.iter().enumerate() {
+            batch.room()[..*size].fill(i as u8);
+            if !batch.push(address, *size, true, from.segments()) {
+                assert_eq!(from.send(&mut batch), Sent::All);
+            }
+        }
+        while !batch.is_empty() {
+            assert_eq!(from.send(&mut batch), Sent::All);
+        }
+        let (mut got, mut buffers) = (Vec::new(), ReceiveBuffers::default());
+        let here = from.local_addr().unwrap();
+        while to
+            .receive(&mut buffers, |sender, bytes, ce| {
+                assert_eq!((sender, ce), (here, false));
+                got.push(bytes.to_vec());
+            })
+            .is_ok()
+        {}
+        (got, from, to)
+    }
+
+    #[test]
+    fn batches_arrive_as_they_were_gathered() {
+        let sizes: Vec<usize> =
+            [vec![1400; 100], vec![700, 1400, 1400, 900, 1, 65_000, 1400], vec![1400; 3]].concat();
+        let (got, from, to) = round_trip("127.0.0.1:0", &sizes);
+        let wanted: Vec<Vec<u8>> = sizes.iter().enumerate().map(|(i, n)| vec![i as u8; *n]).collect();
+        assert!(got == wanted, "{:?}", got.iter().map(Vec::len).collect::<Vec<_>>());
+        let (sent, received) = (from.counters(), to.counters());
+        assert_eq!((sent.sent, sent.sent_bytes), (sizes.len() as u64, sizes.iter().sum::<usize>() as u64));
+        assert_eq!((received.received, received.received_bytes), (sent.sent, sent.sent_bytes));
+        if from.segments() > 1 {
+            assert!(sent.segmented > 100 && sent.send_calls < 12, "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn ipv4_peers_of_a_dual_socket_show_as_ipv4() {
+        let mut dual = Udp::bind_any(0).unwrap();
+        let port = dual.local_addr().unwrap().port();
+        let mut four = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let mut batch = Batch::default();
+        batch.room()[..5].copy_from_slice(b"hello");
+        batch.push(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), 5, false, 1);
+        assert_eq!(four.send(&mut batch), Sent::All);
+        let mut seen = None;
+        let mut buffers = ReceiveBuffers::default();
+        dual.receive(&mut buffers, |from, bytes, _| seen = Some((from, bytes.to_vec()))).unwrap();
+        let (from, bytes) = seen.unwrap();
+        assert_eq!((from, &bytes[..]), (four.local_addr().unwrap(), &b"hello"[..]));
+        // And back, to the address as it shows.
+        batch.push(from, 5, false, 1);
+        assert_eq!(dual.send(&mut batch), Sent::All);
+        assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_is_too_large_is_counted_and_harmless() {
+        let mut socket = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let here = socket.local_addr().unwrap();
+        let mut batch = Batch::default();
+        assert!(!batch.push(here, MAX_DATAGRAM, false, 1));
+        assert_eq!(socket.send(&mut batch), Sent::All);
+        assert_eq!((socket.counters().too_large, socket.counters().sent), (1, 0));
+        let mut buffers = ReceiveBuffers::default();
+        let nothing = socket.receive(&mut buffers, |_, _, _| {}).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    }
+}
