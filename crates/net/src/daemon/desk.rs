@@ -32,14 +32,15 @@ pub(super) struct Desk {
 impl Desk {
     pub(super) fn open(config: &DaemonConfig, shared: Arc<Shared>) -> Result<Desk, DaemonError> {
         let status = match &config.status {
-            StatusSocket::At(path) => Some(
-                listen(path)
-                    .map_err(DaemonError::system(format!("opening the status socket {}", path.display())))?,
-            ),
-            StatusSocket::Usual(path) => {
+            None => None,
+            Some(StatusSocket::At(path)) => {
+                let what = format!("opening the status socket {}", path.display());
+                Some((listen(path).map_err(DaemonError::system(what))?, path.clone()))
+            }
+            Some(StatusSocket::Usual(path)) => {
                 let made = path.parent().map_or(Ok(()), fs::create_dir_all);
                 match made.and_then(|()| listen(path)) {
-                    Ok(listener) => Some(listener),
+                    Ok(listener) => Some((listener, path.clone())),
                     Err(error) => {
                         let path = path.display();
                         tracing::warn!(%path, %error, "no status socket; `status = ...` names another place");
@@ -48,7 +49,7 @@ impl Desk {
                 }
             }
         };
-        let path = status.is_some().then(|| config.status.path().to_owned());
+        let (status, path) = status.unzip();
         let metrics = config.metrics.map(|address| {
             let what = format!("listening for metrics on TCP {address}");
             TcpListener::bind(address).map_err(DaemonError::system(what))

@@ -13,6 +13,7 @@ use crate::os::tun::{GROTable, IDEAL_BATCH_SIZE, Tun, TunConfig, TunError, VIRTI
 use crate::os::udp::{Batch, ReceiveBuffers, Sent, Udp};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
 use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig, inner_packet};
 use ripstop_proto::secure::PeerId;
@@ -463,6 +464,8 @@ impl Mover {
                 port: self.udp.local_addr().map_or(0, |address| address.port()),
                 mtu_bytes: self.mtu,
                 uptime_s: now.since(Time::ZERO).as_secs_f64(),
+                cpu_s: clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+                    .map_or(0.0, |spent| Duration::from(spent).as_secs_f64()),
                 tcp_offload: self.tun.offload().0,
                 udp_segments: self.udp.segments(),
             },

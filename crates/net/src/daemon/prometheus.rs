@@ -102,6 +102,8 @@ impl Page {
         }
         self.head("interface_mtu_bytes", "MTU of the interface", "gauge");
         self.line("interface_mtu_bytes", &[], status.interface.mtu_bytes);
+        self.head("cpu_seconds_total", "CPU time of the thread that moves packets", "counter");
+        self.line("cpu_seconds_total", &[], status.interface.cpu_s);
         self.head("uptime_seconds", "Time since the start", "gauge");
         self.line("uptime_seconds", &[], status.interface.uptime_s);
     }

@@ -38,6 +38,8 @@ pub struct InterfaceStatus {
     pub mtu_bytes: u32,
     /// Since the start.
     pub uptime_s: f64,
+    /// CPU time of the thread that moves packets.
+    pub cpu_s: f64,
     /// Whether the kernel exchanges large TCP segments with the device.
     pub tcp_offload: bool,
     /// Datagrams that one system call may send.

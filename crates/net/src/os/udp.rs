@@ -204,10 +204,7 @@ impl Udp {
         }
         if result.is_err() && count > 1 && self.segments() == 1 {
             // The kernel cannot segment, as it may have shown only now.
-            result = contents
-                .chunks(segment)
-                .map(|one| self.call(one, common))
-                .fold(Ok(()), |all, one| all.and(one));
+            result = contents.chunks(segment).try_for_each(|one| self.call(one, common));
         }
         match result {
             Ok(()) => {

@@ -35,8 +35,8 @@ pub struct DaemonConfig {
     pub tunnel: TunnelConfig,
     /// Where metrics are served; None: nowhere.
     pub metrics: Option<SocketAddr>,
-    /// The socket that tells the status.
-    pub status: StatusSocket,
+    /// The socket that tells the status; None: there is none.
+    pub status: Option<StatusSocket>,
     /// The peers.
     pub peers: Vec<PeerSettings>,
     /// What is allowed and may not be meant.

@@ -152,7 +152,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError>
             text.parse()
                 .map_err(|_| format!("`{text}` is not an address; write for example \"127.0.0.1:9482\""))
         })?,
-        status,
+        status: Some(status),
         peers,
         warnings: reader.warnings,
     })

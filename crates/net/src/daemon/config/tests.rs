@@ -39,7 +39,7 @@ fn everything_that_can_be_said_is_understood() {
     assert_eq!(config.tunnel.redundancy, Redundancy::Fixed(1.25));
     assert_eq!((config.tunnel.max_overhead_bulk, config.tunnel.max_overhead_interactive), (0.5, 2.0));
     assert_eq!(config.tunnel.patience, Some(Duration::from_secs(2)));
-    assert_eq!(config.status, StatusSocket::At("a.sock".into()));
+    assert_eq!(config.status, Some(StatusSocket::At("a.sock".into())));
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint.as_ref().unwrap().to_string(), "vpn.example.org:5182");
     assert_eq!((peer.keepalive, peer.name.as_str()), (Some(Duration::from_secs(25)), "berlin"));
@@ -52,7 +52,7 @@ fn what_is_not_said_has_a_default() {
     let config = parse(&with("", "")).unwrap();
     assert_eq!((config.listen, config.name.as_str()), (Listen::Everywhere(5182), "rip0"));
     assert_eq!(config.tunnel.inner_mtu(), 1436);
-    assert_eq!(config.status, StatusSocket::Usual("/run/ripstop/rip0.sock".into()));
+    assert_eq!(config.status, Some(StatusSocket::Usual("/run/ripstop/rip0.sock".into())));
     assert_eq!(config.peers[0].name, key(2).public().to_string());
     let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
     assert_eq!(v6.tunnel.inner_mtu(), 1416);
