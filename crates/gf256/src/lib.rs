@@ -1,4 +1,4 @@
-//! The field GF(256) = GF(2)[x] / (x^8 + x^4 + x^3 + x^2 + 1), polynomial 0x11D, and fast arithmetic
+//! The field GF(256) = `GF(2)[x] / (x^8 + x^4 + x^3 + x^2 + 1)`, polynomial 0x11D, and fast arithmetic
 //! on long vectors over it.
 //!
 //! * [`mul`], [`inv`], [`div`], [`exp`], [`log`]: the field itself, one byte at a time. They are the
@@ -8,7 +8,7 @@
 //!   environment variable `RIPSTOP_GF256` overrides it.
 //! * [`Chunk`]: 64 bytes aligned to 64, the unit in which symbols lie in memory. Vectors of any
 //!   length and alignment give right results; whole aligned chunks are fast.
-//! * [`bench`]: the cases that the benchmarks and the program's `speed` command both time.
+//! * [`mod@bench`]: the cases that the benchmarks and the program's `speed` command both time.
 //!
 //! The operation that matters is [`Kernel::product`]: a single multiply-accumulate runs at the speed
 //! of XOR because loads and stores bound it, and only a product of several outputs from many sources,

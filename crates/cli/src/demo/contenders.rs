@@ -11,6 +11,11 @@ pub(crate) enum Contender {
     Bbr,
     /// The kernel's TCP with Reno, alone on the link
     Reno,
+    /// Through the tunnel, CUBIC inside
+    Ripstop,
+    /// Through the tunnel, BBR inside
+    #[value(name = "ripstop+bbr")]
+    RipstopBbr,
 }
 
 impl Contender {
@@ -20,14 +25,21 @@ impl Contender {
             Contender::Cubic => "cubic",
             Contender::Bbr => "bbr",
             Contender::Reno => "reno",
+            Contender::Ripstop => "ripstop",
+            Contender::RipstopBbr => "ripstop+bbr",
         }
+    }
+
+    /// Whether its transfers go through the tunnel.
+    pub(crate) fn is_tunnelled(self) -> bool {
+        matches!(self, Contender::Ripstop | Contender::RipstopBbr)
     }
 
     /// The congestion control of the transfer's own sockets, by the kernel's name.
     pub(crate) fn inner_cc(self) -> &'static str {
         match self {
-            Contender::Cubic => "cubic",
-            Contender::Bbr => "bbr",
+            Contender::Cubic | Contender::Ripstop => "cubic",
+            Contender::Bbr | Contender::RipstopBbr => "bbr",
             Contender::Reno => "reno",
         }
     }

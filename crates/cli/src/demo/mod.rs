@@ -5,6 +5,7 @@ mod measure;
 mod progress;
 mod report;
 mod stage;
+mod tunnel;
 
 use crate::failure::{Failure, Outcome};
 use crate::link_flags::LinkFlags;

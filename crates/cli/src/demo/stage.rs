@@ -1,7 +1,8 @@
 //! Where a contender performs: two fresh hosts, and the lossy link between them.
 
 use super::contenders::Contender;
-use crate::failure::Outcome;
+use super::tunnel::Tunnel;
+use crate::failure::{Failure, Outcome};
 use crate::workload::Route;
 use ripstop_base::{Rate, Seed};
 use ripstop_link::LinkConfig;
@@ -24,6 +25,8 @@ pub(crate) struct Path {
 pub(crate) struct Stage {
     /// How workloads get from one host to the other.
     pub(crate) route: Route,
+    /// Before the link: it ends first, and says good-bye.
+    tunnel: Option<Tunnel>,
     emulator: Emulator,
 }
 
@@ -57,8 +60,13 @@ impl Stage {
             seed,
         };
         let emulator = Emulator::start(&config, &client, &server)?;
-        let route = Route { client, server, address: RECEIVER, congestion: contender.inner_cc() };
-        Ok(Stage { route, emulator })
+        let tunnel = contender
+            .is_tunnelled()
+            .then(|| Tunnel::raise((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
+            .transpose()?;
+        let address = tunnel.as_ref().map_or(RECEIVER, Tunnel::address);
+        let route = Route { client, server, address, congestion: contender.inner_cc() };
+        Ok(Stage { route, tunnel, emulator })
     }
 
     /// The link's counters at this moment; `left_to_right` is the data direction.
@@ -66,10 +74,31 @@ impl Stage {
         self.emulator.snapshot()
     }
 
-    /// Takes it down; returns the last counters.
-    pub(crate) fn strike(self) -> Snapshot {
-        self.emulator.stop()
+    /// CPU time that the tunnel's ends have used so far; zero without a tunnel.
+    pub(crate) fn tunnel_cpu(&self) -> Duration {
+        self.tunnel.as_ref().map_or(Duration::ZERO, Tunnel::cpu)
     }
+
+    /// Takes it down; returns the last counters.
+    ///
+    /// # Errors
+    /// A tunnel or a link that had broken down before has measured nothing.
+    pub(crate) fn strike(self) -> Outcome<Snapshot> {
+        let broken = self.tunnel.as_ref().and_then(Tunnel::error);
+        drop(self.tunnel);
+        let snapshot = self.emulator.stop();
+        match (broken, &snapshot.error) {
+            (Some(error), _) => Err(Failure::work("the tunnel broke down", error)),
+            (_, Some(error)) => Err(Failure::work("the emulated link broke down", error)),
+            _ => Ok(snapshot),
+        }
+    }
+}
+
+/// How long the tunnel's ends may look for each other: a lossy, long path wants many tries.
+fn connect_limit(path: &Path) -> Duration {
+    let rtt = path.forth.delay.duration() + path.back.delay.duration();
+    (20 * rtt).max(Duration::from_secs(60))
 }
 
 /// Sets up the TCP of this thread's namespace. Where /proc/sys is read-only the kernel's defaults

@@ -1,0 +1,111 @@
+//! The tunnel of a stage: a daemon at each end, the very one that `ripstop up` runs.
+
+use crate::failure::{Failure, Outcome};
+use ipnet::IpNet;
+use ripstop_net::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
+use ripstop_net::os::netns::Namespace;
+use ripstop_proto::endpoint::IpPrefix;
+use ripstop_proto::secure::{PrivateKey, PublicKey};
+use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+/// Addresses inside the tunnel.
+const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
+const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
+/// UDP port of both ends.
+const PORT: u16 = daemon::DEFAULT_PORT;
+
+/// Both ends of a tunnel. Dropping it stops them.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    sender: Daemon,
+    receiver: Daemon,
+}
+
+impl Tunnel {
+    /// Raises the tunnel between two hosts, and waits until both ends have a session, at most `limit`.
+    ///
+    /// # Errors
+    /// What the system does not allow, and ends that do not find each other.
+    pub(crate) fn raise(
+        sender: (&Namespace, IpAddr),
+        receiver: (&Namespace, IpAddr),
+        mtu: u16,
+        limit: Duration,
+    ) -> Outcome<Tunnel> {
+        let key = || daemon::generate_key().map_err(|error| Failure::work("making a key", error));
+        let (here, there) = (key()?, key()?);
+        let (public_here, public_there) = (here.public(), there.public());
+        let start = |host: &Namespace, config: DaemonConfig| -> Outcome<Daemon> {
+            host.run(|| Daemon::start(&config))?.map_err(|error| Failure::work("raising the tunnel", error))
+        };
+        // The receiver waits to be called.
+        let far = start(receiver.0, config(there, RECEIVER, mtu, public_here, SENDER, None))?;
+        let near = start(sender.0, config(here, SENDER, mtu, public_there, RECEIVER, Some(receiver.1)))?;
+        let tunnel = Tunnel { sender: near, receiver: far };
+        let end = Instant::now() + limit;
+        while !tunnel.is_connected() {
+            if let Some(error) = tunnel.sender.error().or(tunnel.receiver.error()) {
+                return Err(Failure::work("the tunnel broke down", error));
+            }
+            if Instant::now() >= end {
+                return Err(Failure::Work(format!(
+                    "the ends of the tunnel did not find each other within {} s",
+                    limit.as_secs_f64()
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(tunnel)
+    }
+
+    /// The receiver's address inside.
+    pub(crate) fn address(&self) -> IpAddr {
+        RECEIVER
+    }
+
+    /// CPU time that both ends have used.
+    pub(crate) fn cpu(&self) -> Duration {
+        let spent = [&self.sender, &self.receiver].into_iter().filter_map(Daemon::status);
+        Duration::from_secs_f64(spent.map(|status| status.interface.cpu_s).sum())
+    }
+
+    /// Why an end does not run any more.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.sender.error().or(self.receiver.error())
+    }
+
+    fn is_connected(&self) -> bool {
+        let connected =
+            |end: &Daemon| end.status().is_some_and(|status| status.peers.iter().all(|peer| peer.connected));
+        connected(&self.sender) && connected(&self.receiver)
+    }
+}
+
+fn config(
+    private: PrivateKey,
+    own: IpAddr,
+    mtu: u16,
+    peer: PublicKey,
+    inside: IpAddr,
+    endpoint: Option<IpAddr>,
+) -> DaemonConfig {
+    DaemonConfig {
+        private,
+        addresses: vec![IpNet::new_assert(own, 24)],
+        listen: Listen::Everywhere(PORT),
+        name: daemon::DEFAULT_NAME.to_owned(),
+        tunnel: TunnelConfig { path_mtu: u32::from(mtu), ..TunnelConfig::default() },
+        metrics: None,
+        status: None,
+        peers: vec![PeerSettings {
+            public: peer,
+            endpoint: endpoint.map(|host| HostPort { host: host.to_string(), port: PORT }),
+            allowed_ips: IpPrefix::new(inside, if inside.is_ipv4() { 32 } else { 128 }).into_iter().collect(),
+            keepalive: None,
+            name: "peer".to_owned(),
+        }],
+        warnings: Vec::new(),
+    }
+}
