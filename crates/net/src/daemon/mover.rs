@@ -31,6 +31,8 @@ const READS: usize = 8;
 const DEVICE_QUEUE_PACKETS: u32 = 2_000;
 /// Between look-ups of the name of a peer that does not answer.
 const RESOLVE_EVERY: Duration = Duration::from_secs(30);
+/// The least wait for a socket that is blocked.
+const BLOCKED_PAUSE: Duration = Duration::from_millis(10);
 /// Between two words about datagrams that were dropped.
 const REJECTED_EVERY: Duration = Duration::from_secs(30);
 /// The least MTU that IPv6 demands; below it the kernel would take IPv6 off the device.
@@ -66,6 +68,7 @@ struct Peer {
     lookup: Option<HostPort>,
     next_lookup: Option<Time>,
     connected: Option<Time>,
+    silent: bool,
     unreachable: bool,
     restarts: u64,
     mtu: Option<u32>,
@@ -192,11 +195,7 @@ impl Mover {
                 return Ok(());
             }
             self.tell();
-            let wait = match self.next_due() {
-                _ if more => Some(Duration::ZERO),
-                Some(at) => Some(at.since(self.shared.now())),
-                None => None,
-            };
+            let wait = self.wait(more);
             let wanted = match self.blocked {
                 true => PollFlags::POLLIN | PollFlags::POLLOUT,
                 false => PollFlags::POLLIN,
@@ -333,7 +332,7 @@ impl Mover {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.connected = Some(now);
                     peer.restarts += u64::from(again);
-                    (peer.unreachable, peer.next_lookup) = (false, None);
+                    (peer.silent, peer.unreachable, peer.next_lookup) = (false, false, None);
                 }
                 tracing::info!(peer = %name, again, "connected");
             }
@@ -356,12 +355,21 @@ impl Mover {
             }
             EndpointEvent::Silent { peer } => {
                 tracing::info!(peer = %named(&self.peers, peer), "nothing heard from the peer");
+                if let Some(peer) = self.peers.get_mut(peer.index()) {
+                    peer.silent = true;
+                }
             }
             EndpointEvent::Heard { peer } => {
                 tracing::info!(peer = %named(&self.peers, peer), "peer heard again");
+                if let Some(peer) = self.peers.get_mut(peer.index()) {
+                    peer.silent = false;
+                }
             }
             EndpointEvent::Closed { peer } => {
                 tracing::info!(peer = %named(&self.peers, peer), "peer closed the session");
+                if let Some(peer) = self.peers.get_mut(peer.index()) {
+                    peer.connected = None;
+                }
             }
             EndpointEvent::Mtu { peer, inner_mtu } => {
                 tracing::info!(peer = %named(&self.peers, peer), inner_mtu, "MTU to the peer");
@@ -433,10 +441,11 @@ impl Mover {
         }
     }
 
-    fn next_due(&self) -> Option<Time> {
+    /// How long to wait for what may come; None: for ever.
+    fn wait(&self, more: bool) -> Option<Duration> {
         let lookups = self.peers.iter().filter_map(|peer| peer.next_lookup).min();
-        // While the socket is blocked the endpoint's time-outs could lead nowhere but for its timers.
-        [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min()
+        let due = [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min();
+        wait(more, self.blocked, due.map(|at| at.since(self.shared.now())))
     }
 
     /// Answers all that have asked so far.
@@ -457,7 +466,7 @@ impl Mover {
         let now = self.shared.now();
         let secure = self.endpoint.secure_counters();
         DaemonStatus {
-            version: env!("CARGO_PKG_VERSION"),
+            version: env!("CARGO_PKG_VERSION").into(),
             interface: InterfaceStatus {
                 name: self.tun.name().to_owned(),
                 public_key: self.endpoint.public().to_string(),
@@ -487,8 +496,9 @@ impl Mover {
             name: peer.name.clone(),
             public_key: public.to_string(),
             endpoint: None,
-            connected: false,
+            connected: peer.connected.is_some(),
             connected_s: peer.connected.map(|since| now.since(since).as_secs_f64()),
+            silent: peer.silent,
             unreachable: peer.unreachable,
             sessions: 0,
             restarts: peer.restarts,
@@ -515,6 +525,7 @@ impl Peer {
             next_lookup: lookup.is_some().then_some(now),
             lookup,
             connected: None,
+            silent: false,
             unreachable: false,
             restarts: 0,
             mtu: None,
@@ -530,6 +541,17 @@ impl Reading {
             packets: vec![vec![0; path_mtu.max(2_048)]; IDEAL_BATCH_SIZE],
             sizes: vec![0; IDEAL_BATCH_SIZE],
         }
+    }
+}
+
+/// How long to wait, when what is due next is due in so long. While the socket is blocked nothing is taken from the
+/// endpoint, and its time-out stays in the past: the socket's becoming writable ends the wait, and
+/// timers may be a little late.
+fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
+    match due {
+        _ if more => Some(Duration::ZERO),
+        Some(due) if blocked => Some(due.max(BLOCKED_PAUSE)),
+        due => due,
     }
 }
 
@@ -553,4 +575,18 @@ fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result
 fn device_mtu(config: &DaemonConfig, inner: u32) -> u32 {
     let has_v6 = config.addresses.iter().any(|address| matches!(address, ipnet::IpNet::V6(_)));
     if has_v6 { inner.max(IPV6_LEAST) } else { inner }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blocked_socket_is_waited_for() {
+        let (now, soon) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
+        assert_eq!(wait(false, false, now), now);
+        assert_eq!(wait(false, true, now), Some(BLOCKED_PAUSE));
+        assert_eq!((wait(false, true, soon), wait(true, true, soon)), (soon, now));
+        assert_eq!((wait(false, true, None), wait(true, false, None)), (None, now));
+    }
 }

@@ -29,8 +29,9 @@ const PEER_COUNTERS: [Figure<PeerStatus>; 5] = [
     ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
     ("waited_in_vain_total", "Packets that waited for a session in vain", |p| p.waited_in_vain as f64),
 ];
-const PEER_GAUGES: [Figure<PeerStatus>; 3] = [
+const PEER_GAUGES: [Figure<PeerStatus>; 4] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
+    ("silent", "1 when nothing was heard from the peer of late", |p| f64::from(u8::from(p.silent))),
     ("unreachable", "1 when the peer has not answered for long", |p| f64::from(u8::from(p.unreachable))),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
@@ -87,6 +88,7 @@ impl Page {
             ("body_malformed_total", "Authentic datagrams with a malformed body", totals.body_malformed),
             ("unsendable_total", "Datagrams not written or sealed", totals.unsendable),
             ("handshakes_started_total", "Handshakes started", totals.handshakes_started),
+            ("handshakes_repeated_total", "Calls repeated for want of an answer", totals.handshakes_repeated),
             ("handshakes_answered_total", "Handshakes answered", totals.handshakes_answered),
             ("handshakes_total", "Handshakes completed", totals.handshakes_completed),
             ("keys_renewed_total", "Keys renewed", totals.keys_renewed),
@@ -98,7 +100,7 @@ impl Page {
         }
         self.head("rejected_total", "Received datagrams dropped, by reason", "counter");
         for (reason, count) in &status.rejected {
-            self.line("rejected_total", &[("reason", reason)], count);
+            self.line("rejected_total", &[("reason", reason.as_ref())], count);
         }
         self.head("interface_mtu_bytes", "MTU of the interface", "gauge");
         self.line("interface_mtu_bytes", &[], status.interface.mtu_bytes);
@@ -129,13 +131,21 @@ impl Page {
         self.head("peer_repairs_total", "Repairs sent, by purpose", "counter");
         for (peer, session) in sessions() {
             for (purpose, count) in &session.repairs_sent {
-                self.line("peer_repairs_total", &[("peer", &peer.name), ("purpose", purpose)], count);
+                self.line(
+                    "peer_repairs_total",
+                    &[("peer", &peer.name), ("purpose", purpose.as_ref())],
+                    count,
+                );
             }
         }
         self.head("peer_queue_drops_total", "Packets that the way in dropped, by reason", "counter");
         for (peer, session) in sessions() {
             for (reason, count) in &session.queue_drops {
-                self.line("peer_queue_drops_total", &[("peer", &peer.name), ("reason", reason)], count);
+                self.line(
+                    "peer_queue_drops_total",
+                    &[("peer", &peer.name), ("reason", reason.as_ref())],
+                    count,
+                );
             }
         }
     }

@@ -3,14 +3,18 @@
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
 use ripstop_proto::secure::{Counters as SecureCounters, Rejected};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// A name that the program knows, or that another program told.
+type Name = Cow<'static, str>;
+
 /// The state of a daemon at one moment.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DaemonStatus {
     /// Version of the program.
-    pub version: &'static str,
+    pub version: Name,
     /// The tunnel's device.
     pub interface: InterfaceStatus,
     /// The peers, in the order of the configuration.
@@ -22,11 +26,11 @@ pub struct DaemonStatus {
     /// What happened to packets that belong to no peer, and to handshakes.
     pub totals: Totals,
     /// Datagrams that were dropped before they reached a session, by reason.
-    pub rejected: BTreeMap<&'static str, u64>,
+    pub rejected: BTreeMap<Name, u64>,
 }
 
 /// The tunnel's device.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InterfaceStatus {
     /// Its name.
     pub name: String,
@@ -47,7 +51,7 @@ pub struct InterfaceStatus {
 }
 
 /// What the device did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceCounters {
     /// Reads that brought something.
     pub reads: u64,
@@ -68,7 +72,7 @@ pub struct DeviceCounters {
 }
 
 /// What belongs to no one peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Packets from the inside that are no IP packets.
     pub inner_malformed: u64,
@@ -84,6 +88,8 @@ pub struct Totals {
     pub unsendable: u64,
     /// Handshakes started.
     pub handshakes_started: u64,
+    /// Calls repeated because nobody answered.
+    pub handshakes_repeated: u64,
     /// Handshakes answered.
     pub handshakes_answered: u64,
     /// Handshakes completed, in either role.
@@ -95,7 +101,7 @@ pub struct Totals {
 }
 
 /// A peer.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PeerStatus {
     /// Its name, or its public key where it has none.
     pub name: String,
@@ -103,10 +109,12 @@ pub struct PeerStatus {
     pub public_key: String,
     /// Where it is; null when that is not known yet.
     pub endpoint: Option<String>,
-    /// Whether there is a session with it.
+    /// Whether there is a session with it, which it has not closed.
     pub connected: bool,
     /// How long there has been a session; null when there is none.
     pub connected_s: Option<f64>,
+    /// Whether nothing was heard from it of late although something was sent.
+    pub silent: bool,
     /// Whether it has not answered for long, and is called again and again.
     pub unreachable: bool,
     /// Sessions begun.
@@ -130,14 +138,14 @@ pub struct PeerStatus {
 }
 
 /// A session with a peer.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SessionStatus {
     /// Smoothed round-trip time.
     pub srtt_s: f64,
     /// Smallest round-trip time of late.
     pub min_rtt_s: f64,
     /// State of the rate controller.
-    pub state: &'static str,
+    pub state: Name,
     /// Estimated rate of the bottleneck.
     pub bandwidth_bps: f64,
     /// Rate of sending.
@@ -169,11 +177,11 @@ pub struct SessionStatus {
     /// Datagrams towards the peer that were lost.
     pub datagrams_lost: u64,
     /// Repairs sent, by purpose.
-    pub repairs_sent: BTreeMap<&'static str, u64>,
+    pub repairs_sent: BTreeMap<Name, u64>,
     /// Repairs that brought the peer nothing new: bytes wasted on safety.
     pub repairs_wasted: u64,
     /// Packets that the way in dropped, by reason.
-    pub queue_drops: BTreeMap<&'static str, u64>,
+    pub queue_drops: BTreeMap<Name, u64>,
     /// Symbols the sending half gave up.
     pub given_up_sending: u64,
     /// Datagrams received, each number once.
@@ -196,7 +204,6 @@ impl PeerStatus {
     /// Takes over what the endpoint says about the peer.
     pub(super) fn take(&mut self, peer: &EndpointPeer) {
         self.endpoint = peer.endpoint.map(|address| address.to_string());
-        self.connected = peer.tunnel.is_some();
         self.sessions = peer.sessions;
         self.mtu_bytes = peer.inner_mtu;
         self.waiting = peer.waiting as u64;
@@ -213,7 +220,7 @@ impl SessionStatus {
         SessionStatus {
             srtt_s: status.srtt.as_secs_f64(),
             min_rtt_s: status.path.min_rtt,
-            state: status.path.state,
+            state: status.path.state.into(),
             bandwidth_bps: 8.0 * status.path.bandwidth,
             pacing_rate_bps: 8.0 * status.pacing_rate,
             path_queue_s: status.path.queue,
@@ -230,16 +237,16 @@ impl SessionStatus {
             sources_sent: sent.sources,
             datagrams_lost: status.settled.1,
             repairs_sent: BTreeMap::from([
-                ("exact", status.repairs.exact),
-                ("bulk", status.repairs.bulk),
-                ("interactive", status.repairs.interactive),
+                ("exact".into(), status.repairs.exact),
+                ("bulk".into(), status.repairs.bulk),
+                ("interactive".into(), status.repairs.interactive),
             ]),
             repairs_wasted: sent.peer_redundant,
             queue_drops: BTreeMap::from([
-                ("full", status.drops.full),
-                ("aqm", status.drops.aqm),
-                ("expired", status.drops.expired),
-                ("too_long", sent.too_long),
+                ("full".into(), status.drops.full),
+                ("aqm".into(), status.drops.aqm),
+                ("expired".into(), status.drops.expired),
+                ("too_long".into(), sent.too_long),
             ]),
             given_up_sending: status.given_up,
             datagrams_received: received.datagrams,
@@ -263,6 +270,7 @@ impl Totals {
             body_malformed: endpoint.body_malformed,
             unsendable: endpoint.unsendable,
             handshakes_started: secure.initiations,
+            handshakes_repeated: secure.initiations_repeated,
             handshakes_answered: secure.responses,
             handshakes_completed: secure.established,
             keys_renewed: secure.renewed,
@@ -272,8 +280,8 @@ impl Totals {
 }
 
 /// Rejected datagrams by the names of their reasons.
-pub(super) fn rejected(secure: &SecureCounters) -> BTreeMap<&'static str, u64> {
-    Rejected::NAMES.into_iter().zip(secure.rejected).collect()
+pub(super) fn rejected(secure: &SecureCounters) -> BTreeMap<Name, u64> {
+    Rejected::NAMES.into_iter().map(Name::from).zip(secure.rejected).collect()
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

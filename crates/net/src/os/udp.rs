@@ -30,7 +30,7 @@ pub struct Udp {
 }
 
 /// What a socket did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct UdpCounters {
     /// System calls that sent something.
     pub send_calls: u64,
