@@ -1,7 +1,8 @@
-//! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`.
+//! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`. Both ends
+//! every so often, and in the end their events and counters, and the verdict.
 
 use ripstop_base::{Seed, Time};
-use ripstop_sim::hostile::Scenario;
+use ripstop_sim::hostile::{Scenario, Session};
 use ripstop_sim::tunnel::Side;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ fn main() {
     println!("{scenario:#?}");
     let mut world = scenario.world(seed).expect("links");
     let mut at = Time::ZERO;
-    while at < scenario.stop + Duration::from_secs(5) {
+    while at < scenario.stop + Duration::from_secs(60) {
         at += Duration::from_millis(step);
         world.run_until(at);
         for side in Side::BOTH {
@@ -52,4 +53,12 @@ fn main() {
             );
         }
     }
+    for side in Side::BOTH {
+        for (at, event) in world.events(side) {
+            println!("{:7.3} {side:?} {event:?}", at.as_secs_f64());
+        }
+        println!("{side:?} {:?}", world.counters(side));
+    }
+    let outcome = Session::run(seed.master()).outcome;
+    println!("{outcome:#?}");
 }

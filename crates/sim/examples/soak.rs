@@ -1,42 +1,68 @@
-//! Random hostile sessions: `cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST]`.
+//! Random hostile sessions on all cores: `make soak`, or
+//! `cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST_SEED]`.
+//!
+//! Prints each failing session's seed as it comes and a summary at the end. Exit status 1 when a session had a
+//! fault, or when calm sessions together lost more than they may. `--example hostile -- SEED` shows one
+//! session in detail.
 
-use ripstop_base::Seed;
-use ripstop_sim::hostile::Scenario;
+use ripstop_sim::hostile::{Session, Tally};
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-fn main() {
-    let mut args = std::env::args().skip(1).map(|a| a.parse::<u64>().expect("a number"));
-    let (runs, first) = (args.next().unwrap_or(100), args.next().unwrap_or(0));
-    let (mut failed, mut sent, mut residual, mut calm_sent, mut events) = (0, 0, 0, 0, 0);
-    for master in first..first + runs {
-        let seed = Seed::new(master);
-        let scenario = Scenario::random(seed);
-        let outcome = scenario.run(seed);
-        sent += outcome.sent;
-        events += outcome.events;
-        let calm = !scenario.interrupted && scenario.loss <= 0.3;
-        if calm {
-            calm_sent += outcome.delivered;
-            residual += outcome.residual;
+fn main() -> ExitCode {
+    let Some((runs, first)) = arguments() else {
+        eprintln!("usage: soak RUNS [FIRST_SEED], whole numbers");
+        return ExitCode::from(2);
+    };
+    let (next, tally) = (AtomicU64::new(0), Mutex::new(Tally::default()));
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= runs {
+                return;
+            }
+            let session = Session::run(first.wrapping_add(index));
+            let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            tally.add(&session);
+            if !session.outcome.faults.is_empty() {
+                println!("seed {}: {}", session.seed, session.outcome.faults.join("; "));
+            }
+            progress(&tally, runs);
         }
-        if !outcome.faults.is_empty() || (calm && outcome.residual > 0) {
-            failed += u64::from(!outcome.faults.is_empty());
-            println!(
-                "seed {master}: rate {} delay {} loss {:?} {:?} sent {} delivered {} queue {} residual {} ({} given up, {} late) calm {calm} {:?}",
-                scenario.links[0].rate,
-                scenario.links[0].delay,
-                scenario.links[0].loss,
-                scenario.links[1].loss,
-                outcome.sent,
-                outcome.delivered,
-                outcome.queue_drops,
-                outcome.residual,
-                outcome.given_up,
-                outcome.late,
-                outcome.faults.iter().take(3).collect::<Vec<_>>()
-            );
-        }
-    }
-    println!(
-        "{runs} sessions, {failed} failed, {sent} packets, {events} events, residual loss in calm ones {residual} of {calm_sent}"
-    );
+    };
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the sessions are independent; each is a function of its seed"
+    )]
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    println!("{tally}");
+    let problems = tally.problems();
+    problems.iter().for_each(|problem| println!("FAULT {problem}"));
+    if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn arguments() -> Option<(u64, u64)> {
+    let mut words = std::env::args().skip(1).map(|word| word.parse().ok());
+    let (runs, first) = (words.next().unwrap_or(Some(100))?, words.next().unwrap_or(Some(0))?);
+    words.next().is_none().then_some((runs, first))
+}
+
+/// A line on standard error: drawn over and over on a terminal, one for every tenth elsewhere.
+fn progress(tally: &Tally, runs: u64) {
+    let mut err = std::io::stderr();
+    let words = format!("{} of {runs} sessions, {} with a fault", tally.sessions, tally.faulty());
+    // That nobody reads the progress is no failure.
+    let _ = if err.is_terminal() {
+        let end = if tally.sessions == runs { "\n" } else { "" };
+        write!(err, "\r{words}{end}").and_then(|()| err.flush())
+    } else if tally.sessions.is_multiple_of((runs / 10).max(1)) {
+        writeln!(err, "{words}")
+    } else {
+        Ok(())
+    };
 }

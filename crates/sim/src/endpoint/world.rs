@@ -163,6 +163,11 @@ impl EndpointWorld {
         self.ends[side as usize].link.counters()
     }
 
+    /// The impairments of its link that are configured and never fired.
+    pub fn unfired(&self, side: Side) -> Vec<&'static str> {
+        self.ends[side as usize].link.unfired()
+    }
+
     /// The flows that went in on `side`.
     pub fn flows(&self, side: Side) -> impl Iterator<Item = (u32, &FlowReport)> {
         self.ends[side as usize].watch.reports()

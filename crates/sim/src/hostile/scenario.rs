@@ -1,11 +1,11 @@
-//! Random sessions over random hostile paths: what they must keep whatever happens.
+//! Random worlds: paths, impairments, traffic and mishaps, all by seed.
 
 use crate::endpoint::{EndpointWorld, Mishap};
-use crate::tunnel::{FlowReport, Pattern, Side, Traffic};
+use crate::tunnel::{Pattern, Side, Traffic};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Loss, Reorder};
-use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
-use ripstop_proto::session::tunnel::{Config, Status};
+use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::session::tunnel::Config;
 use std::time::Duration;
 
 /// A random world: paths, impairments and traffic, all by seed.
@@ -25,31 +25,6 @@ pub struct Scenario {
     pub interrupted: bool,
     /// Loss of the worse direction, without blackouts.
     pub loss: f64,
-}
-
-/// What a scenario came to.
-#[derive(Clone, Debug, Default)]
-pub struct Outcome {
-    /// What went wrong, in words; empty when all was well.
-    pub faults: Vec<String>,
-    /// Packets that went in, both ways.
-    pub sent: u64,
-    /// Packets that came out.
-    pub delivered: u64,
-    /// Packets dropped on the way in: no room, CoDel, deadline.
-    pub queue_drops: u64,
-    /// Packets lost in the tunnel: sent, and never delivered.
-    pub residual: u64,
-    /// Of these, such that the sender gave up.
-    pub given_up: u64,
-    /// Of these, such that were late for their flow.
-    pub late: u64,
-    /// Packets not delivered because a later one of their flow made them pointless.
-    pub excused: u64,
-    /// Packets recovered by repairs.
-    pub recovered: u64,
-    /// Events processed.
-    pub events: u64,
 }
 
 impl Scenario {
@@ -103,90 +78,6 @@ impl Scenario {
         self.mishaps.iter().for_each(|(at, side, mishap)| world.befall(*at, *side, *mishap));
         Ok(world)
     }
-
-    /// Runs the scenario to its end and past it: then everything must have come to rest, delivered or given up.
-    pub fn run(&self, seed: Seed) -> Outcome {
-        match self.world(seed) {
-            Ok(mut world) => {
-                world.run_until(self.stop + Duration::from_secs(60));
-                self.judge(&world)
-            }
-            Err(error) => Outcome { faults: vec![error.to_string()], ..Outcome::default() },
-        }
-    }
-
-    fn judge(&self, world: &EndpointWorld) -> Outcome {
-        let mut outcome = Outcome {
-            faults: world.violations().map(|v| format!("{v:?}")).collect(),
-            events: world.processed(),
-            ..Outcome::default()
-        };
-        let statuses = Side::BOTH.map(|side| world.status(side));
-        let [Some(left), Some(right)] = &statuses else {
-            outcome.faults.push("an end lost its peer".into());
-            return outcome;
-        };
-        for side in Side::BOTH {
-            let (here, there) = if side == Side::Left { (left, right) } else { (right, left) };
-            self.judge_side(world, side, here, there, &mut outcome);
-        }
-        outcome.residual =
-            outcome.sent.saturating_sub(outcome.delivered + outcome.queue_drops + outcome.excused);
-        outcome
-    }
-
-    fn judge_side(
-        &self,
-        world: &EndpointWorld,
-        side: Side,
-        here: &PeerStatus,
-        there: &PeerStatus,
-        outcome: &mut Outcome,
-    ) {
-        let flows: Vec<(u32, &FlowReport)> = world.flows(side).collect();
-        let into: u64 = flows.iter().map(|(_, report)| report.sent).sum();
-        let out: u64 = flows.iter().map(|(_, report)| report.delivered).sum();
-        if out == 0 && into > 200 {
-            outcome.faults.push(format!("{side:?}: nothing was delivered of {into} packets"));
-        }
-        let (Some(mine), Some(theirs)) = (&here.tunnel, &there.tunnel) else {
-            outcome.faults.push(format!("{side:?}: no session at the end"));
-            return;
-        };
-        if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
-            outcome.faults.push(format!(
-                "{side:?}: not at rest: {:?} outstanding, {:?} waiting",
-                mine.outstanding, mine.backlog
-            ));
-        }
-        if theirs.receiving != (0, 0, 0) {
-            outcome
-                .faults
-                .push(format!("{side:?}: {:?} undecoded, rows, held at the peer at rest", theirs.receiving));
-        }
-        let drops = dropped(mine) + here.waited_in_vain;
-        let known = drops
-            + theirs.order.delivered
-            + theirs.order.superseded
-            + theirs.order.late
-            + theirs.received.given_up;
-        if self.restarts() == 0 && here.sessions == 1 && there.sessions == 1 && known != into {
-            outcome.faults.push(format!("{side:?}: {into} went in, {known} are accounted for"));
-        }
-        let earlier: u64 = world.before(side).iter().filter_map(|s| s.tunnel.as_ref()).map(dropped).sum();
-        outcome.sent += into;
-        outcome.delivered += out;
-        outcome.queue_drops += drops + earlier;
-        outcome.excused += theirs.order.superseded;
-        outcome.given_up += theirs.received.given_up;
-        outcome.late += theirs.order.late;
-        outcome.recovered += theirs.received.recovered;
-    }
-}
-
-/// Packets dropped on the way in, by a session.
-fn dropped(status: &Status) -> u64 {
-    status.drops.full + status.drops.aqm + status.drops.expired
 }
 
 fn log_uniform(r: &mut Stream, least: f64, most: f64) -> f64 {

@@ -1,0 +1,332 @@
+//! One session, run to its end and past it, and judged.
+
+use super::scenario::Scenario;
+use crate::endpoint::{EndpointWorld, Mishap};
+use crate::tunnel::{FlowReport, Side};
+use ripstop_base::{Seed, Time};
+use ripstop_link::{LinkConfig, Loss};
+use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
+use ripstop_proto::session::tunnel::Status;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// How long a session is given to come to rest after its last packet went in.
+const REST: Duration = Duration::from_secs(60);
+
+/// How often its memory and its progress are looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// One hostile session: its seed, its scenario, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The master seed that replays it.
+    pub seed: u64,
+    /// What it was put through.
+    pub scenario: Scenario,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What a scenario came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What went wrong, in words; empty when all was well.
+    pub faults: Vec<String>,
+    /// Packets that went in, both ways.
+    pub sent: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Packets dropped on the way in: no room, CoDel, deadline.
+    pub queue_drops: u64,
+    /// Packets lost in the tunnel: sent, and never delivered.
+    pub residual: u64,
+    /// Of these, such that the sender gave up.
+    pub given_up: u64,
+    /// Of these, such that were late for their flow.
+    pub late: u64,
+    /// Packets not delivered because a later one of their flow made them pointless.
+    pub excused: u64,
+    /// Packets recovered by repairs.
+    pub recovered: u64,
+    /// Events processed.
+    pub events: u64,
+    /// No handshake got through until all but the end, though both ends tried often enough: bursts count in packets, so
+    /// on an idle link they can last for long.
+    pub luckless: bool,
+    /// The longest time in which nothing came out although something was under way, the path was whole, and it
+    /// carried datagrams.
+    pub longest_stall: Duration,
+    /// What was to befall the session, by name, and whether it did; a name comes once for each link or end.
+    pub impairments: Vec<(&'static str, bool)>,
+}
+
+impl Session {
+    /// Runs the session of the master seed `seed`. A panic is a fault.
+    pub fn run(seed: u64) -> Session {
+        let scenario = Scenario::random(Seed::new(seed));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
+                let words = panic.downcast_ref::<String>().map(String::as_str);
+                let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
+                Outcome { faults: vec![format!("panicked: {words}")], ..Outcome::default() }
+            });
+        Session { seed, scenario, outcome }
+    }
+
+    /// Whether the path was never cut, no end restarted or moved, and neither direction lost more than 30 %: then all but
+    /// nothing may be lost.
+    pub fn is_calm(&self) -> bool {
+        !self.scenario.interrupted && self.scenario.loss <= 0.3
+    }
+}
+
+impl Scenario {
+    /// Runs the scenario to its end and past it: then everything must have come to rest, delivered or given up.
+    pub fn run(&self, seed: Seed) -> Outcome {
+        let mut world = match self.world(seed) {
+            Ok(world) => world,
+            Err(error) => return Outcome { faults: vec![error.to_string()], ..Outcome::default() },
+        };
+        let mut outcome = Outcome::default();
+        let mut watch = Watch::default();
+        while world.now() < self.stop + REST {
+            world.run_until(world.now() + LOOK);
+            watch.look(self, &world, &mut outcome);
+        }
+        self.judge(&world, &mut outcome);
+        outcome
+    }
+
+    fn judge(&self, world: &EndpointWorld, outcome: &mut Outcome) {
+        outcome.faults.extend(world.violations().map(|v| format!("{v:?}")));
+        outcome.events = world.processed();
+        let limit = self.longest_excusable_stall();
+        if outcome.longest_stall > limit {
+            outcome.faults.push(format!(
+                "nothing came out for {:?} although something was under way; {limit:?} is the most",
+                outcome.longest_stall
+            ));
+        }
+        outcome.impairments = self.impairments(world);
+        outcome.luckless = self.is_luckless(world);
+        let statuses = Side::BOTH.map(|side| world.status(side));
+        let [Some(left), Some(right)] = &statuses else {
+            outcome.faults.push("an end lost its peer".into());
+            return;
+        };
+        for side in Side::BOTH {
+            let (here, there) = if side == Side::Left { (left, right) } else { (right, left) };
+            self.judge_side(world, side, here, there, outcome);
+        }
+        outcome.residual =
+            outcome.sent.saturating_sub(outcome.delivered + outcome.queue_drops + outcome.excused);
+    }
+
+    fn judge_side(
+        &self,
+        world: &EndpointWorld,
+        side: Side,
+        here: &PeerStatus,
+        there: &PeerStatus,
+        outcome: &mut Outcome,
+    ) {
+        let flows: Vec<(u32, &FlowReport)> = world.flows(side).collect();
+        let into: u64 = flows.iter().map(|(_, report)| report.sent).sum();
+        let out: u64 = flows.iter().map(|(_, report)| report.delivered).sum();
+        if out == 0 && into > 200 && !outcome.luckless {
+            outcome.faults.push(format!("{side:?}: nothing was delivered of {into} packets"));
+        }
+        let (Some(mine), Some(theirs)) = (&here.tunnel, &there.tunnel) else {
+            if !outcome.luckless {
+                outcome.faults.push(format!("{side:?}: no session at the end"));
+            }
+            outcome.sent += into;
+            return;
+        };
+        if outcome.luckless {
+            // The session is too young to be at rest.
+        } else if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
+            outcome.faults.push(format!(
+                "{side:?}: not at rest: {:?} outstanding, {:?} waiting",
+                mine.outstanding, mine.backlog
+            ));
+        }
+        if theirs.receiving != (0, 0, 0) && !outcome.luckless {
+            outcome
+                .faults
+                .push(format!("{side:?}: {:?} undecoded, rows, held at the peer at rest", theirs.receiving));
+        }
+        let drops = dropped(mine) + here.waited_in_vain;
+        let known = drops
+            + theirs.order.delivered
+            + theirs.order.superseded
+            + theirs.order.late
+            + theirs.received.given_up;
+        if self.restarts() == 0
+            && here.sessions == 1
+            && there.sessions == 1
+            && known != into
+            && !outcome.luckless
+        {
+            outcome.faults.push(format!("{side:?}: {into} went in, {known} are accounted for"));
+        }
+        let earlier: u64 = world.before(side).iter().filter_map(|s| s.tunnel.as_ref()).map(dropped).sum();
+        outcome.sent += into;
+        outcome.delivered += out;
+        outcome.queue_drops += drops + earlier;
+        outcome.excused += theirs.order.superseded;
+        outcome.given_up += theirs.received.given_up;
+        outcome.late += theirs.order.late;
+        outcome.recovered += theirs.received.recovered;
+    }
+
+    fn is_luckless(&self, world: &EndpointWorld) -> bool {
+        let late = self.stop + REST - Duration::from_secs(20);
+        let in_time = |side| {
+            world.status(side).is_some_and(|status| status.tunnel.is_some())
+                && world
+                    .events(side)
+                    .iter()
+                    .rfind(|(_, event)| matches!(event, EndpointEvent::Connected { .. }))
+                    .is_some_and(|(at, _)| *at < late)
+        };
+        let tried = |side| {
+            let counters = world.counters(side).1;
+            counters.initiations + counters.initiations_repeated >= TRIES
+        };
+        !Side::BOTH.into_iter().all(in_time) && Side::BOTH.into_iter().all(tried)
+    }
+
+    /// What was to befall the session, and whether it did.
+    fn impairments(&self, world: &EndpointWorld) -> Vec<(&'static str, bool)> {
+        let mut all = Vec::new();
+        for side in Side::BOTH {
+            let unfired = world.unfired(side);
+            let configured = configured(&self.links[side as usize]);
+            all.extend(configured.into_iter().map(|name| (name, !unfired.contains(&name))));
+        }
+        for (_, side, mishap) in &self.mishaps {
+            let there = world.events(side.other()).iter();
+            all.push(match mishap {
+                Mishap::Restart => ("restart", !world.before(*side).is_empty()),
+                Mishap::Roam => {
+                    ("roam", there.map(|(_, event)| event).any(|e| matches!(e, EndpointEvent::Roamed { .. })))
+                }
+                Mishap::Nuisance => ("nuisance", world.counters(*side).1.rejected.iter().sum::<u64>() > 0),
+            });
+        }
+        all
+    }
+
+    /// What heavy loss, a slow path and a handshake may cost after an interruption.
+    fn longest_excusable_stall(&self) -> Duration {
+        let rtt =
+            self.links.iter().map(|link| link.delay.duration() + link.jitter.duration()).sum::<Duration>();
+        Duration::from_secs(10) + 20 * rtt
+    }
+
+    /// The end of the last interruption that has begun by `now`.
+    fn whole_since(&self, now: Time) -> Time {
+        let cuts = self.links.iter().flat_map(|link| &link.blackouts);
+        let cuts = cuts.map(|cut| (Time::ZERO + cut.at.duration(), cut.length.duration()));
+        let mishaps = self.mishaps.iter().map(|(at, _, _)| (*at, Duration::ZERO));
+        cuts.chain(mishaps)
+            .filter(|(at, _)| *at <= now)
+            .map(|(at, length)| at + length)
+            .max()
+            .unwrap_or(Time::ZERO)
+    }
+}
+
+/// Looks at a session while it runs.
+#[derive(Debug, Default)]
+struct Watch {
+    /// For each side that packets come from.
+    progress: [Progress; 2],
+}
+
+/// What had happened when the last packet came out, or the path was whole again, or nothing was left to send.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    at: Time,
+    delivered: u64,
+    /// What the links had been offered, and had carried, there and back.
+    wire: [(u64, u64); 2],
+}
+
+/// So many datagrams that arrive must do to go on.
+const ENOUGH: u64 = 20;
+
+/// So many handshake messages an end must have sent before it may be called luckless.
+const TRIES: u64 = 10;
+
+impl Progress {
+    fn of(world: &EndpointWorld, side: Side) -> Progress {
+        let wire = Side::BOTH.map(|side| (world.link(side).offered, world.link(side).delivered));
+        let delivered = world.flows(side).map(|(_, report)| report.delivered).sum();
+        Progress { at: world.now(), delivered, wire }
+    }
+
+    /// Whether the links would have let through what came since `before`: a burst of losses counts in packets, and on
+    /// an idle link a few can last for long.
+    fn could_go_on(&self, before: &Progress) -> bool {
+        self.wire.iter().zip(&before.wire).all(|(now, then)| now.0 == then.0 || now.1 - then.1 >= ENOUGH)
+    }
+}
+
+impl Watch {
+    fn look(&mut self, scenario: &Scenario, world: &EndpointWorld, outcome: &mut Outcome) {
+        let now = world.now();
+        let whole = scenario.whole_since(now);
+        for side in Side::BOTH {
+            let Some(tunnel) = world.status(side).and_then(|status| status.tunnel) else { continue };
+            if let Some(words) = beyond(scenario, &tunnel).filter(|_| outcome.faults.is_empty()) {
+                outcome.faults.push(format!("{side:?} at {} s: {words}", now.as_secs_f64()));
+            }
+            let (is, was) = (Progress::of(world, side), &mut self.progress[side as usize]);
+            let waiting = tunnel.outstanding.0 > 0 || tunnel.backlog.0 > 0;
+            if !waiting || is.delivered != was.delivered || was.at < whole {
+                *was = is;
+            } else if is.could_go_on(was) {
+                outcome.longest_stall = outcome.longest_stall.max(now.since(was.at));
+            }
+        }
+    }
+}
+
+/// Which bound of its memory an end has broken, in words.
+fn beyond(scenario: &Scenario, tunnel: &Status) -> Option<String> {
+    let window = scenario.config.window_symbols as usize;
+    let (undecoded, rows, held) = tunnel.receiving;
+    [
+        ("symbols outstanding", tunnel.outstanding.0, window),
+        ("bytes waiting on the way in", tunnel.backlog.1, scenario.config.queue_bytes),
+        ("symbols not decoded", undecoded, window),
+        ("repairs held", rows, window),
+        ("packets held for order", held, window),
+    ]
+    .into_iter()
+    .find_map(|(what, is, most)| (is > most).then(|| format!("{is} {what}; {most} is the most")))
+}
+
+/// The impairments that a link is to have, by the names of [`ripstop_link::Link::unfired`].
+fn configured(link: &LinkConfig) -> Vec<&'static str> {
+    [
+        ("policer", link.policer.is_some()),
+        ("loss", link.loss != Loss::None),
+        ("jitter", !link.jitter.duration().is_zero()),
+        ("reorder", link.reorder.is_some()),
+        ("duplicate", link.duplicate.is_some()),
+        ("corrupt", link.corrupt.get() > 0.0),
+        ("blackouts", !link.blackouts.is_empty()),
+        ("schedule", !link.schedule.is_empty()),
+    ]
+    .into_iter()
+    .filter_map(|(name, on)| on.then_some(name))
+    .collect()
+}
+
+/// Packets dropped on the way in, by a session.
+fn dropped(status: &Status) -> u64 {
+    status.drops.full + status.drops.aqm + status.drops.expired
+}

@@ -1,0 +1,170 @@
+//! Many sessions, added up and judged together.
+
+use super::judge::Session;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Most packets that calm sessions may lose in the tunnel, of those that went through it.
+pub const MAX_RESIDUAL: f64 = 1e-4;
+
+/// The worst sessions that are named.
+const NAMED: usize = 10;
+
+/// An impairment that so many links or ends were to have must have shown itself somewhere.
+const ENOUGH: u64 = 20;
+
+/// What sessions came to, together. The order in which they are added makes no difference.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Sessions.
+    pub sessions: u64,
+    /// Packets that went in, all sessions.
+    pub sent: u64,
+    /// Packets that came out.
+    pub delivered: u64,
+    /// Packets dropped on the way in.
+    pub queue_drops: u64,
+    /// Packets recovered by repairs.
+    pub recovered: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Sessions in which no handshake got through for a minute; see [`super::Outcome::luckless`].
+    pub luckless: u64,
+    /// Calm sessions; see [`Session::is_calm`].
+    pub calm_sessions: u64,
+    /// Packets that went through their tunnels, lost ones included.
+    pub calm_packets: u64,
+    /// Packets lost in their tunnels.
+    pub calm_residual: u64,
+    /// Calm sessions that lost any, the worst first: packets lost, packets, seed.
+    worst: Vec<(u64, u64, u64)>,
+    /// The longest stalls, the longest first, and the seeds.
+    stalls: Vec<(Duration, u64)>,
+    /// What went wrong, by seed.
+    faults: BTreeMap<u64, Vec<String>>,
+    /// How often each impairment was to come, and did.
+    impairments: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl Tally {
+    /// Adds a session.
+    pub fn add(&mut self, session: &Session) {
+        let (seed, outcome) = (session.seed, &session.outcome);
+        self.sessions += 1;
+        self.sent += outcome.sent;
+        self.delivered += outcome.delivered;
+        self.queue_drops += outcome.queue_drops;
+        self.recovered += outcome.recovered;
+        self.events += outcome.events;
+        self.luckless += u64::from(outcome.luckless);
+        if session.is_calm() {
+            let packets = outcome.delivered + outcome.residual;
+            self.calm_sessions += 1;
+            self.calm_packets += packets;
+            self.calm_residual += outcome.residual;
+            if outcome.residual > 0 {
+                self.worst.push((outcome.residual, packets, seed));
+                self.worst.sort_unstable_by(|a, b| b.cmp(a));
+                self.worst.truncate(NAMED);
+            }
+        }
+        self.stalls.push((outcome.longest_stall, seed));
+        self.stalls.sort_unstable_by(|a, b| b.cmp(a));
+        self.stalls.truncate(NAMED);
+        if !outcome.faults.is_empty() {
+            self.faults.insert(seed, outcome.faults.clone());
+        }
+        for (name, fired) in &outcome.impairments {
+            let (configured, did) = self.impairments.entry(name).or_default();
+            *configured += 1;
+            *did += u64::from(*fired);
+        }
+    }
+
+    /// Sessions with a fault.
+    pub fn faulty(&self) -> usize {
+        self.faults.len()
+    }
+
+    /// How often the impairment or mishap `name` happened.
+    pub fn happened(&self, name: &str) -> u64 {
+        self.impairments.get(name).map_or(0, |(_, fired)| *fired)
+    }
+
+    /// Share of packets lost in the tunnels of calm sessions; 0 without packets.
+    pub fn residual(&self) -> f64 {
+        if self.calm_packets == 0 { 0.0 } else { self.calm_residual as f64 / self.calm_packets as f64 }
+    }
+
+    /// What is wrong with the sessions, in words with the seeds that replay it; empty when all is well.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems: Vec<String> =
+            self.faults.iter().map(|(seed, faults)| format!("seed {seed}: {}", faults.join("; "))).collect();
+        if self.residual() > MAX_RESIDUAL {
+            problems.push(format!(
+                "{} of {} packets were lost in calm sessions: {:.1e}, at most {MAX_RESIDUAL:.0e} may be; worst seeds: {}",
+                self.calm_residual,
+                self.calm_packets,
+                self.residual(),
+                self.worst_words()
+            ));
+        }
+        if self.luckless > 5 + self.sessions / 100 {
+            problems
+                .push(format!("in {} of {} sessions no handshake got through", self.luckless, self.sessions));
+        }
+        for (name, (configured, fired)) in &self.impairments {
+            if *fired == 0 && *configured >= ENOUGH {
+                problems.push(format!("`{name}` was configured {configured} times and never happened"));
+            }
+        }
+        if self.recovered == 0 && self.calm_packets > 100_000 {
+            problems.push("no packet was recovered by a repair".to_owned());
+        }
+        problems
+    }
+
+    fn worst_words(&self) -> String {
+        let words = self.worst.iter().map(|(lost, of, seed)| format!("{seed} ({lost} of {of})"));
+        words.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The summary, a line a matter.
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} sessions, {} with a fault, {} in which no handshake got through, {} events",
+            self.sessions,
+            self.faulty(),
+            self.luckless,
+            self.events
+        )?;
+        writeln!(
+            f,
+            "packets: {} went in, {} came out, {} dropped on the way in, {} recovered by repairs",
+            self.sent, self.delivered, self.queue_drops, self.recovered
+        )?;
+        writeln!(
+            f,
+            "{} calm sessions (no interruption, at most 30 % loss): {} of {} packets lost, {:.1e}",
+            self.calm_sessions,
+            self.calm_residual,
+            self.calm_packets,
+            self.residual()
+        )?;
+        if !self.worst.is_empty() {
+            writeln!(f, "worst calm seeds: {}", self.worst_words())?;
+        }
+        let stalls =
+            self.stalls.iter().take(5).map(|(stall, seed)| format!("{:.2} s ({seed})", stall.as_secs_f64()));
+        writeln!(f, "longest stalls on a whole path (seed): {}", stalls.collect::<Vec<_>>().join(", "))?;
+        let impairments = self
+            .impairments
+            .iter()
+            .map(|(name, (configured, fired))| format!("{name} {fired} of {configured}"));
+        write!(f, "happened: {}", impairments.collect::<Vec<_>>().join(", "))
+    }
+}

@@ -1,0 +1,112 @@
+//! Random hostile sessions, a small number of those that `make soak` runs. A failure names the seeds; to
+//! see one in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
+
+use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
+use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
+use ripstop_proto::session::tunnel::Config;
+use ripstop_sim::hostile::{Session, Tally};
+use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
+use std::time::Duration;
+
+/// Sessions of a test; the tests run beside each other.
+const RUNS: u64 = 25;
+
+fn sessions(first: u64) {
+    let mut tally = Tally::default();
+    (first..first + RUNS).for_each(|seed| tally.add(&Session::run(seed)));
+    let problems = tally.problems();
+    assert!(problems.is_empty(), "\n{}\n{tally}", problems.join("\n"));
+    for name in ["loss", "jitter", "reorder", "duplicate", "corrupt", "blackouts", "schedule"]
+        .into_iter()
+        .chain(["restart", "roam", "nuisance"])
+    {
+        assert!(tally.happened(name) > 0, "no `{name}` in the seeds from {first} on\n{tally}");
+    }
+    assert!(tally.recovered > 0, "no packet was recovered by a repair\n{tally}");
+}
+
+#[test]
+fn sessions_survive_first_seeds() {
+    sessions(0);
+}
+
+#[test]
+fn sessions_survive_second_seeds() {
+    sessions(RUNS);
+}
+
+#[test]
+fn sessions_survive_third_seeds() {
+    sessions(2 * RUNS);
+}
+
+#[test]
+fn sessions_survive_fourth_seeds() {
+    sessions(3 * RUNS);
+}
+
+#[test]
+fn a_session_is_a_function_of_its_seed() {
+    let (one, two) = (Session::run(3).outcome, Session::run(3).outcome);
+    assert_eq!((one.sent, one.delivered, one.events), (two.sent, two.delivered, two.events));
+    assert!(one.events > 0 && one.delivered > 0);
+}
+
+/// A tally must be able to fail.
+#[test]
+fn faults_and_losses_are_problems() {
+    let mut session = Session::run(3);
+    session.scenario.interrupted = false;
+    session.scenario.loss = 0.1;
+    assert!(session.is_calm());
+    session.outcome.residual = session.outcome.delivered;
+    session.outcome.impairments = vec![("jitter", false); 30];
+    session.outcome.faults = vec!["it stumbled".to_owned()];
+    let mut tally = Tally::default();
+    tally.add(&session);
+    let problems = tally.problems().join("\n");
+    for words in [
+        "seed 3: it stumbled",
+        "were lost in calm sessions",
+        "worst seeds: 3 (",
+        "`jitter` was configured 30",
+    ] {
+        assert!(problems.contains(words), "no `{words}` in: {problems}");
+    }
+}
+
+/// Everything that a link can do, on both links at once: each must have shown itself.
+#[test]
+fn every_impairment_of_a_link_fires() {
+    const SEED: u64 = 5;
+    let share = |value| Fraction::new(value).unwrap();
+    let ms = |n| Span::from(Duration::from_millis(n));
+    let rate = Rate::from_bps(10_000_000);
+    let link = LinkConfig {
+        policer: Some(Policer { rate, burst: Bytes::new(15_000) }),
+        jitter: ms(5),
+        reorder: Some(Reorder { probability: share(0.05), extra_delay: ms(20) }),
+        duplicate: Some(Duplicate { probability: share(0.05), extra_delay: ms(1) }),
+        corrupt: share(0.02),
+        blackouts: vec![Blackout { at: ms(2_000), length: ms(200), every: Some(ms(3_000)) }],
+        schedule: vec![
+            Change { at: ms(1_000), rate: Some(Rate::from_bps(5_000_000)), ..Change::default() },
+            Change { at: ms(4_000), rate: Some(Rate::from_bps(20_000_000)), ..Change::default() },
+        ],
+        ..LinkConfig::path(rate, Duration::from_millis(40), share(0.05))
+    };
+    let config = Config { initial_rtt: Duration::from_millis(40), ..Config::default() };
+    let mut world: World<Parcel> =
+        World::new([config.clone(), config.clone()], [link.clone(), link], Seed::new(SEED)).unwrap();
+    for side in Side::BOTH {
+        world.add(side, Traffic::greedy(1, config.inner_mtu()), Seed::new(SEED));
+    }
+    world.run_until(Time::from_millis(8_000));
+    for side in Side::BOTH {
+        assert_eq!(world.unfired(side), Vec::<&str>::new(), "{side:?}, seed {SEED}");
+        let bytes: u64 = world.flows(side).map(|(_, flow)| flow.bytes).sum();
+        assert!(bytes > 100_000, "{side:?}, seed {SEED}: {bytes} bytes came out");
+        assert!(world.corrupted(side) > 0, "{side:?}, seed {SEED}");
+    }
+    assert_eq!(world.violations().count(), 0, "seed {SEED}");
+}
