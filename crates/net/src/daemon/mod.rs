@@ -23,7 +23,7 @@ mod status;
 
 pub use config::{
     ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, STATUS_DIRECTORY,
-    StatusSocket,
+    StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
 pub use status::{DaemonStatus, DeviceCounters, InterfaceStatus, PeerStatus, SessionStatus, Totals};

@@ -140,7 +140,24 @@ impl DaemonConfig {
     }
 }
 
+/// Reads the private key in the file at `path`: its one line of base64.
+///
+/// # Errors
+/// Why it cannot be read, or that it holds no key; what it holds instead is not repeated.
+pub fn read_key(path: &Path) -> Result<PrivateKey, ConfigError> {
+    let text = read::text_of(path)?;
+    text.trim().parse().map_err(|error: ripstop_proto::secure::KeyError| ConfigError::File {
+        path: path.display().to_string(),
+        problem: error.to_string(),
+    })
+}
+
 impl StatusSocket {
+    /// Where the daemon of the device `name` has it unless told otherwise.
+    pub fn usual(name: &str) -> PathBuf {
+        Path::new(STATUS_DIRECTORY).join(format!("{name}.sock"))
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         match self {

@@ -1,8 +1,7 @@
 //! From TOML to [`DaemonConfig`]: every complaint knows its line.
 
 use super::{
-    ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, STATUS_DIRECTORY,
-    StatusSocket,
+    ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, StatusSocket,
 };
 use ipnet::IpNet;
 use ripstop_base::{Rate, Span};
@@ -140,7 +139,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError>
     let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 }, has_v6)?;
     let status = match &interface.status {
         Some(path) => StatusSocket::At(reader.beside(path.get_ref())),
-        None => StatusSocket::Usual(Path::new(STATUS_DIRECTORY).join(format!("{name}.sock"))),
+        None => StatusSocket::Usual(StatusSocket::usual(&name)),
     };
     Ok(DaemonConfig {
         private,
@@ -200,11 +199,10 @@ impl Reader<'_> {
             (Some(key), None) => key.get_ref().parse().map_err(|error| self.wrong("private-key", key, error)),
             (None, Some(file)) => {
                 let path = self.beside(file.get_ref());
-                let text = text_of(&path).map_err(|error| self.wrong("private-key-file", file, error))?;
+                let key =
+                    super::read_key(&path).map_err(|error| self.wrong("private-key-file", file, error))?;
                 self.warnings.extend(open_to_others(&path));
-                text.trim().parse().map_err(|error| {
-                    self.wrong("private-key-file", file, format_args!("{}: {error}", path.display()))
-                })
+                Ok(key)
             }
             (Some(_), Some(second)) => Err(self.wrong(
                 "private-key-file",

@@ -146,3 +146,49 @@ fn endpoints_are_hosts_with_ports() {
         assert_eq!(HostPort::parse(text), None, "{text}");
     }
 }
+
+/// docs/example.toml, with the settings in its comments or without.
+fn example(with_comments: bool) -> String {
+    let text =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();
+    let is_setting = |line: &str| {
+        let name = line.split_once(" = ").map_or("", |(name, _)| name);
+        // These two stand for others that are there.
+        !name.is_empty() && !name.contains(' ') && name != "private-key-file" && name != "listen"
+    };
+    let line = |line: &str| match line.strip_prefix("# ") {
+        Some(setting) if with_comments && is_setting(setting) => setting.to_owned(),
+        _ => line.to_owned(),
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_example_is_right_and_its_comments_are_the_defaults() {
+    let plain = parse(&example(false)).unwrap();
+    assert_eq!((plain.peers.len(), &plain.warnings), (2, &Vec::new()));
+    let mut full = parse(&example(true)).unwrap();
+    assert_eq!(full.metrics.take(), Some("127.0.0.1:9482".parse().unwrap()));
+    assert_eq!(full.tunnel.patience.take(), Some(Duration::from_secs(1)));
+    assert_eq!(full.peers[0].keepalive.take(), Some(Duration::from_secs(25)));
+    assert_eq!(full.status.take().unwrap().path(), plain.status.as_ref().unwrap().path());
+    full.status = plain.status.clone();
+    assert_eq!(format!("{full:?}"), format!("{plain:?}"));
+}
+
+#[test]
+fn the_example_has_every_field() {
+    let example = example(false);
+    for (text, least) in [
+        (with("colour = 1", ""), 13),
+        (with("", "colour = 1"), 5),
+        (with("max-overhead = { colour = 1 }", ""), 2),
+    ] {
+        let error = parse(&text).unwrap_err();
+        let fields: Vec<&str> = error.split('`').skip(3).step_by(2).collect();
+        assert!(fields.len() >= least, "{error}");
+        for field in fields {
+            assert!(example.contains(&format!("{field} = ")), "docs/example.toml has no `{field}`");
+        }
+    }
+}

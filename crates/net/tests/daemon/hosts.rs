@@ -1,0 +1,220 @@
+//! Hosts, the links between them, and the daemons on them.
+
+use ipnet::IpNet;
+use ripstop_base::{Fraction, Rate, Seed};
+use ripstop_link::LinkConfig;
+use ripstop_net::daemon::{Daemon, DaemonConfig, DaemonStatus, PeerStatus, SessionStatus};
+use ripstop_net::emulate::{Emulator, EmulatorConfig, Side};
+use ripstop_net::os::netns::Namespace;
+use ripstop_proto::secure::PrivateKey;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Every test draws from this seed.
+const SEED: u64 = 7;
+/// How long anything may take: far longer than it ever does.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The port of every daemon.
+pub(crate) const PORT: u16 = 5182;
+
+/// Waits for something to become true.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The key of the end with this number.
+pub(crate) fn key(number: u8) -> PrivateKey {
+    PrivateKey::generate(&mut Seed::new(SEED).stream(&format!("key/{number}")))
+}
+
+/// Bytes that no two names share.
+pub(crate) fn noise(name: &str, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    Seed::new(SEED).stream(name).fill(&mut bytes);
+    bytes
+}
+
+/// A perfect link without a limit.
+pub(crate) fn perfect() -> LinkConfig {
+    LinkConfig::path(Rate::from_bps(0), Duration::from_millis(4), Fraction::ZERO)
+}
+
+/// A link that loses packets.
+pub(crate) fn lossy(loss: f64) -> LinkConfig {
+    LinkConfig::path(Rate::from_bps(100_000_000), Duration::from_millis(10), Fraction::new(loss).unwrap())
+}
+
+/// A host with a daemon's identity: its number says its addresses and its key.
+#[derive(Clone)]
+pub(crate) struct Host {
+    pub(crate) namespace: Namespace,
+    pub(crate) number: u8,
+}
+
+impl Host {
+    pub(crate) fn new(number: u8) -> Host {
+        Host { namespace: Namespace::create(&format!("host{number}")).unwrap(), number }
+    }
+
+    /// Its address inside the tunnel.
+    pub(crate) fn v4(&self) -> IpAddr {
+        [10, 77, 0, self.number].into()
+    }
+
+    /// Its IPv6 address inside the tunnel.
+    pub(crate) fn v6(&self) -> IpAddr {
+        format!("fd77::{}", self.number).parse().unwrap()
+    }
+
+    /// Both.
+    pub(crate) fn inside(&self) -> [IpAddr; 2] {
+        [self.v4(), self.v6()]
+    }
+
+    /// Starts a daemon with lines of `[interface]` and the peers' sections beside the usual.
+    pub(crate) fn up(&self, interface: &str, peers: &[String]) -> End {
+        End { host: self.clone(), daemon: self.start(self.config(interface, peers)) }
+    }
+
+    pub(crate) fn start(&self, config: DaemonConfig) -> Daemon {
+        self.namespace.run(|| Daemon::start(&config)).unwrap().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// What [`Host::up`] starts: it tells its status only when asked here.
+    pub(crate) fn config(&self, interface: &str, peers: &[String]) -> DaemonConfig {
+        let text = format!(
+            "[interface]\nprivate-key = \"{}\"\naddress = [\"{}/24\", \"{}/64\"]\n{interface}\n{}",
+            *key(self.number).to_base64(),
+            self.v4(),
+            self.v6(),
+            peers.concat()
+        );
+        let config =
+            DaemonConfig::parse(&text, Path::new("test.toml")).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        match interface.contains("status") {
+            true => config,
+            false => DaemonConfig { status: None, ..config },
+        }
+    }
+
+    /// How others write about this host: what is behind it, and more lines.
+    pub(crate) fn as_peer(&self, more: &str) -> String {
+        format!(
+            "[[peer]]\nname = \"host{}\"\npublic-key = \"{}\"\nallowed-ips = [\"{}\", \"{}\"]\n{more}\n",
+            self.number,
+            key(self.number).public(),
+            self.v4(),
+            self.v6()
+        )
+    }
+}
+
+/// A host with its daemon.
+pub(crate) struct End {
+    pub(crate) host: Host,
+    pub(crate) daemon: Daemon,
+}
+
+impl End {
+    pub(crate) fn status(&self) -> DaemonStatus {
+        self.daemon.status().expect("the daemon runs")
+    }
+
+    /// The status of the only peer.
+    pub(crate) fn peer(&self) -> PeerStatus {
+        self.status().peers.remove(0)
+    }
+
+    /// The session with the only peer.
+    pub(crate) fn session(&self) -> SessionStatus {
+        self.peer().session.expect("there is a session")
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.status().peers.iter().all(|peer| peer.connected)
+    }
+
+    /// How many datagrams were dropped for this reason.
+    pub(crate) fn rejected(&self, reason: &str) -> u64 {
+        self.status().rejected[reason]
+    }
+
+    /// How many were dropped for whatever reason.
+    pub(crate) fn all_rejected(&self) -> u64 {
+        self.status().rejected.values().sum()
+    }
+}
+
+/// A link between two hosts; `number` makes its devices and addresses its own.
+pub(crate) fn link(number: u8, left: &Host, right: &Host, path: &LinkConfig, mtu: u16) -> Emulator {
+    let side = |end: u8| Side {
+        device: format!("wire{number}"),
+        addresses: outer(number, end)
+            .map(|address| IpNet::new(address, if address.is_ipv4() { 24 } else { 64 }).unwrap())
+            .into(),
+    };
+    let config = EmulatorConfig {
+        left: side(1),
+        right: side(2),
+        left_to_right: path.clone(),
+        right_to_left: path.clone(),
+        mtu,
+        seed: Seed::new(SEED),
+    };
+    Emulator::start(&config, &left.namespace, &right.namespace).unwrap()
+}
+
+/// Addresses of a link's left (1) or right (2) end.
+fn outer(number: u8, end: u8) -> [IpAddr; 2] {
+    [[198, 18, number, end].into(), format!("fd00:{number}::{end}").parse().unwrap()]
+}
+
+/// Where the daemon at a link's end listens, over IPv4.
+pub(crate) fn over_v4(number: u8, end: u8) -> SocketAddr {
+    SocketAddr::new(outer(number, end)[0], PORT)
+}
+
+/// Where it listens, over IPv6.
+pub(crate) fn over_v6(number: u8, end: u8) -> SocketAddr {
+    SocketAddr::new(outer(number, end)[1], PORT)
+}
+
+/// Two hosts, a link and a tunnel. The left one calls.
+pub(crate) struct Pair {
+    pub(crate) left: End,
+    pub(crate) right: End,
+    /// Goes last, so that the ends can say good-bye.
+    pub(crate) link: Emulator,
+}
+
+impl Pair {
+    /// Over IPv4; `interface` are further lines of both ends' `[interface]`.
+    pub(crate) fn raise(path: &LinkConfig, mtu: u16, interface: &str) -> Pair {
+        Pair::raise_to(over_v4(1, 2), path, mtu, interface)
+    }
+
+    /// The left one calls at `called`.
+    pub(crate) fn raise_to(called: SocketAddr, path: &LinkConfig, mtu: u16, interface: &str) -> Pair {
+        let (left, right) = (Host::new(1), Host::new(2));
+        let link = link(1, &left, &right, path, mtu);
+        let right_end = right.up(interface, &[left.as_peer("")]);
+        let left_end = left.up(interface, &[right.as_peer(&format!("endpoint = \"{called}\""))]);
+        let pair = Pair { left: left_end, right: right_end, link };
+        pair.connect();
+        pair
+    }
+
+    /// Waits until both ends have a session.
+    pub(crate) fn connect(&self) {
+        until("both ends have a session", || self.left.is_connected() && self.right.is_connected());
+    }
+
+    pub(crate) fn ends(&self) -> [&End; 2] {
+        [&self.left, &self.right]
+    }
+}

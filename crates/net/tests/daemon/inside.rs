@@ -1,0 +1,150 @@
+//! What travels inside the tunnels: echoes by ICMP and UDP, and TCP both ways.
+
+use super::hosts::{Host, noise};
+use quinn_udp::UdpSocketState;
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Sends an ICMP echo request with so many bytes of data and waits for the reply (RFC 792, RFC 4443).
+pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
+    let (domain, protocol, request, reply) = match to {
+        IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4, 8, 0),
+        IpAddr::V6(_) => (Domain::IPV6, Protocol::ICMPV6, 128, 129),
+    };
+    let mut socket = from
+        .namespace
+        .run(|| Socket::new(domain, Type::RAW, Some(protocol)))
+        .unwrap()
+        .expect("who makes a namespace may ping in it");
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut message = vec![request, 0, 0, 0, 0x12, 0x34, 0, 1];
+    message.extend(noise("ping", len));
+    if to.is_ipv4() {
+        // The kernel does it for ICMPv6 alone.
+        let sum = checksum(&message);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    socket.send_to(&message, &SocketAddr::new(to, 0).into()).unwrap();
+    let mut packet = [0; 65_535];
+    loop {
+        let len = socket.read(&mut packet).unwrap_or_else(|error| panic!("no echo from {to}: {error}"));
+        // With IPv4 the header shows.
+        let header = if to.is_ipv4() { usize::from(packet[0] & 15) * 4 } else { 0 };
+        let answer = &packet[header..len];
+        if answer[0] == reply && answer[4..] == message[4..] {
+            return;
+        }
+    }
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let words =
+        bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xFFFF) + (sum >> 16);
+    !((folded & 0xFFFF) + (folded >> 16)) as u16
+}
+
+/// A UDP socket that waits for answers, but not for ever.
+pub(crate) fn udp(host: &Host, address: SocketAddr) -> UdpSocket {
+    let socket = host.namespace.run(|| UdpSocket::bind(address)).unwrap().unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket
+}
+
+/// The same, for datagrams that no router may cut.
+pub(crate) fn udp_uncut(host: &Host, address: SocketAddr) -> UdpSocket {
+    let socket = udp(host, address);
+    UdpSocketState::new((&socket).into()).unwrap();
+    socket.set_nonblocking(false).unwrap();
+    socket
+}
+
+/// Sends everything back that comes to a UDP port, until it is dropped.
+pub(crate) struct Echo {
+    pub(crate) address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Echo {
+    pub(crate) fn at(host: &Host, address: IpAddr) -> Echo {
+        let socket = udp(host, SocketAddr::new(address, 7));
+        socket.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (address, stopped) = (socket.local_addr().unwrap(), stop.clone());
+        let work = move || {
+            let mut packet = [0; 65_535];
+            while !stopped.load(Ordering::Relaxed) {
+                if let Ok((len, from)) = socket.recv_from(&mut packet) {
+                    socket.send_to(&packet[..len], from).unwrap();
+                }
+            }
+        };
+        Echo { address, stop, thread: Some(std::thread::spawn(work)) }
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().map(JoinHandle::join);
+        assert!(std::thread::panicking() || matches!(thread, Some(Ok(()))), "the echo broke down");
+    }
+}
+
+/// Sends a datagram of so many bytes to an echo, and waits for the same.
+pub(crate) fn exchange(socket: &UdpSocket, echo: &Echo, len: usize) {
+    let message = noise(&format!("datagram/{len}"), len);
+    socket.send_to(&message, echo.address).unwrap_or_else(|error| panic!("sending {len} bytes: {error}"));
+    let mut answer = vec![0; 65_535];
+    let (got, from) = socket.recv_from(&mut answer).unwrap_or_else(|error| panic!("{len} bytes: {error}"));
+    assert_eq!((got, from), (len, echo.address));
+    assert!(answer[..got] == message, "{len} bytes came back changed");
+}
+
+/// One echo of a few bytes: the way there and back is open, and everything sent before it has arrived.
+pub(crate) fn echo_once(from: &Host, to: &Host) {
+    let echo = Echo::at(to, to.v4());
+    exchange(&udp(from, SocketAddr::new(from.v4(), 0)), &echo, 100);
+}
+
+/// Kernel TCP between two hosts, `len` bytes each way at once, compared at the far ends.
+pub(crate) fn tcp_both_ways(from: &Host, to: &Host, address: IpAddr, len: usize) {
+    let listener = to.namespace.run(|| TcpListener::bind(SocketAddr::new(address, 80))).unwrap().unwrap();
+    let (forth, back) = (noise(&format!("forth/{address}"), len), noise(&format!("back/{address}"), len));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (stream, _) = listener.accept().unwrap();
+            both_ways(&stream, &back, &forth);
+        });
+        let address = SocketAddr::new(address, 80);
+        let stream = from.namespace.run(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap().unwrap();
+        both_ways(&stream, &forth, &back);
+    });
+}
+
+/// Sends all of `sent` while taking all that comes, which must be `wanted`.
+fn both_ways(mut stream: &TcpStream, sent: &[u8], wanted: &[u8]) {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || -> io::Result<()> {
+            let mut writer = stream;
+            writer.write_all(sent)?;
+            writer.shutdown(std::net::Shutdown::Write)
+        });
+        let mut got = Vec::with_capacity(wanted.len());
+        stream.read_to_end(&mut got).unwrap_or_else(|error| panic!("after {} bytes: {error}", got.len()));
+        assert!(got == wanted, "{} bytes arrived, {} were sent, or they differ", got.len(), wanted.len());
+    });
+}

@@ -1,0 +1,77 @@
+//! Paths that carry less than was thought.
+
+use crate::common::with_namespaces;
+use crate::hosts::{Pair, perfect, until};
+use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp_uncut};
+use ripstop_base::Bytes;
+use ripstop_link::LinkConfig;
+use std::net::SocketAddr;
+
+/// What is larger vanishes without a word.
+#[test]
+fn a_hole_in_the_path_is_found() {
+    with_namespaces("mtu::a_hole_in_the_path_is_found", || {
+        let path = LinkConfig { mtu: Some(Bytes::new(1400)), ..perfect() };
+        let pair = Pair::raise(&path, 1500, "");
+        found(&pair, 1336);
+        let refused = pair.link.snapshot();
+        assert!(refused.left_to_right.link.refused_mtu > 0 && refused.right_to_left.link.refused_mtu > 0);
+    });
+}
+
+/// The first hop itself refuses what is larger.
+#[test]
+fn a_small_first_hop_is_found() {
+    with_namespaces("mtu::a_small_first_hop_is_found", || {
+        let pair = Pair::raise(&perfect(), 1460, "");
+        found(&pair, 1396);
+        for end in pair.ends() {
+            let udp = end.status().udp;
+            assert!(udp.too_large > 0 && udp.refused == 0, "{udp:?}");
+        }
+    });
+}
+
+/// Waits until both ends know that so much fits inside, and sends that much.
+fn found(pair: &Pair, inner: u32) {
+    let (left, right) = (&pair.left.host, &pair.right.host);
+    for end in pair.ends() {
+        until("the path's MTU is known", || end.peer().mtu_bytes == inner);
+        let status = end.status();
+        assert_eq!(status.interface.mtu_bytes, inner);
+        assert!(status.device.mtu_changes > 0);
+    }
+    let echo = Echo::at(right, right.v4());
+    let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
+    exchange(&socket, &echo, inner as usize - 28);
+    let error = socket.send_to(&vec![0; inner as usize - 27], echo.address).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE), "{error}");
+    ping(left, right.v4(), 4_000);
+    tcp_both_ways(left, right, right.v6(), 300_000);
+}
+
+/// Less than IPv6 needs: TCP and IPv4 go on, and the limit is kept.
+#[test]
+fn a_small_mtu_serves_what_it_can() {
+    with_namespaces("mtu::a_small_mtu_serves_what_it_can", || {
+        let pair = Pair::raise(&perfect(), 1500, "mtu = 1000");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        for end in pair.ends() {
+            // The device keeps its IPv6, which the kernel would take away below 1280.
+            assert_eq!((end.peer().mtu_bytes, end.status().interface.mtu_bytes), (936, 1280));
+        }
+        for address in right.inside() {
+            ping(left, address, 800);
+            tcp_both_ways(left, right, address, 200_000);
+        }
+        let session = pair.left.session();
+        assert!(
+            pair.left.status().totals.mss_clamped > 0 && session.queue_drops["too_long"] == 0,
+            "{session:?}"
+        );
+        // What is longer and no TCP is dropped, and counted.
+        let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
+        socket.send_to(&[0; 1_000], SocketAddr::new(right.v4(), 9)).unwrap();
+        until("it is counted", || pair.left.session().queue_drops["too_long"] == 1);
+    });
+}

@@ -1,0 +1,100 @@
+//! Several peers on one interface.
+
+use crate::common::with_namespaces;
+use crate::hosts::{End, Host, link, lossy, over_v4, over_v6, until};
+use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp};
+use ripstop_net::os::ip::ip;
+use std::net::SocketAddr;
+
+/// A hub and three that call it, each over a lossy link of its own, one of them over IPv6.
+#[test]
+fn three_peers_at_once() {
+    with_namespaces("peers::three_peers_at_once", || {
+        let hub = Host::new(9);
+        let spokes = [1, 2, 3].map(Host::new);
+        let _links = [1, 2, 3].map(|n| link(n, &hub, &spokes[usize::from(n) - 1], &lossy(0.02), 1500));
+        let hub_end = hub.up("", &spokes.each_ref().map(|spoke| spoke.as_peer("")));
+        let ends = spokes.each_ref().map(|spoke| {
+            let at = if spoke.number == 3 { over_v6(3, 1) } else { over_v4(spoke.number, 1) };
+            // All that is inside is behind the hub.
+            let peer = hub
+                .as_peer(&format!("endpoint = \"{at}\""))
+                .replace(&format!("\"{}\", \"{}\"", hub.v4(), hub.v6()), "\"10.77.0.0/24\", \"fd77::/64\"");
+            spoke.up("", &[peer])
+        });
+        until("all are connected", || hub_end.is_connected() && ends.iter().all(End::is_connected));
+        let echo = Echo::at(&hub, hub.v4());
+        std::thread::scope(|scope| {
+            for spoke in &spokes {
+                let (hub, echo) = (&hub, &echo);
+                scope.spawn(move || {
+                    ping(spoke, hub.v6(), 56);
+                    let socket = udp(spoke, SocketAddr::new(spoke.v4(), 0));
+                    for len in [60, 512, 1200, 1408] {
+                        exchange(&socket, echo, len);
+                    }
+                });
+                // Towards the spoke, and all three at once.
+                scope.spawn(move || tcp_both_ways(hub, spoke, spoke.v4(), 600_000));
+            }
+        });
+        for peer in hub_end.status().peers {
+            let session = peer.session.expect("a session");
+            assert!(peer.inner_received_bytes > 600_000, "{}: {}", peer.name, peer.inner_received_bytes);
+            assert!(session.recovered > 0 && session.repairs_sent.values().sum::<u64>() > 0, "{session:?}");
+        }
+        assert_eq!(hub_end.status().totals.wrong_source, 0);
+        // The one over IPv6 has room for less, and the device suits all.
+        let least = hub_end.status().peers.iter().map(|peer| peer.mtu_bytes).min();
+        assert!(least < Some(1436) && least == Some(hub_end.status().interface.mtu_bytes), "{least:?}");
+
+        // From one to another, by way of the hub, where its kernel may forward.
+        let forward = || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1");
+        if hub.namespace.run(forward).unwrap().is_ok() {
+            tcp_both_ways(&spokes[0], &spokes[1], spokes[1].v4(), 100_000);
+        }
+    });
+}
+
+#[test]
+fn a_peer_speaks_for_itself_alone() {
+    with_namespaces("peers::a_peer_speaks_for_itself_alone", || {
+        let pair = crate::hosts::Pair::raise(&crate::hosts::perfect(), 1500, "");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        ip(&left.namespace, &["addr", "add", "10.77.0.66/24", "dev", "rip0"]).unwrap();
+        let heard = udp(right, SocketAddr::new(right.v4(), 9));
+        let socket = udp(left, "10.77.0.66:0".parse().unwrap());
+        socket.send_to(b"as somebody else", heard.local_addr().unwrap()).unwrap();
+        let honest = udp(left, SocketAddr::new(left.v4(), 0));
+        honest.send_to(b"as myself", heard.local_addr().unwrap()).unwrap();
+        let mut packet = [0; 100];
+        let (len, _) = heard.recv_from(&mut packet).unwrap();
+        assert_eq!(&packet[..len], b"as myself");
+        until("it was counted", || pair.right.status().totals.wrong_source == 1);
+    });
+}
+
+/// Two daemons on one host: another device, another port, and a name to be looked up.
+#[test]
+fn a_peer_is_found_by_name() {
+    with_namespaces("peers::a_peer_is_found_by_name", || {
+        let host = Host::new(1);
+        let other = Host { number: 2, ..host.clone() };
+        let called = other.up("name = \"other\"\nport = 5183", &[host.as_peer("")]);
+        let caller = host.up("", &[other.as_peer("endpoint = \"localhost:5183\"")]);
+        until("both are connected", || called.is_connected() && caller.is_connected());
+        let endpoint: SocketAddr = caller.peer().endpoint.unwrap().parse().unwrap();
+        assert!(endpoint.ip().is_loopback() && endpoint.port() == 5183, "{endpoint}");
+
+        // A port or a device that is taken is said with what would help.
+        let refused = |interface: &str| {
+            let config = host.config(interface, &[]);
+            let daemon = host.namespace.run(|| ripstop_net::daemon::Daemon::start(&config)).unwrap();
+            daemon.map(|_| ()).unwrap_err().to_string()
+        };
+        let words = refused("name = \"third\"");
+        assert!(words.contains("UDP port 5182") && words.contains("port = ..."), "{words}");
+        let words = refused("port = 5184");
+        assert!(words.contains("rip0"), "{words}");
+    });
+}

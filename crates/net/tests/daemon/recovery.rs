@@ -1,0 +1,98 @@
+//! Peers that are late, go, and come back.
+
+use crate::common::with_namespaces;
+use crate::hosts::{Host, Pair, link, over_v4, perfect, until};
+use crate::inside::{echo_once, ping, udp};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use ripstop_net::os::ip::ip;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+#[test]
+fn a_peer_that_comes_late_is_found() {
+    with_namespaces("recovery::a_peer_that_comes_late_is_found", || {
+        let (left, right) = (Host::new(1), Host::new(2));
+        let _link = link(1, &left, &right, &perfect(), 1500);
+        let caller = left.up("", &[right.as_peer(&format!("endpoint = \"{}\"", over_v4(1, 2)))]);
+        // What is sent meanwhile waits.
+        let socket = udp(&left, SocketAddr::new(left.v4(), 0));
+        socket.send_to(b"early", SocketAddr::new(right.v4(), 9)).unwrap();
+        until("the peer is said to be unreachable", || caller.peer().unreachable);
+        let (peer, totals) = (caller.peer(), caller.status().totals);
+        assert!(!peer.connected && peer.sessions == 0 && peer.waiting > 0, "{peer:?}");
+        assert!(totals.handshakes_started > 0 && totals.handshakes_repeated > 3, "{totals:?}");
+        until("it is tried on", || caller.status().totals.handshakes_repeated > totals.handshakes_repeated);
+
+        let late = right.up("", &[left.as_peer("")]);
+        let heard = udp(&right, SocketAddr::new(right.v4(), 9));
+        until("both are connected", || caller.is_connected() && late.is_connected());
+        let mut packet = [0; 100];
+        let (len, _) = heard.recv_from(&mut packet).unwrap();
+        assert_eq!(&packet[..len], b"early");
+        let peer = caller.peer();
+        assert!(!peer.unreachable && peer.sessions == 1 && peer.waiting == 0, "{peer:?}");
+        ping(&right, left.v6(), 56);
+    });
+}
+
+#[test]
+fn a_peer_that_closes_and_returns_is_found_again() {
+    with_namespaces("recovery::a_peer_that_closes_and_returns_is_found_again", || {
+        let Pair { left, right, link: _link } = Pair::raise(&perfect(), 1500, "");
+        echo_once(&left.host, &right.host);
+        let host = right.host.clone();
+        let last = right.daemon.stop().expect("the last state");
+        assert!(last.peers[0].connected && last.device.packets_in > 0);
+        assert!(ip(&host.namespace, &["link", "show", "rip0"]).is_err(), "the device goes with the daemon");
+        until("the good-bye is heard", || !left.is_connected());
+        let peer = left.peer();
+        assert_eq!((peer.sessions, peer.connected_s), (1, None), "{peer:?}");
+
+        // It knows nobody's address now: the other end has to notice that it is back.
+        let again = host.up("", &[left.host.as_peer("")]);
+        let socket = udp(&left.host, SocketAddr::new(left.host.v4(), 0));
+        until("both are connected", || {
+            socket.send_to(b"anybody there?", SocketAddr::new(host.v4(), 9)).unwrap();
+            left.is_connected() && again.is_connected()
+        });
+        echo_once(&left.host, &host);
+        let peer = left.peer();
+        assert_eq!((peer.sessions, peer.restarts), (2, 1), "{peer:?}");
+        assert!(peer.connected_s.is_some());
+    });
+}
+
+#[test]
+fn a_device_that_is_removed_ends_the_daemon() {
+    with_namespaces("recovery::a_device_that_is_removed_ends_the_daemon", || {
+        let host = Host::new(1);
+        let end = host.up("", &[]);
+        assert!(end.daemon.is_running() && end.daemon.error().is_none());
+        ip(&host.namespace, &["link", "del", "rip0"]).unwrap();
+        let mut files = [PollFd::new(end.daemon.ended().as_fd(), PollFlags::POLLIN)];
+        assert_eq!(poll(&mut files, PollTimeout::from(60_000_u16)), Ok(1), "it goes on without its device");
+        assert!(!end.daemon.is_running());
+        assert!(end.daemon.error().is_some());
+        // Whoever asks then gets the last state.
+        assert_eq!(end.daemon.status().map(|status| status.interface.name), Some("rip0".to_owned()));
+    });
+}
+
+#[test]
+fn routes_lead_into_the_tunnel_and_go_with_it() {
+    with_namespaces("recovery::routes_lead_into_the_tunnel_and_go_with_it", || {
+        let host = Host::new(1);
+        let peer = Host::new(2)
+            .as_peer("")
+            .replace("allowed-ips = [", "allowed-ips = [\"10.9.0.0/16\", \"fd99::/48\", ");
+        let end = host.up("name = \"inside0\"", &[peer]);
+        let routes = |family: &str| ip(&host.namespace, &[family, "route", "show", "dev", "inside0"]);
+        let (four, six) = (routes("-4").unwrap(), routes("-6").unwrap());
+        assert!(four.contains("10.9.0.0/16") && four.contains("10.77.0.0/24"), "{four}");
+        assert!(six.contains("fd99::/48") && six.contains("fd77::/64"), "{six}");
+        assert!(!four.contains("10.77.0.2"), "what the device's own prefix reaches needs no route: {four}");
+        end.daemon.stop();
+        let left = ip(&host.namespace, &["-4", "route"]).unwrap();
+        assert!(!left.contains("10.9.0.0"), "{left}");
+    });
+}

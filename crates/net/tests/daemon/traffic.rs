@@ -1,0 +1,118 @@
+//! What users send, through a tunnel between two hosts.
+
+use crate::common::with_namespaces;
+use crate::hosts::{Pair, lossy, over_v6, perfect};
+use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp, udp_uncut};
+use std::net::SocketAddr;
+
+#[test]
+fn echoes_of_all_sizes_over_both_families() {
+    with_namespaces("traffic::echoes_of_all_sizes_over_both_families", || {
+        let pair = Pair::raise(&perfect(), 1500, "");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        for (address, headers) in right.inside().into_iter().zip([28, 48]) {
+            ping(left, address, 56);
+            let echo = Echo::at(right, address);
+            let here = if address.is_ipv4() { left.v4() } else { left.v6() };
+            let socket = udp_uncut(left, SocketAddr::new(here, 0));
+            // Empty, DNS with and without extensions (RFC 1035, RFC 6891), and what just fits: 1500 less 64.
+            let largest = 1436 - headers;
+            for len in [0, 1, 60, 512, 1232, largest] {
+                exchange(&socket, &echo, len);
+            }
+            let error = socket.send_to(&vec![0; largest + 1], echo.address).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE), "{error}");
+            ping(left, address, largest);
+        }
+        // Where routers may, the kernel cuts what is larger.
+        ping(left, right.v4(), 8_000);
+        ping(right, left.v6(), 8_000);
+        for end in pair.ends() {
+            let status = end.status();
+            let (device, totals) = (status.device, status.totals);
+            assert!(device.packets_in >= 20 && device.packets_out >= 20, "{device:?}");
+            assert_eq!((device.read_errors, device.write_errors, status.interface.mtu_bytes), (0, 0, 1436));
+            assert_eq!((totals.wrong_source, totals.unsendable, totals.body_malformed), (0, 0, 0));
+            assert_eq!(end.all_rejected(), 0, "{:?}", status.rejected);
+            let session = end.session();
+            assert_eq!(
+                (session.recovered, session.given_up, session.datagrams_lost),
+                (0, 0, 0),
+                "{session:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn what_has_no_peer_is_counted() {
+    with_namespaces("traffic::what_has_no_peer_is_counted", || {
+        let pair = Pair::raise(&perfect(), 1500, "");
+        let socket = udp(&pair.left.host, SocketAddr::new(pair.left.host.v4(), 0));
+        for _ in 0..3 {
+            socket.send_to(b"to nobody", "10.77.0.99:7").unwrap();
+        }
+        crate::inside::echo_once(&pair.left.host, &pair.right.host);
+        let totals = pair.left.status().totals;
+        // The kernel also asks for routers, over multicast.
+        assert!(totals.inner_no_route >= 3, "{totals:?}");
+    });
+}
+
+#[test]
+fn ipv6_outside_carries_both_families() {
+    with_namespaces("traffic::ipv6_outside_carries_both_families", || {
+        let pair = Pair::raise_to(over_v6(1, 2), &perfect(), 1500, "");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        assert_eq!(pair.left.peer().endpoint, Some(over_v6(1, 2).to_string()));
+        assert_eq!(pair.right.peer().endpoint, Some(over_v6(1, 1).to_string()));
+        for address in right.inside() {
+            // 1500 less 84, and IP and ICMP headers.
+            let largest = pair.left.peer().mtu_bytes as usize;
+            assert_eq!(largest, 1416);
+            ping(left, address, largest - if address.is_ipv4() { 28 } else { 48 });
+            tcp_both_ways(left, right, address, 300_000);
+        }
+        for end in pair.ends() {
+            let (peer, status) = (end.peer(), end.status());
+            assert!(peer.mtu_bytes <= 1416 && status.interface.mtu_bytes == peer.mtu_bytes, "{peer:?}");
+            assert_eq!(end.all_rejected(), 0);
+        }
+    });
+}
+
+#[test]
+fn tcp_both_ways_at_once_over_a_lossy_link() {
+    with_namespaces("traffic::tcp_both_ways_at_once_over_a_lossy_link", || {
+        let pair = Pair::raise(&lossy(0.05), 1500, "");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        std::thread::scope(|scope| {
+            for address in right.inside() {
+                scope.spawn(move || tcp_both_ways(left, right, address, 1_500_000));
+            }
+        });
+        let lost = pair.link.snapshot();
+        assert!(lost.left_to_right.link.lost_channel > 50 && lost.right_to_left.link.lost_channel > 50);
+        for end in pair.ends() {
+            let (status, session) = (end.status(), end.session());
+            assert!(session.recovered > 50, "{session:?}");
+            assert!(
+                session.repairs_sent.values().sum::<u64>() > 50 && session.datagrams_lost > 50,
+                "{session:?}"
+            );
+            assert!(session.loss_to_peer > 0.0 && session.overhead > Some(0.0), "{session:?}");
+            let (device, udp) = (status.device, status.udp);
+            assert_eq!(
+                (device.write_errors, device.read_errors, end.all_rejected()),
+                (0, 0, 0),
+                "{device:?}"
+            );
+            if status.interface.tcp_offload {
+                assert!(device.reads < device.packets_in, "no large segment was cut: {device:?}");
+            }
+            if status.interface.udp_segments > 1 {
+                assert!(udp.segmented > 0 && udp.send_calls < udp.sent, "{udp:?}");
+            }
+        }
+    });
+}
