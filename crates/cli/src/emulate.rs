@@ -3,19 +3,14 @@
 use crate::failure::{Failure, Outcome};
 use crate::link_flags::{LinkFacts, LinkFlags};
 use crate::output::{self, Table};
+use crate::signals::Signals;
 use clap::Args;
 use ipnet::IpNet;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::time::TimeSpec;
 use ripstop_base::Span;
 use ripstop_net::emulate::{DirectionReport, Emulator, EmulatorConfig, Side, Snapshot};
 use ripstop_net::os::netns::{self, Namespace};
 use serde::Serialize;
-use std::os::fd::AsFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Run a lossy link between two network namespaces, for any program to try
 ///
@@ -116,31 +111,6 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match snapshot.error {
         None => Ok(()),
         Some(error) => Err(Failure::work("the link broke down", error)),
-    }
-}
-
-/// The signals that end the command, read as data.
-struct Signals(SignalFd);
-
-impl Signals {
-    fn block() -> Outcome<Signals> {
-        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
-        set.thread_block()
-            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK))
-            .map(Signals)
-            .map_err(|errno| Failure::work("catching Ctrl-C", errno))
-    }
-
-    /// Waits a moment. Whether the time is over: a signal came, or it is `end`.
-    fn came_by(&self, end: Option<Instant>) -> Outcome<bool> {
-        const MOMENT: Duration = Duration::from_millis(200);
-        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
-        match ppoll(&mut files, Some(TimeSpec::from(left.map_or(MOMENT, |left| left.min(MOMENT)))), None) {
-            Ok(0) | Err(Errno::EINTR) => Ok(left.is_some_and(|left| left <= MOMENT)),
-            Ok(_) => Ok(true),
-            Err(errno) => Err(Failure::work("waiting for Ctrl-C", errno)),
-        }
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) type Outcome<T> = Result<T, Failure>;
 pub(crate) enum Failure {
     /// It was asked in the wrong words, or for what cannot be: exit status 2.
     Usage(String),
+    /// A file that says what to do says it wrongly: exit status 2.
+    Config(String),
     /// It could not: exit status 1.
     Work(String),
     /// Nobody reads the output any more: exit status 1, and nothing to say.
@@ -34,6 +36,10 @@ impl Failure {
         match self {
             Failure::Usage(words) => {
                 eprintln!("error: {words}\n\nFor more information, try '--help'.");
+                ExitCode::from(2)
+            }
+            Failure::Config(words) => {
+                eprintln!("error: {words}");
                 ExitCode::from(2)
             }
             Failure::Work(words) => {
@@ -62,5 +68,11 @@ impl From<ripstop_net::os::netns::NetnsError> for Failure {
 impl From<ripstop_net::emulate::EmulateError> for Failure {
     fn from(error: ripstop_net::emulate::EmulateError) -> Failure {
         Failure::Work(error.to_string())
+    }
+}
+
+impl From<ripstop_net::daemon::ConfigError> for Failure {
+    fn from(error: ripstop_net::daemon::ConfigError) -> Failure {
+        Failure::Config(error.to_string())
     }
 }

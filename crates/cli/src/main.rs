@@ -6,8 +6,12 @@
 mod demo;
 mod emulate;
 mod failure;
+mod keys;
 mod link_flags;
 mod output;
+mod signals;
+mod status;
+mod up;
 mod workload;
 
 use clap::{Parser, Subcommand};
@@ -28,18 +32,27 @@ bit/s, seconds, a fraction, bytes, or packets for queues.
 Examples:
   ripstop demo                    one transfer over a lossy link, scheme by scheme
   ripstop demo --loss 20% --json  the same at 20 % loss, for a program to read
-  ripstop emulate --help          a lossy link between two network namespaces of yours";
+  ripstop emulate --help          a lossy link between two network namespaces of yours
+  ripstop keys new --out key      a key for this end of a tunnel
+  ripstop up ripstop.toml         this end of a tunnel (docs/operating.md)
+  ripstop status                  what it is doing";
 
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Flags),
     Emulate(emulate::Flags),
+    Up(up::Flags),
+    Keys(keys::Flags),
+    Status(status::Flags),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Demo(flags) => demo::run(&flags),
         Command::Emulate(flags) => emulate::run(&flags),
+        Command::Up(flags) => up::run(&flags),
+        Command::Keys(flags) => keys::run(&flags),
+        Command::Status(flags) => status::run(&flags),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

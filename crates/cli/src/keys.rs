@@ -1,0 +1,152 @@
+//! `ripstop keys`: who the ends of a tunnel are.
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use clap::{Args, Subcommand};
+use ripstop_net::daemon::{self, ConfigError, DaemonConfig};
+use ripstop_proto::secure::{PrivateKey, PublicKey};
+use serde::Serialize;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
+
+/// Make keys, and show the public half of one
+///
+/// A key is 32 bytes in 44 characters of base64, as WireGuard's. Each end keeps its private key to
+/// itself and gives its public key to its peers.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Make a private key
+    ///
+    /// Prints it, and its public half on standard error; or writes it to a file that only its owner
+    /// may read, and prints the public half.
+    #[command(after_help = EXAMPLES)]
+    New {
+        /// Write the private key to this file, which must not be there yet
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print one JSON object (docs/schemas/keys.schema.json)
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the public key that belongs to a private one
+    #[command(after_help = EXAMPLES)]
+    Show {
+        /// A file with a private key, a configuration, or `-` for standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Print one JSON object (docs/schemas/keys.schema.json)
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop keys new --out key      a private key in the file `key`; its public half on standard output
+  ripstop keys show key           the public half again
+  ripstop keys show ripstop.toml  that of the end which this configuration is for";
+
+/// A private key is 44 characters; whatever is much longer is something else.
+const MAX_INPUT: u64 = 1 << 16;
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    public_key: String,
+    /// Where it is not in a file.
+    private_key: Option<&'a str>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A file that holds no key, that is there already, or that cannot be read or written.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    match &flags.command {
+        Command::New { out, json } => new(out.as_deref(), *json),
+        Command::Show { file, json } => show(&public_in(file)?, *json),
+    }
+}
+
+fn new(out: Option<&Path>, json: bool) -> Outcome<()> {
+    let key = daemon::generate_key().map_err(|error| Failure::work("making a key", error))?;
+    if let Some(path) = out {
+        write(path, &key)?;
+        return show(&key.public(), json);
+    }
+    let text = key.to_base64();
+    if json {
+        return output::json(&Report { public_key: key.public().to_string(), private_key: Some(&text) });
+    }
+    eprintln!("public key: {}", key.public());
+    let line = Zeroizing::new(format!("{}\n", *text));
+    output::print(&line)
+}
+
+fn show(public: &PublicKey, json: bool) -> Outcome<()> {
+    if json {
+        return output::json(&Report { public_key: public.to_string(), private_key: None });
+    }
+    output::print(&format!("{public}\n"))
+}
+
+/// Writes the key to a new file for its owner alone. What is there already is never written over: a key
+/// that is lost is lost for good.
+fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
+    let shown = path.display();
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(
+        |error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Failure::flag("--out", format!("{shown} is there already; name a file that is not"))
+            }
+            _ => Failure::flag("--out", format!("{shown} cannot be made: {error}")),
+        },
+    )?;
+    let line = Zeroizing::new(format!("{}\n", *key.to_base64()));
+    file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).or_else(|error| {
+        // Half a key is of no use to anybody. What is no file has nothing to synchronise.
+        if error.kind() == io::ErrorKind::InvalidInput {
+            return Ok(());
+        }
+        let _ = fs::remove_file(path);
+        Err(Failure::work(format!("writing {shown}"), error))
+    })
+}
+
+/// The public key of whom a key file or a configuration belongs to.
+fn public_in(file: &Path) -> Outcome<PublicKey> {
+    if file == Path::new("-") {
+        let mut text = Zeroizing::new(String::new());
+        io::stdin()
+            .take(MAX_INPUT)
+            .read_to_string(&mut text)
+            .map_err(|error| Failure::work("reading standard input", error))?;
+        let key: PrivateKey =
+            text.trim().parse().map_err(|error| Failure::Config(format!("standard input: {error}")))?;
+        return Ok(key.public());
+    }
+    let not_a_key = match daemon::read_key(file) {
+        Ok(key) => return Ok(key.public()),
+        Err(error) => error,
+    };
+    match DaemonConfig::load(file) {
+        Ok(config) => Ok(config.public()),
+        // Something with sections was meant to be a configuration: then its mistake is what helps.
+        Err(error @ ConfigError::Content { .. }) if has_sections(file) => Err(error.into()),
+        Err(_) => Err(not_a_key.into()),
+    }
+}
+
+fn has_sections(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with('[')))
+}

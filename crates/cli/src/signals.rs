@@ -1,0 +1,65 @@
+//! The signals that end a command, read as data.
+
+use crate::failure::{Failure, Outcome};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::TimeSpec;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// Ctrl-C, `kill`, and the terminal's end.
+pub(crate) struct Signals(SignalFd);
+
+impl Signals {
+    /// Catches them, in this thread and in those that it will start: so before the first of them.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub(crate) fn block() -> Outcome<Signals> {
+        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+        set.thread_block()
+            .and_then(|()| SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK))
+            .map(Signals)
+            .map_err(|errno| Failure::work("catching Ctrl-C", errno))
+    }
+
+    /// Waits a moment. Whether the time is over: a signal came, or it is `end`.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub(crate) fn came_by(&self, end: Option<Instant>) -> Outcome<bool> {
+        const MOMENT: Duration = Duration::from_millis(200);
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        let mut files = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
+        match ppoll(&mut files, Some(TimeSpec::from(left.map_or(MOMENT, |left| left.min(MOMENT)))), None) {
+            Ok(0) | Err(Errno::EINTR) => Ok(left.is_some_and(|left| left <= MOMENT)),
+            Ok(_) => Ok(true),
+            Err(errno) => Err(Failure::work("waiting for Ctrl-C", errno)),
+        }
+    }
+
+    /// Waits until a signal comes or `file` is readable, and returns the signal, if it was one.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub(crate) fn wait_or(&self, file: BorrowedFd<'_>) -> Outcome<Option<Signal>> {
+        let failed = |errno| Failure::work("waiting for Ctrl-C", errno);
+        loop {
+            let mut files =
+                [PollFd::new(self.0.as_fd(), PollFlags::POLLIN), PollFd::new(file, PollFlags::POLLIN)];
+            match ppoll(&mut files, None, None) {
+                Ok(_) => {}
+                Err(Errno::EINTR) => continue,
+                Err(errno) => return Err(failed(errno)),
+            }
+            if let Some(signal) = self.0.read_signal().map_err(failed)? {
+                return Ok(i32::try_from(signal.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok()));
+            }
+            if files[1].any().unwrap_or(false) {
+                return Ok(None);
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! `ripstop status`: what a running tunnel is doing.
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Table, or_dash};
+use clap::Args;
+use ripstop_net::daemon::{DaemonStatus, PeerStatus, STATUS_DIRECTORY, SessionStatus, StatusSocket};
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Show what a running tunnel is doing
+///
+/// Asks the daemon over its status socket, which answers its owner and root. Without a name it asks
+/// the one that runs here.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    /// Name of the tunnel's device [default: that of the one that runs here]
+    #[arg(value_name = "NAME", conflicts_with = "socket")]
+    name: Option<String>,
+    /// Ask at this socket: the `status` of the tunnel's configuration
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Print the daemon's answer, one JSON object (docs/schemas/status.schema.json)
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop status
+  ripstop status rip1
+  ripstop status --json | jq '.peers[].session.srtt_s'";
+
+/// How long the daemon may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest answer that is read, bytes: far more than that of ten thousand peers.
+const MAX_ANSWER: u64 = 1 << 26;
+
+/// Runs the command.
+///
+/// # Errors
+/// No daemon, one that does not answer, or a wrong name.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    let path = match (&flags.socket, &flags.name) {
+        (Some(path), _) => path.clone(),
+        (None, Some(name)) if name.is_empty() || name.contains('/') => {
+            return Err(Failure::flag("NAME", format!("`{name}` is not a device's name, such as `rip0`")));
+        }
+        (None, Some(name)) => StatusSocket::usual(name),
+        (None, None) => only_one(Path::new(STATUS_DIRECTORY))?,
+    };
+    let answer = ask(&path)?;
+    let strange = |error| Failure::work(format!("the answer from {}", path.display()), error);
+    if flags.json {
+        // As it is: the daemon's version decides what there is to tell.
+        serde_json::from_str::<serde::de::IgnoredAny>(&answer).map_err(strange)?;
+        return output::print(&format!("{}\n", answer.trim_end()));
+    }
+    let status: DaemonStatus = serde_json::from_str(&answer).map_err(strange)?;
+    output::print(&table(&status))
+}
+
+/// The socket in `directory` at which somebody answers, if it is the only one.
+fn only_one(directory: &Path) -> Outcome<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut sockets: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))
+        // A killed daemon leaves its socket behind.
+        .filter(|path| {
+            !matches!(UnixStream::connect(path), Err(error) if error.kind() == io::ErrorKind::ConnectionRefused)
+        })
+        .collect();
+    sockets.sort();
+    match &sockets[..] {
+        [one] => Ok(one.clone()),
+        [] => Err(Failure::Work(format!(
+            "no tunnel answers in {}: is `ripstop up` running? If its configuration says `status = ...`, \
+             use --socket",
+            directory.display()
+        ))),
+        many => {
+            let names: Vec<_> = many.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
+            Err(Failure::Usage(format!("several tunnels run here; name one of: {}", names.join(", "))))
+        }
+    }
+}
+
+fn ask(path: &Path) -> Outcome<String> {
+    let shown = path.display();
+    let mut stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Failure::Work(format!(
+            "there is no status socket {shown}: is `ripstop up` running? If its configuration says \
+             `status = ...`, use --socket"
+        )),
+        io::ErrorKind::ConnectionRefused => {
+            Failure::Work(format!("nobody answers at {shown}: the tunnel it belonged to has ended"))
+        }
+        io::ErrorKind::PermissionDenied => Failure::Work(format!(
+            "{shown} answers its owner alone; run this as the user who runs the tunnel, or as root"
+        )),
+        _ => Failure::work(format!("asking at {shown}"), error),
+    })?;
+    let mut answer = String::new();
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .and_then(|()| (&mut stream).take(MAX_ANSWER).read_to_string(&mut answer))
+        .map_err(|error| Failure::work(format!("waiting for an answer from {shown}"), error))?;
+    match answer.is_empty() {
+        true => Err(Failure::Work(format!("the tunnel at {shown} has just ended"))),
+        false => Ok(answer),
+    }
+}
+
+fn table(status: &DaemonStatus) -> String {
+    let interface = &status.interface;
+    let mut text = format!(
+        "{}: port {}, MTU {} B, up {}, CPU {}\npublic key {}\n\n",
+        interface.name,
+        interface.port,
+        interface.mtu_bytes,
+        age(interface.uptime_s),
+        output::time(interface.cpu_s),
+        interface.public_key
+    );
+    let mut table = Table::titled([
+        "peer",
+        "state",
+        "since",
+        "endpoint",
+        "RTT",
+        "rate",
+        "loss to",
+        "from",
+        "burst",
+        "overhead",
+        "recovered",
+        "wasted",
+        "queue",
+        "MTU",
+    ]);
+    for peer in &status.peers {
+        table.row(row(peer));
+    }
+    text.push_str(&table.render());
+    let dropped: Vec<String> = status
+        .rejected
+        .iter()
+        .filter(|(_, count)| **count > 0)
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    if !dropped.is_empty() {
+        text.push_str(&format!("\ndatagrams dropped on arrival: {}\n", dropped.join(", ")));
+    }
+    text
+}
+
+fn row(peer: &PeerStatus) -> Vec<String> {
+    let session = peer.session.as_ref();
+    let of = |show: fn(&SessionStatus) -> String| or_dash(session, show);
+    vec![
+        peer.name.clone(),
+        state(peer).to_owned(),
+        or_dash(peer.connected_s, age),
+        or_dash(peer.endpoint.clone(), |endpoint| endpoint),
+        of(|s| output::time(s.srtt_s)),
+        of(|s| output::rate(s.bandwidth_bps)),
+        of(|s| percent(s.loss_to_peer)),
+        or_dash(session.and_then(|s| s.loss_from_peer), percent),
+        of(|s| format!("{:.1}", s.mean_burst_packets)),
+        or_dash(session.and_then(|s| s.overhead), percent),
+        of(|s| s.recovered.to_string()),
+        of(|s| s.repairs_wasted.to_string()),
+        of(|s| output::bytes(s.queue_bytes as f64)),
+        peer.mtu_bytes.to_string(),
+    ]
+}
+
+/// In a word, how it stands with the peer.
+fn state(peer: &PeerStatus) -> &'static str {
+    match peer {
+        _ if peer.unreachable => "unreachable",
+        _ if peer.connected && peer.silent => "silent",
+        _ if peer.connected => "connected",
+        _ if peer.sessions > 0 => "closed",
+        _ => "waiting",
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}%", 100.0 * share)
+}
+
+/// A time that may be long, in its two largest units: `3d 4h`.
+fn age(seconds: f64) -> String {
+    let s = seconds.max(0.0) as u64;
+    match s {
+        0..60 => format!("{s}s"),
+        60..3_600 => format!("{}min {}s", s / 60, s % 60),
+        3_600..86_400 => format!("{}h {}min", s / 3_600, s / 60 % 60),
+        _ => format!("{}d {}h", s / 86_400, s / 3_600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn ages_have_two_units() {
+        assert_eq!(
+            [5.9, 61.0, 7_500.0, 270_000.0, -1.0].map(age),
+            ["5s", "1min 1s", "2h 5min", "3d 3h", "0s"]
+        );
+    }
+
+    #[test]
+    fn the_only_tunnel_needs_no_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let words = |outcome: Outcome<PathBuf>| match outcome.unwrap_err() {
+            Failure::Work(words) | Failure::Usage(words) => words,
+            other => panic!("{other:?}"),
+        };
+        assert!(words(only_one(directory.path())).contains("ripstop up"));
+        // What was killed has left its socket behind.
+        drop(UnixListener::bind(directory.path().join("dead.sock")).unwrap());
+        assert!(words(only_one(directory.path())).contains("--socket"));
+        let one = UnixListener::bind(directory.path().join("rip0.sock")).unwrap();
+        assert_eq!(only_one(directory.path()).unwrap(), directory.path().join("rip0.sock"));
+        let _two = UnixListener::bind(directory.path().join("rip1.sock")).unwrap();
+        assert!(words(only_one(directory.path())).contains("rip0, rip1"));
+        drop(one);
+        assert_eq!(only_one(directory.path()).unwrap(), directory.path().join("rip1.sock"));
+    }
+}

@@ -1,0 +1,124 @@
+//! `ripstop up`: one end of the tunnel.
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::signals::Signals;
+use clap::{Args, ValueEnum};
+use ripstop_net::daemon::{Daemon, DaemonConfig};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+/// Run one end of the tunnel, as a configuration says
+///
+/// Makes the device and its routes in the network namespace that it is started in, calls the peers
+/// and moves packets until Ctrl-C or SIGTERM. It stays in the foreground and logs to standard error,
+/// as service managers like it. The device goes with it, however it ends. Needs CAP_NET_ADMIN.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    /// The configuration, in TOML; docs/example.toml has every field
+    #[arg(value_name = "CONFIG")]
+    config: PathBuf,
+    /// Say whether the configuration is right, and do nothing
+    #[arg(long)]
+    check: bool,
+    /// How much to log
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = Level::Info)]
+    log: Level,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop up --check ripstop.toml    is the configuration right?
+  sudo ripstop up ripstop.toml       run until Ctrl-C
+
+The smallest configuration:
+  [interface]
+  private-key-file = \"key\"           # made by `ripstop keys new --out key`
+  address = [\"10.77.0.1/24\"]
+  [[peer]]
+  public-key = \"...\"                 # what `ripstop keys show` prints at the other end
+  endpoint = \"vpn.example.org:5182\"  # one of the two ends needs it
+  allowed-ips = [\"10.77.0.2/32\"]";
+
+/// How much to log.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Level {
+    /// What keeps the tunnel from working
+    Error,
+    /// What may not be meant, and peers that do not answer
+    Warn,
+    /// Peers that come and go
+    Info,
+    /// Single packets that went wrong
+    Debug,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// A configuration that cannot be, what the system does not allow, and a tunnel that broke down.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    let config = DaemonConfig::load(&flags.config)?;
+    if flags.check {
+        return check(flags, &config);
+    }
+    // Before the daemon starts its threads, which inherit the mask.
+    let signals = Signals::block()?;
+    log_to_stderr(flags.log);
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    let daemon = Daemon::start(&config).map_err(|error| Failure::work("raising the tunnel", error))?;
+    announce(&daemon, config.peers.len());
+    match signals.wait_or(daemon.ended().as_fd())? {
+        Some(signal) => tracing::info!(%signal, "closing"),
+        None => tracing::error!("closing"),
+    }
+    let error = daemon.error();
+    daemon.stop();
+    error.map_or(Ok(()), |error| Err(Failure::work("the tunnel broke down", error)))
+}
+
+/// Says what would be run.
+fn check(flags: &Flags, config: &DaemonConfig) -> Outcome<()> {
+    for warning in &config.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let peers = match config.peers.len() {
+        1 => "1 peer".to_owned(),
+        n => format!("{n} peers"),
+    };
+    let addresses: Vec<String> = config.addresses.iter().map(ToString::to_string).collect();
+    output::print(&format!(
+        "{} is right: {} with {}, {peers}, public key {}\n",
+        flags.config.display(),
+        config.name,
+        addresses.join(" and "),
+        config.public()
+    ))
+}
+
+fn announce(daemon: &Daemon, peers: usize) {
+    if let Some(status) = daemon.status() {
+        let interface = status.interface;
+        tracing::info!(
+            device = %interface.name,
+            port = interface.port,
+            mtu = interface.mtu_bytes,
+            public_key = %interface.public_key,
+            peers,
+            "up"
+        );
+    }
+}
+
+fn log_to_stderr(level: Level) {
+    let level = match level {
+        Level::Error => tracing::Level::ERROR,
+        Level::Warn => tracing::Level::WARN,
+        Level::Info => tracing::Level::INFO,
+        Level::Debug => tracing::Level::DEBUG,
+    };
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).with_max_level(level).init();
+}
