@@ -5,12 +5,16 @@
 //! is one that was sent, at most once, in order within its flow.
 
 mod cargo;
+mod requests;
 mod traffic;
+mod trial;
 mod watch;
 mod world;
 
 pub use cargo::{Cargo, Label, Parcel};
+pub use requests::Requests;
 pub use traffic::{Pattern, Traffic};
+pub use trial::{Measured, REQUEST_BYTES, TCP_IP_HEADERS, Trial};
 pub(crate) use watch::Watch;
 pub use watch::{FlowReport, Violation};
 pub use world::{Side, World};

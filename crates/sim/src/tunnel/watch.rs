@@ -59,23 +59,23 @@ impl Watch {
         label
     }
 
-    /// A packet comes out.
-    pub(crate) fn deliver<C: Cargo + std::fmt::Debug>(&mut self, now: Time, packet: &C) {
+    /// A packet comes out: its label, when it is one that was under way.
+    pub(crate) fn deliver<C: Cargo + std::fmt::Debug>(&mut self, now: Time, packet: &C) -> Option<Label> {
         let known =
             packet.unload().and_then(|label| self.flows.get_mut(&label.flow).map(|flow| (label, flow)));
         let Some((label, flow)) = known else {
             self.violations.push(Violation::Foreign(format!("{packet:?}")));
-            return;
+            return None;
         };
         if label.sequence < flow.first {
             self.violations.push(Violation::Order { label, expected: flow.first });
-            return;
+            return None;
         }
         let ahead = (label.sequence - flow.first) as usize;
         let Some((sent, len)) = flow.under_way.get(ahead).copied().filter(|(_, len)| *len == label.len)
         else {
             self.violations.push(Violation::Foreign(format!("{label:?}")));
-            return;
+            return None;
         };
         flow.under_way.drain(..=ahead);
         flow.first = label.sequence + 1;
@@ -84,6 +84,7 @@ impl Watch {
         if sent >= self.delays_from {
             flow.report.delays.push(now.since(sent).max(Duration::ZERO).as_secs_f64());
         }
+        Some(label)
     }
 
     /// Keeps the delays of packets sent from `now` on only.

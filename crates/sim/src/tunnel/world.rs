@@ -1,6 +1,7 @@
 //! The world: two ends, two links, traffic.
 
 use super::cargo::Cargo;
+use super::requests::Requests;
 use super::traffic::{Pattern, Traffic};
 use super::watch::{FlowReport, Violation, Watch};
 use crate::engine::{Engine, EventId};
@@ -35,6 +36,7 @@ enum Event<C> {
     Arrive { to: Side, datagram: Datagram<C>, bytes: u32 },
     Wake(Side),
     Traffic { from: Side, index: usize },
+    Ask,
 }
 
 struct End<C: Cargo> {
@@ -53,6 +55,8 @@ struct End<C: Cargo> {
 pub struct World<C: Cargo + std::fmt::Debug> {
     engine: Engine<Event<C>>,
     ends: [End<C>; 2],
+    /// Flow and length of the requests, and what became of them.
+    requests: (u32, u32, Requests),
 }
 
 impl<C: Cargo + std::fmt::Debug> World<C> {
@@ -74,7 +78,7 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             })
         };
         let ends = [end(left, &links[0], "left")?, end(right, &links[1], "right")?];
-        let mut world = World { engine: Engine::new(), ends };
+        let mut world = World { engine: Engine::new(), ends, requests: (0, 0, Requests::default()) };
         for side in Side::BOTH {
             world.drain(side);
         }
@@ -87,6 +91,20 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let index = end.traffic.len();
         end.traffic.push((traffic, seed.stream(&format!("traffic/{}/{}", from as usize, traffic.flow))));
         self.engine.at(traffic.start, Event::Traffic { from, index });
+    }
+
+    /// Lets the left end send requests of `len` bytes at these moments, and the right end answer each with as much.
+    /// No other traffic may have the number `flow`, at either end. A second call takes the place of the first.
+    pub fn ask(&mut self, flow: u32, len: u32, due: Vec<Time>) {
+        due.iter().for_each(|at| {
+            self.engine.at(*at, Event::Ask);
+        });
+        self.requests = (flow, len, Requests::new(due));
+    }
+
+    /// What became of the requests.
+    pub fn requests(&self) -> &Requests {
+        &self.requests.2
     }
 
     /// Runs until the moment `end`.
@@ -107,6 +125,10 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
                 Event::Traffic { from, index } => {
                     self.send(from, index);
                     self.drain(from);
+                }
+                Event::Ask => {
+                    self.request(Side::Left);
+                    self.drain(Side::Left);
                 }
             }
         }
@@ -186,6 +208,14 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         }
     }
 
+    /// Sends a request, or from the right a reply.
+    fn request(&mut self, from: Side) {
+        let (now, (flow, len, _)) = (self.engine.now(), &self.requests);
+        let end = &mut self.ends[from as usize];
+        let label = end.watch.send(now, *flow, *len, false);
+        end.tunnel.handle_inner(now, C::load(label));
+    }
+
     /// Greedy flows fill up what has left the queue.
     fn refill(&mut self, side: Side) -> bool {
         let now = self.engine.now();
@@ -212,30 +242,14 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let now = self.engine.now();
         loop {
             self.refill(side);
-            let end = &mut self.ends[side as usize];
-            let mut sent = false;
-            while let Some((datagram, bytes)) = end.tunnel.poll_transmit(now) {
-                sent = true;
-                let Some(delivery) = end.link.offer(now, bytes as usize).delivery() else { continue };
-                if delivery.corruption.is_some() {
-                    end.corrupted += 1;
-                    continue;
-                }
-                if let Some(at) = delivery.copy {
-                    let datagram = datagram.clone();
-                    self.engine.at(at, Event::Arrive { to: side.other(), datagram, bytes });
-                }
-                self.engine.at(delivery.arrival, Event::Arrive { to: side.other(), datagram, bytes });
-            }
-            if !sent {
+            let sent = self.transmit(side);
+            let asked = self.deliver(side);
+            (0..asked).for_each(|_| self.request(side));
+            if !sent && asked == 0 {
                 break;
             }
         }
-        let [left, right] = &mut self.ends;
-        let (end, peer) = if side == Side::Left { (left, right) } else { (right, left) };
-        while let Some(delivered) = end.tunnel.poll_deliver() {
-            peer.watch.deliver(now, &delivered.payload);
-        }
+        let end = &mut self.ends[side as usize];
         while let Some(event) = end.tunnel.poll_event() {
             end.events.push((now, event));
         }
@@ -246,5 +260,49 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             }
             end.wake = wanted.map(|at| (at, self.engine.at(at, Event::Wake(side))));
         }
+    }
+
+    /// Puts on the link what the end on `side` has to send. Whether it was anything.
+    fn transmit(&mut self, side: Side) -> bool {
+        let now = self.engine.now();
+        let end = &mut self.ends[side as usize];
+        let mut sent = false;
+        while let Some((datagram, bytes)) = end.tunnel.poll_transmit(now) {
+            sent = true;
+            let Some(delivery) = end.link.offer(now, bytes as usize).delivery() else { continue };
+            if delivery.corruption.is_some() {
+                end.corrupted += 1;
+                continue;
+            }
+            if let Some(at) = delivery.copy {
+                let datagram = datagram.clone();
+                self.engine.at(at, Event::Arrive { to: side.other(), datagram, bytes });
+            }
+            self.engine.at(delivery.arrival, Event::Arrive { to: side.other(), datagram, bytes });
+        }
+        sent
+    }
+
+    /// Takes what comes out on `side`. How many requests were among it.
+    fn deliver(&mut self, side: Side) -> usize {
+        let now = self.engine.now();
+        let (flow, _, requests) = &mut self.requests;
+        let [left, right] = &mut self.ends;
+        let (end, peer) = if side == Side::Left { (left, right) } else { (right, left) };
+        let mut asked = 0;
+        while let Some(delivered) = end.tunnel.poll_deliver() {
+            let Some(label) = peer.watch.deliver(now, &delivered.payload) else { continue };
+            if label.flow != *flow || requests.due().is_empty() {
+                continue;
+            }
+            match side {
+                Side::Left => requests.answered(now, label.sequence),
+                Side::Right => {
+                    requests.arrived(label.sequence);
+                    asked += 1;
+                }
+            }
+        }
+        asked
     }
 }

@@ -1,0 +1,89 @@
+//! What the tunnel makes of links, as a table that is part of the sources: a change of behaviour shows as a diff.
+//!
+//! One bulk source over the tunnel alone, in virtual time, one seed: the figures are exact, and equal on every
+//! machine. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares` writes the table anew.
+
+use ripstop_base::{Fraction, Rate, Seed};
+use ripstop_link::{LinkConfig, Loss};
+use ripstop_sim::tunnel::Trial;
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+const SEED: u64 = 1;
+
+const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.10, 0.20, 0.30];
+
+/// Name, rate in bit/s, round-trip time in ms, mean length of a burst of losses.
+const LINKS: [(&str, u64, u64, f64); 6] = [
+    ("1 Mbit/s, 50 ms", 1_000_000, 50, 1.0),
+    ("2 Mbit/s, 800 ms", 2_000_000, 800, 1.0),
+    ("20 Mbit/s, 100 ms", 20_000_000, 100, 1.0),
+    ("20 Mbit/s, 100 ms, bursts of 4", 20_000_000, 100, 4.0),
+    ("20 Mbit/s, 600 ms", 20_000_000, 600, 1.0),
+    ("100 Mbit/s, 20 ms", 100_000_000, 20, 1.0),
+];
+
+/// What headers cost at the default MTU: 1500 / (1436 - 52).
+const HEADERS: f64 = 1500.0 / 1384.0;
+
+#[test]
+fn shares_are_what_they_were() {
+    compare("shares.txt", &table());
+}
+
+fn table() -> String {
+    let mut text = String::from(
+        "# Share of C(1-p), and sent/useful over h/(1-p), of one bulk source through the tunnel alone in virtual time,\n\
+         # by the loss p of both directions: the two figures of a cell. Over [max(2 s, 20 RTT), max(10 s, 60 RTT)], seed 1.\n\
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
+    );
+    let titles = LOSSES.map(|p| format!("{:>13}", format!("{:.0}%", 100.0 * p)));
+    let _ = writeln!(text, "{:30}{}", "", titles.concat());
+    for (name, rate, rtt, burst) in LINKS {
+        let cells = LOSSES.map(|p| {
+            let (share, sent) = measure(rate, Duration::from_millis(rtt), p, burst);
+            format!("{share:>7.3}{sent:>6.3}")
+        });
+        let _ = writeln!(text, "{name:30}{}", cells.concat());
+    }
+    text
+}
+
+fn measure(rate: u64, rtt: Duration, p: f64, burst: f64) -> (f64, f64) {
+    let loss = Fraction::new(p).expect("a share");
+    let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, loss);
+    if burst > 1.0 && p > 0.0 {
+        link.loss = Loss::Gilbert { mean: loss, burst };
+    }
+    let trial = Trial {
+        links: [link.clone(), link],
+        bulk: true,
+        requests: Vec::new(),
+        from: (20 * rtt).max(Duration::from_secs(2)),
+        until: (60 * rtt).max(Duration::from_secs(10)),
+        grace: Duration::ZERO,
+        seed: Seed::new(SEED),
+    };
+    let got = trial.run(|_| ()).expect("the link can be");
+    assert_eq!(got.violations, 0, "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
+    assert_eq!(got.unfired, Vec::<&str>::new(), "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
+    let useful = got.bulk_bytes.0 as f64;
+    let share = 8.0 * useful / (trial.until - trial.from).as_secs_f64() / (rate as f64 * (1.0 - p));
+    (share, got.offered_bytes as f64 / useful * (1.0 - p) / HEADERS)
+}
+
+/// Asserts that `text` is what tests/snapshots/`name` holds, or stores it there.
+fn compare(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::write(&path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(
+        stored == text,
+        "the figures are not those in {}.\nstored:\n{stored}\nnow:\n{text}\nWhere the change is meant: UPDATE_SNAPSHOTS=1 cargo \
+         test -p ripstop-sim --test shares, and say in the commit why.",
+        path.display()
+    );
+}
