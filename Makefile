@@ -4,7 +4,7 @@
 TARGET ?= $(CURDIR)/target
 export CARGO_TARGET_DIR := $(TARGET)
 
-.PHONY: help build demo test accept soak fmt clean
+.PHONY: help build demo test accept bench soak fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,13 @@ test: ## every check: format, lints, documentation, unit, property, integration,
 accept: ## measure the figures that the product is to reach (about 12 minutes on a quiet machine)
 	@tools/need.sh cargo cc ip
 	cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
+
+bench: ## time kernels and coders (criterion), then all of it beside its anchors: ripstop speed (about 5 minutes)
+	@tools/need.sh cargo cc
+	cargo bench --locked -p ripstop-gf256 --bench kernels
+	cargo bench --locked -p ripstop-codes --features bench --bench coders
+	cargo build --release --locked -p ripstop-cli
+	$(TARGET)/release/ripstop speed
 
 soak: ## 10 000 random hostile sessions in virtual time (about 20 minutes on 2 cores); RUNS=100 FIRST=7 picks others
 	@tools/need.sh cargo cc

@@ -10,6 +10,7 @@ mod keys;
 mod link_flags;
 mod output;
 mod signals;
+mod speed;
 mod status;
 mod up;
 mod workload;
@@ -35,7 +36,8 @@ Examples:
   ripstop emulate --help          a lossy link between two network namespaces of yours
   ripstop keys new --out key      a key for this end of a tunnel
   ripstop up ripstop.toml         this end of a tunnel (docs/operating.md)
-  ripstop status                  what it is doing";
+  ripstop status                  what it is doing
+  ripstop speed                   what this machine can do, beside what bounds it";
 
 #[derive(Subcommand)]
 enum Command {
@@ -43,6 +45,7 @@ enum Command {
     Emulate(emulate::Flags),
     Up(up::Flags),
     Keys(keys::Flags),
+    Speed(speed::Flags),
     Status(status::Flags),
 }
 
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Command::Emulate(flags) => emulate::run(&flags),
         Command::Up(flags) => up::run(&flags),
         Command::Keys(flags) => keys::run(&flags),
+        Command::Speed(flags) => speed::run(&flags),
         Command::Status(flags) => status::run(&flags),
     };
     match outcome {

@@ -10,9 +10,13 @@ use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
-/// How many windows a run serves, each with other losses and coefficients, so that no branch predictor
-/// learns them. Their symbols are the same, so that they stay in the cache of one core.
+/// How many windows a run serves at most, each with other losses and coefficients, so that no branch
+/// predictor learns them. Their symbols are the same.
 const WINDOWS: usize = 16;
+
+/// How many bytes the repairs of a run may take, so that they stay in the cache of one core: that is
+/// where a datagram is when it has just been opened.
+const CACHED: usize = 200_000;
 
 /// Systematic encoding: `repairs` repairs for each `window` source symbols of `len` bytes, made
 /// together.
@@ -58,7 +62,8 @@ pub struct Case {
 /// arrival, elimination, decoding and delivery, in [`Case::run`].
 pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     let random = Seed::new(1).stream("bench/recover");
-    let decoders = (0..WINDOWS).map(|_| Decoder::new(0, Limits::default())).collect();
+    let windows = (CACHED / (lost * len).max(1)).clamp(2, WINDOWS);
+    let decoders = (0..windows).map(|_| Decoder::new(0, Limits::default())).collect();
     Case { decoders, repairs: Vec::new(), symbols: symbols(window, len), random, first: 0, lost, len }
 }
 

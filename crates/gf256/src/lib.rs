@@ -21,7 +21,7 @@ mod memory;
 
 pub use field::{POLYNOMIAL, div, exp, inv, log, mul};
 pub use kernel::{Form, Isa, Kernel, KernelError};
-pub use memory::{CHUNK, Chunk, bytes, bytes_mut, chunks_for, copied};
+pub use memory::{CHUNK, Chunk, Slot, bytes, bytes_mut, chunks_for};
 
 /// `dst ^= src` with the chosen kernel; see [`Kernel::xor`].
 pub fn xor(dst: &mut [u8], src: &[u8]) {

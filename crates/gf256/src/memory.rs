@@ -1,5 +1,7 @@
-//! Memory for symbols: whole aligned chunks, so that kernels need neither masks nor tails.
+//! Memory for symbols: whole aligned chunks, so that kernels need neither masks nor tails, in slots that
+//! are used again.
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -36,46 +38,161 @@ pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(chunks.as_mut_ptr().cast(), chunks.len() * CHUNK) }
 }
 
-/// The parts laid end to end in fresh chunks, padded with zeros: one allocation, one copy.
-#[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
-pub fn copied(parts: &[&[u8]]) -> Arc<[Chunk]> {
-    let len = parts.iter().map(|part| part.len()).sum();
-    let mut fresh = Fresh::new(chunks_for(len));
-    let mut at = fresh.start();
-    // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last chunk, so
-    // that all is written. Fresh memory overlaps nothing.
-    unsafe {
-        for part in parts {
-            at.copy_from_nonoverlapping(part.as_ptr(), part.len());
-            at = at.add(part.len());
+/// A slot of whole chunks, shared by its clones.
+///
+/// The memory of a slot whose last clone is dropped waits, for the next slot of about the size, in a
+/// pool of the thread that dropped it: an allocator takes as long to hand out aligned memory as a
+/// kernel takes to fill it. A pool keeps half a megabyte of each size at most, nothing beyond 4 kB.
+#[derive(Clone, Debug, Default)]
+pub struct Slot {
+    /// Taken only while being dropped; None when there are no chunks.
+    memory: Option<Memory>,
+    /// How many chunks, from the first on, belong to the slot and have been written.
+    chunks: usize,
+}
+
+type Memory = Arc<[MaybeUninit<Chunk>]>;
+
+impl Slot {
+    /// A slot of `chunks` chunks of zeros.
+    pub fn zeroed(chunks: usize) -> Slot {
+        let mut fresh = Fresh::new(chunks);
+        // SAFETY: all bytes of the slot's memory are written.
+        #[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
+        unsafe {
+            fresh.start().write_bytes(0, chunks * CHUNK);
+            fresh.assume_written()
         }
-        at.write_bytes(0, chunks_for(len) * CHUNK - len);
-        fresh.assume_written()
+    }
+
+    /// The parts laid end to end, padded with zeros: one copy.
+    #[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
+    pub fn copied(parts: &[&[u8]]) -> Slot {
+        let len = parts.iter().map(|part| part.len()).sum();
+        let mut fresh = Fresh::new(chunks_for(len));
+        let mut at = fresh.start();
+        // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last chunk, so
+        // that all is written. Fresh memory overlaps nothing.
+        unsafe {
+            for part in parts {
+                at.copy_from_nonoverlapping(part.as_ptr(), part.len());
+                at = at.add(part.len());
+            }
+            at.write_bytes(0, chunks_for(len) * CHUNK - len);
+            fresh.assume_written()
+        }
+    }
+
+    /// The bytes, a whole number of chunks.
+    #[inline]
+    #[allow(unsafe_code, reason = "a view of memory whose first chunks were written")]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.memory {
+            // SAFETY: a slot's memory has at least `chunks` chunks, which have been written.
+            Some(memory) => unsafe {
+                std::slice::from_raw_parts(memory.as_ptr().cast(), self.chunks * CHUNK)
+            },
+            None => &[],
+        }
+    }
+
+    /// The bytes, to write; None while another clone shares them.
+    #[allow(unsafe_code, reason = "a view of memory whose first chunks were written")]
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        let Some(memory) = &mut self.memory else { return Some(&mut []) };
+        let memory = Arc::get_mut(memory)?;
+        // SAFETY: as in `bytes`, and the borrow is exclusive.
+        Some(unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), self.chunks * CHUNK) })
     }
 }
 
-/// Chunks that are allocated but not written yet.
-pub(crate) struct Fresh(Arc<[MaybeUninit<Chunk>]>);
+impl Drop for Slot {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            // Whoever holds the only clone may do with it as he likes. Where two are dropped at once by
+            // two threads, the memory is freed.
+            if Arc::strong_count(&memory) == 1 {
+                give_back(memory);
+            }
+        }
+    }
+}
+
+/// A slot that is not written yet.
+pub(crate) struct Fresh {
+    memory: Memory,
+    chunks: usize,
+}
 
 impl Fresh {
+    #[inline]
     pub(crate) fn new(chunks: usize) -> Fresh {
-        Fresh(Arc::new_uninit_slice(chunks))
+        Fresh { memory: take(chunks), chunks }
     }
 
     /// Where to write.
+    #[inline]
     pub(crate) fn start(&mut self) -> *mut u8 {
-        // Nobody else has seen the Arc, so it is unique.
-        Arc::get_mut(&mut self.0).map_or(std::ptr::null_mut(), |chunks| chunks.as_mut_ptr().cast())
+        // Memory is pooled, or allocated, by its only holder.
+        Arc::get_mut(&mut self.memory).map_or(std::ptr::null_mut(), |chunks| chunks.as_mut_ptr().cast())
     }
 
-    /// The memory, shared.
+    /// The slot.
     ///
     /// # Safety
-    /// Every byte has been written.
-    #[allow(unsafe_code, reason = "assumes initialised what the caller promises to have initialised")]
-    pub(crate) unsafe fn assume_written(self) -> Arc<[Chunk]> {
-        // SAFETY: the caller's promise; any bytes are a Chunk.
-        unsafe { self.0.assume_init() }
+    /// Every byte of its chunks has been written.
+    #[inline]
+    #[allow(unsafe_code, reason = "the caller vouches for what cannot be checked")]
+    pub(crate) unsafe fn assume_written(self) -> Slot {
+        Slot { memory: Some(self.memory), chunks: self.chunks }
+    }
+}
+
+/// Sizes up to this many chunks are pooled.
+const LARGEST: usize = 64;
+/// Four sizes of 1 to 4 chunks, then every fourth.
+const SIZES: usize = 4 + (LARGEST - 4) / 4;
+/// How many chunks a pool keeps of each size: half a megabyte.
+const KEPT: usize = (512 << 10) / CHUNK;
+
+thread_local! {
+    static POOL: RefCell<[Vec<Memory>; SIZES]> = const { RefCell::new([const { Vec::new() }; SIZES]) };
+}
+
+/// Memory for `chunks` chunks or a few more. It may hold anything.
+#[inline]
+fn take(chunks: usize) -> Memory {
+    let size = rounded(chunks);
+    let pooled = || POOL.try_with(|pool| pool.try_borrow_mut().ok()?[place(size)?].pop()).ok()?;
+    pooled().unwrap_or_else(|| Arc::new_uninit_slice(size))
+}
+
+/// Keeps `memory`, which nobody else holds, for the next.
+#[inline]
+fn give_back(memory: Memory) {
+    let size = memory.len();
+    // A thread that ends has no pool any more: the memory is freed.
+    let _ = POOL.try_with(|pool| {
+        if let (Some(place), Ok(mut pool)) = (place(size), pool.try_borrow_mut())
+            && pool[place].len() * size < KEPT
+        {
+            pool[place].push(memory);
+        }
+    });
+}
+
+/// What is allocated for `chunks` chunks.
+const fn rounded(chunks: usize) -> usize {
+    if chunks <= 4 || chunks > LARGEST { chunks } else { chunks.next_multiple_of(4) }
+}
+
+/// Where a pool keeps memory of the rounded size `size`.
+const fn place(size: usize) -> Option<usize> {
+    match size {
+        1..=4 => Some(size - 1),
+        5..=LARGEST => Some(size / 4 + 2),
+        _ => None,
     }
 }
 
@@ -88,11 +205,11 @@ mod tests {
         for len in 0..200 {
             let whole: Vec<u8> = (0..len).map(|i| i as u8 | 1).collect();
             let (head, body) = whole.split_at(len / 3);
-            let chunks = copied(&[head, &[], body]);
-            assert_eq!(chunks.len(), len.div_ceil(64));
-            assert_eq!(chunks.as_ptr() as usize % CHUNK, 0);
-            assert_eq!(bytes(&chunks)[..len], whole);
-            assert!(bytes(&chunks)[len..].iter().all(|byte| *byte == 0));
+            let slot = Slot::copied(&[head, &[], body]);
+            assert_eq!(slot.bytes().len(), len.next_multiple_of(64));
+            assert_eq!(slot.bytes().as_ptr() as usize % CHUNK, 0);
+            assert_eq!(slot.bytes()[..len], whole);
+            assert!(slot.bytes()[len..].iter().all(|byte| *byte == 0));
         }
     }
 
@@ -102,5 +219,45 @@ mod tests {
         bytes_mut(&mut chunks)[65] = 7;
         assert_eq!(chunks[1].0[1], 7);
         assert_eq!(bytes(&chunks).len(), 128);
+    }
+
+    #[test]
+    fn memory_is_used_again_by_whoever_comes_next() {
+        let mut slot = Slot::copied(&[&[7; 300]]);
+        let at = slot.bytes().as_ptr();
+        let clone = slot.clone();
+        assert_eq!(slot.bytes_mut(), None, "it is shared");
+        drop(slot);
+        assert_eq!(clone.bytes()[..300], [7; 300]);
+        let other = Slot::zeroed(7);
+        assert_ne!(other.bytes().as_ptr(), at, "it is in use");
+        drop(clone);
+        // 300 bytes are 5 chunks; 8 are allocated, as for 7.
+        let mut next = Slot::zeroed(7);
+        assert_eq!(next.bytes().as_ptr(), at);
+        assert_eq!(next.bytes_mut().unwrap(), [0; 7 * 64], "nothing of what was there is left");
+    }
+
+    #[test]
+    fn pools_are_bounded() {
+        for chunks in [1, 4, 5, 24, 64, 65] {
+            let many: Vec<Slot> = (0..2 * KEPT / chunks + 3).map(|_| Slot::zeroed(chunks)).collect();
+            drop(many);
+        }
+        let kept: Vec<usize> = POOL
+            .with_borrow(|pool| pool.iter().map(|all| all.iter().map(|memory| memory.len()).sum()).collect());
+        assert!(kept.iter().all(|kept| *kept < KEPT + LARGEST), "{kept:?}");
+        assert_eq!((kept[0], kept[SIZES - 1]), (KEPT, KEPT));
+    }
+
+    #[test]
+    fn every_size_has_its_place() {
+        let mut places: Vec<usize> = (1..=LARGEST).filter_map(|chunks| place(rounded(chunks))).collect();
+        assert_eq!(places.len(), LARGEST);
+        places.dedup();
+        assert_eq!(places, (0..SIZES).collect::<Vec<_>>());
+        assert_eq!((place(rounded(0)), place(rounded(LARGEST + 1))), (None, None));
+        assert_eq!(Slot::zeroed(0).bytes(), Slot::default().bytes());
+        assert_eq!(Slot::zeroed(100).bytes().len(), 6400);
     }
 }

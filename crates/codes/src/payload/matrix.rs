@@ -1,21 +1,32 @@
 //! A small dense matrix over GF(256).
 
+use smallvec::SmallVec;
+
 /// Coefficients in rows: one row for each combination, one column for each source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    bytes: Vec<u8>,
+    /// Without an allocation as long as it is small: eight repairs of 50 symbols fit.
+    bytes: SmallVec<[u8; 448]>,
 }
 
 impl Matrix {
     /// A matrix of zeros.
     pub fn zero(rows: usize, columns: usize) -> Matrix {
-        Matrix { rows, columns, bytes: vec![0; rows * columns] }
+        Matrix { rows, columns, bytes: SmallVec::from_elem(0, rows * columns) }
+    }
+
+    /// Makes it a matrix of zeros, in the memory that it has.
+    pub fn reset(&mut self, rows: usize, columns: usize) {
+        (self.rows, self.columns) = (rows, columns);
+        self.bytes.clear();
+        self.bytes.resize(rows * columns, 0);
     }
 
     /// The matrix with these rows laid end to end. None unless `bytes` fills all rows exactly.
     pub fn from_bytes(rows: usize, columns: usize, bytes: Vec<u8>) -> Option<Matrix> {
+        let bytes = SmallVec::from_vec(bytes);
         (rows.checked_mul(columns) == Some(bytes.len())).then_some(Matrix { rows, columns, bytes })
     }
 

@@ -21,6 +21,11 @@ pub trait Payload: Clone {
     /// `coefficients` has as many columns as there are sources.
     fn combine(coefficients: &Matrix, sources: &[&Self]) -> Vec<Self>;
 
+    /// [`Payload::combine`], with the combinations added to the end of `outputs`.
+    fn combine_into(coefficients: &Matrix, sources: &[&Self], outputs: &mut Vec<Self>) {
+        outputs.extend(Self::combine(coefficients, sources));
+    }
+
     /// The bytes it takes on the wire.
     fn len(&self) -> usize;
 
@@ -32,12 +37,7 @@ pub trait Payload: Clone {
 
 /// The length of each combination: that of the longest source with a nonzero coefficient.
 fn lengths<P>(coefficients: &Matrix, sources: &[&P], len: impl Fn(&P) -> usize) -> Vec<usize> {
-    let first = sources.first().map_or(0, |source| len(source));
-    let differing = sources.iter().fold(false, |differing, source| differing | (len(source) != first));
     let taken = |row: &[u8]| {
-        if !differing {
-            return if row.iter().any(|c| *c != 0) { first } else { 0 };
-        }
         let taken = row.iter().zip(sources).filter(|(c, _)| **c != 0);
         taken.map(|(_, source)| len(source)).max().unwrap_or(0)
     };

@@ -1,22 +1,17 @@
 //! A symbol of bytes.
 
-use super::{Matrix, Payload, lengths};
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for, copied};
+use super::{Matrix, Payload};
+use ripstop_gf256::{Kernel, Slot, chunks_for};
 use std::fmt;
-use std::sync::Arc;
-
-/// The most combinations that share an allocation: enough to make its cost small beside the coding,
-/// few enough that one of them kept alive does not hold much memory.
-const TOGETHER: usize = 8;
 
 /// Immutable bytes, cheap to clone. They lie in 64-byte chunks, aligned and padded with zeros, so
 /// that kernels need no tails; on the wire there is no padding.
+///
+/// Making a symbol does not allocate where others of about its size were dropped before ([`Slot`]).
 #[derive(Clone)]
 pub struct Symbol {
-    store: Arc<[Chunk]>,
-    /// The first of this symbol's chunks.
-    first: u32,
-    len: u32,
+    slot: Slot,
+    len: usize,
 }
 
 impl Symbol {
@@ -26,52 +21,41 @@ impl Symbol {
     }
 
     /// The parts laid end to end, such as a header and a body: each byte is copied once.
-    ///
-    /// # Panics
-    /// When there are 4 GiB or more.
     pub fn from_parts(parts: &[&[u8]]) -> Symbol {
-        let len: usize = parts.iter().map(|part| part.len()).sum();
-        Symbol { store: copied(parts), first: 0, len: small(len) }
+        let len = parts.iter().map(|part| part.len()).sum();
+        Symbol { slot: Slot::copied(parts), len }
     }
 
     /// `len` bytes that `fill` writes in place; what it leaves alone is zero.
-    ///
-    /// # Panics
-    /// When `len` is 4 GiB or more.
     pub fn build(len: usize, fill: impl FnOnce(&mut [u8])) -> Symbol {
-        let mut store: Arc<[Chunk]> = std::iter::repeat_n(Chunk::ZERO, chunks_for(len)).collect();
-        if let Some(chunks) = Arc::get_mut(&mut store) {
-            fill(&mut bytes_mut(chunks)[..len]);
+        let mut slot = Slot::zeroed(chunks_for(len));
+        if let Some(bytes) = slot.bytes_mut() {
+            fill(&mut bytes[..len]);
         }
-        Symbol { store, first: 0, len: small(len) }
+        Symbol { slot, len }
     }
 
     /// Changes the bytes in place. Whoever holds a clone keeps what was there: the bytes are copied
     /// first when they are shared.
     pub fn edit(&mut self, change: impl FnOnce(&mut [u8])) {
-        let (start, len) = (self.first as usize * CHUNK, self.len as usize);
-        match Arc::get_mut(&mut self.store) {
-            Some(chunks) => change(&mut bytes_mut(chunks)[start..start + len]),
-            None => {
-                let shared = self.clone();
-                *self = Symbol::build(len, |bytes| {
-                    bytes.copy_from_slice(shared.as_slice());
-                    change(bytes);
-                });
-            }
+        if self.slot.bytes_mut().is_none() {
+            self.slot = Slot::copied(&[self.as_slice()]);
+        }
+        if let Some(bytes) = self.slot.bytes_mut() {
+            change(&mut bytes[..self.len]);
         }
     }
 
     /// The bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
-        &self.padded()[..self.len as usize]
+        &self.slot.bytes()[..self.len]
     }
 
     /// The length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len as usize
+        self.len
     }
 
     /// Whether there are no bytes.
@@ -79,39 +63,66 @@ impl Symbol {
         self.len == 0
     }
 
-    /// The bytes with their padding, a whole number of aligned chunks.
+    /// The bytes with their padding, a whole number of aligned chunks, or a few more.
     #[inline]
     fn padded(&self) -> &[u8] {
-        &bytes(&self.store)[self.first as usize * CHUNK..][..chunks_for(self.len as usize) * CHUNK]
+        self.slot.bytes()
     }
 }
 
-fn small(len: usize) -> u32 {
-    u32::try_from(len).expect("a symbol is shorter than 4 GiB")
+/// Room for a list of sources, without an allocation as long as there are few.
+struct Padded<'a> {
+    few: [&'a [u8]; 64],
+    many: Vec<&'a [u8]>,
+    count: usize,
+}
+
+impl<'a> Padded<'a> {
+    #[inline]
+    fn new(count: usize) -> Padded<'a> {
+        let few: [&[u8]; 64] = [&[]; 64];
+        let many = if count > few.len() { vec![few[0]; count] } else { Vec::new() };
+        Padded { few, many, count }
+    }
+
+    #[inline]
+    fn room(&mut self) -> &mut [&'a [u8]] {
+        if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }
+    }
 }
 
 impl Payload for Symbol {
     fn combine(coefficients: &Matrix, sources: &[&Symbol]) -> Vec<Symbol> {
-        let padded: Vec<&[u8]> = sources.iter().map(|source| source.padded()).collect();
-        let lengths = lengths(coefficients, sources, Symbol::len);
-        let chunks = lengths.iter().copied().max().map_or(0, chunks_for);
-        // Blocks as even as can be: ten are 5 + 5, not 8 + 2.
-        let block = lengths.len().div_ceil(lengths.len().div_ceil(TOGETHER).max(1)).max(1);
-        let stores =
-            Kernel::chosen().product_fresh(coefficients.as_bytes(), lengths.len(), chunks, block, &padded);
-        let mut outputs = Vec::with_capacity(lengths.len());
-        for (store, lengths) in stores.into_iter().zip(lengths.chunks(block)) {
-            outputs.extend(lengths.iter().enumerate().map(|(m, len)| Symbol {
-                store: Arc::clone(&store),
-                first: small(m * chunks),
-                len: small(*len),
-            }));
-        }
+        let mut outputs = Vec::with_capacity(coefficients.rows());
+        Symbol::combine_into(coefficients, sources, &mut outputs);
         outputs
     }
 
+    fn combine_into(coefficients: &Matrix, sources: &[&Symbol], outputs: &mut Vec<Symbol>) {
+        let first = sources.first().map_or(0, |source| source.len);
+        let mut padded = Padded::new(sources.len());
+        let mut differing = false;
+        for (to, source) in padded.room().iter_mut().zip(sources) {
+            *to = source.padded();
+            differing |= source.len != first;
+        }
+        let length = |row: &[u8]| {
+            let mut taken = row.iter().zip(sources).filter(|(c, _)| **c != 0).map(|(_, source)| source.len);
+            if differing { taken.max() } else { taken.next() }.unwrap_or(0)
+        };
+        let rows = coefficients.rows();
+        let longest = if differing { (0..rows).map(|m| length(coefficients.row(m))).max() } else { None };
+        let chunks = chunks_for(longest.unwrap_or(first));
+        let (kernel, mut m) = (Kernel::chosen(), 0);
+        outputs.reserve(rows);
+        kernel.product_fresh(coefficients.as_bytes(), rows, chunks, padded.room(), |slot| {
+            outputs.push(Symbol { slot, len: length(coefficients.row(m)) });
+            m += 1;
+        });
+    }
+
     fn len(&self) -> usize {
-        self.len as usize
+        self.len
     }
 }
 
@@ -156,7 +167,7 @@ mod tests {
             assert_eq!(whole, Symbol::from_parts(&[head, body]));
             assert_eq!(whole, Symbol::build(len, |bytes| bytes.copy_from_slice(&content)));
             assert_eq!((whole.as_slice(), whole.len()), (&content[..], len));
-            assert_eq!(whole.padded().as_ptr() as usize % CHUNK, 0);
+            assert_eq!(whole.padded().as_ptr() as usize % 64, 0);
         }
         let (mut changed, shared) = (Symbol::from_slice(&[1, 2, 3]), Symbol::from_slice(&[1, 2, 3]));
         changed.edit(|bytes| bytes[0] = 9);

@@ -35,12 +35,7 @@ impl Coding {
             Coding::Explicit(bytes) => bytes.clone(),
             Coding::Seed(seed) => {
                 let mut all = vec![0; members.len()];
-                let (singles, tail) = all.split_at_mut(members.singles().len());
-                let generator = Generator::new(*seed);
-                for (c, id) in singles.iter_mut().zip(members.singles()) {
-                    *c = generator.at(*id);
-                }
-                generator.fill(members.tail().start, tail);
+                Generator::new(*seed).members(members, &mut all);
                 all
             }
         }
@@ -82,24 +77,47 @@ impl Generator {
         (eight(self.key, id >> 3) >> (8 * (id & 7))) as u8
     }
 
+    /// Fills `out`, one byte a member, with the coefficients of `members`.
+    #[inline]
+    pub(super) fn members(self, members: &Members, out: &mut [u8]) {
+        let (singles, tail) = out.split_at_mut(members.singles().len());
+        for (c, id) in singles.iter_mut().zip(members.singles()) {
+            *c = self.at(*id);
+        }
+        self.fill(members.tail().start, tail);
+    }
+
     /// Fills `out` with the coefficients of the identifiers from `start` on.
+    #[inline]
     pub(super) fn fill(self, start: u64, out: &mut [u8]) {
-        let mut block = start >> 3;
+        // What a word's hash is taken of, counted up by STEP.
+        let mut counter = self.key.wrapping_add((start >> 3).wrapping_mul(STEP));
         let skip = (start & 7) as usize;
         let head = out.len().min((8 - skip) % 8);
         let (first, rest) = out.split_at_mut(head);
-        if !first.is_empty() {
-            let bytes = eight(self.key, block).to_le_bytes();
-            first.iter_mut().zip(&bytes[skip..]).for_each(|(to, from)| *to = *from);
-            block = block.wrapping_add(1);
+        if head > 0 {
+            let word = nonzero(mix(counter)) >> (8 * skip);
+            counter = counter.wrapping_add(STEP);
+            put(word, first);
         }
         let mut whole = rest.chunks_exact_mut(8);
         for eight_out in &mut whole {
-            eight_out.copy_from_slice(&eight(self.key, block).to_le_bytes());
-            block = block.wrapping_add(1);
+            eight_out.copy_from_slice(&nonzero(mix(counter)).to_le_bytes());
+            counter = counter.wrapping_add(STEP);
         }
-        let bytes = eight(self.key, block).to_le_bytes();
-        whole.into_remainder().iter_mut().zip(&bytes).for_each(|(to, from)| *to = *from);
+        let last = whole.into_remainder();
+        if !last.is_empty() {
+            put(nonzero(mix(counter)), last);
+        }
+    }
+}
+
+/// Writes the low bytes of `word` to `out`, which is shorter than 8.
+#[inline]
+fn put(mut word: u64, out: &mut [u8]) {
+    for byte in out {
+        *byte = word as u8;
+        word >>= 8;
     }
 }
 
@@ -109,7 +127,12 @@ const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The coefficients of identifiers 8 `block` to 8 `block` + 7, as the bytes of a word.
 #[inline]
 fn eight(key: u64, block: u64) -> u64 {
-    let word = mix(key.wrapping_add(block.wrapping_mul(STEP)));
+    nonzero(mix(key.wrapping_add(block.wrapping_mul(STEP))))
+}
+
+/// The word with each byte that is 0 replaced by 1.
+#[inline]
+fn nonzero(word: u64) -> u64 {
     // Bit 7 of each byte that is zero; adding 0x7f sets bit 7 of all others without carrying over.
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let zero = !(((word & LOW) + LOW) | word | LOW);

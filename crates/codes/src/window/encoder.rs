@@ -4,6 +4,7 @@ use super::Members;
 use super::coding::{Coding, Generator};
 use crate::{Matrix, Payload};
 use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Why a repair could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -94,22 +95,33 @@ impl<P: Payload> Encoder<P> {
 
     /// A repair of `members` for each of `seeds`, computed together: much cheaper than one by one.
     pub fn repairs(&self, members: &Members, seeds: &[u16]) -> Result<Vec<P>, EncodeError> {
-        let sources = self.sources(members)?;
-        let mut matrix = Matrix::zero(seeds.len(), sources.len());
+        let mut repairs = Vec::with_capacity(seeds.len());
+        self.repairs_into(members, seeds, &mut repairs)?;
+        Ok(repairs)
+    }
+
+    /// [`Encoder::repairs`], added to the end of `repairs`.
+    pub fn repairs_into(
+        &self,
+        members: &Members,
+        seeds: &[u16],
+        repairs: &mut Vec<P>,
+    ) -> Result<(), EncodeError> {
+        let mut sources = Vec::new();
+        self.sources(members, &mut sources)?;
+        let mut matrix = Matrix::default();
+        matrix.reset(seeds.len(), sources.len());
         for (m, seed) in seeds.iter().enumerate() {
-            let (singles, tail) = matrix.row_mut(m).split_at_mut(members.singles().len());
-            let generator = Generator::new(*seed);
-            for (c, id) in singles.iter_mut().zip(members.singles()) {
-                *c = generator.at(*id);
-            }
-            generator.fill(members.tail().start, tail);
+            Generator::new(*seed).members(members, matrix.row_mut(m));
         }
-        Ok(P::combine(&matrix, &sources))
+        P::combine_into(&matrix, &sources, repairs);
+        Ok(())
     }
 
     /// The repair of `members` with the coefficients given, one nonzero byte a member.
     pub fn explicit(&self, members: &Members, coefficients: &[u8]) -> Result<P, EncodeError> {
-        let sources = self.sources(members)?;
+        let mut sources = Vec::new();
+        self.sources(members, &mut sources)?;
         let wrong = EncodeError::Coefficients { members: sources.len() };
         if !Coding::Explicit(coefficients.to_vec()).fits(members) {
             return Err(wrong);
@@ -118,14 +130,14 @@ impl<P: Payload> Encoder<P> {
         P::combine(&matrix, &sources).into_iter().next().ok_or(wrong)
     }
 
-    /// The members' payloads.
-    fn sources(&self, members: &Members) -> Result<Vec<&P>, EncodeError> {
+    /// Lists the members' payloads.
+    fn sources<'a>(&'a self, members: &Members, sources: &mut Vec<&'a P>) -> Result<(), EncodeError> {
         let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
         // Looked at first: the rest may take as much memory as there are members.
         for id in [members.first().ok_or(EncodeError::Empty)?, members.last().ok_or(EncodeError::Empty)?] {
             self.get(id).ok_or(missing(id))?;
         }
-        let mut sources = Vec::with_capacity(members.len());
+        sources.reserve(members.len());
         for id in members.singles() {
             sources.push(self.get(*id).ok_or(missing(*id))?);
         }
@@ -134,11 +146,24 @@ impl<P: Payload> Encoder<P> {
             // The last member is held, so the range lies within the queue.
             let start = (tail.start - self.first) as usize;
             let end = (tail.end - self.first) as usize;
-            for (id, symbol) in tail.zip(self.symbols.range(start..end)) {
-                sources.push(symbol.as_ref().ok_or(missing(id))?);
+            let (front, back) = self.symbols.as_slices();
+            let split = front.len();
+            let front = &front[start.min(split)..end.min(split)];
+            let back = &back[start.saturating_sub(split)..end.saturating_sub(split)];
+            for part in [front, back] {
+                // Those that are not held fall out here, and are missed below.
+                sources.extend(part.iter().flatten());
+            }
+            if sources.len() < members.len() {
+                return Err(missing(self.first_missing(tail).unwrap_or(members.tail().end)));
             }
         }
-        Ok(sources)
+        Ok(())
+    }
+
+    /// The first of `ids` that is not held.
+    fn first_missing(&self, mut ids: Range<u64>) -> Option<u64> {
+        ids.find(|id| self.get(*id).is_none())
     }
 
     /// Drops what is forgotten at the front.

@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 /// The most sources in one pass: 64 sources of 1500 bytes are a tenth of a megabyte.
 const TILE: usize = 64;
 /// The most outputs in one pass, over all engines.
-const OUTPUTS: usize = 8;
+pub(super) const MOST_OUTPUTS: usize = 8;
 /// The widest vector in bytes.
 const WIDEST: usize = 64;
 
@@ -41,10 +41,11 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
             unsafe { output.write_bytes(0, job.len) };
         }
     }
-    let mut table: [MaybeUninit<E::Entry>; TILE * OUTPUTS] = [const { MaybeUninit::uninit() }; _];
-    let limit = E::OUTPUTS.min(OUTPUTS);
+    let mut table: [MaybeUninit<E::Entry>; TILE * MOST_OUTPUTS] = [const { MaybeUninit::uninit() }; _];
+    let limit = E::OUTPUTS.min(MOST_OUTPUTS);
+    let mut room = Room::new();
     for first in (0..job.sources.len()).step_by(TILE) {
-        let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)]);
+        let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)], &mut room);
         let accumulate = job.accumulate || first > 0;
         // Blocks as even as can be: five outputs at four a time are 3 + 2, not 4 + 1.
         let mut rest = job.outputs.len();
@@ -52,23 +53,23 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
         while rest > 0 {
             let block = rest.div_ceil(rest.div_ceil(limit));
             let outputs = &job.outputs[done..done + block];
+            let count = tile.sources.len();
             for m in 0..block {
-                let row = &job.coefficients[(done + m) * job.sources.len() + first..][..tile.count];
+                let row = &job.coefficients[(done + m) * job.sources.len() + first..][..count];
                 let column = table[m..].iter_mut().step_by(block);
-                if tile.sorted {
-                    column.zip(row).for_each(|(entry, c)| {
+                match tile.order {
+                    None => column.zip(row).for_each(|(entry, c)| {
                         entry.write(E::entry(*c));
-                    });
-                } else {
-                    column.zip(&tile.order).take(row.len()).for_each(|(entry, k)| {
+                    }),
+                    Some(order) => column.zip(order).for_each(|(entry, k)| {
                         entry.write(E::entry(row[usize::from(*k)]));
-                    });
+                    }),
                 }
             }
             // SAFETY: the first `count * block` entries were written: `block` columns of `count`. The
             // rest is the caller's promise about the pointers and the processor.
             unsafe {
-                let table = std::slice::from_raw_parts(table.as_ptr().cast(), tile.count * block);
+                let table = std::slice::from_raw_parts(table.as_ptr().cast(), count * block);
                 tile.run::<E>(table, outputs, job.len, accumulate);
             }
             done += block;
@@ -77,48 +78,53 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     }
 }
 
-/// At most [`TILE`] sources, by falling length. Only the first `count` of each array are in use.
-struct Tile {
-    count: usize,
-    /// Whether they stand in the order they were given in; if not, `order` tells it.
-    sorted: bool,
-    order: [u8; TILE],
-    /// Where each source starts, and how long it is.
-    ends: [(*const u8, usize); TILE],
+/// At most [`TILE`] sources, by falling length.
+struct Tile<'a> {
+    sources: &'a [&'a [u8]],
+    /// Which of the sources given each is, if they are not in the order that they were given in.
+    order: Option<&'a [u8]>,
 }
 
-impl Tile {
+/// Where sources are sorted.
+struct Room<'a> {
+    sources: [MaybeUninit<&'a [u8]>; TILE],
+    order: [u8; TILE],
+}
+
+impl<'a> Room<'a> {
     #[inline]
-    fn new(sources: &[&[u8]]) -> Tile {
-        let mut tile = Tile {
-            count: sources.len().min(TILE),
-            sorted: true,
-            order: [0; TILE],
-            ends: [(std::ptr::null(), 0); TILE],
-        };
-        let mut before = usize::MAX;
-        for (end, source) in tile.ends.iter_mut().zip(sources) {
-            *end = (source.as_ptr(), source.len());
-            tile.sorted &= source.len() <= before;
-            before = source.len();
+    fn new() -> Room<'a> {
+        Room { sources: [const { MaybeUninit::uninit() }; TILE], order: [0; TILE] }
+    }
+
+    #[cold]
+    fn sort<'r>(&'r mut self, sources: &[&'a [u8]]) -> Tile<'r> {
+        let count = sources.len().min(TILE);
+        let order = &mut self.order[..count];
+        order.iter_mut().enumerate().for_each(|(slot, k)| *k = slot as u8);
+        order.sort_by_key(|k| std::cmp::Reverse(sources[usize::from(*k)].len()));
+        for (to, k) in self.sources.iter_mut().zip(&*order) {
+            to.write(sources[usize::from(*k)]);
         }
-        if !tile.sorted {
-            tile.order = std::array::from_fn(|slot| slot as u8);
-            tile.order[..tile.count].sort_by_key(|k| std::cmp::Reverse(sources[usize::from(*k)].len()));
-            for (end, k) in tile.ends.iter_mut().zip(&tile.order).take(tile.count) {
-                let source = sources[usize::from(*k)];
-                *end = (source.as_ptr(), source.len());
-            }
-        }
-        tile
+        // SAFETY: the first `count` were written.
+        let sorted = unsafe { std::slice::from_raw_parts(self.sources.as_ptr().cast(), count) };
+        Tile { sources: sorted, order: Some(order) }
+    }
+}
+
+impl<'a> Tile<'a> {
+    #[inline]
+    fn new<'s: 'a>(sources: &'a [&'s [u8]], room: &'a mut Room<'s>) -> Tile<'a> {
+        let falling = sources.windows(2).fold(true, |falling, two| falling & (two[0].len() >= two[1].len()));
+        if falling { Tile { sources, order: None } } else { room.sort(sources) }
     }
 
     /// Adds the tile's share to `outputs`, or writes it when not `accumulate`.
     unsafe fn run<E: Engine>(&self, table: &[E::Entry], outputs: &[*mut u8], len: usize, accumulate: bool) {
         let mut at = 0;
-        let mut reach = self.count;
+        let mut reach = self.sources.len();
         while at < len {
-            while reach > 0 && self.ends[reach - 1].1 <= at {
+            while reach > 0 && self.sources[reach - 1].len() <= at {
                 reach -= 1;
             }
             if reach == 0 {
@@ -130,13 +136,13 @@ impl Tile {
                 }
                 return;
             }
-            let end = len.min(self.ends[reach - 1].1);
+            let end = len.min(self.sources[reach - 1].len());
             let whole = at + (end - at) / E::WIDTH * E::WIDTH;
             // SAFETY: the caller's promises; all sources in reach and all outputs have `whole` bytes.
             unsafe {
                 if whole > at {
                     let table = &table[..reach * outputs.len()];
-                    let sources = &self.ends[..reach];
+                    let sources = &self.sources[..reach];
                     E::rectangle(&Rectangle { table, sources, outputs, from: at, to: whole, accumulate });
                     at = whole;
                 } else {
@@ -159,18 +165,16 @@ impl Tile {
     ) {
         let reach = table.len() / outputs.len();
         let mut copies = [[0; WIDEST]; TILE];
-        let mut sources = [(std::ptr::null(), 0); TILE];
-        let mut sums = [[0; WIDEST]; OUTPUTS];
-        let mut results = [std::ptr::null_mut(); OUTPUTS];
+        let mut sums = [[0; WIDEST]; MOST_OUTPUTS];
+        let mut results = [std::ptr::null_mut(); MOST_OUTPUTS];
         let kept = (len - at).min(E::WIDTH);
         // SAFETY: a source in reach has more than `at` bytes and an output `len > at`; the copies
         // are as wide as any vector.
         unsafe {
             for (slot, copy) in copies.iter_mut().enumerate().take(reach) {
-                let (source, len) = self.ends[slot];
-                let size = (len - at).min(E::WIDTH);
-                copy.as_mut_ptr().copy_from_nonoverlapping(source.add(at), size);
-                sources[slot] = (copy.as_ptr(), WIDEST);
+                let source = self.sources[slot];
+                let size = (source.len() - at).min(E::WIDTH);
+                copy.as_mut_ptr().copy_from_nonoverlapping(source.as_ptr().add(at), size);
             }
             for (m, output) in outputs.iter().enumerate() {
                 if accumulate {
@@ -179,6 +183,7 @@ impl Tile {
                 results[m] = sums[m].as_mut_ptr();
             }
             let outputs_here = &results[..outputs.len()];
+            let sources: [&[u8]; TILE] = std::array::from_fn(|slot| &copies[slot][..]);
             let sources = &sources[..reach];
             E::rectangle(&Rectangle {
                 table,
@@ -239,8 +244,8 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
         if L::PAIRS {
             let last_pair = source.add(of.sources.len() & !1);
             while source < last_pair {
-                let s0 = load::<L, C>((*source).0.add(at));
-                let s1 = load::<L, C>((*source.add(1)).0.add(at));
+                let s0 = load::<L, C>((*source).as_ptr().add(at));
+                let s1 = load::<L, C>((*source.add(1)).as_ptr().add(at));
                 for (m, sums) in sums.iter_mut().enumerate() {
                     let f0 = L::factor(entry.add(m));
                     let f1 = L::factor(entry.add(M + m));
@@ -253,7 +258,7 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
             }
         }
         while source < end {
-            let s = load::<L, C>((*source).0.add(at));
+            let s = load::<L, C>((*source).as_ptr().add(at));
             for (m, sums) in sums.iter_mut().enumerate() {
                 let f = L::factor(entry.add(m));
                 for (c, sum) in sums.iter_mut().enumerate() {

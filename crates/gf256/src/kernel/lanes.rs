@@ -55,8 +55,8 @@ pub(super) trait Lanes {
 /// `sources`. `table` holds the factors, those of a source side by side, one for each output.
 pub(super) struct Rectangle<'a, Entry> {
     pub(super) table: &'a [Entry],
-    /// Where each source starts, and its length, which reaches to `to` at least.
-    pub(super) sources: &'a [(*const u8, usize)],
+    /// Each reaches to `to` at least.
+    pub(super) sources: &'a [&'a [u8]],
     pub(super) outputs: &'a [*mut u8],
     /// A multiple of [`Lanes::WIDTH`] apart.
     pub(super) from: usize,

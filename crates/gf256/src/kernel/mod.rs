@@ -16,12 +16,14 @@ mod tests;
 #[allow(unsafe_code, reason = "processor instructions")]
 mod x86;
 
-use crate::memory::{self, CHUNK, Chunk, bytes, bytes_mut};
-use fused::Product;
+use crate::memory::{CHUNK, Chunk, Fresh, Slot, bytes, bytes_mut};
+use fused::{MOST_OUTPUTS, Product};
 use lanes::Engine;
+#[cfg(target_arch = "x86_64")]
+use lanes::Lanes;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// The most outputs that are handed to the fused product at once.
 const TOGETHER: usize = 64;
@@ -235,9 +237,8 @@ impl Kernel {
         }
     }
 
-    /// A product as [`Kernel::product`] computes it, into fresh memory: `outputs` outputs of `chunks`
-    /// chunks each, `together` of them end to end in one allocation (the last may hold fewer). They are
-    /// written once, without being cleared first.
+    /// A product as [`Kernel::product`] computes it, into fresh slots: `outputs` outputs of `chunks`
+    /// chunks, which `each` gets in order. They are written once, without being cleared first.
     ///
     /// # Panics
     /// Unless there is a coefficient for each pair of output and source.
@@ -247,36 +248,44 @@ impl Kernel {
         coefficients: &[u8],
         outputs: usize,
         chunks: usize,
-        together: usize,
         sources: &[&[u8]],
-    ) -> Vec<Arc<[Chunk]>> {
+        mut each: impl FnMut(Slot),
+    ) {
         assert_eq!(coefficients.len(), outputs * sources.len(), "a coefficient for each pair");
-        let (together, len) = (together.clamp(1, TOGETHER), chunks * CHUNK);
-        let mut fresh = Vec::with_capacity(outputs.div_ceil(together));
-        let mut pointers = [std::ptr::null_mut(); TOGETHER];
-        // Whole allocations at a time, as many as there are pointers for.
-        let batch = TOGETHER / together * together;
-        for first in (0..outputs).step_by(batch) {
-            let count = batch.min(outputs - first);
-            let start = fresh.len();
-            for at in (0..count).step_by(together) {
-                let size = together.min(count - at);
-                let mut memory = memory::Fresh::new(size * chunks);
-                for m in 0..size {
-                    // SAFETY: within the allocation's `size * len` bytes.
-                    pointers[at + m] = unsafe { memory.start().add(m * len) };
-                }
-                fresh.push(memory);
+        let mut rest = outputs;
+        while rest > 0 {
+            // Batches as even as can be, of no more than the kernel computes at once.
+            let batch = rest.div_ceil(rest.div_ceil(self.outputs()));
+            let mut fresh = [const { None }; MOST_OUTPUTS];
+            let mut pointers = [std::ptr::null_mut(); MOST_OUTPUTS];
+            for (fresh, pointer) in fresh.iter_mut().zip(&mut pointers).take(batch) {
+                *pointer = fresh.insert(Fresh::new(chunks)).start();
             }
-            let coefficients = &coefficients[first * sources.len()..][..count * sources.len()];
-            // SAFETY: the pointers are to fresh memory, `len` bytes each, apart from each other and from
-            // the sources; the product (overwrite form) writes all of it. The Kernel is proof of the
-            // instructions.
-            unsafe { self.overwrite(coefficients, &pointers[..count], len, sources) };
-            debug_assert!(fresh.len() > start);
+            let coefficients = &coefficients[(outputs - rest) * sources.len()..][..batch * sources.len()];
+            // SAFETY: the pointers are to fresh memory, `chunks` chunks each, apart from each other and
+            // from the sources; the product (overwrite form) writes all of it. The Kernel is proof of
+            // the instructions.
+            unsafe { self.overwrite(coefficients, &pointers[..batch], chunks * CHUNK, sources) };
+            for fresh in fresh.into_iter().flatten() {
+                // SAFETY: it was written in full.
+                each(unsafe { fresh.assume_written() });
+            }
+            rest -= batch;
         }
-        // SAFETY: all outputs of all allocations were written in full.
-        fresh.into_iter().map(|memory| unsafe { memory.assume_written() }).collect()
+    }
+
+    /// How many outputs of a product are computed at once.
+    fn outputs(self) -> usize {
+        let outputs = match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Gfni512 => x86::Gfni512::OUTPUTS,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Gfni256 => x86::Gfni256::OUTPUTS,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::Shuffle256::OUTPUTS,
+            _ => 1,
+        };
+        outputs.clamp(1, MOST_OUTPUTS)
     }
 
     /// # Safety

@@ -1,0 +1,104 @@
+//! What is timed: the very code that the criterion benchmarks time.
+
+use super::figures::{LEN, REPAIRS, WINDOW};
+use ripstop_codes::bench as codes;
+use ripstop_gf256::{Kernel, bench as gf256};
+use ripstop_proto::bench as proto;
+use std::time::{Duration, Instant};
+
+/// Bytes of an inner packet of the session.
+const PACKET: usize = 1400;
+/// Share of the session's datagrams that is lost.
+const LOSS: f64 = 0.05;
+
+/// What a run of a case took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Lap {
+    pub(super) bytes: u64,
+    pub(super) spent: Duration,
+}
+
+/// Something that is timed: each run adds to a lap for each of its figures.
+pub(super) struct Case {
+    pub(super) keys: &'static [&'static str],
+    pub(super) run: Box<dyn FnMut(&mut [Lap])>,
+}
+
+/// The cases that give one of the figures `wanted`. Setting one up takes a moment, so others are not.
+pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
+    let kernel = Kernel::chosen();
+    let mut cases = Vec::new();
+    let mut add = |keys: &'static [&'static str], set_up: &dyn Fn() -> Box<dyn FnMut(&mut [Lap])>| {
+        if keys.iter().any(|key| wanted.contains(key)) {
+            cases.push(Case { keys, run: set_up() });
+        }
+    };
+    add(&["memcpy_1408_gbs"], &|| whole(gf256::memcpy(LEN)));
+    add(&["xor_1408_gbs"], &|| whole(gf256::xor(kernel, LEN)));
+    add(&["mac_1408_gbs"], &|| whole(gf256::mul_add(kernel, LEN)));
+    add(&["register_limit_gbs"], &|| whole(gf256::register_limit(kernel)));
+    add(&["mac_fused4_1408_gbs"], &|| whole(gf256::fused(kernel, WINDOW, 4, LEN)));
+    add(&["mac_fused8_1408_gbs"], &|| whole(gf256::fused(kernel, WINDOW, 8, LEN)));
+    add(&["rlnc_systematic_encode_gbps"], &|| whole(codes::systematic_encode(WINDOW, REPAIRS, LEN)));
+    add(&["rlnc_recover_gbps"], &|| two_steps(codes::recover(WINDOW, REPAIRS, LEN)));
+    add(&["rlnc_dense_encode_gbps"], &|| whole(codes::dense_encode(WINDOW, 8, LEN)));
+    add(&["rlnc_dense_decode_gbps"], &|| two_steps(codes::dense_decode(WINDOW, LEN)));
+    add(&["rlnc_decode_us_per_packet"], &|| whole(codes::receive(WINDOW, REPAIRS, LEN)));
+    add(&["aead_seal_1400_gbs"], &|| whole(proto::seal(PACKET)));
+    add(&["session_send_gbps", "session_receive_gbps", "session_both_gbps"], &|| {
+        session(proto::Session::new(PACKET, LOSS))
+    });
+    cases
+}
+
+/// A case that is timed from beginning to end.
+fn whole(mut run: impl FnMut() -> u64 + 'static) -> Box<dyn FnMut(&mut [Lap])> {
+    let mut times = 1;
+    Box::new(move |laps| {
+        // Some runs take less than reading the clock does: as many are timed together as take a while.
+        let lap = timed(|| (0..times).map(|_| run()).sum());
+        if lap.spent < Duration::from_micros(20) {
+            times = (2 * times).min(1 << 20);
+        }
+        laps[0].add(lap);
+    })
+}
+
+/// A case of which only the second step is timed.
+fn two_steps(mut case: codes::Case) -> Box<dyn FnMut(&mut [Lap])> {
+    Box::new(move |laps| {
+        case.prepare();
+        laps[0].add(timed(|| case.run()));
+    })
+}
+
+/// Both ends of a session, each for itself and together. What is delivered counts for the receiver, and
+/// what was given to the sender for both: in the long run it is the same.
+fn session(mut session: proto::Session) -> Box<dyn FnMut(&mut [Lap])> {
+    Box::new(move |laps| {
+        let send = timed(|| session.send());
+        session.carry();
+        let receive = timed(|| session.receive());
+        laps[0].add(send);
+        laps[1].add(receive);
+        laps[2].add(Lap { bytes: send.bytes, spent: send.spent + receive.spent });
+    })
+}
+
+fn timed(run: impl FnOnce() -> u64) -> Lap {
+    let start = Instant::now();
+    let bytes = run();
+    Lap { bytes, spent: start.elapsed() }
+}
+
+impl Lap {
+    fn add(&mut self, other: Lap) {
+        self.bytes += other.bytes;
+        self.spent += other.spent;
+    }
+
+    /// Seconds for a byte; None when there was none.
+    pub(super) fn per_byte(self) -> Option<f64> {
+        (self.bytes > 0 && !self.spent.is_zero()).then(|| self.spent.as_secs_f64() / self.bytes as f64)
+    }
+}

@@ -1,0 +1,184 @@
+//! The figures: what each is called, what it is compared with, and what it is to reach.
+
+/// How a figure follows from the time that some bytes took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// 10^9 bytes a second.
+    GigabytesPerSecond,
+    /// 10^9 bits a second.
+    GigabitsPerSecond,
+    /// Microseconds for a packet of [`LEN`] bytes.
+    MicrosecondsPerPacket,
+}
+
+/// What a figure is compared with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Anchor {
+    /// The key of the other figure.
+    pub(super) key: &'static str,
+    /// That figure is divided by this first: the multiplications for each byte.
+    pub(super) over: f64,
+    /// What the ratio is to reach, if anything.
+    pub(super) target: Option<f64>,
+}
+
+/// A figure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    /// Its key in the JSON object.
+    pub(super) key: &'static str,
+    /// What it is, for people.
+    pub(super) what: &'static str,
+    pub(super) unit: Unit,
+    pub(super) anchor: Option<Anchor>,
+}
+
+/// Bytes of a symbol.
+pub(super) const LEN: usize = 1408;
+/// Source symbols of a coding window.
+pub(super) const WINDOW: usize = 50;
+/// Repairs for a window in a systematic code, and losses that they make good.
+pub(super) const REPAIRS: usize = 5;
+
+use Unit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};
+
+/// All figures. An anchor comes before what is compared with it.
+pub(super) const FIGURES: [Figure; 15] = [
+    Figure { key: "memcpy_1408_gbs", what: "memcpy, 1408 bytes", unit: Gbs, anchor: None },
+    Figure { key: "xor_1408_gbs", what: "XOR into, 1408 bytes", unit: Gbs, anchor: None },
+    Figure { key: "register_limit_gbs", what: "multiplications in registers", unit: Gbs, anchor: None },
+    figure("mac_1408_gbs", "multiply-accumulate, 1408 bytes", Gbs, "xor_1408_gbs", 1.0, Some(0.75)),
+    figure("mac_fused4_1408_gbs", "fused, 50 to 4", Gbs, "register_limit_gbs", 1.0, None),
+    figure("mac_fused8_1408_gbs", "fused, 50 to 8", Gbs, "register_limit_gbs", 1.0, Some(0.80)),
+    figure(
+        "rlnc_systematic_encode_gbps",
+        "systematic encode, 5 for 50",
+        Gbps,
+        "mac_fused8_1408_gbs",
+        REPAIRS as f64,
+        Some(0.75),
+    ),
+    figure(
+        "rlnc_recover_gbps",
+        "recover, 5 lost of 50",
+        Gbps,
+        "mac_fused8_1408_gbs",
+        REPAIRS as f64,
+        Some(0.60),
+    ),
+    figure(
+        "rlnc_dense_encode_gbps",
+        "dense encode, 50, 8 at a time",
+        Gbps,
+        "mac_fused8_1408_gbs",
+        WINDOW as f64,
+        Some(0.80),
+    ),
+    figure(
+        "rlnc_dense_decode_gbps",
+        "dense decode, 50",
+        Gbps,
+        "mac_fused8_1408_gbs",
+        WINDOW as f64,
+        Some(0.60),
+    ),
+    Figure {
+        key: "rlnc_decode_us_per_packet",
+        what: "receive and recover, 5 lost of 50",
+        unit: Us,
+        anchor: None,
+    },
+    Figure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
+    figure(
+        "session_send_gbps",
+        "session send, 1400 bytes, 5 % lost",
+        Gbps,
+        "aead_seal_1400_gbs",
+        1.0,
+        Some(0.40),
+    ),
+    figure(
+        "session_receive_gbps",
+        "session receive, 1400 bytes, 5 % lost",
+        Gbps,
+        "aead_seal_1400_gbs",
+        1.0,
+        Some(0.40),
+    ),
+    // Of the sender's and the receiver's work together no share is demanded; it shows what one core
+    // would carry that does both.
+    figure("session_both_gbps", "both on one core", Gbps, "aead_seal_1400_gbs", 1.0, None),
+];
+
+const fn figure(
+    key: &'static str,
+    what: &'static str,
+    unit: Unit,
+    anchor: &'static str,
+    over: f64,
+    target: Option<f64>,
+) -> Figure {
+    Figure { key, what, unit, anchor: Some(Anchor { key: anchor, over, target }) }
+}
+
+/// The keys of the figures that are `wanted` and of their anchors.
+pub(super) fn with_anchors(wanted: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let anchors: Vec<&str> =
+        FIGURES.iter().filter(|f| wanted(f.key)).filter_map(|f| Some(f.anchor?.key)).collect();
+    let needed =
+        |key: &str| wanted(key) || anchors.contains(&key) || anchors.iter().any(|a| is_anchor_of(key, a));
+    FIGURES.iter().map(|figure| figure.key).filter(|key| needed(key)).collect()
+}
+
+/// Whether `key` is the anchor of `of`.
+fn is_anchor_of(key: &str, of: &str) -> bool {
+    FIGURES.iter().any(|figure| figure.key == of && figure.anchor.is_some_and(|anchor| anchor.key == key))
+}
+
+impl Unit {
+    /// The figure when a byte takes `seconds`.
+    pub(super) fn of(self, seconds: f64) -> f64 {
+        match self {
+            Unit::GigabytesPerSecond => 1e-9 / seconds,
+            Unit::GigabitsPerSecond => 8e-9 / seconds,
+            Unit::MicrosecondsPerPacket => 1e6 * seconds * LEN as f64,
+        }
+    }
+
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Unit::GigabytesPerSecond => "GB/s",
+            Unit::GigabitsPerSecond => "Gbit/s",
+            Unit::MicrosecondsPerPacket => "us/packet",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_are_figures_that_come_first() {
+        for (at, figure) in FIGURES.iter().enumerate() {
+            if let Some(anchor) = figure.anchor {
+                assert!(FIGURES[..at].iter().any(|f| f.key == anchor.key), "{}", figure.key);
+            }
+        }
+        assert_eq!(with_anchors(|_| true).len(), FIGURES.len());
+        assert_eq!(with_anchors(|key| key == "mac_1408_gbs"), ["xor_1408_gbs", "mac_1408_gbs"]);
+        assert_eq!(
+            with_anchors(|key| key == "rlnc_recover_gbps"),
+            ["register_limit_gbs", "mac_fused8_1408_gbs", "rlnc_recover_gbps"],
+            "the anchor's own ratio is told too"
+        );
+    }
+
+    #[test]
+    fn units_follow_from_the_time_of_a_byte() {
+        assert_eq!(Unit::GigabytesPerSecond.of(1e-9), 1.0);
+        assert_eq!(Unit::GigabitsPerSecond.of(1e-9), 8.0);
+        assert!((Unit::MicrosecondsPerPacket.of(1e-9) - 1.408).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,62 @@
+//! `ripstop speed`: how fast this machine computes what the tunnel needs, beside what bounds it.
+
+mod cases;
+mod figures;
+mod report;
+mod rounds;
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use figures::FIGURES;
+use report::Report;
+use ripstop_base::Span;
+use ripstop_gf256::Kernel;
+use std::time::Duration;
+
+/// Measure this machine's kernels, coders, AEAD and whole data path
+///
+/// The coders and the session are the very types that the tunnel uses. A figure and its anchor are
+/// measured in turns of a fraction of a millisecond, and their ratio is the median over all turns, so
+/// that what else the machine does weighs on both. One core is used.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "3s")]
+    seconds: Span,
+    /// Measure only these figures (keys of the JSON object, separated by commas) and their anchors
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop speed
+  ripstop speed --json --seconds 10s
+  ripstop speed --only rlnc_recover_gbps,rlnc_dense_decode_gbps
+  RIPSTOP_GF256=avx2 ripstop speed    with other kernels than the fastest: gfni512, gfni256,
+                                      avx2, portable";
+
+/// Measures and prints.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    let seconds = flags.seconds.duration();
+    if seconds.is_zero() || seconds > Duration::from_secs(3600) {
+        let problem = format!("{} cannot be; write more than 0 and at most an hour", flags.seconds);
+        return Err(Failure::flag("--seconds", problem));
+    }
+    if let Some(unknown) = flags.only.iter().find(|name| !FIGURES.iter().any(|f| f.key == **name)) {
+        let keys: Vec<&str> = FIGURES.iter().map(|figure| figure.key).collect();
+        let problem = format!("there is no figure `{unknown}`; write one or more of {}", keys.join(", "));
+        return Err(Failure::flag("--only", problem));
+    }
+    let wanted = |key: &str| flags.only.is_empty() || flags.only.iter().any(|name| name == key);
+    let results = rounds::measure(seconds, &figures::with_anchors(wanted));
+    let report = Report::new(Kernel::chosen(), &results);
+    if let Some(warning) = Kernel::warning() {
+        eprintln!("warning: RIPSTOP_GF256: {warning}; using {}", Kernel::chosen().name());
+    }
+    if flags.json { output::json(&report.json()) } else { output::print(&report.table()) }
+}

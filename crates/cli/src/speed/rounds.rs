@@ -1,0 +1,82 @@
+//! The clock: all cases in turn, over and over, a fraction of a millisecond each.
+
+use super::cases::{Case, Lap, cases};
+use super::figures::FIGURES;
+use std::time::{Duration, Instant};
+
+/// How long a case runs in a round, at least.
+const TURN: Duration = Duration::from_micros(200);
+
+/// What was measured of a figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Result {
+    pub(super) key: &'static str,
+    pub(super) value: f64,
+    /// To the figure's anchor, if it has one.
+    pub(super) ratio: Option<f64>,
+}
+
+/// Measures the figures `wanted` (which hold their anchors) for about `length`, at least one round.
+pub(super) fn measure(length: Duration, wanted: &[&'static str]) -> Vec<Result> {
+    let mut cases = cases(wanted);
+    // The first round warms up caches, pools and predictors.
+    round(&mut cases);
+    let start = Instant::now();
+    let mut rounds = Vec::new();
+    while rounds.is_empty() || start.elapsed() < length {
+        rounds.push(round(&mut cases));
+    }
+    wanted.iter().filter_map(|key| result(key, &rounds)).collect()
+}
+
+/// Seconds for a byte in each figure.
+type Round = Vec<(&'static str, f64)>;
+
+fn round(cases: &mut [Case]) -> Round {
+    let mut round = Round::new();
+    for case in cases {
+        let mut laps = vec![Lap::default(); case.keys.len()];
+        let start = Instant::now();
+        while start.elapsed() < TURN {
+            (case.run)(&mut laps);
+        }
+        round.extend(case.keys.iter().zip(laps).filter_map(|(key, lap)| Some((*key, lap.per_byte()?))));
+    }
+    round
+}
+
+fn result(key: &'static str, rounds: &[Round]) -> Option<Result> {
+    let figure = FIGURES.iter().find(|figure| figure.key == key)?;
+    let seconds = median(rounds.iter().filter_map(|round| of(round, key)))?;
+    let ratio = figure.anchor.and_then(|anchor| {
+        median(rounds.iter().filter_map(|round| Some(of(round, anchor.key)? / of(round, key)? * anchor.over)))
+    });
+    Some(Result { key, value: figure.unit.of(seconds), ratio })
+}
+
+fn of(round: &Round, key: &str) -> Option<f64> {
+    round.iter().find(|(name, _)| *name == key).map(|(_, seconds)| *seconds)
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some((low + high) / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_medians_over_rounds() {
+        let rounds: Vec<Round> = [(1.0, 2.0), (2.0, 4.0), (1.0, 100.0)]
+            .map(|(xor, mac)| vec![("xor_1408_gbs", xor * 1e-9), ("mac_1408_gbs", mac * 1e-9)])
+            .into();
+        let result = result("mac_1408_gbs", &rounds).unwrap();
+        assert!((result.value - 0.25).abs() < 1e-9 && (result.ratio.unwrap() - 0.5).abs() < 1e-9);
+        assert_eq!(median([].into_iter()), None);
+        assert_eq!(median([3.0, 1.0].into_iter()), Some(2.0));
+    }
+}
