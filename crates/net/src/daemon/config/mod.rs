@@ -116,14 +116,7 @@ impl DaemonConfig {
     /// # Errors
     /// File, line, column, field, what is wrong and what would be right.
     pub fn load(path: &Path) -> Result<DaemonConfig, ConfigError> {
-        let text = read::text_of(path)?;
-        let config = DaemonConfig::parse(&text, path)?;
-        let mut warnings = Vec::new();
-        if text.contains("private-key") && !text.contains("private-key-file") {
-            warnings.extend(read::open_to_others(path));
-        }
-        warnings.extend(config.warnings);
-        Ok(DaemonConfig { warnings, ..config })
+        DaemonConfig::parse(&read::text_of(path)?, path)
     }
 
     /// Reads `text`, which is the content of the file at `path`.

@@ -124,8 +124,14 @@ pub(super) fn open_to_others(path: &Path) -> Option<String> {
 /// Reads the whole.
 pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError> {
     let mut reader = Reader { text, path, warnings: Vec::new() };
-    let file: File = toml::from_str(text)
-        .map_err(|error| reader.at(error.span().unwrap_or(0..0), error.message().trim_end()))?;
+    let file: File = toml::from_str(text).map_err(|error| {
+        let at = error.span().unwrap_or(0..0);
+        let hint = match reader.line_of(&at).trim_start().starts_with("[peer]") {
+            true => ": a peer's section begins with [[peer]], in two brackets",
+            false => "",
+        };
+        reader.at(at, format_args!("{}{hint}", error.message().trim_end()))
+    })?;
     let Some(interface) = &file.interface else {
         return Err(reader.at(0..0, "the section [interface] is missing"));
     };
@@ -174,6 +180,13 @@ impl Reader<'_> {
         }
     }
 
+    /// The line in which a span begins.
+    fn line_of(&self, span: &Range<usize>) -> &str {
+        let before = self.text.get(..span.start).unwrap_or_default();
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default()
+    }
+
     fn wrong<T>(&self, field: &str, value: &Spanned<T>, problem: impl fmt::Display) -> ConfigError {
         self.at(value.span(), format_args!("{field}: {problem}"))
     }
@@ -196,7 +209,10 @@ impl Reader<'_> {
 
     fn private_key(&mut self, at: Range<usize>, interface: &Interface) -> Result<PrivateKey, ConfigError> {
         match (&interface.private_key, &interface.private_key_file) {
-            (Some(key), None) => key.get_ref().parse().map_err(|error| self.wrong("private-key", key, error)),
+            (Some(key), None) => {
+                self.warnings.extend(open_to_others(self.path));
+                key.get_ref().parse().map_err(|error| self.wrong("private-key", key, error))
+            }
             (None, Some(file)) => {
                 let path = self.beside(file.get_ref());
                 let key =

@@ -61,7 +61,9 @@ fn what_is_not_said_has_a_default() {
 #[test]
 fn every_mistake_is_named_with_its_place() {
     let second = format!("[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.9.0.0/16\"]", key(3).public());
-    let cases: [(String, &str, &str); 24] = [
+    let cases: [(String, &str, &str); 26] = [
+        (with("", "").replace("[[peer]]", "[peer]"), "t.toml:5:1:", "[[peer]], in two brackets"),
+        (with("", &second).replace("[[peer]]", "[peer]"), "t.toml:8:2:", "[[peer]], in two brackets"),
         (with("colour = \"red\"", ""), "t.toml:4:1:", "unknown field `colour`"),
         (with("", "port = 1"), "t.toml:8:1:", "unknown field `port`"),
         (with("mtu = ", ""), "t.toml:4:", ""),

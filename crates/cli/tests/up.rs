@@ -1,0 +1,348 @@
+//! The daemon as a command: two processes between two namespaces, from keys to good-bye, and what becomes of those
+//! that are killed. Every wait is for a condition, and bounded.
+
+mod common;
+
+use common::{json, ripstop, run, schema, stderr, stdout, with_namespaces};
+use ipnet::IpNet;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use ripstop_base::{Fraction, Rate, Seed};
+use ripstop_link::LinkConfig;
+use ripstop_net::emulate::{Emulator, EmulatorConfig, Side};
+use ripstop_net::os::ip::ip;
+use ripstop_net::os::netns::Namespace;
+use serde_json::Value;
+use std::fs::{self, File};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Two hosts with their keys and configurations, and the link between them. The left one calls.
+struct Site {
+    directory: tempfile::TempDir,
+    hosts: [Namespace; 2],
+    _link: Emulator,
+}
+
+/// A running daemon; its log is in the site's directory.
+struct Up {
+    child: Child,
+    log: PathBuf,
+}
+
+const LEFT: usize = 0;
+const RIGHT: usize = 1;
+
+impl Site {
+    fn new() -> Site {
+        let directory = tempfile::tempdir().unwrap();
+        let hosts = ["left", "right"].map(|name| Namespace::create(name).unwrap());
+        let path = LinkConfig::path(
+            Rate::from_bps(50_000_000),
+            Duration::from_millis(10),
+            Fraction::new(0.02).unwrap(),
+        );
+        let side = |n: u8| Side {
+            device: "wire0".into(),
+            addresses: vec![IpNet::new_assert([198, 18, 0, n].into(), 24)],
+        };
+        let config = EmulatorConfig {
+            left: side(1),
+            right: side(2),
+            left_to_right: path.clone(),
+            right_to_left: path,
+            mtu: 1500,
+            seed: Seed::new(7),
+        };
+        let link = Emulator::start(&config, &hosts[LEFT], &hosts[RIGHT]).unwrap();
+        let site = Site { directory, hosts, _link: link };
+        let public = ["left", "right"].map(|name| {
+            let output =
+                ripstop().args(["keys", "new", "--out"]).arg(site.file(&format!("{name}.key"))).output();
+            stdout(&output.unwrap()).trim().to_owned()
+        });
+        site.configure("left", 1, &format!("name = \"right\"\npublic-key = \"{}\"\nallowed-ips = [\"10.77.0.2\", \"fd77::2\"]\nendpoint = \"198.18.0.2:5182\"\n", public[RIGHT]));
+        site.configure(
+            "right",
+            2,
+            &format!(
+                "name = \"left\"\npublic-key = \"{}\"\nallowed-ips = [\"10.77.0.1\", \"fd77::1\"]\n",
+                public[LEFT]
+            ),
+        );
+        site
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn configure(&self, name: &str, number: u8, peer: &str) {
+        let text = format!(
+            "[interface]\nprivate-key-file = \"{name}.key\"\naddress = [\"10.77.0.{number}/24\", \"fd77::{number}/64\"]\n\
+             status = \"{name}.sock\"\n[[peer]]\n{peer}"
+        );
+        fs::write(self.file(&format!("{name}.toml")), text).unwrap();
+    }
+
+    /// Starts the daemon of a host and waits until it answers.
+    fn up(&self, host: usize) -> Up {
+        let name = ["left", "right"][host];
+        let log = self.file(&format!("{name}.log"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ripstop"));
+        command.arg("up").arg(self.file(&format!("{name}.toml"))).stdin(Stdio::null());
+        command.stdout(Stdio::null()).stderr(File::options().create(true).append(true).open(&log).unwrap());
+        let mut up = Up { child: self.hosts[host].spawn(command).unwrap(), log };
+        until("the daemon answers", || {
+            assert!(up.child.try_wait().unwrap().is_none(), "{}", up.log());
+            self.status(host, &["--json"]).status.success()
+        });
+        up
+    }
+
+    fn status(&self, host: usize, words: &[&str]) -> std::process::Output {
+        let socket = self.file(["left.sock", "right.sock"][host]);
+        ripstop().args(["status", "--socket"]).arg(socket).args(words).output().unwrap()
+    }
+
+    fn peer(&self, host: usize) -> Value {
+        json(&self.status(host, &["--json"]))["peers"][0].clone()
+    }
+
+    fn connected(&self) {
+        until("both are connected", || {
+            [LEFT, RIGHT].iter().all(|host| self.peer(*host)["connected"] == true)
+        });
+    }
+
+    /// Sends from left to right and back until something comes back.
+    fn reach(&self) {
+        let bind = |host: usize, address: &str, patience: u64| {
+            let socket = self.hosts[host].run(|| UdpSocket::bind(address)).unwrap().unwrap();
+            socket.set_read_timeout(Some(Duration::from_millis(patience))).unwrap();
+            socket
+        };
+        for (left, right) in [("10.77.0.1:0", "10.77.0.2:7"), ("[fd77::1]:0", "[fd77::2]:7")] {
+            let (client, server) = (bind(LEFT, left, 20), bind(RIGHT, right, 500));
+            let mut packet = [0; 100];
+            until("an echo through the tunnel", || {
+                client.send_to(b"hello", right.parse::<SocketAddr>().unwrap()).unwrap();
+                if let Ok((len, from)) = server.recv_from(&mut packet) {
+                    server.send_to(&packet[..len], from).unwrap();
+                }
+                client.recv(&mut packet).is_ok_and(|len| packet[..len] == *b"hello")
+            });
+        }
+    }
+
+    fn has_device(&self, host: usize) -> bool {
+        ip(&self.hosts[host], &["link", "show", "rip0"]).is_ok()
+    }
+}
+
+impl Up {
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    fn count(&self, words: &str) -> usize {
+        self.log().matches(words).count()
+    }
+
+    fn signal(&mut self, signal: Signal) -> ExitStatus {
+        kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
+        self.child.wait().unwrap()
+    }
+}
+
+#[test]
+fn it_runs_until_it_is_told_to_stop() {
+    with_namespaces("it_runs_until_it_is_told_to_stop", || {
+        let site = Site::new();
+        let (mut left, mut right) = (site.up(LEFT), site.up(RIGHT));
+        site.connected();
+        site.reach();
+        for host in [LEFT, RIGHT] {
+            let status = json(&site.status(host, &["--json"]));
+            schema::check("status.schema.json", &status);
+            assert!(status["peers"][0]["session"]["datagrams_received"].as_u64() > Some(0), "{status}");
+        }
+        let table = stdout(&site.status(LEFT, &[]));
+        for words in
+            ["rip0: port 5182, MTU 1436 B", "public key", "right  connected", "198.18.0.2:5182", "recovered"]
+        {
+            assert!(table.contains(words), "no `{words}` in:\n{table}");
+        }
+        assert!(left.log().contains(" INFO up device=rip0 port=5182 mtu=1436"), "{}", left.log());
+        assert!(left.log().contains("connected peer=right again=false"), "{}", left.log());
+
+        assert_eq!(right.signal(Signal::SIGTERM).code(), Some(0), "{}", right.log());
+        assert!(right.log().contains("closing signal=SIGTERM"), "{}", right.log());
+        assert!(!site.has_device(RIGHT) && !site.file("right.sock").exists());
+        until("the good-bye is heard", || left.count("peer closed the session") == 1);
+        let table = stdout(&site.status(LEFT, &[]));
+        assert!(table.contains("right  closed"), "{table}");
+        assert_eq!(left.signal(Signal::SIGINT).code(), Some(0), "{}", left.log());
+        assert!(!site.has_device(LEFT) && !site.file("left.sock").exists());
+        for up in [&left, &right] {
+            assert!(!up.log().contains("WARN") && !up.log().contains("ERROR"), "{}", up.log());
+        }
+    });
+}
+
+#[test]
+fn a_killed_end_leaves_its_socket_and_is_found_again() {
+    with_namespaces("a_killed_end_leaves_its_socket_and_is_found_again", || {
+        let site = Site::new();
+        let (left, mut right) = (site.up(LEFT), site.up(RIGHT));
+        site.connected();
+        site.reach();
+        right.signal(Signal::SIGKILL);
+        assert!(!site.has_device(RIGHT), "the device goes with the process");
+        assert!(site.file("right.sock").exists());
+        let output = site.status(RIGHT, &[]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("has ended"), "{}", stderr(&output));
+
+        // It has forgotten everything, and does not know where the other one is.
+        let _right = site.up(RIGHT);
+        site.reach();
+        site.connected();
+        let peer = site.peer(LEFT);
+        assert_eq!((&peer["restarts"], &peer["sessions"]), (&1.into(), &2.into()), "{peer}");
+        assert!(left.log().contains("connected peer=right again=true"), "{}", left.log());
+    });
+}
+
+#[test]
+fn an_absent_peer_is_named_once() {
+    with_namespaces("an_absent_peer_is_named_once", || {
+        let site = Site::new();
+        let left = site.up(LEFT);
+        until("it says that nobody answers", || left.count("peer unreachable, trying on") == 1);
+        assert!(stdout(&site.status(LEFT, &[])).contains("unreachable"));
+        let calls =
+            || json(&site.status(LEFT, &["--json"]))["totals"]["handshakes_repeated"].as_u64().unwrap();
+        let before = calls();
+        until("it is tried on", || calls() >= before + 2);
+        let _right = site.up(RIGHT);
+        until("it says that the peer answers", || left.count("peer reachable again") == 1);
+        site.connected();
+        site.reach();
+        assert_eq!(left.count("peer unreachable"), 1, "{}", left.log());
+    });
+}
+
+#[test]
+fn a_device_taken_away_is_an_error() {
+    with_namespaces("a_device_taken_away_is_an_error", || {
+        let site = Site::new();
+        let mut left = site.up(LEFT);
+        ip(&site.hosts[LEFT], &["link", "del", "rip0"]).unwrap();
+        assert_eq!(left.child.wait().unwrap().code(), Some(1));
+        assert!(left.log().contains("error: the tunnel broke down"), "{}", left.log());
+        assert!(!site.file("left.sock").exists());
+    });
+}
+
+/// A configuration with one thing changed, and what is said about it.
+fn said(directory: &Path, from: &str, to: &str) -> String {
+    let example =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();
+    assert!(example.contains(from), "{from}");
+    let path = directory.join("test.toml");
+    fs::write(&path, example.replace(from, to)).unwrap();
+    let output = ripstop().arg("up").arg(&path).output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{}", stderr(&output));
+    stderr(&output)
+}
+
+#[test]
+fn wrong_configurations_are_refused_with_their_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let cases = [
+        ("# mtu = 1500", "mtu = 600", [":7: mtu: 600 is too small", "at least 640"]),
+        ("# rate = \"fair\"", "rate = \"fast\"", ["rate: `fast` is not a rate", "20Mbit/s"]),
+        ("# port = 5182", "prot = 5182", ["unknown field `prot`", "`port`"]),
+        ("private-key = \"GG", "private-key = \"G", ["private-key: not a key", "`ripstop keys new`"]),
+        ("private-key = \"", "# private-key = \"", ["no private-key", "`ripstop keys new`"]),
+        ("# private-key-file = ", "private-key-file = ", ["private-key-file", "keep one of them"]),
+        ("[[peer]]", "[peer]", ["[[peer]]", "two brackets"]),
+    ];
+    for (from, to, words) in cases {
+        let said = said(directory.path(), from, to);
+        assert!(said.starts_with("error: ") && said.contains("test.toml:"), "{said}");
+        for word in words {
+            assert!(said.contains(word), "no `{word}` in: {said}");
+        }
+        assert!(!said.contains("ZpcnN0IGVuZ"), "a key is not repeated: {said}");
+    }
+    let output = run(&["up", "/no/such/file.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("/no/such/file.toml: No such file"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_right_configuration_is_said_to_be_right_and_what_may_not_be_meant() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.toml");
+    let example =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();
+    fs::write(&path, example.replace("# mtu = 1500", "mtu = 1300")).unwrap();
+    let check = || ripstop().arg("up").arg(&path).arg("--check").output().unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+    let output = check();
+    assert!(output.status.success());
+    let (out, err) = (stdout(&output), stderr(&output));
+    assert!(out.contains("is right: rip0 with 10.77.0.1/24 and fd77::1/64, 2 peers, public key "), "{out}");
+    assert!(
+        err.contains("warning: ") && err.contains("chmod 600") && err.contains("IPv6 needs 1280"),
+        "{err}"
+    );
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(!stderr(&check()).contains("chmod"));
+}
+
+#[test]
+fn without_privilege_it_says_what_to_do() {
+    const TEST: &str = "without_privilege_it_says_what_to_do";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("test.toml");
+    let example =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();
+    fs::write(&path, example.replace("# port = 5182", "port = 0")).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ripstop"), "up"]).arg(&path);
+    match command.output() {
+        Ok(output) if !stderr(&output).contains("setpriv:") => {
+            let words = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{words}");
+            assert!(words.contains("raising the tunnel"), "{words}");
+            assert!(words.contains("CAP_NET_ADMIN") || words.contains("/dev/net/tun is missing"), "{words}");
+        }
+        other => common::skip(TEST, &format!("setpriv: {other:?}")),
+    }
+}
+
+#[test]
+fn a_status_nobody_tells_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("none.sock");
+    let output = ripstop().args(["status", "--socket"]).arg(&socket).output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(1), ""));
+    assert!(stderr(&output).contains("none.sock: is `ripstop up` running?"), "{}", stderr(&output));
+    let output = run(&["status", "no-such-tunnel"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("/run/ripstop/no-such-tunnel.sock"), "{}", stderr(&output));
+}
