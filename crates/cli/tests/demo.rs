@@ -145,7 +145,12 @@ fn where_namespaces_are_not_allowed_it_says_so() {
         };
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        for word in ["making a network namespace is not allowed here", "Run as root", "--cap-add"] {
+        for word in [
+            "making a network namespace is not allowed here",
+            "Run as root",
+            "--cap-add",
+            "`ripstop demo --virtual`",
+        ] {
             assert!(said.contains(word), "no `{word}` in: {said}");
         }
     });

@@ -18,6 +18,14 @@ use std::time::{Duration, Instant};
 /// What every contender is put through.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    pub(crate) course: Course,
+    pub(crate) source: Source,
+    pub(crate) destination: Destination,
+}
+
+/// The link, and how long what is measured on it.
+#[derive(Clone, Debug)]
+pub(crate) struct Course {
     pub(crate) path: Path,
     pub(crate) seed: Seed,
     /// Where the measured interval begins, counted from the start of the bulk's connection.
@@ -28,8 +36,6 @@ pub(crate) struct Plan {
     /// bulk as come.
     pub(crate) requests: Option<usize>,
     pub(crate) rtt: Duration,
-    pub(crate) source: Source,
-    pub(crate) destination: Destination,
 }
 
 /// Why a contender has no result.
@@ -55,31 +61,38 @@ pub(crate) fn measure(
             NoResult::NotOffered(error.to_string())
         }
         // That namespaces are not allowed is no contender's fault.
-        WorkloadError::Namespace(error) => NoResult::Failed(error.into()),
+        WorkloadError::Namespace(error) => NoResult::Failed(super::not_allowed(error)),
         other => NoResult::Failed(failed(contender, other)),
     })?;
     let all = || {
-        let quiet = plan.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
+        let quiet = plan.course.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
         let (bulk, beside_bulk, wire) = bulk(contender, plan, progress)?;
         let file = file(contender, plan, progress)?;
         let requests = RequestFacts { quiet, beside_bulk };
-        Ok(ContenderReport::new(contender.name(), contender.inner_cc(), bulk, requests, file, wire))
+        Ok(ContenderReport::new(
+            contender.name(),
+            Some(contender.inner_cc()),
+            bulk,
+            requests,
+            Some(file),
+            wire,
+        ))
     };
     all().map_err(NoResult::Failed)
 }
 
 fn quiet(contender: Contender, plan: &Plan, count: usize, progress: &Progress) -> Outcome<RequestStats> {
-    let stage = Stage::raise(contender, &plan.path, plan.seed.child("quiet"))?;
+    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("quiet"))?;
     progress.begin(format!("{}: {count} requests", contender.name()));
-    let schedule = Schedule::count(plan.seed.stream("requests"), 2 * plan.rtt, count);
+    let schedule = Schedule::count(plan.course.seed.stream("requests"), 2 * plan.course.rtt, count);
     let limit = plan.connect_limit();
-    let end = Instant::now() + limit + schedule.end() + plan.grace();
+    let end = Instant::now() + limit + schedule.end() + plan.course.grace();
     let requests = Requests::start(&stage.route, schedule, Beginning::Connected, limit)
         .map_err(|e| failed(contender, e))?;
     progress.wait_for(
         end,
         || format!("{} of {count} answered", requests.answered()),
-        || requests.is_settled(plan.grace()),
+        || requests.is_settled(plan.course.grace()),
     );
     let report = requests.finish().map_err(|e| failed(contender, e))?;
     stage.strike()?;
@@ -87,16 +100,16 @@ fn quiet(contender: Contender, plan: &Plan, count: usize, progress: &Progress) -
 }
 
 fn bulk(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<(BulkFacts, RequestStats, Wire)> {
-    let stage = Stage::raise(contender, &plan.path, plan.seed.child("bulk"))?;
+    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("bulk"))?;
     progress.begin(format!("{}: bulk", contender.name()));
-    let arrivals = plan.seed.stream("requests");
-    let schedule = match plan.requests {
-        Some(count) => Schedule::count(arrivals, plan.from, count),
-        None => Schedule::until(arrivals, plan.from, plan.seconds),
+    let arrivals = plan.course.seed.stream("requests");
+    let schedule = match plan.course.requests {
+        Some(count) => Schedule::count(arrivals, plan.course.from, count),
+        None => Schedule::until(arrivals, plan.course.from, plan.course.seconds),
     };
-    let length = plan.seconds.max(schedule.end());
+    let length = plan.course.seconds.max(schedule.end());
     let failed = |error| failed(contender, error);
-    let bulk = Bulk::start(&stage.route, plan.seed, length).map_err(failed)?;
+    let bulk = Bulk::start(&stage.route, plan.course.seed, length).map_err(failed)?;
     let start = bulk.start_time();
     let requests = Requests::start(&stage.route, schedule, Beginning::At(start), length).map_err(failed)?;
     let mark = || Mark {
@@ -109,12 +122,13 @@ fn bulk(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<(Bulk
         let mean = 8.0 * bulk.received() as f64 / start.elapsed().as_secs_f64().max(1e-3);
         format!("{} on average", output::rate(mean))
     };
-    progress.wait_until(start + plan.from, message);
+    progress.wait_until(start + plan.course.from, message);
     let first = mark();
     progress.wait_until(start + length, message);
     let last = mark();
     // The last replies are still to come, beside the bulk as those before.
-    progress.wait_for(Instant::now() + plan.grace(), message, || requests.is_settled(plan.grace()));
+    progress
+        .wait_for(Instant::now() + plan.course.grace(), message, || requests.is_settled(plan.course.grace()));
     let asked = requests.finish().map_err(failed)?;
     let mut whole = bulk.finish().map_err(failed)?;
     whole.cpu += stage.tunnel_cpu();
@@ -123,7 +137,7 @@ fn bulk(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<(Bulk
 }
 
 fn file(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<FileReport> {
-    let stage = Stage::raise(contender, &plan.path, plan.seed.child("file"))?;
+    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("file"))?;
     progress.begin(format!("{}: file", contender.name()));
     let limit = plan.file_limit();
     let failed = |error| failed(contender, error);
@@ -140,24 +154,27 @@ fn file(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<FileR
     Ok(FileReport::new(&plan.source, arrived_bytes, arrived, limit))
 }
 
-impl Plan {
+impl Course {
     /// How long an unanswered request is waited for.
-    fn grace(&self) -> Duration {
+    pub(super) fn grace(&self) -> Duration {
         (10 * self.rtt).max(Duration::from_secs(2))
     }
+}
 
+impl Plan {
     fn connect_limit(&self) -> Duration {
-        self.seconds.max(Duration::from_secs(30))
+        self.course.seconds.max(Duration::from_secs(30))
     }
 
     /// How long the file may take: what the bulk takes, and at least three times what a perfect
     /// sender would need.
     fn file_limit(&self) -> Duration {
-        let perfect = self.path.forth.rate.time_for(usize::try_from(self.source.bytes).unwrap_or(usize::MAX));
-        let through = 1.0 - self.path.forth.loss.mean();
+        let perfect =
+            self.course.path.forth.rate.time_for(usize::try_from(self.source.bytes).unwrap_or(usize::MAX));
+        let through = 1.0 - self.course.path.forth.loss.mean();
         let slack =
             Duration::try_from_secs_f64(3.0 * perfect.as_secs_f64() / through).unwrap_or(Duration::MAX);
-        slack.saturating_add(20 * self.rtt).max(self.seconds).min(Duration::from_secs(86_400))
+        slack.saturating_add(20 * self.course.rtt).max(self.course.seconds).min(Duration::from_secs(86_400))
     }
 }
 
@@ -174,7 +191,8 @@ pub(crate) struct Mark {
     pub(crate) offered: u64,
 }
 
-fn stats(report: &RequestReport) -> RequestStats {
+/// What is told of requests.
+pub(super) fn stats(report: &RequestReport) -> RequestStats {
     let seconds = |p| report.percentile(p).map(|d| d.as_secs_f64());
     RequestStats {
         n: report.n(),

@@ -1,5 +1,6 @@
 //! `ripstop demo`: the same transfer over the same lossy link, scheme by scheme.
 
+mod alone;
 mod contenders;
 mod measure;
 mod progress;
@@ -13,7 +14,7 @@ use crate::output;
 use crate::workload::file::{Destination, Source};
 use clap::{Args, ValueEnum};
 use contenders::Contender;
-use measure::{NoResult, Plan, measure};
+use measure::{Course, NoResult, Plan, measure};
 use progress::Progress;
 use report::{Report, Skipped};
 use ripstop_base::Span;
@@ -46,6 +47,10 @@ pub(crate) struct Flags {
     /// Who takes part, separated by commas [default: all that this machine offers]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<Contender>,
+    /// Run the tunnel session alone on a virtual link, in virtual time: no namespaces, no kernel, no
+    /// TCP, no file
+    #[arg(long = "virtual", conflicts_with_all = ["contenders", "file", "save"])]
+    is_virtual: bool,
     /// Print one JSON object instead of tables (docs/schemas/demo.schema.json)
     #[arg(long)]
     json: bool,
@@ -59,30 +64,48 @@ Examples:
   ripstop demo --loss 20% --contenders cubic,bbr
   ripstop demo --rate 2Mbit/s --rtt 800ms --loss 6% --burst 4
   ripstop demo --file holiday.jpg --save arrived.jpg
-  ripstop demo --requests 2000 --json             request tails, for a program to read";
+  ripstop demo --requests 2000 --json             request tails, for a program to read
+  ripstop demo --virtual --loss 20%               the tunnel alone, where namespaces are not allowed";
 
 /// Runs the command.
 ///
 /// # Errors
 /// What cannot be, what this machine does not allow, what broke, and a file that arrived damaged.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
-    let plan = plan(flags)?;
-    // Before the first thread is started.
-    netns::gain_privilege()?;
-    let asked = !flags.contenders.is_empty();
-    let contenders = if asked { &flags.contenders[..] } else { Contender::value_variants() };
+    let course = course(flags)?;
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
         link: flags.link.facts(),
-        run_s: plan.seconds.as_secs_f64(),
-        measured_from_s: plan.from.as_secs_f64(),
+        is_virtual: flags.is_virtual,
+        run_s: course.seconds.as_secs_f64(),
+        measured_from_s: course.from.as_secs_f64(),
         contenders: Vec::new(),
         skipped: Vec::new(),
-        notes: notes(&plan),
+        notes: notes(&course),
     };
-    if !flags.json {
-        output::print(&format!("{}, seed {}\n\n", flags.link.words(), flags.link.seed))?;
+    if flags.is_virtual {
+        header(flags)?;
+        report.notes.insert(0, alone::NOTE.to_owned());
+        report.add(alone::measure(&course, &Progress::new())?);
+    } else {
+        perform(flags, course, &mut report)?;
     }
+    if flags.json {
+        output::json(&report)?;
+    } else {
+        output::print(&report.tables())?;
+    }
+    verdict(&report)
+}
+
+/// Puts the contenders through it, one after the other.
+fn perform(flags: &Flags, course: Course, report: &mut Report) -> Outcome<()> {
+    let plan = plan(flags, course)?;
+    // Before the first thread is started.
+    netns::gain_privilege().map_err(not_allowed)?;
+    let asked = !flags.contenders.is_empty();
+    let contenders = if asked { &flags.contenders[..] } else { Contender::value_variants() };
+    header(flags)?;
     let progress = Progress::new();
     for contender in contenders {
         match measure(*contender, &plan, &progress) {
@@ -94,13 +117,26 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
             Err(NoResult::Failed(failure)) => return Err(failure),
         }
     }
-    drop(progress);
+    Ok(())
+}
+
+/// What is about to run, for people.
+fn header(flags: &Flags) -> Outcome<()> {
     if flags.json {
-        output::json(&report)?;
-    } else {
-        output::print(&report.tables())?;
+        return Ok(());
     }
-    verdict(&report)
+    let place = if flags.is_virtual { "virtual link, virtual time: " } else { "" };
+    output::print(&format!("{place}{}, seed {}\n\n", flags.link.words(), flags.link.seed))
+}
+
+/// Where hosts and links cannot be made there is still `--virtual`.
+fn not_allowed(error: impl Into<Failure>) -> Failure {
+    match error.into() {
+        Failure::Work(words) => Failure::Work(format!(
+            "{words}\n`ripstop demo --virtual` needs none of this: it runs the tunnel session alone, on a virtual link"
+        )),
+        other => other,
+    }
 }
 
 /// Whether the work was done.
@@ -115,8 +151,8 @@ fn verdict(report: &Report) -> Outcome<()> {
     }
 }
 
-/// What every contender is put through; checks what the flags say together.
-fn plan(flags: &Flags) -> Outcome<Plan> {
+/// What is measured on which link; checks what the flags say together.
+fn course(flags: &Flags) -> Outcome<Course> {
     let (forth, back) = flags.link.directions()?;
     for (rate, flag) in [(forth.rate, "--rate"), (back.rate, "--rate-back")] {
         if rate.bps() == 0 {
@@ -153,6 +189,18 @@ fn plan(flags: &Flags) -> Outcome<Plan> {
     if seconds > Duration::from_secs(86_400) {
         return Err(Failure::flag("--seconds", "a day (86400) is the most"));
     }
+    Ok(Course {
+        path: stage::Path { forth, back },
+        seed: flags.link.seed,
+        from,
+        seconds,
+        requests: flags.requests.map(|n| n as usize),
+        rtt,
+    })
+}
+
+/// What every contender is put through.
+fn plan(flags: &Flags, course: Course) -> Outcome<Plan> {
     let source = match &flags.file {
         Some(path) => Source::open(path)
             .map_err(|e| Failure::flag("--file", format!("{} cannot be read: {e}", path.display())))?,
@@ -164,24 +212,15 @@ fn plan(flags: &Flags) -> Outcome<Plan> {
     destination
         .check(&source)
         .map_err(|e| Failure::flag("--save", format!("{destination} cannot be written: {e}")))?;
-    Ok(Plan {
-        path: stage::Path { forth, back },
-        seed: flags.link.seed,
-        from,
-        seconds,
-        requests: flags.requests.map(|n| n as usize),
-        rtt,
-        source,
-        destination,
-    })
+    Ok(Plan { course, source, destination })
 }
 
-fn notes(plan: &Plan) -> Vec<String> {
+fn notes(course: &Course) -> Vec<String> {
     let mut notes = Vec::new();
-    if plan.seconds < 60 * plan.rtt {
+    if course.seconds < 60 * course.rtt {
         notes.push(format!(
             "runs of less than 60 RTT ({}) say little about a share",
-            Span::from(60 * plan.rtt)
+            Span::from(60 * course.rtt)
         ));
     }
     notes

@@ -28,6 +28,14 @@ impl Progress {
         self.0.reset_elapsed();
     }
 
+    /// Draws what `message` says, now.
+    pub(crate) fn show(&self, message: impl FnOnce() -> String) {
+        if !self.0.is_hidden() {
+            self.0.set_message(message());
+            self.0.tick();
+        }
+    }
+
     /// Waits until `end`, drawing what `message` says.
     pub(crate) fn wait_until(&self, end: Instant, message: impl Fn() -> String) {
         self.wait_for(end, message, || false);
@@ -48,10 +56,7 @@ impl Progress {
             if left.is_zero() {
                 return false;
             }
-            if !self.0.is_hidden() {
-                self.0.set_message(message());
-                self.0.tick();
-            }
+            self.show(&message);
             std::thread::sleep(left.min(BEAT));
         }
     }

@@ -15,6 +15,9 @@ use std::time::Duration;
 pub(crate) struct Report {
     pub(crate) version: &'static str,
     pub(crate) link: LinkFacts,
+    /// Whether everything happened in virtual time, with the tunnel session alone.
+    #[serde(rename = "virtual")]
+    pub(crate) is_virtual: bool,
     /// Length of the bulk's run, unless requests took longer, in seconds.
     pub(crate) run_s: f64,
     /// Where the interval of `goodput_bps`, `share` and `sent_per_useful` begins, in seconds from
@@ -38,15 +41,17 @@ pub(crate) struct Skipped {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ContenderReport {
     pub(crate) name: &'static str,
-    pub(crate) inner_cc: &'static str,
+    /// Congestion control of the transfer's own sockets; null where there are none.
+    pub(crate) inner_cc: Option<&'static str>,
     #[serde(flatten)]
     pub(crate) bulk: BulkFacts,
     /// goodput / C(1 - p).
     pub(crate) share: Option<f64>,
     pub(crate) requests: Requests,
-    /// Whether what arrived has the file's SHA-256; null when it did not arrive in time.
+    /// Whether what arrived has the file's SHA-256; null when it did not arrive in time, or none was sent.
     pub(crate) sha256_ok: Option<bool>,
-    pub(crate) file: FileReport,
+    /// Null where none was sent.
+    pub(crate) file: Option<FileReport>,
     pub(crate) wire: Wire,
 }
 
@@ -176,13 +181,13 @@ impl Wire {
 impl ContenderReport {
     pub(crate) fn new(
         name: &'static str,
-        inner_cc: &'static str,
+        inner_cc: Option<&'static str>,
         bulk: BulkFacts,
         requests: Requests,
-        file: FileReport,
+        file: Option<FileReport>,
         wire: Wire,
     ) -> ContenderReport {
-        let sha256_ok = file.sha256_ok();
+        let sha256_ok = file.as_ref().and_then(FileReport::sha256_ok);
         ContenderReport { name, inner_cc, bulk, share: None, requests, sha256_ok, file, wire }
     }
 }
@@ -228,14 +233,14 @@ impl Report {
                 or_dash(bulk.sent_per_useful, |s| format!("{s:.3}")),
                 or_dash(bulk.first_100kb_s, output::time),
                 or_dash(bulk.first_1mb_s, output::time),
-                c.file.words(),
+                or_dash(c.file.as_ref(), FileReport::words),
                 or_dash(beside.p50_s, output::time),
                 or_dash(beside.p90_s, output::time),
                 or_dash(bulk.cpu_s_per_gb, |s| format!("{s:.2}")),
             ]);
         }
         let mut text = main.render();
-        if self.contenders.iter().any(|c| c.requests.quiet.is_some()) {
+        if self.is_virtual || self.contenders.iter().any(|c| c.requests.quiet.is_some()) {
             text.push('\n');
             text.push_str(&self.request_table());
         }
@@ -246,7 +251,7 @@ impl Report {
              the connection.\nRequests: 100 bytes each way beside the bulk stream, 20 a second.\n"
         ));
         for c in &self.contenders {
-            text.push_str(&c.file.line(c.name, c.sha256_ok));
+            text.push_str(&c.file.as_ref().map_or(String::new(), |file| file.line(c.name, c.sha256_ok)));
         }
         for skipped in &self.skipped {
             text.push_str(&format!("{}: left out: {}\n", skipped.name, skipped.reason));

@@ -6,8 +6,9 @@ use crate::failure::{Failure, Outcome};
 use crate::workload::Route;
 use ripstop_base::{Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{Emulator, EmulatorConfig, Side, Snapshot};
+use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, Side, Snapshot};
 use ripstop_net::os::netns::Namespace;
+use ripstop_net::os::tun::TunError;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
@@ -59,7 +60,11 @@ impl Stage {
             mtu: MTU,
             seed,
         };
-        let emulator = Emulator::start(&config, &client, &server)?;
+        let emulator = Emulator::start(&config, &client, &server).map_err(|error| match error {
+            // Before anything else has been tried: it is this machine that has or allows no devices.
+            EmulateError::Tun(TunError::NoDriver | TunError::NotAllowed { .. }) => super::not_allowed(error),
+            other => other.into(),
+        })?;
         let tunnel = contender
             .is_tunnelled()
             .then(|| Tunnel::raise((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))

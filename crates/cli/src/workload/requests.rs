@@ -78,6 +78,11 @@ impl Schedule {
         Schedule(arrivals(stream, from).take(count).collect())
     }
 
+    /// When each request is due, in ascending order.
+    pub(crate) fn moments(&self) -> &[Duration] {
+        &self.0
+    }
+
     /// When the last request is due; zero when there is none.
     pub(crate) fn end(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
@@ -234,18 +239,14 @@ impl Shared {
     }
 
     fn report(&self, end: Instant) -> RequestReport {
-        let mut latencies = self.latencies().clone();
-        let unanswered = self.schedule.0.iter().skip(latencies.len());
-        latencies.sort_unstable();
+        let latencies = self.latencies().clone();
         // Those that were due and could not be sent waited too.
-        let mut waiting: Vec<Duration> = match self.beginning.get() {
-            Some(beginning) => {
-                unanswered.filter_map(|due| end.checked_duration_since(*beginning + *due)).collect()
-            }
-            None => Vec::new(),
-        };
-        waiting.sort_unstable();
-        RequestReport { latencies, waiting }
+        let unanswered = self.schedule.0.iter().skip(latencies.len()).filter_map(|due| {
+            let beginning = self.beginning.get()?;
+            end.checked_duration_since(*beginning + *due)
+        });
+        let waiting: Vec<Duration> = unanswered.collect();
+        RequestReport::of(latencies.into_iter().map(Ok).chain(waiting.into_iter().map(Err)))
     }
 
     /// What goes wrong once the requests are being stopped is no error.
@@ -260,6 +261,20 @@ impl Shared {
 }
 
 impl RequestReport {
+    /// Of the latency of each answered request, and of how long each unanswered one had waited.
+    pub(crate) fn of(outcomes: impl IntoIterator<Item = Result<Duration, Duration>>) -> RequestReport {
+        let mut report = RequestReport { latencies: Vec::new(), waiting: Vec::new() };
+        for outcome in outcomes {
+            match outcome {
+                Ok(latency) => report.latencies.push(latency),
+                Err(waited) => report.waiting.push(waited),
+            }
+        }
+        report.latencies.sort_unstable();
+        report.waiting.sort_unstable();
+        report
+    }
+
     /// Requests that were due.
     pub(crate) fn n(&self) -> usize {
         self.latencies.len() + self.waiting.len()
