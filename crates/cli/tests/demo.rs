@@ -101,9 +101,41 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
     });
 }
 
+/// A real full disk, through plain TCP and through the tunnel: it is said, and no half of a file stays.
 #[test]
-fn a_full_disk_at_the_far_end_is_said() {
-    with_namespaces("a_full_disk_at_the_far_end_is_said", || {
+fn a_full_disk_at_the_far_end_is_said_and_nothing_stays() {
+    const TEST: &str = "a_full_disk_at_the_far_end_is_said_and_nothing_stays";
+    with_namespaces(TEST, || {
+        let script = r#"
+            mount -t tmpfs -o size=64k tmpfs "$1" || exit 77
+            "$0" demo --rate 50Mbit/s --rtt 4ms --loss 0 --seconds 3 --contenders "$2" --save "$1/arrived"
+            status=$?
+            [ -z "$(ls -A "$1")" ] || { ls -lA "$1" >&2; exit 3; }
+            exit $status
+        "#;
+        let directory = tempfile::tempdir().unwrap();
+        for contender in ["reno", "ripstop"] {
+            let output = Command::new("unshare")
+                .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_ripstop")])
+                .arg(directory.path())
+                .arg(contender)
+                .output();
+            let output = match output {
+                Ok(output) if output.status.code() != Some(77) => output,
+                other => return common::skip(TEST, &format!("no file system of one's own: {other:?}")),
+            };
+            let said = stderr(&output);
+            assert_eq!(output.status.code(), Some(1), "{contender}: {said}");
+            for word in [contender, "far end could not write", "/arrived after", "No space left on device"] {
+                assert!(said.contains(word), "no `{word}` in: {said}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_device_that_is_full_is_said_too() {
+    with_namespaces("a_device_that_is_full_is_said_too", || {
         let output = ripstop()
             .args(["demo", "--rate=50Mbit/s", "--rtt=4ms", "--loss=0", "--seconds=3", "--save=/dev/full"])
             .args(ALWAYS)
@@ -159,10 +191,14 @@ fn where_namespaces_are_not_allowed_it_says_so() {
 #[test]
 fn ctrl_c_and_kill_9_end_all_its_processes() {
     with_namespaces("ctrl_c_and_kill_9_end_all_its_processes", || {
-        for signal in [Signal::SIGINT, Signal::SIGKILL] {
+        for (signal, contender) in [
+            (Signal::SIGINT, "reno"),
+            (Signal::SIGKILL, "reno"),
+            (Signal::SIGINT, "ripstop"),
+            (Signal::SIGKILL, "ripstop"),
+        ] {
             let mut child = ripstop()
-                .args(["demo", "--seconds=60"])
-                .args(ALWAYS)
+                .args(["demo", "--seconds=60", "--rtt=20ms", "--contenders", contender])
                 .process_group(0)
                 .stdout(Stdio::piped())
                 .stderr(Stdio::null())
@@ -170,12 +206,12 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
                 .unwrap();
             // It says what the link is before it begins.
             BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
-            std::thread::sleep(Duration::from_millis(300));
+            std::thread::sleep(Duration::from_millis(700));
             let group = Pid::from_raw(child.id().try_into().unwrap());
             // A terminal sends Ctrl-C to the whole group; kill -9 hits the program alone.
             let target = if signal == Signal::SIGINT { Pid::from_raw(-group.as_raw()) } else { group };
             kill(target, signal).unwrap();
-            assert_eq!(child.wait().unwrap().signal(), Some(signal as i32));
+            assert_eq!(child.wait().unwrap().signal(), Some(signal as i32), "{contender}");
             while killpg(group, None).is_ok() {
                 std::thread::sleep(Duration::from_millis(5));
             }
@@ -187,13 +223,26 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
 /// only when the namespaces of the first, and so their sockets and devices, are gone.
 #[test]
 fn however_it_ends_nothing_is_left_behind() {
-    with_namespaces("however_it_ends_nothing_is_left_behind", || {
+    nothing_is_left_behind("however_it_ends_nothing_is_left_behind", "reno");
+}
+
+/// The same with two daemons, their devices and sockets.
+#[test]
+fn however_a_tunnel_ends_nothing_is_left_behind() {
+    nothing_is_left_behind("however_a_tunnel_ends_nothing_is_left_behind", "ripstop");
+}
+
+fn nothing_is_left_behind(test: &str, contender: &str) {
+    with_namespaces(test, || {
         let script = r#"
-            for signal in KILL TERM KILL HUP KILL KILL; do
+            mkdir temporary && export TMPDIR=$PWD/temporary
+            for signal in KILL TERM KILL INT KILL HUP KILL; do
                 try=0
                 while :; do
-                    "$0" demo --contenders reno --loss 10% --seconds 60 2> said > /dev/null &
-                    sleep 0.7
+                    # In a group of its own, and not deaf to SIGINT as what `&` starts alone would be.
+                    setsid env --default-signal=INT "$0" demo --contenders CONTENDER --rtt 20ms --loss 2% --seconds 60 \
+                        2> said > /dev/null &
+                    sleep 0.9
                     kill -$signal $! && wait $!
                     # It ran until the signal came, or there was no room for it yet.
                     [ $? -gt 128 ] && break
@@ -201,13 +250,14 @@ fn however_it_ends_nothing_is_left_behind() {
                     [ $try -lt 40 ] || { cat said >&2; exit 4; }
                 done
             done
+            [ -z "$(ls -A temporary)" ] || { ls -lA temporary >&2; exit 5; }
         "#;
         let directory = tempfile::tempdir().unwrap();
-        let script = format!("cd {}\n{script}", directory.path().display());
+        let script = format!("cd {}\n{}", directory.path().display(), script.replace("CONTENDER", contender));
         let Some(output) = limited(6, &script) else {
-            return common::skip("however_it_ends_nothing_is_left_behind", "no user namespace within");
+            return common::skip(test, "no user namespace within");
         };
-        assert!(output.status.success(), "{}: {}", output.status, stderr(&output));
+        assert!(output.status.success(), "{contender}: {}: {}", output.status, stderr(&output));
     });
 }
 

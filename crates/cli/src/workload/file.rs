@@ -107,13 +107,17 @@ impl Source {
 
 impl Destination {
     /// Whether what arrives can be written there, and is not written over `source`. A file that is
-    /// there is left as it is.
+    /// there is left as it is, and none is left that was not.
     ///
     /// # Errors
     /// Why not.
     pub(crate) fn check(&self, source: &Source) -> io::Result<()> {
         let Destination::Named(path) = self else { return Ok(()) };
+        let is_new = path.symlink_metadata().is_err();
         let there = File::options().create(true).append(true).open(path)?.metadata()?;
+        if is_new {
+            std::fs::remove_file(path)?;
+        }
         let sent = source.file.metadata()?;
         if (there.dev(), there.ino()) == (sent.dev(), sent.ino()) {
             return Err(io::Error::other("it is the file to be sent"));
@@ -121,12 +125,39 @@ impl Destination {
         Ok(())
     }
 
-    fn create(&self) -> Result<File, WorkloadError> {
-        match self {
-            Destination::Unnamed => tempfile::tempfile(),
-            Destination::Named(path) => File::create(path),
+    fn create(&self) -> Result<Incoming, WorkloadError> {
+        let create = || -> io::Result<Incoming> {
+            let (file, path) = match self {
+                Destination::Unnamed => (tempfile::tempfile()?, None),
+                Destination::Named(path) => (File::create(path)?, Some(path.clone())),
+            };
+            let is_file = file.metadata()?.is_file();
+            Ok(Incoming { file, path: path.filter(|_| is_file) })
+        };
+        create().map_err(WorkloadError::system(format!("making {self} at the far end")))
+    }
+}
+
+/// The file at the far end. Unless it is kept it goes when it is dropped: half a file must not pass for one.
+#[derive(Debug)]
+struct Incoming {
+    file: File,
+    /// Where it is, when it has a name and is no device or pipe.
+    path: Option<PathBuf>,
+}
+
+impl Incoming {
+    fn keep(mut self) {
+        self.path = None;
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // Somebody may have been faster.
+            let _ = std::fs::remove_file(path);
         }
-        .map_err(WorkloadError::system(format!("making {self} at the far end")))
     }
 }
 
@@ -181,7 +212,7 @@ impl Transfer {
                     Ok(0) if there.stop.load(Ordering::Relaxed) => return Ok(None),
                     Ok(0) => break,
                     Ok(n) => {
-                        out.write_all(&buffer[..n]).map_err(write)?;
+                        out.file.write_all(&buffer[..n]).map_err(write)?;
                         hash.update(&buffer[..n]);
                         there.received.fetch_add(n as u64, Ordering::Relaxed);
                     }
@@ -190,11 +221,13 @@ impl Transfer {
                 }
             }
             // A full disk may show only now. What is no file has nothing to synchronise.
-            match out.sync_all() {
+            match out.file.sync_all() {
                 Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(write(error)),
                 _ => {}
             }
-            Ok(Some(Arrived { after: start.elapsed(), sha256: hash.finalize().into() }))
+            let after = start.elapsed();
+            out.keep();
+            Ok(Some(Arrived { after, sha256: hash.finalize().into() }))
         })?);
         transfer.sender = Some(thread("file sender", move || {
             let outcome = (|| -> io::Result<()> {
@@ -281,7 +314,22 @@ mod tests {
         for right in [Destination::Named(directory.path().join("other")), Destination::Unnamed] {
             right.check(&source).unwrap();
         }
+        assert!(!directory.path().join("other").exists(), "the check leaves nothing");
         assert_eq!(std::fs::read(&sent).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn half_a_file_does_not_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("arrived");
+        let destination = Destination::Named(path.clone());
+        drop(destination.create().unwrap());
+        assert!(!path.exists());
+        destination.create().unwrap().keep();
+        assert!(path.exists());
+        // A device stays in any case.
+        drop(Destination::Named("/dev/null".into()).create().unwrap());
+        assert!(Path::new("/dev/null").exists());
     }
 
     #[test]
