@@ -114,17 +114,25 @@ fn serve(shared: &Shared, bell: &EventFd, status: Option<&UnixListener>, metrics
         }
         if let Some(listener) = status
             && ready.next() == Some(true)
-            && let Ok((stream, _)) = listener.accept()
+            && let Some((stream, _)) = accepted(listener.accept())
         {
             let _ = tell(shared, stream);
         }
         if let Some(listener) = metrics
             && ready.next() == Some(true)
-            && let Ok((stream, _)) = listener.accept()
+            && let Some((stream, _)) = accepted(listener.accept())
         {
             let _ = answer(shared, stream);
         }
     }
+}
+
+/// An asker, unless there is no descriptor left for one: then others may need the CPU more.
+fn accepted<T>(outcome: io::Result<T>) -> Option<T> {
+    if outcome.is_err() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    outcome.ok()
 }
 
 /// The status, as one JSON object on a line.

@@ -5,7 +5,7 @@
 //! that waited for it.
 
 use super::config::{DaemonConfig, HostPort, Listen};
-use super::resolve::Resolver;
+use super::resolve::{self, Resolver};
 use super::status::{self, DaemonStatus, DeviceCounters, InterfaceStatus, PeerStatus, Totals};
 use super::{DaemonError, Shared, System, routes};
 use crate::os::netns::Namespace;
@@ -354,13 +354,14 @@ impl Mover {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer has moved");
             }
             EndpointEvent::Silent { peer } => {
-                tracing::info!(peer = %named(&self.peers, peer), "nothing heard from the peer");
+                // Lost packets alone do this now and then; what lasts is said when the peer is unreachable.
+                tracing::debug!(peer = %named(&self.peers, peer), "nothing heard from the peer");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;
                 }
             }
             EndpointEvent::Heard { peer } => {
-                tracing::info!(peer = %named(&self.peers, peer), "peer heard again");
+                tracing::debug!(peer = %named(&self.peers, peer), "peer heard again");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = false;
                 }
@@ -413,7 +414,9 @@ impl Mover {
             match answer.addresses {
                 Ok(addresses) => {
                     let known = self.endpoint.peer_status(peer.id).and_then(|status| status.endpoint);
-                    let Some(to) = addresses.into_iter().find(|address| self.udp.reaches(address)) else {
+                    let usable = addresses.into_iter().filter(|address| self.udp.reaches(address));
+                    let in_vain = known.filter(|_| peer.unreachable);
+                    let Some(to) = resolve::choose(&usable.collect::<Vec<_>>(), in_vain) else {
                         tracing::warn!(peer = %peer.name, "its name has no address that this host reaches");
                         continue;
                     };

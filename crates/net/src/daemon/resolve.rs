@@ -53,3 +53,26 @@ impl Resolver {
         self.receiver.try_recv().ok()
     }
 }
+
+/// Which of a name's addresses to call: the first, which the system thinks the best, or the one after the
+/// one that was called in vain.
+pub(super) fn choose(addresses: &[SocketAddr], in_vain: Option<SocketAddr>) -> Option<SocketAddr> {
+    let last = addresses.iter().position(|address| Some(*address) == in_vain);
+    let next = last.map_or(0, |index| (index + 1) % addresses.len());
+    addresses.get(next).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_called_in_vain_makes_way_for_the_next() {
+        let [a, b, c] = ["[2001:db8::1]:1", "192.0.2.1:1", "192.0.2.2:1"].map(|text| text.parse().unwrap());
+        assert_eq!(choose(&[a, b], None), Some(a));
+        assert_eq!(choose(&[a, b], Some(a)), Some(b));
+        assert_eq!(choose(&[a, b], Some(b)), Some(a));
+        assert_eq!(choose(&[a, b], Some(c)), Some(a));
+        assert_eq!((choose(&[a], Some(a)), choose(&[], Some(a))), (Some(a), None));
+    }
+}

@@ -10,4 +10,5 @@ mod inside;
 mod mtu;
 mod peers;
 mod recovery;
+mod settings;
 mod traffic;

@@ -50,6 +50,24 @@ fn found(pair: &Pair, inner: u32) {
     tcp_both_ways(left, right, right.v6(), 300_000);
 }
 
+/// More than Ethernet's, where the path is said to carry it.
+#[test]
+fn a_large_mtu_is_used() {
+    with_namespaces("mtu::a_large_mtu_is_used", || {
+        let pair = Pair::raise(&perfect(), 9000, "mtu = 9000");
+        let (left, right) = (&pair.left.host, &pair.right.host);
+        let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
+        let echo = Echo::at(right, right.v4());
+        exchange(&socket, &echo, 9000 - 64 - 28);
+        tcp_both_ways(left, right, right.v6(), 1_000_000);
+        for end in pair.ends() {
+            assert_eq!((end.peer().mtu_bytes, end.status().interface.mtu_bytes), (8936, 8936));
+            let udp = end.status().udp;
+            assert!(udp.sent_bytes / udp.sent > 2_000, "large datagrams are used: {udp:?}");
+        }
+    });
+}
+
 /// Less than IPv6 needs: TCP and IPv4 go on, and the limit is kept.
 #[test]
 fn a_small_mtu_serves_what_it_can() {

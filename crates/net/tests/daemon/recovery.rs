@@ -51,10 +51,8 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         // It knows nobody's address now: the other end has to notice that it is back.
         let again = host.up("", &[left.host.as_peer("")]);
         let socket = udp(&left.host, SocketAddr::new(left.host.v4(), 0));
-        until("both are connected", || {
-            socket.send_to(b"anybody there?", SocketAddr::new(host.v4(), 9)).unwrap();
-            left.is_connected() && again.is_connected()
-        });
+        socket.send_to(b"anybody there?", SocketAddr::new(host.v4(), 9)).unwrap();
+        until("both are connected", || left.is_connected() && again.is_connected());
         echo_once(&left.host, &host);
         let peer = left.peer();
         assert_eq!((peer.sessions, peer.restarts), (2, 1), "{peer:?}");

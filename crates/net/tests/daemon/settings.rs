@@ -1,0 +1,88 @@
+//! Every setting does what it says, as the counters show.
+
+use crate::common::with_namespaces;
+use crate::hosts::{Host, Pair, link, lossy, over_v4, perfect, until};
+use crate::inside::{echo_once, tcp_both_ways};
+use ripstop_net::daemon::SessionStatus;
+
+/// Repairs that were sent ahead of losses.
+fn proactive(session: &SessionStatus) -> u64 {
+    session.repairs_sent["bulk"] + session.repairs_sent["interactive"]
+}
+
+#[test]
+fn redundancy_is_what_was_asked_for() {
+    with_namespaces("settings::redundancy_is_what_was_asked_for", || {
+        // So much, though nothing is lost.
+        let pair = Pair::raise(&perfect(), 1500, "redundancy = 1.25\nmax-overhead = { bulk = \"100%\" }");
+        tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
+        for end in pair.ends() {
+            let session = end.session();
+            let share = proactive(&session) as f64 / session.sources_sent as f64;
+            assert!((0.15..0.35).contains(&share) && session.repairs_sent["exact"] == 0, "{session:?}");
+        }
+        // None ahead, though much is lost: what is lost is sent again.
+        for settings in
+            ["redundancy = \"none\"", "redundancy = 1.5\nmax-overhead = { bulk = 0, interactive = 0 }"]
+        {
+            let pair = Pair::raise(&lossy(0.05), 1500, settings);
+            tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
+            for end in pair.ends() {
+                let session = end.session();
+                assert!(
+                    proactive(&session) == 0 && session.repairs_sent["exact"] > 0,
+                    "{settings}: {session:?}"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn the_rate_is_found_or_given() {
+    with_namespaces("settings::the_rate_is_found_or_given", || {
+        for (rate, states) in [
+            ("fair", &["startup", "drain", "down", "cruise", "up"][..]),
+            ("scavenge", &["startup", "drain", "down", "cruise", "up"][..]),
+            ("30Mbit/s", &["fixed"][..]),
+        ] {
+            let pair = Pair::raise(&lossy(0.01), 1500, &format!("rate = \"{rate}\""));
+            tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 200_000);
+            let session = pair.left.session();
+            assert!(states.contains(&session.state.as_ref()), "{rate}: {session:?}");
+            if rate == "30Mbit/s" {
+                assert_eq!(session.bandwidth_bps, 30e6);
+            }
+        }
+    });
+}
+
+#[test]
+fn patience_bounds_the_wait_for_a_packet() {
+    with_namespaces("settings::patience_bounds_the_wait_for_a_packet", || {
+        // Shorter than the round-trip time: what is lost comes too late, unless a repair was there before.
+        let pair = Pair::raise(&lossy(0.2), 1500, "patience = \"1ms\"\nredundancy = \"none\"");
+        tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 50_000);
+        let (left, right) = (pair.left.session(), pair.right.session());
+        assert!(left.given_up + right.given_up > 0, "{left:?}\n{right:?}");
+        assert!(left.given_up_sending + right.given_up_sending > 0, "{left:?}\n{right:?}");
+    });
+}
+
+#[test]
+fn keepalives_leave_an_idle_end() {
+    with_namespaces("settings::keepalives_leave_an_idle_end", || {
+        let (left, right) = (Host::new(1), Host::new(2));
+        let _link = link(1, &left, &right, &perfect(), 1500);
+        let called = right.up("", &[left.as_peer("")]);
+        let peer = right.as_peer(&format!("keepalive = \"1s\"\nendpoint = \"{}\"", over_v4(1, 2)));
+        let caller = left.up("", &[peer]);
+        until("both are connected", || called.is_connected() && caller.is_connected());
+        echo_once(&left, &right);
+        // What belongs to the echo, and to the search for the MTU, has an end; this has none.
+        let heard = || called.session().datagrams_received;
+        let before = (heard(), called.status().device.packets_out);
+        until("keep-alives arrive", || heard() >= before.0 + 5);
+        assert_eq!(called.status().device.packets_out, before.1, "nothing came from the inside");
+    });
+}
