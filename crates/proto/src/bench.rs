@@ -198,7 +198,7 @@ fn end(name: &str, peer: &str, place: ([u8; 4], &str)) -> Endpoint {
     let seed = Seed::new(1);
     let key = |name: &str| PrivateKey::generate(&mut seed.stream(name));
     let mut config = EndpointConfig::default();
-    config.tunnel.rate = RateMode::Fixed("50Gbit/s".parse().expect("a rate"));
+    config.tunnel.rate = RateMode::Fixed("5Gbit/s".parse().expect("a rate"));
     let entropy = |what: &str| Box::new(seed.stream(&format!("bench/{name}/{what}")));
     let mut end = Endpoint::new(key(name), config, entropy("keys"), entropy("sessions"));
     let peer = PeerConfig {

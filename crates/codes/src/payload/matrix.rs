@@ -1,20 +1,17 @@
 //! A small dense matrix over GF(256).
 
-use smallvec::SmallVec;
-
 /// Coefficients in rows: one row for each combination, one column for each source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matrix {
     rows: usize,
     columns: usize,
-    /// Without an allocation as long as it is small: eight repairs of 50 symbols fit.
-    bytes: SmallVec<[u8; 448]>,
+    bytes: Vec<u8>,
 }
 
 impl Matrix {
     /// A matrix of zeros.
     pub fn zero(rows: usize, columns: usize) -> Matrix {
-        Matrix { rows, columns, bytes: SmallVec::from_elem(0, rows * columns) }
+        Matrix { rows, columns, bytes: vec![0; rows * columns] }
     }
 
     /// Makes it a matrix of zeros, in the memory that it has.
@@ -26,7 +23,6 @@ impl Matrix {
 
     /// The matrix with these rows laid end to end. None unless `bytes` fills all rows exactly.
     pub fn from_bytes(rows: usize, columns: usize, bytes: Vec<u8>) -> Option<Matrix> {
-        let bytes = SmallVec::from_vec(bytes);
         (rows.checked_mul(columns) == Some(bytes.len())).then_some(Matrix { rows, columns, bytes })
     }
 

@@ -90,34 +90,22 @@ impl Generator {
     /// Fills `out` with the coefficients of the identifiers from `start` on.
     #[inline]
     pub(super) fn fill(self, start: u64, out: &mut [u8]) {
+        const PART: usize = 120;
+        let skip = (start & 7) as usize;
         // What a word's hash is taken of, counted up by STEP.
         let mut counter = self.key.wrapping_add((start >> 3).wrapping_mul(STEP));
-        let skip = (start & 7) as usize;
-        let head = out.len().min((8 - skip) % 8);
-        let (first, rest) = out.split_at_mut(head);
-        if head > 0 {
-            let word = nonzero(mix(counter)) >> (8 * skip);
-            counter = counter.wrapping_add(STEP);
-            put(word, first);
+        // Whole words first, then one copy of what is wanted of them.
+        let mut words = [0; PART + 8];
+        for part in out.chunks_mut(PART) {
+            let mut word = counter;
+            for eight in words[..(skip + part.len()).next_multiple_of(8)].chunks_exact_mut(8) {
+                eight.copy_from_slice(&nonzero(mix(word)).to_le_bytes());
+                word = word.wrapping_add(STEP);
+            }
+            part.copy_from_slice(&words[skip..skip + part.len()]);
+            // A part is a whole number of words, so the next one skips as much.
+            counter = counter.wrapping_add(STEP.wrapping_mul(PART as u64 / 8));
         }
-        let mut whole = rest.chunks_exact_mut(8);
-        for eight_out in &mut whole {
-            eight_out.copy_from_slice(&nonzero(mix(counter)).to_le_bytes());
-            counter = counter.wrapping_add(STEP);
-        }
-        let last = whole.into_remainder();
-        if !last.is_empty() {
-            put(nonzero(mix(counter)), last);
-        }
-    }
-}
-
-/// Writes the low bytes of `word` to `out`, which is shorter than 8.
-#[inline]
-fn put(mut word: u64, out: &mut [u8]) {
-    for byte in out {
-        *byte = word as u8;
-        word >>= 8;
     }
 }
 

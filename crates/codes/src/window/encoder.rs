@@ -109,8 +109,7 @@ impl<P: Payload> Encoder<P> {
     ) -> Result<(), EncodeError> {
         let mut sources = Vec::new();
         self.sources(members, &mut sources)?;
-        let mut matrix = Matrix::default();
-        matrix.reset(seeds.len(), sources.len());
+        let mut matrix = Matrix::zero(seeds.len(), sources.len());
         for (m, seed) in seeds.iter().enumerate() {
             Generator::new(*seed).members(members, matrix.row_mut(m));
         }
@@ -152,7 +151,9 @@ impl<P: Payload> Encoder<P> {
             let back = &back[start.saturating_sub(split)..end.saturating_sub(split)];
             for part in [front, back] {
                 // Those that are not held fall out here, and are missed below.
-                sources.extend(part.iter().flatten());
+                for symbol in part.iter().flatten() {
+                    sources.push(symbol);
+                }
             }
             if sources.len() < members.len() {
                 return Err(missing(self.first_missing(tail).unwrap_or(members.tail().end)));

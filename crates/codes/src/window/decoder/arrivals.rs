@@ -6,6 +6,7 @@ use super::{Arrival, Cell, Decoder, remove_sorted, within};
 use crate::Payload;
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
+use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
     pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
@@ -62,7 +63,7 @@ impl<P: Payload> Decoder<P> {
         if last < self.base {
             return Arrival::Old;
         }
-        let unknown = self.unknown_in(&members.tail());
+        let mut unknown = self.unknown_in(&members.tail());
         let involves_unknown = last >= self.next()
             || !unknown.is_empty()
             || members.singles().iter().any(|id| self.is_unknown(*id));
@@ -75,16 +76,25 @@ impl<P: Payload> Decoder<P> {
         if self.space.rows() >= self.limits.rows {
             return Arrival::Beyond;
         }
-        self.hear_of(last);
-        self.eliminate(members, coding, payload)
+        if last >= self.next() {
+            self.hear_of(last);
+            unknown = self.unknown_in(&members.tail());
+        }
+        self.eliminate(members, coding, payload, unknown)
     }
 
-    /// Runs a repair through the elimination.
-    fn eliminate(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
+    /// Runs a repair through the elimination. `unknown` says where the unknown members of its tail are.
+    fn eliminate(
+        &mut self,
+        members: &Members,
+        coding: &Coding,
+        payload: P,
+        unknown: Range<usize>,
+    ) -> Arrival {
         self.claim_columns(members);
         let slot = self.space.claim_slot();
         self.space.begin(slot);
-        self.set_coefficients(members, coding);
+        self.set_coefficients(members, coding, unknown);
         let Some(pivot) = self.space.reduce() else {
             self.space.release_slot(slot);
             return Arrival::Redundant;
@@ -123,7 +133,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Gives the row at work the coefficients of the unknown members.
-    fn set_coefficients(&mut self, members: &Members, coding: &Coding) {
+    fn set_coefficients(&mut self, members: &Members, coding: &Coding, unknown: Range<usize>) {
         let generator = match coding {
             Coding::Seed(seed) => Generator::new(*seed),
             Coding::Explicit(_) => Generator::new(0),
@@ -136,7 +146,6 @@ impl<P: Payload> Decoder<P> {
             self.set_coefficient(*id, c);
         }
         let tail = members.tail();
-        let unknown = self.unknown_in(&tail);
         if unknown.is_empty() {
             return;
         }
@@ -174,8 +183,12 @@ impl<P: Payload> Decoder<P> {
 
     /// Whether every member is unknown or held, so that what is known of it can be subtracted.
     fn holds(&self, members: &Members) -> bool {
-        let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
         let tail = members.tail();
+        if members.singles().is_empty() && tail.start >= self.released.max(self.base) && self.gone.is_empty()
+        {
+            return true;
+        }
+        let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
         // Up to here payloads may have been freed; beyond, only what was given up is not there.
         let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
         members.singles().iter().all(|id| usable(*id))

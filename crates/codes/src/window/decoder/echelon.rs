@@ -8,10 +8,10 @@
 //! Beside them a row stores its *transform*: which combination of the payloads as they arrived it is.
 //! Payloads themselves are not touched before a symbol is decoded.
 //!
-//! A row lies in memory as `columns` (whole chunks), then `transform` (whole chunks); an elimination
-//! step is one matrix operation over all rows.
+//! A row lies in memory as `columns`, then `transform`, in whole chunks together: one chunk as long as
+//! there are few of both. An elimination step is one matrix operation over all rows.
 
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for, inv};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
 
 /// No column.
 pub(super) const NONE: u32 = u32::MAX;
@@ -36,9 +36,9 @@ pub enum Pivots {
 #[derive(Clone, Debug)]
 pub(super) struct Echelon {
     order: Pivots,
-    /// Chunks of a row that hold columns, and that hold the transform.
-    column_chunks: usize,
-    transform_chunks: usize,
+    /// Bytes of a row that hold columns, and those after them that hold the transform. Together whole chunks.
+    column_room: usize,
+    transform_room: usize,
     /// All rows, end to end.
     store: Vec<Chunk>,
     /// Each row's pivot, and whether they count up one by one, as they do in a dense code.
@@ -69,8 +69,8 @@ impl Echelon {
     pub(super) fn new(order: Pivots) -> Echelon {
         Echelon {
             order,
-            column_chunks: 1,
-            transform_chunks: 1,
+            column_room: CHUNK / 2,
+            transform_room: CHUNK / 2,
             store: Vec::new(),
             pivots: Vec::new(),
             pivots_run: true,
@@ -82,7 +82,7 @@ impl Echelon {
             live: Vec::new(),
             slots: Vec::new(),
             slots_used: 0,
-            work: vec![Chunk::ZERO; 2],
+            work: vec![Chunk::ZERO],
             factors: Vec::new(),
         }
     }
@@ -109,14 +109,13 @@ impl Echelon {
 
     /// The transform of `row`: a factor for each slot.
     pub(super) fn transform(&self, row: usize) -> &[u8] {
-        let start = row * self.stride() + self.column_chunks;
-        &bytes(&self.store[start..start + self.transform_chunks])[..self.slots.len()]
+        let start = row * self.stride() * CHUNK + self.column_room;
+        &bytes(&self.store)[start..start + self.slots.len()]
     }
 
     /// The coefficients of `row` at the free columns: (symbol, coefficient), not in order.
     pub(super) fn free_part(&self, row: usize) -> impl Iterator<Item = (u64, u8)> + '_ {
-        let start = row * self.stride();
-        let coefficients = bytes(&self.store[start..start + self.column_chunks]);
+        let coefficients = &bytes(&self.store[row * self.stride()..])[..self.column_room];
         let named = self.columns.iter().zip(coefficients);
         named.filter(|(id, c)| **c != 0 && **id != VACANT).map(|(id, c)| (*id, *c))
     }
@@ -139,8 +138,8 @@ impl Echelon {
 
     /// Forgets all rows, columns and slots.
     pub(super) fn clear(&mut self) {
-        self.column_chunks = 1;
-        self.transform_chunks = 1;
+        self.column_room = CHUNK / 2;
+        self.transform_room = CHUNK / 2;
         self.store.clear();
         self.pivots.clear();
         self.pivots_run = true;
@@ -155,26 +154,21 @@ impl Echelon {
 
     /// Makes room for `more` columns. True when the columns were numbered anew.
     pub(super) fn reserve_columns(&mut self, more: usize) -> bool {
-        if self.columns.len() + more <= self.column_chunks * CHUNK {
+        if self.columns.len() + more <= self.column_room {
             return false;
         }
         let mut kept: Vec<(u32, u64)> = self.columns().collect();
         kept.sort_unstable_by_key(|(_, id)| *id);
-        let before = self.stride();
-        let old_chunks = self.column_chunks;
-        // Half as much again, so that laying out anew stays rare.
-        self.column_chunks = chunks_for((kept.len() + more) * 3 / 2);
-        let mut store = vec![Chunk::ZERO; self.rows() * self.stride()];
-        for row in 0..self.rows() {
-            let from = &self.store[row * before..][..before];
-            let start = row * self.stride();
-            let to = &mut store[start..start + self.stride()];
+        // Half as much again, so that laying out anew stays rare; as yet it may cost nothing.
+        let wanted = kept.len() + more;
+        let room = if self.rows() == 0 { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
+        let old = self.column_room;
+        self.lay_out(room, self.transform_room.next_multiple_of(CHUNK), |from, to| {
             for (column, (old, _)) in kept.iter().enumerate() {
-                bytes_mut(to)[column] = bytes(from)[*old as usize];
+                to[column] = from[*old as usize];
             }
-            to[self.column_chunks..].copy_from_slice(&from[old_chunks..]);
-        }
-        self.store = store;
+            to[room..room + from.len() - old].copy_from_slice(&from[old..]);
+        });
         self.columns.clear();
         self.live.clear();
         for (_, id) in kept {
@@ -183,6 +177,19 @@ impl Echelon {
         self.ordered = true;
         self.witnesses.fill(0);
         true
+    }
+
+    /// Gives every row so much room for columns and for the transform; `copy` takes over each row's
+    /// bytes, from the old row to the new one, which is zero.
+    fn lay_out(&mut self, column_room: usize, transform_room: usize, copy: impl Fn(&[u8], &mut [u8])) {
+        let before = self.stride();
+        (self.column_room, self.transform_room) = (column_room, transform_room);
+        let stride = self.stride();
+        let mut store = vec![Chunk::ZERO; self.rows() * stride];
+        for (from, to) in self.store.chunks_exact(before).zip(store.chunks_exact_mut(stride)) {
+            copy(bytes(from), bytes_mut(to));
+        }
+        self.store = store;
     }
 
     /// A new column for `id`; room was reserved.
@@ -225,15 +232,14 @@ impl Echelon {
             return vacant;
         }
         self.slots.push(true);
-        if self.slots.len() > self.transform_chunks * CHUNK {
-            let before = self.stride();
-            self.transform_chunks = self.transform_chunks * 3 / 2 + 1;
-            let mut store = vec![Chunk::ZERO; self.rows() * self.stride()];
-            for row in 0..self.rows() {
-                let start = row * self.stride();
-                store[start..start + before].copy_from_slice(&self.store[row * before..][..before]);
-            }
-            self.store = store;
+        if self.slots.len() > self.transform_room {
+            let column_room = self.column_room.next_multiple_of(CHUNK);
+            let transform_room = (self.transform_room * 3 / 2 + 1).next_multiple_of(CHUNK);
+            let old = self.column_room;
+            self.lay_out(column_room, transform_room, |from, to| {
+                to[..old].copy_from_slice(&from[..old]);
+                to[column_room..column_room + from.len() - old].copy_from_slice(&from[old..]);
+            });
         }
         self.slots.len() - 1
     }
@@ -251,7 +257,7 @@ impl Echelon {
         self.work.resize(self.stride(), Chunk::ZERO);
         self.factors.clear();
         self.factors.resize(self.rows(), 0);
-        let at = self.column_chunks * CHUNK + slot;
+        let at = self.column_room + slot;
         bytes_mut(&mut self.work)[at] = 1;
     }
 
@@ -326,18 +332,29 @@ impl Echelon {
     fn clear_column(&mut self, column: usize) {
         let stride = self.stride() * CHUNK;
         self.factors.clear();
-        let cells = bytes(&self.store).get(column..).unwrap_or(&[]);
-        self.factors.extend(cells.iter().step_by(stride));
+        self.factors.resize(self.rows(), 0);
+        let all = bytes(&self.store);
+        let mut at = column;
+        for factor in &mut self.factors {
+            *factor = all[at];
+            at += stride;
+        }
         Kernel::chosen().scatter(&mut self.store, &self.work, &self.factors);
     }
 
     /// The symbol at which the row at work is to have its pivot, and its column.
     fn leading(&self) -> Option<(usize, u64)> {
         let coefficients = &bytes(&self.work)[..self.columns.len()];
+        if self.ordered && self.order == Pivots::Lowest {
+            // Eight at a time: zero as long as all of them are.
+            let start =
+                coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;
+            let column = start + coefficients[start..].iter().position(|c| *c != 0)?;
+            return Some((column, self.columns[column]));
+        }
         let named = coefficients.iter().zip(&self.columns).enumerate();
         let mut named = named.filter(|(_, (c, _))| **c != 0).map(|(column, (_, id))| (column, *id));
         match self.order {
-            Pivots::Lowest if self.ordered => named.next(),
             Pivots::Lowest => named.min_by_key(|(_, id)| *id),
             Pivots::Highest if self.ordered => named.next_back(),
             Pivots::Highest => named.max_by_key(|(_, id)| *id),
@@ -411,22 +428,20 @@ impl Echelon {
         let stride = self.stride() * CHUNK;
         let all = bytes(&self.store);
         let mut units = Vec::new();
-        let mut start = 0;
-        for (row, witness) in self.witnesses.iter_mut().enumerate() {
-            let at = start;
-            start += stride;
-            if all[at + *witness as usize] != 0 {
-                continue;
+        let mut at = 0;
+        for row in 0..self.witnesses.len() {
+            if all[at + self.witnesses[row] as usize] == 0 {
+                let coefficients = &all[at..][..self.columns.len()];
+                let nonzero = match self.order {
+                    Pivots::Lowest => coefficients.iter().rposition(|c| *c != 0),
+                    Pivots::Highest => coefficients.iter().position(|c| *c != 0),
+                };
+                match nonzero {
+                    Some(column) => self.witnesses[row] = column as u32,
+                    None => units.push(row),
+                }
             }
-            let coefficients = &all[at..][..self.columns.len()];
-            let nonzero = match self.order {
-                Pivots::Lowest => coefficients.iter().rposition(|c| *c != 0),
-                Pivots::Highest => coefficients.iter().position(|c| *c != 0),
-            };
-            match nonzero {
-                Some(column) => *witness = column as u32,
-                None => units.push(row),
-            }
+            at += stride;
         }
         units
     }
@@ -447,7 +462,7 @@ impl Echelon {
         let stride = self.stride();
         for unit in units {
             let Some(slot) = self.transform(*unit).iter().position(|c| *c != 0) else { continue };
-            let at = self.column_chunks * CHUNK + slot;
+            let at = self.column_room + slot;
             self.work.clear();
             self.work.extend_from_slice(&self.store[unit * stride..][..stride]);
             let scale = inv(bytes(&self.work)[at]);
@@ -464,7 +479,7 @@ impl Echelon {
     /// Makes every row its own payload: row i stands for the payload in slot i, alone.
     pub(super) fn reset_transforms(&mut self) {
         let stride = self.stride();
-        let start = self.column_chunks * CHUNK;
+        let start = self.column_room;
         for (row, chunks) in self.store.chunks_exact_mut(stride).enumerate() {
             let transform = &mut bytes_mut(chunks)[start..];
             transform.fill(0);
@@ -476,7 +491,7 @@ impl Echelon {
     }
 
     fn stride(&self) -> usize {
-        self.column_chunks + self.transform_chunks
+        (self.column_room + self.transform_room) / CHUNK
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Cell, Decoder};
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
-use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
 /// Known payloads that waiting rows still need are subtracted from them, and freed, when there are
@@ -47,21 +47,37 @@ impl<P> Raw<P> {
         }
     }
 
-    /// Writes its coefficients for the known symbols to `out`, one byte each; where it has none, `out` is
-    /// left alone.
+    /// Writes its coefficients for the known symbols to `out`, one byte each, where [`Runs::place`] says;
+    /// where it has none, `out` is left alone, or holds that of an unknown symbol.
     fn coefficients(&self, known: &Runs, out: &mut [u8], buffer: &mut Vec<u8>) {
         let (singles, tail) = self.parts();
         for (id, c) in &self.rest {
-            if let Some(at) = known.position(*id) {
+            if let Some(at) = known.place(*id) {
                 out[at] = *c;
             }
         }
         for id in singles {
-            if let (Some(at), Some(c)) = (known.position(*id), self.coding.of(&self.members, *id)) {
+            if let (Some(at), Some(c)) = (known.place(*id), self.coding.of(&self.members, *id)) {
                 out[at] = c;
             }
         }
         if tail.is_empty() {
+            return;
+        }
+        if known.gaps {
+            let span = known.span();
+            let (start, end) = (span.start.max(tail.start), span.end.min(tail.end));
+            if start < end {
+                let out = &mut out[(start - span.start) as usize..(end - span.start) as usize];
+                match &self.coding {
+                    Coding::Seed(seed) => Generator::new(*seed).fill(start, out),
+                    Coding::Explicit(bytes) => {
+                        let skip =
+                            self.members.singles().len() + (start - self.members.tail().start) as usize;
+                        out.copy_from_slice(&bytes[skip..skip + out.len()]);
+                    }
+                }
+            }
             return;
         }
         let tail_bytes = match &self.coding {
@@ -91,6 +107,10 @@ impl<P> Raw<P> {
 struct Runs {
     runs: Vec<Run>,
     len: usize,
+    /// Their coefficients lie where the symbols do, gaps and all: not one after the other.
+    gaps: bool,
+    /// The place of each then.
+    places: Vec<u16>,
 }
 
 /// Neighbours, and how many symbols come before them.
@@ -106,20 +126,66 @@ impl Runs {
         self.len = 0;
     }
 
-    /// Adds `id`, which is higher than all.
+    /// Adds the symbols `ids`, all higher than those that are in.
     #[inline]
-    fn push(&mut self, id: u64) {
+    fn push_run(&mut self, ids: Range<u64>) {
+        let count = (ids.end - ids.start) as usize;
         match self.runs.last_mut() {
-            Some(run) if run.ids.end == id => run.ids.end = id + 1,
-            _ => self.runs.push(Run { ids: id..id + 1, at: self.len }),
+            _ if count == 0 => {}
+            Some(run) if run.ids.end == ids.start => run.ids.end = ids.end,
+            _ => self.runs.push(Run { ids, at: self.len }),
         }
-        self.len += 1;
+        self.len += count;
     }
 
     /// The place of `id` among them.
     fn position(&self, id: u64) -> Option<usize> {
         let run = self.runs.get(self.runs.partition_point(|run| run.ids.end <= id))?;
         run.ids.contains(&id).then(|| run.at + (id - run.ids.start) as usize)
+    }
+
+    /// The symbols from the first to the last.
+    fn span(&self) -> Range<u64> {
+        match (self.runs.first(), self.runs.last()) {
+            (Some(first), Some(last)) => first.ids.start..last.ids.end,
+            _ => 0..0,
+        }
+    }
+
+    /// Decides how their coefficients lie, and how many bytes they take then. Few gaps are not worth the
+    /// while of leaving them out.
+    fn settle(&mut self) -> usize {
+        let span = self.span();
+        let whole = (span.end - span.start) as usize;
+        self.gaps = whole <= (self.len + self.len / 4 + CHUNK / 2).min(usize::from(u16::MAX));
+        self.places.clear();
+        if self.gaps {
+            for run in &self.runs {
+                let start = (run.ids.start - span.start) as u16;
+                self.places.extend((start..).take((run.ids.end - run.ids.start) as usize));
+            }
+        }
+        if self.gaps { whole } else { self.len }
+    }
+
+    /// The place of the coefficient of `id`.
+    fn place(&self, id: u64) -> Option<usize> {
+        if !self.gaps {
+            return self.position(id);
+        }
+        let span = self.span();
+        span.contains(&id).then(|| (id - span.start) as usize)
+    }
+
+    /// Takes the coefficients of the symbols themselves, one after the other, from where they lie.
+    fn collect(&self, from: &[u8], to: &mut [u8]) {
+        if !self.gaps {
+            return to.copy_from_slice(&from[..self.len]);
+        }
+        // By index: copies of runs, each of another length, cost a wrong guess of the processor's each.
+        for (to, place) in to.iter_mut().zip(&self.places) {
+            *to = from[usize::from(*place)];
+        }
     }
 }
 
@@ -135,6 +201,9 @@ pub(super) struct Lifting {
     theirs: Vec<Chunk>,
     sums: Vec<Chunk>,
     buffer: Vec<u8>,
+    /// For each combination the factors of the payloads in all slots, and those of its sources.
+    transforms: Matrix,
+    factors: Matrix,
 }
 
 impl Lifting {
@@ -144,7 +213,7 @@ impl Lifting {
         if self.known.len == 0 {
             return;
         }
-        let width = chunks_for(self.known.len);
+        let width = chunks_for(self.known.settle());
         self.theirs.clear();
         self.theirs.resize(raws.len() * width, Chunk::ZERO);
         for (raw, row) in raws.iter().zip(self.theirs.chunks_exact_mut(width)) {
@@ -156,7 +225,7 @@ impl Lifting {
             self.sums.resize(width, Chunk::ZERO);
             let (ours, known) = factors.row_mut(m).split_at_mut(raws.len());
             kernel.gather(&mut self.sums, &self.theirs, ours);
-            known.copy_from_slice(&bytes(&self.sums)[..self.known.len]);
+            self.known.collect(bytes(&self.sums), known);
         }
     }
 }
@@ -164,11 +233,14 @@ impl Lifting {
 impl<P: Payload> Decoder<P> {
     /// The payloads that `rows` stand for, less everything in them that is known.
     pub(super) fn lift_rows(&mut self, rows: &[usize]) -> Vec<P> {
-        let mut transforms = Matrix::zero(rows.len(), self.space.slots());
+        let mut transforms = std::mem::take(&mut self.lifting.transforms);
+        transforms.reset(rows.len(), self.space.slots());
         for (m, row) in rows.iter().enumerate() {
             transforms.row_mut(m).copy_from_slice(self.space.transform(*row));
         }
-        self.lift(&transforms, &[])
+        let payloads = self.lift(&transforms, &[]);
+        self.lifting.transforms = transforms;
+        payloads
     }
 
     /// Combinations of the payloads as they arrived (a row of `transforms` for each, a column for each
@@ -181,11 +253,13 @@ impl<P: Payload> Decoder<P> {
         work.slots.extend((0..transforms.columns()).filter(involved));
         let slots = work.slots.iter();
         let raws: Vec<&Raw<P>> = slots.filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
-        let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 64);
+        // Many more than are known to be needed: growing costs more.
+        let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 112);
         sources.extend(raws.iter().map(|raw| &raw.payload));
         self.known_members(&mut work, &raws, also, u64::MAX, &mut sources);
 
-        let mut factors = Matrix::zero(transforms.rows(), sources.len());
+        let mut factors = std::mem::take(&mut work.factors);
+        factors.reset(transforms.rows(), sources.len());
         for m in 0..transforms.rows() {
             let (row, slots) = (transforms.row(m), &work.slots);
             if slots.len() == row.len() {
@@ -202,6 +276,7 @@ impl<P: Payload> Decoder<P> {
         }
         let payloads = P::combine(&factors, &sources);
         self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
+        work.factors = factors;
         self.lifting = work;
         payloads
     }
@@ -235,12 +310,22 @@ impl<P: Payload> Decoder<P> {
             let (start, stop) = (span.start.max(done), span.end.min(end));
             if start < stop {
                 let (from, to) = ((start - self.origin) as usize, (stop - self.origin) as usize);
-                for (id, payload) in (start..stop).zip(self.payloads.range(from..to)) {
+                let (front, back) = self.payloads.as_slices();
+                let split = front.len();
+                let front = &front[from.min(split)..to.min(split)];
+                let back = &back[from.saturating_sub(split)..to.saturating_sub(split)];
+                // A run ends where a payload is not there.
+                let (mut id, mut run) = (start, start);
+                for payload in front.iter().chain(back) {
                     if let Some(payload) = payload {
-                        known.push(id);
                         sources.push(payload);
+                    } else {
+                        known.push_run(run..id);
+                        run = id + 1;
                     }
+                    id += 1;
                 }
+                known.push_run(run..id);
             }
             done = done.max(span.end);
         }

@@ -94,6 +94,10 @@ pub struct Tunnel<P: InnerPacket> {
     /// The last word to the peer about our window, and whether it must be said again.
     announced: Window,
     announce: bool,
+    /// Whether something has changed since, of which the window follows.
+    reconsider: bool,
+    /// How long a symbol is waited for, as it follows from the newest report.
+    patience: Duration,
     newest_report: Option<u64>,
     seed: u16,
     close: bool,
@@ -138,6 +142,8 @@ impl<P: InnerPacket> Tunnel<P> {
             silent_since: now,
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
             announce: true,
+            reconsider: true,
+            patience: Duration::ZERO,
             newest_report: None,
             seed: seed.stream("coefficients").next_u64() as u16,
             close: false,
@@ -146,6 +152,7 @@ impl<P: InnerPacket> Tunnel<P> {
             config,
         };
         tunnel.ingress.set_rtt(tunnel.ledger.srtt());
+        tunnel.follow();
         tunnel
     }
 
@@ -208,6 +215,7 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         if self.announcement_due() {
             self.announce = false;
+            self.reconsider = false;
             self.announced = self.window_now();
             return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
         }
@@ -269,6 +277,7 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Follows a change of the path's MTU (bytes of a datagram, IP header included).
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
+        self.follow();
     }
 
     /// IP and UDP header of a datagram, bytes.
@@ -340,7 +349,13 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn patience(&self) -> Duration {
-        self.config.patience(self.ledger.srtt(), self.rate.view().bandwidth)
+        self.patience
+    }
+
+    /// Works out what follows from the round-trip time and the rate, which only reports change.
+    fn follow(&mut self) {
+        self.patience = self.config.patience(self.ledger.srtt(), self.rate.view().bandwidth);
+        self.reconsider = true;
     }
 
     fn path(&self, now: Time) -> Path {
@@ -375,6 +390,7 @@ impl<P: InnerPacket> Tunnel<P> {
         report.report_every = self.announced.report_every;
         self.rate.on_report(&report);
         self.ingress.set_rtt(self.ledger.srtt());
+        self.follow();
         // Reports may overtake each other; only the newest says what is missing now.
         if self.newest_report.is_none_or(|newest| number > newest) {
             self.newest_report = Some(number);
@@ -476,13 +492,21 @@ impl<P: InnerPacket> Tunnel<P> {
         (Datagram { number, packet }, bytes)
     }
 
-    fn announcement_due(&self) -> bool {
+    fn announcement_due(&mut self) -> bool {
+        if self.announce || self.reach() > self.announced.reach {
+            return true;
+        }
+        if !std::mem::take(&mut self.reconsider) {
+            return false;
+        }
         let (now, said) = (self.window_now(), self.announced);
         let differs = |a: Duration, b: Duration| a > b.mul_f64(1.25) || b > a.mul_f64(1.25);
-        self.announce
-            || now.reach > said.reach
-            || differs(now.report_every, said.report_every)
-            || differs(now.patience, said.patience)
+        differs(now.report_every, said.report_every) || differs(now.patience, said.patience)
+    }
+
+    /// How far beyond the base the receiver must be ready to hear.
+    fn reach(&self) -> u32 {
+        (2 * self.sources.len() as u32).next_power_of_two().max(1024)
     }
 
     fn window_now(&self) -> Window {
@@ -492,8 +516,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
-        let reach = (2 * self.sources.len() as u32).next_power_of_two().max(1024);
-        Window { base: self.sources.first(), reach, report_every, patience: self.patience() }
+        Window { base: self.sources.first(), reach: self.reach(), report_every, patience: self.patience() }
     }
 }
 

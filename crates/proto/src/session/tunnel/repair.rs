@@ -364,7 +364,9 @@ impl Repairs {
     ) -> Option<Plan> {
         let wanted = self.interactive_wanted(path);
         let open = |covered: u8| u32::from(covered) < wanted;
-        if !sources.interactive().any(|(_, sent, covered)| open(covered) && due_at(sent, covered) <= now) {
+        if wanted == 0
+            || !sources.interactive().any(|(_, sent, covered)| open(covered) && due_at(sent, covered) <= now)
+        {
             return None;
         }
         let mut ids: Vec<u64> = sources
