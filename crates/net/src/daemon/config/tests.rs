@@ -194,3 +194,21 @@ fn the_example_has_every_field() {
         }
     }
 }
+
+#[test]
+fn no_single_slip_is_answered_by_a_panic() {
+    let text = example(true);
+    let lines = text.lines().count();
+    let mut refused = 0;
+    for (at, old) in text.char_indices() {
+        for new in ["", "\"", "é"] {
+            let slipped = [&text[..at], new, &text[at + old.len_utf8()..]].concat();
+            if let Err(error) = DaemonConfig::parse(&slipped, Path::new("t.toml")) {
+                let ConfigError::Content { line, column, problem, .. } = error else { panic!("{error}") };
+                assert!((1..=lines + 2).contains(&line) && column >= 1 && !problem.is_empty(), "{slipped}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 1_000, "{refused}");
+}
