@@ -77,5 +77,14 @@ fn rlnc_crate(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, ours, rlnc_crate);
+/// Short: a case is small, and there are many.
+fn config() -> Criterion {
+    Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
+}
+
+criterion_group! {
+    name = benches;
+    config = config();
+    targets = ours, rlnc_crate
+}
 criterion_main!(benches);

@@ -4,6 +4,7 @@ use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
 use ripstop_gf256::{Kernel, bench};
+use std::time::Duration;
 
 fn case(group: &mut BenchmarkGroup<'_, WallTime>, name: &str, mut run: impl FnMut() -> u64) {
     group.throughput(Throughput::Bytes(run()));
@@ -26,5 +27,14 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, kernels);
+/// Short: a case is small, and there are many.
+fn config() -> Criterion {
+    Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
+}
+
+criterion_group! {
+    name = benches;
+    config = config();
+    targets = kernels
+}
 criterion_main!(benches);

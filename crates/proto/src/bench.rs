@@ -37,14 +37,12 @@ pub fn seal(len: usize) -> impl FnMut() -> u64 {
 pub struct Session {
     sender: Endpoint,
     receiver: Endpoint,
+    sender_address: SocketAddr,
+    receiver_address: SocketAddr,
     now: Time,
     packet: Vec<u8>,
-    /// What leaves in this step.
-    forth: Datagrams,
-    back: Datagrams,
-    on_way: VecDeque<Datagrams>,
-    on_way_back: VecDeque<Datagrams>,
-    spare: Vec<Datagrams>,
+    forth: Way,
+    back: Way,
     loss: f64,
     losses: Stream,
     counts: SessionCounts,
@@ -61,6 +59,16 @@ pub struct SessionCounts {
     pub lost: u64,
     /// Source symbols that came back from repairs.
     pub recovered: u64,
+}
+
+/// One direction of the path. An end reads and writes the same buffers all the time, as it does when a
+/// system call fills and empties them.
+#[derive(Default)]
+struct Way {
+    leaving: Datagrams,
+    on_way: VecDeque<Datagrams>,
+    arriving: Datagrams,
+    spare: Vec<Datagrams>,
 }
 
 /// Datagrams, each at the start of its own room.
@@ -80,13 +88,12 @@ impl Session {
         let mut session = Session {
             sender: end("sender", "receiver", RECEIVER),
             receiver: end("receiver", "sender", SENDER),
+            sender_address: address(SENDER),
+            receiver_address: address(RECEIVER),
             now: Time::ZERO,
             packet: inner(len.max(28)),
-            forth: Datagrams::default(),
-            back: Datagrams::default(),
-            on_way: VecDeque::new(),
-            on_way_back: VecDeque::new(),
-            spare: Vec::new(),
+            forth: Way::default(),
+            back: Way::default(),
             loss,
             losses: Seed::new(1).stream("bench/loss"),
             counts: SessionCounts::default(),
@@ -110,50 +117,35 @@ impl Session {
 
     fn sending(&mut self, packets: usize) -> u64 {
         self.now += STEP;
-        if self.on_way_back.len() >= DELAY
-            && let Some(mut feedback) = self.on_way_back.pop_front()
-        {
-            let from = address(RECEIVER);
-            feedback.each(|datagram| self.sender.handle_datagram(self.now, from, datagram, false));
-            self.spare.push(feedback);
-        }
+        let from = self.receiver_address;
+        self.back.arriving.each(|datagram| self.sender.handle_datagram(self.now, from, datagram, false));
         self.sender.handle_timeout(self.now);
         for _ in 0..packets {
             self.sender.handle_inner(self.now, &mut self.packet);
         }
-        self.forth.fill(|room| Some(self.sender.poll_transmit(self.now, room)?.len));
+        self.forth.leaving.fill(|room| Some(self.sender.poll_transmit(self.now, room)?.len));
         self.counts.given += packets as u64;
         (packets * self.packet.len()) as u64
     }
 
     /// What the path does in a step: it carries on what was sent, or loses it.
     pub fn carry(&mut self) {
-        let empty = self.spare.pop().unwrap_or_default();
-        let mut sent = std::mem::replace(&mut self.forth, empty);
-        for length in &mut sent.lengths {
-            // A datagram of no length is skipped.
-            if self.losses.chance(self.loss) {
-                *length = 0;
-                self.counts.lost += 1;
-            }
-        }
-        self.on_way.push_back(sent);
-        let empty = self.spare.pop().unwrap_or_default();
-        self.on_way_back.push_back(std::mem::replace(&mut self.back, empty));
+        let (losses, counts) = (&mut self.losses, &mut self.counts);
+        self.forth.carry(|| {
+            let lost = losses.chance(self.loss);
+            counts.lost += u64::from(lost);
+            lost
+        });
+        self.back.carry(|| false);
     }
 
     /// What the receiving end does in a step: it opens what has come, recovers, delivers in order and
     /// makes feedback. Answers how many bytes of inner packets it delivered.
     pub fn receive(&mut self) -> u64 {
-        if self.on_way.len() >= DELAY
-            && let Some(mut datagrams) = self.on_way.pop_front()
-        {
-            let from = address(SENDER);
-            datagrams.each(|datagram| self.receiver.handle_datagram(self.now, from, datagram, false));
-            self.spare.push(datagrams);
-        }
+        let from = self.sender_address;
+        self.forth.arriving.each(|datagram| self.receiver.handle_datagram(self.now, from, datagram, false));
         self.receiver.handle_timeout(self.now);
-        self.back.fill(|room| Some(self.receiver.poll_transmit(self.now, room)?.len));
+        self.back.leaving.fill(|room| Some(self.receiver.poll_transmit(self.now, room)?.len));
         let mut bytes = 0;
         while let Some((_, delivered)) = self.receiver.poll_deliver() {
             bytes += std::hint::black_box(inner_packet(&delivered)).len() as u64;
@@ -170,15 +162,48 @@ impl Session {
     }
 }
 
+impl Way {
+    /// What left is under way now, but for what is `lost`; what left [`DELAY`] steps ago arrives.
+    fn carry(&mut self, mut lost: impl FnMut() -> bool) {
+        let mut sent = self.spare.pop().unwrap_or_default();
+        sent.lengths.clear();
+        self.leaving.each(|datagram| {
+            if !lost() {
+                sent.add(datagram);
+            }
+        });
+        self.on_way.push_back(sent);
+        self.arriving.lengths.clear();
+        if self.on_way.len() > DELAY
+            && let Some(mut arrived) = self.on_way.pop_front()
+        {
+            arrived.each(|datagram| self.arriving.add(datagram));
+            self.spare.push(arrived);
+        }
+    }
+}
+
 impl Datagrams {
+    fn add(&mut self, datagram: &[u8]) {
+        let start = self.room();
+        self.bytes[start..start + datagram.len()].copy_from_slice(datagram);
+        self.lengths.push(datagram.len());
+    }
+
+    /// Where the next datagram's room starts.
+    fn room(&mut self) -> usize {
+        let start = self.lengths.len() * ROOM;
+        if self.bytes.len() < start + ROOM {
+            self.bytes.resize(start + 16 * ROOM, 0);
+        }
+        start
+    }
+
     /// Takes datagrams, each written into the room it is given, for as long as there are any.
     fn fill(&mut self, mut next: impl FnMut(&mut [u8]) -> Option<usize>) {
         self.lengths.clear();
         loop {
-            let start = self.lengths.len() * ROOM;
-            if self.bytes.len() < start + ROOM {
-                self.bytes.resize(start + 16 * ROOM, 0);
-            }
+            let start = self.room();
             let Some(len) = next(&mut self.bytes[start..start + ROOM]) else { return };
             self.lengths.push(len);
         }
@@ -186,9 +211,7 @@ impl Datagrams {
 
     fn each(&mut self, mut take: impl FnMut(&mut [u8])) {
         for (room, len) in self.bytes.chunks_exact_mut(ROOM).zip(&self.lengths) {
-            if *len > 0 {
-                take(&mut room[..*len]);
-            }
+            take(&mut room[..*len]);
         }
     }
 }

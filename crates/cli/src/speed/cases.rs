@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Bytes of an inner packet of the session.
 const PACKET: usize = 1400;
 /// Share of the session's datagrams that is lost.
-const LOSS: f64 = 0.05;
+const LOSS: f64 = 0.01;
 
 /// What a run of a case took.
 #[derive(Clone, Copy, Debug, Default)]

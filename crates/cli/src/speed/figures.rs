@@ -91,7 +91,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     Figure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
     figure(
         "session_send_gbps",
-        "session send, 1400 bytes, 5 % lost",
+        "session send, 1400 bytes, 1 % lost",
         Gbps,
         "aead_seal_1400_gbs",
         1.0,
@@ -99,7 +99,7 @@ pub(super) const FIGURES: [Figure; 15] = [
     ),
     figure(
         "session_receive_gbps",
-        "session receive, 1400 bytes, 5 % lost",
+        "session receive, 1400 bytes, 1 % lost",
         Gbps,
         "aead_seal_1400_gbs",
         1.0,

@@ -1,0 +1,97 @@
+//! In its steady state a systematic sender and receiver allocates no memory for payloads: symbols are made,
+//! repaired and recovered in memory that is used again. What it allocates beside are a few short lists for a
+//! window. A test binary of its own, for its allocator counts for all of it.
+#![allow(unsafe_code, reason = "an allocator that counts")]
+
+use ripstop_codes::Symbol;
+use ripstop_codes::window::{Coding, Decoder, Encoder, Limits, Members};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+struct Counting;
+
+thread_local! {
+    /// All, and those that could hold a symbol.
+    static ALLOCATIONS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
+}
+
+fn count(size: usize) {
+    let (all, large) = ALLOCATIONS.get();
+    ALLOCATIONS.set((all + 1, large + u64::from(size >= LEN)));
+}
+
+// SAFETY: everything is passed on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size);
+        // SAFETY: passed on.
+        unsafe { System.realloc(memory, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How many allocations `work` makes, and how many of them could hold a symbol.
+fn allocations(work: impl FnOnce()) -> (u64, u64) {
+    let before = ALLOCATIONS.get();
+    work();
+    let after = ALLOCATIONS.get();
+    (after.0 - before.0, after.1 - before.1)
+}
+
+const WINDOW: u64 = 50;
+const LEN: usize = 1400;
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![1u8; 100]))), (1, 0));
+    assert_eq!(allocations(|| drop(std::hint::black_box(vec![1u8; LEN]))), (1, 1));
+}
+
+/// A window's way: its symbols are made, repairs of them, the losses of it recovered and delivered, all
+/// of it freed.
+#[test]
+fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
+    let body = [7u8; LEN];
+    let mut encoder = Encoder::new(0);
+    let mut decoder = Decoder::new(0, Limits::default());
+    let mut repairs = Vec::new();
+    let mut window = |first: u64| {
+        for id in first..first + WINDOW {
+            let symbol = Symbol::from_slice(&body);
+            encoder.push(symbol.clone());
+            if id % 10 != 3 {
+                decoder.source(id, symbol);
+            }
+        }
+        let members = Members::range(first..first + WINDOW);
+        // Two more than needed: now and then one is not innovative.
+        let seeds = [1, 2, 3, 4, 5, 6, 7].map(|seed| seed + first as u16);
+        encoder.repairs_into(&members, &seeds, &mut repairs).expect("all members are held");
+        for (seed, repair) in seeds.into_iter().zip(repairs.drain(..)) {
+            decoder.repair(&members, &Coding::Seed(seed), repair);
+        }
+        let decoded = std::iter::from_fn(|| decoder.poll_decoded());
+        assert_eq!(decoded.filter(|(_, symbol)| symbol.as_slice() == body).count(), 5);
+        encoder.forget_to(first + WINDOW);
+        decoder.keep_from(first + WINDOW);
+    };
+    for round in 0..20 {
+        window(round * WINDOW);
+    }
+    for round in 20..120 {
+        let (all, large) = allocations(|| window(round * WINDOW));
+        assert_eq!(large, 0, "window {round}");
+        assert!(all <= 16, "window {round}: {all} short lists");
+    }
+}
