@@ -185,6 +185,7 @@ fn it_runs_until_it_is_told_to_stop() {
         }
         assert!(left.log().contains(" INFO up device=rip0 port=5182 mtu=1436"), "{}", left.log());
         assert!(left.log().contains("connected peer=right again=false"), "{}", left.log());
+        assert!(right.log().contains("peer has called peer=left at=198.18.0.1:5182"), "{}", right.log());
 
         assert_eq!(right.signal(Signal::SIGTERM).code(), Some(0), "{}", right.log());
         assert!(right.log().contains("closing signal=SIGTERM"), "{}", right.log());

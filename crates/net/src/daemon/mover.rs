@@ -349,8 +349,10 @@ impl Mover {
                     (peer.unreachable, peer.next_lookup) = (false, None);
                 }
             }
-            EndpointEvent::Roamed { peer, from, to } => {
-                let from = from.map_or_else(|| "nowhere".to_owned(), |from| from.to_string());
+            EndpointEvent::Roamed { peer, from: None, to } => {
+                tracing::info!(peer = %named(&self.peers, peer), at = %to, "peer has called");
+            }
+            EndpointEvent::Roamed { peer, from: Some(from), to } => {
                 tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer has moved");
             }
             EndpointEvent::Silent { peer } => {

@@ -61,6 +61,22 @@ fn a_peer_that_closes_and_returns_is_found_again() {
 }
 
 #[test]
+fn a_peer_that_moves_is_followed() {
+    with_namespaces("recovery::a_peer_that_moves_is_followed", || {
+        let pair = Pair::raise(&perfect(), 1500, "");
+        let (left, right) = (&pair.left, &pair.right);
+        echo_once(&left.host, &right.host);
+        assert_eq!(right.peer().endpoint, Some(over_v4(1, 1).to_string()));
+        ip(&left.host.namespace, &["addr", "del", "198.18.1.1/24", "dev", "wire1"]).unwrap();
+        ip(&left.host.namespace, &["addr", "add", "198.18.1.77/24", "dev", "wire1"]).unwrap();
+        echo_once(&left.host, &right.host);
+        assert_eq!(right.peer().endpoint, Some("198.18.1.77:5182".to_owned()));
+        assert_eq!((right.status().totals.roamed, right.peer().sessions), (1, 1));
+        assert_eq!((left.status().totals.roamed, left.peer().sessions), (0, 1));
+    });
+}
+
+#[test]
 fn a_device_that_is_removed_ends_the_daemon() {
     with_namespaces("recovery::a_device_that_is_removed_ends_the_daemon", || {
         let host = Host::new(1);
