@@ -201,6 +201,46 @@ fn it_runs_until_it_is_told_to_stop() {
     });
 }
 
+/// A daemon with the usual socket, and who asks for it, where /run is empty and nobody's. `$0` is the program, `$1` a
+/// configuration.
+const USUAL: &str = r#"
+mount -t tmpfs tmpfs /run || exit 77
+"$0" up "$1" &
+tries=0
+until "$0" status --json; do
+    tries=$((tries + 1))
+    [ $tries -lt 1000 ] || exit 1
+    sleep 0.05
+done 2>/dev/null
+"$0" status && "$0" status rip0 --json && stat -c %a /run/ripstop/rip0.sock || exit 1
+kill $! && wait $! && ls /run/ripstop
+"#;
+
+#[test]
+fn the_usual_socket_is_found_without_a_name() {
+    const TEST: &str = "the_usual_socket_is_found_without_a_name";
+    with_namespaces(TEST, || {
+        let site = Site::new();
+        let config = fs::read_to_string(site.file("left.toml")).unwrap();
+        fs::write(site.file("left.toml"), config.replace("status = \"left.sock\"", "")).unwrap();
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", USUAL]);
+        command.arg(env!("CARGO_BIN_EXE_ripstop")).arg(site.file("left.toml"));
+        let output = match site.hosts[LEFT].output(command) {
+            Ok(output) => output,
+            Err(error) => return common::skip(TEST, &error.to_string()),
+        };
+        let (out, err) = (stdout(&output), stderr(&output));
+        if output.status.code() == Some(77) || err.contains("unshare:") {
+            return common::skip(TEST, &err);
+        }
+        assert!(output.status.success(), "{out}{err}");
+        // An object, a table, an object, the file's mode; and nothing is left once it has ended.
+        assert!(out.starts_with('{') && out.contains("\nright "), "{out}");
+        assert!(out.ends_with("}\n600\n"), "{out}");
+    });
+}
+
 #[test]
 fn a_killed_end_leaves_its_socket_and_is_found_again() {
     with_namespaces("a_killed_end_leaves_its_socket_and_is_found_again", || {
