@@ -58,8 +58,8 @@ pub struct Case {
 }
 
 /// Recovery in a systematic code: of `window` source symbols of `len` bytes, `lost` (another choice
-/// each time) come back from as many repairs. Timed is all that the losses cause: the repairs'
-/// arrival, elimination, decoding and delivery, in [`Case::run`].
+/// each time) come back from as many repairs, which arrive together. Timed is all that the losses cause: the
+/// repairs' arrival, elimination, decoding and delivery, in [`Case::run`].
 pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     let random = Seed::new(1).stream("bench/recover");
     let windows = (CACHED / (lost * len).max(1)).clamp(2, WINDOWS);
@@ -105,17 +105,11 @@ impl Case {
     /// # Panics
     /// When a symbol does not come back.
     pub fn run(&mut self) -> u64 {
-        let end = self.first + self.symbols.len() as u64;
-        let members = Members::range(self.first..end);
+        let members = Members::range(self.first..self.first + self.symbols.len() as u64);
         let mut decoded = 0;
         let windows = self.repairs.len();
         for (decoder, repairs) in self.decoders.iter_mut().zip(self.repairs.drain(..)) {
-            for (coding, repair) in repairs {
-                decoder.repair(&members, &coding, repair);
-                if decoder.next_undecoded() == end {
-                    break;
-                }
-            }
+            black_box(decoder.repairs(&members, repairs));
             while let Some(symbol) = decoder.poll_decoded() {
                 black_box(symbol);
                 decoded += 1;

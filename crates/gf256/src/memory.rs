@@ -135,8 +135,10 @@ impl Fresh {
     /// Where to write.
     #[inline]
     pub(crate) fn start(&mut self) -> *mut u8 {
-        // Memory is pooled, or allocated, by its only holder.
-        Arc::get_mut(&mut self.memory).map_or(std::ptr::null_mut(), |chunks| chunks.as_mut_ptr().cast())
+        // Memory is pooled, or allocated, by its only holder, and `as_ptr` keeps the allocation's right to be
+        // written: no reference is made on the way. `Arc::get_mut` would lock the counts each time.
+        debug_assert!(Arc::get_mut(&mut self.memory).is_some());
+        Arc::as_ptr(&self.memory).cast_mut().cast()
     }
 
     /// The slot.

@@ -11,7 +11,9 @@ pub struct Matrix {
 impl Matrix {
     /// A matrix of zeros.
     pub fn zero(rows: usize, columns: usize) -> Matrix {
-        Matrix { rows, columns, bytes: vec![0; rows * columns] }
+        let mut zero = Matrix::default();
+        zero.reset(rows, columns);
+        zero
     }
 
     /// Makes it a matrix of zeros, in the memory that it has.

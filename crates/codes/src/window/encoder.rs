@@ -149,14 +149,14 @@ impl<P: Payload> Encoder<P> {
             let split = front.len();
             let front = &front[start.min(split)..end.min(split)];
             let back = &back[start.saturating_sub(split)..end.saturating_sub(split)];
-            for part in [front, back] {
-                // Those that are not held fall out here, and are missed below.
-                for symbol in part.iter().flatten() {
-                    sources.push(symbol);
-                }
-            }
-            if sources.len() < members.len() {
+            if front.iter().chain(back).any(Option::is_none) {
                 return Err(missing(self.first_missing(tail).unwrap_or(members.tail().end)));
+            }
+            if let Some(Some(held)) = front.first().or(back.first()) {
+                // All are, so none is replaced; their number is known, which makes this fast.
+                for part in [front, back] {
+                    sources.extend(part.iter().map(|symbol| symbol.as_ref().unwrap_or(held)));
+                }
             }
         }
         Ok(())

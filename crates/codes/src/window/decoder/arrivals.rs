@@ -182,7 +182,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Whether every member is unknown or held, so that what is known of it can be subtracted.
-    fn holds(&self, members: &Members) -> bool {
+    pub(super) fn holds(&self, members: &Members) -> bool {
         let tail = members.tail();
         if members.singles().is_empty() && tail.start >= self.released.max(self.base) && self.gone.is_empty()
         {

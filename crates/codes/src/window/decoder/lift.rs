@@ -27,7 +27,43 @@ pub(super) struct Raw<P> {
 
 impl<P> Raw<P> {
     pub(super) fn new(members: &Members, coding: &Coding, payload: P) -> Raw<P> {
-        Raw { payload, members: members.clone(), coding: coding.clone(), folded: 0, rest: Vec::new() }
+        Raw::owned(members.clone(), coding.clone(), payload)
+    }
+
+    pub(super) fn owned(members: Members, coding: Coding, payload: P) -> Raw<P> {
+        Raw { payload, members, coding, folded: 0, rest: Vec::new() }
+    }
+
+    pub(super) fn into_parts(self) -> (Coding, P) {
+        (self.coding, self.payload)
+    }
+
+    /// Writes its coefficients for the members `ids` to `out`.
+    pub(super) fn coefficients_of(&self, ids: &[u64], out: &mut [u8], buffer: &mut Vec<u8>) {
+        let tail = self.members.tail();
+        let neighbours = matches!(ids, [start, .., end] if end - start == ids.len() as u64 - 1);
+        match &self.coding {
+            Coding::Seed(seed) if neighbours => Generator::new(*seed).fill(ids[0], out),
+            // All at once where many are wanted: eight cost as one.
+            Coding::Seed(seed) if 8 * ids.len() > self.members.len() => {
+                let generator = Generator::new(*seed);
+                buffer.resize((tail.end - tail.start) as usize, 0);
+                generator.fill(tail.start, buffer);
+                for (c, id) in out.iter_mut().zip(ids) {
+                    let at = usize::try_from(id.wrapping_sub(tail.start)).unwrap_or(usize::MAX);
+                    *c = buffer.get(at).copied().unwrap_or_else(|| generator.at(*id));
+                }
+            }
+            Coding::Seed(seed) => {
+                let generator = Generator::new(*seed);
+                out.iter_mut().zip(ids).for_each(|(c, id)| *c = generator.at(*id));
+            }
+            Coding::Explicit(_) => {
+                for (c, id) in out.iter_mut().zip(ids) {
+                    *c = self.coding.of(&self.members, *id).unwrap_or(0);
+                }
+            }
+        }
     }
 
     /// What is left of the single members and of the tail.
@@ -161,8 +197,7 @@ impl Runs {
         self.places.clear();
         if self.gaps {
             for run in &self.runs {
-                let start = (run.ids.start - span.start) as u16;
-                self.places.extend((start..).take((run.ids.end - run.ids.start) as usize));
+                self.places.extend((run.ids.start - span.start) as u16..(run.ids.end - span.start) as u16);
             }
         }
         if self.gaps { whole } else { self.len }
@@ -183,8 +218,18 @@ impl Runs {
             return to.copy_from_slice(&from[..self.len]);
         }
         // By index: copies of runs, each of another length, cost a wrong guess of the processor's each.
-        for (to, place) in to.iter_mut().zip(&self.places) {
-            *to = from[usize::from(*place)];
+        match from.first_chunk::<CHUNK>() {
+            // An index that cannot be out of bounds need not be checked.
+            Some(from) if self.places.last().is_some_and(|last| usize::from(*last) < CHUNK) => {
+                for (to, place) in to.iter_mut().zip(&self.places) {
+                    *to = from[usize::from(*place) % CHUNK];
+                }
+            }
+            _ => {
+                for (to, place) in to.iter_mut().zip(&self.places) {
+                    *to = from[usize::from(*place)];
+                }
+            }
         }
     }
 }
@@ -192,6 +237,9 @@ impl Runs {
 /// Working memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lifting {
+    /// A small matrix that is inverted, a row a chunk.
+    pub(super) square: Vec<Chunk>,
+    pub(super) column: Vec<u8>,
     /// The slots of the payloads that are combined.
     slots: Vec<usize>,
     /// The known symbols that are to be subtracted, and the ranges of members they are among.
@@ -200,10 +248,10 @@ pub(super) struct Lifting {
     /// The coefficients of the known symbols: in each payload, and in each combination.
     theirs: Vec<Chunk>,
     sums: Vec<Chunk>,
-    buffer: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     /// For each combination the factors of the payloads in all slots, and those of its sources.
-    transforms: Matrix,
-    factors: Matrix,
+    pub(super) transforms: Matrix,
+    pub(super) factors: Matrix,
 }
 
 impl Lifting {
@@ -248,36 +296,50 @@ impl<P: Payload> Decoder<P> {
     /// combination is to contain. All are computed in one fused product.
     pub(in crate::window) fn lift(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
         let mut work = std::mem::take(&mut self.lifting);
-        work.slots.clear();
+        let mut slots = std::mem::take(&mut work.slots);
+        slots.clear();
         let involved = |slot: &usize| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0);
-        work.slots.extend((0..transforms.columns()).filter(involved));
-        let slots = work.slots.iter();
-        let raws: Vec<&Raw<P>> = slots.filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
-        // Many more than are known to be needed: growing costs more.
+        slots.extend((0..transforms.columns()).filter(involved));
+        let raws: Vec<&Raw<P>> = slots.iter().filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
+        let payloads = self.lift_raws(&mut work, transforms, &slots, &raws, also);
+        self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
+        work.slots = slots;
+        self.lifting = work;
+        payloads
+    }
+
+    /// [`Decoder::lift`] for the payloads `raws`, whose columns in `transforms` are `slots`.
+    pub(super) fn lift_raws(
+        &self,
+        work: &mut Lifting,
+        transforms: &Matrix,
+        slots: &[usize],
+        raws: &[&Raw<P>],
+        also: &[(u64, u8)],
+    ) -> Vec<P> {
+        // Room for many more than are known to be needed: growing costs more.
         let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 112);
         sources.extend(raws.iter().map(|raw| &raw.payload));
-        self.known_members(&mut work, &raws, also, u64::MAX, &mut sources);
+        self.known_members(work, raws, also, u64::MAX, &mut sources);
 
         let mut factors = std::mem::take(&mut work.factors);
         factors.reset(transforms.rows(), sources.len());
         for m in 0..transforms.rows() {
-            let (row, slots) = (transforms.row(m), &work.slots);
+            let row = transforms.row(m);
             if slots.len() == row.len() {
                 factors.row_mut(m)[..row.len()].copy_from_slice(row);
             } else {
                 factors.row_mut(m).iter_mut().zip(slots).for_each(|(c, slot)| *c = row[*slot]);
             }
         }
-        work.known_factors(&mut factors, &raws);
+        work.known_factors(&mut factors, raws);
         for (id, c) in also {
             if let Some(at) = work.known.position(*id) {
                 factors.row_mut(0)[raws.len() + at] ^= c;
             }
         }
         let payloads = P::combine(&factors, &sources);
-        self.counters.payload_combinations += (factors.rows() * factors.columns()) as u64;
         work.factors = factors;
-        self.lifting = work;
         payloads
     }
 
@@ -314,21 +376,43 @@ impl<P: Payload> Decoder<P> {
                 let split = front.len();
                 let front = &front[from.min(split)..to.min(split)];
                 let back = &back[from.saturating_sub(split)..to.saturating_sub(split)];
-                // A run ends where a payload is not there.
-                let (mut id, mut run) = (start, start);
-                for payload in front.iter().chain(back) {
-                    if let Some(payload) = payload {
-                        sources.push(payload);
-                    } else {
-                        known.push_run(run..id);
-                        run = id + 1;
+                if self.all_known_held(start, stop)
+                    && let Some(held) = front.iter().chain(back).flatten().next()
+                {
+                    // What is not unknown is there: whole runs at a time.
+                    let mut run = start;
+                    for end in self.unknown[self.unknown_in(&(start..stop))].iter().copied().chain([stop]) {
+                        known.push_run(run..end);
+                        let (from, to) = ((run - start) as usize, (end - start) as usize);
+                        for (part, skipped) in [(front, 0), (back, front.len())] {
+                            let part = &part[from.saturating_sub(skipped).min(part.len())
+                                ..to.saturating_sub(skipped).min(part.len())];
+                            sources.extend(part.iter().map(|payload| payload.as_ref().unwrap_or(held)));
+                        }
+                        run = end + 1;
                     }
-                    id += 1;
+                } else {
+                    // A run ends where a payload is not there.
+                    let (mut id, mut run) = (start, start);
+                    for payload in front.iter().chain(back) {
+                        if let Some(payload) = payload {
+                            sources.push(payload);
+                        } else {
+                            known.push_run(run..id);
+                            run = id + 1;
+                        }
+                        id += 1;
+                    }
+                    known.push_run(run..id);
                 }
-                known.push_run(run..id);
             }
             done = done.max(span.end);
         }
+    }
+
+    /// Whether all symbols in `start..end` that are not unknown are held: none was given up or freed.
+    fn all_known_held(&self, start: u64, end: u64) -> bool {
+        start >= self.released.max(self.base) && super::within(&self.gone, &(start..end)).is_empty()
     }
 
     /// Replaces the payloads as they arrived by those that the rows stand for: as many as there are

@@ -6,6 +6,7 @@ mod lift;
 mod recombine;
 #[cfg(test)]
 mod tests;
+mod together;
 mod upkeep;
 
 use super::{Coding, Members};
@@ -75,6 +76,8 @@ pub struct Counters {
     pub given_up: u64,
     /// Products of a coefficient and a payload that were summed up: what the payload work costs.
     pub payload_combinations: u64,
+    /// Source symbols recovered by repairs that arrived together ([`Decoder::repairs`]).
+    pub together: u64,
     /// Times that known payloads were subtracted from waiting rows so that they could be freed.
     pub folds: u64,
     /// Times that payloads left behind by rows that were given up were merged away.

@@ -1,0 +1,239 @@
+//! Repairs that arrive together: decoded at once where they suffice, by inverting one small matrix.
+//!
+//! One by one, each repair goes through the elimination with all rows that wait; that can answer after each
+//! what is seen and what is decoded. When as many repairs of the same members arrive together as there
+//! are unknown members, and nothing is known about those yet, only the end counts, and the inverse of
+//! their coefficients is all that is needed.
+
+use super::echelon::NONE;
+use super::lift::{Lifting, Raw};
+use super::{Arrival, Cell, Decoder};
+use crate::Payload;
+use crate::window::{Coding, Members};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
+
+impl<P: Payload> Decoder<P> {
+    /// Takes repair symbols that arrived together, all of them combinations of `members`. It comes to the
+    /// same as [`Decoder::repair`] for each of them in turn, and costs much less where they decode all that
+    /// is unknown of their members. The answer has what became of each.
+    pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
+        let Some(unknown) = self.decodable_by(members, &repairs) else {
+            return self.one_by_one(members, repairs);
+        };
+        let (count, needed) = (repairs.len(), unknown.len());
+        let owned = |(coding, payload)| Raw::owned(members.clone(), coding, payload);
+        let raws: Vec<Raw<P>> = repairs.into_iter().map(owned).collect();
+        let mut work = std::mem::take(&mut self.lifting);
+        let order = invert(&mut work, &raws[..needed], &unknown);
+        let Some(order) = order else {
+            self.lifting = work;
+            return self.one_by_one(members, raws.into_iter().map(Raw::into_parts).collect());
+        };
+        if let Some(last) = members.last() {
+            self.hear_of(last);
+        }
+        let mut transforms = std::mem::take(&mut work.transforms);
+        transforms.reset(needed, needed);
+        for (m, row) in work.square.iter().enumerate() {
+            transforms.row_mut(m).copy_from_slice(&row.0[..needed]);
+        }
+        let raws: Vec<&Raw<P>> = order.iter().map(|raw| &raws[usize::from(*raw)]).collect();
+        let slots: Vec<usize> = (0..needed).collect();
+        let payloads = self.lift_raws(&mut work, &transforms, &slots, &raws, &[]);
+        self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
+        work.transforms = transforms;
+        self.lifting = work;
+        self.counters.innovative += needed as u64;
+        self.counters.redundant += (count - needed) as u64;
+        self.counters.together += needed as u64;
+        self.learn(unknown.into_iter().zip(payloads));
+        let mut arrivals = vec![Arrival::Innovative; needed];
+        arrivals.resize(count, Arrival::Redundant);
+        arrivals
+    }
+
+    fn one_by_one(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
+        repairs.into_iter().map(|(coding, payload)| self.repair(members, &coding, payload)).collect()
+    }
+
+    /// The unknown members, ascending, if `repairs` may decode them by themselves: they are usable, enough,
+    /// and no row involves their unknown members.
+    fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
+        let (first, last) = (members.first()?, members.last()?);
+        let most = repairs.len().min(CHUNK).min(self.limits.rows);
+        let usable = last < self.horizon()
+            && last >= self.base
+            && first >= self.origin
+            && repairs.iter().all(|(coding, _)| coding.fits(members))
+            && self.holds(members);
+        if !usable {
+            return None;
+        }
+        let tail = members.tail();
+        let known_to = self.next();
+        let heard = &self.unknown[self.unknown_in(&tail)];
+        // Beyond what was heard of, all members are unknown; looked at first, for they may be very many.
+        let unheard = tail.start.max(known_to)..tail.end;
+        if heard.len() > most || unheard.end.saturating_sub(unheard.start) > most as u64 {
+            return None;
+        }
+        let singles = members.singles().iter().copied();
+        let mut unknown: Vec<u64> = singles.filter(|id| *id >= known_to || self.is_unknown(*id)).collect();
+        unknown.extend_from_slice(heard);
+        unknown.extend(unheard);
+        let untouched = |id: &u64| *id >= known_to || self.cell(*id) == Some(Cell::Free(NONE));
+        (!unknown.is_empty() && unknown.len() <= most && unknown.iter().all(untouched)).then_some(unknown)
+    }
+
+    /// The unknown symbols that no row involves become known.
+    fn learn(&mut self, decoded: impl Iterator<Item = (u64, P)>) {
+        for (id, payload) in decoded {
+            self.make_known(id, payload.clone());
+            self.decoded.push_back((id, payload));
+            self.counters.decoded += 1;
+        }
+        let (cells, origin) = (&self.cells, self.origin);
+        let unknown = |id: &u64| cells[(id - origin) as usize] != Cell::Known;
+        self.unknown.retain(unknown);
+        self.free.retain(unknown);
+        self.tidy();
+    }
+}
+
+/// Inverts the coefficients of `raws` for the symbols `unknown`, as many, into `work.square`: row m tells
+/// the combination of the payloads, in the order that is returned, that is symbol m. None when they are
+/// singular. Gauss-Jordan elimination in place: where a column has been eliminated, that of the inverse grows.
+fn invert<P>(work: &mut Lifting, raws: &[Raw<P>], unknown: &[u64]) -> Option<Vec<u8>> {
+    let Lifting { square, column, buffer, .. } = work;
+    let size = unknown.len();
+    square.clear();
+    square.resize(size, Chunk::ZERO);
+    for (row, raw) in square.iter_mut().zip(raws) {
+        raw.coefficients_of(unknown, &mut row.0[..size], buffer);
+    }
+    let kernel = Kernel::chosen();
+    let mut order: Vec<u8> = (0..size as u8).collect();
+    for at in 0..size {
+        let pivot = at + square[at..].iter().position(|row| row.0[at] != 0)?;
+        square.swap(at, pivot);
+        order.swap(at, pivot);
+        let mut row = square[at];
+        let scale = inv(row.0[at]);
+        row.0[at] = 1;
+        kernel.mul(bytes_mut(std::slice::from_mut(&mut row)), scale);
+        // Its own factor makes the row the scaled one: it is zero by then.
+        square[at] = Chunk::ZERO;
+        // As good as `at`, and known to be within a row.
+        let place = at % CHUNK;
+        column.resize(size, 0);
+        for (factor, row) in column.iter_mut().zip(&mut *square) {
+            *factor = std::mem::take(&mut row.0[place]);
+        }
+        column[at] = 1;
+        kernel.scatter(square, std::slice::from_ref(&row), column);
+    }
+    debug_assert_eq!(bytes(square).len(), size * CHUNK);
+    Some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Symbol;
+    use crate::window::{Encoder, Limits, Pivots};
+    use ripstop_base::Seed;
+
+    /// Everything that a decoder tells.
+    fn told(decoder: &mut Decoder<Symbol>) -> impl PartialEq + std::fmt::Debug {
+        // One by one, a symbol may be decoded before others of the same members.
+        let mut decoded: Vec<_> = std::iter::from_fn(|| decoder.poll_decoded()).collect();
+        decoded.sort_by_key(|(id, _)| *id);
+        let missing: Vec<u64> = decoder.missing().collect();
+        let unseen: Vec<u64> = decoder.unseen().collect();
+        (decoded, missing, unseen, decoder.rows(), decoder.highest(), decoder.start())
+    }
+
+    #[test]
+    fn together_is_as_one_by_one() {
+        let mut at_once = 0;
+        for run in 0..400 {
+            let mut random = Seed::new(77).run(run).stream("together");
+            let first = 1000 * run;
+            let mut encoder = Encoder::new(first);
+            for _ in 0..150 {
+                encoder.push(Symbol::build(1 + random.below(200) as usize, |bytes| random.fill(bytes)));
+            }
+            let pivots = if run % 2 == 0 { Pivots::Lowest } else { Pivots::Highest };
+            let mut one = Decoder::with_pivots(first, Limits::default(), pivots);
+            let loss = [0.05, 0.3, 0.9][run as usize % 3];
+            let mut next = first;
+            for step in 0..12 {
+                let burst = next..next + random.below(12);
+                next = burst.end;
+                for id in burst {
+                    if !random.chance(loss) {
+                        one.source(id, encoder.get(id).unwrap().clone());
+                    }
+                }
+                if random.chance(0.1) {
+                    one.give_up(first + random.below(next - first + 1));
+                }
+                let start = first + random.below(next - first + 1);
+                let singles: Vec<u64> = (first..start).filter(|_| random.chance(0.03)).take(60).collect();
+                let members =
+                    Members::new(singles, start..(next + random.below(3)).min(first + 150)).unwrap();
+                let count = random.below(40) as u16;
+                // Equal ones now and then, which make the matrix singular.
+                let seeds: Vec<u16> =
+                    (0..count).map(|i| 50 * step + i + u16::from(random.chance(0.02))).collect();
+                let Ok(payloads) = encoder.repairs(&members, &seeds) else { continue };
+                let coding = |seed: u16| match seed % 5 {
+                    0 => Coding::Explicit(Coding::Seed(seed).all(&members)),
+                    _ => Coding::Seed(seed),
+                };
+                let repairs: Vec<(Coding, Symbol)> = seeds.iter().map(|s| coding(*s)).zip(payloads).collect();
+                let mut all = one.clone();
+                let arrivals: Vec<Arrival> =
+                    repairs.iter().map(|(c, p)| one.repair(&members, c, p.clone())).collect();
+                assert_eq!(all.repairs(&members, repairs), arrivals, "run {run}");
+                at_once += all.counters().together - one.counters().together;
+                let (mut one_told, mut all_told) = (one.clone(), all.clone());
+                assert_eq!(told(&mut all_told), told(&mut one_told), "run {run}");
+                for id in all_told.missing().chain([first, next]) {
+                    assert_eq!(all_told.is_given_up(id), one_told.is_given_up(id), "run {run}");
+                }
+                (all_told, one_told) = (all, one);
+                told(&mut all_told);
+                told(&mut one_told);
+                // On with either: what follows must not differ.
+                one = if random.chance(0.5) { all_told } else { one_told };
+                for id in first..next {
+                    if let Some(symbol) = one.get(id) {
+                        // What was decoded is as long as the longest member.
+                        let (held, sent) = (symbol.as_slice(), encoder.get(id).unwrap().as_slice());
+                        assert!(held.starts_with(sent), "run {run}: {id}");
+                        assert!(held[sent.len()..].iter().all(|byte| *byte == 0), "run {run}: {id}");
+                    }
+                }
+            }
+        }
+        assert!(at_once > 1000, "{at_once} symbols were decoded at once");
+    }
+
+    #[test]
+    fn what_is_not_usable_is_refused_as_ever() {
+        let mut decoder: Decoder<Symbol> = Decoder::new(100, Limits::default());
+        let symbol = Symbol::from_slice(b"x");
+        let repair = |seed| (Coding::Seed(seed), symbol.clone());
+        assert_eq!(decoder.repairs(&Members::range(100..110), Vec::new()), []);
+        assert_eq!(decoder.repairs(&Members::default(), vec![repair(1)]), [Arrival::Unusable]);
+        let far = Members::range(100..u64::MAX);
+        assert_eq!(decoder.repairs(&far, vec![repair(1), repair(2)]), [Arrival::Beyond; 2]);
+        assert_eq!(decoder.repairs(&Members::range(10..20), vec![repair(1)]), [Arrival::Old]);
+        let wrong = vec![repair(1), (Coding::Explicit(vec![1]), symbol.clone())];
+        assert_eq!(
+            decoder.repairs(&Members::range(100..102), wrong),
+            [Arrival::Innovative, Arrival::Unusable]
+        );
+    }
+}
