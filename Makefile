@@ -22,9 +22,9 @@ test: ## every check: format, lints, documentation, unit, property, integration,
 	@tools/need.sh cargo cc ip
 	@tools/test.sh
 
-accept: ## measure the figures that the product is to reach (about 12 minutes on a quiet machine)
+accept: ## measure the figures that the product is to reach (about 12 minutes on a quiet machine); RUNS=1 for a quick look
 	@tools/need.sh cargo cc ip
-	cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
+	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
 
 bench: ## time kernels and coders (criterion), then all of it beside its anchors: ripstop speed (about 5 minutes)
 	@tools/need.sh cargo cc

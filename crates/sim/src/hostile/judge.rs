@@ -40,6 +40,8 @@ pub struct Outcome {
     pub queue_drops: u64,
     /// Packets lost in the tunnel: sent, and never delivered.
     pub residual: u64,
+    /// Of these, such that were longer than the tunnel's MTU: the search for the path's had taken losses for a smaller one.
+    pub too_long: u64,
     /// Of these, such that the sender gave up.
     pub given_up: u64,
     /// Of these, such that were late for their flow.
@@ -54,7 +56,7 @@ pub struct Outcome {
     /// on an idle link they can last for long.
     pub luckless: bool,
     /// The longest time in which nothing came out although something was under way, the path was whole, and it
-    /// carried datagrams.
+    /// carried datagrams or none were sent.
     pub longest_stall: Duration,
     /// What was to befall the session, by name, and whether it did; a name comes once for each link or end.
     pub impairments: Vec<(&'static str, bool)>,
@@ -158,6 +160,7 @@ impl Scenario {
         }
         let drops = dropped(mine) + here.waited_in_vain;
         let known = drops
+            + mine.sent.too_long
             + theirs.order.delivered
             + theirs.order.superseded
             + theirs.order.late
@@ -175,6 +178,7 @@ impl Scenario {
         outcome.delivered += out;
         outcome.queue_drops += drops + earlier;
         outcome.excused += theirs.order.superseded;
+        outcome.too_long += mine.sent.too_long;
         outcome.given_up += theirs.received.given_up;
         outcome.late += theirs.order.late;
         outcome.recovered += theirs.received.recovered;
@@ -250,8 +254,13 @@ struct Watch {
 struct Progress {
     at: Time,
     delivered: u64,
-    /// What the links had been offered, and had carried, there and back.
-    wire: [(u64, u64); 2],
+    /// What the links had carried, there and back.
+    carried: [u64; 2],
+    /// Since when they have carried enough to go on: a burst of losses counts in packets, and on an idle link it can last
+    /// for long.
+    able: Option<Time>,
+    /// What this side had last offered to its link, and when.
+    tried: (u64, Time),
 }
 
 /// So many datagrams that arrive must do to go on.
@@ -262,33 +271,42 @@ const TRIES: u64 = 10;
 
 impl Progress {
     fn of(world: &EndpointWorld, side: Side) -> Progress {
-        let wire = Side::BOTH.map(|side| (world.link(side).offered, world.link(side).delivered));
-        let delivered = world.flows(side).map(|(_, report)| report.delivered).sum();
-        Progress { at: world.now(), delivered, wire }
+        let (now, delivered) = (world.now(), world.flows(side).map(|(_, report)| report.delivered).sum());
+        let carried = Side::BOTH.map(|side| world.link(side).delivered);
+        Progress { at: now, delivered, carried, able: None, tried: (world.link(side).offered, now) }
     }
 
-    /// Whether the links would have let through what came since `before`: a burst of losses counts in packets, and on
-    /// an idle link a few can last for long.
-    fn could_go_on(&self, before: &Progress) -> bool {
-        self.wire.iter().zip(&before.wire).all(|(now, then)| now.0 == then.0 || now.1 - then.1 >= ENOUGH)
+    /// How long nothing has come out without the links being to blame: although they carried enough, or because nothing
+    /// was even tried.
+    fn stall(&mut self, is: &Progress) -> Duration {
+        if self.able.is_none() && is.carried.iter().zip(&self.carried).all(|(is, was)| is - was >= ENOUGH) {
+            self.able = Some(is.at);
+        }
+        if is.tried.0 != self.tried.0 {
+            self.tried = is.tried;
+        }
+        is.at.since(self.tried.1.min(self.able.unwrap_or(Time::NEVER)))
     }
 }
 
 impl Watch {
     fn look(&mut self, scenario: &Scenario, world: &EndpointWorld, outcome: &mut Outcome) {
-        let now = world.now();
-        let whole = scenario.whole_since(now);
+        let whole = scenario.whole_since(world.now());
         for side in Side::BOTH {
-            let Some(tunnel) = world.status(side).and_then(|status| status.tunnel) else { continue };
-            if let Some(words) = beyond(scenario, &tunnel).filter(|_| outcome.faults.is_empty()) {
-                outcome.faults.push(format!("{side:?} at {} s: {words}", now.as_secs_f64()));
+            let Some(status) = world.status(side) else { continue };
+            let broken = status.tunnel.as_ref().and_then(|tunnel| beyond(scenario, tunnel));
+            if let Some(words) = broken.filter(|_| outcome.faults.is_empty()) {
+                outcome.faults.push(format!("{side:?} at {} s: {words}", world.now().as_secs_f64()));
             }
+            let waiting = match &status.tunnel {
+                Some(tunnel) => tunnel.outstanding.0 > 0 || tunnel.backlog.0 > 0,
+                None => status.waiting > 0,
+            };
             let (is, was) = (Progress::of(world, side), &mut self.progress[side as usize]);
-            let waiting = tunnel.outstanding.0 > 0 || tunnel.backlog.0 > 0;
             if !waiting || is.delivered != was.delivered || was.at < whole {
                 *was = is;
-            } else if is.could_go_on(was) {
-                outcome.longest_stall = outcome.longest_stall.max(now.since(was.at));
+            } else {
+                outcome.longest_stall = outcome.longest_stall.max(was.stall(&is));
             }
         }
     }

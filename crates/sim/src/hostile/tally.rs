@@ -37,6 +37,8 @@ pub struct Tally {
     pub calm_packets: u64,
     /// Packets lost in their tunnels.
     pub calm_residual: u64,
+    /// Of these, longer than the tunnel's MTU, given up, late for their flow.
+    pub calm_reasons: (u64, u64, u64),
     /// Calm sessions that lost any, the worst first: packets lost, packets, seed.
     worst: Vec<(u64, u64, u64)>,
     /// The longest stalls, the longest first, and the seeds.
@@ -63,6 +65,9 @@ impl Tally {
             self.calm_sessions += 1;
             self.calm_packets += packets;
             self.calm_residual += outcome.residual;
+            self.calm_reasons.0 += outcome.too_long;
+            self.calm_reasons.1 += outcome.given_up;
+            self.calm_reasons.2 += outcome.late;
             if outcome.residual > 0 {
                 self.worst.push((outcome.residual, packets, seed));
                 self.worst.sort_unstable_by(|a, b| b.cmp(a));
@@ -149,11 +154,15 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             f,
-            "{} calm sessions (no interruption, at most 30 % loss): {} of {} packets lost, {:.1e}",
+            "{} calm sessions (no interruption, at most 30 % loss): {} of {} packets lost, {:.1e}; {} too long, {} given up, {} \
+             late",
             self.calm_sessions,
             self.calm_residual,
             self.calm_packets,
-            self.residual()
+            self.residual(),
+            self.calm_reasons.0,
+            self.calm_reasons.1,
+            self.calm_reasons.2
         )?;
         if !self.worst.is_empty() {
             writeln!(f, "worst calm seeds: {}", self.worst_words())?;
