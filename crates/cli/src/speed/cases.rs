@@ -18,17 +18,20 @@ pub(super) struct Lap {
     pub(super) spent: Duration,
 }
 
+/// Runs a case once.
+type Run = Box<dyn FnMut(&mut [Lap])>;
+
 /// Something that is timed: each run adds to a lap for each of its figures.
 pub(super) struct Case {
     pub(super) keys: &'static [&'static str],
-    pub(super) run: Box<dyn FnMut(&mut [Lap])>,
+    pub(super) run: Run,
 }
 
 /// The cases that give one of the figures `wanted`. Setting one up takes a moment, so others are not.
 pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     let kernel = Kernel::chosen();
     let mut cases = Vec::new();
-    let mut add = |keys: &'static [&'static str], set_up: &dyn Fn() -> Box<dyn FnMut(&mut [Lap])>| {
+    let mut add = |keys: &'static [&'static str], set_up: &dyn Fn() -> Run| {
         if keys.iter().any(|key| wanted.contains(key)) {
             cases.push(Case { keys, run: set_up() });
         }
@@ -52,7 +55,7 @@ pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
 }
 
 /// A case that is timed from beginning to end.
-fn whole(mut run: impl FnMut() -> u64 + 'static) -> Box<dyn FnMut(&mut [Lap])> {
+fn whole(mut run: impl FnMut() -> u64 + 'static) -> Run {
     let mut times = 1;
     Box::new(move |laps| {
         // Some runs take less than reading the clock does: as many are timed together as take a while.
@@ -65,7 +68,7 @@ fn whole(mut run: impl FnMut() -> u64 + 'static) -> Box<dyn FnMut(&mut [Lap])> {
 }
 
 /// A case of which only the second step is timed.
-fn two_steps(mut case: codes::Case) -> Box<dyn FnMut(&mut [Lap])> {
+fn two_steps(mut case: codes::Case) -> Run {
     Box::new(move |laps| {
         case.prepare();
         laps[0].add(timed(|| case.run()));
@@ -74,7 +77,7 @@ fn two_steps(mut case: codes::Case) -> Box<dyn FnMut(&mut [Lap])> {
 
 /// Both ends of a session, each for itself and together. What is delivered counts for the receiver, and
 /// what was given to the sender for both: in the long run it is the same.
-fn session(mut session: proto::Session) -> Box<dyn FnMut(&mut [Lap])> {
+fn session(mut session: proto::Session) -> Run {
     Box::new(move |laps| {
         let send = timed(|| session.send());
         session.carry();
