@@ -1,4 +1,4 @@
-//! The tunnel alone over a virtual link, one greedy flow: share, sent/useful and delays over a grid.
+//! The tunnel alone over a virtual link, one greedy flow (with TCP=1: one TCP connection): share, sent/useful and delays over a grid.
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
 
@@ -18,14 +18,19 @@ fn main() {
         ["0", "1%", "2%", "5%", "10%", "20%", "30%"].iter().map(|a| a.parse().unwrap()).collect()
     };
     println!("loss    share   xideal  queue_ms  delay mean/p95/p99 beyond rtt/2   floor   p      events");
-    for loss in losses {
+    let runs: u64 = std::env::var("RUNS").map_or(1, |n| n.parse().expect("RUNS"));
+    for (loss, run) in losses.into_iter().flat_map(|loss| (0..runs).map(move |run| (loss, run))) {
         let mut link = LinkConfig::path(rate, rtt.duration(), loss);
         link.loss = Loss::bernoulli(loss);
-        let seed = Seed::new(7);
+        let seed = Seed::new(7).run(run);
         let config = Config { initial_rtt: rtt.duration(), ..Config::default() };
         let mut world: World<Parcel> =
             World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
-        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
+        if std::env::var_os("TCP").is_some() {
+            world.add_tcp(Side::Left, 1, config.inner_mtu());
+        } else {
+            world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
+        }
         let rtt_s = rtt.duration().as_secs_f64();
         let (from, to) = ((20.0 * rtt_s).max(2.0), (60.0 * rtt_s).max(10.0).max(2.0 + 10.0));
         if std::env::var_os("TRACE").is_some() {
@@ -35,7 +40,7 @@ fn main() {
                 let s = world.status(Side::Left);
                 let offered = world.link(Side::Left).offered_bytes;
                 println!(
-                    "{:6.3} {:8} bw {:6.2} pace {:6.2} sent {:6.2} Mbit/s win {:7} fl {:7} q {:6.2} srtt {:6.1} floor {:.3} loss {:.3} lost {:?} refused {} outst {:?} rx {:?}",
+                    "{:6.3} {:8} bw {:6.2} pace {:6.2} sent {:6.2} Mbit/s win {:7} fl {:7} q {:6.2} srtt {:6.1} floor {:.3} loss {:.3} lost {:?} refused {} outst {:?} rx {:?} back {:?} drops {:?} rep {:?} {:?}",
                     world.now().as_secs_f64(),
                     s.path.state,
                     s.path.bandwidth * 8e-6,
@@ -51,12 +56,19 @@ fn main() {
                     world.link(Side::Left).refused_queue,
                     s.outstanding,
                     world.status(Side::Right).receiving,
+                    s.backlog,
+                    s.drops,
+                    s.repairs,
+                    world.tcp().next(),
                 );
                 last = offered;
             }
         }
         world.run_until(Time::from_secs_f64(from));
-        let bytes = |w: &World<Parcel>| w.flows(Side::Left).map(|(_, f)| f.bytes).sum::<u64>();
+        let bytes = |w: &World<Parcel>| match w.tcp().next() {
+            Some(tcp) => tcp.in_order * u64::from(config.inner_mtu()),
+            None => w.flows(Side::Left).map(|(_, f)| f.bytes).sum::<u64>(),
+        };
         let (b0, o0) = (bytes(&world), world.link(Side::Left).offered_bytes);
         world.forget_delays();
         let q0 = world.link(Side::Left).queue_packet_ns;
@@ -78,7 +90,7 @@ fn main() {
         let packets = (world.link(Side::Left).queue_packet_ns - q0) as f64 / ((to - from) * 1e9);
         let queue_ms = packets * 1500.0 * 8.0 / rate.bps() as f64 * 1e3;
         println!(
-            "{:<7} {share:.4}  {xideal:.4}  {queue_ms:8.2}  {mean:8.1} {p95:8.1} {p99:8.1}        {:.3}   {:.3}  {:>8}  viol {} {:?} {:?}",
+            "{:<7} {share:.4}  {xideal:.4}  {queue_ms:8.2}  {mean:8.1} {p95:8.1} {p99:8.1}        {:.3}   {:.3}  {:>8}  viol {} {:?} {:?} {:?}",
             loss.to_string(),
             status.path.erasure_floor,
             status.loss,
@@ -86,6 +98,7 @@ fn main() {
             world.violations().count(),
             status.repairs,
             status.drops,
+            world.tcp().next(),
         );
     }
 }

@@ -5,6 +5,7 @@
 //! is one that was sent, at most once, in order within its flow.
 
 mod cargo;
+mod inner_tcp;
 mod requests;
 mod traffic;
 mod trial;
@@ -12,6 +13,7 @@ mod watch;
 mod world;
 
 pub use cargo::{Cargo, Label, Parcel};
+pub use inner_tcp::TcpStatus;
 pub use requests::Requests;
 pub use traffic::{Pattern, Traffic};
 pub use trial::{Measured, REQUEST_BYTES, TCP_IP_HEADERS, Trial};

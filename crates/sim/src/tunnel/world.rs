@@ -1,6 +1,7 @@
 //! The world: two ends, two links, traffic.
 
 use super::cargo::Cargo;
+use super::inner_tcp::{Connection, TcpStatus};
 use super::requests::Requests;
 use super::traffic::{Pattern, Traffic};
 use super::watch::{FlowReport, Violation, Watch};
@@ -9,6 +10,9 @@ use ripstop_base::{Seed, Stream, Time};
 use ripstop_link::{ConfigError, Counters, Link, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event as TunnelEvent, Status, Tunnel};
 use ripstop_proto::wire::Datagram;
+
+/// An acknowledgement with time stamps and nothing else, bytes.
+const TCP_ACK_BYTES: u32 = 52;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,7 @@ enum Event<C> {
     Wake(Side),
     Traffic { from: Side, index: usize },
     Ask,
+    Tcp(usize),
 }
 
 struct End<C: Cargo> {
@@ -57,6 +62,8 @@ pub struct World<C: Cargo + std::fmt::Debug> {
     ends: [End<C>; 2],
     /// Flow and length of the requests, and what became of them.
     requests: (u32, u32, Requests),
+    /// Connections through the tunnel, each with its timer.
+    tcp: Vec<(Connection, Option<(Time, EventId)>)>,
 }
 
 impl<C: Cargo + std::fmt::Debug> World<C> {
@@ -78,7 +85,7 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             })
         };
         let ends = [end(left, &links[0], "left")?, end(right, &links[1], "right")?];
-        let mut world = World { engine: Engine::new(), ends, requests: (0, 0, Requests::default()) };
+        let mut world = World { engine: Engine::new(), ends, requests: (0, 0, Requests::default()), tcp: Vec::new() };
         for side in Side::BOTH {
             world.drain(side);
         }
@@ -107,6 +114,18 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         &self.requests.2
     }
 
+    /// Adds a TCP connection that sends from `from` without end, from now on: packets of `len` bytes in flow
+    /// `flow`, acknowledgements in flow `flow` + 1 the other way. No other flow may have these numbers.
+    pub fn add_tcp(&mut self, from: Side, flow: u32, len: u32) {
+        self.tcp.push((Connection::new(from, flow, len), None));
+        self.engine.at(self.engine.now(), Event::Tcp(self.tcp.len() - 1));
+    }
+
+    /// The TCP connections, in the order in which they were added.
+    pub fn tcp(&self) -> impl Iterator<Item = TcpStatus> {
+        self.tcp.iter().map(|(tcp, _)| tcp.status())
+    }
+
     /// Runs until the moment `end`.
     pub fn run_until(&mut self, end: Time) {
         while let Some(event) = self.engine.next_until(end) {
@@ -129,6 +148,12 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
                 Event::Ask => {
                     self.request(Side::Left);
                     self.drain(Side::Left);
+                }
+                Event::Tcp(index) => {
+                    let (tcp, wake) = &mut self.tcp[index];
+                    *wake = None;
+                    tcp.sender.handle_timeout(now);
+                    Side::BOTH.into_iter().for_each(|side| self.drain(side));
                 }
             }
         }
@@ -245,7 +270,8 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             let sent = self.transmit(side);
             let asked = self.deliver(side);
             (0..asked).for_each(|_| self.request(side));
-            if !sent && asked == 0 {
+            let talked = self.talk(side);
+            if !sent && asked == 0 && !talked {
                 break;
             }
         }
@@ -260,6 +286,36 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             }
             end.wake = wanted.map(|at| (at, self.engine.at(at, Event::Wake(side))));
         }
+    }
+
+    /// Lets the ends of TCP connections on `side` send what they have to send. Whether it was anything.
+    fn talk(&mut self, side: Side) -> bool {
+        let now = self.engine.now();
+        let end = &mut self.ends[side as usize];
+        let mut any = false;
+        for (index, (tcp, wake)) in self.tcp.iter_mut().enumerate() {
+            if side == tcp.from {
+                while let Some(segment) = tcp.sender.poll(now) {
+                    let label = end.watch.send(now, tcp.flow, tcp.len, false);
+                    tcp.segments.insert(label.sequence, (segment, now));
+                    end.tunnel.handle_inner(now, C::load(label));
+                    any = true;
+                }
+            } else if let Some(ack) = tcp.receiver.poll(now) {
+                let label = end.watch.send(now, tcp.flow + 1, TCP_ACK_BYTES, true);
+                tcp.acks.insert(label.sequence, ack);
+                end.tunnel.handle_inner(now, C::load(label));
+                any = true;
+            }
+            let due = tcp.next_due();
+            if wake.map(|(at, _)| at) != due {
+                if let Some((_, id)) = wake.take() {
+                    self.engine.cancel(id);
+                }
+                *wake = due.map(|at| (at, self.engine.at(at, Event::Tcp(index))));
+            }
+        }
+        any
     }
 
     /// Puts on the link what the end on `side` has to send. Whether it was anything.
@@ -292,6 +348,9 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let mut asked = 0;
         while let Some(delivered) = end.tunnel.poll_deliver() {
             let Some(label) = peer.watch.deliver(now, &delivered.payload) else { continue };
+            if self.tcp.iter_mut().any(|(tcp, _)| tcp.take(now, side, label)) {
+                continue;
+            }
             if label.flow != *flow || requests.due().is_empty() {
                 continue;
             }
