@@ -58,6 +58,7 @@ fn main() {
             println!("{:7.3} {side:?} {event:?}", at.as_secs_f64());
         }
         println!("{side:?} {:?}", world.counters(side));
+        println!("{side:?} {:?}", world.status(side));
     }
     let outcome = Session::run(seed.master()).outcome;
     println!("{outcome:#?}");

@@ -20,9 +20,17 @@ pub enum Redundancy {
 
 /// Bulk flows: a flight may be left undecodable, for want of repairs, with this probability.
 const BULK_UNMASKED: f64 = 0.5;
-/// Over long paths (a repair on request takes long) the newest part of the flight is guarded better.
+/// Its newest part is guarded better, for what is missing there is not even asked for yet; but not that of a flight of fewer
+/// packets than this, where it would cost much and a repair on request comes soon.
 const RECENT_UNMASKED: f64 = 0.1;
-const LONG_PATH: Duration = Duration::from_millis(300);
+const LARGE_FLIGHT: u32 = 25;
+/// All of it, when next to nothing waits to be sent: repairs take no other packet's place then, and flows that do not
+/// fill the path are held back by the delay of what is missing.
+const IDLE_UNMASKED: f64 = 0.03;
+/// And when nothing has followed for a while: what is missing now is found out late, and whoever waits for it may wait alone.
+const TAIL_UNMASKED: f64 = 0.003;
+/// So little of a round trip's packets waiting is next to nothing.
+const IDLE: f64 = 0.05;
 /// The newest part of the flight: so long, or so many packets if these took longer. Fewer could not be guarded but at a high price.
 pub const RECENT: Duration = Duration::from_millis(50);
 /// See [`RECENT`].
@@ -47,16 +55,37 @@ pub struct Flight {
     pub repairs: u32,
 }
 
-/// Whether a bulk flight wants another repair: `all` of it, and its `recent` part (sent within
-/// [`RECENT`]), on a path with loss `p` and round-trip time `rtt`. `dither` sources are added to what is in flight, so that
+/// How much is left to send.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ahead {
+    /// So many round trips' worth waits.
+    Waiting(f64),
+    /// Nothing, and nothing has been sent for [`tail_wait`].
+    Nothing,
+}
+
+/// What follows a packet within this time belongs to the same burst; after it the burst has ended.
+pub fn tail_wait(rtt: Duration) -> Duration {
+    (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
+}
+
+/// Whether a bulk flight wants another repair: `all` of it, and the `recent` part of what was sent (within
+/// [`RECENT`], with the repairs of that time), on a path with loss `p`. `dither` sources are added to what is in flight, so that
 /// repairs do not fall into step with a queue's drops.
-pub fn bulk_repair_due(all: Flight, recent: Flight, p: f64, rtt: Duration, dither: f64) -> bool {
+pub fn bulk_repair_due(all: Flight, recent: Flight, p: f64, ahead: Ahead, dither: f64) -> bool {
     if p <= 0.0 || all.sources == 0 {
         return false;
     }
+    let (whole, newest) = match ahead {
+        Ahead::Nothing => (TAIL_UNMASKED, 1.0),
+        Ahead::Waiting(rounds) if rounds < IDLE => (IDLE_UNMASKED, IDLE_UNMASKED),
+        Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED),
+    };
+    let dither = if matches!(ahead, Ahead::Nothing) { 0.0 } else { dither };
     let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
-    unmasked_probability(all.deficit, sources, all.repairs, p) > BULK_UNMASKED
-        || (rtt > LONG_PATH && unmasked_probability(0, recent.sources, recent.repairs, p) > RECENT_UNMASKED)
+    unmasked_probability(all.deficit, sources, all.repairs, p) > whole
+        || (all.sources >= LARGE_FLIGHT
+            && unmasked_probability(0, recent.sources, recent.repairs, p) > newest)
 }
 
 /// How many repairs should follow an interactive packet when the loss is `p` and a burst of losses
@@ -80,7 +109,7 @@ mod tests {
     #[test]
     fn a_clean_path_gets_no_repair() {
         let all = Flight { deficit: 0, sources: 500, repairs: 0 };
-        assert!(!bulk_repair_due(all, all, 0.0, Duration::from_millis(600), 0.0));
+        assert!(!bulk_repair_due(all, all, 0.0, Ahead::Nothing, 0.0));
         assert_eq!(interactive_repairs(0.0, 1.0), 0);
     }
 
@@ -88,13 +117,16 @@ mod tests {
     fn the_steady_ratio_is_close_to_the_ideal() {
         for p in [0.01, 0.05, 0.2] {
             let n = 1_000;
-            let mut r = 0;
-            let full = |r| Flight { deficit: 0, sources: n, repairs: r };
-            while bulk_repair_due(full(r), full(r), p, Duration::from_millis(100), 0.0) {
-                r += 1;
-            }
+            let repairs = |ahead| {
+                let full = |r| Flight { deficit: 0, sources: n, repairs: r };
+                f64::from((0..n).find(|r| !bulk_repair_due(full(*r), full(*r), p, ahead, 0.0)).unwrap())
+            };
             let ideal = f64::from(n) * p / (1.0 - p);
-            assert!((f64::from(r) - ideal).abs() <= 1.0 + 0.02 * ideal, "p {p}: {r} {ideal}");
+            // Two deviations of what is lost of sources and repairs.
+            let margin = 1.0 + 2.0 * (f64::from(n) * p / (1.0 - p)).sqrt();
+            let [busy, idle, tail] = [Ahead::Waiting(1.0), Ahead::Waiting(0.0), Ahead::Nothing].map(repairs);
+            assert!((ideal..ideal + margin).contains(&busy), "p {p}: {busy} {ideal}");
+            assert!(busy < idle && idle < tail, "p {p}: {busy} {idle} {tail}");
         }
     }
 

@@ -87,8 +87,8 @@ impl Link {
         let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
         let mut tunnel = config.tunnel.clone();
         tunnel.header = header;
-        // What the peer takes inside, as the size of a datagram.
-        let overhead = config.tunnel.path_mtu - config.tunnel.inner_mtu();
+        // What the peer takes inside, as the size of a datagram over this path.
+        let overhead = tunnel.path_mtu - tunnel.inner_mtu();
         tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
         if let Some(rtt) = sample {
             tunnel.initial_rtt = rtt.max(Duration::from_micros(100));

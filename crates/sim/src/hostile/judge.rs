@@ -346,5 +346,6 @@ fn configured(link: &LinkConfig) -> Vec<&'static str> {
 
 /// Packets dropped on the way in, by a session.
 fn dropped(status: &Status) -> u64 {
-    status.drops.full + status.drops.aqm + status.drops.expired
+    // Too long are packets that were made before the path's MTU was found.
+    status.drops.full + status.drops.aqm + status.drops.expired + status.sent.too_long + status.sent.malformed
 }

@@ -128,6 +128,8 @@ pub(super) struct Sender {
     min_rtt: f64,
     timeout_at: Option<Time>,
     back_off: u32,
+    /// When the last time-out was, and the window, threshold and CUBIC's top before it.
+    before_timeout: Option<(Time, [f64; 3])>,
     /// CUBIC: the window at the last loss, and when growth began from below it.
     top: f64,
     epoch: Option<(Time, f64, f64)>,
@@ -156,6 +158,7 @@ impl Sender {
             min_rtt: f64::INFINITY,
             timeout_at: None,
             back_off: 0,
+            before_timeout: None,
             top: 0.0,
             epoch: None,
             friendly: 0.0,
@@ -195,6 +198,7 @@ impl Sender {
             return;
         }
         self.timeouts += 1;
+        self.before_timeout.get_or_insert((now, [self.window, self.threshold, self.top]));
         self.back_off = (self.back_off + 1).min(6);
         self.reduce();
         self.window = 1.0;
@@ -208,6 +212,7 @@ impl Sender {
     }
 
     pub(super) fn handle_ack(&mut self, now: Time, ack: &Ack) {
+        self.undo_timeout(ack);
         let fresh = ack.next.saturating_sub(self.first).min(self.segments.len() as u64);
         self.segments.drain(..fresh as usize);
         self.first += fresh;
@@ -227,6 +232,23 @@ impl Sender {
         self.find_losses(ack);
         if fresh > 0 && self.recovery.is_none() {
             self.grow(now, fresh as f64, now.since(ack.echo).as_secs_f64());
+        }
+    }
+
+    /// What is acknowledged after a time-out was sent before it: it was only late (Eifel, RFC 3522 and RFC 4015).
+    fn undo_timeout(&mut self, ack: &Ack) {
+        if ack.next <= self.first {
+            return;
+        }
+        let Some((_, [window, threshold, top])) = self.before_timeout.take().filter(|(at, _)| ack.echo < *at)
+        else {
+            return;
+        };
+        (self.window, self.threshold, self.top, self.recovery) = (window, threshold, top, None);
+        for segment in &mut self.segments {
+            if *segment == State::Lost {
+                *segment = State::InFlight;
+            }
         }
     }
 

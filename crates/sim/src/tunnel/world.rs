@@ -85,7 +85,8 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             })
         };
         let ends = [end(left, &links[0], "left")?, end(right, &links[1], "right")?];
-        let mut world = World { engine: Engine::new(), ends, requests: (0, 0, Requests::default()), tcp: Vec::new() };
+        let mut world =
+            World { engine: Engine::new(), ends, requests: (0, 0, Requests::default()), tcp: Vec::new() };
         for side in Side::BOTH {
             world.drain(side);
         }

@@ -28,6 +28,10 @@ const GENTLE_PROBE_GAIN: f64 = 1.1;
 const AGAIN_PROBE_GAIN: f64 = 1.35;
 /// The filter for the bottleneck rate covers two probes.
 const RATE_ROUNDS: u64 = 10;
+/// Loss that parity answers before the floor is known.
+const CODABLE_AT_FIRST: f64 = 0.3;
+/// The rate falls no faster than this in a round when too little was offered to show what there is.
+const UNSURE_CUT: f64 = 0.85;
 /// No slower than a packet each 200 ms or so: below, nothing could be measured any more.
 const MIN_RATE: f64 = 6_000.0;
 
@@ -272,6 +276,11 @@ impl Fair {
             min_rtt: self.min_rtt,
             queue: self.queue.delay(),
             erasure_floor: self.erasure.get(),
+            // Nothing is known of the floor yet, and nothing speaks of congestion.
+            codable: match self.state {
+                State::Startup if self.queue.delay() <= self.short_queue() => CODABLE_AT_FIRST,
+                _ => 1.5 * self.erasure.get() + 0.01,
+            },
         }
     }
 
@@ -357,17 +366,18 @@ impl Fair {
             return;
         }
         let recent = report.rate.map(|rate| self.sample(&rate));
+        let least = if round.app_limited { UNSURE_CUT * self.bandwidth } else { 0.0 };
         if self.exceeds(round.all, 0.02) {
             // A policer or a shallow buffer: what is delivered is what there is.
             if let Some(sample) = recent {
-                self.set_bandwidth(sample);
+                self.set_bandwidth(sample.max(least));
             }
         }
         if self.standing
             && !probing
             && let Some(rate) = report.rate
         {
-            self.set_bandwidth(rate.received / (1.0 - self.erasure.get()));
+            self.set_bandwidth((rate.received / (1.0 - self.erasure.get())).max(least));
         }
         if self.exceeds(round.queued, 0.002) && !probing && after_probe {
             let share = report.rate.map_or(0.0, |rate| rate.received / (1.0 - self.erasure.get()));

@@ -50,6 +50,7 @@ impl Fixed {
             min_rtt,
             queue: (self.srtt - min_rtt).max(0.0),
             erasure_floor: self.lost,
+            codable: 1.0,
         }
     }
 }

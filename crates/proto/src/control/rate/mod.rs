@@ -169,4 +169,6 @@ pub struct View {
     pub queue: f64,
     /// Loss that is the path's own, not congestion: the erasure floor.
     pub erasure_floor: f64,
+    /// Loss up to which parity is the answer; what goes beyond is congestion, and answered by the rate.
+    pub codable: f64,
 }

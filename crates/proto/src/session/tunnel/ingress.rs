@@ -101,11 +101,13 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Follows the tunnel's round-trip time: an inner TCP needs a queue of some of it to keep a
-    /// lossy path busy while it halves its window, and a whole one to react.
-    pub(super) fn set_rtt(&mut self, rtt: Duration) {
-        self.target = (rtt * 2 / 5).max(Duration::from_millis(5));
-        self.interval = rtt.max(Duration::from_millis(100));
+    /// Follows the tunnel: its round-trip time, and how much longer packets are `held` on average until those
+    /// before them are recovered. An inner TCP needs a queue of some of the round trip to keep the path
+    /// busy while it reduces its window, and one for the bursts in which held packets come out and are answered; and
+    /// it needs a round trip of its own to react.
+    pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
+        self.target = (rtt * 2 / 5 + held * 3 / 4).max(Duration::from_millis(5));
+        self.interval = (2 * (rtt + held)).max(Duration::from_millis(100));
     }
 
     /// Takes a packet in. `interactive_below` (byte/s) is the flow rate up to which a flow is interactive.

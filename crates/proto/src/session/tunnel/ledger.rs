@@ -91,8 +91,12 @@ pub(super) struct Ledger {
     reordering: f64,
     /// When the last datagram that asks for a report left.
     last_eliciting: Time,
+    /// When the first of them left since the last report.
+    unanswered: Option<Time>,
     spurious: u64,
     lost: u64,
+    /// Until this number is acknowledged samples show less than the path can do: nothing waited to be sent after it.
+    limited: Option<u64>,
 }
 
 impl Ledger {
@@ -111,8 +115,10 @@ impl Ledger {
             initial_rtt,
             reordering: 0.0,
             last_eliciting: Time::ZERO,
+            unanswered: None,
             spurious: 0,
             lost: 0,
+            limited: None,
         }
     }
 
@@ -121,19 +127,18 @@ impl Ledger {
         self.first + self.records.len() as u64
     }
 
-    /// Records the datagram that leaves now, under [`Ledger::next`]'s number.
-    pub(super) fn record(
-        &mut self,
-        now: Time,
-        content: Content,
-        bytes: u32,
-        gain: GainClass,
-        app_limited: bool,
-    ) {
+    /// Records the datagram that leaves now, under [`Ledger::next`]'s number; it is the `last` one when nothing
+    /// waits to be sent after it.
+    pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
+        if last {
+            self.limited = Some(self.next());
+        }
+        let app_limited = self.limited.is_some();
         self.passed += u64::from(bytes);
         if content != Content::Feedback {
             self.in_flight += u64::from(bytes);
             self.last_eliciting = now;
+            self.unanswered.get_or_insert(now);
         }
         self.records.push_back(Record {
             content,
@@ -174,6 +179,7 @@ impl Ledger {
         self.detect_losses(&mut report, &mut outcome);
         self.settle(settle);
         self.forget(now);
+        self.unanswered = (self.in_flight > 0).then_some(now);
         report.in_flight = self.in_flight;
         report.srtt = self.srtt();
         report.next_number = self.next();
@@ -205,6 +211,11 @@ impl Ledger {
     /// When the last datagram left that asks for a report.
     pub(super) fn last_eliciting(&self) -> Time {
         self.last_eliciting
+    }
+
+    /// When the first datagram left that asks for a report and has none since.
+    pub(super) fn unanswered(&self) -> Option<Time> {
+        self.unanswered
     }
 
     /// How long after the last datagram silence means loss.
@@ -267,6 +278,7 @@ impl Ledger {
             received_bytes: feedback.received_bytes,
         };
         let rtt = now.since(record.sent).saturating_sub(feedback.delay);
+        self.limited = self.limited.filter(|last| *last > newest.number);
         self.largest = Some(newest);
         self.origin = self.origin.or(Some(newest));
         self.smooth(rtt);

@@ -31,6 +31,7 @@ pub use status::{SendCounts, Status};
 
 use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
+use crate::secure::silence_limit;
 use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
 use ingress::{Class as FlowClass, Ingress};
 use ledger::{Content, Ledger, Outcome};
@@ -99,6 +100,7 @@ pub struct Tunnel<P: InnerPacket> {
     /// How long a symbol is waited for, as it follows from the newest report.
     patience: Duration,
     newest_report: Option<u64>,
+    held: Held,
     seed: u16,
     close: bool,
     events: VecDeque<Event>,
@@ -145,13 +147,14 @@ impl<P: InnerPacket> Tunnel<P> {
             reconsider: true,
             patience: Duration::ZERO,
             newest_report: None,
+            held: Held::default(),
             seed: seed.stream("coefficients").next_u64() as u16,
             close: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
             config,
         };
-        tunnel.ingress.set_rtt(tunnel.ledger.srtt());
+        tunnel.ingress.set_rtt(tunnel.ledger.srtt(), Duration::ZERO);
         tunnel.follow();
         tunnel
     }
@@ -250,7 +253,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let patience = self.patience();
         let path = self.path(self.now);
         let sending = if self.silent_probes == 0 && self.has_room() {
-            let waiting = !self.ingress.is_empty() && self.window_open() || self.repairs.has_exact();
+            let waiting = !self.ingress.is_empty() && self.window_open() || self.repairs.may_be_due();
             let now = waiting.then_some(self.now);
             let due = self.repairs.next_due(&self.sources, &path);
             [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
@@ -363,12 +366,13 @@ impl<P: InnerPacket> Tunnel<P> {
         let view = self.rate.view();
         Path {
             loss: self.loss.expected(),
-            // Loss beyond the path's own is congestion: it is answered by the rate, not by parity.
-            proactive: proactive.min(1.5 * view.erasure_floor + 0.01),
+            proactive: proactive.min(view.codable),
             mean_burst: self.loss.mean_burst(),
             srtt: self.ledger.srtt(),
             patience: self.patience(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
+            waiting: self.ingress.backlog().1 as f64
+                / (view.bandwidth * self.ledger.srtt().as_secs_f64()).max(1.0),
         }
     }
 
@@ -389,12 +393,16 @@ impl<P: InnerPacket> Tunnel<P> {
         );
         report.report_every = self.announced.report_every;
         self.rate.on_report(&report);
-        self.ingress.set_rtt(self.ledger.srtt());
         self.follow();
         // Reports may overtake each other; only the newest says what is missing now.
         if self.newest_report.is_none_or(|newest| number > newest) {
             self.newest_report = Some(number);
             let holes = self.sources.take(feedback);
+            let oldest = self.sources.sent(self.sources.first());
+            let age = oldest.map_or(Duration::ZERO, |sent| now.since(sent));
+            let srtt = self.ledger.srtt();
+            self.held.offer(now, age.saturating_sub(srtt));
+            self.ingress.set_rtt(srtt, self.held.get(srtt));
             let path = self.path(now);
             self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
@@ -409,12 +417,16 @@ impl<P: InnerPacket> Tunnel<P> {
         let wait = wait.min(LONGEST_SILENCE.max(first));
         // With probes lost as well nothing is in flight, but the silence goes on.
         let waiting = self.ledger.in_flight() > 0 || self.silent_probes > 0;
-        waiting.then(|| self.ledger.last_eliciting() + wait)
+        // Whoever never pauses for long enough is to notice a silence, too.
+        let steady = self.ledger.unanswered().map(|since| since + silence_limit(self.srtt()));
+        let steady = steady.filter(|_| self.silent_probes == 0);
+        let pause = self.ledger.last_eliciting() + wait;
+        waiting.then(|| steady.map_or(pause, |steady| steady.min(pause)))
     }
 
     fn on_silence(&mut self) {
         if self.silent_probes == 0 {
-            self.silent_since = self.ledger.last_eliciting();
+            self.silent_since = self.ledger.unanswered().unwrap_or(self.ledger.last_eliciting());
             self.events.push_back(Event::Silent);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
@@ -482,8 +494,7 @@ impl<P: InnerPacket> Tunnel<P> {
     fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> (Datagram<P>, u32) {
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.ledger.next();
-        let app_limited = self.ingress.is_empty();
-        self.ledger.record(now, content, bytes, self.rate.gain_class(), app_limited);
+        self.ledger.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
         if content != Content::Feedback {
             self.pacer.sent(now, bytes, self.rate.pacing_rate());
         }
@@ -517,6 +528,29 @@ impl<P: InnerPacket> Tunnel<P> {
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         Window { base: self.sources.first(), reach: self.reach(), report_every, patience: self.patience() }
+    }
+}
+
+/// How much longer than the round-trip time the oldest symbol outstanding has waited for its recovery, at worst, of late.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    worst: f64,
+    last: Time,
+}
+
+impl Held {
+    /// What was seen is forgotten with this time constant, s.
+    const TIME_CONSTANT: f64 = 4.0;
+
+    fn offer(&mut self, now: Time, held: Duration) {
+        let keep = (-now.since(self.last).as_secs_f64() / Held::TIME_CONSTANT).exp();
+        self.last = now;
+        self.worst = (keep * self.worst).max(held.as_secs_f64());
+    }
+
+    /// Not without end: what waits for two round trips is no sign of how the path is.
+    fn get(&self, srtt: Duration) -> Duration {
+        Duration::from_secs_f64(self.worst).min(2 * srtt)
     }
 }
 

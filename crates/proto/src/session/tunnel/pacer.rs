@@ -3,8 +3,10 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// How far sending may run ahead of the pace: timers are no finer, and batches cost less.
-const BURST: Duration = Duration::from_millis(1);
+/// A timer waits for so much more than the next datagram: the few that are due then share one wake-up.
+const BATCH: Duration = Duration::from_millis(1);
+/// How much time that passed unused may be made up for: a batch, by a timer that was late.
+const BURST: Duration = Duration::from_millis(2);
 
 /// Lets a datagram go when its time has come.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +21,12 @@ impl Pacer {
 
     /// Whether a datagram may leave now.
     pub(super) fn is_open(&self, now: Time) -> bool {
-        self.opens() <= now
+        self.next <= now
     }
 
-    /// When the next datagram may leave.
+    /// When to look again, if the pace does not allow a datagram now.
     pub(super) fn opens(&self) -> Time {
-        self.next
+        self.next + BATCH
     }
 
     /// A datagram of `bytes` leaves; the pace is `rate` byte/s.
@@ -62,6 +64,6 @@ mod tests {
             pacer.sent(now, 1_000, 1e6);
             sent += 1;
         }
-        assert_eq!(sent, 2);
+        assert_eq!(sent, 3);
     }
 }

@@ -10,7 +10,8 @@
 use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::redundancy::{
-    Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, bulk_repair_due, interactive_repairs,
+    Ahead as Left, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, bulk_repair_due,
+    interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -54,6 +55,8 @@ pub(super) struct Path {
     pub(super) patience: Duration,
     /// Room for a repair body, bytes.
     pub(super) room: u32,
+    /// What waits to be sent takes so many round trips at the path's rate.
+    pub(super) waiting: f64,
 }
 
 /// A proactive repair in flight.
@@ -61,7 +64,6 @@ pub(super) struct Path {
 struct Ahead {
     /// Its first and one past its last member.
     span: (u64, u64),
-    sent: Time,
 }
 
 /// Holes that are repaired together.
@@ -128,13 +130,18 @@ pub(super) struct Repairs {
     /// Proactive repairs in flight, from number `first_proactive` on; None: fate known.
     proactive: VecDeque<Option<Ahead>>,
     first_proactive: u64,
-    /// When the sources of late left.
+    /// When the sources of late left, and the bulk repairs.
     recent: VecDeque<Time>,
+    recent_repairs: VecDeque<Time>,
     dither: f64,
     credit: f64,
     bulk: Budget,
     /// Whether a repair was refused since the last source symbol.
     denied: bool,
+    /// Whether a source has left since it was last found that no proactive repair is due.
+    unguarded: bool,
+    /// When the last source left, until it was found that no repair is due at the end of its burst.
+    tail: Option<Time>,
     interactive: Budget,
     usefulness: Usefulness,
     counts: RepairCounts,
@@ -158,10 +165,13 @@ impl Repairs {
             proactive: VecDeque::new(),
             first_proactive: 0,
             recent: VecDeque::new(),
+            recent_repairs: VecDeque::new(),
             dither: 0.0,
             credit: 0.0,
             bulk: Budget::new(bulk, packet),
             denied: false,
+            unguarded: false,
+            tail: None,
             interactive: Budget::new(interactive, packet),
             usefulness: Usefulness::default(),
             counts: RepairCounts::default(),
@@ -173,6 +183,8 @@ impl Repairs {
         let budget = if interactive { &mut self.interactive } else { &mut self.bulk };
         budget.earn(bytes);
         self.denied = false;
+        self.unguarded = true;
+        self.tail = Some(now);
         if let Redundancy::Fixed(ratio) = self.redundancy {
             self.credit = (self.credit + (ratio - 1.0).max(0.0)).min(20.0);
         }
@@ -181,6 +193,10 @@ impl Repairs {
             && self.recent.front().is_some_and(|at| now.since(*at) > RECENT)
         {
             self.recent.pop_front();
+        }
+        let since = self.recent.front().copied().unwrap_or(now);
+        while self.recent_repairs.front().is_some_and(|at| *at < since) {
+            self.recent_repairs.pop_front();
         }
     }
 
@@ -274,9 +290,15 @@ impl Repairs {
         sources: &mut Sources<P>,
         path: &Path,
     ) -> Option<Plan> {
-        self.plan_exact(sources)
+        let plan = self
+            .plan_exact(sources)
             .or_else(|| self.plan_interactive(now, sources, path))
-            .or_else(|| self.plan_bulk(now, sources, path))
+            .or_else(|| self.plan_bulk(now, sources, path));
+        self.unguarded &= plan.is_some();
+        if plan.is_none() && self.is_tail(now, path) {
+            self.tail = None;
+        }
+        plan
     }
 
     /// The repair of `plan` leaves.
@@ -299,11 +321,12 @@ impl Repairs {
             Purpose::Bulk => {
                 self.counts.bulk += 1;
                 self.bulk.spend(plan.bytes);
+                self.recent_repairs.push_back(now);
                 self.credit -= 1.0;
             }
         }
         let span = (plan.members.first().unwrap_or(0), plan.members.last().map_or(0, |last| last + 1));
-        self.proactive.push_back(Some(Ahead { span, sent: now }));
+        self.proactive.push_back(Some(Ahead { span }));
         self.dither = self.random.unit() - 0.5;
     }
 
@@ -324,22 +347,29 @@ impl Repairs {
         })
     }
 
-    /// When an interactive packet wants its next repair.
+    /// When an interactive packet wants its next repair, or the end of a burst.
     pub(super) fn next_due<P: InnerPacket>(&self, sources: &Sources<P>, path: &Path) -> Option<Time> {
         let wanted = self.interactive_wanted(path);
-        (wanted > 0)
+        let interactive = (wanted > 0)
             .then(|| sources.interactive().filter(|(_, _, covered)| u32::from(*covered) < wanted))
-            .and_then(|open| open.map(|(_, sent, covered)| due_at(sent, covered)).min())
+            .and_then(|open| open.map(|(_, sent, covered)| due_at(sent, covered)).min());
+        let tail = self.tail.filter(|_| path.proactive > 0.0 && path.waiting == 0.0);
+        [interactive, tail.map(|last| last + tail_wait(path.srtt))].into_iter().flatten().min()
     }
 
-    /// Whether an exact repair may be due.
-    pub(super) fn has_exact(&self) -> bool {
-        !self.due.is_empty()
+    /// Whether a repair may be due already: one that was asked for, or one that sources want which have just left.
+    pub(super) fn may_be_due(&self) -> bool {
+        !self.due.is_empty() || self.unguarded
     }
 
     /// Repairs sent so far.
     pub(super) fn counts(&self) -> RepairCounts {
         self.counts
+    }
+
+    /// Whether the burst of the last source has ended, and nothing waits.
+    fn is_tail(&self, now: Time, path: &Path) -> bool {
+        path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
     }
 
     fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>) -> Option<Plan> {
@@ -415,15 +445,15 @@ impl Repairs {
                     all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
                     all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
                 }
-                let since = self.recent.front().copied().unwrap_or(now);
                 let recent = Flight {
                     deficit: 0,
                     sources: self.recent.len() as u32,
-                    repairs: ahead().filter(|a| a.sent >= since).count() as u32,
+                    repairs: self.recent_repairs.len() as u32,
                 };
+                let left = if self.is_tail(now, path) { Left::Nothing } else { Left::Waiting(path.waiting) };
                 // Half a period either way.
                 let dither = self.dither / path.proactive.max(0.01);
-                bulk_repair_due(all, recent, path.proactive, path.srtt, dither)
+                bulk_repair_due(all, recent, path.proactive, left, dither)
             }
         };
         if !due {

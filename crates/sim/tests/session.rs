@@ -1,0 +1,55 @@
+//! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside fares.
+
+use ripstop_base::{Fraction, Rate, Seed, Span, Time};
+use ripstop_link::{Blackout, LinkConfig};
+use ripstop_proto::session::tunnel::{Config, Event};
+use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
+use std::time::Duration;
+
+fn path(loss: f64) -> LinkConfig {
+    let loss = Fraction::new(loss).expect("a share");
+    LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), loss)
+}
+
+#[test]
+fn a_sender_that_never_pauses_notices_a_silence() {
+    let cut = Blackout {
+        at: Span::from(Duration::from_secs(5)),
+        length: Span::from(Duration::from_secs(10)),
+        every: None,
+    };
+    let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
+    let seed = Seed::new(11);
+    let mut world: World<Parcel> =
+        World::new([Config::default(), Config::default()], [link.clone(), link], seed).unwrap();
+    // More often than a probe time-out passes.
+    world.add(Side::Left, Traffic::poisson(1, 300, 100.0), seed);
+    world.run_until(Time::from_secs_f64(20.0));
+    let events = world.tunnel_events(Side::Left);
+    let silent = events.iter().find(|(_, event)| *event == Event::Silent).expect("a silence, seed 11");
+    let heard = events.iter().find(|(_, event)| *event == Event::Heard).expect("an end of it, seed 11");
+    assert!(silent.0 > Time::from_secs_f64(5.0) && silent.0 < Time::from_secs_f64(6.5), "{silent:?}");
+    assert!(heard.0 > Time::from_secs_f64(15.0) && heard.0 < Time::from_secs_f64(16.5), "{heard:?}");
+}
+
+#[test]
+fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
+    for (run, loss) in [(1, 0.0), (2, 0.05), (3, 0.2)] {
+        let seed = Seed::new(12).run(run);
+        let config = Config::default();
+        let mut world: World<Parcel> =
+            World::new([config.clone(), config.clone()], [path(loss), path(loss)], seed).unwrap();
+        world.add_tcp(Side::Left, 1, config.inner_mtu());
+        world.run_until(Time::from_secs_f64(12.0));
+        let tcp = world.tcp().next().expect("the connection");
+        let (left, right) = (world.status(Side::Left), world.status(Side::Right));
+        let why = format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?}", left.drops);
+        assert!(tcp.in_order > 5_000, "{why}");
+        assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
+        assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
+        // What it sent again is what the queue dropped to slow it down, and what a time-out took for lost.
+        assert!(tcp.resent <= left.drops.aqm + 300 * tcp.timeouts, "{why}");
+        assert!(tcp.reductions <= left.drops.aqm + tcp.timeouts && tcp.window > 10.0, "{why}");
+        assert_eq!(world.violations().count(), 0, "{why}");
+    }
+}
