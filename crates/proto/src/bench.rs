@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Inner packets handed over in one go, as a device with offload hands them over.
 const BATCH: usize = 32;
-/// How long a go lasts in the session's own time: 32 packets of 1400 bytes in it are 3.6 Gbit/s.
-const STEP: Duration = Duration::from_micros(100);
+/// How long a go lasts in the session's own time: 32 packets of 1400 bytes in it are 0.9 Gbit/s.
+const STEP: Duration = Duration::from_micros(400);
 /// The delay of the path in each direction, in steps.
 const DELAY: usize = 4;
 /// Room for a datagram.
@@ -221,7 +221,7 @@ fn end(name: &str, peer: &str, place: ([u8; 4], &str)) -> Endpoint {
     let seed = Seed::new(1);
     let key = |name: &str| PrivateKey::generate(&mut seed.stream(name));
     let mut config = EndpointConfig::default();
-    config.tunnel.rate = RateMode::Fixed("5Gbit/s".parse().expect("a rate"));
+    config.tunnel.rate = RateMode::Fixed("1.2Gbit/s".parse().expect("a rate"));
     let entropy = |what: &str| Box::new(seed.stream(&format!("bench/{name}/{what}")));
     let mut end = Endpoint::new(key(name), config, entropy("keys"), entropy("sessions"));
     let peer = PeerConfig {
