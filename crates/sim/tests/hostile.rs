@@ -9,7 +9,7 @@ use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
 use std::time::Duration;
 
 /// Sessions of a test; the tests run beside each other.
-const RUNS: u64 = 15;
+const RUNS: u64 = 13;
 
 fn sessions(first: u64) {
     let mut tally = Tally::default();

@@ -53,3 +53,21 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
         assert_eq!(world.violations().count(), 0, "{why}");
     }
 }
+
+#[test]
+fn what_stays_unanswered_is_asked_after() {
+    for (run, loss) in [(1, 0.0), (2, 0.2)] {
+        let seed = Seed::new(13).run(run);
+        let mut world: World<Parcel> =
+            World::new([Config::default(), Config::default()], [path(loss), path(loss)], seed).unwrap();
+        // Each packet is the last one for a while.
+        world.add(Side::Left, Traffic::poisson(1, 300, 2.0), seed);
+        world.run_until(Time::from_secs_f64(60.0));
+        let sent = world.status(Side::Left).sent;
+        assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
+        // Most pauses end with the answer to that, and are never taken for a silence.
+        let events = world.tunnel_events(Side::Left);
+        let silent = events.iter().filter(|(_, event)| *event == Event::Silent).count() as u64;
+        assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
+    }
+}

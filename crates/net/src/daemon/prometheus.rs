@@ -41,7 +41,9 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 13] = [
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
-    ("repairs_wasted_total", "Repairs that brought the peer nothing new", |s| s.repairs_wasted as f64),
+    ("repairs_wasted_total", "Repairs sent ahead for bulk that brought the peer nothing new", |s| {
+        s.repairs_wasted as f64
+    }),
     ("given_up_sending_total", "Symbols given up by the sending half", |s| s.given_up_sending as f64),
     ("received_datagrams_total", "Datagrams received", |s| s.datagrams_received as f64),
     ("received_sources_total", "Source symbols received as they are", |s| s.sources_received as f64),

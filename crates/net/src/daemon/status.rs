@@ -178,7 +178,7 @@ pub struct SessionStatus {
     pub datagrams_lost: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
-    /// Repairs that brought the peer nothing new: bytes wasted on safety.
+    /// Repairs sent ahead for bulk that brought the peer nothing new: bytes wasted on safety.
     pub repairs_wasted: u64,
     /// Packets that the way in dropped, by reason.
     pub queue_drops: BTreeMap<Name, u64>,

@@ -13,6 +13,8 @@ const FAST: f64 = 1.0 / 100.0;
 /// A path nobody has measured yet: 1 % from 30 packets.
 const PRIOR_LOST: f64 = 0.3;
 const PRIOR_PACKETS: f64 = 30.0;
+/// The other direction's loss is a better guess than none, for so many packets.
+const PRESUMED_PACKETS: f64 = 60.0;
 
 /// The loss of one direction of a path, learned from the fate of each datagram in number order.
 ///
@@ -24,6 +26,7 @@ pub struct LossEstimator {
     lost: u64,
     slow: f64,
     fast: f64,
+    presumed: f64,
     last_loss: Option<Time>,
     /// Length of the burst of losses in progress.
     run: u32,
@@ -37,6 +40,7 @@ impl Default for LossEstimator {
             lost: 0,
             slow: PRIOR_LOST / PRIOR_PACKETS,
             fast: PRIOR_LOST / PRIOR_PACKETS,
+            presumed: 0.0,
             last_loss: None,
             run: 0,
             burst: 1.0,
@@ -63,27 +67,39 @@ impl LossEstimator {
         }
     }
 
+    /// Takes the other direction's loss for this one's as long as little is known of this one.
+    pub fn presume(&mut self, loss: f64) {
+        self.presumed = loss;
+    }
+
     /// The expected loss fraction, for sizing repairs. Follows the slow average, and steps to the
     /// fast one (less one deviation) when the two differ by more than chance would have it.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;
-        if difference > 2.0 * deviation {
+        let measured = if difference > 2.0 * deviation {
             self.fast - deviation
         } else if difference < -2.5 * deviation {
             self.fast + deviation
         } else {
             self.slow
-        }
+        };
+        measured + self.ignorance() * (self.presumed - measured).max(0.0)
     }
 
     /// The expected loss for repairs sent ahead of any loss: zero on a path that has lost nothing
-    /// for [`CLEAN_AFTER`], and before the first loss.
+    /// for [`CLEAN_AFTER`], and before the first loss, unless the other direction speaks of losses.
     pub fn proactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
-            _ => 0.0,
+            Some(_) => 0.0,
+            None => self.ignorance() * self.presumed,
         }
+    }
+
+    /// How little is known of this direction: 1 nothing, 0 enough.
+    fn ignorance(&self) -> f64 {
+        (1.0 - self.packets as f64 / PRESUMED_PACKETS).max(0.0)
     }
 
     /// Mean length of a burst of consecutive losses, in packets (1 for independent losses of a
@@ -138,5 +154,17 @@ mod tests {
             e.settle(Time::ZERO, i % 40 < 4);
         }
         assert!((e.mean_burst() - 4.0).abs() < 0.1, "{}", e.mean_burst());
+    }
+
+    #[test]
+    fn the_other_direction_is_believed_until_this_one_is_known() {
+        let mut e = LossEstimator::default();
+        e.presume(0.2);
+        assert!(e.expected() > 0.19 && e.proactive(Time::ZERO) > 0.19);
+        run(0.0, 30, &mut e, Time::ZERO);
+        assert!(e.proactive(Time::ZERO) < 0.11, "{}", e.proactive(Time::ZERO));
+        run(0.0, 30, &mut e, Time::ZERO);
+        assert_eq!(e.proactive(Time::ZERO), 0.0);
+        assert!(e.expected() < 0.01, "{}", e.expected());
     }
 }

@@ -132,7 +132,8 @@ pub struct Feedback {
     pub deficit: u32,
     /// How many source symbols are not decoded.
     pub undecoded: u32,
-    /// Repairs that brought nothing new, so far (32 bits on the wire).
+    /// Repairs over a range of symbols (those sent ahead of losses in bulk) that brought nothing new, so far (32 bits on the
+    /// wire).
     pub redundant: u64,
     /// Datagrams received with Congestion Experienced, so far (32 bits on the wire).
     pub ce: u64,

@@ -160,7 +160,6 @@ impl Scenario {
         }
         let drops = dropped(mine) + here.waited_in_vain;
         let known = drops
-            + mine.sent.too_long
             + theirs.order.delivered
             + theirs.order.superseded
             + theirs.order.late

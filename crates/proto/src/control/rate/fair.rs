@@ -19,8 +19,12 @@ use ripstop_base::{Stream, Time};
 /// The first window, in packets: a first request or page without waiting (RFC 6928 has 10 for TCP,
 /// which cannot pace from the first packet on).
 const INITIAL_WINDOW_PACKETS: f64 = 32.0;
-/// The first window is spread over a round trip, or over this (s) if that is longer: a path so short fills quickly anyway.
+/// The rate to begin with has it spread over a round trip, or over this (s) if that is longer: a path so short fills quickly
+/// anyway.
 const FASTEST_START: f64 = 0.02;
+/// It leaves faster than that, in so much of a round trip. A TCP inside doubles its window in bursts: what a burst waits here
+/// it takes for a queue of the path's (HyStart), and stops doubling.
+const INITIAL_SPREAD: f64 = 0.25;
 /// Doubles the rate each round trip: 4 ln 2.
 const STARTUP_GAIN: f64 = 2.77;
 const PROBE_GAIN: f64 = 1.15;
@@ -99,6 +103,7 @@ pub struct Fair {
     top: f64,
     min_rtt: f64,
     min_rtt_renewed: Time,
+    min_rtt_measured: bool,
     srtt: f64,
     report_every: f64,
     queue: QueueView,
@@ -149,6 +154,7 @@ impl Fair {
             top: 0.0,
             min_rtt: rtt,
             min_rtt_renewed: now,
+            min_rtt_measured: false,
             srtt: rtt,
             report_every: 0.0,
             queue: QueueView::new(),
@@ -210,8 +216,10 @@ impl Fair {
         if self.state == State::Up {
             add(&mut self.up, settled);
         }
-        if self.state == State::Startup {
-            self.startup_window += report.acked_bytes as f64;
+        // Not for whoever uses little of it (RFC 7661).
+        if self.state == State::Startup && 2.0 * report.in_flight_before as f64 >= self.startup_window {
+            // A TCP inside doubles its window; what is lost, and what repairs it, is in flight as well.
+            self.startup_window += 2.0 * report.acked_bytes as f64;
         }
         if report.ce > 0 {
             self.cut(report.now);
@@ -223,9 +231,16 @@ impl Fair {
         self.step(report);
     }
 
-    /// The rate to pace at, byte/s.
-    pub fn pacing_rate(&self) -> f64 {
-        (self.bandwidth * self.pacing_gain()).max(MIN_RATE)
+    /// The rate to pace at, byte/s, when `waiting` bytes wait to be sent.
+    pub fn pacing_rate(&self, waiting: usize) -> f64 {
+        let rate = self.bandwidth * self.pacing_gain();
+        match self.state {
+            // More than a burst of that: somebody who does not start slowly, so we do.
+            State::Startup if waiting as f64 <= self.startup_window => {
+                rate.max(STARTUP_GAIN * self.guess / INITIAL_SPREAD)
+            }
+            _ => rate.max(MIN_RATE),
+        }
     }
 
     /// The factor on the estimated rate.
@@ -304,7 +319,9 @@ impl Fair {
             self.queue.offer(report.now, delay);
         }
         let Some(rtt) = report.rtt.map(|rtt| rtt.as_secs_f64()) else { return };
-        if rtt <= self.min_rtt {
+        // The handshake's was only a first guess: one of its datagrams may have been lost, or been slow.
+        let first = !std::mem::replace(&mut self.min_rtt_measured, true);
+        if first || rtt <= self.min_rtt {
             self.min_rtt = rtt;
             self.min_rtt_renewed = report.now;
         } else if report.now.since(self.min_rtt_renewed).as_secs_f64() > 30.0

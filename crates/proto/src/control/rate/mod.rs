@@ -123,10 +123,10 @@ impl RateControl {
         }
     }
 
-    /// The rate to pace at, byte/s; always positive.
-    pub fn pacing_rate(&self) -> f64 {
+    /// The rate to pace at, byte/s, when `waiting` bytes wait to be sent; always positive.
+    pub fn pacing_rate(&self, waiting: usize) -> f64 {
         match self {
-            RateControl::Fair(fair) => fair.pacing_rate(),
+            RateControl::Fair(fair) => fair.pacing_rate(waiting),
             RateControl::Fixed(fixed) => fixed.rate(),
         }
     }

@@ -30,6 +30,13 @@ pub(super) enum Content {
     Feedback,
 }
 
+impl Content {
+    /// Whether a report of this very datagram is wanted.
+    fn asks(self) -> bool {
+        matches!(self, Content::Window | Content::Probe(_))
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Unknown,
@@ -90,6 +97,8 @@ pub(super) struct Ledger {
     /// How much later than its successors a datagram may arrive.
     reordering: f64,
     /// When the last datagram that asks for a report left.
+    /// Window announcements and probes in flight: they are waited for whatever else is known.
+    asking: u32,
     last_eliciting: Time,
     /// When the first of them left since the last report.
     unanswered: Option<Time>,
@@ -114,6 +123,7 @@ impl Ledger {
             rttvar: initial_rtt / 2,
             initial_rtt,
             reordering: 0.0,
+            asking: 0,
             last_eliciting: Time::ZERO,
             unanswered: None,
             spurious: 0,
@@ -137,6 +147,7 @@ impl Ledger {
         self.passed += u64::from(bytes);
         if content != Content::Feedback {
             self.in_flight += u64::from(bytes);
+            self.asking += u32::from(content.asks());
             self.last_eliciting = now;
             self.unanswered.get_or_insert(now);
         }
@@ -200,12 +211,23 @@ impl Ledger {
             }
         }
         self.in_flight = 0;
+        self.asking = 0;
         self.settle(settle);
     }
 
     /// Bytes in flight.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+
+    /// Whether an announcement or a probe is in flight.
+    pub(super) fn is_asking(&self) -> bool {
+        self.asking > 0
+    }
+
+    /// What is still in flight matters to nobody.
+    pub(super) fn all_answered(&mut self) {
+        self.unanswered = None;
     }
 
     /// When the last datagram left that asks for a report.
@@ -216,6 +238,16 @@ impl Ledger {
     /// When the first datagram left that asks for a report and has none since.
     pub(super) fn unanswered(&self) -> Option<Time> {
         self.unanswered
+    }
+
+    /// Takes the pause for one that began at `pause`, whatever has left since.
+    pub(super) fn go_on_from(&mut self, pause: Time) {
+        self.last_eliciting = pause;
+    }
+
+    /// How long after the last datagram it is worth asking whether it arrived (RFC 8985, 7.2).
+    pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
+        self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
     /// How long after the last datagram silence means loss.
@@ -241,6 +273,7 @@ impl Ledger {
                 record.fate = Fate::Received;
                 if record.content != Content::Feedback {
                     self.in_flight -= u64::from(record.bytes);
+                    self.asking -= u32::from(record.content.asks());
                     report.acked_bytes += u64::from(record.bytes);
                     report.settled[record.gain as usize].packets += 1;
                     outcome(Outcome::Received(record.content));
@@ -355,6 +388,7 @@ impl Ledger {
                 record.fate = Fate::Lost;
                 if record.content != Content::Feedback {
                     self.in_flight -= u64::from(record.bytes);
+                    self.asking -= u32::from(record.content.asks());
                     self.lost += 1;
                     let class = &mut report.settled[record.gain as usize];
                     class.packets += 1;

@@ -92,6 +92,7 @@ pub struct Tunnel<P: InnerPacket> {
     silent_probes: u32,
     probes_due: u32,
     silent_since: Time,
+    tail_probe: TailProbe,
     /// The last word to the peer about our window, and whether it must be said again.
     announced: Window,
     announce: bool,
@@ -142,6 +143,7 @@ impl<P: InnerPacket> Tunnel<P> {
             silent_probes: 0,
             probes_due: 0,
             silent_since: now,
+            tail_probe: TailProbe::Possible,
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
             announce: true,
             reconsider: true,
@@ -182,6 +184,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
             return;
         }
+        self.loss.presume(self.receiver.loss());
         match packet {
             Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
             Packet::Repair { members, coding, payload } => {
@@ -204,6 +207,8 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         if self.silence_ends().is_some_and(|at| at <= now) {
             self.on_silence();
+        } else if self.tail_probe_due().is_some_and(|at| at <= now) {
+            self.tail_probe = TailProbe::Due;
         }
     }
 
@@ -229,6 +234,9 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.pacer.is_open(now) {
             return None;
         }
+        if self.tail_probe == TailProbe::Due {
+            return Some(self.probe_tail(now));
+        }
         let path = self.path(now);
         if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
             && let Some(sent) = self.send_repair(now, &plan)
@@ -253,14 +261,17 @@ impl<P: InnerPacket> Tunnel<P> {
         let patience = self.patience();
         let path = self.path(self.now);
         let sending = if self.silent_probes == 0 && self.has_room() {
-            let waiting = !self.ingress.is_empty() && self.window_open() || self.repairs.may_be_due();
+            let waiting = !self.ingress.is_empty() && self.window_open()
+                || self.repairs.may_be_due()
+                || self.tail_probe == TailProbe::Due;
             let now = waiting.then_some(self.now);
             let due = self.repairs.next_due(&self.sources, &path);
             [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
         } else {
             None
         };
-        [sending, self.receiver.next_due(patience), self.sources.expires(patience), self.silence_ends()]
+        let (silence, tail) = (self.silence_ends(), self.tail_probe_due());
+        [sending, self.receiver.next_due(patience), self.sources.expires(patience), silence, tail]
             .into_iter()
             .flatten()
             .min()
@@ -405,9 +416,18 @@ impl<P: InnerPacket> Tunnel<P> {
             self.ingress.set_rtt(srtt, self.held.get(srtt));
             let path = self.path(now);
             self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
+            if !self.is_waiting() {
+                self.ledger.all_answered();
+            }
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
         }
+    }
+
+    /// Whether a report is waited for. The last repairs of a symbol that has arrived are not, and with all probes lost
+    /// nothing is in flight, but the silence goes on.
+    fn is_waiting(&self) -> bool {
+        self.sources.len() > 0 || self.ledger.is_asking() || self.silent_probes > 0
     }
 
     /// When silence has lasted so long that something must be done.
@@ -415,20 +435,50 @@ impl<P: InnerPacket> Tunnel<P> {
         let first = self.ledger.probe_timeout(self.announced.report_every);
         let wait = first.mul_f64(BACK_OFF.powi(self.silent_probes.min(20) as i32));
         let wait = wait.min(LONGEST_SILENCE.max(first));
-        // With probes lost as well nothing is in flight, but the silence goes on.
-        let waiting = self.ledger.in_flight() > 0 || self.silent_probes > 0;
         // Whoever never pauses for long enough is to notice a silence, too.
         let steady = self.ledger.unanswered().map(|since| since + silence_limit(self.srtt()));
         let steady = steady.filter(|_| self.silent_probes == 0);
         let pause = self.ledger.last_eliciting() + wait;
-        waiting.then(|| steady.map_or(pause, |steady| steady.min(pause)))
+        let open = self.is_waiting() || self.ledger.in_flight() > 0;
+        open.then(|| steady.filter(|_| self.is_waiting()).map_or(pause, |steady| steady.min(pause)))
+    }
+
+    /// When the last datagrams have gone unanswered for long enough to suspect that the last of them is lost.
+    fn tail_probe_due(&self) -> Option<Time> {
+        let possible = self.tail_probe == TailProbe::Possible && self.silent_probes == 0;
+        (possible && self.is_waiting())
+            .then(|| self.ledger.last_eliciting() + self.ledger.tail_timeout(self.announced.report_every))
+    }
+
+    /// Repeats what may be missing, once, well before the silence is taken for one: a report that is lost costs one datagram,
+    /// a packet that is lost is found out in time.
+    fn probe_tail(&mut self, now: Time) -> (Datagram<P>, u32) {
+        let pause = self.ledger.last_eliciting();
+        let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
+        let repair = plan.and_then(|plan| self.send_repair(now, &plan));
+        let sent = repair.unwrap_or_else(|| self.send_probe(now, 0));
+        self.ledger.go_on_from(pause);
+        self.tail_probe = TailProbe::Sent;
+        self.counts.tail_probes += 1;
+        sent
     }
 
     fn on_silence(&mut self) {
+        let waiting = self.is_waiting();
+        self.give_up_in_flight();
+        if !waiting {
+            return;
+        }
         if self.silent_probes == 0 {
             self.silent_since = self.ledger.unanswered().unwrap_or(self.ledger.last_eliciting());
             self.events.push_back(Event::Silent);
         }
+        self.counts.silences += 1;
+        self.silent_probes += 1;
+        self.probes_due = PROBES;
+    }
+
+    fn give_up_in_flight(&mut self) {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
         let (loss, now) = (&mut self.loss, self.now);
@@ -436,9 +486,6 @@ impl<P: InnerPacket> Tunnel<P> {
             |outcome| note(outcome, sources, repairs, announce, events),
             |lost| loss.settle(now, lost),
         );
-        self.counts.silences += 1;
-        self.silent_probes += 1;
-        self.probes_due = PROBES;
     }
 
     /// Into a silence go a few packets at a time, until something is heard: the rate is unchanged, but it
@@ -494,9 +541,12 @@ impl<P: InnerPacket> Tunnel<P> {
     fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> (Datagram<P>, u32) {
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.ledger.next();
+        if content != Content::Feedback {
+            self.tail_probe = TailProbe::Possible;
+        }
         self.ledger.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
         if content != Content::Feedback {
-            self.pacer.sent(now, bytes, self.rate.pacing_rate());
+            self.pacer.sent(now, bytes, self.rate.pacing_rate(self.ingress.backlog().1));
         }
         self.counts.datagrams += 1;
         self.counts.bytes += u64::from(bytes);
@@ -529,6 +579,14 @@ impl<P: InnerPacket> Tunnel<P> {
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         Window { base: self.sources.first(), reach: self.reach(), report_every, patience: self.patience() }
     }
+}
+
+/// One probe for each pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TailProbe {
+    Possible,
+    Due,
+    Sent,
 }
 
 /// How much longer than the round-trip time the oldest symbol outstanding has waited for its recovery, at worst, of late.

@@ -71,6 +71,8 @@ pub(super) struct Receiver<P: InnerPacket> {
     reach: u64,
     freed_to: u64,
     patience: Option<Duration>,
+    /// Repairs over a range of symbols that brought nothing.
+    vain: u64,
     counts: ReceiveCounts,
 }
 
@@ -96,6 +98,7 @@ impl<P: InnerPacket> Receiver<P> {
             reach: DEFAULT_REACH,
             freed_to: 0,
             patience: None,
+            vain: 0,
             counts: ReceiveCounts::default(),
         }
     }
@@ -148,7 +151,10 @@ impl<P: InnerPacket> Receiver<P> {
         }
         match self.decoder.repair(members, coding, payload) {
             Arrival::Innovative => {}
-            Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
+            Arrival::Redundant | Arrival::Duplicate | Arrival::Old => {
+                self.counts.redundant += 1;
+                self.vain += u64::from(!members.tail().is_empty());
+            }
             Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);
@@ -204,7 +210,7 @@ impl<P: InnerPacket> Receiver<P> {
             unseen,
             deficit: self.decoder.deficit() as u32,
             undecoded: self.missing.len() as u32,
-            redundant: self.counts.redundant + self.counts.unusable,
+            redundant: self.vain,
             ce: self.ce,
         })
     }
@@ -222,6 +228,12 @@ impl<P: InnerPacket> Receiver<P> {
     /// One past the highest symbol known to exist.
     pub(super) fn end(&self) -> u64 {
         self.end
+    }
+
+    /// The share of the peer's datagrams that have not arrived (yet).
+    pub(super) fn loss(&self) -> f64 {
+        let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
+        1.0 - self.counts.datagrams as f64 / sent.max(self.counts.datagrams).max(1) as f64
     }
 
     /// Symbols not decoded, repairs held for them, packets that wait for earlier ones.

@@ -11,7 +11,7 @@ use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::redundancy::{
     Ahead as Left, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, bulk_repair_due,
-    interactive_repairs, tail_wait,
+    exact_repair_due, interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -21,6 +21,8 @@ use std::time::Duration;
 
 /// Holes that one exact repair spans, at most: any so many of its group's repairs mend it.
 const GROUP: usize = 5;
+/// Repairs that one report may ask for, for each hole.
+const MOST_FOR_A_HOLE: u32 = 8;
 /// Symbols that a proactive repair spans, at most: more would cost more to combine than they bring.
 const MAX_TAIL: u64 = 256;
 /// Interactive symbols that one repair spans, at most.
@@ -62,6 +64,7 @@ pub(super) struct Path {
 /// A proactive repair in flight.
 #[derive(Clone, Copy, Debug)]
 struct Ahead {
+    bulk: bool,
     /// Its first and one past its last member.
     span: (u64, u64),
 }
@@ -217,10 +220,9 @@ impl Repairs {
 
     /// The fate of proactive repair `number` is known.
     pub(super) fn proactive_settled(&mut self, number: u64, received: bool) {
-        self.usefulness.received += u64::from(received);
         let entry = number.checked_sub(self.first_proactive).and_then(|i| self.proactive.get_mut(i as usize));
-        if let Some(entry) = entry {
-            *entry = None;
+        if let Some(ahead) = entry.and_then(Option::take) {
+            self.usefulness.received += u64::from(received && ahead.bulk);
         }
         while let Some(None) = self.proactive.front() {
             self.proactive.pop_front();
@@ -266,7 +268,6 @@ impl Repairs {
     /// Lists the exact repairs that are wanted: holes, oldest first, less what the repairs in flight
     /// that span them will mend, those sent ahead included.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
-        let arriving = 1.0 - path.loss;
         let (mut holes, mut exact) = (0.0, 0u32);
         self.due.clear();
         for (id, group) in &self.groups {
@@ -274,11 +275,10 @@ impl Repairs {
             exact += group.in_flight;
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = self.proactive.iter().flatten().filter(|a| a.span.0 <= last).count();
-            let mut want = holes - arriving * (f64::from(exact) + ahead as f64);
-            while want >= 0.5 {
+            let most = exact + group.holes.len() as u32 * MOST_FOR_A_HOLE;
+            while exact < most && exact_repair_due(holes, exact + ahead as u32, path.loss, path.waiting) {
                 self.due.push_back(*id);
                 exact += 1;
-                want -= arriving;
             }
         }
     }
@@ -326,7 +326,7 @@ impl Repairs {
             }
         }
         let span = (plan.members.first().unwrap_or(0), plan.members.last().map_or(0, |last| last + 1));
-        self.proactive.push_back(Some(Ahead { span }));
+        self.proactive.push_back(Some(Ahead { bulk: plan.purpose == Purpose::Bulk, span }));
         self.dither = self.random.unit() - 0.5;
     }
 

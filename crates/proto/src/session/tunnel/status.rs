@@ -30,9 +30,11 @@ pub struct SendCounts {
     pub bytes: u64,
     /// Times that everything in flight was given up because nothing was heard.
     pub silences: u64,
+    /// Probes sent because the last datagrams had no report for a little more than a round trip.
+    pub tail_probes: u64,
     /// Symbols that the peer had not decoded at its last report.
     pub peer_undecoded: u64,
-    /// Repairs that brought the peer nothing new.
+    /// Repairs sent ahead for bulk that brought the peer nothing new.
     pub peer_redundant: u64,
 }
 
@@ -81,7 +83,7 @@ pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
     Status {
         path: tunnel.rate.view(),
-        pacing_rate: tunnel.rate.pacing_rate(),
+        pacing_rate: tunnel.rate.pacing_rate(tunnel.ingress.backlog().1),
         window: tunnel.rate.window(),
         in_flight: tunnel.ledger.in_flight(),
         srtt: tunnel.ledger.srtt(),
