@@ -28,6 +28,16 @@ fn main() {
             World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
         if std::env::var_os("TCP").is_some() {
             world.add_tcp(Side::Left, 1, config.inner_mtu());
+            if std::env::var_os("REQUESTS").is_some() {
+                // Twenty a second, as of somebody who types.
+                let mut random = seed.stream("requests");
+                let mut at = 1.0;
+                let times = std::iter::from_fn(|| {
+                    at += random.exponential(0.05);
+                    (at < 60.0).then(|| Time::from_secs_f64(at))
+                });
+                world.ask(9, 152, times.collect());
+            }
         } else {
             world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
         }
