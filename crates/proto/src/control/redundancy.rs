@@ -22,7 +22,7 @@ pub enum Redundancy {
 const BULK_UNMASKED: f64 = 0.5;
 /// Its newest part is guarded better, for what is missing there is not even asked for yet; but not that of a flight of fewer
 /// packets than this, where it would cost much and a repair on request comes soon.
-const RECENT_UNMASKED: f64 = 0.1;
+const RECENT_UNMASKED: f64 = 0.2;
 const LARGE_FLIGHT: u32 = 25;
 /// All of it, when next to nothing waits to be sent: repairs take no other packet's place then, and flows that do not
 /// fill the path are held back by the delay of what is missing.
