@@ -4,18 +4,20 @@
 //! batch of each kind, and then drains all outputs once: the cost of a wake-up is shared by everything
 //! that waited for it.
 
+mod events;
+mod snapshot;
+
 use super::config::{DaemonConfig, HostPort, Listen};
 use super::resolve::{self, Resolver};
-use super::status::{self, DaemonStatus, DeviceCounters, InterfaceStatus, PeerStatus, Totals};
+use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System, routes};
 use crate::os::netns::Namespace;
 use crate::os::tun::{GROTable, IDEAL_BATCH_SIZE, Tun, TunConfig, TunError, VIRTIO_NET_HDR_LEN};
 use crate::os::udp::{Batch, ReceiveBuffers, Sent, Udp};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
-use ripstop_proto::endpoint::{Endpoint, EndpointConfig, EndpointEvent, PeerConfig, inner_packet};
+use ripstop_proto::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use ripstop_proto::secure::PeerId;
 use std::io;
 use std::os::fd::AsFd;
@@ -321,69 +323,6 @@ impl Mover {
         }
     }
 
-    /// Says what happened, and does what follows from it.
-    fn note(&mut self, event: EndpointEvent) {
-        let now = self.shared.now();
-        let named =
-            |peers: &[Peer], id: PeerId| peers.get(id.index()).map_or_else(String::new, |p| p.name.clone());
-        match event {
-            EndpointEvent::Connected { peer, again } => {
-                let name = named(&self.peers, peer);
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.connected = Some(now);
-                    peer.restarts += u64::from(again);
-                    (peer.silent, peer.unreachable, peer.next_lookup) = (false, false, None);
-                }
-                tracing::info!(peer = %name, again, "connected");
-            }
-            EndpointEvent::Unreachable { peer, silent_for } => {
-                tracing::warn!(peer = %named(&self.peers, peer), silent_for = ?silent_for, "peer unreachable, trying on");
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.unreachable = true;
-                    peer.next_lookup = peer.lookup.is_some().then_some(now);
-                }
-            }
-            EndpointEvent::Reachable { peer } => {
-                tracing::info!(peer = %named(&self.peers, peer), "peer reachable again");
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    (peer.unreachable, peer.next_lookup) = (false, None);
-                }
-            }
-            EndpointEvent::Roamed { peer, from: None, to } => {
-                tracing::info!(peer = %named(&self.peers, peer), at = %to, "peer has called");
-            }
-            EndpointEvent::Roamed { peer, from: Some(from), to } => {
-                tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer has moved");
-            }
-            EndpointEvent::Silent { peer } => {
-                // Lost packets alone do this now and then; what lasts is said when the peer is unreachable.
-                tracing::debug!(peer = %named(&self.peers, peer), "nothing heard from the peer");
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.silent = true;
-                }
-            }
-            EndpointEvent::Heard { peer } => {
-                tracing::debug!(peer = %named(&self.peers, peer), "peer heard again");
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.silent = false;
-                }
-            }
-            EndpointEvent::Closed { peer } => {
-                tracing::info!(peer = %named(&self.peers, peer), "peer closed the session");
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.connected = None;
-                }
-            }
-            EndpointEvent::Mtu { peer, inner_mtu } => {
-                tracing::info!(peer = %named(&self.peers, peer), inner_mtu, "MTU to the peer");
-                if let Some(peer) = self.peers.get_mut(peer.index()) {
-                    peer.mtu = Some(inner_mtu);
-                }
-                self.fit_mtu();
-            }
-        }
-    }
-
     /// The device takes what passes to every peer.
     fn fit_mtu(&mut self) {
         let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
@@ -465,60 +404,6 @@ impl Mover {
         (told.answer, told.snapshot) = (asked, Some(snapshot));
         drop(told);
         self.shared.news.notify_all();
-    }
-
-    fn snapshot(&self) -> DaemonStatus {
-        let now = self.shared.now();
-        let secure = self.endpoint.secure_counters();
-        DaemonStatus {
-            version: env!("CARGO_PKG_VERSION").into(),
-            interface: InterfaceStatus {
-                name: self.tun.name().to_owned(),
-                public_key: self.endpoint.public().to_string(),
-                port: self.udp.local_addr().map_or(0, |address| address.port()),
-                mtu_bytes: self.mtu,
-                uptime_s: now.since(Time::ZERO).as_secs_f64(),
-                cpu_s: clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
-                    .map_or(0.0, |spent| Duration::from(spent).as_secs_f64()),
-                tcp_offload: self.tun.offload().0,
-                udp_segments: self.udp.segments(),
-            },
-            peers: self
-                .peers
-                .iter()
-                .zip(&self.config.peers)
-                .map(|(peer, c)| self.peer(peer, c.public, now))
-                .collect(),
-            udp: self.udp.counters(),
-            device: self.device,
-            totals: Totals::of(&self.endpoint.counters(), secure),
-            rejected: status::rejected(secure),
-        }
-    }
-
-    fn peer(&self, peer: &Peer, public: ripstop_proto::secure::PublicKey, now: Time) -> PeerStatus {
-        let mut status = PeerStatus {
-            name: peer.name.clone(),
-            public_key: public.to_string(),
-            endpoint: None,
-            connected: peer.connected.is_some(),
-            connected_s: peer.connected.map(|since| now.since(since).as_secs_f64()),
-            silent: peer.silent,
-            unreachable: peer.unreachable,
-            sessions: 0,
-            restarts: peer.restarts,
-            mtu_bytes: 0,
-            inner_received: peer.received.0,
-            inner_received_bytes: peer.received.1,
-            waiting: 0,
-            waited_in_vain: 0,
-            lost_in_restarts: 0,
-            session: None,
-        };
-        if let Some(known) = self.endpoint.peer_status(peer.id) {
-            status.take(&known);
-        }
-        status
     }
 }
 

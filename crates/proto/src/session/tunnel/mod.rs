@@ -11,6 +11,7 @@
 //! Both ends run the same machine; each direction has its own rate, losses and repairs.
 
 mod config;
+mod held;
 mod ingress;
 mod inner;
 mod ledger;
@@ -18,6 +19,7 @@ mod order;
 mod pacer;
 mod receive;
 mod repair;
+mod silence;
 mod sources;
 mod status;
 
@@ -31,8 +33,8 @@ pub use status::{SendCounts, Status};
 
 use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
-use crate::secure::silence_limit;
 use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
+use held::Held;
 use ingress::{Class as FlowClass, Ingress};
 use ledger::{Content, Ledger, Outcome};
 use pacer::Pacer;
@@ -40,6 +42,7 @@ use receive::Receiver;
 use repair::{Path, Plan, Purpose, Repairs};
 use ripstop_base::{Seed, Time};
 use ripstop_codes::window::Coding;
+use silence::{Silence, TailProbe};
 use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -50,13 +53,6 @@ const REPORT_BYTES: f64 = 110.0;
 /// A flow with less than this share of the rate is interactive, and any flow below the floor, byte/s.
 const INTERACTIVE_SHARE: f64 = 0.02;
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
-/// Into a silence go so many packets at a time: enough for the receiver to repeat its report, because what ends a
-/// silence is one of those getting through, and losses come in bursts.
-const PROBES: u32 = 3;
-/// Silence grows by this factor from probe to probe, up to the limit.
-const BACK_OFF: f64 = 1.3;
-const LONGEST_SILENCE: Duration = Duration::from_millis(500);
-
 /// What happens besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -88,11 +84,7 @@ pub struct Tunnel<P: InnerPacket> {
     pacer: Pacer,
     loss: LossEstimator,
     receiver: Receiver<P>,
-    /// Probes sent since anything was heard, and how many of them may still leave.
-    silent_probes: u32,
-    probes_due: u32,
-    silent_since: Time,
-    tail_probe: TailProbe,
+    silence: Silence,
     /// The last word to the peer about our window, and whether it must be said again.
     announced: Window,
     announce: bool,
@@ -140,10 +132,7 @@ impl<P: InnerPacket> Tunnel<P> {
             pacer: Pacer::new(now),
             loss: LossEstimator::default(),
             receiver: Receiver::new(config.window_symbols),
-            silent_probes: 0,
-            probes_due: 0,
-            silent_since: now,
-            tail_probe: TailProbe::Possible,
+            silence: Silence::new(now),
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
             announce: true,
             reconsider: true,
@@ -208,7 +197,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if self.silence_ends().is_some_and(|at| at <= now) {
             self.on_silence();
         } else if self.tail_probe_due().is_some_and(|at| at <= now) {
-            self.tail_probe = TailProbe::Due;
+            self.silence.tail = TailProbe::Due;
         }
     }
 
@@ -227,14 +216,14 @@ impl<P: InnerPacket> Tunnel<P> {
             self.announced = self.window_now();
             return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
         }
-        if self.silent_probes > 0 {
+        if self.silence.probes > 0 {
             return self.probe(now);
         }
         self.has_room().then_some(())?;
         if !self.pacer.is_open(now) {
             return None;
         }
-        if self.tail_probe == TailProbe::Due {
+        if self.silence.tail == TailProbe::Due {
             return Some(self.probe_tail(now));
         }
         let path = self.path(now);
@@ -260,10 +249,10 @@ impl<P: InnerPacket> Tunnel<P> {
     pub fn poll_timeout(&self) -> Option<Time> {
         let patience = self.patience();
         let path = self.path(self.now);
-        let sending = if self.silent_probes == 0 && self.has_room() {
+        let sending = if self.silence.probes == 0 && self.has_room() {
             let waiting = !self.ingress.is_empty() && self.window_open()
                 || self.repairs.may_be_due()
-                || self.tail_probe == TailProbe::Due;
+                || self.silence.tail == TailProbe::Due;
             let now = waiting.then_some(self.now);
             let due = self.repairs.next_due(&self.sources, &path);
             [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
@@ -306,7 +295,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Since when what was sent has been unanswered, if it has been for so long that probes are sent.
     pub fn silent_since(&self) -> Option<Time> {
-        (self.silent_probes > 0).then_some(self.silent_since)
+        self.silence.since()
     }
 
     /// The source symbol expected next from the peer, the one to be sent next, and the number of the next datagram: what
@@ -388,9 +377,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
-        if self.silent_probes > 0 {
-            self.silent_probes = 0;
-            self.probes_due = 0;
+        if self.silence.end() {
             self.events.push_back(Event::Heard);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
@@ -422,85 +409,6 @@ impl<P: InnerPacket> Tunnel<P> {
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
         }
-    }
-
-    /// Whether a report is waited for. The last repairs of a symbol that has arrived are not, and with all probes lost
-    /// nothing is in flight, but the silence goes on.
-    fn is_waiting(&self) -> bool {
-        self.sources.len() > 0 || self.ledger.is_asking() || self.silent_probes > 0
-    }
-
-    /// When silence has lasted so long that something must be done.
-    fn silence_ends(&self) -> Option<Time> {
-        let first = self.ledger.probe_timeout(self.announced.report_every);
-        let wait = first.mul_f64(BACK_OFF.powi(self.silent_probes.min(20) as i32));
-        let wait = wait.min(LONGEST_SILENCE.max(first));
-        // Whoever never pauses for long enough is to notice a silence, too.
-        let steady = self.ledger.unanswered().map(|since| since + silence_limit(self.srtt()));
-        let steady = steady.filter(|_| self.silent_probes == 0);
-        let pause = self.ledger.last_eliciting() + wait;
-        let open = self.is_waiting() || self.ledger.in_flight() > 0;
-        open.then(|| steady.filter(|_| self.is_waiting()).map_or(pause, |steady| steady.min(pause)))
-    }
-
-    /// When the last datagrams have gone unanswered for long enough to suspect that the last of them is lost.
-    fn tail_probe_due(&self) -> Option<Time> {
-        let possible = self.tail_probe == TailProbe::Possible && self.silent_probes == 0;
-        (possible && self.is_waiting())
-            .then(|| self.ledger.last_eliciting() + self.ledger.tail_timeout(self.announced.report_every))
-    }
-
-    /// Repeats what may be missing, once, well before the silence is taken for one: a report that is lost costs one datagram,
-    /// a packet that is lost is found out in time.
-    fn probe_tail(&mut self, now: Time) -> (Datagram<P>, u32) {
-        let pause = self.ledger.last_eliciting();
-        let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
-        let repair = plan.and_then(|plan| self.send_repair(now, &plan));
-        let sent = repair.unwrap_or_else(|| self.send_probe(now, 0));
-        self.ledger.go_on_from(pause);
-        self.tail_probe = TailProbe::Sent;
-        self.counts.tail_probes += 1;
-        sent
-    }
-
-    fn on_silence(&mut self) {
-        let waiting = self.is_waiting();
-        self.give_up_in_flight();
-        if !waiting {
-            return;
-        }
-        if self.silent_probes == 0 {
-            self.silent_since = self.ledger.unanswered().unwrap_or(self.ledger.last_eliciting());
-            self.events.push_back(Event::Silent);
-        }
-        self.counts.silences += 1;
-        self.silent_probes += 1;
-        self.probes_due = PROBES;
-    }
-
-    fn give_up_in_flight(&mut self) {
-        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let events = &mut self.events;
-        let (loss, now) = (&mut self.loss, self.now);
-        self.ledger.give_up_in_flight(
-            |outcome| note(outcome, sources, repairs, announce, events),
-            |lost| loss.settle(now, lost),
-        );
-    }
-
-    /// Into a silence go a few packets at a time, until something is heard: the rate is unchanged, but it
-    /// may lead nowhere.
-    fn probe(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
-        if self.probes_due == 0 {
-            return None;
-        }
-        self.probes_due -= 1;
-        if let Some(plan) = self.repairs.plan_probe(&self.sources, &self.path(now))
-            && let Some(sent) = self.send_repair(now, &plan)
-        {
-            return Some(sent);
-        }
-        self.send_source(now).or_else(|| Some(self.send_probe(now, 0)))
     }
 
     fn has_room(&self) -> bool {
@@ -542,7 +450,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.ledger.next();
         if content != Content::Feedback {
-            self.tail_probe = TailProbe::Possible;
+            self.silence.tail = TailProbe::Possible;
         }
         self.ledger.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
         if content != Content::Feedback {
@@ -578,37 +486,6 @@ impl<P: InnerPacket> Tunnel<P> {
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         Window { base: self.sources.first(), reach: self.reach(), report_every, patience: self.patience() }
-    }
-}
-
-/// One probe for each pause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TailProbe {
-    Possible,
-    Due,
-    Sent,
-}
-
-/// How much longer than the round-trip time the oldest symbol outstanding has waited for its recovery, at worst, of late.
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    worst: f64,
-    last: Time,
-}
-
-impl Held {
-    /// What was seen is forgotten with this time constant, s.
-    const TIME_CONSTANT: f64 = 4.0;
-
-    fn offer(&mut self, now: Time, held: Duration) {
-        let keep = (-now.since(self.last).as_secs_f64() / Held::TIME_CONSTANT).exp();
-        self.last = now;
-        self.worst = (keep * self.worst).max(held.as_secs_f64());
-    }
-
-    /// Not without end: what waits for two round trips is no sign of how the path is.
-    fn get(&self, srtt: Duration) -> Duration {
-        Duration::from_secs_f64(self.worst).min(2 * srtt)
     }
 }
 

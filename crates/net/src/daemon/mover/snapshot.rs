@@ -1,0 +1,63 @@
+//! What the mover knows, for whoever asks.
+
+use super::super::status::{self, DaemonStatus, InterfaceStatus, PeerStatus, Totals};
+use super::{Mover, Peer};
+use nix::time::{ClockId, clock_gettime};
+use ripstop_base::Time;
+use std::time::Duration;
+
+impl Mover {
+    pub(super) fn snapshot(&self) -> DaemonStatus {
+        let now = self.shared.now();
+        let secure = self.endpoint.secure_counters();
+        DaemonStatus {
+            version: env!("CARGO_PKG_VERSION").into(),
+            interface: InterfaceStatus {
+                name: self.tun.name().to_owned(),
+                public_key: self.endpoint.public().to_string(),
+                port: self.udp.local_addr().map_or(0, |address| address.port()),
+                mtu_bytes: self.mtu,
+                uptime_s: now.since(Time::ZERO).as_secs_f64(),
+                cpu_s: clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+                    .map_or(0.0, |spent| Duration::from(spent).as_secs_f64()),
+                tcp_offload: self.tun.offload().0,
+                udp_segments: self.udp.segments(),
+            },
+            peers: self
+                .peers
+                .iter()
+                .zip(&self.config.peers)
+                .map(|(peer, c)| self.peer(peer, c.public, now))
+                .collect(),
+            udp: self.udp.counters(),
+            device: self.device,
+            totals: Totals::of(&self.endpoint.counters(), secure),
+            rejected: status::rejected(secure),
+        }
+    }
+
+    fn peer(&self, peer: &Peer, public: ripstop_proto::secure::PublicKey, now: Time) -> PeerStatus {
+        let mut status = PeerStatus {
+            name: peer.name.clone(),
+            public_key: public.to_string(),
+            endpoint: None,
+            connected: peer.connected.is_some(),
+            connected_s: peer.connected.map(|since| now.since(since).as_secs_f64()),
+            silent: peer.silent,
+            unreachable: peer.unreachable,
+            sessions: 0,
+            restarts: peer.restarts,
+            mtu_bytes: 0,
+            inner_received: peer.received.0,
+            inner_received_bytes: peer.received.1,
+            waiting: 0,
+            waited_in_vain: 0,
+            lost_in_restarts: 0,
+            session: None,
+        };
+        if let Some(known) = self.endpoint.peer_status(peer.id) {
+            status.take(&known);
+        }
+        status
+    }
+}
