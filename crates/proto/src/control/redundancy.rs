@@ -37,8 +37,8 @@ pub const RECENT: Duration = Duration::from_millis(50);
 pub const RECENT_PACKETS: usize = 100;
 
 /// Interactive packets: both the packet and its repairs may be lost with this probability, so that
-/// of 1000 requests and their 1000 answers fewer than ten meet it.
-const INTERACTIVE_LOST: f64 = 0.003;
+/// of 1000 requests and their 1000 answers two meet it: what 1 in 100 feels is the path's delay.
+const INTERACTIVE_LOST: f64 = 0.001;
 /// Never more repairs than this for one packet.
 const INTERACTIVE_REPAIRS: u32 = 4;
 /// Repairs of one packet follow each other by this, so that a short burst does not take them all.
@@ -151,10 +151,11 @@ mod tests {
 
     #[test]
     fn interactive_packets_are_repeated_as_the_loss_asks() {
-        assert_eq!(interactive_repairs(0.002, 1.0), 0);
+        assert_eq!(interactive_repairs(0.001, 1.0), 0);
+        assert_eq!(interactive_repairs(0.002, 1.0), 1);
         assert_eq!(interactive_repairs(0.01, 1.01), 1);
-        assert_eq!(interactive_repairs(0.05, 1.05), 1);
-        assert_eq!(interactive_repairs(0.2, 1.25), 3);
+        assert_eq!(interactive_repairs(0.05, 1.05), 2);
+        assert_eq!(interactive_repairs(0.2, 1.25), 4);
         assert_eq!(interactive_repairs(0.05, 4.0), 4);
         assert_eq!(interactive_repairs(1.0, f64::NAN), 4);
     }
