@@ -33,7 +33,7 @@ bench: ## time kernels and coders (criterion), then all of it beside its anchors
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
 
-soak: ## 10 000 random hostile sessions in virtual time (about 20 minutes on 2 cores); RUNS=100 FIRST=7 picks others
+soak: ## 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 picks others
 	@tools/need.sh cargo cc
 	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0)
 
