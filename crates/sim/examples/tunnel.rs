@@ -1,6 +1,9 @@
 //! The tunnel alone over a virtual link, one greedy flow (with TCP=1: one TCP connection): share, sent/useful and delays over a grid.
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
+//!
+//! RUNS=N repeats each with other seeds, REQUESTS=1 asks small requests beside the TCP connection, TRACE=1 prints what the
+//! sender does every 25 ms.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};

@@ -8,7 +8,8 @@ use ripstop_sim::hostile::{Session, Tally};
 use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
 use std::time::Duration;
 
-/// Sessions of a test; the tests run beside each other.
+/// Sessions of a test; the tests run beside each other. Two that come soon after these (55, 56) take half a minute each: `make
+/// soak` has them.
 const RUNS: u64 = 13;
 
 fn sessions(first: u64) {

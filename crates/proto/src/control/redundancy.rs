@@ -91,9 +91,9 @@ pub fn bulk_repair_due(all: Flight, recent: Flight, p: f64, ahead: Ahead, dither
 /// Whether `holes` that a receiver has asked for want another repair beside those in flight, on a path with loss `p`: as
 /// many as are to arrive on average; when next to nothing waits to be sent (`waiting`, in round trips), as many as are
 /// as good as sure to, for whoever sends no more may be waiting for this one.
-pub fn exact_repair_due(holes: f64, repairs: u32, p: f64, waiting: f64) -> bool {
-    let short = holes - (1.0 - p) * f64::from(repairs) >= 0.5;
-    short || waiting < IDLE && unmasked_probability(holes.round() as u32, 0, repairs, p) > IDLE_UNMASKED
+pub fn exact_repair_due(holes: u32, repairs: u32, p: f64, waiting: f64) -> bool {
+    let short = f64::from(holes) - (1.0 - p) * f64::from(repairs) >= 0.5;
+    short || waiting < IDLE && unmasked_probability(holes, 0, repairs, p) > IDLE_UNMASKED
 }
 
 /// How many repairs should follow an interactive packet when the loss is `p` and a burst of losses
@@ -141,12 +141,12 @@ mod tests {
     #[test]
     fn exact_repairs_are_as_good_as_sure_when_nothing_waits() {
         let wanted = |holes, p, waiting| (0..99).find(|r| !exact_repair_due(holes, *r, p, waiting)).unwrap();
-        assert_eq!(wanted(1.0, 0.2, 1.0), 1);
-        assert_eq!(wanted(1.0, 0.2, 0.0), 3);
-        assert_eq!(wanted(4.0, 0.05, 1.0), 4);
-        assert_eq!(wanted(4.0, 0.05, 0.0), 5);
-        assert_eq!(wanted(1.0, 0.0, 0.0), 1);
-        assert_eq!(wanted(0.0, 0.5, 0.0), 0);
+        assert_eq!(wanted(1, 0.2, 1.0), 1);
+        assert_eq!(wanted(1, 0.2, 0.0), 3);
+        assert_eq!(wanted(4, 0.05, 1.0), 4);
+        assert_eq!(wanted(4, 0.05, 0.0), 5);
+        assert_eq!(wanted(1, 0.0, 0.0), 1);
+        assert_eq!(wanted(0, 0.5, 0.0), 0);
     }
 
     #[test]

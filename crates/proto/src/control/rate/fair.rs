@@ -233,14 +233,10 @@ impl Fair {
 
     /// The rate to pace at, byte/s, when `waiting` bytes wait to be sent.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
-        let rate = self.bandwidth * self.pacing_gain();
-        match self.state {
-            // More than a burst of that: somebody who does not start slowly, so we do.
-            State::Startup if waiting as f64 <= self.startup_window => {
-                rate.max(STARTUP_GAIN * self.guess / INITIAL_SPREAD)
-            }
-            _ => rate.max(MIN_RATE),
-        }
+        // With more than a window waiting it is somebody who does not start slowly, so we do.
+        let starts = self.state == State::Startup && waiting as f64 <= self.startup_window;
+        let least = if starts { STARTUP_GAIN * self.guess / INITIAL_SPREAD } else { 0.0 };
+        (self.bandwidth * self.pacing_gain()).max(least).max(MIN_RATE)
     }
 
     /// The factor on the estimated rate.

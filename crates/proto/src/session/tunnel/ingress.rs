@@ -101,8 +101,8 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Follows the tunnel: its round-trip time, and how much longer packets are `held` on average until those
-    /// before them are recovered. An inner TCP needs a queue of some of the round trip to keep the path
+    /// Follows the tunnel: its round-trip time, and how much longer packets are `held`, at worst of late, until
+    /// those before them are recovered. An inner TCP needs a queue of some of the round trip to keep the path
     /// busy while it reduces its window, and one for the bursts in which held packets come out and are answered; and
     /// it needs a round trip of its own to react.
     pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {

@@ -405,6 +405,7 @@ impl<P: InnerPacket> Tunnel<P> {
             self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
             if !self.is_waiting() {
                 self.ledger.all_answered();
+                self.silence.tail = TailProbe::Possible;
             }
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;

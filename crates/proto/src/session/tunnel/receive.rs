@@ -149,12 +149,11 @@ impl<P: InnerPacket> Receiver<P> {
             self.counts.unusable += 1;
             return;
         }
-        match self.decoder.repair(members, coding, payload) {
+        let arrival = self.decoder.repair(members, coding, payload);
+        self.vain += u64::from(arrival != Arrival::Innovative && !members.tail().is_empty());
+        match arrival {
             Arrival::Innovative => {}
-            Arrival::Redundant | Arrival::Duplicate | Arrival::Old => {
-                self.counts.redundant += 1;
-                self.vain += u64::from(!members.tail().is_empty());
-            }
+            Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
             Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);

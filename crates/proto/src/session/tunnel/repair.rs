@@ -268,15 +268,15 @@ impl Repairs {
     /// Lists the exact repairs that are wanted: holes, oldest first, less what the repairs in flight
     /// that span them will mend, those sent ahead included.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
-        let (mut holes, mut exact) = (0.0, 0u32);
+        let (mut holes, mut exact) = (0, 0);
         self.due.clear();
         for (id, group) in &self.groups {
             holes += group.wanted(now, sources, path);
             exact += group.in_flight;
             let last = group.holes.last().copied().unwrap_or(0);
-            let ahead = self.proactive.iter().flatten().filter(|a| a.span.0 <= last).count();
+            let ahead = self.proactive.iter().flatten().filter(|a| a.span.0 <= last).count() as u32;
             let most = exact + group.holes.len() as u32 * MOST_FOR_A_HOLE;
-            while exact < most && exact_repair_due(holes, exact + ahead as u32, path.loss, path.waiting) {
+            while exact < most && exact_repair_due(holes, exact + ahead, path.loss, path.waiting) {
                 self.due.push_back(*id);
                 exact += 1;
             }
@@ -485,7 +485,7 @@ impl Repairs {
 
 impl Group {
     /// Repairs that the group wants, those in flight included.
-    fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &Path) -> f64 {
+    fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &Path) -> u32 {
         // A repair of a repair of a repair: spend a little more rather than miss the deadline.
         let late = self
             .holes
@@ -493,7 +493,7 @@ impl Group {
             .and_then(|id| sources.sent(*id))
             .is_some_and(|sent| path.patience.saturating_sub(now.since(sent)) < 2 * path.srtt);
         let extra = self.failed.saturating_sub(1).min(4) + if late { 2 } else { 0 };
-        self.holes.len() as f64 + f64::from(extra)
+        self.holes.len() as u32 + extra
     }
 }
 
@@ -544,5 +544,22 @@ impl Usefulness {
         self.suspended = useless >= 0.995 * received as f64;
         self.since = now;
         self.suspended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_recovers_nothing_is_suspended_for_a_while() {
+        let seconds = |s: u64| Time::from_millis(1_000 * s);
+        let mut useful = Usefulness::default();
+        useful.received += Usefulness::SAMPLE;
+        assert!(!useful.judge(seconds(1), Usefulness::SAMPLE - 10) && !useful.suspended);
+        useful.received += Usefulness::SAMPLE;
+        assert!(useful.judge(seconds(2), 2 * Usefulness::SAMPLE - 10) && useful.suspended);
+        assert!(!useful.judge(seconds(6), 2 * Usefulness::SAMPLE) && useful.suspended);
+        assert!(!useful.judge(seconds(7), 2 * Usefulness::SAMPLE) && !useful.suspended);
     }
 }

@@ -63,12 +63,14 @@ impl<P: InnerPacket> Tunnel<P> {
         let first = self.ledger.probe_timeout(self.announced.report_every);
         let wait = first.mul_f64(BACK_OFF.powi(self.silence.probes.min(20) as i32));
         let wait = wait.min(LONGEST_SILENCE.max(first));
-        // Whoever never pauses for long enough is to notice a silence, too.
-        let steady = self.ledger.unanswered().map(|since| since + silence_limit(self.srtt()));
-        let steady = steady.filter(|_| self.silence.probes == 0);
         let pause = self.ledger.last_eliciting() + wait;
-        let open = self.is_waiting() || self.ledger.in_flight() > 0;
-        open.then(|| steady.filter(|_| self.is_waiting()).map_or(pause, |steady| steady.min(pause)))
+        if !self.is_waiting() {
+            return (self.ledger.in_flight() > 0).then_some(pause);
+        }
+        // Whoever never pauses for long enough is to notice a silence, too.
+        let unanswered = self.ledger.unanswered().filter(|_| self.silence.probes == 0);
+        let steady = unanswered.map(|since| since + silence_limit(self.srtt()));
+        Some(steady.map_or(pause, |steady| steady.min(pause)))
     }
 
     /// When the last datagrams have gone unanswered for long enough to suspect that the last of them is lost.
@@ -91,6 +93,7 @@ impl<P: InnerPacket> Tunnel<P> {
         sent
     }
 
+    /// Nothing was heard for too long: what is in flight is lost, and who waits for a report asks for one.
     pub(super) fn on_silence(&mut self) {
         let waiting = self.is_waiting();
         self.give_up_in_flight();
