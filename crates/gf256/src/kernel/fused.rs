@@ -9,6 +9,7 @@
 //! falling length, so that those which reach a column are always a prefix of the tile's table.
 
 use super::lanes::{Engine, Lanes, Rectangle};
+use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
 /// The most sources in one pass: 64 sources of 1500 bytes are a tenth of a megabyte.
@@ -246,6 +247,8 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
             while source < last_pair {
                 let s0 = load::<L, C>((*source).as_ptr().add(at));
                 let s1 = load::<L, C>((*source.add(1)).as_ptr().add(at));
+                prefetch::<L, M, C>((*source).as_ptr(), at);
+                prefetch::<L, M, C>((*source.add(1)).as_ptr(), at);
                 for (m, sums) in sums.iter_mut().enumerate() {
                     let f0 = L::factor(entry.add(m));
                     let f1 = L::factor(entry.add(M + m));
@@ -259,6 +262,7 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
         }
         while source < end {
             let s = load::<L, C>((*source).as_ptr().add(at));
+            prefetch::<L, M, C>((*source).as_ptr(), at);
             for (m, sums) in sums.iter_mut().enumerate() {
                 let f = L::factor(entry.add(m));
                 for (c, sum) in sums.iter_mut().enumerate() {
@@ -272,6 +276,19 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
             for (c, sum) in sums.iter().enumerate() {
                 L::store(of.outputs.get_unchecked(m).add(at + c * L::WIDTH), *sum);
             }
+        }
+    }
+}
+
+/// Fetches what the next columns need of a source: each is read a little at a time, in turn with all others, so that
+/// the processor sees no stream to read ahead in. With many outputs the arithmetic takes longer than the
+/// memory, and hints would only take its place.
+#[inline(always)]
+unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, at: usize) {
+    if M <= 4 {
+        for line in 0..C * L::WIDTH / CHUNK {
+            // SAFETY: the caller vouches for the instructions; a hint may point anywhere.
+            unsafe { L::prefetch(source.wrapping_add(at + C * L::WIDTH + line * CHUNK)) };
         }
     }
 }

@@ -47,6 +47,8 @@ pub(super) trait Lanes {
         s1: Self::Source,
         f1: Self::Factor,
     ) -> Self::Vector;
+    /// Hints that the cache line at `from` will be read soon; `from` need not be valid.
+    unsafe fn prefetch(from: *const u8);
     /// The bare multiplication instructions on a register, nothing else: what bounds every kernel.
     unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector;
 }

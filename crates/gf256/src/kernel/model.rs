@@ -43,6 +43,7 @@ macro_rules! model {
                 // SAFETY: the caller's pointer is valid for a vector.
                 unsafe { from.cast::<[u8; $width]>().read_unaligned() }
             }
+            unsafe fn prefetch(_: *const u8) {}
             unsafe fn store(to: *mut u8, vector: Self::Vector) {
                 // SAFETY: the caller's pointer is valid for a vector.
                 unsafe { to.cast::<[u8; $width]>().write_unaligned(vector) }

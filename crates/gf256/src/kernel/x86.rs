@@ -36,6 +36,10 @@ impl Lanes for Gfni512 {
         _mm512_loadu_si512(from.cast())
     }
     #[inline(always)]
+    unsafe fn prefetch(from: *const u8) {
+        _mm_prefetch::<_MM_HINT_T0>(from.cast())
+    }
+    #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m512i) {
         _mm512_storeu_si512(to.cast(), vector)
     }
@@ -95,6 +99,10 @@ impl Lanes for Gfni256 {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> __m256i {
         _mm256_loadu_si256(from.cast())
+    }
+    #[inline(always)]
+    unsafe fn prefetch(from: *const u8) {
+        _mm_prefetch::<_MM_HINT_T0>(from.cast())
     }
     #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m256i) {
@@ -157,6 +165,10 @@ impl Lanes for Shuffle256 {
     #[inline(always)]
     unsafe fn load(from: *const u8) -> __m256i {
         _mm256_loadu_si256(from.cast())
+    }
+    #[inline(always)]
+    unsafe fn prefetch(from: *const u8) {
+        _mm_prefetch::<_MM_HINT_T0>(from.cast())
     }
     #[inline(always)]
     unsafe fn store(to: *mut u8, vector: __m256i) {
