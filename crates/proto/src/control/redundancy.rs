@@ -69,23 +69,62 @@ pub fn tail_wait(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
 }
 
-/// Whether a bulk flight wants another repair: `all` of it, and the `recent` part of what was sent (within
-/// [`RECENT`], with the repairs of that time), on a path with loss `p`. `dither` sources are added to what is in flight, so that
-/// repairs do not fall into step with a queue's drops.
-pub fn bulk_repair_due(all: Flight, recent: Flight, p: f64, ahead: Ahead, dither: f64) -> bool {
-    if p <= 0.0 || all.sources == 0 {
-        return false;
+/// Whether bulk flights want another repair: asked of every packet that leaves, so that answers are remembered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BulkRule {
+    all: Guard,
+    recent: Guard,
+}
+
+impl BulkRule {
+    /// Whether a bulk flight wants another repair: `all` of it, and the `recent` part of what was sent (within
+    /// [`RECENT`], with the repairs of that time), on a path with loss `p`. `dither` sources are added to what is in flight, so that
+    /// repairs do not fall into step with a queue's drops.
+    pub fn is_due(&mut self, all: Flight, recent: Flight, p: f64, ahead: Ahead, dither: f64) -> bool {
+        if p <= 0.0 || all.sources == 0 {
+            return false;
+        }
+        let (whole, newest) = match ahead {
+            Ahead::Nothing => (TAIL_UNMASKED, 1.0),
+            Ahead::Waiting(rounds) if rounds < IDLE => (IDLE_UNMASKED, IDLE_UNMASKED),
+            Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED),
+        };
+        let dither = if matches!(ahead, Ahead::Nothing) { 0.0 } else { dither };
+        let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
+        !self.all.is_masked(Flight { sources, ..all }, p, whole)
+            || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, p, newest))
     }
-    let (whole, newest) = match ahead {
-        Ahead::Nothing => (TAIL_UNMASKED, 1.0),
-        Ahead::Waiting(rounds) if rounds < IDLE => (IDLE_UNMASKED, IDLE_UNMASKED),
-        Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED),
-    };
-    let dither = if matches!(ahead, Ahead::Nothing) { 0.0 } else { dither };
-    let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
-    unmasked_probability(all.deficit, sources, all.repairs, p) > whole
-        || (all.sources >= LARGE_FLIGHT
-            && unmasked_probability(0, recent.sources, recent.repairs, p) > newest)
+}
+
+/// What was found of a flight: it holds for smaller ones with as many repairs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Guard {
+    /// The largest flight known to be masked, on a path with loss `p` and but for the probability `unmasked`.
+    largest: Flight,
+    p: f64,
+    unmasked: f64,
+}
+
+impl Guard {
+    /// Whether the losses of `flight` are masked, on a path with loss `p`, but for the probability `unmasked`.
+    fn is_masked(&mut self, flight: Flight, p: f64, unmasked: f64) -> bool {
+        let Flight { deficit, sources, repairs } = flight;
+        let same = (self.p, self.unmasked) == (p, unmasked);
+        if same
+            && (self.largest.deficit, self.largest.repairs) == (deficit, repairs)
+            && sources <= self.largest.sources
+        {
+            return true;
+        }
+        // A little beyond, for those that come next.
+        [sources + sources / 16, sources].into_iter().any(|sources| {
+            let masked = unmasked_probability(deficit, sources, repairs, p) <= unmasked;
+            if masked {
+                *self = Guard { largest: Flight { sources, ..flight }, p, unmasked };
+            }
+            masked
+        })
+    }
 }
 
 /// Whether `holes` that a receiver has asked for want another repair beside those in flight, on a path with loss `p`: as
@@ -117,7 +156,7 @@ mod tests {
     #[test]
     fn a_clean_path_gets_no_repair() {
         let all = Flight { deficit: 0, sources: 500, repairs: 0 };
-        assert!(!bulk_repair_due(all, all, 0.0, Ahead::Nothing, 0.0));
+        assert!(!BulkRule::default().is_due(all, all, 0.0, Ahead::Nothing, 0.0));
         assert_eq!(interactive_repairs(0.0, 1.0), 0);
     }
 
@@ -127,7 +166,9 @@ mod tests {
             let n = 1_000;
             let repairs = |ahead| {
                 let full = |r| Flight { deficit: 0, sources: n, repairs: r };
-                f64::from((0..n).find(|r| !bulk_repair_due(full(*r), full(*r), p, ahead, 0.0)).unwrap())
+                f64::from(
+                    (0..n).find(|r| !BulkRule::default().is_due(full(*r), full(*r), p, ahead, 0.0)).unwrap(),
+                )
             };
             let ideal = f64::from(n) * p / (1.0 - p);
             // Two deviations of what is lost of sources and repairs.
@@ -136,6 +177,28 @@ mod tests {
             assert!((ideal..ideal + margin).contains(&busy), "p {p}: {busy} {ideal}");
             assert!(busy < idle && idle < tail, "p {p}: {busy} {idle} {tail}");
         }
+    }
+
+    #[test]
+    fn what_is_remembered_changes_no_answer() {
+        let mut random = ripstop_base::Seed::new(5).stream("guard");
+        let (mut guard, mut masked) = (Guard::default(), 0);
+        let mut flight = Flight { deficit: 0, sources: 100, repairs: 4 };
+        let (mut p, mut limit) = (0.02, 0.2);
+        for _ in 0..20_000 {
+            flight.sources = (flight.sources + random.below(5) as u32).clamp(52, 302) - 2;
+            match random.below(60) {
+                0 => flight.repairs = random.below(9) as u32,
+                1 => flight.deficit = random.below(3) as u32,
+                2 => p = [0.02, 0.05][random.below(2) as usize],
+                3 => limit = [0.2, 0.5][random.below(2) as usize],
+                _ => {}
+            }
+            let is_masked = unmasked_probability(flight.deficit, flight.sources, flight.repairs, p) <= limit;
+            assert_eq!(guard.is_masked(flight, p, limit), is_masked, "{flight:?} {p} {limit}");
+            masked += u32::from(is_masked);
+        }
+        assert!((2_000..18_000).contains(&masked), "{masked}");
     }
 
     #[test]

@@ -10,8 +10,8 @@
 use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::redundancy::{
-    Ahead as Left, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, bulk_repair_due,
-    exact_repair_due, interactive_repairs, tail_wait,
+    Ahead as Left, BulkRule, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, exact_repair_due,
+    interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -136,6 +136,7 @@ pub(super) struct Repairs {
     /// When the sources of late left, and the bulk repairs.
     recent: VecDeque<Time>,
     recent_repairs: VecDeque<Time>,
+    bulk_rule: BulkRule,
     dither: f64,
     credit: f64,
     bulk: Budget,
@@ -169,6 +170,7 @@ impl Repairs {
             first_proactive: 0,
             recent: VecDeque::new(),
             recent_repairs: VecDeque::new(),
+            bulk_rule: BulkRule::default(),
             dither: 0.0,
             credit: 0.0,
             bulk: Budget::new(bulk, packet),
@@ -453,7 +455,7 @@ impl Repairs {
                 let left = if self.is_tail(now, path) { Left::Nothing } else { Left::Waiting(path.waiting) };
                 // Half a period either way.
                 let dither = self.dither / path.proactive.max(0.01);
-                bulk_repair_due(all, recent, path.proactive, left, dither)
+                self.bulk_rule.is_due(all, recent, path.proactive, left, dither)
             }
         };
         if !due {
