@@ -15,6 +15,10 @@ const PRIOR_LOST: f64 = 0.3;
 const PRIOR_PACKETS: f64 = 30.0;
 /// The other direction's loss is a better guess than none, for so many packets.
 const PRESUMED_PACKETS: f64 = 60.0;
+/// And this is, before that is known, as if it had been seen in so many packets: who sets up a tunnel like this one has
+/// a path that loses packets, and a first burst that lacks one waits for a round trip, which its TCP takes for a queue.
+const GUESS: f64 = 0.05;
+const GUESS_PACKETS: f64 = 20.0;
 
 /// The loss of one direction of a path, learned from the fate of each datagram in number order.
 ///
@@ -40,7 +44,7 @@ impl Default for LossEstimator {
             lost: 0,
             slow: PRIOR_LOST / PRIOR_PACKETS,
             fast: PRIOR_LOST / PRIOR_PACKETS,
-            presumed: 0.0,
+            presumed: GUESS,
             last_loss: None,
             run: 0,
             burst: 1.0,
@@ -67,9 +71,9 @@ impl LossEstimator {
         }
     }
 
-    /// Takes the other direction's loss for this one's as long as little is known of this one.
-    pub fn presume(&mut self, loss: f64) {
-        self.presumed = loss;
+    /// Takes the other direction's loss, `lost` of `sent` datagrams so far, for this one's as long as little is known of this one.
+    pub fn presume(&mut self, lost: u64, sent: u64) {
+        self.presumed = (lost as f64 + GUESS * GUESS_PACKETS) / (sent as f64 + GUESS_PACKETS);
     }
 
     /// The expected loss fraction, for sizing repairs. Follows the slow average, and steps to the
@@ -88,7 +92,7 @@ impl LossEstimator {
     }
 
     /// The expected loss for repairs sent ahead of any loss: zero on a path that has lost nothing
-    /// for [`CLEAN_AFTER`], and before the first loss, unless the other direction speaks of losses.
+    /// for [`CLEAN_AFTER`]; before the first loss, what the other direction speaks of, for a while.
     pub fn proactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
@@ -141,6 +145,8 @@ mod tests {
     #[test]
     fn a_clean_path_needs_no_repair() {
         let mut e = LossEstimator::default();
+        assert_eq!(e.proactive(Time::ZERO), GUESS);
+        run(0.0, 60, &mut e, Time::ZERO);
         assert_eq!(e.proactive(Time::ZERO), 0.0);
         e.settle(Time::ZERO, true);
         assert!(e.proactive(Time::from_millis(4_999)) > 0.0);
@@ -159,7 +165,7 @@ mod tests {
     #[test]
     fn the_other_direction_is_believed_until_this_one_is_known() {
         let mut e = LossEstimator::default();
-        e.presume(0.2);
+        e.presume(20, 80);
         assert!(e.expected() > 0.19 && e.proactive(Time::ZERO) > 0.19);
         run(0.0, 30, &mut e, Time::ZERO);
         assert!(e.proactive(Time::ZERO) < 0.11, "{}", e.proactive(Time::ZERO));

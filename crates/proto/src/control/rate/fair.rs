@@ -24,7 +24,7 @@ const INITIAL_WINDOW_PACKETS: f64 = 32.0;
 const FASTEST_START: f64 = 0.02;
 /// It leaves faster than that, in so much of a round trip. A TCP inside doubles its window in bursts: what a burst waits here
 /// it takes for a queue of the path's (HyStart), and stops doubling.
-const INITIAL_SPREAD: f64 = 0.25;
+const INITIAL_SPREAD: f64 = 0.15;
 /// Doubles the rate each round trip: 4 ln 2.
 const STARTUP_GAIN: f64 = 2.77;
 const PROBE_GAIN: f64 = 1.15;

@@ -173,7 +173,8 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
             return;
         }
-        self.loss.presume(self.receiver.loss());
+        let (lost, sent) = self.receiver.losses();
+        self.loss.presume(lost, sent);
         match packet {
             Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
             Packet::Repair { members, coding, payload } => {

@@ -229,10 +229,10 @@ impl<P: InnerPacket> Receiver<P> {
         self.end
     }
 
-    /// The share of the peer's datagrams that have not arrived (yet).
-    pub(super) fn loss(&self) -> f64 {
+    /// How many of the peer's datagrams have not arrived (yet), and how many it has sent.
+    pub(super) fn losses(&self) -> (u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
-        1.0 - self.counts.datagrams as f64 / sent.max(self.counts.datagrams).max(1) as f64
+        (sent.saturating_sub(self.counts.datagrams), sent)
     }
 
     /// Symbols not decoded, repairs held for them, packets that wait for earlier ones.
