@@ -1,7 +1,7 @@
 //! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside fares.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
-use ripstop_link::{Blackout, LinkConfig};
+use ripstop_link::{Blackout, Change, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event};
 use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
 use std::time::Duration;
@@ -9,6 +9,15 @@ use std::time::Duration;
 fn path(loss: f64) -> LinkConfig {
     let loss = Fraction::new(loss).expect("a share");
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), loss)
+}
+
+/// Bytes that the left end's flows delivered from one time to another (s), as bit/s.
+fn goodput(world: &mut World<Parcel>, from: f64, to: f64) -> f64 {
+    let bytes = |world: &World<Parcel>| world.flows(Side::Left).map(|(_, flow)| flow.bytes).sum::<u64>();
+    world.run_until(Time::from_secs_f64(from));
+    let before = bytes(world);
+    world.run_until(Time::from_secs_f64(to));
+    (bytes(world) - before) as f64 * 8.0 / (to - from)
 }
 
 #[test]
@@ -70,4 +79,40 @@ fn what_stays_unanswered_is_asked_after() {
         let silent = events.iter().filter(|(_, event)| *event == Event::Silent).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
+}
+
+/// Jitter that keeps the order: sparse packets see all of it, dense ones little but its upper end, which stands like a queue.
+#[test]
+fn a_delay_that_does_not_shrink_is_taken_for_the_paths() {
+    let mut shares = Vec::new();
+    for run in 0..8 {
+        let seed = Seed::new(7).run(run);
+        let link = LinkConfig { jitter: Span::from(Duration::from_millis(20)), ..path(0.05) };
+        let config = Config::default();
+        let mut world: World<Parcel> =
+            World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
+        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
+        shares.push(goodput(&mut world, 2.0, 12.0) / (20e6 * 0.95));
+    }
+    assert!(shares.iter().all(|share| *share > 0.4), "seed 7, run by run: {shares:.2?}");
+}
+
+/// A path that becomes slower has a queue that takes many rounds to shrink; one that becomes longer, none.
+#[test]
+fn a_slower_path_and_a_longer_one_are_told_apart() {
+    let change = |seconds| Change { at: Span::from(Duration::from_secs(seconds)), ..Change::default() };
+    let slower = Change { rate: Some(Rate::from_bps(5_000_000)), ..change(6) };
+    let longer = Change { delay: Some(Span::from(Duration::from_millis(90))), ..change(14) };
+    let link = LinkConfig { schedule: vec![slower, longer], ..path(0.05) };
+    let (seed, config) = (Seed::new(14), Config::default());
+    let mut world: World<Parcel> =
+        World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
+    world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
+    let fast = goodput(&mut world, 2.0, 6.0) / (20e6 * 0.95);
+    let slow = goodput(&mut world, 8.0, 14.0) / (5e6 * 0.95);
+    let queue = world.status(Side::Left).path.queue;
+    let long = goodput(&mut world, 18.0, 26.0) / (5e6 * 0.95);
+    let queues = [queue, world.status(Side::Left).path.queue];
+    assert!(fast > 0.8 && slow > 0.7 && long > 0.7, "seed 14: {fast:.2} {slow:.2} {long:.2}");
+    assert!(queues.iter().all(|queue| *queue < 0.03), "seed 14: queues of {queues:.3?} s");
 }

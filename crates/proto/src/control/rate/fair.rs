@@ -34,6 +34,8 @@ const AGAIN_PROBE_GAIN: f64 = 1.35;
 const RATE_ROUNDS: u64 = 10;
 /// Loss that parity answers before the floor is known.
 const CODABLE_AT_FIRST: f64 = 0.3;
+/// Rounds in which a queue stands although less is sent, until it is believed to be none.
+const DOUBT_ROUNDS: u32 = 3;
 /// The rate falls no faster than this in a round when too little was offered to show what there is.
 const UNSURE_CUT: f64 = 0.85;
 /// No slower than a packet each 200 ms or so: below, nothing could be measured any more.
@@ -85,6 +87,17 @@ impl Round {
     };
 }
 
+/// A queue that stands while less is sent than passes.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    rounds: u32,
+    /// What it was at first, and by how much it should have shrunk since, s.
+    queue: f64,
+    due: f64,
+    /// The rate at which it stood at first.
+    bandwidth: f64,
+}
+
 /// The erasure-aware rate controller.
 #[derive(Clone, Debug)]
 pub struct Fair {
@@ -115,6 +128,7 @@ pub struct Fair {
     round_end: u64,
     round: Round,
     standing: bool,
+    doubt: Option<Doubt>,
     last_short_queue: Time,
     /// Start-up: rounds without growth, feedbacks with a queue, and what the last round settled.
     full_rate: f64,
@@ -164,6 +178,7 @@ impl Fair {
             round_end: 0,
             round: Round::EMPTY,
             standing: false,
+            doubt: None,
             last_short_queue: now,
             full_rate: 0.0,
             flat_rounds: 0,
@@ -392,6 +407,7 @@ impl Fair {
         {
             self.set_bandwidth((rate.received / (1.0 - self.erasure.get())).max(least));
         }
+        self.doubt_queue(round.min_queue);
         if self.exceeds(round.queued, 0.002) && !probing && after_probe {
             let share = report.rate.map_or(0.0, |rate| rate.received / (1.0 - self.erasure.get()));
             if report.now.since(self.last_cut).as_secs_f64() >= self.srtt {
@@ -399,6 +415,33 @@ impl Fair {
                 self.set_bandwidth(0.75 * self.bandwidth.max(share));
             }
         }
+    }
+
+    /// A queue of ours shrinks by what is not sent. One that does not is none of ours: delay of the path itself, or a queue that others
+    /// keep full, to whom sending less and less would only leave the path.
+    fn doubt_queue(&mut self, queue: f64) {
+        if queue <= self.short_queue() {
+            self.doubt = None;
+        }
+        // A probe, and the round after it, say nothing; and to yield is what a scavenger is for.
+        if !self.standing || self.mode == Mode::Scavenge {
+            return;
+        }
+        let unsent = (1.0 - self.pacing_gain()) * self.min_rtt;
+        let Some(doubt) = &mut self.doubt else {
+            self.doubt = Some(Doubt { rounds: 0, queue, due: unsent, bandwidth: self.bandwidth });
+            return;
+        };
+        doubt.rounds += 1;
+        if doubt.rounds >= DOUBT_ROUNDS && doubt.queue - queue < 0.3 * doubt.due.min(doubt.queue) {
+            let before = doubt.bandwidth;
+            (self.standing, self.doubt) = (false, None);
+            self.queue.is_no_queue(self.last, queue);
+            self.bandwidth = self.bandwidth.max(before);
+            self.rates.reset(self.rounds, self.bandwidth);
+            return;
+        }
+        doubt.due += unsent;
     }
 
     fn end_startup_round(&mut self, round: &Round) {

@@ -36,6 +36,14 @@ impl QueueView {
         }
     }
 
+    /// A delay of `more` that was taken for a queue is the path's own: sparse packets once saw less of its jitter than
+    /// dense ones do, or its way has become longer.
+    pub(super) fn is_no_queue(&mut self, now: Time, more: f64) {
+        let least = -self.base.get().unwrap_or(0.0) + more;
+        self.base.reset(now.as_nanos(), -least);
+        self.last = self.last.map(|queue| (queue - more).max(0.0));
+    }
+
     /// Queueing delay in the last report.
     pub(super) fn delay(&self) -> f64 {
         self.last[0]
