@@ -1,13 +1,14 @@
 //! The erasure-aware controller: finds the path's rate without being told, is not fooled by random
 //! loss, and yields to congestion.
 //!
-//! Five ideas carry it.
+//! Six ideas carry it.
 //! * Count what *passed* the bottleneck, not only what arrived: the rate sample is
 //!   min(passed, delivered / (1 - p_e)), exact when erasures cause the loss, and the delivered rate
 //!   when a queue or a policer drops.
 //! * p_e, the erasure floor, is learned only from packets sent at gain <= 1 while the queue is short.
 //! * Loss beyond the floor, by more than chance would have it, is congestion: believe what arrives.
 //! * A queue that stands for a whole round makes the delivered rate the true share: take it.
+//! * A delay that does not shrink while less is sent is none of our queue: it belongs to the path.
 //! * Delay decides; a loss while the queue is short costs nothing.
 
 use super::super::filter::WindowedMax;
@@ -128,6 +129,7 @@ pub struct Fair {
     round_end: u64,
     round: Round,
     standing: bool,
+    /// What is known of a queue that stands, until it is short.
     doubt: Option<Doubt>,
     last_short_queue: Time,
     /// Start-up: rounds without growth, feedbacks with a queue, and what the last round settled.
