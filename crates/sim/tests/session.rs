@@ -84,7 +84,7 @@ fn what_stays_unanswered_is_asked_after() {
 /// Jitter that keeps the order: sparse packets see all of it, dense ones little but its upper end, which stands like a queue.
 #[test]
 fn a_delay_that_does_not_shrink_is_taken_for_the_paths() {
-    let mut shares = Vec::new();
+    let (mut shares, mut accepted) = (Vec::new(), 0);
     for run in 0..8 {
         let seed = Seed::new(7).run(run);
         let link = LinkConfig { jitter: Span::from(Duration::from_millis(20)), ..path(0.05) };
@@ -93,7 +93,9 @@ fn a_delay_that_does_not_shrink_is_taken_for_the_paths() {
             World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
         world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
         shares.push(goodput(&mut world, 2.0, 12.0) / (20e6 * 0.95));
+        accepted += world.status(Side::Left).path.delays_accepted;
     }
+    assert!(accepted > 0, "seed 7: no delay was taken for the path's own");
     assert!(shares.iter().all(|share| *share > 0.4), "seed 7, run by run: {shares:.2?}");
 }
 
@@ -110,9 +112,12 @@ fn a_slower_path_and_a_longer_one_are_told_apart() {
     world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
     let fast = goodput(&mut world, 2.0, 6.0) / (20e6 * 0.95);
     let slow = goodput(&mut world, 8.0, 14.0) / (5e6 * 0.95);
-    let queue = world.status(Side::Left).path.queue;
+    let before = world.status(Side::Left).path;
     let long = goodput(&mut world, 18.0, 26.0) / (5e6 * 0.95);
-    let queues = [queue, world.status(Side::Left).path.queue];
+    let after = world.status(Side::Left).path;
+    let accepted = [before.delays_accepted, after.delays_accepted];
+    let queues = [before.queue, after.queue];
     assert!(fast > 0.8 && slow > 0.7 && long > 0.7, "seed 14: {fast:.2} {slow:.2} {long:.2}");
     assert!(queues.iter().all(|queue| *queue < 0.03), "seed 14: queues of {queues:.3?} s");
+    assert!(accepted[0] == 0 && accepted[1] > 0, "seed 14: {accepted:?}");
 }

@@ -36,11 +36,19 @@ const PEER_GAUGES: [Figure<PeerStatus>; 4] = [
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
 /// Of every session; counters begin anew with it.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 13] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 17] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
+    ("late_datagrams_total", "Datagrams taken for lost that arrived after all", |s| s.datagrams_late as f64),
+    ("tail_probes_total", "Probes for want of a report on the last datagrams", |s| s.tail_probes as f64),
+    ("silences_total", "Times that all in flight was given up because nothing was heard", |s| {
+        s.silences as f64
+    }),
+    ("delays_accepted_total", "Delays that did not shrink and were taken for the path's own", |s| {
+        s.delays_accepted as f64
+    }),
     ("repairs_wasted_total", "Repairs sent ahead for bulk that brought the peer nothing new", |s| {
         s.repairs_wasted as f64
     }),

@@ -156,6 +156,8 @@ pub struct SessionStatus {
     pub loss_to_peer: f64,
     /// Share of the peer's source symbols that did not arrive by themselves; null before there are any.
     pub loss_from_peer: Option<f64>,
+    /// Delays that looked like a queue on the path, did not shrink while less was sent, and were taken for its own.
+    pub delays_accepted: u64,
     /// Loss that is the path's own, not congestion.
     pub erasure_floor: f64,
     /// Mean length of a burst of losses towards the peer, packets.
@@ -176,6 +178,12 @@ pub struct SessionStatus {
     pub sources_sent: u64,
     /// Datagrams towards the peer that were lost.
     pub datagrams_lost: u64,
+    /// Datagrams taken for lost that arrived after all.
+    pub datagrams_late: u64,
+    /// Probes sent because the last datagrams had no report for a little more than a round trip.
+    pub tail_probes: u64,
+    /// Times that everything in flight was given up because nothing was heard.
+    pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
     /// Repairs sent ahead for bulk that brought the peer nothing new: bytes wasted on safety.
@@ -226,6 +234,7 @@ impl SessionStatus {
             path_queue_s: status.path.queue,
             loss_to_peer: status.loss,
             loss_from_peer: ratio(absent, absent + received.sources),
+            delays_accepted: status.path.delays_accepted,
             erasure_floor: status.path.erasure_floor,
             mean_burst_packets: status.mean_burst,
             overhead: ratio(sent.repair_bytes, sent.source_bytes),
@@ -236,6 +245,9 @@ impl SessionStatus {
             bytes_sent: sent.bytes,
             sources_sent: sent.sources,
             datagrams_lost: status.settled.1,
+            datagrams_late: status.spurious,
+            tail_probes: sent.tail_probes,
+            silences: sent.silences,
             repairs_sent: BTreeMap::from([
                 ("exact".into(), status.repairs.exact),
                 ("bulk".into(), status.repairs.bulk),

@@ -131,6 +131,7 @@ pub struct Fair {
     standing: bool,
     /// What is known of a queue that stands, until it is short.
     doubt: Option<Doubt>,
+    delays_accepted: u64,
     last_short_queue: Time,
     /// Start-up: rounds without growth, feedbacks with a queue, and what the last round settled.
     full_rate: f64,
@@ -181,6 +182,7 @@ impl Fair {
             round: Round::EMPTY,
             standing: false,
             doubt: None,
+            delays_accepted: 0,
             last_short_queue: now,
             full_rate: 0.0,
             flat_rounds: 0,
@@ -309,6 +311,7 @@ impl Fair {
                 State::Startup if self.queue.delay() <= self.short_queue() => CODABLE_AT_FIRST,
                 _ => 1.5 * self.erasure.get() + 0.01,
             },
+            delays_accepted: self.delays_accepted,
         }
     }
 
@@ -439,6 +442,7 @@ impl Fair {
             let before = doubt.bandwidth;
             (self.standing, self.doubt) = (false, None);
             self.queue.is_no_queue(self.last, queue);
+            self.delays_accepted += 1;
             self.bandwidth = self.bandwidth.max(before);
             self.rates.reset(self.rounds, self.bandwidth);
             return;

@@ -51,6 +51,7 @@ impl Fixed {
             queue: (self.srtt - min_rtt).max(0.0),
             erasure_floor: self.lost,
             codable: 1.0,
+            delays_accepted: 0,
         }
     }
 }

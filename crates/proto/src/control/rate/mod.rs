@@ -171,4 +171,6 @@ pub struct View {
     pub erasure_floor: f64,
     /// Loss up to which parity is the answer; what goes beyond is congestion, and answered by the rate.
     pub codable: f64,
+    /// Delays that looked like a queue, did not shrink while less was sent, and were taken for the path's own.
+    pub delays_accepted: u64,
 }
