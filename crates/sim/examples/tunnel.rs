@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
 //!
-//! RUNS=N repeats each with other seeds, JITTER=20ms adds jitter, REQUESTS=1 asks small requests beside the TCP connection, TRACE=1 prints what the
+//! RUNS=N repeats each with other seeds, JITTER=20ms adds jitter, QUEUE=15 sets the queue, REQUESTS=1 asks small requests beside the TCP connection, TRACE=1 prints what the
 //! sender does every 25 ms.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
@@ -27,6 +27,9 @@ fn main() {
         link.loss = Loss::bernoulli(loss);
         if let Ok(j) = std::env::var("JITTER") {
             link.jitter = j.parse().unwrap();
+        }
+        if let Ok(queue) = std::env::var("QUEUE") {
+            link.queue = Some(queue.parse().unwrap());
         }
         let seed = Seed::new(7).run(run);
         let config = Config { initial_rtt: rtt.duration(), ..Config::default() };

@@ -1,11 +1,12 @@
 //! What the tunnel makes of links, as a table that is part of the sources: a change of behaviour shows as a diff.
 //!
-//! One bulk source over the tunnel alone, in virtual time, one seed: the figures are exact, and equal on every
+//! One bulk source over the tunnel alone, or one TCP connection through it, in virtual time, one seed: the figures are exact, and equal on every
 //! machine. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares` writes the table anew.
 
-use ripstop_base::{Fraction, Rate, Seed};
+use ripstop_base::{Fraction, Rate, Seed, Time};
 use ripstop_link::{LinkConfig, Loss};
-use ripstop_sim::tunnel::Trial;
+use ripstop_proto::session::tunnel::Config;
+use ripstop_sim::tunnel::{Parcel, Side, Trial, World};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -24,6 +25,16 @@ const LINKS: [(&str, u64, u64, f64); 6] = [
     ("100 Mbit/s, 20 ms", 100_000_000, 20, 1.0),
 ];
 
+/// With a TCP inside, which limits what there is to send: short paths and small queues among them.
+const TCP_LINKS: [(&str, u64, u64, Option<&str>); 6] = [
+    ("5 Mbit/s, 50 ms", 5_000_000, 50, None),
+    ("20 Mbit/s, 10 ms", 20_000_000, 10, None),
+    ("20 Mbit/s, 100 ms", 20_000_000, 100, None),
+    ("20 Mbit/s, 100 ms, queue of 15", 20_000_000, 100, Some("15")),
+    ("100 Mbit/s, 3 ms", 100_000_000, 3, None),
+    ("100 Mbit/s, 30 ms", 100_000_000, 30, None),
+];
+
 /// What headers cost at the default MTU: 1500 / (1436 - 52).
 const HEADERS: f64 = 1500.0 / 1384.0;
 
@@ -32,25 +43,44 @@ fn shares_are_what_they_were() {
     compare("shares.txt", &table());
 }
 
+#[test]
+fn shares_of_a_tcp_inside_are_what_they_were() {
+    let mut text = String::from(
+        "# The same of one TCP connection (CUBIC) through the tunnel, without its own headers.\n\
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
+    );
+    rows(
+        &mut text,
+        &TCP_LINKS.map(|(name, rate, rtt, queue)| (name, move |p| measure_tcp(rate, rtt, p, queue))),
+    );
+    compare("tcp.txt", &text);
+}
+
 fn table() -> String {
     let mut text = String::from(
         "# Share of C(1-p), and sent/useful over h/(1-p), of one bulk source through the tunnel alone in virtual time,\n\
          # by the loss p of both directions: the two figures of a cell. Over [max(2 s, 20 RTT), max(10 s, 60 RTT)], seed 1.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
     );
-    let titles = LOSSES.map(|p| format!("{:>13}", format!("{:.0}%", 100.0 * p)));
-    let _ = writeln!(text, "{:30}{}", "", titles.concat());
-    for (name, rate, rtt, burst) in LINKS {
-        let cells = LOSSES.map(|p| {
-            let (share, sent) = measure(rate, Duration::from_millis(rtt), p, burst);
-            format!("{share:>7.3}{sent:>6.3}")
-        });
-        let _ = writeln!(text, "{name:30}{}", cells.concat());
-    }
+    rows(&mut text, &LINKS.map(|(name, rate, rtt, burst)| (name, move |p| measure(rate, rtt, p, burst))));
     text
 }
 
-fn measure(rate: u64, rtt: Duration, p: f64, burst: f64) -> (f64, f64) {
+/// A title, and a line for each link: share and sent/useful by the loss.
+fn rows(text: &mut String, links: &[(&str, impl Fn(f64) -> (f64, f64))]) {
+    let titles = LOSSES.map(|p| format!("{:>13}", format!("{:.0}%", 100.0 * p)));
+    let _ = writeln!(text, "{:32}{}", "", titles.concat());
+    for (name, measure) in links {
+        let cells = LOSSES.map(|p| {
+            let (share, sent) = measure(p);
+            format!("{share:>7.3}{sent:>6.3}")
+        });
+        let _ = writeln!(text, "{name:32}{}", cells.concat());
+    }
+}
+
+fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
+    let rtt = Duration::from_millis(rtt);
     let loss = Fraction::new(p).expect("a share");
     let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, loss);
     if burst > 1.0 && p > 0.0 {
@@ -71,6 +101,30 @@ fn measure(rate: u64, rtt: Duration, p: f64, burst: f64) -> (f64, f64) {
     let useful = got.bulk_bytes.0 as f64;
     let share = 8.0 * useful / (trial.until - trial.from).as_secs_f64() / (rate as f64 * (1.0 - p));
     (share, got.offered_bytes as f64 / useful * (1.0 - p) / HEADERS)
+}
+
+fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>) -> (f64, f64) {
+    let rtt = Duration::from_millis(rtt);
+    let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share"));
+    if let Some(queue) = queue {
+        link.queue = Some(queue.parse().expect("a queue"));
+    }
+    let config = Config { initial_rtt: rtt, ..Config::default() };
+    let mut world: World<Parcel> =
+        World::new([config.clone(), config.clone()], [link.clone(), link], Seed::new(SEED))
+            .expect("the link can be");
+    world.add_tcp(Side::Left, 1, config.inner_mtu());
+    let mut at = |time: Duration| {
+        world.run_until(Time::ZERO + time);
+        let packets = world.tcp().next().expect("the connection").in_order;
+        (packets * u64::from(config.inner_mtu() - 52), world.link(Side::Left).offered_bytes)
+    };
+    let (from, until) = ((20 * rtt).max(Duration::from_secs(2)), (60 * rtt).max(Duration::from_secs(10)));
+    let (before, after) = (at(from), at(until));
+    assert_eq!(world.violations().count(), 0, "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
+    let useful = (after.0 - before.0) as f64;
+    let share = 8.0 * useful / (until - from).as_secs_f64() / (rate as f64 * (1.0 - p));
+    (share, (after.1 - before.1) as f64 / useful * (1.0 - p) / HEADERS)
 }
 
 /// Asserts that `text` is what tests/snapshots/`name` holds, or stores it there.

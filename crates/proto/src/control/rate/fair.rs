@@ -33,6 +33,8 @@ const GENTLE_PROBE_GAIN: f64 = 1.1;
 const AGAIN_PROBE_GAIN: f64 = 1.35;
 /// The filter for the bottleneck rate covers two probes.
 const RATE_ROUNDS: u64 = 10;
+/// More loss than this in a round that brought no more than the last ones is a start-up's own, whoever limits it.
+const OVERRUN: f64 = 0.35;
 /// Loss that parity answers before the floor is known.
 const CODABLE_AT_FIRST: f64 = 0.3;
 /// Rounds in which a queue stands although less is sent, until it is believed to be none.
@@ -460,7 +462,7 @@ impl Fair {
         if grew {
             self.full_rate = round.max_delivered;
             self.flat_rounds = 0;
-        } else if !round.app_limited {
+        } else if !round.app_limited || self.exceeds(round.all, OVERRUN) {
             self.flat_rounds += 1;
         }
         if self.flat_rounds >= 3 || (self.flat_rounds >= 2 && self.exceeds(round.all, 0.02)) {
@@ -485,7 +487,8 @@ impl Fair {
         let margin = 0.5 * self.report_every * self.bandwidth + 3.0 * self.packet;
         match self.state {
             State::Startup => {
-                let long = self.queue.delay() > (self.min_rtt / 8.0).max(0.008) + 2.0 * self.queue.jitter();
+                let long = (self.min_rtt / 8.0).max((self.min_rtt / 2.0).min(0.008));
+                let long = self.queue.delay() > long + 2.0 * self.queue.jitter();
                 self.queued_reports = if long { self.queued_reports + 1 } else { 0 };
                 if self.queued_reports >= 3 {
                     self.enter(State::Drain);
