@@ -73,7 +73,7 @@ impl<P: Payload> Decoder<P> {
         if first < self.origin || !self.holds(members) {
             return Arrival::Unusable;
         }
-        if self.space.rows() >= self.limits.rows {
+        if self.space.rows() >= self.limits.rows || self.unseen_in(&members.tail()) > self.limits.unseen {
             return Arrival::Beyond;
         }
         if last >= self.next() {
@@ -179,6 +179,11 @@ impl<P: Payload> Decoder<P> {
             Some(Cell::Free(column)) if column != NONE => self.space.set_column(column, c),
             _ => {}
         }
+    }
+
+    /// How many symbols of `ids` are unseen, those not heard of yet included.
+    fn unseen_in(&self, ids: &Range<u64>) -> usize {
+        within(&self.free, ids).len() + ids.end.saturating_sub(self.next().max(ids.start)) as usize
     }
 
     /// Whether every member is unknown or held, so that what is known of it can be subtracted.

@@ -28,8 +28,8 @@ pub enum Arrival {
     Duplicate,
     /// Before the window, or given up: too late.
     Old,
-    /// Over a limit: too far ahead of the lowest symbol that is not decoded, or too many undecoded
-    /// rows. It left no trace.
+    /// Over a limit: too far ahead of the lowest symbol that is not decoded, too many undecoded
+    /// rows, or too many unseen members. It left no trace.
     Beyond,
     /// A repair that names a member which the decoder holds no more (given up, or freed), or whose
     /// coefficients do not fit its members. It left no trace.
@@ -46,12 +46,15 @@ pub struct Limits {
     pub history: usize,
     /// How many undecoded rows (payloads that wait) are held at most.
     pub rows: usize,
+    /// How many members of a repair's tail range may be unseen. One of more is not held: it would have to wait for as many others, and
+    /// rows of many unknowns that overlap make the work of each arrival grow with the square of what is missing.
+    pub unseen: usize,
 }
 
 impl Default for Limits {
-    /// 16 384 ahead, as much history, 4096 rows.
+    /// 16 384 ahead, as much history, 4096 rows, any number unseen.
     fn default() -> Limits {
-        Limits { ahead: 16_384, history: 16_384, rows: 4096 }
+        Limits { ahead: 16_384, history: 16_384, rows: 4096, unseen: usize::MAX }
     }
 }
 

@@ -166,7 +166,7 @@ fn a_stalled_symbol_does_not_stall_the_others() {
 
 #[test]
 fn hostile_input_is_refused_before_it_costs_anything() {
-    let limits = Limits { ahead: 100, history: 50, rows: 3 };
+    let limits = Limits { ahead: 100, history: 50, rows: 3, unseen: 90 };
     let mut decoder = Decoder::new(1000, limits);
     let payload = symbol(1);
     let by_seed = Coding::Seed(1);
@@ -174,6 +174,7 @@ fn hostile_input_is_refused_before_it_costs_anything() {
     assert_eq!(try_repair(Members::range(0..u64::MAX), &by_seed), Arrival::Beyond);
     assert_eq!(try_repair(Members::range(1000..u64::MAX), &by_seed), Arrival::Beyond);
     assert_eq!(try_repair(Members::one(u64::MAX), &by_seed), Arrival::Beyond);
+    assert_eq!(try_repair(Members::range(1000..1091), &by_seed), Arrival::Beyond);
     assert_eq!(try_repair(Members::range(0..1050), &by_seed), Arrival::Unusable);
     assert_eq!(try_repair(Members::range(0..1000), &by_seed), Arrival::Old);
     assert_eq!(try_repair(Members::default(), &by_seed), Arrival::Unusable);
@@ -191,7 +192,7 @@ fn hostile_input_is_refused_before_it_costs_anything() {
     }
     assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..1090), 3), Arrival::Beyond);
     assert_eq!(decoder.rows(), 3);
-    assert_eq!((decoder.counters().beyond, decoder.counters().old, decoder.counters().unusable), (6, 2, 4));
+    assert_eq!((decoder.counters().beyond, decoder.counters().old, decoder.counters().unusable), (7, 2, 4));
 
     // A leap forgets everything, and a window at the end of the world holds nothing at all.
     decoder.advance_to(1 << 60);
@@ -203,7 +204,7 @@ fn hostile_input_is_refused_before_it_costs_anything() {
 
 #[test]
 fn memory_stays_bounded_without_any_help() {
-    let limits = Limits { ahead: 64, history: 64, rows: 64 };
+    let limits = Limits { ahead: 64, history: 64, rows: 64, unseen: 64 };
     let mut decoder = Decoder::new(0, limits);
     for id in 0..10_000 {
         assert_eq!(decoder.source(id, symbol(id as u8)), Arrival::Innovative);

@@ -6,6 +6,10 @@ use super::{GainClass, Settled};
 /// The floor never exceeds this; more is not a path but an outage.
 const CAP: f64 = 0.6;
 
+/// So many packets are remembered however long they take: a rate at which fewer come in all the time would never learn that its
+/// losses are the path's own, and fall on for them.
+const LEAST: f64 = 60.0;
+
 /// Exponentially forgotten counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
@@ -34,9 +38,10 @@ pub(super) struct ErasureFloor {
 }
 
 impl ErasureFloor {
-    /// Forgets with the time constant `tau` s after `dt` s.
+    /// Forgets with the time constant `tau` s after `dt` s, down to [`LEAST`] packets.
     pub(super) fn fade(&mut self, dt: f64, tau: f64) {
-        let keep = (-dt / tau).exp();
+        let packets = self.below.packets + self.at.packets;
+        let keep = (-dt / tau).exp().max((LEAST / packets).min(1.0));
         self.below.fade(keep);
         self.at.fade(keep);
     }
@@ -80,6 +85,16 @@ mod tests {
             e.add(GainClass::Below, Settled { packets: 30, lost: 0 });
         }
         assert!(e.get() < 0.02, "{}", e.get());
+    }
+
+    #[test]
+    fn a_slow_sender_learns_the_floor_too() {
+        let mut e = ErasureFloor::default();
+        for _ in 0..60 {
+            e.fade(0.5, 1.5);
+            e.add(GainClass::At, Settled { packets: 4, lost: 1 });
+        }
+        assert!((e.get() - 0.25).abs() < 0.01, "{}", e.get());
     }
 
     #[test]

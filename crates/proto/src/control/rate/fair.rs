@@ -39,6 +39,8 @@ const OVERRUN: f64 = 0.35;
 const CODABLE_AT_FIRST: f64 = 0.3;
 /// Rounds in which a queue stands although less is sent, until it is believed to be none.
 const DOUBT_ROUNDS: u32 = 3;
+/// A round has at least so many packets: of three, all are lost now and then, which says nothing.
+const ROUND_PACKETS: u32 = 16;
 /// The rate falls no faster than this in a round when too little was offered to show what there is.
 const UNSURE_CUT: f64 = 0.85;
 /// No slower than a packet each 200 ms or so: below, nothing could be measured any more.
@@ -245,7 +247,7 @@ impl Fair {
         if report.ce > 0 {
             self.cut(report.now);
         }
-        if report.largest_acked >= self.round_end {
+        if report.largest_acked >= self.round_end && self.round.all.packets >= ROUND_PACKETS {
             self.round_end = report.next_number;
             self.end_round(report);
         }

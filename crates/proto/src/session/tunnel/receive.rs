@@ -25,6 +25,9 @@ const REPEATS: u32 = 3;
 /// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report. It must be as much as
 /// is lost in a round trip, or repairs do not keep up on long fast paths.
 const UNSEEN_RANGES: usize = 512;
+/// A repair whose range has more unseen symbols than this is not held: of a sender's overrun more is missing than such repairs
+/// bring back, while those on request span a few symbols each.
+const MAX_UNSEEN: usize = 128;
 /// Reports go out this often until the sender says how often it wants them.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 /// Known symbols are kept for repairs this far back until the sender says how far.
@@ -87,7 +90,7 @@ impl<P: InnerPacket> Receiver<P> {
             // The oldest holes are the ones to ask for: what comes later waits for them.
             decoder: Decoder::with_pivots(
                 0,
-                Limits { ahead: limit as usize, history: limit as usize, rows: 4096 },
+                Limits { ahead: limit as usize, history: limit as usize, rows: 4096, unseen: MAX_UNSEEN },
                 Pivots::Highest,
             ),
             missing: BTreeSet::new(),

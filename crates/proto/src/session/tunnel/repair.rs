@@ -272,11 +272,13 @@ impl Repairs {
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
         let (mut holes, mut exact) = (0, 0);
         self.due.clear();
+        let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
+        starts.sort_unstable();
         for (id, group) in &self.groups {
             holes += group.wanted(now, sources, path);
             exact += group.in_flight;
             let last = group.holes.last().copied().unwrap_or(0);
-            let ahead = self.proactive.iter().flatten().filter(|a| a.span.0 <= last).count() as u32;
+            let ahead = starts.partition_point(|start| *start <= last) as u32;
             let most = exact + group.holes.len() as u32 * MOST_FOR_A_HOLE;
             while exact < most && exact_repair_due(holes, exact + ahead, path.loss, path.waiting) {
                 self.due.push_back(*id);

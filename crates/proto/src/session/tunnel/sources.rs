@@ -169,9 +169,10 @@ impl<P: InnerPacket> Sources<P> {
             self.drop_first();
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
-        // Beyond a list that was cut nothing is known.
+        // Beyond a list that was cut only their number is known: as good as any are the oldest.
+        let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
-            Some(last) if listed < u64::from(feedback.deficit) => last.end,
+            Some(last) if beyond > 0 => last.end,
             _ => u64::MAX,
         };
         let mut ranges = feedback.unseen.iter().peekable();
@@ -180,9 +181,12 @@ impl<P: InnerPacket> Sources<P> {
             while ranges.peek().is_some_and(|range| range.end <= *id) {
                 ranges.next();
             }
-            let unseen = ranges.peek().is_some_and(|range| range.contains(id));
             // What the receiver does not know to exist it cannot list.
-            if (unseen || *id >= feedback.end) && *id < known_to {
+            let unseen = *id >= feedback.end || ranges.peek().is_some_and(|range| range.contains(id));
+            if unseen {
+                holes.push(*id);
+            } else if *id >= known_to && beyond > 0 {
+                beyond -= 1;
                 holes.push(*id);
             }
         }
