@@ -53,6 +53,16 @@ fn a_session_is_a_function_of_its_seed() {
     assert!(one.events > 0 && one.delivered > 0);
 }
 
+/// Half a megabit, three tenths of a second, and an end that knows nothing of either: a first window sized by a guessed rate times
+/// a measured round trip was fourteen times what the path holds, and most of it was given up.
+#[test]
+fn a_slow_path_is_not_overrun_by_a_guess() {
+    for seed in [4507, 2917] {
+        let session = Session::run(seed);
+        assert!(session.is_calm() && session.outcome.residual == 0, "seed {seed}: {:?}", session.outcome);
+    }
+}
+
 /// A tally must be able to fail.
 #[test]
 fn faults_and_losses_are_problems() {

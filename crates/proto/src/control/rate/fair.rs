@@ -214,7 +214,10 @@ impl Fair {
         self.report_every = report.report_every.as_secs_f64();
         self.observe_delay(report);
         self.top *= (-dt / 10.0).exp();
-        self.top = self.top.max(self.bandwidth);
+        if self.state != State::Startup {
+            // A first guess is no rate that this path has had.
+            self.top = self.top.max(self.bandwidth);
+        }
         self.erasure.fade(dt, 1.5 + 6.0 * self.min_rtt);
 
         let settled = report.settled_total();
@@ -287,9 +290,14 @@ impl Fair {
             State::Down | State::Cruise => 1.5,
             State::Up => (self.up_gain() + 0.25).max(1.5),
         };
+        // A guess is good for a pace, not for what a path holds: nothing bounds how long its round trip turns out to be.
+        let bandwidth = match self.state {
+            State::Startup => self.rates.get().unwrap_or(0.0),
+            _ => self.bandwidth,
+        };
         // Room to go on when the next report, or two, are lost.
-        let slack = 4.0 * self.packet + 2.5 * self.report_every * self.bandwidth;
-        let mut window = gain * self.bdp() + slack;
+        let slack = 4.0 * self.packet + 2.5 * self.report_every * bandwidth;
+        let mut window = gain * bandwidth * self.min_rtt + slack;
         if self.state == State::Startup {
             window = window.max(self.startup_window);
         }
