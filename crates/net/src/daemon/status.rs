@@ -202,6 +202,10 @@ pub struct SessionStatus {
     pub repairs_received: u64,
     /// Repairs received that brought nothing new.
     pub redundant: u64,
+    /// Repairs over more missing symbols than are brought back together: after a loss of very many.
+    pub repairs_wide: u64,
+    /// Symbols received that were of no use: too far ahead, or repairs of what is no longer held.
+    pub unusable: u64,
     /// Symbols the receiving half gave up.
     pub given_up: u64,
     /// Packets delivered in order.
@@ -266,6 +270,8 @@ impl SessionStatus {
             recovered: received.recovered,
             repairs_received: received.repairs,
             redundant: received.redundant,
+            repairs_wide: received.wide,
+            unusable: received.unusable,
             given_up: received.given_up,
             delivered: status.order.delivered,
         }

@@ -73,8 +73,11 @@ impl<P: Payload> Decoder<P> {
         if first < self.origin || !self.holds(members) {
             return Arrival::Unusable;
         }
-        if self.space.rows() >= self.limits.rows || self.unseen_in(&members.tail()) > self.limits.unseen {
+        if self.space.rows() >= self.limits.rows {
             return Arrival::Beyond;
+        }
+        if self.unseen_in(&members.tail()) > self.limits.unseen {
+            return Arrival::Wide;
         }
         if last >= self.next() {
             self.hear_of(last);

@@ -28,9 +28,11 @@ pub enum Arrival {
     Duplicate,
     /// Before the window, or given up: too late.
     Old,
-    /// Over a limit: too far ahead of the lowest symbol that is not decoded, too many undecoded
-    /// rows, or too many unseen members. It left no trace.
+    /// Over a limit: too far ahead of the lowest symbol that is not decoded, or too many undecoded
+    /// rows. It left no trace.
     Beyond,
+    /// A repair whose tail range has more unseen members than [`Limits::unseen`]. It left no trace.
+    Wide,
     /// A repair that names a member which the decoder holds no more (given up, or freed), or whose
     /// coefficients do not fit its members. It left no trace.
     Unusable,
@@ -46,8 +48,8 @@ pub struct Limits {
     pub history: usize,
     /// How many undecoded rows (payloads that wait) are held at most.
     pub rows: usize,
-    /// How many members of a repair's tail range may be unseen. One of more is not held: it would have to wait for as many others, and
-    /// rows of many unknowns that overlap make the work of each arrival grow with the square of what is missing.
+    /// How many members of a repair's tail range may be unseen. A repair of more would have to wait for
+    /// as many others, and the work of each arrival grows with the square of what is missing.
     pub unseen: usize,
 }
 
@@ -71,6 +73,8 @@ pub struct Counters {
     pub old: u64,
     /// Symbols that were [`Arrival::Beyond`].
     pub beyond: u64,
+    /// Repairs that were [`Arrival::Wide`].
+    pub wide: u64,
     /// Repairs that were [`Arrival::Unusable`].
     pub unusable: u64,
     /// Source symbols recovered by repairs.
@@ -383,6 +387,7 @@ impl<P: Payload> Decoder<P> {
             Arrival::Duplicate => &mut self.counters.duplicate,
             Arrival::Old => &mut self.counters.old,
             Arrival::Beyond => &mut self.counters.beyond,
+            Arrival::Wide => &mut self.counters.wide,
             Arrival::Unusable => &mut self.counters.unusable,
         };
         *counter += 1;

@@ -497,9 +497,9 @@ impl Fair {
         let margin = 0.5 * self.report_every * self.bandwidth + 3.0 * self.packet;
         match self.state {
             State::Startup => {
-                let long = (self.min_rtt / 8.0).max((self.min_rtt / 2.0).min(0.008));
-                let long = self.queue.delay() > long + 2.0 * self.queue.jitter();
-                self.queued_reports = if long { self.queued_reports + 1 } else { 0 };
+                let limit = (self.min_rtt / 8.0).max((self.min_rtt / 2.0).min(0.008));
+                let queued = self.queue.delay() > limit + 2.0 * self.queue.jitter();
+                self.queued_reports = if queued { self.queued_reports + 1 } else { 0 };
                 if self.queued_reports >= 3 {
                     self.enter(State::Drain);
                 }

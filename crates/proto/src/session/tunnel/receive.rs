@@ -22,11 +22,11 @@ const EARLY_EVERY: u64 = 4;
 /// sender may be waiting for it.
 const BUSY: u32 = 3;
 const REPEATS: u32 = 3;
-/// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report. It must be as much as
-/// is lost in a round trip, or repairs do not keep up on long fast paths.
+/// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report.
+/// It must be as much as is lost in a round trip, or repairs do not keep up on long fast paths.
 const UNSEEN_RANGES: usize = 512;
-/// A repair whose range has more unseen symbols than this is not held: of a sender's overrun more is missing than such repairs
-/// bring back, while those on request span a few symbols each.
+/// A repair whose range has more unseen symbols than this is not held: of a sender's overrun more is
+/// missing than such repairs bring back, while those on request span a few symbols each.
 const MAX_UNSEEN: usize = 128;
 /// Reports go out this often until the sender says how often it wants them.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
@@ -48,8 +48,10 @@ pub struct ReceiveCounts {
     pub repairs: u64,
     /// Repairs that brought nothing new.
     pub redundant: u64,
-    /// Repairs that named symbols no longer held, or too far ahead.
+    /// Repairs that named symbols no longer held, and symbols of either kind too far ahead.
     pub unusable: u64,
+    /// Repairs over more missing symbols than are brought back together.
+    pub wide: u64,
     /// Symbols that were neither received nor recovered when they were given up.
     pub given_up: u64,
     /// Symbols that were no inner packet.
@@ -138,7 +140,7 @@ impl<P: InnerPacket> Receiver<P> {
                 self.deliver(now, id, gap, payload);
             }
             Arrival::Old | Arrival::Duplicate | Arrival::Redundant => {}
-            Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
+            Arrival::Beyond | Arrival::Wide | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);
         self.free();
@@ -157,6 +159,7 @@ impl<P: InnerPacket> Receiver<P> {
         match arrival {
             Arrival::Innovative => {}
             Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
+            Arrival::Wide => self.counts.wide += 1,
             Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);

@@ -264,3 +264,51 @@ impl<P: InnerPacket> Sources<P> {
         self.advance_tail();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::tunnel::inner::Meta;
+    use ripstop_codes::Symbol;
+
+    /// A window of `n` symbols, those of `lost` lost.
+    fn window(n: u64, lost: impl Iterator<Item = u64>) -> Sources<Symbol> {
+        let mut sources = Sources::new();
+        for _ in 0..n {
+            let meta = Meta { flow: 1, order: Order::InOrder, len: 40 };
+            let payload = Symbol::from_slice(&[0; 41]);
+            sources.push(Time::ZERO, Queued { payload, meta, class: Class::Bulk, since: Time::ZERO });
+        }
+        lost.for_each(|id| sources.lost(id));
+        sources
+    }
+
+    fn report(unseen: &[u64], deficit: u32, end: u64) -> Feedback {
+        let unseen = unseen.iter().map(|id| *id..*id + 1).collect();
+        Feedback { next_undecoded: 10, end, unseen, deficit, ..Feedback::default() }
+    }
+
+    #[test]
+    fn a_whole_list_names_the_holes() {
+        let mut sources = window(100, (10..100).step_by(10));
+        // 30 and 50 are seen: repairs held for them wait for the others.
+        assert_eq!(sources.take(&report(&[10, 20, 40, 60], 4, 70)), [10, 20, 40, 60, 70, 80, 90]);
+        assert_eq!(sources.first(), 10);
+    }
+
+    #[test]
+    fn beyond_a_cut_list_its_number_counts() {
+        let lost: Vec<u64> = (10..100).step_by(10).collect();
+        let mut sources = window(100, lost.iter().copied());
+        // Three more are missing than the list has: the oldest that are lost stand for them.
+        assert_eq!(sources.take(&report(&[10, 20], 5, 100)), [10, 20, 30, 40, 50]);
+        // Before the list's end it is complete.
+        assert_eq!(sources.take(&report(&[10, 40], 3, 100)), [10, 40, 50]);
+        // More is missing than is known to be lost: the rest is on its way, or its loss will be noticed.
+        assert_eq!(sources.take(&report(&[10, 20], 1_000, 100)), lost);
+        // What the receiver does not know of is no part of its number.
+        assert_eq!(sources.take(&report(&[10], 2, 50)), [10, 20, 50, 60, 70, 80, 90]);
+        // A deficit smaller than the list is no cut list.
+        assert_eq!(sources.take(&report(&[10, 20], 0, 100)), [10, 20]);
+    }
+}
