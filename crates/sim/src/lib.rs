@@ -4,4 +4,5 @@
 pub mod endpoint;
 pub mod engine;
 pub mod hostile;
+pub mod tcp;
 pub mod tunnel;

@@ -1,0 +1,81 @@
+//! NewReno: a recovery lasts until all that was under way at its start is acknowledged; each partial acknowledgement names
+//! the next loss (RFC 6582, in its "careful" form; the timer starts anew with the first partial acknowledgement only).
+
+use super::Ack;
+use super::sender::{Core, Cut, DUPLICATES};
+use ripstop_base::Time;
+
+/// New packets at most for a duplicate in recovery.
+const RECOVERY_BURST: u32 = 2;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct NewReno {
+    inflation: u64,
+    /// Whether a partial acknowledgement has come in this recovery.
+    partial: bool,
+}
+
+impl NewReno {
+    pub(super) fn on_ack(&mut self, core: &mut Core, now: Time, ack: &Ack) {
+        if ack.next > core.una {
+            if ack.next >= core.recover || !core.in_recovery() {
+                if self.inflation > 0 {
+                    self.inflation = 0;
+                    core.end_recovery();
+                }
+                self.partial = false;
+                core.take_new_ack(now, ack.next);
+                core.grow_after_ack();
+            } else {
+                self.deflate(core, ack.next - core.una);
+                if !std::mem::replace(&mut self.partial, true) {
+                    core.set_timer(now);
+                }
+                core.take_partial_ack(ack.next);
+                core.transmit(now, core.una);
+            }
+        } else if ack.next == core.una {
+            core.duplicates += 1;
+            if core.duplicates == DUPLICATES {
+                if core.may_cut() {
+                    core.cwnd = core.halve();
+                    core.begin_recovery(now);
+                    core.transmit(now, core.una);
+                    self.inflation = u64::from(DUPLICATES);
+                }
+            } else if core.duplicates > DUPLICATES {
+                if core.cut == Cut::DuplicateAcks {
+                    self.inflation += 1;
+                }
+            } else {
+                core.limited_transmit(now);
+            }
+        }
+        match core.duplicates {
+            0 => core.fill(now, self.window(core), u32::MAX),
+            DUPLICATES.. => core.fill(now, self.window(core), RECOVERY_BURST),
+            _ => {}
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, core: &mut Core, now: Time) {
+        self.inflation = 0;
+        core.duplicates = 0;
+        core.time_out(now);
+        core.fill(now, core.window(), u32::MAX);
+    }
+
+    /// What is acknowledged has left the window, but for the packet that is sent for it now.
+    fn deflate(&mut self, core: &mut Core, acked: u64) {
+        if self.inflation > acked {
+            self.inflation -= acked - 1;
+        } else {
+            core.cwnd = (core.cwnd - (acked - self.inflation) as f64).max(1.0);
+            self.inflation = 1;
+        }
+    }
+
+    fn window(&self, core: &Core) -> u64 {
+        (core.cwnd as u64 + self.inflation).min(u64::from(core.config.window))
+    }
+}

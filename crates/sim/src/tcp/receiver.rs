@@ -1,0 +1,145 @@
+//! The receiving end: counts what arrives in order, and acknowledges.
+
+use super::{Ack, MAX_BLOCKS};
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What a receiver does with packets that arrive out of order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reassembly {
+    /// Keeps them.
+    #[default]
+    Buffer,
+    /// Drops them: the go-back-N receiver of paper 000, section III.
+    GoBackN,
+}
+
+/// A receiver of packets with numbers from 0 on.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    reassembly: Reassembly,
+    ack_every: u32,
+    /// The first number that has not arrived.
+    next: u64,
+    /// Whether those after `next` have arrived, from `next + 1` on.
+    beyond: VecDeque<bool>,
+    /// The last runs that something was added to, the newest first: what SACK blocks say.
+    runs: VecDeque<Range<u64>>,
+    unacknowledged: u32,
+    duplicates: u64,
+}
+
+impl Receiver {
+    /// A receiver that acknowledges every `ack_every`-th packet (at least 1), and at once whatever is out of order.
+    pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
+        Receiver {
+            reassembly,
+            ack_every: ack_every.max(1),
+            next: 0,
+            beyond: VecDeque::with_capacity(64),
+            runs: VecDeque::with_capacity(2 * MAX_BLOCKS),
+            unacknowledged: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// Packet `number` has arrived; the acknowledgement that leaves for it, if one does.
+    pub fn on_packet(&mut self, number: u64) -> Option<Ack> {
+        if number == self.next {
+            let filled = !self.beyond.is_empty();
+            self.next += 1;
+            while let Some(arrived) = self.beyond.pop_front() {
+                if !arrived {
+                    break;
+                }
+                self.next += 1;
+            }
+            self.runs.retain(|run| run.start > self.next);
+            self.unacknowledged += 1;
+            if self.unacknowledged < self.ack_every && !filled {
+                return None;
+            }
+        } else if number < self.next || self.has(number) {
+            self.duplicates += 1;
+        } else if self.reassembly == Reassembly::Buffer {
+            let at = (number - self.next - 1) as usize;
+            if self.beyond.len() <= at {
+                self.beyond.resize(at + 1, false);
+            }
+            self.beyond[at] = true;
+            self.note_run(number);
+        }
+        self.unacknowledged = 0;
+        Some(self.ack())
+    }
+
+    /// What a delayed acknowledgement says when its timer runs out; None when nothing waits for one.
+    pub fn flush(&mut self) -> Option<Ack> {
+        (std::mem::take(&mut self.unacknowledged) > 0).then(|| self.ack())
+    }
+
+    /// How many packets have arrived in order.
+    pub fn in_order(&self) -> u64 {
+        self.next
+    }
+
+    /// How many packets arrived that had arrived before.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    fn has(&self, number: u64) -> bool {
+        self.beyond.get((number - self.next).wrapping_sub(1) as usize).copied().unwrap_or(false)
+    }
+
+    fn note_run(&mut self, number: u64) {
+        let mut run = number..number + 1;
+        self.runs.retain(|other| {
+            let touches = other.end >= run.start && other.start <= run.end;
+            if touches {
+                run = run.start.min(other.start)..run.end.max(other.end);
+            }
+            !touches
+        });
+        self.runs.truncate(2 * MAX_BLOCKS - 1);
+        self.runs.push_front(run);
+    }
+
+    fn ack(&self) -> Ack {
+        Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acks(receiver: &mut Receiver, numbers: &[u64]) -> Vec<Option<u64>> {
+        numbers.iter().map(|n| receiver.on_packet(*n).map(|ack| ack.next)).collect()
+    }
+
+    #[test]
+    fn what_is_out_of_order_is_kept_and_named() {
+        let mut receiver = Receiver::new(Reassembly::Buffer, 1);
+        assert_eq!(acks(&mut receiver, &[0, 2, 3, 6, 1, 1, 5, 4]), [1, 1, 1, 1, 4, 4, 4, 7].map(Some));
+        assert_eq!((receiver.in_order(), receiver.duplicates()), (7, 1));
+        receiver.on_packet(9);
+        receiver.on_packet(12);
+        let ack = receiver.on_packet(10).unwrap();
+        assert_eq!(ack.blocks().collect::<Vec<_>>(), [9..11, 12..13]);
+    }
+
+    #[test]
+    fn go_back_n_drops_it() {
+        let mut receiver = Receiver::new(Reassembly::GoBackN, 1);
+        assert_eq!(acks(&mut receiver, &[0, 2, 1, 2]), [1, 1, 2, 3].map(Some));
+    }
+
+    #[test]
+    fn every_second_is_acknowledged_but_disorder_at_once() {
+        let mut receiver = Receiver::new(Reassembly::Buffer, 2);
+        assert_eq!(acks(&mut receiver, &[0, 1, 2, 4, 3, 5]), [None, Some(2), None, Some(3), Some(5), None]);
+        assert_eq!(receiver.flush().map(|ack| ack.next), Some(6));
+        assert_eq!(receiver.flush(), None);
+    }
+}

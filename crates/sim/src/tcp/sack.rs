@@ -1,0 +1,146 @@
+//! SACK: the acknowledgements say what arrived beyond a hole, and an estimate of what is on the path ("pipe") says when to send
+//! (Fall and Floyd 1996; ns-2's Sack1).
+
+use super::Ack;
+use super::sender::{Core, DUPLICATES};
+use ripstop_base::Time;
+use std::collections::BTreeSet;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sack {
+    recovering: bool,
+    /// Whether the last thing that happened was a time-out: duplicates then tell nothing.
+    timed_out: bool,
+    /// Packets on the path, as far as the acknowledgements tell.
+    pipe: i64,
+    /// First not acknowledged when the recovery began; as `una` otherwise.
+    begun: u64,
+    sacked: BTreeSet<u64>,
+    /// Holes below this were sent again.
+    resent: u64,
+}
+
+impl Sack {
+    pub(super) fn on_ack(&mut self, core: &mut Core, now: Time, ack: &Ack) {
+        if !self.recovering {
+            if ack.next > core.una {
+                core.take_new_ack(now, ack.next);
+                core.grow_after_ack();
+                self.begun = core.una;
+                self.timed_out = false;
+                self.forget();
+            } else if ack.next == core.una && !self.timed_out && self.learn(core, ack) {
+                core.duplicates += 1;
+                if core.duplicates == DUPLICATES {
+                    self.recover(core, now);
+                } else if core.duplicates < DUPLICATES {
+                    core.limited_transmit(now);
+                }
+            }
+            if core.duplicates == 0 {
+                self.fill(core, now);
+            }
+            return;
+        }
+        self.pipe -= 1;
+        if ack.next >= core.recover {
+            core.recover = 0;
+            core.end_recovery();
+            self.recovering = false;
+            self.timed_out = false;
+            core.take_new_ack(now, ack.next);
+            self.begun = core.una;
+            self.forget();
+        } else if ack.next > core.una {
+            // A retransmission has arrived as well: never slower than slow start.
+            self.pipe -= 1;
+            core.una = ack.next;
+            self.learn(core, ack);
+            core.set_timer(now);
+            core.rto.end_back_off();
+        } else if !self.timed_out && self.learn(core, ack) && core.duplicates > 0 {
+            core.duplicates += 1;
+        }
+        self.fill(core, now);
+    }
+
+    pub(super) fn on_timeout(&mut self, core: &mut Core, now: Time) {
+        core.duplicates = 0;
+        self.recovering = false;
+        self.timed_out = true;
+        self.begun = core.una;
+        self.forget();
+        core.time_out(now);
+        self.fill(core, now);
+    }
+
+    fn recover(&mut self, core: &mut Core, now: Time) {
+        if !core.may_cut() {
+            return;
+        }
+        self.pipe = (core.max - core.una) as i64 - i64::from(DUPLICATES);
+        self.recovering = true;
+        self.resent = self.resent.max(core.una + 1);
+        core.cwnd = core.halve();
+        core.begin_recovery(now);
+        core.transmit(now, core.una);
+    }
+
+    /// Takes in what the blocks say; whether it was anything new.
+    fn learn(&mut self, core: &Core, ack: &Ack) -> bool {
+        let before = self.sacked.len();
+        self.sacked = self.sacked.split_off(&core.una);
+        let dropped = self.sacked.len() != before;
+        let kept = self.sacked.len();
+        for block in ack.blocks() {
+            self.sacked.extend(block.start.max(core.una)..block.end);
+        }
+        dropped || self.sacked.len() != kept
+    }
+
+    fn forget(&mut self) {
+        self.sacked.clear();
+        self.resent = 0;
+    }
+
+    /// The next hole to send again: one with something received above it.
+    fn hole(&self, core: &Core) -> Option<u64> {
+        let highest = *self.sacked.last()?;
+        let mut hole = self.resent.max(core.una);
+        while self.sacked.contains(&hole) {
+            hole += 1;
+        }
+        (hole < highest).then_some(hole)
+    }
+
+    fn fill(&mut self, core: &mut Core, now: Time) {
+        let window = u64::from(core.config.window);
+        loop {
+            let open = if self.recovering {
+                self.pipe < core.cwnd as i64
+            } else {
+                core.nxt < self.begun + core.window()
+            };
+            if !open {
+                return;
+            }
+            let number = match self.hole(core) {
+                Some(hole) if core.recover > 0 && hole < core.una + window => {
+                    self.resent = hole + 1;
+                    hole
+                }
+                Some(_) => return,
+                None => {
+                    let room = if self.recovering { window } else { core.window() };
+                    if core.nxt >= core.una + room || core.nxt >= core.end {
+                        return;
+                    }
+                    core.nxt
+                }
+            };
+            core.transmit(now, number);
+            core.nxt = core.nxt.max(number + 1);
+            self.pipe += 1;
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Vegas: keeps between `ALPHA` and `BETA` packets in the queues of the path, told by the round-trip time (Brakmo and
+//! Peterson 1995; ns-2's version, with what it does when its table of send times wraps).
+
+use super::Ack;
+use super::sender::{Core, Cut, DUPLICATES};
+use ripstop_base::Time;
+
+const ALPHA: i64 = 1;
+const BETA: i64 = 3;
+/// As `BETA`, in slow start.
+const GAMMA: i64 = 1;
+/// The window after a time-out.
+const RESTART: f64 = 2.0;
+
+#[derive(Clone, Debug)]
+pub(super) struct Vegas {
+    /// When the first packet left: the clock of what follows, s.
+    began: Option<Time>,
+    first: bool,
+    base_rtt: f64,
+    /// Eight times the mean round trip, and four times its deviation.
+    mean: f64,
+    deviation: f64,
+    /// The fine-grained time-out.
+    timeout: f64,
+    /// Acknowledgements after a duplicate that are still looked at for expired packets.
+    worried: u64,
+    /// The packet whose acknowledgement ends this round trip, and when it began.
+    round_end: u64,
+    round_began: f64,
+    rtts: u32,
+    rtt_sum: f64,
+    growth: f64,
+    grows: bool,
+    /// The window without what duplicates add.
+    plain_window: f64,
+    cut_at: f64,
+    /// By number modulo the receiver's window: when it left last (negative: acknowledged), and how often.
+    sent: Vec<f64>,
+    times: Vec<u32>,
+}
+
+impl Vegas {
+    pub(super) fn new(window: u32) -> Vegas {
+        let window = window.max(1) as usize;
+        Vegas {
+            began: None,
+            first: true,
+            base_rtt: 1e9,
+            mean: 0.0,
+            deviation: 0.0,
+            timeout: 1000.0,
+            worried: 0,
+            round_end: 0,
+            round_began: 0.0,
+            rtts: 0,
+            rtt_sum: 0.0,
+            growth: 0.0,
+            grows: true,
+            plain_window: 0.0,
+            cut_at: 0.0,
+            sent: vec![-1.0; window],
+            times: vec![0; window],
+        }
+    }
+
+    /// Packet `number` leaves.
+    pub(super) fn on_sent(&mut self, now: Time, number: u64) {
+        let at = self.clock(now);
+        let slot = self.slot(number);
+        self.sent[slot] = at;
+        self.times[slot] += 1;
+    }
+
+    pub(super) fn on_ack(&mut self, core: &mut Core, now: Time, ack: &Ack) {
+        let at = self.clock(now);
+        if std::mem::replace(&mut self.first, false) {
+            self.base_rtt = at;
+            self.mean = 8.0 * at;
+            self.deviation = at;
+            self.timeout = (self.mean / 4.0 + self.deviation) / 2.0;
+        }
+        if ack.next > core.una {
+            self.on_new_ack(core, now, at, ack.next);
+        } else if ack.next == core.una {
+            self.on_duplicate(core, now, at);
+        }
+        if core.duplicates == 0 || core.duplicates >= DUPLICATES {
+            core.fill(now, core.window(), u32::MAX);
+        }
+    }
+
+    pub(super) fn on_timeout(&mut self, core: &mut Core, now: Time) {
+        core.duplicates = 0;
+        core.time_out(now);
+        core.cwnd = RESTART;
+        self.plain_window = 0.0;
+        self.cut_at = self.clock(now);
+        core.fill(now, core.window(), u32::MAX);
+    }
+
+    fn on_new_ack(&mut self, core: &mut Core, now: Time, at: f64, next: u64) {
+        if core.una == 1 {
+            core.cwnd = f64::from(core.config.initial_window);
+        }
+        if core.duplicates > DUPLICATES && core.cwnd > self.plain_window {
+            core.cwnd = self.plain_window;
+            core.ssthresh = 2.0;
+        }
+        let before = core.una;
+        core.take_new_ack(now, next);
+        if next > self.round_end {
+            self.end_round(core, at);
+        }
+        if self.growth == 1.0 && core.cwnd >= core.ssthresh {
+            self.growth = 0.0;
+        }
+        // Not while it is not used.
+        if self.growth > 0.0 && core.cwnd - (core.nxt + 1 - core.una) as f64 <= 2.0 {
+            core.cwnd += self.growth;
+        }
+        self.take_rtt(at, before, next);
+        if self.worried > 0 {
+            self.worried -= 1;
+            if self.expired(at, core.una) {
+                core.duplicates = DUPLICATES;
+                core.transmit(now, core.una);
+            } else {
+                self.worried = 0;
+            }
+        }
+    }
+
+    /// Once a round trip: how many packets wait in queues, and what to do about it.
+    fn end_round(&mut self, core: &mut Core, at: f64) {
+        let rtt = if self.rtts > 0 { self.rtt_sum / f64::from(self.rtts) } else { at - self.round_began };
+        (self.rtts, self.rtt_sum) = (0, 0.0);
+        let length = core.nxt as i64 - self.round_end as i64;
+        if rtt > 0.0 {
+            if rtt < self.base_rtt || length <= 1 {
+                self.base_rtt = rtt;
+            }
+            let actual = length as f64 / rtt;
+            let expected = (core.nxt + 1 - core.una) as f64 / self.base_rtt;
+            let queued = ((expected - actual) * self.base_rtt + 0.5) as i64;
+            if core.cwnd < core.ssthresh {
+                // Every other round trip.
+                self.grows = !self.grows;
+                self.growth = 0.0;
+                if self.grows && queued > GAMMA {
+                    core.ssthresh = 2.0;
+                    core.cwnd = (core.cwnd - core.cwnd / 8.0).max(2.0);
+                } else if self.grows {
+                    self.growth = 1.0;
+                }
+            } else if queued > BETA {
+                core.cwnd = (core.cwnd - 1.0).max(2.0);
+                self.growth = 0.0;
+            } else {
+                self.growth = if queued < ALPHA { 1.0 / core.cwnd } else { 0.0 };
+            }
+        }
+        self.round_end = core.nxt;
+        self.round_began = at;
+    }
+
+    /// Forgets what is acknowledged, and takes the round trip of the newest if it was sent once.
+    fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
+        let last = self.slot(next - 1);
+        let (sent, times) = (self.sent[last], self.times[last]);
+        // The original does not follow the table around its end: those slots keep their counts.
+        let mut slot = self.slot(before);
+        for _ in before..next {
+            if slot > last {
+                break;
+            }
+            self.sent[slot] = -1.0;
+            self.times[slot] = 0;
+            slot = (slot + 1) % self.sent.len();
+        }
+        if sent == 0.0 || times != 1 {
+            return;
+        }
+        let rtt = at - sent;
+        self.rtt_sum += rtt;
+        self.rtts += 1;
+        if rtt > 0.0 {
+            self.base_rtt = self.base_rtt.min(rtt);
+            let off = rtt - self.mean / 8.0;
+            self.mean += off;
+            self.deviation += off.abs() - self.deviation / 4.0;
+            self.timeout = (self.mean / 4.0 + self.deviation) / 2.0 * (17.0 / 16.0);
+        }
+    }
+
+    fn on_duplicate(&mut self, core: &mut Core, now: Time, at: f64) {
+        core.duplicates += 1;
+        if !self.expired(at, core.una) && core.duplicates != DUPLICATES {
+            if core.duplicates > DUPLICATES {
+                core.cwnd += 1.0;
+            }
+            return;
+        }
+        if core.una <= core.recover && core.cut == Cut::Timeout {
+            return;
+        }
+        let slot = self.slot(core.una);
+        let (sent, times) = (self.sent[slot], self.times[slot]);
+        let window = core.window();
+        core.cut = Cut::DuplicateAcks;
+        core.recover = core.max;
+        core.counts.fast_retransmits += 1;
+        self.worried = 2.min(core.nxt + 1 - core.una);
+        self.timeout *= if times > 1 { 2.0 } else { 1.125 };
+        // Not for a packet that left before the window was cut last.
+        if self.cut_at < sent {
+            let window = match (window, times) {
+                (0..=3, _) => 2,
+                (_, 2..) => window / 2,
+                _ => window - window / 4,
+            };
+            self.plain_window = window as f64;
+            core.cwnd = self.plain_window + f64::from(core.duplicates);
+            self.cut_at = at;
+        }
+        core.back_off(now);
+        core.transmit(now, core.una);
+        if times == 1 {
+            core.duplicates = DUPLICATES;
+        }
+    }
+
+    fn expired(&self, at: f64, number: u64) -> bool {
+        at - self.sent[self.slot(number)] >= self.timeout
+    }
+
+    fn slot(&self, number: u64) -> usize {
+        (number % self.sent.len() as u64) as usize
+    }
+
+    fn clock(&mut self, now: Time) -> f64 {
+        now.since(*self.began.get_or_insert(now)).as_secs_f64()
+    }
+}
