@@ -151,14 +151,9 @@ impl LinkFlags {
 
     fn direction(&self, rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
         let path = LinkConfig::path(rate, rtt, loss);
-        let loss = if self.burst > 1.0 && loss.get() > 0.0 {
-            Loss::Gilbert { mean: loss, burst: self.burst }
-        } else {
-            path.loss.clone()
-        };
         LinkConfig {
             queue: self.queue.or(path.queue),
-            loss,
+            loss: loss_model(loss, self.burst),
             jitter: self.jitter,
             reorder: (self.reorder.get() > 0.0)
                 .then_some(Reorder { probability: self.reorder, extra_delay: self.reorder_by }),
@@ -167,6 +162,15 @@ impl LinkFlags {
             corrupt: self.corrupt,
             ..path
         }
+    }
+}
+
+/// Losses of this share in runs of this mean length; 1 means independent ones.
+pub(crate) fn loss_model(loss: Fraction, burst: f64) -> Loss {
+    match (loss.get() > 0.0, burst > 1.0) {
+        (false, _) => Loss::None,
+        (true, false) => Loss::bernoulli(loss),
+        (true, true) => Loss::Gilbert { mean: loss, burst },
     }
 }
 
@@ -179,7 +183,8 @@ fn shown_rate(rate: Rate) -> String {
     if rate.bps() == 0 { "unlimited rate".to_owned() } else { rate.to_string() }
 }
 
-fn burst(text: &str) -> Result<f64, String> {
+/// Reads a mean length of runs of losses.
+pub(crate) fn burst(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(burst) if burst.is_finite() && burst >= 1.0 => Ok(burst),
         _ => Err("a mean burst length is 1 packet or more; write for example `4`".to_owned()),

@@ -9,7 +9,9 @@ mod failure;
 mod keys;
 mod link_flags;
 mod output;
+mod progress;
 mod signals;
+mod sim;
 mod speed;
 mod status;
 mod up;
@@ -37,7 +39,8 @@ Examples:
   ripstop keys new --out key      a key for this end of a tunnel
   ripstop up ripstop.toml         this end of a tunnel (docs/operating.md)
   ripstop status                  what it is doing
-  ripstop speed                   what this machine can do, beside what bounds it";
+  ripstop speed                   what this machine can do, beside what bounds it
+  ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time";
 
 #[derive(Subcommand)]
 enum Command {
@@ -47,6 +50,7 @@ enum Command {
     Keys(keys::Flags),
     Speed(speed::Flags),
     Status(status::Flags),
+    Sim(sim::Flags),
 }
 
 fn main() -> ExitCode {
@@ -57,6 +61,7 @@ fn main() -> ExitCode {
         Command::Keys(flags) => keys::run(&flags),
         Command::Speed(flags) => speed::run(&flags),
         Command::Status(flags) => status::run(&flags),
+        Command::Sim(flags) => sim::run(&flags),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,5 +4,7 @@
 pub mod endpoint;
 pub mod engine;
 pub mod hostile;
+pub mod network;
+pub mod scenario;
 pub mod tcp;
 pub mod tunnel;

@@ -1,10 +1,10 @@
 //! `--virtual`: the tunnel session alone on a virtual link, where namespaces are not allowed or nobody wants to wait.
 
 use super::measure::{Course, stats};
-use super::progress::Progress;
 use super::report::{BulkFacts, ContenderReport, Requests as RequestFacts, Wire};
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::progress::Progress;
 use crate::workload::requests::{RequestReport, Schedule};
 use ripstop_sim::tunnel::{Measured, Trial};
 use std::time::Duration;

@@ -3,11 +3,11 @@
 //! contender.
 
 use super::contenders::Contender;
-use super::progress::Progress;
 use super::report::{BulkFacts, ContenderReport, FileReport, RequestStats, Requests as RequestFacts, Wire};
 use super::stage::{Path, Stage};
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::progress::Progress;
 use crate::workload::bulk::Bulk;
 use crate::workload::file::{Destination, Source, Transfer};
 use crate::workload::requests::{Beginning, RequestReport, Requests, Schedule};

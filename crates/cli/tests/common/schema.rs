@@ -31,6 +31,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
             "minimum",
             "maximum",
             "enum",
+            "additionalProperties",
         ];
         assert!(known.contains(&keyword.as_str()), "{at}: the keyword `{keyword}` is not checked");
     }
@@ -57,6 +58,8 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
         }
     }
     match value {
+        // Free form: what a user wrote is shown as it was written.
+        Value::Object(_) if schema.get("additionalProperties") == Some(&Value::Bool(true)) => {}
         Value::Object(fields) => {
             let known = schema.get("properties").and_then(Value::as_object);
             let known = known.unwrap_or_else(|| panic!("{at}: the schema names no properties"));

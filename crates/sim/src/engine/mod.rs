@@ -38,8 +38,12 @@
 //! Events at the same moment come in the order in which they were scheduled. Nothing else decides
 //! the order, so a run is a function of its configuration and its [`ripstop_base::Seed`].
 
+mod agenda;
 mod queue;
+mod replicate;
 mod statistics;
 
+pub use agenda::{Agenda, Alarm};
 pub use queue::{Engine, EventId};
+pub use replicate::replicate;
 pub use statistics::{DelayStatistic, Delays, Sample, Statistic, percentile};

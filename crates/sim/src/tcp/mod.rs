@@ -23,7 +23,9 @@ use reno::Reno;
 use ripstop_base::{Stream, Time};
 use sack::Sack;
 use sender::Core;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
+use std::str::FromStr;
 use std::time::Duration;
 use vegas::Vegas;
 
@@ -31,7 +33,8 @@ use vegas::Vegas;
 pub const MAX_BLOCKS: usize = 3;
 
 /// A congestion control.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Variant {
     /// Every loss begins anew.
     Tahoe,
@@ -44,6 +47,31 @@ pub enum Variant {
     Sack,
     /// Delay decides.
     Vegas,
+}
+
+impl Variant {
+    /// All of them with their names, as flags and files write them.
+    pub const NAMES: [(Variant, &'static str); 5] = [
+        (Variant::Tahoe, "tahoe"),
+        (Variant::Reno, "reno"),
+        (Variant::NewReno, "newreno"),
+        (Variant::Sack, "sack"),
+        (Variant::Vegas, "vegas"),
+    ];
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Variant, String> {
+        let found = Variant::NAMES.iter().find(|(_, known)| *known == name).map(|(variant, _)| *variant);
+        found.ok_or_else(|| {
+            format!(
+                "there is no TCP `{name}`; there are {}",
+                Variant::NAMES.map(|(_, known)| known).join(", ")
+            )
+        })
+    }
 }
 
 /// An acknowledgement.

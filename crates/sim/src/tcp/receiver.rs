@@ -1,11 +1,13 @@
 //! The receiving end: counts what arrives in order, and acknowledges.
 
 use super::{Ack, MAX_BLOCKS};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::Range;
 
 /// What a receiver does with packets that arrive out of order.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reassembly {
     /// Keeps them.
     #[default]

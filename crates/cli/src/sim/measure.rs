@@ -1,0 +1,117 @@
+//! How often and how long a scenario is run, in every command that runs one.
+
+use super::show;
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::progress::Progress;
+use nix::time::{ClockId, clock_gettime};
+use ripstop_base::Span;
+use ripstop_sim::scenario::{self, RunSpec, Scenario, ScenarioError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Flags of a measurement.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "The measurement")]
+pub(crate) struct MeasureFlags {
+    /// Virtual time of a run, its warm-up included [default: 1000s]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// Time at the beginning of a run that is not measured [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    warmup: Option<Span>,
+    /// Independent runs; intervals are Student's t over them [default: 10]
+    #[arg(long, value_name = "N")]
+    runs: Option<u32>,
+    /// Where all randomness comes from [default: 1]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Measure this part of the run on its own; may be given several times
+    #[arg(long, value_name = "A,B", value_parser = interval)]
+    interval: Vec<[Span; 2]>,
+    /// At most so many threads; the result does not depend on it [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Print the scenario as TOML, for `ripstop sim run`, and run nothing
+    #[arg(long)]
+    print_scenario: bool,
+}
+
+fn interval(text: &str) -> Result<[Span; 2], String> {
+    let (from, to) = text.split_once(',').ok_or("two moments with a comma between, such as `350s,650s`")?;
+    let span = |text: &str| text.trim().parse::<Span>().map_err(|error| error.to_string());
+    Ok([span(from)?, span(to)?])
+}
+
+impl MeasureFlags {
+    /// What was given takes the place of what stands in `run`.
+    pub(super) fn apply(&self, run: &mut RunSpec) {
+        run.duration = self.duration.unwrap_or(run.duration);
+        run.warmup = self.warmup.unwrap_or(run.warmup);
+        run.runs = self.runs.unwrap_or(run.runs);
+        run.seed = self.seed.unwrap_or(run.seed);
+        if !self.interval.is_empty() {
+            run.intervals.clone_from(&self.interval);
+        }
+    }
+}
+
+/// The flag of a field that every scenario has, if it has one.
+pub(super) fn common_flag(field: &str) -> Option<&'static str> {
+    let name = field.strip_prefix("run.")?;
+    [
+        ("duration", "--duration"),
+        ("warmup", "--warmup"),
+        ("runs", "--runs"),
+        ("seed", "--seed"),
+        ("intervals", "--interval"),
+    ]
+    .into_iter()
+    .find_map(|(field, flag)| name.starts_with(field).then_some(flag))
+}
+
+/// Runs `scenario` and prints what was measured. `flag` names the flag that a field was given by.
+pub(super) fn run(
+    scenario: &Scenario,
+    flags: &MeasureFlags,
+    flag: impl Fn(&str) -> Option<&'static str>,
+) -> Outcome<()> {
+    let wrong = |error: ScenarioError| match flag(&error.field) {
+        Some(flag) => Failure::flag(flag, error.problem),
+        None => Failure::Usage(error.to_string()),
+    };
+    scenario.check().map_err(wrong)?;
+    if flags.threads == Some(0) {
+        return Err(Failure::flag("--threads", "0 threads run nothing; write at least 1"));
+    }
+    if flags.print_scenario {
+        return output::print(&scenario.to_toml().map_err(wrong)?);
+    }
+    let (began, cpu) = (Instant::now(), cpu_time());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let (progress, done) = (Progress::new(), AtomicU64::new(0));
+    progress.begin("simulating".to_owned());
+    let report = scenario::run(scenario, flags.threads.unwrap_or(cores), || {
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        progress.show(|| format!("{done} of {} runs", scenario.run.runs));
+    })
+    .map_err(wrong)?;
+    drop(progress);
+    let result = show::Result {
+        scenario,
+        seed: scenario.run.seed,
+        runs: scenario.run.runs,
+        report: &report,
+        wall_s: began.elapsed().as_secs_f64(),
+        cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
+    };
+    if flags.json { output::json(&result) } else { output::print(&result.table()) }
+}
+
+/// CPU time that this process has spent.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}

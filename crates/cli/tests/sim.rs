@@ -1,0 +1,109 @@
+//! Networks in virtual time, as a user runs them.
+
+mod common;
+
+use common::{json, run, schema, stderr, stdout};
+use serde_json::Value;
+
+const SHORT: [&str; 6] = ["sim", "tandem", "--duration", "60s", "--runs", "3"];
+
+fn tandem(more: &[&str]) -> Value {
+    json(&run(&[&SHORT, more, &["--json"]].concat()))
+}
+
+/// What two runs of one command must agree on: all but the time they took.
+fn timeless(mut result: Value) -> Value {
+    for key in ["wall_s", "cpu_s"] {
+        result.as_object_mut().expect("an object").remove(key);
+    }
+    result
+}
+
+#[test]
+fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
+    let flags = ["--loss", "2%", "--interval", "10s,20s", "--stop", "60s,30s"];
+    let one = tandem(&flags);
+    schema::check("sim.schema.json", &one);
+    let other = tandem(&[&flags[..], &["--threads", "1"]].concat());
+    assert_eq!(timeless(one.clone()), timeless(other.clone()));
+    assert_ne!(timeless(one.clone()), timeless(tandem(&[&flags[..], &["--seed", "2"]].concat())));
+    // The second flow has half the time, and its rate over that half.
+    let flow = &one["flows"][1];
+    let rates =
+        [&flow["goodput_bps"]["mean"], &flow["active_goodput_bps"]["mean"]].map(|v| v.as_f64().unwrap());
+    assert!((rates[1] / rates[0] - 2.0).abs() < 1e-9 && one["flows"][0]["active_goodput_bps"].is_null());
+}
+
+#[test]
+fn without_losses_the_window_decides() {
+    // Paper 000: 50 packets of 1040 bytes every .8 s and what serialisation adds; no time-out, nothing sent again.
+    let result = tandem(&["--warmup", "20s"]);
+    let flow = &result["flows"][0];
+    let goodput = result["goodput_bps"]["mean"].as_f64().unwrap();
+    assert!((487_000.0..491_000.0).contains(&goodput), "{goodput}");
+    assert_eq!(
+        (flow["timeouts"]["mean"].as_f64(), flow["retransmits"]["mean"].as_f64()),
+        (Some(0.0), Some(0.0))
+    );
+    assert!(flow["cwnd_packets"]["mean"].as_f64().is_some_and(|window| (window - 50.0).abs() < 1e-6));
+}
+
+#[test]
+fn a_preset_prints_itself_as_a_file_that_gives_the_same_result() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.toml");
+    let flags =
+        ["--loss", "2%", "--burst", "3", "--tcp", "sack", "--ack-loss", "off", "--receiver", "go-back-n"];
+    let printed = run(&[&SHORT, &flags[..], &["--print-scenario"]].concat());
+    std::fs::write(&path, stdout(&printed)).unwrap();
+    let from_file = json(&run(&["sim", "run", path.to_str().unwrap(), "--json"]));
+    assert_eq!(timeless(from_file), timeless(tandem(&flags)));
+    // The table for people.
+    let table = stdout(&run(&["sim", "run", path.to_str().unwrap()]));
+    assert!(
+        table.contains("goodput") && table.contains("flow1") && table.contains("3 runs of 60s"),
+        "{table}"
+    );
+}
+
+#[test]
+fn what_cannot_be_is_named_with_its_flag_or_its_line() {
+    for (flags, words) in [
+        (&["--loss", "1.2"][..], "--loss"),
+        (&["--wmax", "0"], "--wmax: a window of 0 packets sends nothing"),
+        (&["--stop", "0s"], "--stop: stops before it starts"),
+        (&["--start", "0s,1s,2s"], "--start: 3 moments for 2 flows"),
+        (&["--hops", "0"], "--hops: 0 links"),
+        (&["--flows", "0"], "--flows: 0 connections"),
+        (&["--burst", "0.5"], "--burst"),
+        (&["--tcp", "westwood"], "there is no TCP `westwood`; there are tahoe, reno"),
+        (&["--warmup", "60s"], "--warmup: 60s leaves nothing"),
+        (&["--interval", "50s,70s"], "--interval"),
+        (&["--interval", "50s"], "two moments with a comma"),
+        (&["--runs", "0"], "--runs: 0 runs measure nothing"),
+        (&["--rto-min", "90s"], "--rto-min: 90s is above"),
+        (&["--packet", "0"], "--packet"),
+        (&["--ack-every", "0"], "--ack-every"),
+        (&["--tick", "0s"], "--tick"),
+        (&["--threads", "0"], "--threads"),
+        (&["--initial-window", "0"], "--initial-window"),
+        (&["--loss", "99%", "--burst", "2"], "--loss: 99% cannot be reached with bursts of 2 packets"),
+    ] {
+        let output = run(&[&SHORT[..4], flags].concat());
+        assert!(stderr(&output).contains(words), "{flags:?}: {}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("wrong.toml");
+    std::fs::write(&path, "[[link]]\nbetween = [\"a\", \"b\"]\n\n[[flow]]\nfrom = \"a\"\nto = \"c\"\n")
+        .unwrap();
+    let output = run(&["sim", "run", path.to_str().unwrap()]);
+    assert!(
+        stderr(&output).contains("wrong.toml:6:6: `flow[0].to`: no link names the node `c`"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let output = run(&["sim", "run", "/nowhere.toml"]);
+    assert!(stderr(&output).contains("/nowhere.toml: No such file") && output.status.code() == Some(1));
+}

@@ -1,0 +1,30 @@
+//! What travels between nodes.
+
+use crate::tcp::Ack;
+
+/// Bytes of the headers of IP and TCP, without options: what every segment has on top of its payload.
+pub const TCP_IP_HEADERS: u32 = 40;
+
+/// A packet on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packet {
+    /// The route it follows, by the number of its owner.
+    pub(super) route: u32,
+    /// How many links of the route lie behind it.
+    pub(super) hop: u16,
+    /// Whether it travels the route's way back.
+    pub(super) back: bool,
+    /// Its size, bytes, headers of the network layer included.
+    pub bytes: u32,
+    /// What it carries.
+    pub body: Body,
+}
+
+/// What a packet carries.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// A segment of a TCP, by its number.
+    Data(u64),
+    /// An acknowledgement.
+    Ack(Ack),
+}

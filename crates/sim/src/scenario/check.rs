@@ -1,0 +1,139 @@
+//! What is wrong with a scenario.
+
+use super::routes::Topology;
+use super::{FlowSpec, Scenario};
+use std::time::Duration;
+
+/// A setting that cannot be: which one, and what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{field}`: {problem}")]
+pub struct ScenarioError {
+    /// Where, as in a file: `flow[1].stop`, `link[0].forth.loss`.
+    pub field: String,
+    /// What is wrong with it and what would be right.
+    pub problem: String,
+}
+
+impl ScenarioError {
+    pub(super) fn new(field: impl Into<String>, problem: impl Into<String>) -> ScenarioError {
+        ScenarioError { field: field.into(), problem: problem.into() }
+    }
+}
+
+/// The most connections of a scenario: numbers of packets and alarms stay in their types.
+const MOST_FLOWS: u32 = 100_000;
+/// The largest payload: that of an IP packet without options.
+const MOST_PAYLOAD: u64 = 65_535 - 40;
+
+impl Scenario {
+    /// Checks every setting; [`super::run`] does so too.
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        self.check_run()?;
+        for (k, link) in self.link.iter().enumerate() {
+            let field = format!("link[{k}]");
+            if link.between[0] == link.between[1] {
+                return Err(ScenarioError::new(format!("{field}.between"), "a link leads to another node"));
+            }
+            if link.one_way && link.back.is_some() {
+                return Err(ScenarioError::new(
+                    format!("{field}.back"),
+                    "a `one-way` link has no way back; leave one of the two out",
+                ));
+            }
+            for (name, config) in [("forth", Some(&link.forth)), ("back", link.back.as_ref())] {
+                if let Some(Err(error)) = config.map(|config| config.check()) {
+                    return Err(ScenarioError::new(format!("{field}.{name}.{}", error.field), error.problem));
+                }
+            }
+        }
+        if self.flow.is_empty() {
+            return Err(ScenarioError::new("flow", "nothing is sent; add a section [[flow]]"));
+        }
+        let topology = Topology::of(self);
+        let mut names = std::collections::BTreeSet::new();
+        for (k, flow) in self.flow.iter().enumerate() {
+            check_flow(flow, self.run.duration.duration())
+                .map_err(|(field, problem)| ScenarioError::new(format!("flow[{k}].{field}"), problem))?;
+            topology.routes(self, k)?;
+            if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
+                return Err(ScenarioError::new(
+                    format!("flow[{k}].name"),
+                    format!("`{name}` is taken; give each flow its own"),
+                ));
+            }
+        }
+        if names.len() > MOST_FLOWS as usize {
+            return Err(ScenarioError::new(
+                "flow",
+                format!("{} connections; at most {MOST_FLOWS}", names.len()),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_run(&self) -> Result<(), ScenarioError> {
+        let run = &self.run;
+        let wrong = |field: &str, problem: String| Err(ScenarioError::new(format!("run.{field}"), problem));
+        if run.duration.duration().is_zero() {
+            return wrong("duration", "0 s is no run; write for example `1000s`".into());
+        }
+        if run.warmup.duration() >= run.duration.duration() {
+            return wrong("warmup", format!("{} leaves nothing of a run of {}", run.warmup, run.duration));
+        }
+        if run.runs == 0 {
+            return wrong("runs", "0 runs measure nothing; write at least 1".into());
+        }
+        for (k, [from, to]) in run.intervals.iter().enumerate() {
+            if from.duration() >= to.duration() || to.duration() > run.duration.duration() {
+                let problem = format!(
+                    "{from} to {to}: an interval ends after it begins, and within the run of {}",
+                    run.duration
+                );
+                return wrong(&format!("intervals[{k}]"), problem);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The field and what is wrong with it.
+fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, String)> {
+    let wrong = |field, problem: &str| Err((field, problem.to_owned()));
+    if flow.count == 0 || flow.count > MOST_FLOWS {
+        return Err(("count", format!("{} connections; from 1 to {MOST_FLOWS}", flow.count)));
+    }
+    if flow.window == 0 {
+        return wrong("window", "a window of 0 packets sends nothing; write at least 1");
+    }
+    if flow.initial_window == 0 {
+        return wrong("initial-window", "a window of 0 packets sends nothing; write at least 1");
+    }
+    if !(1..=MOST_PAYLOAD).contains(&flow.packet.get()) {
+        return Err(("packet", format!("{} of payload; from 1 to {MOST_PAYLOAD} bytes", flow.packet)));
+    }
+    if flow.rto_min.duration() > flow.rto_max.duration() {
+        return Err(("rto-min", format!("{} is above `rto-max`, {}", flow.rto_min, flow.rto_max)));
+    }
+    if flow.rto_max.duration().is_zero() {
+        return wrong("rto-max", "a time-out of 0 s never waits; write for example `60s`");
+    }
+    if flow.tick.duration().is_zero() || flow.tick.duration() > Duration::from_secs(3600) {
+        return Err((
+            "tick",
+            format!("{}; a clock ticks, for example every `10ms`, and at least every hour", flow.tick),
+        ));
+    }
+    if flow.ack_every == 0 {
+        return wrong("ack-every", "0 acknowledges nothing; write 1 for every packet");
+    }
+    if flow.start.duration() >= duration {
+        return Err(("start", format!("{} is not within the run of {duration:?}", flow.start)));
+    }
+    if flow.stop.is_some_and(|stop| stop.duration() <= flow.start.duration()) {
+        return Err(("stop", format!("stops before it starts, at {}", flow.start)));
+    }
+    Ok(())
+}

@@ -1,0 +1,16 @@
+//! Scenarios: networks and traffic as data, run as often as it takes to know the mean.
+
+mod check;
+mod file;
+mod preset;
+mod report;
+mod routes;
+mod run;
+mod spec;
+
+pub use check::ScenarioError;
+pub use file::FileError;
+pub use preset::Tandem;
+pub use report::{FlowReport, IntervalReport, Report, RunTotals};
+pub use run::{run, run_once};
+pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario};

@@ -1,0 +1,177 @@
+//! What was measured.
+
+use super::{FlowSpec, Scenario};
+use crate::engine::{Sample, Statistic};
+use crate::network::FlowTotals;
+use ripstop_base::Time;
+use serde::Serialize;
+
+/// What one run had done at each of its [`Edges`].
+#[derive(Clone, Debug)]
+pub struct RunTotals {
+    /// At each moment, of each flow.
+    pub(super) snapshots: Vec<Vec<FlowTotals>>,
+    pub(super) events: u64,
+}
+
+/// What was measured in all runs of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Payload that arrived in order after the warm-up, bit/s: the mean of the flows.
+    pub goodput_bps: Statistic,
+    /// The flows.
+    pub flows: Vec<FlowReport>,
+    /// The intervals that were asked for.
+    pub intervals: Vec<IntervalReport>,
+    /// Events of all runs.
+    pub events: u64,
+    /// Virtual time of all runs, s.
+    pub sim_s: f64,
+}
+
+/// What was measured of a flow, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowReport {
+    /// Its name.
+    pub name: String,
+    /// Payload that arrived in order, bit/s of the time measured.
+    pub goodput_bps: Statistic,
+    /// The same over the time in which it was to send, where that is not all of it.
+    pub active_goodput_bps: Option<Statistic>,
+    /// Mean congestion window, packets, as far as the receiver's window allowed it, over the time in which it was to send.
+    pub cwnd_packets: Statistic,
+    /// Mean of the smoothed round-trip time, over acknowledgements.
+    pub srtt_s: Statistic,
+    /// Retransmission time-outs.
+    pub timeouts: Statistic,
+    /// Packets sent again.
+    pub retransmits: Statistic,
+    /// Packets sent, again or not.
+    pub packets_sent: Statistic,
+    /// Mean time from a packet's first transmission to its delivery in order.
+    pub delay_s: Statistic,
+}
+
+/// What was measured in an interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IntervalReport {
+    /// Where it begins, s.
+    pub from_s: f64,
+    /// Where it ends, s.
+    pub to_s: f64,
+    /// As in [`Report`].
+    pub goodput_bps: Statistic,
+    /// The flows.
+    pub flows: Vec<FlowReport>,
+}
+
+/// The moments at which counters are read.
+#[derive(Clone, Debug)]
+pub(super) struct Edges {
+    /// Beginning and end of the whole measurement, then of the intervals.
+    spans: Vec<[Time; 2]>,
+    moments: Vec<Time>,
+}
+
+impl Edges {
+    pub(super) fn of(scenario: &Scenario) -> Edges {
+        let run = &scenario.run;
+        let mut spans = vec![[run.warmup, run.duration]];
+        spans.extend(run.intervals.iter().copied());
+        let spans: Vec<[Time; 2]> =
+            spans.into_iter().map(|span| span.map(|at| Time::ZERO + at.duration())).collect();
+        let mut moments: Vec<Time> = spans.iter().flatten().copied().collect();
+        moments.sort_unstable();
+        moments.dedup();
+        Edges { spans, moments }
+    }
+
+    pub(super) fn moments(&self) -> &[Time] {
+        &self.moments
+    }
+
+    fn index(&self, at: Time) -> usize {
+        self.moments.partition_point(|moment| *moment < at)
+    }
+}
+
+impl Report {
+    pub(super) fn new(scenario: &Scenario, runs: &[RunTotals]) -> Report {
+        let edges = Edges::of(scenario);
+        let mut measured = edges.spans.iter().map(|span| interval(scenario, &edges, *span, runs));
+        let whole = measured.next();
+        let (goodput_bps, flows) = whole.map(|w| (w.goodput_bps, w.flows)).unwrap_or_default();
+        Report {
+            goodput_bps,
+            flows,
+            intervals: measured.collect(),
+            events: runs.iter().map(|run| run.events).sum(),
+            sim_s: scenario.run.duration.duration().as_secs_f64() * runs.len() as f64,
+        }
+    }
+}
+
+fn interval(scenario: &Scenario, edges: &Edges, [from, to]: [Time; 2], runs: &[RunTotals]) -> IntervalReport {
+    let (a, b) = (edges.index(from), edges.index(to));
+    let named: Vec<(String, &FlowSpec)> =
+        scenario.flow.iter().flat_map(|spec| spec.names().map(move |name| (name, spec))).collect();
+    let seconds = to.since(from).as_secs_f64();
+    // Of each run, of each flow, what it did in between.
+    let did: Vec<Vec<FlowTotals>> = runs
+        .iter()
+        .map(|run| {
+            run.snapshots[b].iter().zip(&run.snapshots[a]).map(|(end, start)| end.less(start)).collect()
+        })
+        .collect();
+    let mean_of_flows = |flows: &Vec<FlowTotals>| {
+        flows.iter().map(|flow| flow.bytes as f64 * 8.0).sum::<f64>() / flows.len() as f64 / seconds
+    };
+    IntervalReport {
+        from_s: from.as_secs_f64(),
+        to_s: to.as_secs_f64(),
+        goodput_bps: did.iter().map(mean_of_flows).collect::<Sample>().statistic(),
+        flows: named
+            .into_iter()
+            .enumerate()
+            .map(|(k, (name, spec))| {
+                let active = active_seconds(spec, from, to);
+                let runs: Vec<&FlowTotals> = did.iter().map(|flows| &flows[k]).collect();
+                flow(name, &runs, seconds, active)
+            })
+            .collect(),
+    }
+}
+
+/// For how long between two moments a flow was to send.
+fn active_seconds(spec: &FlowSpec, from: Time, to: Time) -> f64 {
+    let config = spec.config();
+    config.stop.min(to).since(config.start.max(from)).as_secs_f64()
+}
+
+fn flow(name: String, runs: &[&FlowTotals], seconds: f64, active: f64) -> FlowReport {
+    let statistic = |value: &dyn Fn(&FlowTotals) -> f64| {
+        runs.iter().map(|totals| value(totals)).collect::<Sample>().statistic()
+    };
+    // A run without any such packet says nothing of its mean.
+    let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
+        let known = runs.iter().map(|totals| pair(totals)).filter(|(_, n)| *n > 0);
+        known.map(|(sum, n)| sum / n as f64).collect::<Sample>().statistic()
+    };
+    let bits = |totals: &FlowTotals| totals.bytes as f64 * 8.0;
+    FlowReport {
+        name,
+        goodput_bps: statistic(&|totals| bits(totals) / seconds),
+        active_goodput_bps: (active < seconds && active > 0.0)
+            .then(|| statistic(&|totals| bits(totals) / active)),
+        cwnd_packets: if active > 0.0 {
+            statistic(&|totals| totals.window / active)
+        } else {
+            Statistic::default()
+        },
+        srtt_s: mean(&|totals| totals.srtt),
+        timeouts: statistic(&|totals| totals.timeouts as f64),
+        retransmits: statistic(&|totals| totals.retransmits as f64),
+        packets_sent: statistic(&|totals| totals.sent as f64),
+        delay_s: mean(&|totals| totals.delay),
+    }
+}

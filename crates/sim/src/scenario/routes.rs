@@ -1,0 +1,130 @@
+//! From node names to lists of links.
+
+use super::{Scenario, ScenarioError};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The directed links of a scenario: link `2k` is `forth` of the k-th, `2k + 1` its `back`, if it has one.
+#[derive(Debug)]
+pub(super) struct Topology<'a> {
+    nodes: BTreeMap<&'a str, usize>,
+    /// Of each node, the links that leave it, with where they lead.
+    out: Vec<Vec<(usize, usize)>>,
+}
+
+impl<'a> Topology<'a> {
+    pub(super) fn of(scenario: &'a Scenario) -> Topology<'a> {
+        let mut nodes = BTreeMap::new();
+        let mut out: Vec<Vec<(usize, usize)>> = Vec::new();
+        for (k, link) in scenario.link.iter().enumerate() {
+            let [a, b] = link.between.each_ref().map(|name| {
+                *nodes.entry(name.as_str()).or_insert_with(|| {
+                    out.push(Vec::new());
+                    out.len() - 1
+                })
+            });
+            out[a].push((2 * k, b));
+            if !link.one_way {
+                out[b].push((2 * k + 1, a));
+            }
+        }
+        Topology { nodes, out }
+    }
+
+    /// The links of flow `index`: there, and back.
+    pub(super) fn routes(&self, scenario: &Scenario, index: usize) -> Result<[Vec<usize>; 2], ScenarioError> {
+        let flow = &scenario.flow[index];
+        let field = |name: &str| format!("flow[{index}].{name}");
+        let from = self.node(&flow.from, &field("from"))?;
+        let to = self.node(&flow.to, &field("to"))?;
+        if from == to {
+            return Err(ScenarioError::new(field("to"), "is the node that sends; name another"));
+        }
+        if flow.route.is_empty() {
+            let none = |a: &str, b: &str| {
+                ScenarioError::new(
+                    field("to"),
+                    format!("no links lead from `{a}` to `{b}`; add one, or mind `one-way`"),
+                )
+            };
+            let there = self.shortest(from, to).ok_or_else(|| none(&flow.from, &flow.to))?;
+            let back = self.shortest(to, from).ok_or_else(|| none(&flow.to, &flow.from))?;
+            return Ok([there, back]);
+        }
+        self.explicit(scenario, index, from, to)
+    }
+
+    /// The route that is written down.
+    fn explicit(
+        &self,
+        scenario: &Scenario,
+        index: usize,
+        from: usize,
+        to: usize,
+    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+        let flow = &scenario.flow[index];
+        let mut nodes: Vec<usize> = Vec::with_capacity(flow.route.len());
+        for (k, name) in flow.route.iter().enumerate() {
+            let field = format!("flow[{index}].route[{k}]");
+            let node = self.node(name, &field)?;
+            if nodes.contains(&node) {
+                return Err(ScenarioError::new(field, format!("`{name}` is on the route already: a loop")));
+            }
+            if let Some(last) = nodes.last()
+                && self.step(*last, node).is_none()
+            {
+                let before = &flow.route[k - 1];
+                return Err(ScenarioError::new(field, format!("no link leads from `{before}` to `{name}`")));
+            }
+            nodes.push(node);
+        }
+        if nodes.first() != Some(&from) || nodes.last() != Some(&to) {
+            let problem = format!("must begin with `{}` and end with `{}`", flow.from, flow.to);
+            return Err(ScenarioError::new(format!("flow[{index}].route"), problem));
+        }
+        let there = nodes.windows(2).filter_map(|pair| self.step(pair[0], pair[1])).collect();
+        nodes.reverse();
+        let back: Option<Vec<usize>> = nodes.windows(2).map(|pair| self.step(pair[0], pair[1])).collect();
+        let back = back.or_else(|| self.shortest(to, from)).ok_or_else(|| {
+            let problem = format!("no links lead back from `{}` to `{}`", flow.to, flow.from);
+            ScenarioError::new(format!("flow[{index}].route"), problem)
+        })?;
+        Ok([there, back])
+    }
+
+    fn node(&self, name: &str, field: &str) -> Result<usize, ScenarioError> {
+        self.nodes.get(name).copied().ok_or_else(|| {
+            let known: Vec<String> = self.nodes.keys().take(20).map(|name| format!("`{name}`")).collect();
+            ScenarioError::new(
+                field,
+                format!("no link names the node `{name}`; there are {}", known.join(", ")),
+            )
+        })
+    }
+
+    /// The first link from one node straight to another.
+    fn step(&self, from: usize, to: usize) -> Option<usize> {
+        self.out[from].iter().find(|(_, end)| *end == to).map(|(link, _)| *link)
+    }
+
+    /// The way with the fewest links; among equals the one whose links were named first.
+    fn shortest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
+        let mut came_by: Vec<Option<(usize, usize)>> = vec![None; self.out.len()];
+        let mut waiting = VecDeque::from([from]);
+        while let Some(node) = waiting.pop_front() {
+            for (link, end) in &self.out[node] {
+                if *end != from && came_by[*end].is_none() {
+                    came_by[*end] = Some((*link, node));
+                    waiting.push_back(*end);
+                }
+            }
+        }
+        let (mut links, mut node) = (Vec::new(), to);
+        while node != from {
+            let (link, before) = came_by[node]?;
+            links.push(link);
+            node = before;
+        }
+        links.reverse();
+        Some(links)
+    }
+}

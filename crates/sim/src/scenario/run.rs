@@ -1,0 +1,71 @@
+//! Runs a scenario: as often as it says, on as many cores as there are.
+
+use super::report::{Edges, Report, RunTotals};
+use super::routes::Topology;
+use super::{Scenario, ScenarioError};
+use crate::engine::replicate;
+use crate::network::{Network, Observer};
+use ripstop_base::{Seed, Time};
+
+/// Runs `scenario` and says what was measured. `threads` at most work on it; the result does not depend on how many.
+/// `progress` is told of each run that is done.
+///
+/// # Errors
+/// The setting that cannot be.
+pub fn run(scenario: &Scenario, threads: usize, progress: impl Fn() + Sync) -> Result<Report, ScenarioError> {
+    scenario.check()?;
+    let runs = replicate(u64::from(scenario.run.runs), threads, |k| {
+        let totals = run_once(scenario, k, &mut ());
+        progress();
+        totals
+    });
+    let runs: Result<Vec<RunTotals>, ScenarioError> = runs.into_iter().collect();
+    Ok(Report::new(scenario, &runs?))
+}
+
+/// Makes the `k`-th run of `scenario` with somebody looking on.
+///
+/// # Errors
+/// The setting that cannot be.
+pub fn run_once(
+    scenario: &Scenario,
+    k: u64,
+    observer: &mut impl Observer,
+) -> Result<RunTotals, ScenarioError> {
+    let mut network = build(scenario, Seed::new(scenario.run.seed).run(k))?;
+    let edges = Edges::of(scenario);
+    let mut snapshots = Vec::with_capacity(edges.moments().len());
+    for at in edges.moments() {
+        network.run_until(*at, observer);
+        snapshots.push((0..network.flows()).map(|flow| network.totals(flow)).collect());
+    }
+    network.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
+    Ok(RunTotals { snapshots, events: network.events() })
+}
+
+/// The network of a scenario.
+fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
+    let mut network = Network::new(seed);
+    // A one-way link keeps the number of its way back free.
+    let mut numbers = Vec::with_capacity(2 * scenario.link.len());
+    for (k, link) in scenario.link.iter().enumerate() {
+        let back = link.back.as_ref().unwrap_or(&link.forth);
+        for (name, config) in [("forth", Some(&link.forth)), ("back", (!link.one_way).then_some(back))] {
+            let number =
+                config.map(|config| network.add_link(config, &format!("link/{k}/{name}"))).transpose();
+            numbers.push(number.map_err(|error| {
+                ScenarioError::new(format!("link[{k}].{name}.{}", error.field), error.problem)
+            })?);
+        }
+    }
+    let topology = Topology::of(scenario);
+    for (k, flow) in scenario.flow.iter().enumerate() {
+        let routes = topology
+            .routes(scenario, k)?
+            .map(|route| route.into_iter().filter_map(|link| numbers[link]).collect::<Vec<usize>>());
+        for name in flow.names() {
+            network.add_flow(flow.config(), &routes[0], &routes[1], &format!("flow/{name}"));
+        }
+    }
+    Ok(network)
+}

@@ -1,0 +1,205 @@
+//! What a scenario consists of, as it is written in a file.
+
+use crate::network::FlowConfig;
+use crate::tcp::{Reassembly, SenderConfig, Variant};
+use ripstop_base::{Bytes, Span, Time};
+use ripstop_link::LinkConfig;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// A network, what runs on it, and how it is measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Scenario {
+    /// How it is run and measured.
+    pub run: RunSpec,
+    /// Links between nodes. A node is whatever a link names.
+    pub link: Vec<LinkSpec>,
+    /// Connections.
+    pub flow: Vec<FlowSpec>,
+}
+
+/// How a scenario is run and measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RunSpec {
+    /// Virtual time of a run, its warm-up included.
+    pub duration: Span,
+    /// Time at its beginning that is not measured.
+    pub warmup: Span,
+    /// Independent runs.
+    pub runs: u32,
+    /// Master seed: run k takes its randomness from this and k.
+    pub seed: u64,
+    /// Intervals that are measured on their own, each from its first moment to its second.
+    pub intervals: Vec<[Span; 2]>,
+}
+
+impl Default for RunSpec {
+    /// Ten runs of 1000 s, all of them measured.
+    fn default() -> RunSpec {
+        RunSpec {
+            duration: Span::from(Duration::from_secs(1000)),
+            warmup: Span::from(Duration::ZERO),
+            runs: 10,
+            seed: 1,
+            intervals: Vec::new(),
+        }
+    }
+}
+
+/// A link between two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct LinkSpec {
+    /// The nodes at its ends. The first one sends over `forth`.
+    pub between: [String; 2],
+    /// The direction from the first node to the second.
+    #[serde(default)]
+    pub forth: LinkConfig,
+    /// The other direction; as `forth` when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<LinkConfig>,
+    /// Whether there is no other direction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub one_way: bool,
+}
+
+/// A connection, or several of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FlowSpec {
+    /// Its name; several of one kind get a number behind it.
+    #[serde(default = "defaults::name")]
+    pub name: String,
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// The nodes that data passes, ends included; the way with the fewest links when left out. Acknowledgements come back
+    /// the same way where it has links both ways, otherwise by the fewest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<String>,
+    /// How many connections of this kind there are.
+    #[serde(default = "defaults::one")]
+    pub count: u32,
+    /// Congestion control.
+    #[serde(default)]
+    pub tcp: Variant,
+    /// The receiver's window, packets.
+    #[serde(default = "defaults::window")]
+    pub window: u32,
+    /// The congestion window at first, packets.
+    #[serde(default = "defaults::initial_window")]
+    pub initial_window: u32,
+    /// Payload of a packet; 40 bytes of headers come on top.
+    #[serde(default = "defaults::packet")]
+    pub packet: Bytes,
+    /// Floor of the retransmission time-out, before back-off.
+    #[serde(default = "defaults::rto_min")]
+    pub rto_min: Span,
+    /// Its cap.
+    #[serde(default = "defaults::rto_max")]
+    pub rto_max: Span,
+    /// Granularity of the clock that measures round trips.
+    #[serde(default = "defaults::tick")]
+    pub tick: Span,
+    /// Every so many packets are acknowledged, or after 100 ms.
+    #[serde(default = "defaults::one")]
+    pub ack_every: u32,
+    /// What the receiver does with packets that are out of order.
+    #[serde(default)]
+    pub receiver: Reassembly,
+    /// When it begins.
+    #[serde(default = "defaults::start")]
+    pub start: Span,
+    /// When it sends nothing new any more; never when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Span>,
+}
+
+impl FlowSpec {
+    /// A connection from one node to another with all defaults: endless, NewReno.
+    pub fn new(from: &str, to: &str) -> FlowSpec {
+        FlowSpec {
+            name: defaults::name(),
+            from: from.to_owned(),
+            to: to.to_owned(),
+            route: Vec::new(),
+            count: 1,
+            tcp: Variant::default(),
+            window: defaults::window(),
+            initial_window: defaults::initial_window(),
+            packet: defaults::packet(),
+            rto_min: defaults::rto_min(),
+            rto_max: defaults::rto_max(),
+            tick: defaults::tick(),
+            ack_every: 1,
+            receiver: Reassembly::default(),
+            start: defaults::start(),
+            stop: None,
+        }
+    }
+
+    /// The names of its connections.
+    pub fn names(&self) -> impl Iterator<Item = String> + '_ {
+        (0..self.count).map(|k| if self.count == 1 { self.name.clone() } else { format!("{}{k}", self.name) })
+    }
+
+    /// As the network wants it.
+    pub fn config(&self) -> FlowConfig {
+        let mut sender = SenderConfig {
+            window: self.window,
+            initial_window: self.initial_window,
+            ..SenderConfig::default()
+        };
+        sender.rto.min = self.rto_min.duration();
+        sender.rto.max = self.rto_max.duration();
+        sender.rto.tick = self.tick.duration();
+        FlowConfig {
+            variant: self.tcp,
+            sender,
+            reassembly: self.receiver,
+            ack_every: self.ack_every,
+            payload: self.packet.get() as u32,
+            start: Time::ZERO + self.start.duration(),
+            stop: self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration()),
+            ..FlowConfig::default()
+        }
+    }
+}
+
+/// What a flow has that its description leaves out.
+mod defaults {
+    use crate::tcp::{RtoConfig, SenderConfig};
+    use ripstop_base::{Bytes, Span};
+    use std::time::Duration;
+
+    pub(super) fn name() -> String {
+        "flow".to_owned()
+    }
+    pub(super) fn one() -> u32 {
+        1
+    }
+    pub(super) fn window() -> u32 {
+        SenderConfig::default().window
+    }
+    pub(super) fn initial_window() -> u32 {
+        SenderConfig::default().initial_window
+    }
+    pub(super) fn packet() -> Bytes {
+        Bytes::new(1000)
+    }
+    pub(super) fn rto_min() -> Span {
+        Span::from(RtoConfig::default().min)
+    }
+    pub(super) fn rto_max() -> Span {
+        Span::from(RtoConfig::default().max)
+    }
+    pub(super) fn tick() -> Span {
+        Span::from(RtoConfig::default().tick)
+    }
+    pub(super) fn start() -> Span {
+        Span::from(Duration::ZERO)
+    }
+}
