@@ -17,44 +17,68 @@ impl Alarm {
 ///
 /// Where [`crate::engine::Engine`] keeps any number of events, this keeps one moment for each of a number of things that is
 /// known from the start: a link rings when the next packet arrives, a sender when its timer runs out. A tournament over the
-/// alarms finds the next one: setting costs a comparison for each level, moving a timer leaves no dead entry behind, and
-/// nothing is ever allocated. Alarms at the same moment ring in the order in which they were set.
-#[derive(Clone, Debug, Default)]
+/// alarms finds the next one: setting costs a comparison for each level at most, moving a timer leaves no dead entry behind,
+/// and nothing is ever allocated. Alarms at the same moment ring in the order in which they were set.
+#[derive(Clone, Debug)]
 pub struct Agenda {
     now: Time,
-    /// Moment and order of each alarm; padded to a power of two.
-    keys: Vec<(Time, u64)>,
-    /// The winner of each match, as an index into `keys`. The root is 1; the match of leaves 2k and 2k + 1 is at
-    /// `keys.len() / 2 + k`.
-    winners: Vec<u32>,
+    /// A complete binary tree: the root is 1, the children of k are 2k and 2k + 1, and the second half are the alarms. Each
+    /// node has the earlier key of its children, and whose it is.
+    tree: Vec<Node>,
     alarms: usize,
     /// Orders handed out.
     set: u64,
     rung: u64,
-    /// The alarm that rang last, if its key was not replayed: most are set again at once.
+    /// The alarm that rang last, while it still stands in the tree: most are set again at once.
     stale: Option<Alarm>,
 }
 
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    /// Moment, then order: unique among the alarms that are set.
+    key: u128,
+    alarm: u32,
+}
+
 /// The key of an alarm that is not set.
-const NEVER: (Time, u64) = (Time::NEVER, u64::MAX);
+const NEVER: u128 = u128::MAX;
+
+fn key(when: Time, order: u64) -> u128 {
+    if when == Time::NEVER { NEVER } else { u128::from(when.as_nanos()) << 64 | u128::from(order) }
+}
+
+fn moment(key: u128) -> Time {
+    Time::from_nanos((key >> 64) as u64)
+}
+
+impl Default for Agenda {
+    fn default() -> Agenda {
+        Agenda::new()
+    }
+}
 
 impl Agenda {
     /// An agenda at [`Time::ZERO`] without alarms.
     pub fn new() -> Agenda {
-        Agenda::default()
+        let tree = vec![Node { key: NEVER, alarm: 0 }; 2];
+        Agenda { now: Time::ZERO, tree, alarms: 0, set: 0, rung: 0, stale: None }
     }
 
     /// One more alarm, which is not set.
     pub fn add(&mut self) -> Alarm {
-        self.alarms += 1;
-        let leaves = self.alarms.next_power_of_two().max(2);
-        if leaves > self.keys.len() {
-            self.keys.resize(leaves, NEVER);
-            self.winners = vec![0; leaves];
-            for at in (1..leaves).rev() {
-                self.winners[at] = self.play(at);
+        self.settle();
+        let leaves = self.tree.len() / 2;
+        if self.alarms == leaves {
+            let keys: Vec<u128> = self.tree[leaves..].iter().map(|node| node.key).collect();
+            self.tree = vec![Node { key: NEVER, alarm: 0 }; 4 * leaves];
+            for (k, node) in self.tree[2 * leaves..].iter_mut().enumerate() {
+                *node = Node { key: keys.get(k).copied().unwrap_or(NEVER), alarm: k as u32 };
+            }
+            for at in (1..2 * leaves).rev() {
+                self.tree[at] = self.winner(at);
             }
         }
+        self.alarms += 1;
         Alarm(self.alarms as u32 - 1)
     }
 
@@ -82,60 +106,62 @@ impl Agenda {
 
     /// As [`Agenda::set`], with a place in the order that was taken before: a queue's next entry keeps its own.
     pub fn set_in_order(&mut self, alarm: Alarm, when: Time, order: u64) {
-        let key = if when == Time::NEVER { NEVER } else { (when.max(self.now), order) };
-        self.keys[alarm.0 as usize] = key;
-        if self.stale.is_some_and(|stale| stale != alarm) {
-            self.settle();
+        if self.stale == Some(alarm) {
+            self.stale = None;
         }
-        self.stale = None;
-        self.replay(alarm);
+        self.write(alarm, key(when.max(self.now), order));
     }
 
     /// When `alarm` rings; [`Time::NEVER`] when it is not set.
     pub fn when(&self, alarm: Alarm) -> Time {
-        self.keys[alarm.0 as usize].0
+        if self.stale == Some(alarm) { Time::NEVER } else { moment(self.tree[self.leaf(alarm)].key) }
     }
 
     /// The next alarm that rings at or before `end`, which is then not set any more; the clock moves to its moment. None when
     /// there is none; the clock then moves to `end`.
     pub fn next_until(&mut self, end: Time) -> Option<Alarm> {
         self.settle();
-        let first = *self.winners.get(1)?;
-        let (when, _) = self.keys[first as usize];
-        if when > end || when == Time::NEVER {
+        let Node { key, alarm } = self.tree[1];
+        let when = moment(key);
+        if when > end || key == NEVER {
             if end != Time::NEVER {
                 self.now = self.now.max(end);
             }
             return None;
         }
-        self.keys[first as usize] = NEVER;
-        self.stale = Some(Alarm(first));
+        self.stale = Some(Alarm(alarm));
         self.now = when;
         self.rung += 1;
-        Some(Alarm(first))
+        Some(Alarm(alarm))
+    }
+
+    fn leaf(&self, alarm: Alarm) -> usize {
+        self.tree.len() / 2 + alarm.0 as usize
     }
 
     fn settle(&mut self) {
         if let Some(stale) = self.stale.take() {
-            self.replay(stale);
+            self.write(stale, NEVER);
         }
     }
 
-    /// Plays the matches on the way from `alarm` to the root again.
-    fn replay(&mut self, alarm: Alarm) {
-        let mut at = (self.keys.len() + alarm.0 as usize) / 2;
-        while at > 0 {
-            self.winners[at] = self.play(at);
+    /// Gives `alarm` a key, and plays the matches on the way to the root again as far as they change.
+    fn write(&mut self, alarm: Alarm, key: u128) {
+        let mut at = self.leaf(alarm);
+        self.tree[at] = Node { key, alarm: alarm.0 };
+        while at > 1 {
             at /= 2;
+            let winner = self.winner(at);
+            if winner.key == self.tree[at].key {
+                return;
+            }
+            self.tree[at] = winner;
         }
     }
 
-    /// Who wins match `at`.
-    fn play(&self, at: usize) -> u32 {
-        let leaves = self.keys.len();
-        let entrant = |at: usize| if at >= leaves { (at - leaves) as u32 } else { self.winners[at] };
-        let (a, b) = (entrant(2 * at), entrant(2 * at + 1));
-        if self.keys[b as usize] < self.keys[a as usize] { b } else { a }
+    fn winner(&self, at: usize) -> Node {
+        let (left, right) = (self.tree[2 * at], self.tree[2 * at + 1]);
+        if right.key < left.key { right } else { left }
     }
 }
 
