@@ -6,7 +6,7 @@ use crate::link_flags::{burst, loss_model};
 use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{LinkConfig, Loss};
-use ripstop_sim::scenario::{FlowSpec, RunSpec, Tandem};
+use ripstop_sim::scenario::{FlowSpec, RunSpec, Tandem, TunnelSpec};
 use ripstop_sim::tcp::{Reassembly, Variant};
 use std::time::Duration;
 
@@ -79,6 +79,9 @@ pub(crate) struct Flags {
     /// When the flows stop: one moment for all, or one for each [default: at the end]
     #[arg(long, value_name = "TIMES", value_delimiter = ',', help_heading = "The flows")]
     stop: Vec<Span>,
+    /// Carry all flows through one tunnel from end to end: the session of `ripstop up`
+    #[arg(long, help_heading = "The flows")]
+    tunnel: bool,
     #[command(flatten)]
     measure: MeasureFlags,
 }
@@ -132,7 +135,8 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         Switch::On => forth.clone(),
         Switch::Off => LinkConfig { loss: Loss::None, ..forth.clone() },
     };
-    let scenario = Tandem { run, hops: flags.hops, forth, back, flows: flows(flags)? }.scenario();
+    let tunnel = flags.tunnel.then(|| TunnelSpec::new("tunnel", "", ""));
+    let scenario = Tandem { run, hops: flags.hops, forth, back, flows: flows(flags)?, tunnel }.scenario();
     measure::run(&scenario, &flags.measure, flag)
 }
 

@@ -4,6 +4,8 @@
 //! save the round trip that a report takes. They buy delay, not throughput, and cost bandwidth one for one.
 
 use ripstop_model::masking::unmasked_probability;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// What is sent ahead of losses.
@@ -16,6 +18,34 @@ pub enum Redundancy {
     Fixed(f64),
     /// Nothing: what is lost is repaired when it is reported.
     None,
+}
+
+impl FromStr for Redundancy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Redundancy, String> {
+        match text {
+            "adaptive" => Ok(Redundancy::Adaptive),
+            "none" => Ok(Redundancy::None),
+            other => match other.parse::<f64>() {
+                Ok(ratio) if (1.0..=10.0).contains(&ratio) => Ok(Redundancy::Fixed(ratio)),
+                _ => Err(format!(
+                    "`{other}` is not a redundancy; write \"adaptive\", \"none\", or packets sent for each packet, 1 to 10, \
+                     such as 1.25"
+                )),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Redundancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Redundancy::Adaptive => f.write_str("adaptive"),
+            Redundancy::None => f.write_str("none"),
+            Redundancy::Fixed(ratio) => ratio.fmt(f),
+        }
+    }
 }
 
 /// Bulk flows: a flight may be left undecodable, for want of repairs, with this probability.

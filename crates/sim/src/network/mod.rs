@@ -5,17 +5,21 @@
 
 mod flow;
 mod packet;
+mod tunnel;
 mod watch;
 mod wire;
 
 pub use flow::{FlowConfig, FlowTotals};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
+pub use tunnel::{TunnelDatagram, TunnelStatus};
 pub use watch::{Happening, Observer};
 
 use crate::engine::{Agenda, Alarm};
 use flow::Flow;
 use ripstop_base::{Seed, Time};
 use ripstop_link::{ConfigError, Counters, Link, LinkConfig};
+use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use tunnel::{End, Path};
 use wire::Wire;
 
 /// What an alarm is for.
@@ -27,6 +31,37 @@ enum Purpose {
     Sender(u32),
     /// This flow's receiver has put off an acknowledgement.
     Acknowledge(u32),
+    /// This end of this tunnel has something to do.
+    Tunnel(u32, usize),
+}
+
+/// Whose packets follow a route.
+#[derive(Clone, Copy, Debug)]
+enum Owner {
+    Flow(u32),
+    Tunnel(u32),
+}
+
+/// What carries a connection's packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Carrier<'a> {
+    /// The links there, and those back. An empty list arrives at once.
+    Links(&'a [usize], &'a [usize]),
+    /// A tunnel.
+    Tunnel {
+        /// Its number.
+        tunnel: usize,
+        /// Whether data enters it where its route ends.
+        backwards: bool,
+    },
+}
+
+/// How a connection's packets leave.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Route(u32),
+    /// Through this tunnel; data enters at this end.
+    Tunnel(u32, usize),
 }
 
 /// A network and what runs on it. All that happens is a function of what was added to it and of the seed.
@@ -38,8 +73,13 @@ pub struct Network {
     purposes: Vec<Purpose>,
     wires: Vec<Wire>,
     flows: Vec<Flow>,
-    /// Of each flow, there and back.
+    /// By flow.
+    ways: Vec<Way>,
+    tunnels: Vec<Path>,
+    /// There, and back.
     routes: Vec<[Vec<u32>; 2]>,
+    /// By route.
+    owners: Vec<Owner>,
 }
 
 impl Network {
@@ -51,7 +91,10 @@ impl Network {
             purposes: Vec::new(),
             wires: Vec::new(),
             flows: Vec::new(),
+            ways: Vec::new(),
+            tunnels: Vec::new(),
             routes: Vec::new(),
+            owners: Vec::new(),
         }
     }
 
@@ -67,21 +110,64 @@ impl Network {
         Ok(number)
     }
 
-    /// Adds a connection whose data passes the links `there`, and its acknowledgements the links `back`; returns its number.
-    /// An empty route arrives at once. `name` tells its random streams from others'.
+    /// Adds a connection; returns its number. `name` tells its random streams from others'.
     ///
     /// # Panics
-    /// On a link that was not added.
-    pub fn add_flow(&mut self, config: FlowConfig, there: &[usize], back: &[usize], name: &str) -> usize {
-        assert!(there.iter().chain(back).all(|link| *link < self.wires.len()), "a link that was not added");
+    /// On a link or a tunnel that was not added.
+    pub fn add_flow(&mut self, config: FlowConfig, carrier: &Carrier<'_>, name: &str) -> usize {
         let number = self.flows.len();
+        let way = match carrier {
+            Carrier::Links(there, back) => {
+                Way::Route(self.add_route([there, back], Owner::Flow(number as u32)))
+            }
+            Carrier::Tunnel { tunnel, backwards } => {
+                assert!(*tunnel < self.tunnels.len(), "a tunnel that was not added");
+                Way::Tunnel(*tunnel as u32, usize::from(*backwards))
+            }
+        };
         let timer = self.alarm(Purpose::Sender(number as u32));
         let ack_timer = self.alarm(Purpose::Acknowledge(number as u32));
         let mut random = self.seed.stream(&format!("{name}/tcp"));
         self.flows.push(Flow::new(config, timer, ack_timer, &mut random));
-        self.routes.push([there, back].map(|route| route.iter().map(|link| *link as u32).collect()));
+        self.ways.push(way);
         self.agenda.set(timer, self.flows[number].due());
         number
+    }
+
+    /// Adds a tunnel whose ends have `config`; returns its number. Its datagrams pass the links `there`, and the other end's
+    /// those of `back`. `name` tells its random streams from others'.
+    ///
+    /// # Panics
+    /// On a link that was not added, and on an empty way.
+    pub fn add_tunnel(
+        &mut self,
+        config: &TunnelConfig,
+        there: &[usize],
+        back: &[usize],
+        name: &str,
+    ) -> usize {
+        assert!(!there.is_empty() && !back.is_empty(), "a tunnel needs links");
+        let number = self.tunnels.len();
+        let route = self.add_route([there, back], Owner::Tunnel(number as u32));
+        let ends = [0, 1].map(|side| {
+            let alarm = self.alarm(Purpose::Tunnel(number as u32, side));
+            End::new(config.clone(), self.seed, &format!("{name}/{side}"), alarm)
+        });
+        self.tunnels.push(Path { route, ends });
+        for side in 0..2 {
+            self.agenda.set(self.tunnels[number].ends[side].alarm, Time::ZERO);
+        }
+        number
+    }
+
+    fn add_route(&mut self, links: [&[usize]; 2], owner: Owner) -> u32 {
+        assert!(
+            links.iter().all(|way| way.iter().all(|link| *link < self.wires.len())),
+            "a link that was not added"
+        );
+        self.routes.push(links.map(|way| way.iter().map(|link| *link as u32).collect()));
+        self.owners.push(owner);
+        self.routes.len() as u32 - 1
     }
 
     /// Runs until the moment `end`.
@@ -104,6 +190,11 @@ impl Network {
                     if let Some(ack) = self.flows[flow as usize].flush() {
                         self.send(flow, true, TCP_IP_HEADERS, Body::Ack(ack), observer);
                     }
+                }
+                Purpose::Tunnel(tunnel, side) => {
+                    let now = self.agenda.now();
+                    self.tunnels[tunnel as usize].ends[side].tunnel.handle_timeout(now);
+                    self.drive(tunnel, side, observer);
                 }
             }
         }
@@ -132,6 +223,11 @@ impl Network {
     /// What link `link` has done so far.
     pub fn link(&self, link: usize) -> &Counters {
         self.wires[link].link.counters()
+    }
+
+    /// What the two ends of tunnel `tunnel` are doing.
+    pub fn tunnel(&self, tunnel: usize) -> TunnelStatus {
+        self.tunnels[tunnel].ends.each_ref().map(|end| end.tunnel.status())
     }
 
     /// How many packets are on link `link` or wait for it.
@@ -171,16 +267,31 @@ impl Network {
 
     /// A packet has come to the end of its route.
     fn hand_over(&mut self, packet: Packet, observer: &mut impl Observer) {
+        match (self.owners[packet.route as usize], packet.body) {
+            (Owner::Flow(flow), body) => self.receive(flow, body, observer),
+            (Owner::Tunnel(tunnel), Body::Datagram(datagram)) => {
+                let (now, side) = (self.agenda.now(), usize::from(!packet.back));
+                let end = &mut self.tunnels[tunnel as usize].ends[side];
+                end.tunnel.handle_datagram(now, *datagram, packet.bytes, false);
+                self.drive(tunnel, side, observer);
+            }
+            // Nothing else is ever put on a tunnel's route.
+            (Owner::Tunnel(_), _) => {}
+        }
+    }
+
+    /// A packet of flow `flow` has come to the end where it belongs.
+    fn receive(&mut self, number: u32, body: Body, observer: &mut impl Observer) {
         let now = self.agenda.now();
-        let flow = &mut self.flows[packet.route as usize];
-        match packet.body {
-            Body::Data(number) => {
+        let flow = &mut self.flows[number as usize];
+        match body {
+            Body::Data(segment) => {
                 let timer = flow.ack_timer;
-                if let Some(ack) = flow.on_packet(now, number) {
+                if let Some(ack) = flow.on_packet(now, segment) {
                     if flow.config.ack_every > 1 {
                         self.agenda.set(timer, Time::NEVER);
                     }
-                    self.send(packet.route, true, TCP_IP_HEADERS, Body::Ack(ack), observer);
+                    self.send(number, true, TCP_IP_HEADERS, Body::Ack(ack), observer);
                 } else if self.agenda.when(timer) == Time::NEVER {
                     let delay = flow.config.ack_delay;
                     self.agenda.set(timer, now + delay);
@@ -188,8 +299,9 @@ impl Network {
             }
             Body::Ack(ack) => {
                 flow.on_ack(now, &ack);
-                self.pump(packet.route, observer);
+                self.pump(number, observer);
             }
+            Body::Datagram(_) => {}
         }
     }
 
@@ -209,7 +321,50 @@ impl Network {
         }
     }
 
-    fn send(&mut self, route: u32, back: bool, bytes: u32, body: Body, observer: &mut impl Observer) {
-        self.forward(Packet { route, hop: 0, back, bytes, body }, observer);
+    /// Sends a packet of flow `flow` on its way.
+    fn send(&mut self, flow: u32, back: bool, bytes: u32, body: Body, observer: &mut impl Observer) {
+        match self.ways[flow as usize] {
+            Way::Route(route) => self.forward(Packet { route, hop: 0, back, bytes, body }, observer),
+            Way::Tunnel(tunnel, entrance) => {
+                let side = entrance ^ usize::from(back);
+                let end = &mut self.tunnels[tunnel as usize].ends[side];
+                end.push(flow, back, bytes, body);
+                if !end.busy {
+                    self.drive(tunnel, side, observer);
+                }
+            }
+        }
+    }
+
+    /// Takes all outputs of one end of a tunnel, and gives it what wants to go in, by turns as its contract wants it.
+    fn drive(&mut self, tunnel: u32, side: usize, observer: &mut impl Observer) {
+        let (index, now) = (tunnel as usize, self.agenda.now());
+        let route = self.tunnels[index].route;
+        self.tunnels[index].ends[side].busy = true;
+        loop {
+            while let Some((datagram, bytes)) = self.tunnels[index].ends[side].tunnel.poll_transmit(now) {
+                let body = Body::Datagram(Box::new(datagram));
+                self.forward(Packet { route, hop: 0, back: side == 1, bytes, body }, observer);
+            }
+            let [left, right] = &mut self.tunnels[index].ends;
+            let (end, peer) = if side == 0 { (left, right) } else { (right, left) };
+            while end.tunnel.poll_event().is_some() {}
+            if let Some(delivered) = end.tunnel.poll_deliver() {
+                let label = crate::tunnel::Cargo::unload(&delivered.payload);
+                if let Some((flow, body)) = label.and_then(|label| peer.delivered(label)) {
+                    self.receive(flow, body, observer);
+                }
+                continue;
+            }
+            if !end.enter(now) {
+                break;
+            }
+        }
+        let end = &mut self.tunnels[index].ends[side];
+        end.busy = false;
+        let due = end.tunnel.poll_timeout().unwrap_or(Time::NEVER);
+        if due != self.agenda.when(end.alarm) {
+            self.agenda.set(end.alarm, due);
+        }
     }
 }

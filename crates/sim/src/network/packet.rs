@@ -1,5 +1,6 @@
 //! What travels between nodes.
 
+use super::tunnel::TunnelDatagram;
 use crate::tcp::Ack;
 
 /// Bytes of the headers of IP and TCP, without options: what every segment has on top of its payload.
@@ -27,4 +28,6 @@ pub enum Body {
     Data(u64),
     /// An acknowledgement.
     Ack(Ack),
+    /// A datagram of a tunnel.
+    Datagram(Box<TunnelDatagram>),
 }

@@ -2,6 +2,8 @@
 
 use super::routes::Topology;
 use super::{FlowSpec, Scenario};
+use crate::network::TCP_IP_HEADERS;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A setting that cannot be: which one, and what would be right.
@@ -22,6 +24,8 @@ impl ScenarioError {
 
 /// The most connections of a scenario: numbers of packets and alarms stay in their types.
 const MOST_FLOWS: u32 = 100_000;
+/// What IPv4 demands of every path (RFC 791), and the largest IP packet.
+const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
 /// The largest payload: that of an IP packet without options.
 const MOST_PAYLOAD: u64 = 65_535 - 40;
 
@@ -53,11 +57,15 @@ impl Scenario {
             return Err(ScenarioError::new("flow", "nothing is sent; add a section [[flow]]"));
         }
         let topology = Topology::of(self);
+        self.check_tunnels(&topology)?;
         let mut names = std::collections::BTreeSet::new();
         for (k, flow) in self.flow.iter().enumerate() {
             check_flow(flow, self.run.duration.duration())
                 .map_err(|(field, problem)| ScenarioError::new(format!("flow[{k}].{field}"), problem))?;
-            topology.routes(self, k)?;
+            match &flow.tunnel {
+                None => drop(topology.of_flow(self, k)?),
+                Some(name) => drop(self.tunnel_of(k, name)?),
+            }
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
                 return Err(ScenarioError::new(
                     format!("flow[{k}].name"),
@@ -72,6 +80,64 @@ impl Scenario {
             ));
         }
         Ok(())
+    }
+
+    fn check_tunnels(&self, topology: &Topology<'_>) -> Result<(), ScenarioError> {
+        for (k, tunnel) in self.tunnel.iter().enumerate() {
+            let field = |name: &str| format!("tunnel[{k}].{name}");
+            if self.tunnel[..k].iter().any(|other| other.name == tunnel.name) {
+                return Err(ScenarioError::new(
+                    field("name"),
+                    format!("`{}` is taken; give each its own", tunnel.name),
+                ));
+            }
+            if !TUNNEL_MTU.contains(&tunnel.mtu.get()) {
+                let (least, most) = (TUNNEL_MTU.start(), TUNNEL_MTU.end());
+                return Err(ScenarioError::new(
+                    field("mtu"),
+                    format!("{} bytes; from {least} to {most}", tunnel.mtu),
+                ));
+            }
+            topology.of_tunnel(self, k)?;
+        }
+        Ok(())
+    }
+
+    /// The number of the tunnel that carries flow `index`, and whether the flow enters it where its route ends.
+    pub(super) fn tunnel_of(&self, index: usize, name: &str) -> Result<(usize, bool), ScenarioError> {
+        let flow = &self.flow[index];
+        let field = |name: &str| format!("flow[{index}].{name}");
+        let Some(k) = self.tunnel.iter().position(|tunnel| tunnel.name == name) else {
+            return Err(ScenarioError::new(
+                field("tunnel"),
+                format!("there is no tunnel `{name}`; add a section [[tunnel]]"),
+            ));
+        };
+        let tunnel = &self.tunnel[k];
+        let most = tunnel.config().inner_mtu();
+        if flow.packet.get() + u64::from(TCP_IP_HEADERS) > u64::from(most) {
+            let problem = format!(
+                "{}; through the tunnel at most {} bytes",
+                flow.packet,
+                most.saturating_sub(TCP_IP_HEADERS)
+            );
+            return Err(ScenarioError::new(field("packet"), problem));
+        }
+        if !flow.route.is_empty() {
+            return Err(ScenarioError::new(
+                field("route"),
+                "the tunnel has a route of its own; leave one of the two out",
+            ));
+        }
+        let [a, b] = &tunnel.between;
+        match (&flow.from, &flow.to) {
+            (from, to) if from == a && to == b => Ok((k, false)),
+            (from, to) if from == b && to == a => Ok((k, true)),
+            _ => Err(ScenarioError::new(
+                field("tunnel"),
+                format!("leads from `{a}` to `{b}`, not from `{}` to `{}`", flow.from, flow.to),
+            )),
+        }
     }
 
     fn check_run(&self) -> Result<(), ScenarioError> {

@@ -13,4 +13,4 @@ pub use file::FileError;
 pub use preset::Tandem;
 pub use report::{FlowReport, IntervalReport, Report, RunTotals};
 pub use run::{run, run_once};
-pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario};
+pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};

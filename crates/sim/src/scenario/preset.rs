@@ -1,6 +1,6 @@
 //! Scenarios that the papers use again and again.
 
-use super::{FlowSpec, LinkSpec, RunSpec, Scenario};
+use super::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
 use ripstop_link::LinkConfig;
 
 /// Paper 000, fig. 8: sources at one end of a chain of equal links, sinks at the other.
@@ -16,6 +16,8 @@ pub struct Tandem {
     pub back: LinkConfig,
     /// The flows; their ends are set to those of the chain.
     pub flows: Vec<FlowSpec>,
+    /// The tunnel that carries them all, from one end of the chain to the other; its ends are set too.
+    pub tunnel: Option<TunnelSpec>,
 }
 
 impl Tandem {
@@ -28,8 +30,20 @@ impl Tandem {
             back: (self.back != self.forth).then(|| self.back.clone()),
             one_way: false,
         };
-        let flow =
-            self.flows.iter().cloned().map(|flow| FlowSpec { from: node(0), to: node(self.hops), ..flow });
-        Scenario { run: self.run.clone(), link: (0..self.hops).map(link).collect(), flow: flow.collect() }
+        let name = self.tunnel.as_ref().map(|tunnel| tunnel.name.clone());
+        let flow = |flow: &FlowSpec| FlowSpec {
+            from: node(0),
+            to: node(self.hops),
+            tunnel: name.clone(),
+            ..flow.clone()
+        };
+        let tunnel =
+            |tunnel: &TunnelSpec| TunnelSpec { between: [node(0), node(self.hops)], ..tunnel.clone() };
+        Scenario {
+            run: self.run.clone(),
+            link: (0..self.hops).map(link).collect(),
+            tunnel: self.tunnel.iter().map(tunnel).collect(),
+            flow: self.flows.iter().map(flow).collect(),
+        }
     }
 }

@@ -31,26 +31,49 @@ impl<'a> Topology<'a> {
     }
 
     /// The links of flow `index`: there, and back.
-    pub(super) fn routes(&self, scenario: &Scenario, index: usize) -> Result<[Vec<usize>; 2], ScenarioError> {
+    pub(super) fn of_flow(
+        &self,
+        scenario: &Scenario,
+        index: usize,
+    ) -> Result<[Vec<usize>; 2], ScenarioError> {
         let flow = &scenario.flow[index];
-        let field = |name: &str| format!("flow[{index}].{name}");
-        let from = self.node(&flow.from, &field("from"))?;
-        let to = self.node(&flow.to, &field("to"))?;
-        if from == to {
-            return Err(ScenarioError::new(field("to"), "is the node that sends; name another"));
+        let fields = [format!("flow[{index}].from"), format!("flow[{index}].to")];
+        if !flow.route.is_empty() {
+            let from = self.node(&flow.from, &fields[0])?;
+            let to = self.node(&flow.to, &fields[1])?;
+            return self.explicit(scenario, index, from, to);
         }
-        if flow.route.is_empty() {
-            let none = |a: &str, b: &str| {
-                ScenarioError::new(
-                    field("to"),
-                    format!("no links lead from `{a}` to `{b}`; add one, or mind `one-way`"),
-                )
-            };
-            let there = self.shortest(from, to).ok_or_else(|| none(&flow.from, &flow.to))?;
-            let back = self.shortest(to, from).ok_or_else(|| none(&flow.to, &flow.from))?;
-            return Ok([there, back]);
+        self.both_ways([&flow.from, &flow.to], fields)
+    }
+
+    /// The links of tunnel `index`: there, and back.
+    pub(super) fn of_tunnel(
+        &self,
+        scenario: &Scenario,
+        index: usize,
+    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+        let [from, to] = &scenario.tunnel[index].between;
+        self.both_ways([from, to], [0, 1].map(|k| format!("tunnel[{index}].between[{k}]")))
+    }
+
+    /// The ways with the fewest links from one node to another, and back.
+    fn both_ways(
+        &self,
+        [from, to]: [&str; 2],
+        fields: [String; 2],
+    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+        let (a, b) = (self.node(from, &fields[0])?, self.node(to, &fields[1])?);
+        let [_, field] = fields;
+        if a == b {
+            return Err(ScenarioError::new(field, "is the node at the other end; name another"));
         }
-        self.explicit(scenario, index, from, to)
+        let none = |from: &str, to: &str| {
+            let problem = format!("no links lead from `{from}` to `{to}`; add one, or mind `one-way`");
+            ScenarioError::new(field.clone(), problem)
+        };
+        let there = self.shortest(a, b).ok_or_else(|| none(from, to))?;
+        let back = self.shortest(b, a).ok_or_else(|| none(to, from))?;
+        Ok([there, back])
     }
 
     /// The route that is written down.

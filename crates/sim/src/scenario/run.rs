@@ -4,7 +4,7 @@ use super::report::{Edges, Report, RunTotals};
 use super::routes::Topology;
 use super::{Scenario, ScenarioError};
 use crate::engine::replicate;
-use crate::network::{Network, Observer};
+use crate::network::{Carrier, Network, Observer};
 use ripstop_base::{Seed, Time};
 
 /// Runs `scenario` and says what was measured. `threads` at most work on it; the result does not depend on how many.
@@ -59,12 +59,27 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
         }
     }
     let topology = Topology::of(scenario);
+    let links = |routes: [Vec<usize>; 2]| {
+        routes.map(|way| way.into_iter().filter_map(|k| numbers[k]).collect::<Vec<_>>())
+    };
+    for (k, tunnel) in scenario.tunnel.iter().enumerate() {
+        let [there, back] = links(topology.of_tunnel(scenario, k)?);
+        network.add_tunnel(&tunnel.config(), &there, &back, &format!("tunnel/{}", tunnel.name));
+    }
     for (k, flow) in scenario.flow.iter().enumerate() {
-        let routes = topology
-            .routes(scenario, k)?
-            .map(|route| route.into_iter().filter_map(|link| numbers[link]).collect::<Vec<usize>>());
+        let routes = match &flow.tunnel {
+            None => links(topology.of_flow(scenario, k)?),
+            Some(_) => Default::default(),
+        };
+        let carrier = match &flow.tunnel {
+            None => Carrier::Links(&routes[0], &routes[1]),
+            Some(name) => {
+                let (tunnel, backwards) = scenario.tunnel_of(k, name)?;
+                Carrier::Tunnel { tunnel, backwards }
+            }
+        };
         for name in flow.names() {
-            network.add_flow(flow.config(), &routes[0], &routes[1], &format!("flow/{name}"));
+            network.add_flow(flow.config(), &carrier, &format!("flow/{name}"));
         }
     }
     Ok(network)

@@ -4,6 +4,8 @@ use crate::network::FlowConfig;
 use crate::tcp::{Reassembly, SenderConfig, Variant};
 use ripstop_base::{Bytes, Span, Time};
 use ripstop_link::LinkConfig;
+use ripstop_proto::control::redundancy::Redundancy;
+use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -15,6 +17,9 @@ pub struct Scenario {
     pub run: RunSpec,
     /// Links between nodes. A node is whatever a link names.
     pub link: Vec<LinkSpec>,
+    /// Tunnels between nodes, for flows to go through.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tunnel: Vec<TunnelSpec>,
     /// Connections.
     pub flow: Vec<FlowSpec>,
 }
@@ -65,6 +70,86 @@ pub struct LinkSpec {
     pub one_way: bool,
 }
 
+/// The shipped tunnel session between two nodes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TunnelSpec {
+    /// Its name.
+    #[serde(default = "defaults::tunnel")]
+    pub name: String,
+    /// The nodes at its ends. Flows may run through it in either direction.
+    pub between: [String; 2],
+    /// What is sent ahead of losses: `adaptive`, `none`, or packets sent for each packet, such as `1.25`.
+    #[serde(default, with = "words")]
+    pub redundancy: Redundancy,
+    /// How its rate is found: `fair`, `scavenge`, or a rate.
+    #[serde(default = "defaults::rate", with = "words")]
+    pub rate: RateMode,
+    /// How long a packet is waited for at most; by the path when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patience: Option<Span>,
+    /// The largest datagram that the path carries, IP header included.
+    #[serde(default = "defaults::mtu")]
+    pub mtu: Bytes,
+}
+
+impl TunnelSpec {
+    /// A tunnel between two nodes with all defaults.
+    pub fn new(name: &str, a: &str, b: &str) -> TunnelSpec {
+        TunnelSpec {
+            name: name.to_owned(),
+            between: [a.to_owned(), b.to_owned()],
+            redundancy: Redundancy::default(),
+            rate: defaults::rate(),
+            patience: None,
+            mtu: defaults::mtu(),
+        }
+    }
+
+    /// As the session wants it.
+    pub fn config(&self) -> TunnelConfig {
+        TunnelConfig {
+            path_mtu: self.mtu.get() as u32,
+            redundancy: self.redundancy,
+            rate: self.rate,
+            patience: self.patience.map(Span::duration),
+            ..TunnelConfig::default()
+        }
+    }
+}
+
+/// Values that are read from a word or a number, and written as a word.
+mod words {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Word {
+        Text(String),
+        Whole(i64),
+        Number(f64),
+    }
+
+    pub(super) fn serialize<S: Serializer>(value: &impl Display, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, D, T>(from: D) -> Result<T, D::Error>
+    where
+        D: Deserializer<'de>,
+        T: FromStr<Err: Display>,
+    {
+        let text = match Word::deserialize(from)? {
+            Word::Text(text) => text,
+            Word::Whole(number) => number.to_string(),
+            Word::Number(number) => number.to_string(),
+        };
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
 /// A connection, or several of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -76,6 +161,9 @@ pub struct FlowSpec {
     pub from: String,
     /// The node that receives.
     pub to: String,
+    /// The tunnel that carries it, by its name; none when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tunnel: Option<String>,
     /// The nodes that data passes, ends included; the way with the fewest links when left out. Acknowledgements come back
     /// the same way where it has links both ways, otherwise by the fewest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,6 +213,7 @@ impl FlowSpec {
             name: defaults::name(),
             from: from.to_owned(),
             to: to.to_owned(),
+            tunnel: None,
             route: Vec::new(),
             count: 1,
             tcp: Variant::default(),
@@ -173,8 +262,18 @@ impl FlowSpec {
 mod defaults {
     use crate::tcp::{RtoConfig, SenderConfig};
     use ripstop_base::{Bytes, Span};
+    use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
     use std::time::Duration;
 
+    pub(super) fn tunnel() -> String {
+        "tunnel".to_owned()
+    }
+    pub(super) fn rate() -> RateMode {
+        TunnelConfig::default().rate
+    }
+    pub(super) fn mtu() -> Bytes {
+        Bytes::new(u64::from(TunnelConfig::default().path_mtu))
+    }
     pub(super) fn name() -> String {
         "flow".to_owned()
     }

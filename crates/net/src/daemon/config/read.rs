@@ -4,12 +4,10 @@ use super::{
     ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, StatusSocket,
 };
 use ipnet::IpNet;
-use ripstop_base::{Rate, Span};
-use ripstop_proto::control::rate::Mode;
-use ripstop_proto::control::redundancy::Redundancy;
+use ripstop_base::Span;
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
-use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
+use ripstop_proto::session::tunnel::Config as TunnelConfig;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -326,10 +324,10 @@ impl Reader<'_> {
                 ));
             }
         }
-        if let Some(rate) = self.optional("rate", interface.rate.as_ref(), rate)? {
+        if let Some(rate) = self.optional("rate", interface.rate.as_ref(), str::parse)? {
             tunnel.rate = rate;
         }
-        if let Some(redundancy) = self.optional("redundancy", interface.redundancy.as_ref(), redundancy)? {
+        if let Some(redundancy) = self.optional("redundancy", interface.redundancy.as_ref(), str::parse)? {
             tunnel.redundancy = redundancy;
         }
         if let Some(most) = &interface.max_overhead {
@@ -430,33 +428,6 @@ impl Reader<'_> {
 impl AsRef<str> for Word {
     fn as_ref(&self) -> &str {
         &self.0
-    }
-}
-
-fn rate(text: &str) -> Result<RateMode, String> {
-    match text {
-        "fair" => Ok(RateMode::Adaptive(Mode::Fair)),
-        "scavenge" => Ok(RateMode::Adaptive(Mode::Scavenge)),
-        other => match Rate::from_str(other) {
-            Ok(rate) if rate.bps() >= 8_000 => Ok(RateMode::Fixed(rate)),
-            _ => Err(format!(
-                "`{other}` is not a rate; write \"fair\", \"scavenge\", or a rate of at least 8kbit/s such as \"20Mbit/s\""
-            )),
-        },
-    }
-}
-
-fn redundancy(text: &str) -> Result<Redundancy, String> {
-    match text {
-        "adaptive" => Ok(Redundancy::Adaptive),
-        "none" => Ok(Redundancy::None),
-        other => match other.parse::<f64>() {
-            Ok(ratio) if (1.0..=10.0).contains(&ratio) => Ok(Redundancy::Fixed(ratio)),
-            _ => Err(format!(
-                "`{other}` is not a redundancy; write \"adaptive\", \"none\", or packets sent for each packet, 1 to 10, \
-                 such as 1.25"
-            )),
-        },
     }
 }
 

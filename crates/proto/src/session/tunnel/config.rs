@@ -4,6 +4,8 @@ use crate::control::rate::Mode;
 use crate::control::redundancy::Redundancy;
 use crate::wire::{IPV4_UDP_LEN, MTU_OVERHEAD};
 use ripstop_base::Rate;
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// How the rate is found.
@@ -13,6 +15,33 @@ pub enum RateMode {
     Adaptive(Mode),
     /// By the user: pace at this rate.
     Fixed(Rate),
+}
+
+impl FromStr for RateMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<RateMode, String> {
+        match text {
+            "fair" => Ok(RateMode::Adaptive(Mode::Fair)),
+            "scavenge" => Ok(RateMode::Adaptive(Mode::Scavenge)),
+            other => match Rate::from_str(other) {
+                Ok(rate) if rate.bps() >= 8_000 => Ok(RateMode::Fixed(rate)),
+                _ => Err(format!(
+                    "`{other}` is not a rate; write \"fair\", \"scavenge\", or a rate of at least 8kbit/s such as \"20Mbit/s\""
+                )),
+            },
+        }
+    }
+}
+
+impl fmt::Display for RateMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RateMode::Adaptive(Mode::Fair) => f.write_str("fair"),
+            RateMode::Adaptive(Mode::Scavenge) => f.write_str("scavenge"),
+            RateMode::Fixed(rate) => rate.fmt(f),
+        }
+    }
 }
 
 /// The settings of a tunnel. Each end has its own; only the sizes must fit each other.
