@@ -4,7 +4,7 @@
 TARGET ?= $(CURDIR)/target
 export CARGO_TARGET_DIR := $(TARGET)
 
-.PHONY: help build demo test accept bench soak fmt clean
+.PHONY: help build demo test accept oracle bench soak fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,10 @@ test: ## every check: format, lints, documentation, unit, property, integration,
 accept: ## measure the figures that the product is to reach (about 12 minutes on a quiet machine); RUNS=1 for a quick look
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
+
+oracle: ## the simulator against ns-2's results, cell by cell (a minute)
+	@tools/need.sh cargo cc
+	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --test-threads=1
 
 bench: ## time kernels and coders (criterion), then all of it beside its anchors: ripstop speed (about 5 minutes)
 	@tools/need.sh cargo cc

@@ -1,0 +1,72 @@
+//! The file of results.
+
+use ripstop_sim::engine::Statistic;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A network with what runs on it, by the words of the file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Setting {
+    pub(crate) case: String,
+    params: BTreeMap<String, String>,
+}
+
+/// A result.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) metric: String,
+    pub(crate) mean: f64,
+    /// 0 where there was one run.
+    pub(crate) ci95: f64,
+    pub(crate) n: u64,
+}
+
+impl Setting {
+    /// The value of a parameter; empty when it has none.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.params.get(name).map_or("", String::as_str)
+    }
+
+    /// The value of a parameter as a number.
+    pub(crate) fn number(&self, name: &str) -> Option<f64> {
+        self.params.get(name).and_then(|text| text.trim_end_matches("Mb").parse().ok())
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.case)?;
+        self.params.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}
+
+impl Cell {
+    /// Goodput and throughput are compared; what else the file has explains a difference.
+    pub(crate) fn is_compared(&self) -> bool {
+        self.metric.starts_with("goodput") || self.metric == "thr_units_per_s"
+    }
+
+    /// Within 5 % or two half-widths.
+    pub(crate) fn agrees(&self, ours: &Statistic) -> bool {
+        let Some(mean) = ours.mean else { return false };
+        let width = self.ci95.hypot(ours.ci95.unwrap_or(0.0));
+        (mean - self.mean).abs() <= (0.05 * self.mean).max(2.0 * width)
+    }
+}
+
+/// All lines of the file.
+pub(crate) fn read(text: &str) -> Vec<(Setting, Cell)> {
+    let line = |line: &str| {
+        let mut fields = line.split(',');
+        let mut next = || fields.next().unwrap_or_else(|| panic!("a field is missing: {line}"));
+        let (case, params) = (next().to_owned(), next());
+        let params = params.split(' ').filter_map(|pair| pair.split_once('='));
+        let params = params.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let metric = next().to_owned();
+        let mut number = || next().parse::<f64>().unwrap_or_else(|_| panic!("no number: {line}"));
+        let (mean, ci95, n) = (number(), number(), number());
+        let ci95 = if ci95.is_finite() { ci95 } else { 0.0 };
+        (Setting { case, params }, Cell { metric, mean, ci95, n: n as u64 })
+    };
+    text.lines().skip(1).map(line).collect()
+}

@@ -1,0 +1,84 @@
+//! The simulator against ns-2.35: the same networks, the same TCPs, means over independent runs.
+//!
+//! `make oracle` runs every cell of `ns2.csv`; `make test` a few quick ones. The file has the results of the unmodified ns-2
+//! (mean, half of the 95 % interval, runs) for the uncoded baselines of papers 000 and 003. A cell agrees when the means differ
+//! by no more than 5 % or two half-widths (the root of the sum of the squares of both), whichever is larger.
+
+mod cells;
+mod settings;
+
+use cells::{Cell, Setting};
+use ripstop_sim::engine::Statistic;
+use std::collections::BTreeMap;
+
+/// The cells of a setting, as they came out.
+struct Compared {
+    setting: Setting,
+    rows: Vec<(Cell, Statistic, bool)>,
+}
+
+/// Runs the settings that `wanted` picks, with at least `least` runs each.
+fn compare(wanted: impl Fn(&Setting) -> bool, least: u64) -> Vec<Compared> {
+    let mut settings: BTreeMap<Setting, Vec<Cell>> = BTreeMap::new();
+    for (setting, cell) in cells::read(include_str!("ns2.csv")) {
+        if wanted(&setting) && cell.is_compared() {
+            settings.entry(setting).or_default().push(cell);
+        }
+    }
+    let compare = |(setting, cells): (Setting, Vec<Cell>)| {
+        let runs = cells.iter().map(|cell| cell.n).max().unwrap_or(1).max(least);
+        let scenario = settings::scenario(&setting, runs as u32);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let report = ripstop_sim::scenario::run(&scenario, threads, || ()).expect("a scenario");
+        let rows = cells.into_iter().map(|cell| {
+            let ours = settings::measured(&setting, &cell, &scenario, &report);
+            let agrees = cell.agrees(&ours);
+            (cell, ours, agrees)
+        });
+        Compared { rows: rows.collect(), setting }
+    };
+    settings.into_iter().map(compare).collect()
+}
+
+/// Prints all, and says how many disagree.
+fn print(all: &[Compared]) -> usize {
+    println!("{:<72} {:>10} {:>8}  {:>10} {:>8}  {:>6}", "", "ns-2", "+-", "ripstop", "+-", "");
+    let mut wrong = 0;
+    for compared in all {
+        for (cell, ours, agrees) in &compared.rows {
+            let mean = ours.mean.unwrap_or(f64::NAN);
+            println!(
+                "{:<72} {:>10.5} {:>8.5}  {:>10.5} {:>8.5}  {:>+5.1}%{}",
+                format!("{} {}", compared.setting, cell.metric),
+                cell.mean,
+                cell.ci95,
+                mean,
+                ours.ci95.unwrap_or(f64::NAN),
+                100.0 * (mean / cell.mean - 1.0),
+                if *agrees { "" } else { "  DIFFERS" },
+            );
+            wrong += usize::from(!agrees);
+        }
+    }
+    wrong
+}
+
+#[cfg(feature = "oracle")]
+#[test]
+fn every_cell_agrees_with_ns2() {
+    let all = compare(|setting| settings::known(setting), 40);
+    let wrong = print(&all);
+    let cells: usize = all.iter().map(|compared| compared.rows.len()).sum();
+    println!("{cells} cells, {wrong} differ");
+    assert!(cells >= 100 && wrong == 0, "{wrong} of {cells} cells differ from ns-2, seed {}", settings::SEED);
+}
+
+#[test]
+fn quick_cells_agree_with_ns2() {
+    let quick = |setting: &Setting| {
+        setting.case == "000-T1" && setting.get("q") == "0.05" && setting.get("minrto") == "0.2"
+    };
+    let all = compare(quick, 10);
+    let wrong = print(&all);
+    assert!(all.len() == 10 && wrong == 0, "{wrong} cells differ from ns-2, seed {}", settings::SEED);
+}

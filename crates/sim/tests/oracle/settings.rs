@@ -1,0 +1,95 @@
+//! The scenarios that stand for ns-2's.
+
+use super::cells::{Cell, Setting};
+use ripstop_base::{Fraction, QueueLimit, Rate, Span};
+use ripstop_link::{LinkConfig, Loss};
+use ripstop_sim::engine::Statistic;
+use ripstop_sim::scenario::{FlowSpec, IntervalReport, Report, RunSpec, Scenario, Tandem};
+use ripstop_sim::tcp::Variant;
+use std::time::Duration;
+
+/// The seed of all comparisons.
+pub(crate) const SEED: u64 = 1;
+
+/// Whether there is a scenario for it.
+pub(crate) fn known(setting: &Setting) -> bool {
+    setting.case.starts_with("000-")
+}
+
+/// The scenario, to be run `runs` times.
+pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
+    let mut run = RunSpec { runs, seed: SEED, ..RunSpec::default() };
+    // Paper 000's parts of a run with a second flow in its middle.
+    if setting.get("start1") == "350" {
+        run.intervals = [[0, 350], [400, 650], [700, 1000]].map(|pair| pair.map(seconds)).to_vec();
+    }
+    chain(setting, run)
+}
+
+/// Paper 000, fig. 8.
+fn chain(setting: &Setting, run: RunSpec) -> Scenario {
+    let q = setting.number("q").unwrap_or(0.0);
+    let forth = LinkConfig {
+        rate: Rate::from_bps((setting.number("C").unwrap_or(2.0) * 1e6) as u64),
+        delay: Span::from(Duration::from_millis(100)),
+        queue: Some(QueueLimit::Packets(200)),
+        loss: if q > 0.0 { Loss::bernoulli(Fraction::new(q).expect("a share")) } else { Loss::None },
+        ..LinkConfig::default()
+    };
+    let back = match setting.get("errack") {
+        "0" => LinkConfig { loss: Loss::None, ..forth.clone() },
+        _ => forth.clone(),
+    };
+    let mut flow = FlowSpec { tcp: variant(setting), ..FlowSpec::new("", "") };
+    let span = |name: &str, usual: Span| {
+        setting.number(name).map_or(usual, |s| Span::from(Duration::from_secs_f64(s)))
+    };
+    flow.rto_min = span("minrto", flow.rto_min);
+    flow.rto_max = span("maxrto", flow.rto_max);
+    flow.tick = span("tick", flow.tick);
+    let flows = (0..2).map(|k| FlowSpec { name: format!("flow{k}"), ..flow.clone() });
+    let mut flows: Vec<FlowSpec> = flows.collect();
+    if let Some(start) = setting.number("start1") {
+        flows[1].start = Span::from(Duration::from_secs_f64(start));
+        let stop = setting.number("stop1").filter(|stop| *stop > 0.0);
+        flows[1].stop = stop.map(|stop| Span::from(Duration::from_secs_f64(stop)));
+    }
+    Tandem { run, hops: 4, forth, back, flows, tunnel: None }.scenario()
+}
+
+/// Our figure for a cell, in its unit.
+pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &Report) -> Statistic {
+    let megabits = |statistic: Statistic| Statistic {
+        mean: statistic.mean.map(|mean| mean / 1e6),
+        ci95: statistic.ci95.map(|ci95| ci95 / 1e6),
+        n: statistic.n,
+    };
+    // `goodput_Mbps`, `goodput1_Mbps`, `goodput0_400-650_Mbps`
+    let words: Vec<&str> = cell.metric.split('_').collect();
+    let flow = words[0].trim_start_matches("goodput").parse::<usize>().ok();
+    let part = |interval: &&IntervalReport| words[1] == format!("{}-{}", interval.from_s, interval.to_s);
+    let statistic = match (flow, report.intervals.iter().find(part)) {
+        (None, _) => report.goodput_bps,
+        (Some(flow), None) => {
+            assert!(scenario.run.intervals.is_empty(), "no interval for {}", cell.metric);
+            report.flows[flow].goodput_bps
+        }
+        (Some(flow), Some(interval)) => interval.flows[flow].goodput_bps,
+    };
+    megabits(statistic)
+}
+
+fn variant(setting: &Setting) -> Variant {
+    match setting.get("variant") {
+        "Tahoe" => Variant::Tahoe,
+        "Reno" => Variant::Reno,
+        "Newreno" => Variant::NewReno,
+        "Sack1" => Variant::Sack,
+        "Vegas" => Variant::Vegas,
+        other => panic!("ns-2 has no `{other}` here"),
+    }
+}
+
+fn seconds(s: u64) -> Span {
+    Span::from(Duration::from_secs(s))
+}
