@@ -21,11 +21,23 @@ fn timeless(mut result: Value) -> Value {
 
 #[test]
 fn the_result_has_its_shape_and_equal_seeds_give_equal_results() {
-    let flags = ["--loss", "2%", "--interval", "10s,20s", "--stop", "60s,30s"];
+    let flags = ["--loss", "2%", "--interval", "10s,20s", "--stop", "60s,30s", "--sample", "7s"];
     let one = tandem(&flags);
     schema::check("sim.schema.json", &one);
     let other = tandem(&[&flags[..], &["--threads", "1"]].concat());
     assert_eq!(timeless(one.clone()), timeless(other.clone()));
+    // The pieces of the series add up to the whole.
+    let series = &one["series"];
+    let numbers =
+        |value: &Value| value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect::<Vec<f64>>();
+    let ends = numbers(&series["until_s"]);
+    assert_eq!((ends.len(), ends[0], ends[8]), (9, 7.0, 60.0));
+    let bits = numbers(&series["flows"][0]["goodput_bps"]);
+    let whole =
+        bits.iter().zip(&ends).map(|(rate, end)| rate * if *end == 60.0 { 4.0 } else { 7.0 }).sum::<f64>()
+            / 60.0;
+    assert!((whole / one["flows"][0]["goodput_bps"]["mean"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    assert_eq!(series["links"].as_array().unwrap().len(), 8);
     assert_ne!(timeless(one.clone()), timeless(tandem(&[&flags[..], &["--seed", "2"]].concat())));
     // The second flow has half the time, and its rate over that half.
     let flow = &one["flows"][1];
@@ -79,8 +91,9 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
         (&["--tcp", "westwood"], "there is no TCP `westwood`; there are tahoe, reno"),
         (&["--warmup", "60s"], "--warmup: 60s leaves nothing"),
         (&["--interval", "50s,70s"], "--interval"),
+        (&["--sample", "1us"], "--sample"),
         (&["--interval", "50s"], "two moments with a comma"),
-        (&["--runs", "0"], "--runs: 0 runs measure nothing"),
+        (&["--runs", "0"], "--runs: 0 runs; from 1 to"),
         (&["--rto-min", "90s"], "--rto-min: 90s is above"),
         (&["--packet", "0"], "--packet"),
         (&["--ack-every", "0"], "--ack-every"),

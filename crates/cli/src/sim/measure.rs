@@ -29,6 +29,9 @@ pub(crate) struct MeasureFlags {
     /// Measure this part of the run on its own; may be given several times
     #[arg(long, value_name = "A,B", value_parser = interval)]
     interval: Vec<[Span; 2]>,
+    /// Also measure each piece of this length: a series over time, in `--json`
+    #[arg(long, value_name = "TIME")]
+    sample: Option<Span>,
     /// At most so many threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -53,6 +56,7 @@ impl MeasureFlags {
         run.warmup = self.warmup.unwrap_or(run.warmup);
         run.runs = self.runs.unwrap_or(run.runs);
         run.seed = self.seed.unwrap_or(run.seed);
+        run.sample = self.sample.or(run.sample);
         if !self.interval.is_empty() {
             run.intervals.clone_from(&self.interval);
         }
@@ -68,6 +72,7 @@ pub(super) fn common_flag(field: &str) -> Option<&'static str> {
         ("runs", "--runs"),
         ("seed", "--seed"),
         ("intervals", "--interval"),
+        ("sample", "--sample"),
     ]
     .into_iter()
     .find_map(|(field, flag)| name.starts_with(field).then_some(flag))

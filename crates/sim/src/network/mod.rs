@@ -215,6 +215,17 @@ impl Network {
         self.flows.len()
     }
 
+    /// How many links were added.
+    pub fn links(&self) -> usize {
+        self.wires.len()
+    }
+
+    /// How many packets wait for link `link`, the one on its way not counted.
+    pub fn queue(&mut self, link: usize) -> u64 {
+        let now = self.agenda.now();
+        self.wires[link].link.backlog(now).packets
+    }
+
     /// What flow `flow` has done so far.
     pub fn totals(&self, flow: usize) -> FlowTotals {
         self.flows[flow].totals(self.agenda.now())

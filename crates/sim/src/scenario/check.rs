@@ -24,6 +24,10 @@ impl ScenarioError {
 
 /// The most connections of a scenario: numbers of packets and alarms stay in their types.
 const MOST_FLOWS: u32 = 100_000;
+/// The most pieces of a series.
+const MOST_SAMPLES: u128 = 100_000;
+/// The most runs: their results are kept until the last one is done.
+const MOST_RUNS: u32 = 1_000_000;
 /// What IPv4 demands of every path (RFC 791), and the largest IP packet.
 const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
 /// The largest payload: that of an IP packet without options.
@@ -149,8 +153,18 @@ impl Scenario {
         if run.warmup.duration() >= run.duration.duration() {
             return wrong("warmup", format!("{} leaves nothing of a run of {}", run.warmup, run.duration));
         }
-        if run.runs == 0 {
-            return wrong("runs", "0 runs measure nothing; write at least 1".into());
+        if run.runs == 0 || run.runs > MOST_RUNS {
+            return wrong("runs", format!("{} runs; from 1 to {MOST_RUNS}", run.runs));
+        }
+        if let Some(sample) = run.sample {
+            let pieces = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
+            if sample.duration().is_zero() || pieces > MOST_SAMPLES {
+                let problem = format!(
+                    "{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer one",
+                    run.duration
+                );
+                return wrong("sample", problem);
+            }
         }
         for (k, [from, to]) in run.intervals.iter().enumerate() {
             if from.duration() >= to.duration() || to.duration() > run.duration.duration() {

@@ -11,6 +11,6 @@ mod spec;
 pub use check::ScenarioError;
 pub use file::FileError;
 pub use preset::Tandem;
-pub use report::{FlowReport, IntervalReport, Report, RunTotals};
+pub use report::{FlowReport, FlowSeries, IntervalReport, LinkSeries, Report, RunTotals, Series};
 pub use run::{run, run_once};
 pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};

@@ -1,6 +1,6 @@
 //! Runs a scenario: as often as it says, on as many cores as there are.
 
-use super::report::{Edges, Report, RunTotals};
+use super::report::{Edges, Report, RunTotals, Snapshot};
 use super::routes::Topology;
 use super::{Scenario, ScenarioError};
 use crate::engine::replicate;
@@ -37,7 +37,12 @@ pub fn run_once(
     let mut snapshots = Vec::with_capacity(edges.moments().len());
     for at in edges.moments() {
         network.run_until(*at, observer);
-        snapshots.push((0..network.flows()).map(|flow| network.totals(flow)).collect());
+        let flows = (0..network.flows()).map(|flow| network.totals(flow)).collect();
+        let queues = match scenario.run.sample {
+            Some(_) => (0..network.links()).map(|link| network.queue(link)).collect(),
+            None => Vec::new(),
+        };
+        snapshots.push(Snapshot { flows, queues });
     }
     network.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
     Ok(RunTotals { snapshots, events: network.events() })

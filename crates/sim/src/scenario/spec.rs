@@ -24,6 +24,17 @@ pub struct Scenario {
     pub flow: Vec<FlowSpec>,
 }
 
+impl Scenario {
+    /// The directions of its links by the nodes at their ends, such as `n0>n1`, in the order in which the network numbers them.
+    pub fn link_names(&self) -> Vec<String> {
+        let names = |link: &LinkSpec| {
+            let [a, b] = &link.between;
+            [Some(format!("{a}>{b}")), (!link.one_way).then(|| format!("{b}>{a}"))]
+        };
+        self.link.iter().flat_map(names).flatten().collect()
+    }
+}
+
 /// How a scenario is run and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -37,7 +48,11 @@ pub struct RunSpec {
     /// Master seed: run k takes its randomness from this and k.
     pub seed: u64,
     /// Intervals that are measured on their own, each from its first moment to its second.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
+    /// Also measure each piece of this length, from the beginning of the run: a series over time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Span>,
 }
 
 impl Default for RunSpec {
@@ -49,6 +64,7 @@ impl Default for RunSpec {
             runs: 10,
             seed: 1,
             intervals: Vec::new(),
+            sample: None,
         }
     }
 }
