@@ -120,3 +120,65 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
     let output = run(&["sim", "run", "/nowhere.toml"]);
     assert!(stderr(&output).contains("/nowhere.toml: No such file") && output.status.code() == Some(1));
 }
+
+#[test]
+fn a_run_is_recorded_as_a_capture_and_as_events() {
+    let directory = tempfile::tempdir().unwrap();
+    let [capture, trace] = ["run.pcap", "run.csv"].map(|name| directory.path().join(name));
+    let flags = [
+        "--loss",
+        "2%",
+        "--tcp",
+        "sack",
+        "--pcap",
+        capture.to_str().unwrap(),
+        "--trace",
+        trace.to_str().unwrap(),
+    ];
+    assert_eq!(timeless(tandem(&flags)), timeless(tandem(&flags[..4])));
+    // Every event has its line; time goes on.
+    let lines = std::fs::read_to_string(&trace).unwrap();
+    let times: Vec<f64> =
+        lines.lines().skip(1).map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
+    assert!(times.len() > 500 && times.is_sorted(), "{}", times.len());
+    for words in [
+        "offered,n0>n1,flow0,data,0,40,arrives 0.100160",
+        ",arrived,n3>n4,flow1,data,",
+        "lost Channel",
+        ",window,,flow1,,,",
+    ] {
+        assert!(lines.contains(words), "{words}");
+    }
+    // The capture has what the first link was offered and the last one brought back.
+    let count = |words: &str, at: &str| {
+        lines.lines().filter(|line| line.contains(words) && line.contains(at)).count()
+    };
+    let want = count(",offered,n0>n1,", ",data,") + count(",arrived,n1>n0,", ",ack,");
+    let bytes = std::fs::read(&capture).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    assert_eq!((word(0), word(20)), (0xa1b2_3c4d, 101));
+    let (mut at, mut packets, mut blocks) = (24, 0, 0);
+    while at < bytes.len() {
+        let (captured, whole) = (word(at + 8), word(at + 12));
+        let headers = &bytes[at + 16..at + 16 + captured];
+        // IPv4 with a right checksum, TCP; 1040 bytes for data, 40 for what has none, more with SACK blocks.
+        let sum: u32 =
+            headers[..20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        assert_eq!(((sum & 0xffff) + (sum >> 16), headers[0], headers[9]), (0xffff, 0x45, 6));
+        assert!([40, 1040].contains(&whole) || whole == captured);
+        blocks += usize::from(captured > 40);
+        (at, packets) = (at + 16 + captured, packets + 1);
+    }
+    assert!(packets == want && blocks > 0 && packets > 100, "{packets} {want} {blocks}");
+}
+
+#[test]
+fn a_full_disk_is_an_error() {
+    for flag in ["--pcap", "--trace"] {
+        let output = run(&[&SHORT[..], &[flag, "/dev/full"]].concat());
+        assert!(stderr(&output).contains("/dev/full: No space left"), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(1));
+        let output = run(&[&SHORT[..], &[flag, "/nowhere/file"]].concat());
+        assert!(stderr(&output).contains("/nowhere/file: No such file") && output.status.code() == Some(1));
+    }
+}

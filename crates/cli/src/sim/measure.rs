@@ -6,7 +6,10 @@ use crate::output;
 use crate::progress::Progress;
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Span;
-use ripstop_sim::scenario::{self, RunSpec, Scenario, ScenarioError};
+use ripstop_sim::scenario::{self, Capture, RunSpec, Scenario, ScenarioError, Trace};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -35,6 +38,12 @@ pub(crate) struct MeasureFlags {
     /// At most so many threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Write what the sending nodes see in the first run to this file, as a capture for Wireshark
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write every event of the first run to this file, as CSV
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -95,6 +104,10 @@ pub(super) fn run(
     if flags.print_scenario {
         return output::print(&scenario.to_toml().map_err(wrong)?);
     }
+    record(scenario, flags).map_err(|failure| match failure {
+        Recording::Scenario(error) => wrong(error),
+        Recording::File(failure) => failure,
+    })?;
     let (began, cpu) = (Instant::now(), cpu_time());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (progress, done) = (Progress::new(), AtomicU64::new(0));
@@ -114,6 +127,33 @@ pub(super) fn run(
         cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
     };
     if flags.json { output::json(&result) } else { output::print(&result.table()) }
+}
+
+/// Why a run was not recorded.
+enum Recording {
+    Scenario(ScenarioError),
+    File(Failure),
+}
+
+/// Makes the first run once more, with those looking on who were asked for.
+fn record(scenario: &Scenario, flags: &MeasureFlags) -> Result<(), Recording> {
+    if flags.pcap.is_none() && flags.trace.is_none() {
+        return Ok(());
+    }
+    let failed = |path: &Option<PathBuf>| {
+        let path = path.clone().unwrap_or_default();
+        move |error: io::Error| Recording::File(Failure::work(path.display(), error))
+    };
+    let create = |path: &PathBuf| File::create(path).map(BufWriter::new);
+    let open = |path: &Option<PathBuf>| path.as_ref().map(create).transpose().map_err(failed(path));
+    let capture = open(&flags.pcap)?.map(|file| Capture::new(scenario, file));
+    let trace = open(&flags.trace)?.map(|file| Trace::new(scenario, file));
+    let mut observers =
+        (capture.transpose().map_err(failed(&flags.pcap))?, trace.transpose().map_err(failed(&flags.trace))?);
+    scenario::run_once(scenario, 0, &mut observers).map_err(Recording::Scenario)?;
+    let (capture, trace) = observers;
+    capture.map_or(Ok(()), Capture::finish).map_err(failed(&flags.pcap))?;
+    trace.map_or(Ok(()), Trace::finish).map_err(failed(&flags.trace))
 }
 
 /// CPU time that this process has spent.

@@ -12,7 +12,7 @@ mod wire;
 pub use flow::{FlowConfig, FlowTotals};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
 pub use tunnel::{TunnelDatagram, TunnelStatus};
-pub use watch::{Happening, Observer};
+pub use watch::{Happening, Observer, Owner};
 
 use crate::engine::{Agenda, Alarm};
 use flow::Flow;
@@ -33,13 +33,6 @@ enum Purpose {
     Acknowledge(u32),
     /// This end of this tunnel has something to do.
     Tunnel(u32, usize),
-}
-
-/// Whose packets follow a route.
-#[derive(Clone, Copy, Debug)]
-enum Owner {
-    Flow(u32),
-    Tunnel(u32),
 }
 
 /// What carries a connection's packets.
@@ -260,7 +253,13 @@ impl Network {
     /// A packet has come to the end of link `link`.
     fn arrive(&mut self, link: u32, observer: &mut impl Observer) {
         let Some(mut packet) = self.wires[link as usize].arrive(&mut self.agenda) else { return };
-        observer.note(self.agenda.now(), Happening::Arrived { link: link as usize, packet: &packet });
+        let route = packet.route as usize;
+        let last = usize::from(packet.hop) + 1 == self.routes[route][usize::from(packet.back)].len();
+        let owner = self.owners[route];
+        observer.note(
+            self.agenda.now(),
+            Happening::Arrived { link: link as usize, packet: &packet, owner, last },
+        );
         packet.hop += 1;
         self.forward(packet, observer);
     }
@@ -272,7 +271,8 @@ impl Network {
         let (link, now) = (*link as usize, self.agenda.now());
         let wire = &mut self.wires[link];
         let fate = wire.link.offer(now, packet.bytes as usize);
-        observer.note(now, Happening::Offered { link, packet: &packet, fate: &fate });
+        let (owner, first) = (self.owners[packet.route as usize], packet.hop == 0);
+        observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
         wire.carry(&mut self.agenda, packet, &fate);
     }
 

@@ -14,7 +14,7 @@ pub struct Packet {
     /// How many links of the route lie behind it.
     pub(super) hop: u16,
     /// Whether it travels the route's way back.
-    pub(super) back: bool,
+    pub back: bool,
     /// Its size, bytes, headers of the network layer included.
     pub bytes: u32,
     /// What it carries.

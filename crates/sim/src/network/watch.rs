@@ -4,8 +4,17 @@ use super::packet::Packet;
 use ripstop_base::Time;
 use ripstop_link::Fate;
 
+/// Whose packets follow a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The flow of this number.
+    Flow(u32),
+    /// The tunnel of this number.
+    Tunnel(u32),
+}
+
 /// Something that happened.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub enum Happening<'a> {
     /// A packet was offered to a link, which answered with its fate.
     Offered {
@@ -13,6 +22,10 @@ pub enum Happening<'a> {
         link: usize,
         /// The packet.
         packet: &'a Packet,
+        /// Whose it is.
+        owner: Owner,
+        /// Whether this is the first link of its way.
+        first: bool,
         /// What becomes of it.
         fate: &'a Fate,
     },
@@ -22,6 +35,10 @@ pub enum Happening<'a> {
         link: usize,
         /// The packet.
         packet: &'a Packet,
+        /// Whose it is.
+        owner: Owner,
+        /// Whether this was the last link of its way.
+        last: bool,
     },
     /// A sender has taken in an acknowledgement or a time-out.
     Window {
@@ -43,6 +60,18 @@ pub trait Observer {
 impl Observer for () {
     #[inline(always)]
     fn note(&mut self, _: Time, _: Happening<'_>) {}
+}
+
+/// Two look on, where there are any.
+impl<A: Observer, B: Observer> Observer for (Option<A>, Option<B>) {
+    fn note(&mut self, now: Time, happening: Happening<'_>) {
+        if let Some(first) = &mut self.0 {
+            first.note(now, happening);
+        }
+        if let Some(second) = &mut self.1 {
+            second.note(now, happening);
+        }
+    }
 }
 
 impl<F: FnMut(Time, Happening<'_>)> Observer for F {

@@ -1,0 +1,105 @@
+//! Every event of a run, a line each.
+
+use super::{FlowSpec, Scenario};
+use crate::network::{Body, Happening, Observer, Owner, Packet};
+use ripstop_base::Time;
+use ripstop_link::Fate;
+use std::io::{self, Write};
+
+/// Writes what happens in a run as CSV: time, what happened, where, whose, what, its number, its bytes, its fate.
+///
+/// `offered` is a packet that a link was offered, with when it arrives or why it does not; `arrived` one at the end of a link;
+/// `window` a sender's state after an acknowledgement or a time-out, its window in packets and its SRTT in seconds in the last two
+/// columns.
+#[derive(Debug)]
+pub struct Trace<W: Write> {
+    out: W,
+    links: Vec<String>,
+    flows: Vec<String>,
+    tunnels: Vec<String>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Trace<W> {
+    /// A trace of runs of `scenario`.
+    ///
+    /// # Errors
+    /// What writing the first line said.
+    pub fn new(scenario: &Scenario, mut out: W) -> io::Result<Trace<W>> {
+        writeln!(out, "time_s,event,link,owner,kind,number,bytes,detail")?;
+        Ok(Trace {
+            out,
+            links: scenario.link_names(),
+            flows: scenario.flow.iter().flat_map(FlowSpec::names).collect(),
+            tunnels: scenario.tunnel.iter().map(|tunnel| tunnel.name.clone()).collect(),
+            failed: None,
+        })
+    }
+
+    /// Writes out what is buffered.
+    ///
+    /// # Errors
+    /// The first that writing met.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.failed.map_or(Ok(()), Err)?;
+        self.out.flush()
+    }
+
+    fn write(&mut self, now: Time, happening: &Happening<'_>) -> io::Result<()> {
+        let (nanos, out) = (now.as_nanos(), &mut self.out);
+        write!(out, "{}.{:09},", nanos / 1_000_000_000, nanos % 1_000_000_000)?;
+        let owner = |owner: &Owner| match owner {
+            Owner::Flow(k) => &self.flows[*k as usize],
+            Owner::Tunnel(k) => &self.tunnels[*k as usize],
+        };
+        match happening {
+            Happening::Offered { link, packet, owner: whose, fate, .. } => {
+                let (kind, number) = content(packet);
+                write!(
+                    out,
+                    "offered,{},{},{kind},{number},{},",
+                    self.links[*link],
+                    owner(whose),
+                    packet.bytes
+                )?;
+                match fate {
+                    Fate::Delivered(delivery) => {
+                        writeln!(out, "arrives {:.9}", delivery.arrival.as_secs_f64())
+                    }
+                    Fate::Lost { reason, .. } => writeln!(out, "lost {reason:?}"),
+                    Fate::Refused { reason } => writeln!(out, "refused {reason:?}"),
+                }
+            }
+            Happening::Arrived { link, packet, owner: whose, .. } => {
+                let (kind, number) = content(packet);
+                writeln!(
+                    out,
+                    "arrived,{},{},{kind},{number},{},",
+                    self.links[*link],
+                    owner(whose),
+                    packet.bytes
+                )
+            }
+            Happening::Window { flow, cwnd, srtt } => {
+                writeln!(out, "window,,{},,,{cwnd:.4},{:.6}", self.flows[*flow], srtt.unwrap_or(f64::NAN))
+            }
+        }
+    }
+}
+
+impl<W: Write> Observer for Trace<W> {
+    fn note(&mut self, now: Time, happening: Happening<'_>) {
+        if self.failed.is_none() {
+            self.failed = self.write(now, &happening).err();
+        }
+    }
+}
+
+/// What a packet is, and its number: a segment's own, the next one that an acknowledgement asks for, a datagram's own.
+fn content(packet: &Packet) -> (&'static str, u64) {
+    match &packet.body {
+        Body::Data(number) => ("data", *number),
+        Body::Ack(ack) => ("ack", ack.next),
+        Body::Datagram(datagram) => ("datagram", datagram.number),
+    }
+}
