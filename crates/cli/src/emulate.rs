@@ -1,6 +1,7 @@
 //! `ripstop emulate`: the lossy link alone, between two network namespaces of the user's.
 
 use crate::failure::{Failure, Outcome};
+use crate::fec_flags::{FecFacts, FecFlags};
 use crate::link_flags::{LinkFacts, LinkFlags};
 use crate::output::{self, Table};
 use crate::signals::Signals;
@@ -50,6 +51,8 @@ pub(crate) struct Flags {
     json: bool,
     #[command(flatten)]
     link: LinkFlags,
+    #[command(flatten)]
+    fec: FecFlags,
 }
 
 const EXAMPLES: &str = "\
@@ -63,6 +66,7 @@ Example: iperf3 over 20 Mbit/s, 100 ms, 5 % loss
 #[derive(Serialize)]
 struct Report<'a> {
     link: LinkFacts,
+    fec: Option<FecFacts>,
     #[serde(flatten)]
     counters: &'a Snapshot,
 }
@@ -72,7 +76,8 @@ struct Report<'a> {
 /// # Errors
 /// What could not be made, or why the link ended before it was asked to.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
-    let (left_to_right, right_to_left) = flags.link.directions()?;
+    let (mut left_to_right, right_to_left) = flags.link.directions()?;
+    left_to_right.fec = flags.fec.code()?;
     if !netns::is_privileged() {
         return Err(Failure::Work(
             "entering the namespaces needs CAP_SYS_ADMIN and CAP_NET_ADMIN: run this as root \
@@ -94,8 +99,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     };
     let emulator = Emulator::start(&config, &left, &right)?;
     eprintln!(
-        "{}: {} in {left}, {} in {right}; {}",
+        "{}{}: {} in {left}, {} in {right}; {}",
         flags.link.words(),
+        flags.fec.words(),
         flags.left_device,
         flags.right_device,
         flags.seconds.map_or("Ctrl-C ends it".to_owned(), |s| format!("for {s}"))
@@ -104,7 +110,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     while emulator.is_running() && !signals.came_by(end)? {}
     let snapshot = emulator.stop();
     if flags.json {
-        output::json(&Report { link: flags.link.facts(), counters: &snapshot })?;
+        output::json(&Report { link: flags.link.facts(), fec: flags.fec.facts(), counters: &snapshot })?;
     } else {
         output::print(&table(&snapshot))?;
     }
@@ -116,13 +122,15 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 
 fn table(snapshot: &Snapshot) -> String {
     type Row = (&'static str, fn(&DirectionReport) -> String);
-    const ROWS: [Row; 17] = [
+    const ROWS: [Row; 19] = [
         ("packets offered", |d| d.link.offered.to_string()),
         ("bytes offered", |d| d.link.offered_bytes.to_string()),
         ("refused: larger than the MTU", |d| (d.link.refused_mtu + d.too_large).to_string()),
         ("refused: by the policer", |d| d.link.refused_policer.to_string()),
         ("refused: queue full", |d| d.link.refused_queue.to_string()),
         ("lost", |d| (d.link.lost_channel + d.link.lost_blackout).to_string()),
+        ("blocks of units: recovered", |d| d.link.blocks_recovered.to_string()),
+        ("blocks of units: lost", |d| d.link.blocks_lost.to_string()),
         ("delivered", |d| d.link.delivered.to_string()),
         ("delivered twice", |d| d.link.duplicated.to_string()),
         ("with a flipped bit", |d| d.link.corrupted.to_string()),

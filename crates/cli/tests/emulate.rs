@@ -84,6 +84,36 @@ fn counts_what_it_did_until_ctrl_c() {
 }
 
 #[test]
+fn a_block_code_mends_units() {
+    with_namespaces("a_block_code_mends_units", || {
+        let hosts = hosts();
+        let code = ["--fec-k=3", "--fec-n=4", "--unit=50B", "--unit-loss=15%", "--stay-bad=30%"];
+        let child = start(&hosts, &[&["--json", "--rate=0", "--rtt=2ms", "--loss=0"][..], &code].concat());
+        let receiver = hosts[1].0.run(|| UdpSocket::bind("198.18.0.2:4000")).unwrap().unwrap();
+        receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
+        for _ in 0..4 {
+            for _ in 0..100 {
+                sender.send_to(&[0xAB; 100], "198.18.0.2:4000").unwrap();
+            }
+            while receiver.recv(&mut [0; 200]).is_ok() {}
+        }
+        let report = json(&end(child, Signal::SIGINT));
+        schema::check("emulate.schema.json", &report);
+        assert_eq!((&report["fec"]["n_units"], &report["fec"]["stay_bad"]), (&4.into(), &0.3.into()));
+        let [forth, back] =
+            ["left_to_right", "right_to_left"].map(|way| report[way]["link"].as_object().unwrap().clone());
+        let count = |name: &str| forth[name].as_u64().unwrap();
+        assert_eq!(count("units_sent"), 4 * count("offered"), "one block of 3 x 50 bytes each: {report}");
+        assert!(count("offered") > 100 && count("lost_channel") == count("lost_fec"), "{report}");
+        for name in ["units_lost", "blocks_recovered", "blocks_lost", "lost_fec"] {
+            assert!(count(name) > 0, "{name}: {report}");
+        }
+        assert_eq!(back["units_sent"], 0);
+    });
+}
+
+#[test]
 fn seconds_and_sigterm_end_it_too() {
     with_namespaces("seconds_and_sigterm_end_it_too", || {
         let hosts = hosts();

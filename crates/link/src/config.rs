@@ -1,5 +1,6 @@
 //! What a link is: its settings, their defaults, their text form, and what is wrong with them.
 
+use crate::fec::Fec;
 use crate::loss::Loss;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,10 @@ pub struct LinkConfig {
     /// What the channel loses, after serialisation.
     #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
+    /// Sends packets in units under a block code, and loses units; `rate` is then the channel's, of
+    /// which packets get K/N. It does not change on schedule.
+    #[serde(deserialize_with = "field::fec", skip_serializing_if = "Option::is_none")]
+    pub fec: Option<Fec>,
     /// Holds some packets back, so that others overtake them.
     #[serde(deserialize_with = "field::reorder")]
     pub reorder: Option<Reorder>,
@@ -173,6 +178,7 @@ impl Default for LinkConfig {
             mtu: None,
             policer: None,
             loss: Loss::None,
+            fec: None,
             reorder: None,
             duplicate: None,
             corrupt: Fraction::ZERO,
@@ -221,6 +227,7 @@ impl LinkConfig {
     /// The first setting that cannot be.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.check_values("")?;
+        self.fec.as_ref().map_or(Ok(()), |fec| fec.check("fec"))?;
         for (i, b) in self.blackouts.iter().enumerate() {
             let length = b.length.duration();
             if length.is_zero() {
@@ -277,7 +284,7 @@ impl LinkConfig {
 
     fn check_values(&self, place: &str) -> Result<(), ConfigError> {
         let wrong = |field: &str, problem: &str| Err(ConfigError::new(format!("{place}{field}"), problem));
-        self.loss.check(&format!("{place}loss"))?;
+        self.loss.check(&format!("{place}loss"), "packet")?;
         if self.mtu.is_some_and(|mtu| mtu.get() == 0) {
             return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave it out");
         }
@@ -301,12 +308,12 @@ fn no_time() -> Span {
 }
 
 /// Readers that put the setting's name before what is wrong with its value.
-mod field {
+pub(crate) mod field {
     use serde::{Deserialize, Deserializer, de::Error};
 
     macro_rules! fields {
         ($($name:ident)*) => {$(
-            pub(super) fn $name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+            pub(crate) fn $name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
                 T::deserialize(from).map_err(|error| D::Error::custom(format_args!("`{}`: {error}", stringify!($name))))
             }
         )*};
@@ -314,7 +321,7 @@ mod field {
 
     fields! {
         rate queue delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
-        burst probability extra_delay at length every
+        burst probability extra_delay at length every fec k n unit
     }
 }
 

@@ -23,10 +23,12 @@ pub struct Counters {
     pub refused_queue: u64,
     /// Packets that took their slot on the link.
     pub serialised: u64,
-    /// Bytes that took their slot on the link.
+    /// Bytes that took their slot on the link, those that a block code adds not counted.
     pub serialised_bytes: u64,
-    /// Packets lost by the loss model.
+    /// Packets lost by the loss model, or with a block of their units.
     pub lost_channel: u64,
+    /// Packets among those that only a block code's losses took.
+    pub lost_fec: u64,
     /// Packets lost in a blackout.
     pub lost_blackout: u64,
     /// Packets that arrive.
@@ -43,6 +45,15 @@ pub struct Counters {
     pub held_back: u64,
     /// Delivered packets that arrive before one that was offered earlier.
     pub overtakes: u64,
+    /// Units sent under a block code, padding and repairs included; fictive ones of an idle link are
+    /// not counted.
+    pub units_sent: u64,
+    /// Units that the channel lost.
+    pub units_lost: u64,
+    /// Blocks that lost units, and no more than their code makes good.
+    pub blocks_recovered: u64,
+    /// Blocks that lost more units than their code makes good.
+    pub blocks_lost: u64,
     /// Scheduled changes that have come to apply to some packet.
     pub changes_applied: u64,
     /// Most packets that ever waited at once, the one being serialised not counted.

@@ -57,6 +57,8 @@ pub enum Reason {
     Queue,
     /// Lost by the loss model.
     Channel,
+    /// Lost because a block of its units lost more of them than its code makes good.
+    Fec,
     /// Lost because its last bit left during a blackout.
     Blackout,
 }

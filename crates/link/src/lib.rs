@@ -25,16 +25,20 @@
 //! The order of the elements is that of a sender's interface: MTU, policer and drop-tail queue may
 //! *refuse* a packet, which then costs the link nothing; what is accepted waits and is serialised;
 //! then the channel may *lose* it (its slot is spent), corrupt it, delay it, hold it back so that
-//! others overtake it, or deliver it twice.
+//! others overtake it, or deliver it twice. With a block code ([`Fec`]) it crosses the channel in
+//! units, which may be lost one by one.
 //!
 //! Every impairment draws from a stream of its own, once for every packet *offered*, whatever
 //! becomes of the packet. So the fate that impairments hold for the k-th packet depends on the seed
 //! and on k alone: it is the same in the simulator and in the emulator, whatever the timing, and
-//! two schemes can be compared on the same losses.
+//! two schemes can be compared on the same losses. Only a chain of units goes on with time, as the
+//! channel it stands for: there the k-th packet's random numbers depend on the seed and k alone, what
+//! they decide also on how long the link has idled.
 
 mod config;
 mod counters;
 mod fate;
+mod fec;
 mod link;
 mod loss;
 mod policer;
@@ -43,5 +47,6 @@ mod serialiser;
 pub use config::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Policer, Reorder};
 pub use counters::Counters;
 pub use fate::{Corruption, Delivery, Fate, Reason};
+pub use fec::Fec;
 pub use link::{Backlog, Link};
 pub use loss::Loss;

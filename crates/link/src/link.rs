@@ -3,6 +3,7 @@
 use crate::config::{Blackout, ConfigError, LinkConfig};
 use crate::counters::Counters;
 use crate::fate::{Corruption, Delivery, Fate, Reason};
+use crate::fec::Codec;
 use crate::loss::{Channel, Model};
 use crate::policer::Bucket;
 use crate::serialiser::{Serialiser, Slot, step_at};
@@ -28,6 +29,7 @@ pub struct Link {
     waiting: Waiting,
     serialiser: Serialiser,
     channel: Channel,
+    codec: Option<Codec>,
     jitter: Stream,
     reorder: Stream,
     duplicate: Stream,
@@ -78,6 +80,7 @@ impl Link {
             waiting: Waiting::default(),
             serialiser: Serialiser::default(),
             channel: Channel::new(seed, name),
+            codec: config.fec.as_ref().map(|code| Codec::new(code, seed, name)),
             jitter: stream("jitter"),
             reorder: stream("reorder"),
             duplicate: stream("duplicate"),
@@ -107,7 +110,7 @@ impl Link {
         };
         self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
         self.counters.changes_applied = self.exit_step as u64;
-        let chances = self.draw(index, bytes);
+        let chances = self.draw(index, bytes, refused.is_none());
         let fate = match refused {
             Some(reason) => Fate::Refused { reason },
             None => self.carry(slot.end, chances),
@@ -141,6 +144,8 @@ impl Link {
         [
             ("policer", on.policer && did.refused_policer == 0),
             ("loss", on.loss && did.lost_channel == 0),
+            ("fec", on.fec.is_some_and(|mends| mends && did.blocks_recovered == 0)),
+            ("fec.loss", on.fec.is_some() && did.units_lost == 0),
             ("jitter", on.jitter && did.jittered == 0),
             ("reorder", on.reorder && did.overtakes == 0),
             ("duplicate", on.duplicate && did.duplicated == 0),
@@ -169,7 +174,12 @@ impl Link {
     }
 
     fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
-        let slot = self.serialiser.serve(now, bytes, &self.rates);
+        let mut wire = bytes as u128;
+        if let Some(codec) = &mut self.codec {
+            codec.idles(self.serialiser.idle_work(now, &self.rates));
+            wire = codec.wire_bytes(bytes);
+        }
+        let slot = self.serialiser.serve(now, wire, &self.rates);
         let wait = slot.start.since(now).as_nanos();
         if wait > 0 {
             self.waiting.join(slot.start, bytes);
@@ -186,8 +196,16 @@ impl Link {
     }
 
     /// Draws the packet's luck from every stream in use: once for every packet offered, so that
-    /// the k-th draw is always the k-th packet's.
-    fn draw(&mut self, index: u64, bytes: usize) -> Chances {
+    /// the k-th draw is always the k-th packet's. Units are sent only of a packet that is.
+    fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Chances {
+        let broken = match &mut self.codec {
+            Some(codec) if sent => codec.loses(bytes, &mut self.counters),
+            Some(codec) => {
+                codec.skip();
+                false
+            }
+            None => false,
+        };
         let on = &self.configured;
         let Some((_, settings)) = self.steps.get(self.exit_step) else { return Chances::default() };
         let luck = |on: bool, stream: &mut Stream| if on { stream.unit() } else { 1.0 };
@@ -195,6 +213,7 @@ impl Link {
         let bit = if on.corrupt { self.corrupt.below((bytes as u64).saturating_mul(8)) } else { 0 };
         Chances {
             lost: on.loss && self.channel.loses(&settings.loss, index),
+            broken,
             // A share of the jitter; 0 where there is none.
             jitter: if on.jitter { self.jitter.unit() } else { 0.0 },
             held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
@@ -211,6 +230,9 @@ impl Link {
         }
         if chances.lost {
             return Fate::Lost { departure, reason: Reason::Channel };
+        }
+        if chances.broken {
+            return Fate::Lost { departure, reason: Reason::Fec };
         }
         let Some((_, settings)) = self.steps.get(self.exit_step) else {
             return Fate::Lost { departure, reason: Reason::Channel };
@@ -241,6 +263,10 @@ impl Link {
             Some(Reason::Policer) => counters.refused_policer += 1,
             Some(Reason::Queue) => counters.refused_queue += 1,
             Some(Reason::Channel) => counters.lost_channel += 1,
+            Some(Reason::Fec) => {
+                counters.lost_channel += 1;
+                counters.lost_fec += 1;
+            }
             Some(Reason::Blackout) => counters.lost_blackout += 1,
             None => {}
         }
@@ -257,6 +283,8 @@ impl Link {
 #[derive(Clone, Copy, Debug, Default)]
 struct Chances {
     lost: bool,
+    /// A block of its units is not whole.
+    broken: bool,
     jitter: f64,
     held_back: bool,
     duplicated: bool,
@@ -302,6 +330,8 @@ impl Settings {
 struct Configured {
     policer: bool,
     loss: bool,
+    /// Whether units are lost, and if so whether the code has repairs.
+    fec: Option<bool>,
     jitter: bool,
     reorder: bool,
     duplicate: bool,
@@ -316,6 +346,7 @@ impl Configured {
             policer: some(|s| s.policer.is_some()),
             loss: config.loss.is_active()
                 || config.schedule.iter().any(|c| c.loss.as_ref().is_some_and(|l| l.is_active())),
+            fec: config.fec.as_ref().filter(|fec| fec.loss.is_active()).map(|fec| fec.n > fec.k),
             jitter: some(|s| s.jitter_ns > 0.0),
             reorder: some(|s| s.reorder > 0.0),
             duplicate: some(|s| s.duplicate > 0.0),

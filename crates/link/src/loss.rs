@@ -6,7 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
 /// How the channel loses packets. In a configuration either a share (`"5%"`: Bernoulli) or a table
-/// with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`.
+/// with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`, or with
+/// `stay_bad = 0.75` in place of `burst`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Loss {
@@ -54,6 +55,12 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// Gilbert's channel in paper 003's letters: `mean` is L, `stay_bad` is q = 1 - 1/burst, the
+    /// probability that a loss follows a loss. With q = L losses are independent.
+    pub fn gilbert(mean: Fraction, stay_bad: Fraction) -> Loss {
+        Loss::Gilbert { mean, burst: 1.0 / (1.0 - stay_bad.get()) }
+    }
+
     /// Independent losses with the given probability.
     pub fn bernoulli(probability: Fraction) -> Loss {
         Loss::Bernoulli { probability }
@@ -99,7 +106,8 @@ impl Loss {
     }
 
     /// Checks the parameters; `field` names the setting in the error.
-    pub(crate) fn check(&self, field: &str) -> Result<(), ConfigError> {
+    /// What it loses is a `unit`: packets, or units of packets.
+    pub(crate) fn check(&self, field: &str, unit: &str) -> Result<(), ConfigError> {
         let wrong = |part: &str, problem: String| Err(ConfigError::new(format!("{field}.{part}"), problem));
         match self {
             Loss::None | Loss::Bernoulli { .. } | Loss::GilbertElliott { .. } => Ok(()),
@@ -107,7 +115,7 @@ impl Loss {
                 if !burst.is_finite() || *burst < 1.0 {
                     return wrong(
                         "burst",
-                        format!("{burst} is not a mean burst length; write 1 packet or more"),
+                        format!("{burst} is not a mean burst length; write 1 {unit} or more"),
                     );
                 }
                 let longest = burst / (1.0 + burst);
@@ -115,7 +123,7 @@ impl Loss {
                     return wrong(
                         "mean",
                         format!(
-                            "{mean} cannot be reached with bursts of {burst} packets: \
+                            "{mean} cannot be reached with bursts of {burst} {unit}s: \
                              write at most {longest:.4}, or a longer burst"
                         ),
                     );
@@ -126,10 +134,10 @@ impl Loss {
                 let Some(period) = period else { return Ok(()) };
                 match lost.iter().find(|i| **i >= *period) {
                     _ if *period == 0 => {
-                        wrong("period", "0 packets; write 1 or more, or leave it out".into())
+                        wrong("period", format!("0 {unit}s; write 1 or more, or leave it out"))
                     }
                     Some(index) => {
-                        wrong("lost", format!("{index} is not below the period of {period} packets"))
+                        wrong("lost", format!("{index} is not below the period of {period} {unit}s"))
                     }
                     None => Ok(()),
                 }
@@ -168,7 +176,9 @@ impl<'de> Deserialize<'de> for Loss {
                 self.visit_str(&n.to_string())
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Loss, A::Error> {
-                Table::deserialize(de::value::MapAccessDeserializer::new(map)).map(Loss::from)
+                Table::deserialize(de::value::MapAccessDeserializer::new(map))?
+                    .loss()
+                    .map_err(de::Error::custom)
             }
         }
         from.deserialize_any(Reader)
@@ -185,7 +195,10 @@ enum Table {
     },
     Gilbert {
         mean: Fraction,
-        burst: f64,
+        #[serde(default)]
+        burst: Option<f64>,
+        #[serde(default)]
+        stay_bad: Option<Fraction>,
     },
     GilbertElliott {
         to_bad: Fraction,
@@ -205,18 +218,29 @@ enum Table {
     },
 }
 
-impl From<Table> for Loss {
-    fn from(table: Table) -> Loss {
-        match table {
+impl Table {
+    fn loss(self) -> Result<Loss, &'static str> {
+        Ok(match self {
             Table::None => Loss::None,
             Table::Bernoulli { probability } => Loss::Bernoulli { probability },
-            Table::Gilbert { mean, burst } => Loss::Gilbert { mean, burst },
+            Table::Gilbert { mean, burst: Some(burst), stay_bad: None } => Loss::Gilbert { mean, burst },
+            Table::Gilbert { mean, burst: None, stay_bad: Some(q) } if q.get() < 1.0 => {
+                Loss::gilbert(mean, q)
+            }
+            Table::Gilbert { burst: None, stay_bad: Some(_), .. } => {
+                return Err("`stay_bad` of 100% never ends a burst; write less, for example `0.75`");
+            }
+            Table::Gilbert { .. } => {
+                return Err(
+                    "gilbert takes either `burst`, a mean length such as `4`, or `stay_bad`, such as `0.75`",
+                );
+            }
             Table::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => {
                 Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad }
             }
             Table::Indices { lost, period } => Loss::Indices { lost, period },
             Table::Sequence { pattern } => Loss::Sequence { pattern },
-        }
+        })
     }
 }
 
@@ -264,6 +288,21 @@ impl Model {
             Loss::Sequence { pattern } => Model::Sequence(pattern.as_bytes().to_vec()),
         }
     }
+
+    /// Whether a trace loses what has this index; other models list nothing.
+    pub(crate) fn lists(&self, index: u64) -> bool {
+        match self {
+            Model::Indices { sorted, period } => {
+                let index = period.map_or(index, |p| index.checked_rem(p).unwrap_or(index));
+                sorted.binary_search(&index).is_ok()
+            }
+            Model::Sequence(pattern) => {
+                let at = index.checked_rem(pattern.len() as u64).unwrap_or(0);
+                pattern.get(at as usize) == Some(&b'1')
+            }
+            Model::None | Model::Bernoulli(_) | Model::TwoState { .. } => false,
+        }
+    }
 }
 
 /// The channel's memory: its streams and the state of the two-state chain.
@@ -301,19 +340,12 @@ impl Channel {
                 self.bad = Some(bad);
                 luck < if bad { *loss_bad } else { *loss_good }
             }
-            Model::Indices { sorted, period } => {
-                let index = period.map_or(index, |p| index.checked_rem(p).unwrap_or(index));
-                sorted.binary_search(&index).is_ok()
-            }
-            Model::Sequence(pattern) => {
-                let at = index.checked_rem(pattern.len() as u64).unwrap_or(0);
-                pattern.get(at as usize) == Some(&b'1')
-            }
+            Model::Indices { .. } | Model::Sequence(_) => model.lists(index),
         }
     }
 }
 
 /// The share of time the chain spends in the bad state; good for ever when it never moves.
-fn stationary_bad(to_bad: f64, to_good: f64) -> f64 {
+pub(crate) fn stationary_bad(to_bad: f64, to_good: f64) -> f64 {
     if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
 }

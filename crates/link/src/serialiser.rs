@@ -30,13 +30,28 @@ impl Serialiser {
         self.free_at
     }
 
+    /// What the transmitter could have sent between its last bit and `now`, in bit-nanoseconds; an
+    /// unlimited rate counts for nothing. `rates` as in [`Serialiser::serve`].
+    pub(crate) fn idle_work(&self, now: Time, rates: &[(Time, Rate)]) -> u128 {
+        let mut at = self.free_at;
+        let mut step = step_at(rates, self.step, at);
+        let mut work: u128 = 0;
+        while at < now {
+            let rate = rates.get(step).map_or(0, |(_, rate)| u128::from(rate.bps()));
+            let until = rates.get(step + 1).map_or(now, |(from, _)| now.min(*from));
+            work = work.saturating_add(until.since(at).as_nanos() * rate);
+            (at, step) = (until, step + 1);
+        }
+        work
+    }
+
     /// Takes a packet of `bytes` offered at `now`; `rates` are the steps of the rate: the first
     /// applies from the start, the others from their time, ascending. A rate of 0 is unlimited.
-    pub(crate) fn serve(&mut self, now: Time, bytes: usize, rates: &[(Time, Rate)]) -> Slot {
+    pub(crate) fn serve(&mut self, now: Time, bytes: u128, rates: &[(Time, Rate)]) -> Slot {
         let waits = now < self.free_at;
         let start = now.max(self.free_at);
         let credit = if waits { self.credit } else { 0 };
-        let mut work = bytes as u128 * 8_000_000_000;
+        let mut work = bytes * 8_000_000_000;
         // Zero-byte packets leave some credit over.
         let used = credit.min(work);
         work -= used;
@@ -84,7 +99,7 @@ mod tests {
 
     fn serve(s: &mut Serialiser, now: u64, bytes: usize, rates: &[(u64, u64)]) -> (u64, u64) {
         let rates: Vec<_> = rates.iter().map(|(t, r)| (Time::from_nanos(*t), Rate::from_bps(*r))).collect();
-        let slot = s.serve(Time::from_nanos(now), bytes, &rates);
+        let slot = s.serve(Time::from_nanos(now), bytes as u128, &rates);
         (slot.start.as_nanos(), slot.end.as_nanos())
     }
 
@@ -112,6 +127,20 @@ mod tests {
         assert_eq!(serve(&mut s, 0, 1000, &rates), (0, 5_000_000));
         // A packet across two changes: 15 ms at 4 Mbit/s take 60 000 bits, the last 4000 take .5 s.
         assert_eq!(serve(&mut s, 0, 8000, &rates), (5_000_000, 520_000_000));
+    }
+
+    #[test]
+    fn idle_time_is_counted_at_the_rate_it_had() {
+        let rates = [(0, 1_000), (4_000_000_000, 0), (5_000_000_000, 10)];
+        let rates = rates.map(|(t, r)| (Time::from_nanos(t), Rate::from_bps(r)));
+        let mut s = Serialiser::default();
+        assert_eq!(s.idle_work(Time::ZERO, &rates), 0);
+        // 125 bytes take 1 s; 3 s at 1 kbit/s, 1 s without a limit and 2 s at 10 bit/s are left.
+        s.serve(Time::ZERO, 125, &rates);
+        assert_eq!(s.idle_work(Time::from_millis(7000), &rates), 3_020 * 1_000_000_000);
+        s.serve(Time::from_millis(4500), 1, &rates);
+        assert_eq!(s.idle_work(Time::from_millis(7000), &rates), 20 * 1_000_000_000);
+        assert_eq!(s.idle_work(Time::ZERO, &rates), 0);
     }
 
     #[test]

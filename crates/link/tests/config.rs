@@ -1,7 +1,7 @@
 //! Settings as text: what people write, and what they are told when it is wrong.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
-use ripstop_link::{Blackout, Change, Duplicate, Link, LinkConfig, Loss, Policer, Reorder};
+use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, Loss, Policer, Reorder};
 use std::time::Duration;
 
 fn parse(text: &str) -> Result<LinkConfig, String> {
@@ -21,6 +21,7 @@ fn everything() -> LinkConfig {
         mtu: Some(Bytes::new(1500)),
         policer: Some(Policer { rate: Rate::from_bps(10_000_000), burst: Bytes::new(15_000) }),
         loss: Loss::Gilbert { mean: share(0.05), burst: 4.0 },
+        fec: Some(Fec { unit: Bytes::new(48), ..Fec::new(22, 20, Loss::gilbert(share(0.01), share(0.75))) }),
         reorder: Some(Reorder { probability: share(0.01), extra_delay: ms(3) }),
         duplicate: Some(Duplicate { probability: share(0.02), extra_delay: ms(0) }),
         corrupt: share(0.03),
@@ -35,6 +36,7 @@ fn reads_what_people_write() {
         "rate": "20Mbit/s", "queue": "300kB", "delay": "50ms", "jitter": "2ms", "mtu": 1500,
         "policer": {"rate": "10Mbit/s", "burst": "15kB"},
         "loss": {"model": "gilbert", "mean": "5%", "burst": 4},
+        "fec": {"k": 20, "n": 22, "unit": 48, "loss": {"model": "gilbert", "mean": "1%", "stay_bad": 0.75}},
         "reorder": {"probability": "1%", "extra_delay": "3ms"},
         "duplicate": {"probability": 0.02},
         "corrupt": "3%",
@@ -43,6 +45,8 @@ fn reads_what_people_write() {
     }"#;
     assert_eq!(parse(text), Ok(everything()));
     assert_eq!(parse("{}"), Ok(LinkConfig::default()));
+    let bare = parse(r#"{"fec": {"k": 20, "n": 20}}"#).unwrap().fec;
+    assert_eq!(bare, Some(Fec { k: 20, n: 20, unit: Bytes::new(53), loss: Loss::None }));
     let five = Loss::bernoulli(Fraction::new(0.05).unwrap());
     for loss in [r#""5%""#, "0.05", r#"{"model": "bernoulli", "probability": "5%"}"#] {
         assert_eq!(parse(&format!(r#"{{"loss": {loss}}}"#)).unwrap().loss, five, "{loss}");
@@ -91,6 +95,30 @@ fn names_the_setting_and_what_would_be_right() {
         (r#"{"loss": {"model": "indices", "lost": [10], "period": 10}}"#, ["loss.lost", "10 packets"]),
         (r#"{"loss": {"model": "indices", "lost": [], "period": 0}}"#, ["loss.period", "1 or more"]),
         (r#"{"loss": {"model": "sequence", "pattern": "01x"}}"#, ["loss.pattern", "`1`"]),
+        (r#"{"loss": {"model": "gilbert", "mean": "5%"}}"#, ["burst", "stay_bad"]),
+        (
+            r#"{"loss": {"model": "gilbert", "mean": "5%", "burst": 2, "stay_bad": 0.5}}"#,
+            ["either", "stay_bad"],
+        ),
+        (r#"{"loss": {"model": "gilbert", "mean": "5%", "stay_bad": 1}}"#, ["stay_bad", "0.75"]),
+        (r#"{"fec": {"k": 0, "n": 3}}"#, ["`fec.k`", "1 to 255"]),
+        (r#"{"fec": {"k": 256, "n": 256}}"#, ["`fec.k`", "1 to 255"]),
+        (r#"{"fec": {"k": 20, "n": 19}}"#, ["`fec.n`", "20 to 255"]),
+        (r#"{"fec": {"k": 20, "n": 256}}"#, ["`fec.n`", "20 to 255"]),
+        (r#"{"fec": {"k": 20, "n": 22, "unit": 0}}"#, ["`fec.unit`", "1 to 65535"]),
+        (r#"{"fec": {"k": 20, "n": 22, "unit": "66kB"}}"#, ["`fec.unit`", "1 to 65535"]),
+        (r#"{"fec": {"k": 20}}"#, ["`fec`", "`n`"]),
+        (r#"{"fec": {"k": -1, "n": 2}}"#, ["`k`", "-1"]),
+        (r#"{"fec": {"k": 1, "n": 2, "loss": "2"}}"#, ["`loss`", "5%"]),
+        (
+            r#"{"fec": {"k": 1, "n": 2, "loss": {"model": "gilbert", "mean": "80%", "stay_bad": 0.5}}}"#,
+            ["fec.loss.mean", "bursts of 2 units"],
+        ),
+        (
+            r#"{"fec": {"k": 1, "n": 2, "loss": {"model": "gilbert", "mean": 0, "burst": 0}}}"#,
+            ["fec.loss.burst", "1 unit"],
+        ),
+        (r#"{"schedule": [{"at": 1, "fec": {"k": 1, "n": 2}}]}"#, ["`schedule`", "`fec`"]),
         (r#"{"policer": {"rate": 0, "burst": 1}}"#, ["policer.rate", "20Mbit/s"]),
         (r#"{"policer": {"rate": 1, "burst": 0}}"#, ["policer.burst", "packet"]),
         (r#"{"policer": {"rate": 1}}"#, ["`policer`", "burst"]),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Blackout, Change, Duplicate, Fate, Link, LinkConfig, Loss, Policer, Reorder};
+use ripstop_link::{Blackout, Change, Duplicate, Fate, Fec, Link, LinkConfig, Loss, Policer, Reorder};
 use std::time::Duration;
 
 fn span() -> impl Strategy<Value = Span> {
@@ -34,6 +34,17 @@ fn loss() -> impl Strategy<Value = Loss> {
             .prop_map(|(lost, period)| Loss::Indices { lost, period }),
         "[01]{0,9}x?".prop_map(|pattern| Loss::Sequence { pattern }),
     ]
+}
+
+fn fec() -> impl Strategy<Value = Fec> {
+    // Mostly codes that can be; sizes of units that make for many blocks now and then.
+    let code = prop_oneof![9 => (1u32..40, 0u32..20), 1 => (0u32..300, 0u32..300)];
+    (code, prop_oneof![20u64..2000, Just(1u64), Just(0)], loss()).prop_map(|((k, spare), unit, loss)| Fec {
+        k,
+        n: k + spare,
+        unit: Bytes::new(unit),
+        loss,
+    })
 }
 
 fn queue() -> impl Strategy<Value = QueueLimit> {
@@ -71,7 +82,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
         prop::option::of(
             (rate(), size().prop_map(Bytes::new)).prop_map(|(rate, burst)| Policer { rate, burst }),
         ),
-        loss(),
+        (loss(), prop::option::weighted(0.3, fec())),
         prop::option::of(
             (share(), span()).prop_map(|(probability, extra_delay)| Reorder { probability, extra_delay }),
         ),
@@ -89,7 +100,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
         .prop_map(
             |(
                 (rate, queue, delay, jitter, mtu),
-                (policer, loss, reorder, duplicate, corrupt),
+                (policer, (loss, fec), reorder, duplicate, corrupt),
                 blackouts,
                 mut schedule,
             )| {
@@ -102,6 +113,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
                     mtu,
                     policer,
                     loss,
+                    fec,
                     reorder,
                     duplicate,
                     corrupt,
@@ -114,6 +126,11 @@ fn config() -> impl Strategy<Value = LinkConfig> {
 
 fn offers() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((prop_oneof![0u64..100_000_000, any::<u64>()], size()), 1..60)
+}
+
+/// A size that the link takes little time for: unit by unit, sizes that no packet has take long (see `fec.rs`).
+fn sized(config: &LinkConfig, bytes: u64) -> usize {
+    (if config.fec.is_some() { bytes % 5000 } else { bytes }) as usize
 }
 
 proptest! {
@@ -130,7 +147,8 @@ proptest! {
         let (mut now, mut departed, mut arrived) = (Time::ZERO, Time::ZERO, Time::ZERO);
         for (at, bytes) in offers {
             now = now.max(Time::from_nanos(at));
-            let fate = link.offer(Time::from_nanos(at), bytes as usize);
+            let bytes = sized(&config, bytes);
+            let fate = link.offer(Time::from_nanos(at), bytes);
             if let Some(departure) = fate.departure() {
                 prop_assert!(departure >= now && departure >= departed, "{}", text);
                 departed = departure;
@@ -138,13 +156,15 @@ proptest! {
             if let Fate::Delivered(d) = fate {
                 prop_assert!(d.arrival >= d.departure);
                 prop_assert!(d.copy.is_none_or(|copy| copy >= d.arrival));
-                prop_assert!(d.corruption.is_none_or(|c| (c.byte as u64) < bytes && c.bit < 8));
+                prop_assert!(d.corruption.is_none_or(|c| c.byte < bytes && c.bit < 8));
                 prop_assert!(!keeps_order || d.arrival >= arrived, "{}", text);
                 arrived = d.arrival;
             }
             let c = *link.counters();
             prop_assert_eq!(c.offered, c.refused_mtu + c.refused_policer + c.refused_queue + c.serialised);
             prop_assert_eq!(c.serialised, c.lost_channel + c.lost_blackout + c.delivered);
+            prop_assert!(c.lost_fec <= c.lost_channel && c.lost_fec <= c.blocks_lost);
+            prop_assert!(c.blocks_recovered + c.blocks_lost <= c.units_lost && c.units_lost <= c.units_sent);
             prop_assert!(link.backlog(now).packets <= c.queue_max_packets);
         }
         let _ = link.unfired();
@@ -155,8 +175,8 @@ proptest! {
         let make = || Link::new(&config, Seed::new(seed), "link/0");
         let (Ok(mut one), Ok(mut two)) = (make(), make()) else { return Ok(()) };
         for (at, bytes) in offers {
-            let now = Time::from_nanos(at);
-            prop_assert_eq!(one.offer(now, bytes as usize), two.offer(now, bytes as usize));
+            let (now, bytes) = (Time::from_nanos(at), sized(&config, bytes));
+            prop_assert_eq!(one.offer(now, bytes), two.offer(now, bytes));
         }
         prop_assert_eq!(one.counters(), two.counters());
     }

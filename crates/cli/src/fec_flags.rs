@@ -1,0 +1,141 @@
+//! The flags of a block code on a link (paper 003).
+
+use crate::failure::{Failure, Outcome};
+use clap::Args;
+use ripstop_base::{Bytes, Fraction};
+use ripstop_link::{Fec, LinkConfig, Loss};
+use serde::Serialize;
+
+/// Flags of a block code in the data direction.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "A block code, in the data direction")]
+pub(crate) struct FecFlags {
+    /// Send packets in blocks of so many units; --rate is then the channel's, and --loss is drawn
+    /// beside --unit-loss
+    #[arg(long, value_name = "UNITS", requires = "fec_n")]
+    fec_k: Option<u32>,
+    /// Units sent for a block; it is whole when --fec-k of them arrive
+    #[arg(long, value_name = "UNITS", requires = "fec_k")]
+    fec_n: Option<u32>,
+    /// What a unit carries
+    #[arg(long, value_name = "SIZE", default_value = "53B", requires = "fec_k")]
+    unit: Bytes,
+    /// Share of units lost
+    #[arg(long, value_name = "SHARE", default_value = "0", requires = "fec_k")]
+    unit_loss: Fraction,
+    /// Probability that the unit after a lost one is lost: Gilbert's channel, which goes on while the
+    /// link idles [default: as --unit-loss, independent losses]
+    #[arg(long, value_name = "SHARE", requires = "fec_k")]
+    stay_bad: Option<Fraction>,
+}
+
+/// The block code, for `--json`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct FecFacts {
+    k_units: u32,
+    n_units: u32,
+    unit_bytes: u64,
+    unit_loss: f64,
+    stay_bad: f64,
+}
+
+impl FecFlags {
+    /// The code, if one is asked for.
+    ///
+    /// # Errors
+    /// The flag whose value cannot be.
+    pub(crate) fn code(&self) -> Outcome<Option<Fec>> {
+        let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return Ok(None) };
+        let loss = match self.stay_bad {
+            Some(q) if q.get() >= 1.0 => {
+                let problem = "100% never ends a run of losses; write less, for example `75%`";
+                return Err(Failure::flag("--stay-bad", problem));
+            }
+            Some(q) => Loss::gilbert(self.unit_loss, q),
+            None => Loss::bernoulli(self.unit_loss),
+        };
+        let fec = Some(Fec { k, n, unit: self.unit, loss });
+        let alone = LinkConfig { fec, ..LinkConfig::default() };
+        alone.check().map_err(|error| {
+            let flag = match error.field.as_str() {
+                "fec.k" => "--fec-k",
+                "fec.n" => "--fec-n",
+                "fec.unit" => "--unit",
+                "fec.loss.mean" => "--unit-loss",
+                other => other,
+            };
+            Failure::flag(flag, &error.problem)
+        })?;
+        Ok(alone.fec)
+    }
+
+    /// The code for `--json`.
+    pub(crate) fn facts(&self) -> Option<FecFacts> {
+        self.fec_k.zip(self.fec_n).map(|(k_units, n_units)| FecFacts {
+            k_units,
+            n_units,
+            unit_bytes: self.unit.get(),
+            unit_loss: self.unit_loss.get(),
+            stay_bad: self.stay_bad.unwrap_or(self.unit_loss).get(),
+        })
+    }
+
+    /// The code in words, to follow those of the link; none without a code.
+    pub(crate) fn words(&self) -> String {
+        let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return String::new() };
+        let after = self.stay_bad.map(|q| format!(", after a lost one {q}")).unwrap_or_default();
+        format!(", {k} units of {} forth as {n}, {} of them lost{after}", self.unit, self.unit_loss)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        fec: FecFlags,
+    }
+
+    fn flags(words: &[&str]) -> FecFlags {
+        Alone::try_parse_from(["alone"].iter().chain(words)).unwrap().fec
+    }
+
+    #[test]
+    fn a_code_is_what_its_flags_say() {
+        let share = |p| Fraction::new(p).unwrap();
+        assert_eq!((flags(&[]).code().unwrap(), flags(&[]).facts()), (None, None));
+        assert_eq!(flags(&[]).words(), "");
+        let alike = flags(&["--fec-k=20", "--fec-n=22", "--unit-loss=1%"]);
+        assert_eq!(alike.code().unwrap(), Some(Fec::new(22, 20, Loss::bernoulli(share(0.01)))));
+        assert_eq!(alike.facts().map(|fec| fec.stay_bad), Some(0.01));
+        let bursty = flags(&["--fec-k=20", "--fec-n=22", "--unit-loss=1%", "--stay-bad=75%", "--unit=48B"]);
+        let loss = Loss::gilbert(share(0.01), share(0.75));
+        let fec = Fec { unit: Bytes::new(48), ..Fec::new(22, 20, loss) };
+        assert_eq!(bursty.code().unwrap(), Some(fec));
+        assert_eq!(bursty.words(), ", 20 units of 48B forth as 22, 1% of them lost, after a lost one 75%");
+    }
+
+    #[test]
+    fn what_cannot_be_names_its_flag() {
+        for (words, flag) in [
+            (&["--fec-k=0", "--fec-n=2"][..], "--fec-k: "),
+            (&["--fec-k=20", "--fec-n=19"], "--fec-n: "),
+            (&["--fec-k=20", "--fec-n=256"], "--fec-n: "),
+            (&["--fec-k=20", "--fec-n=22", "--unit=0"], "--unit: "),
+            (&["--fec-k=20", "--fec-n=22", "--unit-loss=80%", "--stay-bad=50%"], "--unit-loss: "),
+            (&["--fec-k=20", "--fec-n=22", "--stay-bad=1"], "--stay-bad: "),
+        ] {
+            match flags(words).code() {
+                Err(Failure::Usage(text)) => assert!(text.starts_with(flag), "{words:?}: {text}"),
+                other => panic!("{words:?}: {other:?}"),
+            }
+        }
+        for half in ["--fec-k=20", "--fec-n=20", "--unit-loss=1%", "--stay-bad=1%", "--unit=48B"] {
+            let error = Alone::try_parse_from(["alone", half]).err().expect("half of a code").to_string();
+            assert!(error.contains("--fec-"), "{error}");
+        }
+    }
+}

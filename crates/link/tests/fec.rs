@@ -1,0 +1,449 @@
+//! Block codes on the link, against times worked out by hand and exact probabilities.
+
+use proptest::prelude::*;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
+use ripstop_link::{Change, Counters, Fate, Fec, Link, LinkConfig, Loss, Reason};
+use std::time::Duration;
+
+/// Units a second, and bytes of a unit: paper 003's link.
+const MU: u64 = 3000;
+const UNIT: usize = 53;
+
+fn share(value: f64) -> Fraction {
+    Fraction::new(value).unwrap()
+}
+
+fn config(fec: Fec) -> LinkConfig {
+    LinkConfig { rate: Rate::from_bps(MU * fec.unit.get() * 8), fec: Some(fec), ..LinkConfig::default() }
+}
+
+fn link(fec: Fec, seed: u64) -> Link {
+    Link::new(&config(fec), Seed::new(seed), "link/0").unwrap()
+}
+
+/// Which of `packets` packets of `bytes` are lost, `idle` unit times after the one before.
+fn losses(link: &mut Link, packets: usize, bytes: usize, idle: u64) -> Vec<bool> {
+    (0..packets)
+        .map(|_| {
+            // Rounded up: what is over adds up to a step in some 10^5 packets.
+            let now = link.free_at() + Duration::from_nanos((idle * 1_000_000_000).div_ceil(MU));
+            link.offer(now, bytes).reason() == Some(Reason::Fec)
+        })
+        .collect()
+}
+
+fn mean(lost: &[bool]) -> f64 {
+    lost.iter().filter(|l| **l).count() as f64 / lost.len() as f64
+}
+
+/// Asserts that a share among `n` independent trials is `want`, within four standard errors.
+fn assert_share(got: f64, want: f64, n: usize, what: &str) {
+    let error = (want * (1.0 - want) / n as f64).sqrt();
+    assert!((got - want).abs() <= 4.0 * error, "{what}: {got}, not {want} (standard error {error:.2e})");
+}
+
+/// P(more than N - K of N units are lost), each with probability `p`: paper 003, section 4.1.
+fn binomial(n: u32, k: u32, p: f64) -> f64 {
+    let mut term = (1.0 - p).powi(n as i32);
+    let mut whole = 0.0;
+    for lost in 0..=n - k {
+        whole += term;
+        term *= f64::from(n - lost) / f64::from(lost + 1) * p / (1.0 - p);
+    }
+    1.0 - whole
+}
+
+/// A two-state chain of units.
+#[derive(Clone, Copy)]
+struct Chain {
+    to_bad: f64,
+    to_good: f64,
+    loss_good: f64,
+    loss_bad: f64,
+}
+
+impl Chain {
+    /// In paper 003's letters: mean loss L and P(stay bad) q.
+    fn paper(l: f64, q: f64) -> Chain {
+        Chain { to_bad: l * (1.0 - q) / (1.0 - l), to_good: 1.0 - q, loss_good: 0.0, loss_bad: 1.0 }
+    }
+
+    fn model(self) -> Loss {
+        Loss::GilbertElliott {
+            to_bad: share(self.to_bad),
+            to_good: share(self.to_good),
+            loss_good: share(self.loss_good),
+            loss_bad: share(self.loss_bad),
+        }
+    }
+
+    fn stationary(self) -> [f64; 2] {
+        let bad = self.to_bad / (self.to_bad + self.to_good);
+        [1.0 - bad, bad]
+    }
+
+    fn step(self, [good, bad]: [f64; 2]) -> [f64; 2] {
+        let to_bad = good * self.to_bad + bad * (1.0 - self.to_good);
+        [good + bad - to_bad, to_bad]
+    }
+
+    /// From the law of the last unit's state to [P(packet arrives and ends in state), P(it is lost and ends in state)], for
+    /// packets of one block of `n` units after `idle` others: slot by slot over (state, units lost).
+    fn packet(self, before: [f64; 2], n: u32, k: u32, idle: u64) -> [[f64; 2]; 2] {
+        let mut law = before;
+        for _ in 0..idle {
+            law = self.step(law);
+        }
+        let mut table = vec![[0.0; 2]; n as usize + 1];
+        table[0] = law;
+        for _ in 0..n {
+            let mut next = vec![[0.0; 2]; n as usize + 1];
+            for (lost, law) in table.iter().enumerate() {
+                let [good, bad] = self.step(*law);
+                next[lost][0] += good * (1.0 - self.loss_good);
+                next[lost][1] += bad * (1.0 - self.loss_bad);
+                if lost < n as usize {
+                    next[lost + 1][0] += good * self.loss_good;
+                    next[lost + 1][1] += bad * self.loss_bad;
+                }
+            }
+            table = next;
+        }
+        let sum = |rows: &[[f64; 2]]| rows.iter().fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]]);
+        let (whole, broken) = table.split_at((n - k) as usize + 1);
+        [sum(whole), sum(broken)]
+    }
+
+    /// P(a packet is lost) and P(it is, and so is the next), in the long run.
+    fn loss_and_both(self, n: u32, k: u32, idle: u64) -> (f64, f64) {
+        let [_, lost] = self.packet(self.stationary(), n, k, idle);
+        let [_, both] = self.packet(lost, n, k, idle);
+        (lost[0] + lost[1], both[0] + both[1])
+    }
+}
+
+#[test]
+fn a_packet_takes_whole_blocks() {
+    // 22 units of 53 bytes at 3000 a second take 22/3000 s; whatever is left over is padded.
+    for (bytes, units) in [(20 * UNIT, 22), (20 * UNIT + 1, 44), (1, 22), (40 * UNIT, 44), (0, 0)] {
+        let mut link = link(Fec::new(22, 20, Loss::None), 1);
+        let nanos = (units * 1_000_000_000u64).div_ceil(MU);
+        assert_eq!(link.offer(Time::ZERO, bytes).departure(), Some(Time::from_nanos(nanos)), "{bytes}");
+        assert_eq!(link.counters().units_sent, units);
+        assert_eq!(link.counters().serialised_bytes, bytes as u64);
+    }
+    // Packets get K/N of the channel, to the nanosecond.
+    let mut full = link(Fec::new(22, 20, Loss::None), 1);
+    let last = (0..3000).filter_map(|_| full.offer(Time::ZERO, 20 * UNIT).departure()).last();
+    assert_eq!(last, Some(Time::from_millis(22_000)));
+    // The queue counts packets' own bytes.
+    let base = config(Fec::new(40, 20, Loss::None));
+    let narrow = LinkConfig { queue: Some(QueueLimit::Bytes(2 * 20 * UNIT as u64)), ..base };
+    let mut narrow = Link::new(&narrow, Seed::new(1), "link/0").unwrap();
+    let let_in = (0..9).filter(|_| narrow.offer(Time::ZERO, 20 * UNIT).departure().is_some()).count();
+    assert_eq!(let_in, 3);
+}
+
+/// Which of `packets` packets of two blocks are lost when these units are.
+fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, Counters) {
+    let mut link = link(Fec::new(n, k, Loss::Indices { lost, period: None }), 1);
+    let bytes = 2 * k as usize * UNIT;
+    let lost = (0..packets).filter(|_| link.offer(Time::ZERO, bytes).reason() == Some(Reason::Fec)).collect();
+    (lost, *link.counters())
+}
+
+#[test]
+fn a_block_bears_as_many_losses_as_it_has_repairs() {
+    // Blocks of 4 + 2, two a packet: packet 0 has units 0..12, packet 1 12..24, ...
+    let hits = vec![
+        0, 5, 6, 11, // two of each block: whole
+        12, 13, 14, // three of one
+        28, 29, 30, 31, // two at the end of one and two at the start of the next
+        42, 43, 44, 45, 46, 47, // the whole second block
+        59, 60, 61, // the last of one packet and two of the next
+    ];
+    let (lost, c) = trace(6, 4, hits, 6);
+    assert_eq!(lost, [1, 3]);
+    assert_eq!((c.lost_channel, c.lost_fec, c.delivered), (2, 2, 4));
+    assert_eq!((c.units_sent, c.units_lost, c.blocks_recovered, c.blocks_lost), (72, 20, 6, 2));
+    // Without repairs every loss is the packet's.
+    assert_eq!(trace(4, 4, vec![3, 9, 10, 23], 4).0, [0, 1, 2]);
+}
+
+#[test]
+fn independent_losses_follow_the_binomial() {
+    const PACKETS: usize = 200_000;
+    for (seed, (k, n, p)) in [
+        (20, 20, 0.01),
+        (20, 21, 0.01),
+        (20, 22, 0.01),
+        (10, 12, 0.05),
+        (30, 36, 0.1),
+        (1, 3, 0.5),
+        (20, 24, 0.3),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (blocks, idle) in [(1, 0), (3, 7)] {
+            let mut link = link(Fec::new(n, k, Loss::bernoulli(share(p))), seed as u64);
+            let lost = losses(&mut link, PACKETS, blocks * k as usize * UNIT, idle);
+            let what = format!("({n}, {k}), p {p}, {blocks} blocks, seed {seed}");
+            let block = binomial(n, k, p);
+            assert_share(mean(&lost), 1.0 - (1.0 - block).powi(blocks as i32), PACKETS, &what);
+            let c = link.counters();
+            let all = PACKETS * blocks;
+            assert_share(c.units_lost as f64 / c.units_sent as f64, p, all * n as usize, &what);
+            assert_share(c.blocks_lost as f64 / all as f64, block, all, &what);
+            let hit = 1.0 - (1.0 - p).powi(n as i32);
+            assert_share(c.blocks_recovered as f64 / all as f64, hit - block, all, &what);
+            // One packet's loss says nothing of the next one's.
+            let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64 / PACKETS as f64;
+            let both = (1.0 - (1.0 - block).powi(blocks as i32)).powi(2);
+            assert!(
+                (pairs - both).abs() < 5.0 * (both.max(1e-6) / PACKETS as f64).sqrt(),
+                "{what}: {pairs} {both}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_rare_loss_is_as_rare_as_the_binomial_says() {
+    // 1.3e-3 and 7.6e-5: paper 003's figure 5 at N = 22 and 23.
+    for (n, packets) in [(22, 400_000), (23, 1_000_000)] {
+        let mut link = link(Fec::new(n, 20, Loss::bernoulli(share(0.01))), 3);
+        let lost = losses(&mut link, packets, 20 * UNIT, 0);
+        assert_share(mean(&lost), binomial(n, 20, 0.01), packets, &format!("N = {n}"));
+    }
+}
+
+/// The chain's losses, of one packet and of two in a row, against the exact recursion.
+fn follows_its_chain(chain: Chain, model: &Loss, n: u32, k: u32, idle: u64, seed: u64) {
+    // Losses of neighbours depend on each other: the standard error is that of the means of batches.
+    const BATCHES: usize = 100;
+    const PACKETS: usize = 2000;
+    let mut link = link(Fec::new(n, k, model.clone()), seed);
+    let lost = losses(&mut link, BATCHES * PACKETS, k as usize * UNIT, idle);
+    let both: Vec<bool> = lost.windows(2).map(|pair| pair[0] && pair[1]).chain([false]).collect();
+    let (want, want_both) = chain.loss_and_both(n, k, idle);
+    for (lost, want, what) in [(&lost, want, "lost"), (&both, want_both, "two in a row")] {
+        let means: Vec<f64> = lost.chunks(PACKETS).map(mean).collect();
+        let got = means.iter().sum::<f64>() / BATCHES as f64;
+        let variance = means.iter().map(|m| (m - got).powi(2)).sum::<f64>() / (BATCHES - 1) as f64;
+        // What is so rare that few batches have one is Poisson's.
+        let error = (variance / BATCHES as f64).sqrt().max((want / lost.len() as f64).sqrt());
+        assert!(
+            (got - want).abs() <= 4.0 * error,
+            "({n}, {k}) {model:?}, {idle} idle, seed {seed}, {what}: {got}, not {want} ({error:.2e})"
+        );
+    }
+    assert_eq!(link.unfired(), [""; 0]);
+}
+
+#[test]
+fn gilbert_s_losses_follow_the_exact_recursion() {
+    for (seed, q) in [0.0, 0.01, 0.1, 0.5, 0.9, 0.99].into_iter().enumerate() {
+        let model = Loss::gilbert(share(0.01), share(q));
+        for (n, idle) in [(20, 0), (21, 0), (22, 3), (24, 100)] {
+            // With q = 0 no two units in a row are lost, but two of a block may be.
+            follows_its_chain(Chain::paper(0.01, q), &model, n, 20, idle, seed as u64);
+        }
+    }
+    // More often bad than good, and states that alternate.
+    follows_its_chain(Chain::paper(0.6, 0.8), &Loss::gilbert(share(0.6), share(0.8)), 30, 10, 1, 70);
+    follows_its_chain(Chain::paper(0.45, 0.05), &Loss::gilbert(share(0.45), share(0.05)), 7, 4, 2, 71);
+}
+
+#[test]
+fn states_may_lose_a_part() {
+    for (seed, chain) in [
+        Chain { to_bad: 0.02, to_good: 0.1, loss_good: 0.01, loss_bad: 0.7 },
+        Chain { to_bad: 0.3, to_good: 0.4, loss_good: 0.0, loss_bad: 0.25 },
+        Chain { to_bad: 0.05, to_good: 0.05, loss_good: 1.0, loss_bad: 0.0 },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for idle in [0, 5] {
+            follows_its_chain(chain, &chain.model(), 24, 16, idle, 80 + seed as u64);
+        }
+    }
+}
+
+#[test]
+fn with_q_of_l_losses_are_independent() {
+    // Paper 003, section 2.1: p = q is the memoryless channel.
+    let chain = Chain::paper(0.05, 0.05);
+    assert!((chain.to_bad - 0.05).abs() < 1e-12);
+    assert!((chain.loss_and_both(22, 20, 0).0 - binomial(22, 20, 0.05)).abs() < 1e-12);
+}
+
+#[test]
+fn runs_of_lost_units_are_geometric() {
+    // One unit a packet: what is lost is the unit.
+    for (seed, (l, q)) in [(0.01, 0.9), (0.2, 0.5), (0.1, 0.0)].into_iter().enumerate() {
+        let mut link = link(Fec::new(1, 1, Loss::gilbert(share(l), share(q))), seed as u64);
+        let lost = losses(&mut link, 1_000_000, UNIT, 0);
+        let runs: Vec<usize> = lost.chunk_by(|a, b| a == b).filter(|run| run[0]).map(<[bool]>::len).collect();
+        let n = runs.len();
+        for length in 1..6 {
+            let got = runs.iter().filter(|run| **run >= length).count() as f64 / n as f64;
+            assert_share(
+                got,
+                q.powi(length as i32 - 1),
+                n,
+                &format!("L {l} q {q}: runs of {length} or more"),
+            );
+        }
+        // L_B = 1/(1 - q) and L_G = 1/p, eq. (1).
+        let bad = runs.iter().sum::<usize>() as f64 / n as f64;
+        let error = (q / n as f64).sqrt() / (1.0 - q);
+        assert!((bad - 1.0 / (1.0 - q)).abs() <= 4.0 * error, "L {l} q {q}: mean run {bad}");
+        let good = (lost.len() as f64 - runs.iter().sum::<usize>() as f64) / n as f64;
+        let p = l * (1.0 - q) / (1.0 - l);
+        assert!((good * p - 1.0).abs() <= 4.0 / (n as f64).sqrt(), "L {l} q {q}: mean good run {good}");
+    }
+}
+
+#[test]
+fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
+    // 1000 units a second, none (no limit), then 100 a second: the same 2 s are 2000, 0 or 200 steps.
+    let at = |secs, bps| Change {
+        at: Span::from(Duration::from_secs(secs)),
+        rate: Some(Rate::from_bps(bps)),
+        ..Change::default()
+    };
+    let q = 0.999;
+    let both = |start: u64| {
+        let lost = |run: u64| {
+            let fec = Fec { unit: Bytes::new(1), ..Fec::new(1, 1, Loss::gilbert(share(0.5), share(q))) };
+            let config = LinkConfig {
+                rate: Rate::from_bps(8000),
+                fec: Some(fec),
+                schedule: vec![at(100, 0), at(200, 800)],
+                ..LinkConfig::default()
+            };
+            let mut link = Link::new(&config, Seed::new(5).run(run), "link/0").unwrap();
+            let fates = [start, start + 2]
+                .map(|secs| link.offer(Time::ZERO + Duration::from_secs(secs), 1).reason().is_some());
+            fates[0] == fates[1]
+        };
+        (0..20_000).filter(|run| lost(*run)).count() as f64 / 20_000.0
+    };
+    // The states agree with probability (1 + memory^steps) / 2; the packet's own unit is a step more or less.
+    for (start, steps) in [(10, 2000.0), (110, 1.0), (210, 200.0)] {
+        let want = (1.0 + (2.0 * q - 1.0f64).powf(steps)) / 2.0;
+        assert_share(both(start), want, 20_000, &format!("{steps} steps"));
+    }
+}
+
+/// Without a chain the k-th packet's fate depends on k alone, whatever was refused and whenever it was sent.
+#[test]
+fn chances_belong_to_the_index() {
+    let fec = Fec::new(21, 20, Loss::bernoulli(share(0.02)));
+    let free = config(fec);
+    let narrow =
+        LinkConfig { queue: Some(QueueLimit::Packets(3)), mtu: Some(Bytes::new(1060)), ..free.clone() };
+    let mut one = Link::new(&free, Seed::new(9), "link/0").unwrap();
+    let mut other = Link::new(&narrow, Seed::new(9), "link/0").unwrap();
+    let (mut sent, mut lost) = (0, 0);
+    for k in 0..5000 {
+        let a = one.offer(Time::ZERO, 1060);
+        match other.offer(Time::from_millis(k * 5), 1060 + usize::from(k % 17 == 0)) {
+            Fate::Refused { .. } => {}
+            b => {
+                assert_eq!(a.reason(), b.reason(), "packet {k}");
+                sent += 1;
+                lost += u64::from(b.reason().is_some());
+            }
+        }
+    }
+    let c = other.counters();
+    assert!(sent > 2000 && lost > 50 && c.refused_queue > 500 && c.refused_mtu > 100, "{sent} {lost} {c:?}");
+}
+
+#[test]
+fn impairments_that_did_nothing_are_named() {
+    let idle = |fec: Fec| link(fec, 1).unfired();
+    let lossy = Loss::bernoulli(share(0.1));
+    assert_eq!(idle(Fec::new(22, 20, lossy.clone())), ["fec", "fec.loss"]);
+    assert_eq!(idle(Fec::new(20, 20, lossy.clone())), ["fec.loss"]);
+    assert_eq!(idle(Fec::new(22, 20, Loss::None)), [""; 0]);
+    let mut link = link(Fec::new(22, 20, lossy), 1);
+    losses(&mut link, 100, 20 * UNIT, 0);
+    let c = link.counters();
+    assert!(c.units_lost > 0 && c.blocks_recovered > 0 && c.blocks_lost > 0 && c.lost_fec > 0, "{c:?}");
+    assert_eq!(link.unfired(), [""; 0]);
+}
+
+#[test]
+fn sizes_that_no_packet_has_end() {
+    for (seed, loss) in [
+        Loss::bernoulli(share(0.5)),
+        Loss::gilbert(share(0.5), share(0.5)),
+        Loss::Sequence { pattern: "01".to_owned() },
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for unit in [1, 65_535] {
+            let mut link =
+                link(Fec { unit: Bytes::new(unit), ..Fec::new(255, 1, loss.clone()) }, seed as u64);
+            assert!(link.offer(Time::ZERO, usize::MAX).departure().is_some());
+            assert!(link.offer(Time::ZERO, 1 << 40).departure().is_some());
+            assert!(link.offer(Time::NEVER, 1).departure().is_some());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+
+    /// Whatever the code and the channel: what is lost is as likely as the exact recursion says, what arrives does so in order,
+    /// and every counter of the mechanism counts.
+    #[test]
+    fn any_code_on_any_channel(
+        (k, spare) in (1u32..30, 1u32..8),
+        (to_bad, to_good) in (0.005..0.5f64, 0.05..0.9f64),
+        (loss_good, loss_bad) in (0.0..0.05f64, 0.3..=1.0f64),
+        idle in prop_oneof![Just(0u64), 1u64..50],
+        seed in any::<u64>(),
+    ) {
+        const PACKETS: usize = 4000;
+        let n = k + spare;
+        let chain = Chain { to_bad, to_good, loss_good, loss_bad };
+        let mut link = link(Fec::new(n, k, chain.model()), seed);
+        let lost = losses(&mut link, PACKETS, k as usize * UNIT, idle);
+        // Neighbours' losses depend on each other; over 4000 packets that adds at most this factor to the variance.
+        let memory = (1.0 - to_bad - to_good).abs();
+        let spread = (1.0 + memory) / (1.0 - memory);
+        let (want, _) = chain.loss_and_both(n, k, idle);
+        let (hit, _) = chain.loss_and_both(n, n, idle);
+        let error = (want * (1.0 - want) * spread / PACKETS as f64).sqrt() + 1.0 / PACKETS as f64;
+        prop_assert!((mean(&lost) - want).abs() < 6.0 * error, "{} {} ({})", mean(&lost), want, error);
+        let c = link.counters();
+        prop_assert_eq!(c.units_sent, PACKETS as u64 * u64::from(n));
+        prop_assert_eq!(c.lost_fec, c.blocks_lost);
+        prop_assert_eq!(c.lost_fec + c.delivered, c.serialised);
+        prop_assert!(c.units_lost > 0 || hit * (PACKETS as f64) < 100.0, "{:?}", c);
+        prop_assert!(c.blocks_recovered > 0 || (hit - want) * (PACKETS as f64) < 100.0 * spread, "{:?}", c);
+    }
+
+    #[test]
+    fn what_arrives_keeps_its_order(seed in any::<u64>(), gaps in prop::collection::vec(0u64..30, 1..200)) {
+        let config = LinkConfig {
+            jitter: Span::from(Duration::from_millis(40)),
+            ..config(Fec::new(22, 20, Loss::gilbert(share(0.1), share(0.6))))
+        };
+        let mut link = Link::new(&config, Seed::new(seed), "link/0").unwrap();
+        let (mut now, mut last) = (Time::ZERO, Time::ZERO);
+        for gap in gaps {
+            now += Duration::from_millis(gap);
+            if let Some(arrival) = link.offer(now, 20 * UNIT).arrival() {
+                prop_assert!(arrival >= last);
+                last = arrival;
+            }
+        }
+    }
+}
