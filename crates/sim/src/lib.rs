@@ -5,6 +5,7 @@ pub mod endpoint;
 pub mod engine;
 pub mod hostile;
 pub mod network;
+pub mod rounds;
 pub mod scenario;
 pub mod tcp;
 pub mod tunnel;

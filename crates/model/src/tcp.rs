@@ -1,0 +1,303 @@
+//! TCP's throughput over a path that loses packets at random: paper 000, section IV, equations (2) to (16).
+//!
+//! The model counts in rounds of one round-trip time. A window of W packets grows by 1 each round until a packet is lost, one
+//! round later triple-duplicate acknowledgements (TD) halve it or, when too few packets follow, a time-out (TO) closes it.
+//!
+//! Probabilities are clamped to 0..=1 (NaN counts as 0), so every function is total: no NaN for any `p`.
+
+/// The largest p at which equation (9) has a real root; above it the root counts as 0.
+pub const LARGEST_P: f64 = 12.0 / 13.0;
+
+/// A TCP sender and its path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tcp {
+    /// RTT: length of a round, in seconds.
+    pub rtt: f64,
+    /// T_o: length of the first time-out of a series, in rounds.
+    pub time_out: f64,
+    /// W_max: the largest window, in packets.
+    pub window: f64,
+}
+
+impl Tcp {
+    /// Packets a second without time-outs and without a largest window: equation (11). Infinite at p = 0.
+    ///
+    /// For small p it is sqrt(3/(2p)) / RTT. For large p the paper's (1-p)/(p RTT) drops the factor 1/(`E[r]` + 1), which is 0.5
+    /// at p = 0.8 and 0.6 at 12/13.
+    pub fn td_throughput(&self, p: f64) -> f64 {
+        let p = probability(p);
+        if p == 1.0 { 0.0 } else { (1.0 - p) / (self.rtt * (p + times_p(p))) }
+    }
+
+    /// Packets a second without time-outs: equation (12).
+    pub fn capped_throughput(&self, p: f64) -> f64 {
+        (self.window / self.rtt).min(self.td_throughput(p))
+    }
+
+    /// Packets a second: equation (16), with P(TO | `floor(E[W])`) and the duration of equation (15).
+    ///
+    /// It falls with p, and jumps down where `floor(E[W])` does: at p = 12/(8 m^2 + 13) for m = 3, 4, ...
+    pub fn throughput(&self, p: f64) -> f64 {
+        let p = probability(p);
+        if p == 0.0 {
+            return self.window / self.rtt;
+        }
+        if p == 1.0 {
+            return 0.0;
+        }
+        let time_out = time_out_probability(mean_window(p), p) * mean_time_out(self.time_out, p);
+        let free = (1.0 - p) / (self.rtt * (p + times_p(p) + p * time_out));
+        (self.window / self.rtt).min(free)
+    }
+}
+
+/// Packets that arrive between two losses: equation (2). Infinite at p = 0.
+pub fn packets_between_losses(p: f64) -> f64 {
+    let p = probability(p);
+    (1.0 - p) / p
+}
+
+/// Time between two triple-duplicate events, `rounds` apart by equation (9), in seconds: equation (3), the last round
+/// included in which the loss is told.
+pub fn time_between_losses(rounds: f64, rtt: f64) -> f64 {
+    rtt * (rounds + 1.0)
+}
+
+/// `E[W_j]`, the window after a triple-duplicate event, for events `rounds` apart: equation (5).
+pub fn window_after(rounds: f64) -> f64 {
+    rounds - 0.5
+}
+
+/// `E[W_(j+r-1)]`, the window in the round of the loss, for events `rounds` apart: equation (5).
+pub fn window_before(rounds: f64) -> f64 {
+    2.0 * rounds - 1.5
+}
+
+/// `E[r]`, rounds from a triple-duplicate event to the next loss: equation (9), which solves (8) with r taken for a constant.
+/// Infinite at p = 0.
+pub fn rounds_between_losses(p: f64) -> f64 {
+    let p = probability(p);
+    if p == 0.0 { f64::INFINITY } else { times_p(p) / p }
+}
+
+/// `E[W]`, the mean window: equation (10). Infinite at p = 0; not capped at W_max, and below 1 from p = 4/7 on.
+pub fn mean_window(p: f64) -> f64 {
+    1.5 * rounds_between_losses(p) - 1.0
+}
+
+/// P(TO | W): the probability that fewer than three of a window's packets arrive, so that no triple-duplicate event follows a
+/// loss: equation (13), for the whole number of packets in `window`. Below three it is 1.
+pub fn time_out_probability(window: f64, p: f64) -> f64 {
+    let p = probability(p);
+    // At p = 0 the mean window is infinite; nothing is lost, however many there are.
+    if p == 0.0 {
+        return if window >= 3.0 { 0.0 } else { 1.0 };
+    }
+    let w = libm::floor(window);
+    if w.is_nan() || w < 3.0 {
+        return 1.0;
+    }
+    // Underflows harmlessly to 0 for large windows.
+    let arrive = 1.0 - p;
+    let least = libm::pow(p, w - 2.0);
+    if least == 0.0 {
+        return 0.0;
+    }
+    (least * (p * p + w * p * arrive + 0.5 * w * (w - 1.0) * arrive * arrive)).min(1.0)
+}
+
+/// The expected duration of time-outs, in units of `first` (T_o): equations (14) and (15), as the paper's figures use them.
+///
+/// Its weights p^i (1-p) are those of i losses in a row *including the one that begins the series*, though (16) multiplies by
+/// the probability of a time-out once more: it is p times [`mean_time_out_series`], and tends to 0 for small p.
+pub fn mean_time_out(first: f64, p: f64) -> f64 {
+    let p = probability(p);
+    // At p = 0 the product would be 0, and 0 times an infinite `first` none.
+    if p == 0.0 { 0.0 } else { p * mean_time_out_series(first, p) }
+}
+
+/// The expected duration of a series of time-outs that has begun, in units of `first` (T_o), doubled at each loss of the
+/// packet sent again until 64 T_o: Padhye and others (1998), eq. (27). It tends to T_o for small p; infinite at p = 1.
+pub fn mean_time_out_series(first: f64, p: f64) -> f64 {
+    let p = probability(p);
+    if p == 1.0 {
+        return f64::INFINITY;
+    }
+    // 1 + 2 + 4 + ... each reached with another factor p; 64 for ever after: (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
+    first * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * (32.0 + 64.0 * p / (1.0 - p)))))))
+}
+
+/// How long a series of `time_outs` time-outs lasts, in units of `first`: T_o, 3 T_o, 7 T_o, ... 63 T_o, then 64 more for each.
+/// This is the sum's term in equation (14).
+pub fn time_out_series(first: f64, time_outs: u32) -> f64 {
+    let doubled = time_outs.min(6);
+    first * (f64::from((1u32 << doubled) - 1) + 64.0 * f64::from(time_outs - doubled))
+}
+
+/// `E[r] p`, regular where `E[r]` is infinite: 2p/3 + sqrt(2p(1-p)/3 - p^2/18), the root clamped at 0.
+fn times_p(p: f64) -> f64 {
+    2.0 * p / 3.0 + (2.0 * p * (1.0 - p) / 3.0 - p * p / 18.0).max(0.0).sqrt()
+}
+
+fn probability(p: f64) -> f64 {
+    if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAPER: Tcp = Tcp { rtt: 0.8, time_out: 3.75, window: 50.0 };
+
+    /// To the digits that are printed: half a unit of the last of `digits` significant ones.
+    fn near(got: f64, want: f64, digits: i32) {
+        let scale = if want == 0.0 { 1.0 } else { 10f64.powi(want.abs().log10().floor() as i32) };
+        assert!((got - want).abs() <= 0.6 * scale * 10f64.powi(1 - digits), "{got}, not {want}");
+    }
+
+    #[test]
+    fn known_values() {
+        // Computed independently: p, E[W], P(TO), duration (rounds), throughput (packets/s), with their digits.
+        for (p, w, timeout, rounds, throughput) in [
+            (1e-6, 1224.7442, 0.0, 3.750e-6, 62.5),
+            (0.001, 38.7088, 7.016e-106, 0.0037575, 45.45444),
+            (0.005, 17.2735, 4.112e-33, 0.018939, 18.86992),
+            (0.01, 12.1809, 6.481e-19, 0.038265, 12.64396),
+            (0.02, 8.5659, 1.7311e-9, 0.078125, 8.302517),
+            (0.05, 5.3268, 1.158125e-3, 0.208333, 4.551447),
+            (0.1, 3.6572, 0.271000, 0.468747, 2.658431),
+            (0.2, 2.4238, 1.0, 1.248720, 1.103441),
+            (0.5, 1.1726, 1.0, 15.000000, 0.07163980),
+            (0.8, 0.5000, 1.0, 330.544320, 9.397244e-4),
+            (0.9, 0.2041, 1.0, 1287.18288, 1.077505e-4),
+            (0.95, 0.0, 1.0, 3534.28397, 1.860588e-5),
+            (0.99, 0.0, 1.0, 22594.0410, 5.587903e-7),
+        ] {
+            near(mean_window(p), w, if w > 1.0 { 5 } else { 4 });
+            near(time_out_probability(mean_window(p), p), timeout, 4);
+            near(mean_time_out(3.75, p), rounds, 4);
+            near(PAPER.throughput(p), throughput, 7);
+        }
+    }
+
+    #[test]
+    fn table_i_reproduces() {
+        // Four links of loss q in a row; the table's column "TCP analysis" in Mbit/s for packets of 8000 bits.
+        for (q, w, mbps) in [
+            (0.005, 8.598828, 0.066732),
+            (0.015, 4.893320, 0.032524),
+            (0.025, 3.734885, 0.021955),
+            (0.05, 2.541953, 0.009831),
+        ] {
+            let p = -libm::expm1(4.0 * libm::log1p(-q));
+            near(mean_window(p), w, 7);
+            near(PAPER.throughput(p) * 8000.0 / 1e6, mbps, 4);
+        }
+        // Without a loss the window is the limit: 62.5 packets/s.
+        assert_eq!((PAPER.throughput(0.0), PAPER.throughput(1.0)), (62.5, 0.0));
+        assert!(PAPER.throughput(5.46e-4) == 62.5 && PAPER.throughput(5.47e-4) < 62.5);
+    }
+
+    #[test]
+    fn the_equations_fit_together() {
+        for p in [1e-7, 1e-4, 0.01, 0.1, 0.5, 0.9, LARGEST_P] {
+            let r = rounds_between_losses(p);
+            // (8): (1-p)/p = 3/2 (E[r] - 1)^2 + E[a], with E[a] = E[W_(j+r-1)] / 2.
+            let right = 1.5 * (r - 1.0).powi(2) + window_before(r) / 2.0;
+            assert!((right / packets_between_losses(p) - 1.0).abs() < 1e-9, "{p}: {right}");
+            // (10): the mean of the windows of (5).
+            assert!((mean_window(p) - (window_after(r) + window_before(r)) / 2.0).abs() <= 1e-12 * r, "{p}");
+            // (11): packets over time.
+            let throughput = packets_between_losses(p) / time_between_losses(r, 0.8);
+            assert!((PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12, "{p}");
+            assert!(PAPER.throughput(p) <= PAPER.capped_throughput(p));
+        }
+        // (11) for small p: 0.2 % below the square-root law at 1e-6, 2 % at 1e-4.
+        for (p, within) in [(1e-6, 0.0021), (1e-4, 0.021)] {
+            assert!((PAPER.td_throughput(p) / ((1.5 / p).sqrt() / 0.8) - 1.0).abs() < within);
+        }
+        // For large p the factor 1/(E[r] + 1) that the text drops.
+        for (p, factor) in [(0.8, 0.5), (0.9, 0.5547), (LARGEST_P, 0.6)] {
+            near(1.0 / (rounds_between_losses(p) + 1.0), factor, 4);
+        }
+    }
+
+    #[test]
+    fn durations_are_sums_of_doubled_time_outs() {
+        for (k, want) in
+            [(0, 0.0), (1, 1.0), (2, 3.0), (3, 7.0), (5, 31.0), (6, 63.0), (7, 127.0), (9, 255.0)]
+        {
+            assert_eq!(time_out_series(1.0, k), want);
+        }
+        for p in [1e-3, 0.1, 0.5, 0.9] {
+            let (mut printed, mut conditional, mut weight) = (0.0, 0.0, 1.0 - p);
+            for i in 1..2000 {
+                let term = time_out_series(3.75, i);
+                conditional += weight * term;
+                weight *= p;
+                printed += weight * term;
+            }
+            assert!((mean_time_out(3.75, p) / printed - 1.0).abs() < 1e-12, "{p}: equation (14)");
+            assert!((mean_time_out_series(3.75, p) / conditional - 1.0).abs() < 1e-12, "{p}");
+        }
+        assert!((mean_time_out_series(3.75, 1e-9) - 3.75).abs() < 1e-7);
+    }
+
+    #[test]
+    fn time_outs_are_a_binomial_tail() {
+        for w in 3..30u32 {
+            for p in [0.01f64, 0.3, 0.9, 1.0] {
+                let choose = [1.0, f64::from(w), f64::from(w * (w - 1) / 2)];
+                let sum: f64 = (0..3)
+                    .map(|i| choose[i as usize] * p.powi((w - i) as i32) * (1.0 - p).powi(i as i32))
+                    .sum();
+                let got = time_out_probability(f64::from(w) + 0.7, p);
+                assert!((got - sum).abs() <= 1e-12 * sum.max(1e-300), "W {w} p {p}: {got} {sum}");
+            }
+        }
+        for w in [f64::NAN, -1.0, 0.0, 2.99] {
+            assert_eq!(time_out_probability(w, 0.1), 1.0);
+        }
+    }
+
+    #[test]
+    fn throughput_falls_and_jumps_with_the_window() {
+        let mut last = f64::INFINITY;
+        for i in 0..=100_000 {
+            let throughput = PAPER.throughput(f64::from(i) / 1e5);
+            assert!(throughput <= last, "{i}");
+            last = throughput;
+        }
+        for (m, p) in [(3.0f64, 0.141176), (4.0, 0.085106), (5.0, 0.056338), (6.0, 0.039867)] {
+            let jump = 12.0 / (8.0 * m * m + 13.0);
+            near(jump, p, 5);
+            assert_eq!([jump - 1e-9, jump + 1e-9].map(|p| libm::floor(mean_window(p))), [m, m - 1.0]);
+        }
+        near(PAPER.throughput(0.141176) * 8e-3, 0.015451, 4);
+        near(PAPER.throughput(0.141177) * 8e-3, 0.013812, 4);
+    }
+
+    #[test]
+    fn total_over_the_whole_range() {
+        for p in
+            [f64::NAN, -1.0, 0.0, 1e-300, 1e-9, 0.5, LARGEST_P, 0.95, 1.0 - 1e-16, 1.0, 2.0, f64::INFINITY]
+        {
+            for got in [
+                PAPER.throughput(p),
+                PAPER.capped_throughput(p),
+                PAPER.td_throughput(p),
+                packets_between_losses(p),
+                rounds_between_losses(p),
+                mean_time_out(3.75, p),
+                mean_time_out_series(3.75, p),
+            ] {
+                assert!(got >= 0.0, "{p}: {got}");
+            }
+            assert!(PAPER.throughput(p) <= 62.5 && !mean_window(p).is_nan());
+            for w in [3.0, 50.0, 1e300, f64::INFINITY] {
+                assert!((0.0..=1.0).contains(&time_out_probability(w, p)), "{w} {p}");
+            }
+        }
+        assert_eq!(time_out_series(1.0, u32::MAX), 63.0 + 64.0 * (f64::from(u32::MAX) - 6.0));
+    }
+}
