@@ -176,7 +176,9 @@ impl Link {
     fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
         let mut wire = bytes as u128;
         if let Some(codec) = &mut self.codec {
-            codec.idles(self.serialiser.idle_work(now, &self.rates));
+            if codec.has_memory() {
+                codec.idles(self.serialiser.idle_work(now, &self.rates));
+            }
             wire = codec.wire_bytes(bytes);
         }
         let slot = self.serialiser.serve(now, wire, &self.rates);
