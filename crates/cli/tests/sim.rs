@@ -182,3 +182,50 @@ fn a_full_disk_is_an_error() {
         assert!(stderr(&output).contains("/nowhere/file: No such file") && output.status.code() == Some(1));
     }
 }
+
+#[test]
+fn redundancy_below_tcp_pays_until_it_costs_more() {
+    // Paper 003, fig. 5: at 1 % of unit loss one unit of redundancy in 20 is worth five times the throughput.
+    let fec = |flags: &[&str]| {
+        json(&run(&[
+            &["sim", "fec", "--duration", "200s", "--warmup", "20s", "--runs", "3", "--json"],
+            flags,
+        ]
+        .concat()))
+    };
+    let at = |n: &str| fec(&["--n", n])["throughput_units_per_s"]["mean"].as_f64().unwrap();
+    let (none, one, much) = (at("20"), at("21"), at("30"));
+    assert!(one > 3.0 * none && much < 3000.0 * 20.0 / 30.0 && much > 1500.0, "{none} {one} {much}");
+    let bursts = fec(&[
+        "--n",
+        "22",
+        "--stay-bad",
+        "0.75",
+        "--other-loss",
+        "0.1%",
+        "--packet-blocks",
+        "2",
+        "--flows",
+        "2",
+    ]);
+    schema::check("sim.schema.json", &bursts);
+    assert_eq!(bursts["scenario"]["flow"][0]["packet"], "2080B");
+    for (flags, words) in [
+        (&["--n", "19"][..], "--n: 19 units cannot carry the 20 of a block"),
+        (&["--k", "0"], "--k: 0"),
+        (&["--unit", "0"], "--unit"),
+        (&["--mu", "0"], "--mu: 0 units a second"),
+        (&["--packet-blocks", "0"], "--packet-blocks"),
+        (&["--packet-blocks", "100"], "--packet-blocks"),
+        (&["--stay-bad", "1"], "--stay-bad: 100%"),
+        (&["--unit-loss", "1.2"], "--unit-loss"),
+        (&["--flows", "0"], "--flows: 0 connections"),
+    ] {
+        let output = run(&[&["sim", "fec"], flags].concat());
+        assert!(
+            stderr(&output).contains(words) && output.status.code() == Some(2),
+            "{flags:?}: {}",
+            stderr(&output)
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! `ripstop sim`: networks in virtual time.
 
+mod fec;
 mod measure;
 mod show;
 mod tandem;
@@ -24,6 +25,7 @@ pub(crate) struct Flags {
 #[derive(Subcommand)]
 enum Command {
     Tandem(tandem::Flags),
+    Fec(fec::Flags),
     Run(RunFlags),
 }
 
@@ -42,6 +44,7 @@ const EXAMPLES: &str = "\
 Examples:
   ripstop sim tandem --loss 1.5% --tcp reno --runs 10
   ripstop sim tandem --loss 1.5% --print-scenario > chain.toml
+  ripstop sim fec --k 20 --n 22 --unit-loss 1% --warmup 100s
   ripstop sim run chain.toml --json";
 
 const RUN_EXAMPLES: &str = "\
@@ -53,6 +56,7 @@ Examples:
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::Tandem(flags) => tandem::run(flags),
+        Command::Fec(flags) => fec::run(flags),
         Command::Run(flags) => {
             let mut scenario = read(&flags.file)?;
             flags.measure.apply(&mut scenario.run);

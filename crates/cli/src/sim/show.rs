@@ -25,6 +25,10 @@ impl Result<'_> {
     pub(super) fn table(&self) -> String {
         let report = self.report;
         let mut text = flows("", &report.goodput_bps, &report.flows);
+        if let Some(Statistic { mean: Some(mean), ci95, .. }) = report.throughput_units_per_s {
+            let interval = ci95.map_or_else(String::new, |ci95| format!(" +-{ci95:.1}"));
+            text += &format!("all flows together: {mean:.1}{interval} units/s\n");
+        }
         for interval in &report.intervals {
             let name = format!("\n{} s to {} s\n", interval.from_s, interval.to_s);
             text += &flows(&name, &interval.goodput_bps, &interval.flows);

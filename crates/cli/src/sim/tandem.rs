@@ -107,7 +107,8 @@ Examples:
   ripstop sim tandem --rate 0.9Mbit/s --start 0s,350s --stop 1000s,650s --interval 350s,650s
   ripstop sim tandem --loss 2% --burst 5 --queue 20 --print-scenario > chain.toml";
 
-fn variant(name: &str) -> Result<Variant, String> {
+/// Reads the name of a TCP.
+pub(super) fn variant(name: &str) -> Result<Variant, String> {
     name.parse()
 }
 

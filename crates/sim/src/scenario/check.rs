@@ -156,6 +156,9 @@ impl Scenario {
         if run.runs == 0 || run.runs > MOST_RUNS {
             return wrong("runs", format!("{} runs; from 1 to {MOST_RUNS}", run.runs));
         }
+        if run.unit.is_some_and(|unit| unit.get() == 0) {
+            return wrong("unit", "0 bytes are no unit; write for example `53B`".into());
+        }
         if let Some(sample) = run.sample {
             let pieces = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
             if sample.duration().is_zero() || pieces > MOST_SAMPLES {

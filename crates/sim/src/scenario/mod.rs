@@ -13,7 +13,7 @@ mod trace;
 pub use capture::Capture;
 pub use check::ScenarioError;
 pub use file::FileError;
-pub use preset::Tandem;
+pub use preset::{FecPath, Tandem};
 pub use report::{FlowReport, FlowSeries, IntervalReport, LinkSeries, Report, RunTotals, Series};
 pub use run::{run, run_once};
 pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};

@@ -1,7 +1,9 @@
 //! Scenarios that the papers use again and again.
 
 use super::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
-use ripstop_link::LinkConfig;
+use crate::network::TCP_IP_HEADERS;
+use ripstop_base::{Bytes, QueueLimit, Rate, Span};
+use ripstop_link::{Fec, LinkConfig, Loss};
 
 /// Paper 000, fig. 8: sources at one end of a chain of equal links, sinks at the other.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +46,62 @@ impl Tandem {
             link: (0..self.hops).map(link).collect(),
             tunnel: self.tunnel.iter().map(tunnel).collect(),
             flow: self.flows.iter().map(flow).collect(),
+        }
+    }
+}
+
+/// Paper 003, section 4.3: one link that sends each block of units with redundancy, between a sender and its receiver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FecPath {
+    /// How it is run and measured.
+    pub run: RunSpec,
+    /// The code, and what the channel does to units.
+    pub fec: Fec,
+    /// Units that the channel carries in a second.
+    pub units_per_s: u64,
+    /// Round-trip time without queueing and serialisation; half of it in each direction.
+    pub rtt: Span,
+    /// What may wait for the link.
+    pub queue: QueueLimit,
+    /// Losses elsewhere on the path, of whole packets.
+    pub other_loss: Loss,
+    /// Blocks that a packet fills.
+    pub packet_blocks: u32,
+    /// The flow; its ends and its packets are set to those of the link.
+    pub flow: FlowSpec,
+}
+
+impl FecPath {
+    /// The scenario: the nodes `sender` and `receiver`. Acknowledgements come back without loss and without a limit of rate.
+    pub fn scenario(&self) -> Scenario {
+        let unit = self.fec.unit.get();
+        let delay = Span::from(self.rtt.duration() / 2);
+        let forth = LinkConfig {
+            rate: Rate::from_bps(self.units_per_s.saturating_mul(8).saturating_mul(unit)),
+            delay,
+            queue: Some(self.queue),
+            fec: Some(self.fec.clone()),
+            loss: self.other_loss.clone(),
+            ..LinkConfig::default()
+        };
+        let ends = ["sender", "receiver"].map(str::to_owned);
+        let bytes = u64::from(self.packet_blocks) * u64::from(self.fec.k) * unit;
+        let flow = FlowSpec {
+            from: ends[0].clone(),
+            to: ends[1].clone(),
+            packet: Bytes::new(bytes.saturating_sub(u64::from(TCP_IP_HEADERS))),
+            ..self.flow.clone()
+        };
+        Scenario {
+            run: RunSpec { unit: Some(self.fec.unit), ..self.run.clone() },
+            link: vec![LinkSpec {
+                between: ends,
+                forth,
+                back: Some(LinkConfig { delay, ..LinkConfig::default() }),
+                one_way: false,
+            }],
+            tunnel: Vec::new(),
+            flow: vec![flow],
         }
     }
 }

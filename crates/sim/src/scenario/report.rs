@@ -2,7 +2,7 @@
 
 use super::{FlowSpec, Scenario};
 use crate::engine::{Sample, Statistic};
-use crate::network::FlowTotals;
+use crate::network::{FlowTotals, TCP_IP_HEADERS};
 use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;
@@ -29,6 +29,9 @@ pub(super) struct Snapshot {
 pub struct Report {
     /// Payload that arrived in order after the warm-up, bit/s: the mean of the flows.
     pub goodput_bps: Statistic,
+    /// Units of the size that was asked for in packets that arrived in order, headers included, all flows together, in a
+    /// second; None where no unit was given.
+    pub throughput_units_per_s: Option<Statistic>,
     /// The flows.
     pub flows: Vec<FlowReport>,
     /// The intervals that were asked for.
@@ -153,6 +156,10 @@ impl Report {
         let (goodput_bps, flows) = whole.map(|w| (w.goodput_bps, w.flows)).unwrap_or_default();
         Report {
             goodput_bps,
+            throughput_units_per_s: scenario
+                .run
+                .unit
+                .map(|unit| throughput(scenario, &edges, unit.get(), runs)),
             flows,
             intervals: measured.collect(),
             series: scenario.run.sample.map(|sample| Series::new(scenario, &edges, sample.duration(), runs)),
@@ -160,6 +167,25 @@ impl Report {
             sim_s: scenario.run.duration.duration().as_secs_f64() * runs.len() as f64,
         }
     }
+}
+
+/// Units in packets that arrived in order after the warm-up, in a second.
+fn throughput(scenario: &Scenario, edges: &Edges, unit: u64, runs: &[RunTotals]) -> Statistic {
+    let [from, to] = edges.spans[0];
+    let (a, b) = (edges.index(from), edges.index(to));
+    let sizes: Vec<f64> = scenario
+        .flow
+        .iter()
+        .flat_map(|spec| {
+            (0..spec.count).map(|_| (spec.packet.get() + u64::from(TCP_IP_HEADERS)) as f64 / unit as f64)
+        })
+        .collect();
+    let rate = |run: &RunTotals| {
+        let flows = run.snapshots[b].flows.iter().zip(&run.snapshots[a].flows);
+        let units = flows.zip(&sizes).map(|((end, start), size)| (end.packets - start.packets) as f64 * size);
+        units.sum::<f64>() / to.since(from).as_secs_f64()
+    };
+    runs.iter().map(rate).collect::<Sample>().statistic()
 }
 
 impl Series {

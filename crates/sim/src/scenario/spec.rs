@@ -50,6 +50,9 @@ pub struct RunSpec {
     /// Intervals that are measured on their own, each from its first moment to its second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
+    /// Also measure throughput in units of this size, headers of IP and TCP included (paper 003).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Bytes>,
     /// Also measure each piece of this length, from the beginning of the run: a series over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Span>,
@@ -64,6 +67,7 @@ impl Default for RunSpec {
             runs: 10,
             seed: 1,
             intervals: Vec::new(),
+            unit: None,
             sample: None,
         }
     }

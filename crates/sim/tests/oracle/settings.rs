@@ -2,9 +2,9 @@
 
 use super::cells::{Cell, Setting};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
-use ripstop_link::{LinkConfig, Loss};
+use ripstop_link::{Fec, LinkConfig, Loss};
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowSpec, IntervalReport, Report, RunSpec, Scenario, Tandem};
+use ripstop_sim::scenario::{FecPath, FlowSpec, IntervalReport, Report, RunSpec, Scenario, Tandem};
 use ripstop_sim::tcp::Variant;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(crate) const SEED: u64 = 1;
 /// Whether there is a scenario for it.
 #[cfg(feature = "oracle")]
 pub(crate) fn known(setting: &Setting) -> bool {
-    setting.case.starts_with("000-")
+    setting.case.starts_with("000-") || setting.case.starts_with("003-")
 }
 
 /// The scenario, to be run `runs` times.
@@ -24,7 +24,33 @@ pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
     if setting.get("start1") == "350" {
         run.intervals = [[0, 350], [400, 650], [700, 1000]].map(|pair| pair.map(seconds)).to_vec();
     }
-    chain(setting, run)
+    if setting.case.starts_with("003-") { code(setting, run) } else { chain(setting, run) }
+}
+
+/// Paper 003, section 4.3.
+fn code(setting: &Setting, run: RunSpec) -> Scenario {
+    let share = |name: &str| Fraction::new(setting.number(name).expect("a share")).expect("a share");
+    let units = |name: &str| setting.number(name).expect("units") as u32;
+    let loss = match setting.case.as_str() {
+        "003-F13" => Loss::gilbert(share("L"), share("q")),
+        _ => Loss::bernoulli(share("p")),
+    };
+    FecPath {
+        run: RunSpec { warmup: seconds(100), ..run },
+        fec: Fec::new(units("N"), units("K"), loss),
+        units_per_s: 3000,
+        rtt: Span::from(Duration::from_millis(560)),
+        queue: QueueLimit::Packets(100),
+        other_loss: Loss::None,
+        packet_blocks: 1,
+        flow: FlowSpec {
+            tcp: variant(setting),
+            count: setting.number("C").map_or(1, |c| c as u32),
+            window: 100_000,
+            ..FlowSpec::new("", "")
+        },
+    }
+    .scenario()
 }
 
 /// Paper 000, fig. 8.
@@ -60,6 +86,9 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
 
 /// Our figure for a cell, in its unit.
 pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &Report) -> Statistic {
+    if cell.metric == "thr_units_per_s" {
+        return report.throughput_units_per_s.expect("a unit is given");
+    }
     let megabits = |statistic: Statistic| Statistic {
         mean: statistic.mean.map(|mean| mean / 1e6),
         ci95: statistic.ci95.map(|ci95| ci95 / 1e6),
