@@ -3,8 +3,9 @@
 //! window. A test binary of its own, for its allocator counts for all of it.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
-use ripstop_codes::Symbol;
+use ripstop_base::Seed;
 use ripstop_codes::window::{Coding, Decoder, Encoder, Limits, Members};
+use ripstop_codes::{Length, Symbol};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -94,4 +95,48 @@ fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
         assert_eq!(large, 0, "window {round}");
         assert!(all <= 16, "window {round}: {all} short lists");
     }
+}
+
+/// A sliding window whose every packet is a combination of all that is not seen, with losses, so that rows wait all the
+/// time: with nothing but lengths it takes no memory at all once it has met its worst.
+#[test]
+fn a_coded_window_of_lengths_in_its_steady_state_takes_no_memory() {
+    let mut random = Seed::new(11).stream("losses");
+    let mut encoder = Encoder::new(0);
+    let mut decoder = Decoder::new(0, Limits::default());
+    let mut seed = 0u16;
+    let mut window = |_| {
+        for n in 0..WINDOW {
+            while encoder.next() - encoder.first() >= WINDOW {
+                encoder.forget_to(decoder.next_unseen());
+                // The window is full of what is not seen: more of it.
+                seed = seed.wrapping_add(1);
+                let ids = encoder.first()..encoder.next();
+                if let Ok(payload) = encoder.combine_seeded(ids.clone(), seed) {
+                    decoder.repair(&Members::range(ids), &Coding::Seed(seed), payload);
+                }
+            }
+            encoder.push(Length(LEN));
+            for _ in 0..1 + u64::from(n % 8 == 0) {
+                seed = seed.wrapping_add(1);
+                let ids = encoder.first()..encoder.next();
+                let payload = encoder.combine_seeded(ids.clone(), seed).expect("all are held");
+                if !random.chance(0.1) {
+                    let oldest = ids.start;
+                    decoder.repair(&Members::range(ids), &Coding::Seed(seed), payload);
+                    decoder.keep_from(oldest);
+                }
+            }
+            while decoder.poll_decoded().is_some() {}
+        }
+    };
+    (0..2_000).for_each(&mut window);
+    let (all, _) = allocations(|| (0..1_000).for_each(&mut window));
+    // Now and then more rows wait than ever before.
+    assert!(all <= 8, "{all} allocations for 50 000 symbols");
+    assert!(
+        decoder.counters().decoded > 140_000 && decoder.counters().redundant > 0,
+        "{:?}",
+        decoder.counters()
+    );
 }

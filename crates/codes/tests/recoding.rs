@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};
 use ripstop_codes::window::{Coding, Decoder, Encoder, Limits, MAX_SINGLES, Members, Recoder};
-use ripstop_codes::{Payload, Symbol};
+use ripstop_codes::{Length, Payload, Symbol};
 
 fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
     let mut encoder = Encoder::new(first);
@@ -73,6 +73,48 @@ proptest! {
             prop_assert_eq!(end.is_seen(id), direct.is_seen(id), "seen {}", id - first);
             prop_assert_eq!(end.is_decoded(id), direct.is_decoded(id), "decoded {}", id - first);
         }
+        while let Some((id, payload)) = end.poll_decoded() {
+            check(&payload, encoder.get(id).unwrap());
+        }
+    }
+
+    /// Without a bound on the members, each emission combines all that is known, and as many as there are degrees of
+    /// freedom bring all of it, over windows of any length and with rows that the moving window took along.
+    #[test]
+    fn unbounded_recoding_keeps_the_space(seed: u64, count in 1usize..200) {
+        let mut random = Seed::new(seed).stream("unbounded");
+        let first = random.next_u64() >> 8;
+        let encoder = symbols(&mut random, first, count);
+        let lengths = Seed::new(seed).stream("unbounded");
+        let mut relay = Recoder::new(first, Limits::default());
+        let mut light = Recoder::new(first, Limits::default());
+        let mut losses = random.clone();
+        hand(&mut losses, &encoder, |id, repair| match repair {
+            None => {
+                relay.source(id, encoder.get(id).unwrap().clone());
+                light.source(id, Length(100));
+            }
+            Some((members, seed)) => {
+                relay.repair(&members, &Coding::Seed(seed), encoder.repair(&members, seed).unwrap());
+                light.repair(&members, &Coding::Seed(seed), Length(100));
+            }
+        });
+        let moved = first + random.below(count as u64);
+        relay.advance_to(moved);
+        light.advance_to(moved);
+        let mut end = Decoder::new(moved, Limits::default());
+        let (mut drawn, mut drawn_light) = (lengths.clone(), lengths);
+        for _ in 0..count + 3 {
+            let emitted = relay.emit_all(&mut drawn);
+            let twin = light.emit_all(&mut drawn_light);
+            // A payload of nothing but a length takes the same decisions.
+            prop_assert_eq!(emitted.as_ref().map(|e| (&e.0, &e.1)), twin.as_ref().map(|e| (&e.0, &e.1)));
+            let Some((members, coding, payload)) = emitted else { break };
+            prop_assert!(coding.fits(&members) && members.first() >= Some(moved));
+            end.repair(&members, &coding, payload);
+        }
+        let known = relay.highest().map_or(0, |highest| (highest + 1).saturating_sub(moved) as usize);
+        prop_assert_eq!(end.counters().innovative as usize, known - relay.deficit());
         while let Some((id, payload)) = end.poll_decoded() {
             check(&payload, encoder.get(id).unwrap());
         }

@@ -3,13 +3,19 @@
 use super::{Matrix, Payload, lengths};
 use ripstop_gf256::mul;
 
-/// Nothing but a length in bytes.
+/// Nothing but a length in bytes: [`Payload::CONTENT`] says what that saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length(pub usize);
 
 impl Payload for Length {
+    const CONTENT: bool = false;
+
     fn combine(coefficients: &Matrix, sources: &[&Length]) -> Vec<Length> {
-        lengths(coefficients, sources, |source| source.0).into_iter().map(Length).collect()
+        lengths(coefficients, sources, |source| source.0).map(Length).collect()
+    }
+
+    fn combine_into(coefficients: &Matrix, sources: &[&Length], outputs: &mut Vec<Length>) {
+        outputs.extend(lengths(coefficients, sources, |source| source.0).map(Length));
     }
 
     fn len(&self) -> usize {
@@ -40,6 +46,12 @@ impl Sketch {
 
 impl Payload for Sketch {
     fn combine(coefficients: &Matrix, sources: &[&Sketch]) -> Vec<Sketch> {
+        let mut outputs = Vec::with_capacity(coefficients.rows());
+        Sketch::combine_into(coefficients, sources, &mut outputs);
+        outputs
+    }
+
+    fn combine_into(coefficients: &Matrix, sources: &[&Sketch], outputs: &mut Vec<Sketch>) {
         let lengths = lengths(coefficients, sources, |source| source.len);
         let combination = |(m, len)| {
             let mut content = [0; 16];
@@ -50,7 +62,7 @@ impl Payload for Sketch {
             }
             Sketch { len, content }
         };
-        lengths.into_iter().enumerate().map(combination).collect()
+        outputs.extend(lengths.enumerate().map(combination));
     }
 
     fn len(&self) -> usize {

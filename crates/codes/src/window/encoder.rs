@@ -38,12 +38,28 @@ pub struct Encoder<P> {
     /// The identifier of `symbols[0]`, which is held unless the queue is empty.
     first: u64,
     symbols: VecDeque<Option<P>>,
+    work: Work<P>,
+}
+
+/// Memory that [`Encoder::combine_seeded`] uses again and again.
+#[derive(Clone, Debug)]
+struct Work<P> {
+    matrix: Matrix,
+    /// Room for the list of sources; always empty between two uses.
+    sources: Vec<&'static ()>,
+    outputs: Vec<P>,
+}
+
+impl<P> Default for Work<P> {
+    fn default() -> Work<P> {
+        Work { matrix: Matrix::default(), sources: Vec::new(), outputs: Vec::new() }
+    }
 }
 
 impl<P: Payload> Encoder<P> {
     /// An encoder whose first source symbol will be `first_id`.
     pub fn new(first_id: u64) -> Encoder<P> {
-        Encoder { first: first_id, symbols: VecDeque::new() }
+        Encoder { first: first_id, symbols: VecDeque::new(), work: Work::default() }
     }
 
     /// Takes the next source symbol and returns its identifier.
@@ -129,6 +145,62 @@ impl<P: Payload> Encoder<P> {
         P::combine(&matrix, &sources).into_iter().next().ok_or(wrong)
     }
 
+    /// The combination of the contiguous `ids` with the coefficients that follow from `seed`. It is what
+    /// [`Encoder::repair`] gives, in memory that is used again: for who needs one at a time.
+    pub fn combine_seeded(&mut self, ids: Range<u64>, seed: u16) -> Result<P, EncodeError> {
+        if !P::CONTENT {
+            return self.longest(ids, |_| true);
+        }
+        let start = ids.start;
+        self.combine(ids, |row| Generator::new(seed).fill(start, row))
+    }
+
+    /// The combination of the contiguous symbols from `start` on with these coefficients, one byte each, where 0
+    /// leaves a symbol out: it is no member then. In memory that is used again.
+    pub fn combine_explicit(&mut self, start: u64, coefficients: &[u8]) -> Result<P, EncodeError> {
+        let ids = start..start.saturating_add(coefficients.len() as u64);
+        if !P::CONTENT {
+            return self.longest(ids, |at| coefficients[at] != 0);
+        }
+        self.combine(ids, |row| row.copy_from_slice(coefficients))
+    }
+
+    /// Without content, the longest stands for them all: of those of `ids` that are `taken`, by their places.
+    fn longest(&self, ids: Range<u64>, taken: impl Fn(usize) -> bool) -> Result<P, EncodeError> {
+        if ids.is_empty() {
+            return Err(EncodeError::Empty);
+        }
+        let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
+        if ids.start < self.first || ids.end > self.next() {
+            return Err(missing(if ids.start < self.first { ids.start } else { self.next() }));
+        }
+        let (start, end) = ((ids.start - self.first) as usize, (ids.end - self.first) as usize);
+        let mut longest: Option<&P> = None;
+        for (at, symbol) in self.symbols.range(start..end).enumerate() {
+            let symbol = symbol.as_ref().ok_or(missing(ids.start + at as u64))?;
+            if taken(at) && longest.is_none_or(|longest| longest.len() < symbol.len()) {
+                longest = Some(symbol);
+            }
+        }
+        longest.cloned().ok_or(EncodeError::Empty)
+    }
+
+    /// One combination of `ids`, with the coefficients that `fill` writes.
+    fn combine(&mut self, ids: Range<u64>, fill: impl FnOnce(&mut [u8])) -> Result<P, EncodeError> {
+        let mut work = std::mem::take(&mut self.work);
+        let mut sources: Vec<&P> = recycle(std::mem::take(&mut work.sources));
+        let listed = self.sources(&Members::range(ids), &mut sources);
+        if listed.is_ok() {
+            work.matrix.reset(1, sources.len());
+            fill(work.matrix.row_mut(0));
+            P::combine_into(&work.matrix, &sources, &mut work.outputs);
+        }
+        work.sources = recycle(sources);
+        let combination = work.outputs.pop();
+        self.work = work;
+        listed.and_then(|()| combination.ok_or(EncodeError::Empty))
+    }
+
     /// Lists the members' payloads.
     fn sources<'a>(&'a self, members: &Members, sources: &mut Vec<&'a P>) -> Result<(), EncodeError> {
         let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
@@ -176,6 +248,13 @@ impl<P: Payload> Encoder<P> {
     }
 }
 
+/// An empty list in the memory of another: collecting a list of references into one of others that are as large
+/// takes place where they are.
+fn recycle<'b, A, B>(mut list: Vec<&A>) -> Vec<&'b B> {
+    list.clear();
+    list.into_iter().filter_map(|_| None).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +282,24 @@ mod tests {
             assert_eq!(*repair, encoder.explicit(&members, &Coding::Seed(seed).all(&members)).unwrap());
         }
         assert_eq!(encoder.repairs(&members, &[]), Ok(vec![]));
+    }
+
+    #[test]
+    fn one_at_a_time_is_as_many_together() {
+        let mut encoder = encoder(1000, 9);
+        for ids in [1000..1009, 1003..1004, 1001..1008] {
+            let members = Members::range(ids.clone());
+            assert_eq!(encoder.combine_seeded(ids.clone(), 7), encoder.repair(&members, 7));
+            let all = Coding::Seed(7).all(&members);
+            assert_eq!(encoder.combine_explicit(ids.start, &all), encoder.repair(&members, 7));
+        }
+        // A 0 leaves one out.
+        let without = encoder.explicit(&Members::new(vec![1000], 1002..1003).unwrap(), &[5, 6]);
+        assert_eq!(encoder.combine_explicit(1000, &[5, 0, 6]), without);
+        assert_eq!(encoder.combine_seeded(5..5, 1), Err(EncodeError::Empty));
+        let missing = Err(EncodeError::NotHeld { id: 1009, first: 1000, next: 1009 });
+        assert_eq!(encoder.combine_seeded(1000..1010, 1), missing);
+        assert!(encoder.combine_explicit(u64::MAX, &[1, 2]).is_err());
     }
 
     #[test]

@@ -31,14 +31,23 @@ impl Members {
     /// The members `ids`, the last run of neighbours as the tail. None unless they ascend strictly and
     /// the others are at most [`MAX_SINGLES`].
     pub fn from_ids(ids: &[u64]) -> Option<Members> {
+        Members::unlimited(ids).filter(|members| members.singles.len() <= MAX_SINGLES)
+    }
+
+    /// The members `ids`, the last run of neighbours as the tail, however many the others are: for combinations that
+    /// never leave the program, since no packet has room for more than [`MAX_SINGLES`]. None unless they ascend strictly.
+    pub fn unlimited(ids: &[u64]) -> Option<Members> {
+        if !ids.windows(2).all(|pair| pair[0] < pair[1]) {
+            return None;
+        }
         let neighbours =
             ids.windows(2).rev().take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
         let (singles, tail) = ids.split_at(ids.len().saturating_sub(neighbours + 1));
-        match tail {
+        Some(match tail {
             // A range cannot end beyond the last identifier of all.
-            [.., u64::MAX] | [_] | [] => Members::new(ids.to_vec(), 0..0),
-            [start, .., last] => Members::new(singles.to_vec(), *start..*last + 1),
-        }
+            [.., u64::MAX] | [_] | [] => Members { singles: ids.to_vec(), tail: 0..0 },
+            [start, .., last] => Members { singles: singles.to_vec(), tail: *start..*last + 1 },
+        })
     }
 
     /// The contiguous members `range`.
@@ -132,6 +141,10 @@ mod tests {
         assert_eq!(Members::from_ids(&[5]), Some(Members::one(5)));
         assert_eq!(Members::from_ids(&[]), Some(Members::default()));
         assert_eq!(Members::from_ids(&[2, 1]), None);
+        let many: Vec<u64> = (0..200).map(|i| 3 * i).collect();
+        assert_eq!(Members::from_ids(&many), None);
+        assert_eq!(Members::unlimited(&many).unwrap().iter().collect::<Vec<_>>(), many);
+        assert_eq!(Members::unlimited(&[1, 1]), None);
         assert_eq!(Members::from_ids(&[u64::MAX - 1, u64::MAX]).unwrap().len(), 2);
         assert_eq!(Members::range(0..u64::MAX).len(), usize::MAX);
     }

@@ -46,6 +46,15 @@ impl<P: Payload> Recoder<P> {
         Some(combination)
     }
 
+    /// A new random combination of everything that is known from the window's start on, however many symbols that
+    /// involves: no packet has room for it beyond [`MAX_SINGLES`](super::MAX_SINGLES), so this is for relays of a
+    /// simulation. None when nothing is known.
+    pub fn emit_all(&mut self, entropy: &mut Stream) -> Option<(Members, Coding, P)> {
+        let combination = self.basis.recombine_all(|| 1 + entropy.below(255) as u8)?;
+        self.emitted += 1;
+        Some(combination)
+    }
+
     /// Moves the window: nothing emitted will involve a symbol before `id`. What is known about later
     /// symbols alone is kept.
     pub fn advance_to(&mut self, id: u64) {
@@ -66,6 +75,11 @@ impl<P: Payload> Recoder<P> {
     /// How many degrees of freedom are missing for the relay to know all symbols up to the highest.
     pub fn deficit(&self) -> usize {
         self.basis.deficit()
+    }
+
+    /// How many combinations are held that are not decoded.
+    pub fn rows(&self) -> usize {
+        self.basis.rows()
     }
 
     /// How many combinations were emitted.

@@ -95,17 +95,27 @@ impl<P: Payload> Decoder<P> {
         unknown: Range<usize>,
     ) -> Arrival {
         self.claim_columns(members);
-        let slot = self.space.claim_slot();
+        let slot = P::CONTENT.then(|| self.space.claim_slot());
         self.space.begin(slot);
         self.set_coefficients(members, coding, unknown);
         let Some(pivot) = self.space.reduce() else {
-            self.space.release_slot(slot);
+            if let Some(slot) = slot {
+                self.space.release_slot(slot);
+            }
             return Arrival::Redundant;
         };
-        if self.raws.len() <= slot {
-            self.raws.resize_with(slot + 1, || None);
+        match slot {
+            Some(slot) => {
+                if self.raws.len() <= slot {
+                    self.raws.resize_with(slot + 1, || None);
+                }
+                self.raws[slot] = Some(Raw::new(members, coding, payload));
+            }
+            None if self.longest.as_ref().is_none_or(|longest| longest.len() < payload.len()) => {
+                self.longest = Some(payload);
+            }
+            None => {}
         }
-        self.raws[slot] = Some(Raw::new(members, coding, payload));
         self.add_pivot(Some(pivot));
         self.settle();
         Arrival::Innovative

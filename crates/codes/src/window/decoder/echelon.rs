@@ -36,6 +36,8 @@ pub enum Pivots {
 #[derive(Clone, Debug)]
 pub(super) struct Echelon {
     order: Pivots,
+    /// Whether rows have transforms. Where payloads have no content they need none.
+    transforms: bool,
     /// Bytes of a row that hold columns, and those after them that hold the transform. Together whole chunks.
     column_room: usize,
     transform_room: usize,
@@ -63,14 +65,19 @@ pub(super) struct Echelon {
     work: Vec<Chunk>,
     /// A factor for each row.
     factors: Vec<u8>,
+    /// Kept for their memory.
+    spare: Vec<Chunk>,
+    kept: Vec<(u32, u64)>,
 }
 
 impl Echelon {
-    pub(super) fn new(order: Pivots) -> Echelon {
+    pub(super) fn new(order: Pivots, transforms: bool) -> Echelon {
+        let (column_room, transform_room) = Echelon::rooms(transforms);
         Echelon {
             order,
-            column_room: CHUNK / 2,
-            transform_room: CHUNK / 2,
+            transforms,
+            column_room,
+            transform_room,
             store: Vec::new(),
             pivots: Vec::new(),
             pivots_run: true,
@@ -84,7 +91,14 @@ impl Echelon {
             slots_used: 0,
             work: vec![Chunk::ZERO],
             factors: Vec::new(),
+            spare: Vec::new(),
+            kept: Vec::new(),
         }
+    }
+
+    /// The smallest room for columns and transform: one chunk together.
+    fn rooms(transforms: bool) -> (usize, usize) {
+        if transforms { (CHUNK / 2, CHUNK / 2) } else { (CHUNK, 0) }
     }
 
     /// How many rows there are.
@@ -120,10 +134,9 @@ impl Echelon {
         named.filter(|(id, c)| **c != 0 && **id != VACANT).map(|(id, c)| (*id, *c))
     }
 
-    /// The columns in use and their symbols.
-    pub(super) fn columns(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
-        let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
-        used.map(|(column, id)| (column as u32, *id))
+    /// The symbol of `column`, if it is in use.
+    pub(super) fn symbol_of(&self, column: usize) -> Option<u64> {
+        self.columns.get(column).copied().filter(|id| *id != VACANT)
     }
 
     /// How many columns are in use.
@@ -138,8 +151,7 @@ impl Echelon {
 
     /// Forgets all rows, columns and slots.
     pub(super) fn clear(&mut self) {
-        self.column_room = CHUNK / 2;
-        self.transform_room = CHUNK / 2;
+        (self.column_room, self.transform_room) = Echelon::rooms(self.transforms);
         self.store.clear();
         self.pivots.clear();
         self.pivots_run = true;
@@ -157,7 +169,9 @@ impl Echelon {
         if self.columns.len() + more <= self.column_room {
             return false;
         }
-        let mut kept: Vec<(u32, u64)> = self.columns().collect();
+        let mut kept = std::mem::take(&mut self.kept);
+        let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
+        kept.extend(used.map(|(column, id)| (column as u32, *id)));
         kept.sort_unstable_by_key(|(_, id)| *id);
         // Half as much again, so that laying out anew stays rare; as yet it may cost nothing.
         let wanted = kept.len() + more;
@@ -171,9 +185,10 @@ impl Echelon {
         });
         self.columns.clear();
         self.live.clear();
-        for (_, id) in kept {
+        for (_, id) in kept.drain(..) {
             self.push_column(id);
         }
+        self.kept = kept;
         self.ordered = true;
         self.witnesses.fill(0);
         true
@@ -185,11 +200,12 @@ impl Echelon {
         let before = self.stride();
         (self.column_room, self.transform_room) = (column_room, transform_room);
         let stride = self.stride();
-        let mut store = vec![Chunk::ZERO; self.rows() * stride];
-        for (from, to) in self.store.chunks_exact(before).zip(store.chunks_exact_mut(stride)) {
+        self.spare.clear();
+        self.spare.resize(self.rows() * stride, Chunk::ZERO);
+        for (from, to) in self.store.chunks_exact(before).zip(self.spare.chunks_exact_mut(stride)) {
             copy(bytes(from), bytes_mut(to));
         }
-        self.store = store;
+        std::mem::swap(&mut self.store, &mut self.spare);
     }
 
     /// A new column for `id`; room was reserved.
@@ -251,14 +267,15 @@ impl Echelon {
         }
     }
 
-    /// Starts a row at work: the payload in `slot`, nothing else yet.
-    pub(super) fn begin(&mut self, slot: usize) {
+    /// Starts a row at work: the payload in `slot`, if rows have transforms, nothing else yet.
+    pub(super) fn begin(&mut self, slot: Option<usize>) {
         self.work.clear();
         self.work.resize(self.stride(), Chunk::ZERO);
         self.factors.clear();
         self.factors.resize(self.rows(), 0);
-        let at = self.column_room + slot;
-        bytes_mut(&mut self.work)[at] = 1;
+        if let Some(slot) = slot {
+            bytes_mut(&mut self.work)[self.column_room + slot] = 1;
+        }
     }
 
     /// Gives the row at work coefficient `c` at a free column.
@@ -298,6 +315,27 @@ impl Echelon {
                 }
             }
         }
+    }
+
+    /// Adds up all rows, each with a factor from `draw`: tells `each` the coefficient of every pivot and free column
+    /// in the sum, and writes its transform to `transform`.
+    pub(super) fn mix(
+        &mut self,
+        mut draw: impl FnMut() -> u8,
+        transform: &mut [u8],
+        mut each: impl FnMut(u64, u8),
+    ) {
+        self.begin(None);
+        for (factor, pivot) in self.factors.iter_mut().zip(&self.pivots) {
+            *factor = draw();
+            each(*pivot, *factor);
+        }
+        Kernel::chosen().gather(&mut self.work, &self.store, &self.factors);
+        let (columns, transforms) = bytes(&self.work).split_at(self.column_room);
+        for (id, c) in self.columns.iter().zip(columns).filter(|(id, _)| **id != VACANT) {
+            each(*id, *c);
+        }
+        transform.copy_from_slice(&transforms[..transform.len()]);
     }
 
     /// Eliminates the pivots from the row at work and, if anything is left, adds it as a new row and
@@ -420,14 +458,15 @@ impl Echelon {
         freed
     }
 
-    /// The rows whose pivot is determined: those with no free column left. Ascending.
-    pub(super) fn units(&mut self) -> Vec<usize> {
+    /// Lists the rows whose pivot is determined in `units`: those with no free column left. Ascending.
+    pub(super) fn units(&mut self, units: &mut Vec<usize>) {
+        units.clear();
         if self.columns_used == 0 {
-            return (0..self.rows()).collect();
+            units.extend(0..self.rows());
+            return;
         }
         let stride = self.stride() * CHUNK;
         let all = bytes(&self.store);
-        let mut units = Vec::new();
         let mut at = 0;
         for row in 0..self.witnesses.len() {
             if all[at + self.witnesses[row] as usize] == 0 {
@@ -443,7 +482,6 @@ impl Echelon {
             }
             at += stride;
         }
-        units
     }
 
     /// Removes the rows `units` (ascending), whose symbols are known now. The payloads that only they

@@ -295,6 +295,12 @@ impl<P: Payload> Decoder<P> {
     /// slot), with all known members subtracted, plus those known symbols `also` that the first
     /// combination is to contain. All are computed in one fused product.
     pub(in crate::window) fn lift(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
+        if !P::CONTENT {
+            // Any row has a share of the longest.
+            let known = also.iter().filter_map(|(id, _)| self.get(*id));
+            let longest = known.chain(&self.longest).max_by_key(|payload| payload.len()).cloned();
+            return longest.into_iter().collect();
+        }
         let mut work = std::mem::take(&mut self.lifting);
         let mut slots = std::mem::take(&mut work.slots);
         slots.clear();
@@ -444,7 +450,10 @@ impl<P: Payload> Decoder<P> {
             if !must && self.keep - freed.max(self.origin) < FOLD {
                 return;
             }
-            self.fold();
+            // Without content the same is held for as long, so that the same repairs are of use.
+            if P::CONTENT {
+                self.fold();
+            }
         }
         for id in freed.max(self.origin)..self.keep.min(self.next()) {
             let at = (id - self.origin) as usize;

@@ -135,9 +135,14 @@ pub struct Decoder<P> {
     space: Echelon,
     /// The payloads that the rows are combinations of, by slot.
     raws: Vec<Option<Raw<P>>>,
+    /// Where payloads have no content ([`Payload::CONTENT`]) there are no slots: the longest that arrived since last
+    /// no row waited stands for all of them.
+    longest: Option<P>,
     decoded: VecDeque<(u64, P)>,
     /// Kept for their memory.
     buffer: Vec<u8>,
+    units: Vec<usize>,
+    batch: Vec<(u64, P)>,
     lifting: Lifting,
 }
 
@@ -164,10 +169,13 @@ impl<P: Payload> Decoder<P> {
             unknown: Vec::new(),
             free: Vec::new(),
             gone: Vec::new(),
-            space: Echelon::new(pivots),
+            space: Echelon::new(pivots, P::CONTENT),
             raws: Vec::new(),
+            longest: None,
             decoded: VecDeque::new(),
             buffer: Vec::new(),
+            units: Vec::new(),
+            batch: Vec::new(),
             lifting: Lifting::default(),
         }
     }
@@ -378,6 +386,7 @@ impl<P: Payload> Decoder<P> {
         self.gone.clear();
         self.space.clear();
         self.raws.clear();
+        self.longest = None;
     }
 
     fn count(&mut self, arrival: Arrival) -> Arrival {

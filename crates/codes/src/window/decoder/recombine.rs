@@ -8,6 +8,40 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
+    /// A combination of everything that is known about the symbols from the window's start on, however many are
+    /// involved: all known symbols that are held and all rows, each with a factor from `draw`, which must not give 0.
+    /// None when nothing is known about them.
+    pub(in crate::window) fn recombine_all(
+        &mut self,
+        mut draw: impl FnMut() -> u8,
+    ) -> Option<(Members, Coding, P)> {
+        let start = self.base.max(self.origin);
+        // A coefficient for each symbol from `start` on, in memory that is used again.
+        let mut sum = std::mem::take(&mut self.buffer);
+        sum.clear();
+        sum.resize((self.next() - start) as usize, 0);
+        let mut known = Vec::new();
+        for id in start..self.next() {
+            if self.get(id).is_some() {
+                let c = draw();
+                sum[(id - start) as usize] = c;
+                known.push((id, c));
+            }
+        }
+        let mut transform = std::mem::take(&mut self.lifting.transforms);
+        transform.reset(1, self.space.slots());
+        self.space.mix(draw, transform.row_mut(0), |id, c| sum[(id - start) as usize] = c);
+        let ids: Vec<u64> = (start..).zip(&sum).filter(|(_, c)| **c != 0).map(|(id, _)| id).collect();
+        // What cancelled out is no member.
+        sum.retain(|c| *c != 0);
+        let coding = Coding::Explicit(sum.clone());
+        self.buffer = sum;
+        let members = Members::unlimited(&ids).filter(|members| !members.is_empty());
+        let payload = members.as_ref().and_then(|_| self.lift(&transform, &known).into_iter().next());
+        self.lifting.transforms = transform;
+        Some((members?, coding, payload?))
+    }
+
     /// A combination of everything that is known about the symbols in `ids` alone, as long as no more
     /// than [`MAX_SINGLES`] are involved: known symbols and rows, from the lowest on, each with a
     /// factor from `draw`, which must not give 0. None when nothing is known about them.

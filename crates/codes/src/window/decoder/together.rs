@@ -61,7 +61,8 @@ impl<P: Payload> Decoder<P> {
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
         let most = repairs.len().min(CHUNK).min(self.limits.rows);
-        let usable = last < self.horizon()
+        let usable = P::CONTENT
+            && last < self.horizon()
             && last >= self.base
             && first >= self.origin
             && repairs.iter().all(|(coding, _)| coding.fits(members))

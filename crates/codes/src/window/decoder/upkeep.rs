@@ -10,25 +10,38 @@ impl<P: Payload> Decoder<P> {
         if self.space.rows() == 0 {
             return;
         }
-        let units = self.space.units();
-        if units.is_empty() {
-            return;
+        let mut units = std::mem::take(&mut self.units);
+        self.space.units(&mut units);
+        if !units.is_empty() {
+            self.decode(&units);
         }
-        let payloads = self.lift_rows(&units);
-        let mut batch: Vec<(u64, P)> = units.iter().map(|row| self.space.pivot(*row)).zip(payloads).collect();
+        self.units = units;
+    }
+
+    /// The pivots of the rows `units` (ascending) are determined.
+    fn decode(&mut self, units: &[usize]) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let pivots = units.iter().map(|row| self.space.pivot(*row));
+        match &self.longest {
+            Some(longest) => batch.extend(pivots.map(|id| (id, longest.clone()))),
+            None => {
+                batch.extend(pivots.collect::<Vec<_>>().into_iter().zip(self.lift_rows(units)));
+            }
+        }
         batch.sort_unstable_by_key(|(id, _)| *id);
         if units.len() == self.space.rows() {
             // Columns that only these rows involved are forgotten with them.
             self.forget_columns();
         }
         let raws = &mut self.raws;
-        self.space.retire(&units, |slot| raws[slot] = None);
+        self.space.retire(units, |slot| raws[slot] = None);
         self.renumber_rows();
-        for (id, payload) in batch {
+        for (id, payload) in batch.drain(..) {
             self.make_known(id, payload.clone());
             self.decoded.push_back((id, payload));
             self.counters.decoded += 1;
         }
+        self.batch = batch;
         let (cells, origin) = (&self.cells, self.origin);
         self.unknown.retain(|id| cells[(id - origin) as usize] != Cell::Known);
         self.tidy();
@@ -37,11 +50,12 @@ impl<P: Payload> Decoder<P> {
     /// Frees what need not be held any more, after rows went or symbols became known.
     pub(super) fn tidy(&mut self) {
         if self.space.rows() == 0 {
-            if self.space.slots_used() > 0 {
+            if self.space.slots_used() > 0 || self.space.columns_used() > 0 {
                 self.forget_columns();
                 self.space.clear();
             }
             self.raws.clear();
+            self.longest = None;
         } else if self.space.slots_used() > 2 * self.space.rows() + 64 {
             // Rows that were given up leave their payloads behind, as parts of others.
             self.consolidate();
@@ -91,9 +105,10 @@ impl<P: Payload> Decoder<P> {
     }
 
     pub(super) fn renumber_columns(&mut self) {
-        let columns: Vec<(u32, u64)> = self.space.columns().collect();
-        for (column, id) in columns {
-            self.set_cell(id, Cell::Free(column));
+        for column in 0..self.space.width() {
+            if let Some(id) = self.space.symbol_of(column) {
+                self.set_cell(id, Cell::Free(column as u32));
+            }
         }
     }
 
@@ -101,9 +116,10 @@ impl<P: Payload> Decoder<P> {
         if self.space.columns_used() == 0 {
             return;
         }
-        let columns: Vec<(u32, u64)> = self.space.columns().collect();
-        for (_, id) in columns {
-            self.set_cell(id, Cell::Free(NONE));
+        for column in 0..self.space.width() {
+            if let Some(id) = self.space.symbol_of(column) {
+                self.set_cell(id, Cell::Free(NONE));
+            }
         }
     }
 
