@@ -25,4 +25,5 @@
 //! [`poll_event`]: tunnel::Tunnel::poll_event
 //! [`poll_timeout`]: tunnel::Tunnel::poll_timeout
 
+pub mod nc;
 pub mod tunnel;

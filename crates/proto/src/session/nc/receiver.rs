@@ -1,0 +1,242 @@
+//! The receiver's side: combinations in, segments in order and answers out.
+
+use super::config::{Acknowledge, Config, ConfigError};
+use super::delays::Delays;
+use super::{NcAck, NcPacket};
+use ripstop_base::Time;
+use ripstop_codes::Payload;
+use ripstop_codes::window::{Arrival, Decoder, Limits};
+use std::collections::VecDeque;
+
+/// What a receiver did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverCounts {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Of these, packets that made a segment seen.
+    pub innovative: u64,
+    /// Packets that told nothing new.
+    pub redundant: u64,
+    /// Packets that were of no use: too far ahead, too old, or of what is not held any more.
+    pub refused: u64,
+    /// Segments decoded.
+    pub decoded: u64,
+    /// Segments delivered, in order.
+    pub delivered: u64,
+    /// Answers sent.
+    pub acks: u64,
+    /// Of these, such as named the same segment as the one before.
+    pub repeated_acks: u64,
+    /// Arrivals that were not answered ([`Acknowledge::Innovative`] and the like).
+    pub unanswered: u64,
+    /// Answers sent only because TCP had sent a segment again ([`Acknowledge::InnovativeOrRetransmission`]).
+    pub answered_retransmissions: u64,
+    /// The most combinations that waited at a time, seen but not decoded.
+    pub most_rows: u64,
+}
+
+/// The decoder under a receiving TCP.
+#[derive(Clone, Debug)]
+pub struct NcReceiver<P> {
+    config: Config,
+    decoder: Decoder<P>,
+    /// The next segment to deliver, and what is known of those from it on.
+    next: u64,
+    segments: VecDeque<Segment<P>>,
+    /// Segments before this are seen without a gap.
+    seen_to: u64,
+    highest: u64,
+    received: u64,
+    acks: VecDeque<NcAck>,
+    last_ack: Option<u64>,
+    decode_delays: Delays,
+    /// Rows times nanoseconds, up to when, from when.
+    row_nanos: u128,
+    began: Option<Time>,
+    now: Time,
+    counts: ReceiverCounts,
+}
+
+#[derive(Clone, Debug)]
+struct Segment<P> {
+    /// When it and all before were seen.
+    seen: Option<Time>,
+    payload: Option<P>,
+}
+
+impl<P: Payload> NcReceiver<P> {
+    /// A receiver for segments from 0 on.
+    pub fn new(config: Config) -> Result<NcReceiver<P>, ConfigError> {
+        config.check()?;
+        // Rows are bounded by the segments that they are of; a bound of their own could stop decoding for good.
+        let ahead = config.ahead as usize;
+        let limits = Limits { ahead, history: ahead, rows: usize::MAX, unseen: usize::MAX };
+        Ok(NcReceiver {
+            config,
+            decoder: Decoder::new(0, limits),
+            next: 0,
+            segments: VecDeque::new(),
+            seen_to: 0,
+            highest: 0,
+            received: 0,
+            acks: VecDeque::new(),
+            last_ack: None,
+            decode_delays: Delays::default(),
+            row_nanos: 0,
+            began: None,
+            now: Time::ZERO,
+            counts: ReceiverCounts::default(),
+        })
+    }
+
+    /// A packet has arrived.
+    pub fn handle_packet(&mut self, now: Time, packet: NcPacket<P>) {
+        self.advance_clock(now);
+        self.counts.packets += 1;
+        self.counts.bytes += u64::from(packet.bytes);
+        let (first, span) = (packet.members.first(), packet.members.len() as u64);
+        let arrival = match (&packet.coding, first) {
+            (Some(coding), _) => self.decoder.repair(&packet.members, coding, packet.payload),
+            (None, Some(segment)) if span == 1 => {
+                let arrival = self.decoder.source(segment, packet.payload.clone());
+                if arrival == Arrival::Innovative {
+                    self.take(segment, packet.payload);
+                }
+                arrival
+            }
+            (None, _) => Arrival::Unusable,
+        };
+        match arrival {
+            Arrival::Innovative => {
+                self.counts.innovative += 1;
+                self.note_seen();
+                while let Some((segment, payload)) = self.decoder.poll_decoded() {
+                    self.take(segment, payload);
+                }
+                self.counts.most_rows = self.counts.most_rows.max(self.decoder.rows() as u64);
+            }
+            Arrival::Redundant | Arrival::Duplicate => self.counts.redundant += 1,
+            _ => self.counts.refused += 1,
+        }
+        if matches!(arrival, Arrival::Innovative | Arrival::Redundant | Arrival::Duplicate) {
+            self.received += 1;
+            self.highest = self.highest.max(packet.number);
+            // What the sender has forgotten is in no packet that it sends from now on. Those that other packets have
+            // overtaken may still come, so a window's worth more is kept.
+            self.decoder.keep_from(packet.oldest.saturating_sub(span));
+        }
+        self.answer(arrival, packet.retransmission);
+    }
+
+    /// The next segment for the receiving TCP, in order, each once: its number, and its payload, perhaps followed by zeros.
+    pub fn poll_deliver(&mut self) -> Option<(u64, P)> {
+        let payload = self.segments.front_mut()?.payload.take()?;
+        self.segments.pop_front();
+        self.next += 1;
+        self.counts.delivered += 1;
+        Some((self.next - 1, payload))
+    }
+
+    /// The next answer for the sender; it takes [`Config::header_bytes`] on a link.
+    pub fn poll_ack(&mut self) -> Option<NcAck> {
+        self.acks.pop_front()
+    }
+
+    /// How long segments that were seen, with all before them, took to be decoded.
+    pub fn decode_delays(&self) -> &Delays {
+        &self.decode_delays
+    }
+
+    /// Combinations that wait now: segments that are seen but not decoded.
+    pub fn rows(&self) -> usize {
+        self.decoder.rows()
+    }
+
+    /// How many waited on average, over the time from the first to the last arrival.
+    pub fn mean_rows(&self) -> f64 {
+        let nanos = self.began.map_or(0, |began| self.now.since(began).as_nanos());
+        if nanos == 0 { 0.0 } else { self.row_nanos as f64 / nanos as f64 }
+    }
+
+    /// The first segment that is not seen.
+    pub fn first_unseen(&self) -> u64 {
+        self.decoder.next_unseen()
+    }
+
+    /// What it did so far.
+    pub fn counts(&self) -> ReceiverCounts {
+        self.counts
+    }
+
+    fn advance_clock(&mut self, now: Time) {
+        let now = now.max(self.now);
+        if self.began.is_some() {
+            self.row_nanos += self.decoder.rows() as u128 * now.since(self.now).as_nanos();
+        } else {
+            self.began = Some(now);
+        }
+        self.now = now;
+    }
+
+    /// Notes when segments became seen.
+    fn note_seen(&mut self) {
+        let (end, now) = (self.decoder.next_unseen(), self.now);
+        for number in self.seen_to..end {
+            if let Some(segment) = self.segment(number) {
+                segment.seen = Some(now);
+            }
+        }
+        self.seen_to = self.seen_to.max(end);
+    }
+
+    /// Segment `number` is decoded.
+    fn take(&mut self, number: u64, payload: P) {
+        let now = self.now;
+        if let Some(segment) = self.segment(number) {
+            let delay = now.since(segment.seen.unwrap_or(now));
+            segment.payload = Some(payload);
+            self.decode_delays.record(delay);
+            self.counts.decoded += 1;
+        }
+    }
+
+    /// What is known of segment `number`; None when it was delivered.
+    fn segment(&mut self, number: u64) -> Option<&mut Segment<P>> {
+        let at = usize::try_from(number.checked_sub(self.next)?).ok()?;
+        if at >= self.segments.len() {
+            self.segments.resize_with(at + 1, || Segment { seen: None, payload: None });
+        }
+        self.segments.get_mut(at)
+    }
+
+    fn answer(&mut self, arrival: Arrival, retransmission: bool) {
+        let innovative = arrival == Arrival::Innovative;
+        let answered = match self.config.acknowledge {
+            Acknowledge::EveryArrival => true,
+            Acknowledge::Innovative => innovative,
+            Acknowledge::InnovativeOrRetransmission => {
+                self.counts.answered_retransmissions += u64::from(retransmission && !innovative);
+                innovative || retransmission
+            }
+        };
+        // Before any that could be read there is nothing to say.
+        if !answered || self.received == 0 {
+            self.counts.unanswered += 1;
+            return;
+        }
+        let first_unseen = self.decoder.next_unseen();
+        self.counts.acks += 1;
+        self.counts.repeated_acks += u64::from(self.last_ack == Some(first_unseen));
+        self.last_ack = Some(first_unseen);
+        self.acks.push_back(NcAck {
+            first_unseen,
+            first_undecoded: self.decoder.next_undecoded(),
+            heard: self.decoder.highest().map_or(0, |highest| highest.saturating_add(1)),
+            deficit: self.decoder.deficit() as u64,
+            highest: self.highest,
+            received: self.received,
+        });
+    }
+}

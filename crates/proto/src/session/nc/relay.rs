@@ -1,0 +1,141 @@
+//! A node on the way that makes new combinations of those it gets.
+
+use super::NcPacket;
+use super::config::{Config, ConfigError, Factor};
+use super::redundancy::Accumulator;
+use ripstop_base::{Seed, Stream, Time};
+use ripstop_codes::Payload;
+use ripstop_codes::window::{Arrival, Limits, Recoder};
+use std::collections::VecDeque;
+
+/// What a relay did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RelayCounts {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Of these, packets that told something new.
+    pub innovative: u64,
+    /// Packets that told nothing new.
+    pub redundant: u64,
+    /// Packets that could not be combined and were passed on as they came.
+    pub passed_on: u64,
+    /// New combinations sent.
+    pub combinations: u64,
+    /// Of these, more than packets had arrived for them (R of this hop).
+    pub added: u64,
+    /// Their bytes, and those of what was passed on.
+    pub bytes: u64,
+    /// The most combinations held at a time that are not decoded.
+    pub most_rows: u64,
+}
+
+/// A relay that re-encodes: what it sends are random combinations of all it has got of the sender's window (paper 000,
+/// section II; paper 001, section 2).
+///
+/// It forgets what combines a segment that the sender has forgotten: the receiver has seen that, and needs no more of it.
+#[derive(Clone, Debug)]
+pub struct NcRelay<P> {
+    config: Config,
+    factor: Factor,
+    accumulator: Accumulator,
+    recoder: Recoder<P>,
+    random: Stream,
+    oldest: u64,
+    jobs: VecDeque<Job<P>>,
+    counts: RelayCounts,
+}
+
+#[derive(Clone, Debug)]
+enum Job<P> {
+    PassOn(NcPacket<P>),
+    Combine { number: u64, retransmission: bool, left: u32 },
+}
+
+impl<P: Payload> NcRelay<P> {
+    /// A relay that sends `factor` combinations for each packet that arrives (by accumulator): 1 adds no redundancy,
+    /// 1/(1-q) makes up for the loss q of the next hop.
+    pub fn new(config: Config, factor: Factor, seed: Seed) -> Result<NcRelay<P>, ConfigError> {
+        config.check()?;
+        let ahead = config.ahead as usize;
+        let limits = Limits { ahead, history: ahead, rows: usize::MAX, unseen: usize::MAX };
+        Ok(NcRelay {
+            config,
+            factor,
+            accumulator: Accumulator::default(),
+            recoder: Recoder::new(0, limits),
+            random: seed.stream("nc/relay"),
+            oldest: 0,
+            jobs: VecDeque::new(),
+            counts: RelayCounts::default(),
+        })
+    }
+
+    /// A packet of the flow has arrived. (Answers of the receiver pass a relay unchanged.)
+    pub fn handle_packet(&mut self, _now: Time, packet: NcPacket<P>) {
+        self.counts.packets += 1;
+        let arrival = match (&packet.coding, packet.members.first()) {
+            (Some(coding), _) => self.recoder.repair(&packet.members, coding, packet.payload.clone()),
+            (None, Some(segment)) if packet.members.len() == 1 => {
+                self.recoder.source(segment, packet.payload.clone())
+            }
+            (None, _) => Arrival::Unusable,
+        };
+        match arrival {
+            Arrival::Innovative => self.counts.innovative += 1,
+            Arrival::Redundant | Arrival::Duplicate => self.counts.redundant += 1,
+            _ => {
+                self.jobs.push_back(Job::PassOn(packet));
+                return;
+            }
+        }
+        // Beyond what was heard of there is nothing to forget, whatever a packet says.
+        let heard = self.recoder.highest().map_or(0, |highest| highest.saturating_add(1));
+        self.oldest = self.oldest.max(packet.oldest.min(heard));
+        self.recoder.advance_to(self.oldest);
+        self.counts.most_rows = self.counts.most_rows.max(self.recoder.rows() as u64);
+        let left = self.accumulator.take(self.factor);
+        self.counts.added += u64::from(left.saturating_sub(1));
+        self.jobs.push_back(Job::Combine {
+            number: packet.number,
+            retransmission: packet.retransmission,
+            left,
+        });
+    }
+
+    /// The next packet for the next hop.
+    pub fn poll_transmit(&mut self) -> Option<NcPacket<P>> {
+        loop {
+            match self.jobs.front_mut()? {
+                Job::Combine { number, retransmission, left } if *left > 0 => {
+                    *left -= 1;
+                    let (number, retransmission) = (*number, *retransmission);
+                    if let Some(packet) = self.combine(number, retransmission) {
+                        return Some(packet);
+                    }
+                }
+                Job::Combine { .. } => drop(self.jobs.pop_front()),
+                Job::PassOn(_) => {
+                    if let Some(Job::PassOn(packet)) = self.jobs.pop_front() {
+                        self.counts.passed_on += 1;
+                        self.counts.bytes += u64::from(packet.bytes);
+                        return Some(packet);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What it did so far.
+    pub fn counts(&self) -> RelayCounts {
+        self.counts
+    }
+
+    fn combine(&mut self, number: u64, retransmission: bool) -> Option<NcPacket<P>> {
+        let (members, coding, payload) = self.recoder.emit_all(&mut self.random)?;
+        let bytes = self.config.packet_bytes(payload.len(), Some(members.len()));
+        self.counts.combinations += 1;
+        self.counts.bytes += u64::from(bytes);
+        let (oldest, coding) = (self.oldest, Some(coding));
+        Some(NcPacket { number, oldest, retransmission, members, coding, payload, bytes })
+    }
+}

@@ -1,0 +1,267 @@
+//! The sender's side: segments of TCP in, combinations of them out.
+
+use super::config::{Coefficients, Config, ConfigError, Factor, Retransmissions, Window};
+use super::redundancy::{Law, Sent};
+use super::{NcAck, NcPacket};
+use ripstop_base::{Seed, Stream, Time};
+use ripstop_codes::Payload;
+use ripstop_codes::window::{Coding, Encoder, Members};
+use std::collections::VecDeque;
+use std::ops::Range;
+use thiserror::Error;
+
+/// Why a segment was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SegmentError {
+    /// TCP numbers its segments without gaps.
+    #[error("segment {number} skips some: the next new one is {next}")]
+    Gap {
+        /// The number given.
+        number: u64,
+        /// What it can be at most.
+        next: u64,
+    },
+}
+
+/// What a sender did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounts {
+    /// Segments that TCP sent, again or not.
+    pub segments: u64,
+    /// Of these, sent before.
+    pub retransmissions: u64,
+    /// Retransmissions that were not sent on ([`Retransmissions::Dropped`]).
+    pub dropped: u64,
+    /// Retransmissions of what was acknowledged before: TCP was told again.
+    pub late: u64,
+    /// Combinations sent.
+    pub combinations: u64,
+    /// Segments sent as they are ([`Retransmissions::AsTheyAre`]).
+    pub as_they_are: u64,
+    /// Bytes of both.
+    pub bytes: u64,
+    /// Combinations that left newer segments out: those beyond the coding window ([`Window::Oldest`]) or beyond what the
+    /// receiver takes in ([`Config::ahead`]).
+    pub held_back: u64,
+    /// Combinations that left older segments out ([`Window::Last`]).
+    pub passed_over: u64,
+    /// Coefficients drawn that were 0 ([`Coefficients::AlsoZero`]).
+    pub zeros: u64,
+    /// Coins that came up for one combination more ([`super::Rounding::CoinFlip`]).
+    pub flips_won: u64,
+    /// Answers that arrived and were passed on to TCP.
+    pub acks: u64,
+    /// Of these, such as named the same segment as the one before.
+    pub repeated_acks: u64,
+    /// Answers to what was never sent, which were dropped.
+    pub invalid_acks: u64,
+    /// The most segments held at a time.
+    pub most_held: u64,
+}
+
+/// The encoder under a sending TCP.
+#[derive(Clone, Debug)]
+pub struct NcSender<P> {
+    config: Config,
+    law: Law,
+    encoder: Encoder<P>,
+    random: Stream,
+    /// The seed of the next combination's coefficients.
+    coding_seed: u16,
+    sent: Sent,
+    jobs: VecDeque<Job>,
+    acks: VecDeque<u64>,
+    /// Where the receiver is, as far as is known.
+    last_ack: Option<u64>,
+    first_undecoded: u64,
+    /// Kept for their memory.
+    coefficients: Vec<u8>,
+    counts: SenderCounts,
+}
+
+/// What a segment's arrival caused.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    segment: u64,
+    retransmission: bool,
+    /// How many packets are still to be sent.
+    left: u32,
+}
+
+impl<P: Payload> NcSender<P> {
+    /// A sender for segments from 0 on. Two of equal settings and seed take equal decisions.
+    pub fn new(config: Config, seed: Seed) -> Result<NcSender<P>, ConfigError> {
+        config.check()?;
+        let mut random = seed.stream("nc/coefficients");
+        let coding_seed = random.next_u64() as u16;
+        Ok(NcSender {
+            law: Law::new(config.redundancy, seed.stream("nc/redundancy")),
+            config,
+            encoder: Encoder::new(0),
+            random,
+            coding_seed,
+            sent: Sent::default(),
+            jobs: VecDeque::new(),
+            acks: VecDeque::new(),
+            last_ack: None,
+            first_undecoded: 0,
+            coefficients: Vec::new(),
+            counts: SenderCounts::default(),
+        })
+    }
+
+    /// TCP sends segment `number`: the next one, or again one that it has sent before.
+    pub fn handle_segment(&mut self, now: Time, number: u64, payload: P) -> Result<(), SegmentError> {
+        let next = self.encoder.next();
+        if number > next {
+            return Err(SegmentError::Gap { number, next });
+        }
+        self.counts.segments += 1;
+        let retransmission = number < next;
+        if retransmission {
+            self.counts.retransmissions += 1;
+            if number < self.encoder.first() {
+                self.counts.late += 1;
+                self.acks.push_back(self.encoder.first());
+                return Ok(());
+            }
+        } else {
+            self.encoder.push(payload);
+            self.counts.most_held = self.counts.most_held.max(self.held() as u64);
+        }
+        let left = match self.config.retransmissions {
+            Retransmissions::Dropped if retransmission => {
+                self.counts.dropped += 1;
+                return Ok(());
+            }
+            Retransmissions::AsTheyAre if retransmission => 1,
+            _ => self.law.due(now, self.sent, self.encoder.next(), retransmission),
+        };
+        self.jobs.push_back(Job { segment: number, retransmission, left });
+        Ok(())
+    }
+
+    /// An answer of the receiver.
+    pub fn handle_ack(&mut self, now: Time, ack: &NcAck) {
+        if ack.first_unseen > self.encoder.next() || ack.highest >= self.sent.packets {
+            self.counts.invalid_acks += 1;
+            return;
+        }
+        self.law.on_ack(now, ack);
+        self.encoder.forget_to(ack.first_unseen);
+        self.first_undecoded = self.first_undecoded.max(ack.first_undecoded.min(self.encoder.next()));
+        self.counts.acks += 1;
+        self.counts.repeated_acks += u64::from(self.last_ack == Some(ack.first_unseen));
+        self.last_ack = Some(ack.first_unseen);
+        self.acks.push_back(ack.first_unseen);
+    }
+
+    /// The next packet for the receiver.
+    pub fn poll_transmit(&mut self) -> Option<NcPacket<P>> {
+        loop {
+            let job = self.jobs.front_mut()?;
+            if job.left == 0 {
+                self.jobs.pop_front();
+                continue;
+            }
+            job.left -= 1;
+            let job = *job;
+            if let Some(packet) = self.packet(job) {
+                return Some(packet);
+            }
+        }
+    }
+
+    /// The next acknowledgement for TCP: the first segment that it need not send again. Those that arrived
+    /// late or name the same segment again are passed on too; TCP knows what to make of them.
+    pub fn poll_acknowledge(&mut self) -> Option<u64> {
+        self.acks.pop_front()
+    }
+
+    /// How many segments are held, for TCP to send again and to be combined.
+    pub fn held(&self) -> usize {
+        (self.encoder.next() - self.encoder.first()) as usize
+    }
+
+    /// R in force; None where there is no such number ([`super::Redundancy::Adaptive`]).
+    pub fn factor(&self) -> Option<Factor> {
+        self.law.factor()
+    }
+
+    /// What it did so far.
+    pub fn counts(&self) -> SenderCounts {
+        SenderCounts { flips_won: self.law.flips_won, ..self.counts }
+    }
+
+    fn packet(&mut self, job: Job) -> Option<NcPacket<P>> {
+        let as_it_is = job.retransmission && self.config.retransmissions == Retransmissions::AsTheyAre;
+        let (members, coding, payload, count) = if as_it_is {
+            // Acknowledged since, it is not held any more.
+            let payload = self.encoder.get(job.segment)?.clone();
+            self.counts.as_they_are += 1;
+            (Members::range(job.segment..job.segment + 1), None, payload, None)
+        } else {
+            let ids = self.window(job.segment)?;
+            let count = (ids.end - ids.start) as usize;
+            self.sent.segments = self.sent.segments.max(ids.end);
+            let (members, coding, payload) = self.combination(ids)?;
+            self.counts.combinations += 1;
+            (members, Some(coding), payload, Some(count))
+        };
+        let bytes = self.config.packet_bytes(payload.len(), count);
+        self.counts.bytes += u64::from(bytes);
+        let number = self.sent.packets;
+        self.sent.packets += 1;
+        let (oldest, retransmission) = (self.encoder.first(), job.retransmission);
+        Some(NcPacket { number, oldest, retransmission, members, coding, payload, bytes })
+    }
+
+    /// The segments that a combination takes in which TCP's `segment` caused; None when all are acknowledged.
+    fn window(&mut self, segment: u64) -> Option<Range<u64>> {
+        let (first, next) = (self.encoder.first(), self.encoder.next());
+        let window = match self.config.window {
+            Window::Whole => first..next,
+            Window::Last(k) => (segment + 1).saturating_sub(u64::from(k)).max(first)..segment + 1,
+            Window::Oldest(k) => first..next.min(first.saturating_add(u64::from(k))),
+        };
+        if window.is_empty() {
+            return None;
+        }
+        // From here on the receiver takes nothing in, and a relay that did would spoil all that it sends. If even the first
+        // segment lies there, all before it were seen, thus decoded, and the answer that said so was lost: it can be taken in.
+        let horizon = self.first_undecoded.saturating_add(u64::from(self.config.ahead));
+        let start = if window.start < horizon { window.start } else { first };
+        let end = window.end.min(horizon).max(start + 1);
+        self.counts.passed_over += u64::from(start > first);
+        self.counts.held_back += u64::from(end < segment + 1);
+        Some(start..end)
+    }
+
+    /// One combination of `ids`.
+    fn combination(&mut self, ids: Range<u64>) -> Option<(Members, Coding, P)> {
+        match self.config.coefficients {
+            Coefficients::Nonzero => {
+                let seed = self.coding_seed;
+                self.coding_seed = seed.wrapping_add(1);
+                let payload = self.encoder.combine_seeded(ids.clone(), seed).ok()?;
+                Some((Members::range(ids), Coding::Seed(seed), payload))
+            }
+            Coefficients::AlsoZero => {
+                let drawn = &mut self.coefficients;
+                drawn.resize((ids.end - ids.start) as usize, 0);
+                // A combination of nothing is none.
+                loop {
+                    self.random.fill(drawn);
+                    if drawn.iter().any(|c| *c != 0) {
+                        break;
+                    }
+                }
+                let payload = self.encoder.combine_explicit(ids.start, drawn).ok()?;
+                let taken: Vec<u64> = ids.zip(&*drawn).filter(|(_, c)| **c != 0).map(|(id, _)| id).collect();
+                self.counts.zeros += (drawn.len() - taken.len()) as u64;
+                let coefficients = drawn.iter().copied().filter(|c| *c != 0).collect();
+                Some((Members::unlimited(&taken)?, Coding::Explicit(coefficients), payload))
+            }
+        }
+    }
+}
