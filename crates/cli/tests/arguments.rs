@@ -71,7 +71,7 @@ fn help_has_examples_and_every_flag_is_in_the_table() {
         (&["keys", "new"], 2),
         (&["keys", "show"], 1),
         (&["status"], 2),
-        (&["sim", "tandem"], 24),
+        (&["sim", "tandem"], 28),
         (&["sim", "fec"], 20),
         (&["sim", "run"], 8),
     ];

@@ -209,7 +209,7 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
         "2",
     ]);
     schema::check("sim.schema.json", &bursts);
-    assert_eq!(bursts["scenario"]["flow"][0]["packet"], "2080B");
+    assert_eq!(bursts["scenario"]["flow"][0]["packet"], "2.08kB");
     for (flags, words) in [
         (&["--n", "19"][..], "--n: 19 units cannot carry the 20 of a block"),
         (&["--k", "0"], "--k: 0"),
@@ -222,6 +222,65 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
         (&["--flows", "0"], "--flows: 0 connections"),
     ] {
         let output = run(&[&["sim", "fec"], flags].concat());
+        assert!(
+            stderr(&output).contains(words) && output.status.code() == Some(2),
+            "{flags:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn coding_below_tcp_hides_losses() {
+    let loss = ["--loss", "2%"];
+    let goodput = |result: &Value| result["goodput_bps"]["mean"].as_f64().unwrap();
+    let with = |flags: &[&str]| tandem(&[&loss[..], flags].concat());
+    let plain = with(&[]);
+    let coded = with(&["--nc", "--redundancy", "1.2"]);
+    schema::check("sim.schema.json", &coded);
+    assert!(goodput(&coded) > 8.0 * goodput(&plain), "{plain} {coded}");
+    let nc = |result: &Value, key: &str| result["flows"][0]["nc"][key]["mean"].as_f64().unwrap();
+    assert!(
+        plain["flows"][0]["nc"].is_null()
+            && nc(&coded, "combinations") > 1_000.0
+            && nc(&coded, "redundant") > 10.0
+    );
+    assert!(
+        nc(&coded, "decode_delay_s") > 0.0
+            && nc(&coded, "rows_max") > 1.0
+            && nc(&coded, "repeated_acks") > 10.0
+    );
+    // R by itself: about 1/(1 - p) with p = 1 - .98^4, and more than that.
+    for factor in ["rule", "auto"] {
+        let chosen = with(&["--nc", "--redundancy", factor]);
+        assert!(goodput(&chosen) > 6.0 * goodput(&plain), "{factor}: {chosen}");
+        let sent = nc(&chosen, "combinations") / chosen["flows"][0]["packets_sent"]["mean"].as_f64().unwrap();
+        assert!((1.05..1.4).contains(&sent), "{factor}: {sent}");
+    }
+    // Relays make up for what their links lose: little redundancy at the source is enough.
+    let source = ["--nc", "--redundancy", "1.05"];
+    let weak = with(&source);
+    let strong = with(&[&source[..], &["--recode", "per-hop"]].concat());
+    let some = with(&[&source[..], &["--recode", "relay", "--recode-at", "2"]].concat());
+    assert!(goodput(&strong) > 2.0 * goodput(&weak), "{weak} {strong}");
+    assert!(
+        nc(&weak, "recoded") == 0.0
+            && nc(&strong, "recoded") > nc(&some, "recoded")
+            && nc(&some, "recoded") > 0.0
+    );
+    // A byte for each coefficient is bytes on the link.
+    let charged = with(&["--nc", "--redundancy", "1.2", "--coef-bytes", "1", "--rate", "0.5Mbit/s"]);
+    let free = with(&["--nc", "--redundancy", "1.2", "--rate", "0.5Mbit/s"]);
+    assert!(goodput(&charged) < 0.99 * goodput(&free), "{charged} {free}");
+    for (flags, words) in [
+        (&["--nc", "--redundancy", "0.9"][..], "`0.9` is not a redundancy"),
+        (&["--redundancy", "1.1"], "--nc"),
+        (&["--nc", "--coef-bytes", "2"], "a coefficient takes 0 or 1 byte"),
+        (&["--nc", "--recode-at", "2"], "--recode-at: nothing is coded anew from end to end"),
+        (&["--nc", "--recode", "relay", "--recode-at", "4"], "--recode-at: `n4` is not between"),
+        (&["--nc", "--tunnel"], "cannot be used with"),
+    ] {
+        let output = run(&[&["sim", "tandem"], flags].concat());
         assert!(
             stderr(&output).contains(words) && output.status.code() == Some(2),
             "{flags:?}: {}",

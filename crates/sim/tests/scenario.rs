@@ -46,7 +46,7 @@ fn one_packet_at_a_time_takes_its_time() {
         (0..4).map(|k| network.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
     let sender = SenderConfig { window: 1, ..SenderConfig::default() };
     let config = FlowConfig { sender, ..FlowConfig::default() };
-    let flow = network.add_flow(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0");
+    let flow = network.add_flow(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0").unwrap();
     // 40 bytes take 160 us, 1040 take 4160 us on each link; each has 100 ms.
     let syn = 400_000 + 4 * 160;
     let round = 400_000 + 2 * 4160 + 2 * 160;
@@ -77,7 +77,8 @@ fn an_observer_sees_what_the_links_count() {
         ..link(0.02)
     };
     let links: Vec<usize> = (0..2).map(|k| network.add_link(&rough, &format!("link/{k}")).unwrap()).collect();
-    let flow = network.add_flow(FlowConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0");
+    let flow =
+        network.add_flow(FlowConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
     let (mut offered, mut arrived, mut windows, mut last) = ([0, 0], [0, 0], 0, Time::ZERO);
     network.run_until(Time::from_millis(200_000), &mut |now: Time, happening: Happening<'_>| {
         assert!(now >= last, "time goes back, seed 2");
@@ -185,7 +186,7 @@ fn delayed_acknowledgements_are_fewer() {
         let links: Vec<usize> =
             (0..2).map(|k| network.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
         let config = FlowConfig { ack_every, ..FlowConfig::default() };
-        let flow = network.add_flow(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0");
+        let flow = network.add_flow(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
         network.run_until(Time::from_millis(60_000), &mut ());
         (network.totals(flow).packets, network.link(links[1]).offered)
     };

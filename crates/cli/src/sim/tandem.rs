@@ -6,7 +6,7 @@ use crate::link_flags::{burst, loss_model};
 use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{LinkConfig, Loss};
-use ripstop_sim::scenario::{FlowSpec, RunSpec, Tandem, TunnelSpec};
+use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Tandem, TunnelSpec};
 use ripstop_sim::tcp::{Reassembly, Variant};
 use std::time::Duration;
 
@@ -82,8 +82,34 @@ pub(crate) struct Flags {
     /// Carry all flows through one tunnel from end to end: the session of `ripstop up`
     #[arg(long, help_heading = "The flows")]
     tunnel: bool,
+    /// Put a coding layer below each TCP (TCP/NC, papers 000 and 001)
+    #[arg(long, conflicts_with = "tunnel", help_heading = "TCP/NC")]
+    nc: bool,
+    /// Combinations sent for each segment: a number such as 1.13, `rule` (paper 000, section VI-B) or `auto`
+    #[arg(long, value_name = "R", default_value = "1", value_parser = redundancy, requires = "nc", help_heading = "TCP/NC")]
+    redundancy: NcRedundancy,
+    /// What a coefficient takes in the header, bytes: 0 (as the paper charged) or 1
+    #[arg(long, value_name = "BYTES", default_value = "0", requires = "nc", help_heading = "TCP/NC")]
+    coef_bytes: u32,
+    /// Code anew on the way: not at all, without more redundancy, or with what the next link loses
+    #[arg(long, value_name = "HOW", default_value = "end-to-end", requires = "nc", help_heading = "TCP/NC")]
+    recode: RecodeFlag,
+    /// The nodes that code anew, by their numbers [default: all on the way]
+    #[arg(long, value_name = "NODES", value_delimiter = ',', requires = "nc", help_heading = "TCP/NC")]
+    recode_at: Vec<u32>,
     #[command(flatten)]
     measure: MeasureFlags,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RecodeFlag {
+    EndToEnd,
+    Relay,
+    PerHop,
+}
+
+fn redundancy(text: &str) -> Result<NcRedundancy, String> {
+    text.parse()
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -103,6 +129,7 @@ enum Receiver {
 const EXAMPLES: &str = "\
 Examples:
   ripstop sim tandem --loss 1.5%                          paper 000, table I: Reno at q = .015
+  ripstop sim tandem --loss 1.5% --nc --redundancy 1.09   the same with TCP/NC
   ripstop sim tandem --loss 5% --tcp sack --rto-min 1s --runs 50 --json
   ripstop sim tandem --rate 0.9Mbit/s --start 0s,350s --stop 1000s,650s --interval 350s,650s
   ripstop sim tandem --loss 2% --burst 5 --queue 20 --print-scenario > chain.toml";
@@ -169,6 +196,17 @@ fn flows(flags: &Flags) -> Outcome<Vec<FlowSpec>> {
         },
         start: flags.start.first().copied().unwrap_or_else(|| Span::from(Duration::ZERO)),
         stop: flags.stop.first().copied(),
+        nc: flags.nc.then(|| NcSpec {
+            redundancy: flags.redundancy,
+            coef_bytes: flags.coef_bytes,
+            recode: match flags.recode {
+                RecodeFlag::EndToEnd => Recode::EndToEnd,
+                RecodeFlag::Relay => Recode::Relay,
+                RecodeFlag::PerHop => Recode::PerHop,
+            },
+            recode_at: flags.recode_at.iter().map(|node| format!("n{node}")).collect(),
+            ..NcSpec::default()
+        }),
         ..FlowSpec::new("", "")
     };
     if flags.start.len() <= 1 && flags.stop.len() <= 1 {
@@ -206,6 +244,8 @@ fn flag(field: &str) -> Option<&'static str> {
         ("ack-every", "--ack-every"),
         ("start", "--start"),
         ("stop", "--stop"),
+        ("nc.recode-at", "--recode-at"),
+        ("nc.redundancy", "--coef-bytes"),
     ]
     .into_iter()
     .find_map(|(field, flag)| name.starts_with(field).then_some(flag))

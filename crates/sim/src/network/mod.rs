@@ -3,21 +3,25 @@
 //! A link is the very one of [`ripstop_link`]; a node forwards at once. A route is a list of links; what is sent on it passes
 //! them one after another.
 
+mod coding;
 mod flow;
 mod packet;
 mod tunnel;
 mod watch;
 mod wire;
 
+pub use coding::{Combination, NcConfig, NcStatus};
 pub use flow::{FlowConfig, FlowTotals};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
 pub use tunnel::{TunnelDatagram, TunnelStatus};
 pub use watch::{Happening, Observer, Owner};
 
 use crate::engine::{Agenda, Alarm};
+use coding::Layer;
 use flow::Flow;
 use ripstop_base::{Seed, Time};
 use ripstop_link::{ConfigError, Counters, Link, LinkConfig};
+use ripstop_proto::session::nc::ConfigError as NcConfigError;
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
 use tunnel::{End, Path};
 use wire::Wire;
@@ -36,10 +40,12 @@ enum Purpose {
 }
 
 /// What carries a connection's packets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Carrier<'a> {
     /// The links there, and those back. An empty list arrives at once.
     Links(&'a [usize], &'a [usize]),
+    /// As [`Carrier::Links`], with a coding layer below TCP.
+    Coded(&'a [usize], &'a [usize], &'a NcConfig),
     /// A tunnel.
     Tunnel {
         /// Its number.
@@ -53,6 +59,8 @@ pub enum Carrier<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Route(u32),
+    /// Along this route, as combinations of this coding layer.
+    Coded(u32, usize),
     /// Through this tunnel; data enters at this end.
     Tunnel(u32, usize),
 }
@@ -68,6 +76,7 @@ pub struct Network {
     flows: Vec<Flow>,
     /// By flow.
     ways: Vec<Way>,
+    layers: Vec<Layer>,
     tunnels: Vec<Path>,
     /// There, and back.
     routes: Vec<[Vec<u32>; 2]>,
@@ -85,6 +94,7 @@ impl Network {
             wires: Vec::new(),
             flows: Vec::new(),
             ways: Vec::new(),
+            layers: Vec::new(),
             tunnels: Vec::new(),
             routes: Vec::new(),
             owners: Vec::new(),
@@ -105,13 +115,26 @@ impl Network {
 
     /// Adds a connection; returns its number. `name` tells its random streams from others'.
     ///
+    /// # Errors
+    /// The setting of a coding layer that cannot be.
+    ///
     /// # Panics
     /// On a link or a tunnel that was not added.
-    pub fn add_flow(&mut self, config: FlowConfig, carrier: &Carrier<'_>, name: &str) -> usize {
+    pub fn add_flow(
+        &mut self,
+        config: FlowConfig,
+        carrier: &Carrier<'_>,
+        name: &str,
+    ) -> Result<usize, NcConfigError> {
         let number = self.flows.len();
         let way = match carrier {
             Carrier::Links(there, back) => {
                 Way::Route(self.add_route([there, back], Owner::Flow(number as u32)))
+            }
+            Carrier::Coded(there, back, coding) => {
+                self.layers.push(Layer::new(coding, self.seed, name)?);
+                let route = self.add_route([there, back], Owner::Flow(number as u32));
+                Way::Coded(route, self.layers.len() - 1)
             }
             Carrier::Tunnel { tunnel, backwards } => {
                 assert!(*tunnel < self.tunnels.len(), "a tunnel that was not added");
@@ -124,7 +147,7 @@ impl Network {
         self.flows.push(Flow::new(config, timer, ack_timer, &mut random));
         self.ways.push(way);
         self.agenda.set(timer, self.flows[number].due());
-        number
+        Ok(number)
     }
 
     /// Adds a tunnel whose ends have `config`; returns its number. Its datagrams pass the links `there`, and the other end's
@@ -229,6 +252,14 @@ impl Network {
         self.wires[link].link.counters()
     }
 
+    /// What the coding layer of flow `flow` has done; None when it has none.
+    pub fn coding(&self, flow: usize) -> Option<NcStatus> {
+        match self.ways[flow] {
+            Way::Coded(_, layer) => Some(self.layers[layer].status()),
+            _ => None,
+        }
+    }
+
     /// What the two ends of tunnel `tunnel` are doing.
     pub fn tunnel(&self, tunnel: usize) -> TunnelStatus {
         self.tunnels[tunnel].ends.each_ref().map(|end| end.tunnel.status())
@@ -261,7 +292,33 @@ impl Network {
             Happening::Arrived { link: link as usize, packet: &packet, owner, last },
         );
         packet.hop += 1;
-        self.forward(packet, observer);
+        match packet.body {
+            Body::Coded(_) if !last => self.relay(packet, owner, observer),
+            _ => self.forward(packet, observer),
+        }
+    }
+
+    /// A combination has come to a node on its way: it is coded anew where there is a relay.
+    fn relay(&mut self, packet: Packet, owner: Owner, observer: &mut impl Observer) {
+        let layer = match owner {
+            Owner::Flow(flow) => match self.ways[flow as usize] {
+                Way::Coded(_, layer) => Some(layer),
+                _ => None,
+            },
+            Owner::Tunnel(_) => None,
+        };
+        let behind = usize::from(packet.hop);
+        let Some(layer) = layer.filter(|layer| self.layers[*layer].relay(behind).is_some()) else {
+            return self.forward(packet, observer);
+        };
+        let (now, route, hop) = (self.agenda.now(), packet.route, packet.hop);
+        let Body::Coded(combination) = packet.body else { return };
+        let Some(relay) = self.layers[layer].relay(behind) else { return };
+        relay.handle_packet(now, *combination);
+        while let Some(packet) = self.layers[layer].relay(behind).and_then(|relay| relay.poll_transmit()) {
+            let (body, bytes) = coding::combination(packet);
+            self.forward(Packet { route, hop, back: false, bytes, body }, observer);
+        }
     }
 
     /// Puts a packet on the next link of its route, or hands it over where the route ends.
@@ -312,15 +369,56 @@ impl Network {
                 flow.on_ack(now, &ack);
                 self.pump(number, observer);
             }
+            Body::Coded(_) | Body::Seen(_) => self.decode(number, body, observer),
             Body::Datagram(_) => {}
         }
+    }
+
+    /// What a coding layer sent has come to its other end.
+    fn decode(&mut self, flow: u32, body: Body, observer: &mut impl Observer) {
+        let (Way::Coded(route, layer), now) = (self.ways[flow as usize], self.agenda.now()) else { return };
+        match body {
+            Body::Coded(combination) => {
+                self.layers[layer].receive(now, *combination);
+                while let Some(answer) = self.layers[layer].answer() {
+                    let (bytes, body) = (TCP_IP_HEADERS, Body::Seen(answer));
+                    self.forward(Packet { route, hop: 0, back: true, bytes, body }, observer);
+                }
+                while let Some(segment) = self.layers[layer].deliver() {
+                    // The layer has spoken already: what the receiving TCP says is absorbed.
+                    let _ = self.flows[flow as usize].on_packet(now, segment);
+                }
+            }
+            Body::Seen(answer) => {
+                self.layers[layer].answered(now, &answer);
+                self.pump(flow, observer);
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives TCP what its coding layer has to tell it. Whether it was anything.
+    fn acknowledge(&mut self, flow: u32) -> bool {
+        let Way::Coded(_, layer) = self.ways[flow as usize] else { return false };
+        let mut any = false;
+        while let Some(ack) = self.layers[layer].acknowledge() {
+            self.flows[flow as usize].on_ack(self.agenda.now(), &ack);
+            any = true;
+        }
+        any
     }
 
     /// Sends what flow `flow` has to send.
     fn pump(&mut self, flow: u32, observer: &mut impl Observer) {
         let now = self.agenda.now();
-        while let Some((number, bytes)) = self.flows[flow as usize].transmit(now) {
-            self.send(flow, false, bytes, Body::Data(number), observer);
+        loop {
+            let told = self.acknowledge(flow);
+            while let Some((number, bytes)) = self.flows[flow as usize].transmit(now) {
+                self.send(flow, false, bytes, Body::Data(number), observer);
+            }
+            if !told {
+                break;
+            }
         }
         let this = &self.flows[flow as usize];
         let (sender, due) = (&this.sender, this.due());
@@ -336,6 +434,15 @@ impl Network {
     fn send(&mut self, flow: u32, back: bool, bytes: u32, body: Body, observer: &mut impl Observer) {
         match self.ways[flow as usize] {
             Way::Route(route) => self.forward(Packet { route, hop: 0, back, bytes, body }, observer),
+            Way::Coded(route, layer) => {
+                let (now, payload) = (self.agenda.now(), bytes.saturating_sub(TCP_IP_HEADERS));
+                if let Body::Data(number) = body {
+                    self.layers[layer].segment(now, number, payload);
+                }
+                while let Some((body, bytes)) = self.layers[layer].transmit() {
+                    self.forward(Packet { route, hop: 0, back, bytes, body }, observer);
+                }
+            }
             Way::Tunnel(tunnel, entrance) => {
                 let side = entrance ^ usize::from(back);
                 let end = &mut self.tunnels[tunnel as usize].ends[side];

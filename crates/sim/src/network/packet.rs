@@ -1,7 +1,9 @@
 //! What travels between nodes.
 
+use super::coding::Combination;
 use super::tunnel::TunnelDatagram;
 use crate::tcp::Ack;
+use ripstop_proto::session::nc::NcAck;
 
 /// Bytes of the headers of IP and TCP, without options: what every segment has on top of its payload.
 pub const TCP_IP_HEADERS: u32 = 40;
@@ -28,6 +30,10 @@ pub enum Body {
     Data(u64),
     /// An acknowledgement.
     Ack(Ack),
+    /// A combination of segments (TCP/NC).
+    Coded(Box<Combination>),
+    /// The answer to one.
+    Seen(NcAck),
     /// A datagram of a tunnel.
     Datagram(Box<TunnelDatagram>),
 }

@@ -116,6 +116,15 @@ impl<W: Write> Capture<W> {
                 let tcp = if *number == 0 { tcp.syn() } else { tcp.ack(1) };
                 tcp.write(&mut self.headers, &[])
             }
+            // The layer below TCP: shown as the segment that is newest in it.
+            Body::Coded(combination) => {
+                let newest = combination.members.last().unwrap_or(0);
+                ip.tcp(source, destination, byte(newest), u16::MAX).ack(1).write(&mut self.headers, &[])
+            }
+            Body::Seen(answer) => {
+                let tcp = ip.tcp(source, destination, 1, u16::MAX).ack(byte(answer.first_unseen));
+                tcp.write(&mut self.headers, &[])
+            }
             Body::Ack(ack) => {
                 let tcp = ip.tcp(source, destination, 1, u16::MAX).ack(byte(ack.next));
                 let mut blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));

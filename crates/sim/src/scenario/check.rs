@@ -67,8 +67,14 @@ impl Scenario {
             check_flow(flow, self.run.duration.duration())
                 .map_err(|(field, problem)| ScenarioError::new(format!("flow[{k}].{field}"), problem))?;
             match &flow.tunnel {
-                None => drop(topology.of_flow(self, k)?),
-                Some(name) => drop(self.tunnel_of(k, name)?),
+                None => {
+                    let [there, _] = topology.of_flow(self, k)?;
+                    self.coding_of(k, &there)?;
+                }
+                Some(name) => {
+                    self.tunnel_of(k, name)?;
+                    self.coding_of(k, &[])?;
+                }
             }
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
                 return Err(ScenarioError::new(

@@ -3,6 +3,7 @@
 mod capture;
 mod check;
 mod file;
+mod nc;
 mod preset;
 mod report;
 mod routes;
@@ -13,8 +14,9 @@ mod trace;
 pub use capture::Capture;
 pub use check::ScenarioError;
 pub use file::FileError;
+pub use nc::{AcknowledgeWord, NcRedundancy, NcSpec, Recode, RetransmissionsWord, RoundingWord};
 pub use preset::{FecPath, Tandem};
-pub use report::{FlowReport, FlowSeries, IntervalReport, LinkSeries, Report, RunTotals, Series};
+pub use report::{FlowReport, FlowSeries, IntervalReport, LinkSeries, NcReport, Report, RunTotals, Series};
 pub use run::{run, run_once};
 pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
 pub use trace::Trace;

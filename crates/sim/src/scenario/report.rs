@@ -2,7 +2,7 @@
 
 use super::{FlowSpec, Scenario};
 use crate::engine::{Sample, Statistic};
-use crate::network::{FlowTotals, TCP_IP_HEADERS};
+use crate::network::{FlowTotals, NcStatus, TCP_IP_HEADERS};
 use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;
@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct RunTotals {
     /// At each moment.
     pub(super) snapshots: Vec<Snapshot>,
+    /// At the end, of each flow.
+    pub(super) coding: Vec<Option<NcStatus>>,
     pub(super) events: u64,
 }
 
@@ -65,6 +67,53 @@ pub struct FlowReport {
     pub packets_sent: Statistic,
     /// Mean time from a packet's first transmission to its delivery in order.
     pub delay_s: Statistic,
+    /// What its coding layer did in the whole of each run; None where it has none.
+    pub nc: Option<NcReport>,
+}
+
+/// What the coding layer of a flow did in whole runs, warm-up included.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NcReport {
+    /// From seen to decoded, the mean.
+    pub decode_delay_s: Statistic,
+    /// Its 99th percentile within a run.
+    pub decode_delay_p99_s: Statistic,
+    /// Combinations sent by the sender.
+    pub combinations: Statistic,
+    /// Combinations that told the receiver nothing new.
+    pub redundant: Statistic,
+    /// Combinations that waited at the receiver: the mean over time, and the most.
+    pub rows: Statistic,
+    /// The most at a time.
+    pub rows_max: Statistic,
+    /// Answers that named the same first unseen packet as the one before.
+    pub repeated_acks: Statistic,
+    /// Combinations sent by relays.
+    pub recoded: Statistic,
+}
+
+impl NcReport {
+    /// Of flow `k` in all runs.
+    fn new(k: usize, runs: &[RunTotals]) -> Option<NcReport> {
+        let all: Vec<&NcStatus> = runs.iter().filter_map(|run| run.coding.get(k)?.as_ref()).collect();
+        let statistic = |value: &dyn Fn(&NcStatus) -> f64| {
+            all.iter().map(|status| value(status)).collect::<Sample>().statistic()
+        };
+        let delay = |pick: &dyn Fn((Duration, Duration)) -> Duration| {
+            let known = all.iter().filter_map(|status| status.decode_delay);
+            known.map(|pair| pick(pair).as_secs_f64()).collect::<Sample>().statistic()
+        };
+        (!all.is_empty()).then(|| NcReport {
+            decode_delay_s: delay(&|(mean, _)| mean),
+            decode_delay_p99_s: delay(&|(_, p99)| p99),
+            combinations: statistic(&|s| s.sender.combinations as f64),
+            redundant: statistic(&|s| s.receiver.redundant as f64),
+            rows: statistic(&|s| s.mean_rows),
+            rows_max: statistic(&|s| s.receiver.most_rows as f64),
+            repeated_acks: statistic(&|s| s.receiver.repeated_acks as f64),
+            recoded: statistic(&|s| s.relays.iter().map(|relay| relay.combinations as f64).sum()),
+        })
+    }
 }
 
 /// What was measured in an interval.
@@ -242,6 +291,7 @@ fn pieces(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
 }
 
 fn interval(scenario: &Scenario, edges: &Edges, [from, to]: [Time; 2], runs: &[RunTotals]) -> IntervalReport {
+    let all = runs;
     let (a, b) = (edges.index(from), edges.index(to));
     let named: Vec<(String, &FlowSpec)> =
         scenario.flow.iter().flat_map(|spec| spec.names().map(move |name| (name, spec))).collect();
@@ -271,7 +321,7 @@ fn interval(scenario: &Scenario, edges: &Edges, [from, to]: [Time; 2], runs: &[R
             .map(|(k, (name, spec))| {
                 let active = active_seconds(spec, from, to);
                 let runs: Vec<&FlowTotals> = did.iter().map(|flows| &flows[k]).collect();
-                flow(name, &runs, seconds, active)
+                FlowReport { nc: NcReport::new(k, all), ..flow(name, &runs, seconds, active) }
             })
             .collect(),
     }
@@ -308,5 +358,6 @@ fn flow(name: String, runs: &[&FlowTotals], seconds: f64, active: f64) -> FlowRe
         retransmits: statistic(&|totals| totals.retransmits as f64),
         packets_sent: statistic(&|totals| totals.sent as f64),
         delay_s: mean(&|totals| totals.delay),
+        nc: None,
     }
 }

@@ -45,7 +45,8 @@ pub fn run_once(
         snapshots.push(Snapshot { flows, queues });
     }
     network.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
-    Ok(RunTotals { snapshots, events: network.events() })
+    let coding = (0..network.flows()).map(|flow| network.coding(flow)).collect();
+    Ok(RunTotals { snapshots, coding, events: network.events() })
 }
 
 /// The network of a scenario.
@@ -72,19 +73,23 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
         network.add_tunnel(&tunnel.config(), &there, &back, &format!("tunnel/{}", tunnel.name));
     }
     for (k, flow) in scenario.flow.iter().enumerate() {
-        let routes = match &flow.tunnel {
-            None => links(topology.of_flow(scenario, k)?),
+        let named = match &flow.tunnel {
+            None => topology.of_flow(scenario, k)?,
             Some(_) => Default::default(),
         };
-        let carrier = match &flow.tunnel {
-            None => Carrier::Links(&routes[0], &routes[1]),
-            Some(name) => {
+        let coding = scenario.coding_of(k, &named[0])?;
+        let [there, back] = links(named);
+        let carrier = match (&flow.tunnel, &coding) {
+            (Some(name), _) => {
                 let (tunnel, backwards) = scenario.tunnel_of(k, name)?;
                 Carrier::Tunnel { tunnel, backwards }
             }
+            (None, Some(coding)) => Carrier::Coded(&there, &back, coding),
+            (None, None) => Carrier::Links(&there, &back),
         };
         for name in flow.names() {
-            network.add_flow(flow.config(), &carrier, &format!("flow/{name}"));
+            let added = network.add_flow(flow.config(), &carrier, &format!("flow/{name}"));
+            added.map_err(|error| ScenarioError::new(format!("flow[{k}].nc"), error.to_string()))?;
         }
     }
     Ok(network)

@@ -1,5 +1,6 @@
 //! What a scenario consists of, as it is written in a file.
 
+use super::NcSpec;
 use crate::network::FlowConfig;
 use crate::tcp::{Reassembly, SenderConfig, Variant};
 use ripstop_base::{Bytes, Span, Time};
@@ -139,7 +140,7 @@ impl TunnelSpec {
 }
 
 /// Values that are read from a word or a number, and written as a word.
-mod words {
+pub(super) mod words {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use std::fmt::Display;
     use std::str::FromStr;
@@ -152,11 +153,14 @@ mod words {
         Number(f64),
     }
 
-    pub(super) fn serialize<S: Serializer>(value: &impl Display, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::scenario) fn serialize<S: Serializer>(
+        value: &impl Display,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
-    pub(super) fn deserialize<'de, D, T>(from: D) -> Result<T, D::Error>
+    pub(in crate::scenario) fn deserialize<'de, D, T>(from: D) -> Result<T, D::Error>
     where
         D: Deserializer<'de>,
         T: FromStr<Err: Display>,
@@ -184,6 +188,9 @@ pub struct FlowSpec {
     /// The tunnel that carries it, by its name; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<String>,
+    /// The coding layer below its TCP; none when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nc: Option<NcSpec>,
     /// The nodes that data passes, ends included; the way with the fewest links when left out. Acknowledgements come back
     /// the same way where it has links both ways, otherwise by the fewest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -234,6 +241,7 @@ impl FlowSpec {
             from: from.to_owned(),
             to: to.to_owned(),
             tunnel: None,
+            nc: None,
             route: Vec::new(),
             count: 1,
             tcp: Variant::default(),

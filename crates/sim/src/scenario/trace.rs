@@ -100,6 +100,8 @@ fn content(packet: &Packet) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),
         Body::Ack(ack) => ("ack", ack.next),
+        Body::Coded(combination) => ("combination", combination.number),
+        Body::Seen(answer) => ("seen", answer.first_unseen),
         Body::Datagram(datagram) => ("datagram", datagram.number),
     }
 }

@@ -1,0 +1,237 @@
+//! TCP/NC in a scenario.
+
+use super::{FlowSpec, Scenario, ScenarioError};
+use crate::network::NcConfig;
+use ripstop_proto::session::nc::{
+    Acknowledge, Config, Factor, Loss, Redundancy, Retransmissions, Rounding, Window,
+};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A coding layer below a connection's TCP (papers 000 and 001). What is left out is what reproduces the papers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NcSpec {
+    /// Combinations sent for each segment.
+    #[serde(with = "super::spec::words")]
+    pub redundancy: NcRedundancy,
+    /// What is done with the fraction of R.
+    #[serde(skip_serializing_if = "usual")]
+    pub rounding: RoundingWord,
+    /// Bytes that a coefficient takes in the header, 0 or 1.
+    pub coef_bytes: u32,
+    /// Of the segments that are not acknowledged, combine the last so many only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_last: Option<u32>,
+    /// Combine the oldest so many only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_oldest: Option<u32>,
+    /// What becomes of a segment that TCP sends again.
+    #[serde(skip_serializing_if = "usual")]
+    pub retransmissions: RetransmissionsWord,
+    /// Which arrivals are answered.
+    #[serde(skip_serializing_if = "usual")]
+    pub acknowledge: AcknowledgeWord,
+    /// Where it is coded anew, and how.
+    #[serde(skip_serializing_if = "usual")]
+    pub recode: Recode,
+    /// The nodes that code anew; all on the way when left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recode_at: Vec<String>,
+}
+
+fn usual<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// R.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NcRedundancy {
+    /// So many combinations for each segment.
+    Fixed(Factor),
+    /// By the rule of paper 000, section VI-B, for the loss that is measured.
+    Rule,
+    /// By what is measured at every segment.
+    Auto,
+}
+
+impl Default for NcRedundancy {
+    fn default() -> NcRedundancy {
+        NcRedundancy::Fixed(Factor::ONE)
+    }
+}
+
+impl FromStr for NcRedundancy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<NcRedundancy, String> {
+        match text {
+            "rule" => Ok(NcRedundancy::Rule),
+            "auto" => Ok(NcRedundancy::Auto),
+            other => other.parse().ok().and_then(Factor::new).map(NcRedundancy::Fixed).ok_or_else(|| {
+                format!("`{other}` is not a redundancy; write \"rule\", \"auto\", or packets sent for each packet, 1 to 100, such as 1.13")
+            }),
+        }
+    }
+}
+
+impl fmt::Display for NcRedundancy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NcRedundancy::Fixed(factor) => factor.fmt(f),
+            NcRedundancy::Rule => f.write_str("rule"),
+            NcRedundancy::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+/// See [`Rounding`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundingWord {
+    /// The fraction is kept for the next segment.
+    #[default]
+    Accumulator,
+    /// It is the probability of one more.
+    CoinFlip,
+}
+
+/// See [`Retransmissions`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RetransmissionsWord {
+    /// Coded as any other segment.
+    #[default]
+    Coded,
+    /// Sent as it is.
+    AsTheyAre,
+    /// Not sent.
+    Dropped,
+}
+
+/// See [`Acknowledge`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AcknowledgeWord {
+    /// All.
+    #[default]
+    Every,
+    /// Those that tell something new.
+    Innovative,
+    /// Those, and what a retransmission of TCP caused.
+    InnovativeOrRetransmission,
+}
+
+/// Where combinations are coded anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recode {
+    /// Nowhere.
+    #[default]
+    EndToEnd,
+    /// At nodes on the way, one combination for each that arrives.
+    Relay,
+    /// At nodes on the way, as many as make up for the loss of the link that follows.
+    PerHop,
+}
+
+impl NcSpec {
+    /// As the network wants it, for a flow over nodes with these names, both ends included, whose links lose these shares.
+    pub(super) fn config(
+        &self,
+        flow: &FlowSpec,
+        nodes: &[String],
+        losses: &[f64],
+    ) -> Result<NcConfig, (&'static str, String)> {
+        let rounding = match self.rounding {
+            RoundingWord::Accumulator => Rounding::Accumulator,
+            RoundingWord::CoinFlip => Rounding::CoinFlip,
+        };
+        let redundancy = match self.redundancy {
+            NcRedundancy::Fixed(factor) => Redundancy::Fixed { factor, rounding },
+            NcRedundancy::Rule => Redundancy::Rule { window: flow.window, loss: Loss::Estimated, rounding },
+            NcRedundancy::Auto => Redundancy::Adaptive,
+        };
+        let window = match (self.window_last, self.window_oldest) {
+            (None, None) => Window::Whole,
+            (Some(last), None) => Window::Last(last),
+            (None, Some(oldest)) => Window::Oldest(oldest),
+            (Some(_), Some(_)) => {
+                return Err((
+                    "window-oldest",
+                    "does not go with `window-last`; leave one of the two out".into(),
+                ));
+            }
+        };
+        let session = Config {
+            redundancy,
+            window,
+            retransmissions: match self.retransmissions {
+                RetransmissionsWord::Coded => Retransmissions::Coded,
+                RetransmissionsWord::AsTheyAre => Retransmissions::AsTheyAre,
+                RetransmissionsWord::Dropped => Retransmissions::Dropped,
+            },
+            acknowledge: match self.acknowledge {
+                AcknowledgeWord::Every => Acknowledge::EveryArrival,
+                AcknowledgeWord::Innovative => Acknowledge::Innovative,
+                AcknowledgeWord::InnovativeOrRetransmission => Acknowledge::InnovativeOrRetransmission,
+            },
+            coef_bytes: self.coef_bytes,
+            ..Config::default()
+        };
+        session.check().map_err(|error| ("redundancy", error.to_string()))?;
+        Ok(NcConfig { session, relays: self.relays(nodes, losses)? })
+    }
+
+    /// Where it is coded anew: behind so many links, with which factor.
+    fn relays(
+        &self,
+        nodes: &[String],
+        losses: &[f64],
+    ) -> Result<Vec<(usize, Factor)>, (&'static str, String)> {
+        let inner = &nodes[1..nodes.len() - 1];
+        if self.recode == Recode::EndToEnd && !self.recode_at.is_empty() {
+            return Err((
+                "recode-at",
+                "nothing is coded anew from end to end; set `recode` to \"relay\" or \"per-hop\"".into(),
+            ));
+        }
+        if let Some(stranger) = self.recode_at.iter().find(|name| !inner.contains(name)) {
+            return Err((
+                "recode-at",
+                format!("`{stranger}` is not between the ends of the flow; there are {}", inner.join(", ")),
+            ));
+        }
+        let here = |name: &String| self.recode_at.is_empty() || self.recode_at.contains(name);
+        let factor = |behind: usize| match self.recode {
+            Recode::EndToEnd => None,
+            Recode::Relay => Some(Factor::ONE),
+            Recode::PerHop => Factor::new(1.0 / (1.0 - losses[behind])),
+        };
+        let places = inner.iter().enumerate().filter(|(_, name)| here(name));
+        Ok(places.filter_map(|(k, _)| Some((k + 1, factor(k + 1)?))).collect())
+    }
+}
+
+impl Scenario {
+    /// The coding layer of flow `index`, whose data passes these directed links.
+    pub(super) fn coding_of(&self, index: usize, there: &[usize]) -> Result<Option<NcConfig>, ScenarioError> {
+        let flow = &self.flow[index];
+        let Some(nc) = &flow.nc else { return Ok(None) };
+        if flow.tunnel.is_some() {
+            let problem = "a flow through a tunnel is coded by the tunnel; leave one of the two out";
+            return Err(ScenarioError::new(format!("flow[{index}].nc"), problem));
+        }
+        let mut nodes = vec![flow.from.clone()];
+        let mut losses = Vec::with_capacity(there.len());
+        for link in there {
+            let (spec, backwards) = (&self.link[link / 2], link % 2 == 1);
+            nodes.push(spec.between[usize::from(!backwards)].clone());
+            let config = if backwards { spec.back.as_ref().unwrap_or(&spec.forth) } else { &spec.forth };
+            losses.push(config.loss.mean());
+        }
+        let wrong = |(field, problem)| ScenarioError::new(format!("flow[{index}].nc.{field}"), problem);
+        nc.config(flow, &nodes, &losses).map(Some).map_err(wrong)
+    }
+}
