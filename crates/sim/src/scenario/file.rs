@@ -99,7 +99,7 @@ count = 2
             ("count = 2", "stop = \"0s\"", 12, "`flow[0].stop`: stops before it starts"),
             ("count = 2", "stopp = 1", 12, "unknown field `stopp`"),
             ("to = \"b\"", "to = \"c\"", 11, "no link names the node `c`; there are `a`, `b`"),
-            ("to = \"b\"", "to = \"a\"", 11, "is the node that sends"),
+            ("to = \"b\"", "to = \"a\"", 11, "is the node at the other end"),
             ("count = 2", "route = [\"a\", \"b\", \"a\"]", 12, "`a` is on the route already: a loop"),
             ("duration = \"100s\"", "warmup = \"1000s\"", 3, "leaves nothing"),
             ("duration = \"100s\"", "intervals = [[\"5s\", \"3s\"]]", 3, "an interval ends after it begins"),

@@ -7,7 +7,7 @@ use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;
 
-/// What one run had done at each of its [`Edges`].
+/// What one run had done at each moment at which its counters were read.
 #[derive(Clone, Debug)]
 pub struct RunTotals {
     /// At each moment.
