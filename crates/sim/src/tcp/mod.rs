@@ -14,6 +14,9 @@ mod sender;
 mod tahoe;
 mod vegas;
 
+#[cfg(test)]
+mod tests;
+
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
 pub use sender::{SenderConfig, SenderCounts};
@@ -49,6 +52,11 @@ pub enum Variant {
     Vegas,
 }
 
+/// Bytes of a header of IP and TCP.
+const HEADER: usize = 40;
+/// Bytes of a SACK block.
+const BLOCK: usize = 8;
+
 impl Variant {
     /// All of them with their names, as flags and files write them.
     pub const NAMES: [(Variant, &'static str); 5] = [
@@ -58,6 +66,21 @@ impl Variant {
         (Variant::Sack, "sack"),
         (Variant::Vegas, "vegas"),
     ];
+
+    /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet: a header more, and the first, the
+    /// SYN, is only a header. Vegas sends the payload alone, in the first packet as well: so does ns-2's agent.
+    pub fn packet_bytes(self, number: u64, payload: usize) -> usize {
+        match (self, number) {
+            (Variant::Vegas, _) => payload,
+            (_, 0) => HEADER,
+            _ => HEADER + payload,
+        }
+    }
+
+    /// Bytes of an acknowledgement on the wire: its blocks are told to the SACK sender only.
+    pub fn ack_bytes(self, ack: &Ack) -> usize {
+        HEADER + if self == Variant::Sack { BLOCK * ack.blocks().count() } else { 0 }
+    }
 }
 
 impl FromStr for Variant {
@@ -177,7 +200,8 @@ impl Sender {
         self.core.poll()
     }
 
-    /// When [`Sender::on_timeout`] wants to be called; [`Time::NEVER`] when nothing is under way.
+    /// When [`Sender::on_timeout`] wants to be called; [`Time::NEVER`] when nothing is under way. (After the last
+    /// acknowledgement it is called once more: a sender that was idle for so long begins anew with one packet.)
     pub fn timeout(&self) -> Time {
         self.core.deadline
     }

@@ -32,14 +32,14 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver that acknowledges every `ack_every`-th packet (at least 1), and at once whatever is out of order.
+    /// A receiver that acknowledges every `ack_every`-th packet (at least 1), and at once the SYN and whatever is out of order.
     pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
         Receiver {
             reassembly,
             ack_every: ack_every.max(1),
             next: 0,
             beyond: VecDeque::with_capacity(64),
-            runs: VecDeque::with_capacity(2 * MAX_BLOCKS),
+            runs: VecDeque::with_capacity(MAX_BLOCKS),
             unacknowledged: 0,
             duplicates: 0,
         }
@@ -48,7 +48,8 @@ impl Receiver {
     /// Packet `number` has arrived; the acknowledgement that leaves for it, if one does.
     pub fn on_packet(&mut self, number: u64) -> Option<Ack> {
         if number == self.next {
-            let filled = !self.beyond.is_empty();
+            // What fills a hole is acknowledged at once, and so is the SYN (RFC 5681, section 4.2).
+            let at_once = number == 0 || !self.beyond.is_empty();
             self.next += 1;
             while let Some(arrived) = self.beyond.pop_front() {
                 if !arrived {
@@ -58,17 +59,23 @@ impl Receiver {
             }
             self.runs.retain(|run| run.start > self.next);
             self.unacknowledged += 1;
-            if self.unacknowledged < self.ack_every && !filled {
+            if self.unacknowledged < self.ack_every && !at_once {
                 return None;
             }
-        } else if number < self.next || self.has(number) {
+        } else if number < self.next {
             self.duplicates += 1;
+            // The last one in order once more, and nothing beyond it: nothing is wrong, and it may wait as the first did.
+            let in_order = number + 1 == self.next && number > 0 && self.beyond.is_empty();
+            if in_order && self.unacknowledged + 1 < self.ack_every {
+                self.unacknowledged += 1;
+                return None;
+            }
         } else if self.reassembly == Reassembly::Buffer {
             let at = (number - self.next - 1) as usize;
             if self.beyond.len() <= at {
                 self.beyond.resize(at + 1, false);
             }
-            self.beyond[at] = true;
+            self.duplicates += u64::from(std::mem::replace(&mut self.beyond[at], true));
             self.note_run(number);
         }
         self.unacknowledged = 0;
@@ -90,10 +97,8 @@ impl Receiver {
         self.duplicates
     }
 
-    fn has(&self, number: u64) -> bool {
-        self.beyond.get((number - self.next).wrapping_sub(1) as usize).copied().unwrap_or(false)
-    }
-
+    /// The run that `number` belongs to becomes the newest, whether it is known, has grown or was forgotten (RFC 2018,
+    /// section 4).
     fn note_run(&mut self, number: u64) {
         let mut run = number..number + 1;
         self.runs.retain(|other| {
@@ -103,8 +108,18 @@ impl Receiver {
             }
             !touches
         });
-        self.runs.truncate(2 * MAX_BLOCKS - 1);
+        while self.has(run.start - 1) {
+            run.start -= 1;
+        }
+        while self.has(run.end) {
+            run.end += 1;
+        }
+        self.runs.truncate(MAX_BLOCKS - 1);
         self.runs.push_front(run);
+    }
+
+    fn has(&self, number: u64) -> bool {
+        number > self.next && self.beyond.get((number - self.next - 1) as usize).copied().unwrap_or(false)
     }
 
     fn ack(&self) -> Ack {
@@ -140,8 +155,43 @@ mod tests {
     #[test]
     fn every_second_is_acknowledged_but_disorder_at_once() {
         let mut receiver = Receiver::new(Reassembly::Buffer, 2);
-        assert_eq!(acks(&mut receiver, &[0, 1, 2, 4, 3, 5]), [None, Some(2), None, Some(3), Some(5), None]);
-        assert_eq!(receiver.flush().map(|ack| ack.next), Some(6));
+        assert_eq!(
+            acks(&mut receiver, &[0, 1, 2, 3, 5, 4, 6]),
+            [Some(1), None, Some(3), None, Some(4), Some(6), None]
+        );
+        assert_eq!(receiver.flush().map(|ack| ack.next), Some(7));
         assert_eq!(receiver.flush(), None);
+    }
+
+    #[test]
+    fn the_last_in_order_may_wait_a_second_time() {
+        // ns-2's sink takes it for in order: an answer at once would be a duplicate acknowledgement.
+        let mut receiver = Receiver::new(Reassembly::Buffer, 2);
+        assert_eq!(acks(&mut receiver, &[0, 1, 2, 2, 3]), [Some(1), None, Some(3), None, Some(4)]);
+        // Not with a hole behind it, nor if it is the SYN.
+        assert_eq!(acks(&mut receiver, &[5, 3]), [Some(4), Some(4)]);
+        let mut receiver = Receiver::new(Reassembly::Buffer, 2);
+        assert_eq!(acks(&mut receiver, &[0, 0]), [Some(1), Some(1)]);
+    }
+
+    #[test]
+    fn three_blocks_are_remembered_and_the_one_just_hit_comes_first() {
+        let mut receiver = Receiver::new(Reassembly::Buffer, 1);
+        let mut blocks = |number| -> Vec<(u64, u64)> {
+            receiver.on_packet(number).unwrap().blocks().map(|block| (block.start, block.end)).collect()
+        };
+        blocks(0);
+        blocks(2);
+        blocks(4);
+        blocks(6);
+        assert_eq!(blocks(8), [(8, 9), (6, 7), (4, 5)]);
+        // Once more, and one that was forgotten.
+        assert_eq!(blocks(4), [(4, 5), (8, 9), (6, 7)]);
+        assert_eq!(blocks(2), [(2, 3), (4, 5), (8, 9)]);
+        // It grows to both sides, into what was forgotten as well.
+        assert_eq!(blocks(7), [(6, 9), (2, 3), (4, 5)]);
+        // What is acknowledged is no block any more.
+        assert_eq!(blocks(1), [(6, 9), (4, 5)]);
+        assert_eq!(blocks(3), [(6, 9)]);
     }
 }

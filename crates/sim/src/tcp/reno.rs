@@ -14,6 +14,7 @@ impl Reno {
     pub(super) fn on_ack(&mut self, core: &mut Core, now: Time, ack: &Ack) {
         if ack.next > core.una {
             self.inflation = 0;
+            core.end_recovery();
             core.take_new_ack(now, ack.next);
             core.grow_after_ack();
         } else if ack.next == core.una {

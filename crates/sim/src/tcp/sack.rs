@@ -4,7 +4,7 @@
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
-use std::collections::BTreeSet;
+use std::ops::Range;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack {
@@ -15,7 +15,8 @@ pub(super) struct Sack {
     pipe: i64,
     /// First not acknowledged when the recovery began; as `una` otherwise.
     begun: u64,
-    sacked: BTreeSet<u64>,
+    /// What has arrived beyond `una`: apart from each other, in order.
+    sacked: Vec<Range<u64>>,
     /// Holes below this were sent again.
     resent: u64,
 }
@@ -88,14 +89,27 @@ impl Sack {
 
     /// Takes in what the blocks say; whether it was anything new.
     fn learn(&mut self, core: &Core, ack: &Ack) -> bool {
-        let before = self.sacked.len();
-        self.sacked = self.sacked.split_off(&core.una);
-        let dropped = self.sacked.len() != before;
-        let kept = self.sacked.len();
-        for block in ack.blocks() {
-            self.sacked.extend(block.start.max(core.una)..block.end);
+        self.sacked.retain(|run| run.start > core.una);
+        let mut new = false;
+        for block in ack.blocks().filter(|block| block.start > core.una) {
+            new |= self.add(block);
         }
-        dropped || self.sacked.len() != kept
+        new
+    }
+
+    /// Adds `block`; whether anything in it is new.
+    fn add(&mut self, mut block: Range<u64>) -> bool {
+        let from = self.sacked.partition_point(|run| run.end < block.start);
+        let to = self.sacked.partition_point(|run| run.start <= block.end);
+        let touched = &self.sacked[from..to];
+        if touched.iter().any(|run| run.start <= block.start && block.end <= run.end) {
+            return false;
+        }
+        if let (Some(first), Some(last)) = (touched.first(), touched.last()) {
+            block = block.start.min(first.start)..block.end.max(last.end);
+        }
+        self.sacked.splice(from..to, [block]);
+        true
     }
 
     fn forget(&mut self) {
@@ -105,11 +119,9 @@ impl Sack {
 
     /// The next hole to send again: one with something received above it.
     fn hole(&self, core: &Core) -> Option<u64> {
-        let highest = *self.sacked.last()?;
-        let mut hole = self.resent.max(core.una);
-        while self.sacked.contains(&hole) {
-            hole += 1;
-        }
+        let highest = self.sacked.last()?.end;
+        let hole = self.resent.max(core.una);
+        let hole = self.sacked.iter().find(|run| run.contains(&hole)).map_or(hole, |run| run.end);
         (hole < highest).then_some(hole)
     }
 

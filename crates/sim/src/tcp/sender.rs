@@ -74,6 +74,8 @@ pub(super) struct Core {
     pub(super) recover: u64,
     pub(super) cut: Cut,
     pub(super) rto: Rto,
+    /// Whether the SYN timed out.
+    syn_lost: bool,
     /// The packet whose round trip is being timed, and since when.
     timed: Option<(u64, Time)>,
     /// Packets below this were timed already.
@@ -98,6 +100,7 @@ impl Core {
             recover: 0,
             cut: Cut::Never,
             rto: Rto::new(config.rto, random.unit()),
+            syn_lost: false,
             timed: None,
             timed_to: 0,
             deadline: Time::NEVER,
@@ -156,7 +159,9 @@ impl Core {
     pub(super) fn limited_transmit(&mut self, now: Time) {
         let room = (self.una + u64::from(self.config.window)).min(self.end);
         let inflated = self.cwnd + f64::from(self.duplicates);
-        if self.config.limited_transmit && self.nxt < room && ((self.nxt - self.una) as f64) < inflated {
+        // It has to fit whole: the fraction of a packet in the window does not let one more go.
+        let flight = (self.nxt + 1 - self.una) as f64;
+        if self.config.limited_transmit && self.nxt < room && flight <= inflated {
             self.transmit(now, self.nxt);
             self.nxt += 1;
         }
@@ -183,7 +188,8 @@ impl Core {
             self.rto.end_back_off();
             self.rto.sample(sent, now);
         }
-        self.restart_timer(now);
+        // Also when nothing is left under way: after an idle time-out it begins anew with one packet (RFC 2581, 4.1).
+        self.set_timer(now);
     }
 
     /// As [`Core::take_new_ack`] without growth of anything: in a recovery that goes on.
@@ -192,14 +198,6 @@ impl Core {
         if self.timed.is_some_and(|(number, _)| una > number) {
             self.timed = None;
             self.rto.end_back_off();
-        }
-    }
-
-    pub(super) fn restart_timer(&mut self, now: Time) {
-        if self.una < self.max || self.nxt < self.end {
-            self.set_timer(now);
-        } else {
-            self.deadline = Time::NEVER;
         }
     }
 
@@ -212,8 +210,13 @@ impl Core {
     pub(super) fn grow_after_ack(&mut self) {
         self.open_window();
         if self.una == 1 {
-            self.cwnd = f64::from(self.config.initial_window);
+            self.cwnd = f64::from(self.initial_window());
         }
+    }
+
+    /// The window that the acknowledgement of the SYN opens.
+    pub(super) fn initial_window(&self) -> u32 {
+        if self.syn_lost { 1 } else { self.config.initial_window }
     }
 
     /// Whether duplicates cut the window last, and that recovery is not over.
@@ -228,11 +231,11 @@ impl Core {
         }
     }
 
-    /// Half of what may be under way becomes the threshold, at least two packets. Answers the half.
+    /// Half of what may be under way becomes the threshold, at least two packets. Answers the half, at least one.
     pub(super) fn halve(&mut self) -> f64 {
         let half = self.cwnd.min(f64::from(self.config.window)) / 2.0;
         self.ssthresh = half.floor().max(2.0);
-        half
+        half.max(1.0)
     }
 
     /// Whether duplicates may cut the window: not for a flight for which it was cut already.
@@ -260,13 +263,21 @@ impl Core {
     pub(super) fn time_out(&mut self, now: Time) {
         if self.una < self.max {
             self.counts.timeouts += 1;
-            self.recover = self.max;
             self.halve();
-            self.rto.back_off();
+            self.back_off(now);
+            // A path that lost the SYN is not met with more than one packet (RFC 5681, section 3.1).
+            self.syn_lost |= self.una == 0;
+        } else {
+            self.deadline = Time::NEVER;
         }
         self.cwnd = 1.0;
+        self.go_back();
+    }
+
+    /// What follows every time-out: all that was under way counts as lost.
+    pub(super) fn go_back(&mut self) {
+        self.recover = self.max;
         self.cut = Cut::Timeout;
-        self.set_timer(now);
         self.nxt = self.una;
         self.timed = None;
     }

@@ -14,8 +14,8 @@ const RESTART: f64 = 2.0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
-    /// When the first packet left: the clock of what follows, s.
-    began: Option<Time>,
+    /// When the first packet left (again, if it was lost): the clock of what follows.
+    began: Time,
     first: bool,
     base_rtt: f64,
     /// Eight times the mean round trip, and four times its deviation.
@@ -44,7 +44,7 @@ impl Vegas {
     pub(super) fn new(window: u32) -> Vegas {
         let window = window.max(1) as usize;
         Vegas {
-            began: None,
+            began: Time::ZERO,
             first: true,
             base_rtt: 1e9,
             mean: 0.0,
@@ -66,6 +66,11 @@ impl Vegas {
 
     /// Packet `number` leaves.
     pub(super) fn on_sent(&mut self, now: Time, number: u64) {
+        if number == 0 {
+            // The clock starts anew; moments kept from before then lie ahead of it, as they do in the original.
+            self.began = now;
+            self.times.fill(0);
+        }
         let at = self.clock(now);
         let slot = self.slot(number);
         self.sent[slot] = at;
@@ -92,8 +97,15 @@ impl Vegas {
 
     pub(super) fn on_timeout(&mut self, core: &mut Core, now: Time) {
         core.duplicates = 0;
-        core.time_out(now);
+        if core.una < core.max {
+            core.counts.timeouts += 1;
+            core.halve();
+            core.back_off(now);
+        } else {
+            core.deadline = Time::NEVER;
+        }
         core.cwnd = RESTART;
+        core.go_back();
         self.plain_window = 0.0;
         self.cut_at = self.clock(now);
         core.fill(now, core.window(), u32::MAX);
@@ -101,7 +113,7 @@ impl Vegas {
 
     fn on_new_ack(&mut self, core: &mut Core, now: Time, at: f64, next: u64) {
         if core.una == 1 {
-            core.cwnd = f64::from(core.config.initial_window);
+            core.cwnd = f64::from(core.initial_window());
         }
         if core.duplicates > DUPLICATES && core.cwnd > self.plain_window {
             core.cwnd = self.plain_window;
@@ -238,7 +250,7 @@ impl Vegas {
         (number % self.sent.len() as u64) as usize
     }
 
-    fn clock(&mut self, now: Time) -> f64 {
-        now.since(*self.began.get_or_insert(now)).as_secs_f64()
+    fn clock(&self, now: Time) -> f64 {
+        now.since(self.began).as_secs_f64()
     }
 }

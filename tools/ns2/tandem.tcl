@@ -1,0 +1,126 @@
+# Case 000-T1 on ns-2.35: TCP flows over a chain of links that erase packets (paper 000, fig. 8).
+#
+#   ns tandem.tcl -variant Reno -q 0.05 -errack 1 -duration 1000 -seed 3
+#
+# Written for speed, so that the simulator here can be timed and compared beside it: no trace files, no Tcl per packet,
+# no headers but those that TCP needs. Prints one line of `key value` pairs:
+#   simulated, cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU second),
+#   goodput (payload in order at the sinks, Mbit/s), sent, retransmits, timeouts (all four: means over the flows).
+
+array set option {
+    variant Reno  q 0  errack 1  duration 1000  seed 1  flows 2
+    hops 4  rate 2e6  delay 0.1  queue 200
+    window 50  initial 2  payload 1000  tick 0.01  minrto 0.2  maxrto 60  ackevery 1
+    start0 0  stop0 -1  start1 0  stop1 -1  scheduler Splay
+}
+if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
+foreach {key value} $argv {
+    if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
+        puts stderr "tandem.tcl: no option `$key'; options and their defaults:"
+        foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
+        exit 2
+    }
+    set option([string range $key 1 end]) $value
+}
+foreach {key value} [array get option] { set $key $value }
+
+switch -- $variant {
+    Tahoe { set agent Agent/TCP; set sink Agent/TCPSink }
+    Reno - Newreno - Vegas { set agent Agent/TCP/$variant; set sink Agent/TCPSink }
+    Sack1 { set agent Agent/TCP/Sack1; set sink Agent/TCPSink/Sack1 }
+    default { puts stderr "tandem.tcl: -variant is Tahoe, Reno, Newreno, Sack1 or Vegas, not `$variant'"; exit 2 }
+}
+switch -- $ackevery {
+    1 {}
+    2 { append sink /DelAck }
+    default { puts stderr "tandem.tcl: -ackevery is 1 or 2, not `$ackevery'"; exit 2 }
+}
+
+remove-all-packet-headers
+add-packet-header IP TCP Flags
+set ns [new Simulator]
+$ns use-scheduler $scheduler
+
+# A generator of its own for every link, with run `seed`'s part of its stream. (Not `$defaultRNG seed`: the generator is
+# linear, so small seeds give streams that are multiples of each other, and runs that are not independent.)
+proc stream {generator} {
+    global seed
+    for {set k 1} {$k < $seed} {incr k} { $generator next-substream }
+    return $generator
+}
+stream $defaultRNG
+
+# For the class, before there are agents: their clocks and thresholds follow from it when they are made and reset.
+foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial minrto_ $minrto maxrto_ $maxrto \
+        packetSize_ $payload] {
+    Agent/TCP set $name $value
+}
+
+# One direction of one hop; what is erased has used its slot.
+proc hop {from to erases} {
+    global ns rate delay queue q
+    $ns simplex-link $from $to $rate $delay DropTail
+    $ns queue-limit $from $to $queue
+    if {!$erases || $q <= 0} return
+    set draws [new RandomVariable/Uniform]
+    $draws use-rng [stream [new RNG]]
+    set errors [new ErrorModel]
+    $errors unit pkt
+    $errors set rate_ $q
+    $errors ranvar $draws
+    $errors drop-target [new Agent/Null]
+    $ns link-lossmodel $errors $from $to
+}
+
+for {set i 0} {$i <= $hops} {incr i} { set node($i) [$ns node] }
+for {set i 0} {$i < $hops} {incr i} {
+    set next [expr {$i + 1}]
+    hop $node($i) $node($next) 1
+    hop $node($next) $node($i) $errack
+}
+for {set i 0} {$i < $flows} {incr i} {
+    set tcp($i) [new $agent]
+    set end($i) [new $sink]
+    $ns attach-agent $node(0) $tcp($i)
+    $ns attach-agent $node($hops) $end($i)
+    $ns connect $tcp($i) $end($i)
+    set ftp($i) [new Application/FTP]
+    $ftp($i) attach-agent $tcp($i)
+    $ns at [expr {[info exists start$i] ? [set start$i] : 0}] "$ftp($i) start"
+    if {[info exists stop$i] && [set stop$i] >= 0} { $ns at [set stop$i] "$ftp($i) stop" }
+}
+
+# User and system time of this process in seconds; the kernel counts ticks of 10 ms (proc(5)).
+proc cpu {} {
+    set file [open /proc/self/stat]
+    set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
+    close $file
+    expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
+}
+
+proc report {} {
+    global ns variant duration flows payload tcp end began
+    set cpu [expr {[cpu] - $began}]
+    # Events are numbered as they are scheduled.
+    set events [$ns at $duration {}]
+    # Every agent counts its header but Vegas, which sends bare payloads, the first of them in place of the SYN.
+    set vegas [expr {$variant eq "Vegas"}]
+    set first [expr {$vegas ? $payload : 40}]
+    set each [expr {$vegas ? $payload : $payload + 40}]
+    foreach total {packets sent again timeouts} { set $total 0.0 }
+    for {set i 0} {$i < $flows} {incr i} {
+        set arrived [expr {([$end($i) set bytes_] - $first) / double($each)}]
+        set packets [expr {$packets + ($arrived > 0 ? $arrived : 0)}]
+        set sent [expr {$sent + [$tcp($i) set ndatapack_]}]
+        set again [expr {$again + [$tcp($i) set nrexmitpack_]}]
+        set timeouts [expr {$timeouts + [$tcp($i) set nrexmit_]}]
+    }
+    puts [format {simulated %g cpu %.2f events %d rate %.0f goodput %.6f sent %.1f retransmits %.1f timeouts %.1f} \
+        $duration $cpu $events [expr {$events / ($cpu > 0 ? $cpu : 0.01)}] \
+        [expr {$packets * $payload * 8e-6 / $duration / $flows}] [expr {$sent / $flows}] [expr {$again / $flows}] \
+        [expr {$timeouts / $flows}]]
+    exit 0
+}
+$ns at $duration report
+set began [cpu]
+$ns run
