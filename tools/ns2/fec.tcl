@@ -1,0 +1,123 @@
+# Cases 003-F5, F6 and F9 on ns-2.35: TCP over one link whose packets are coded (paper 003).
+#
+#   ns fec.tcl -variant Reno -k 20 -n 22 -p 0.01 -flows 1 -duration 1000 -seed 3
+#
+# A packet is `k` units of 53 bytes, 40 bytes of header among them, and is sent as `n` units at `mu` units a second; it is
+# lost when more than n-k of its units are, each independently with probability p. So packets are lost independently, with
+# the probability of that: no draw is made in Tcl. Written for speed, as tandem.tcl is. Prints one line of `key value` pairs:
+#   simulated, cpu (seconds), events (scheduled; a timer that is moved counts again), rate (events per CPU second),
+#   loss (of a packet), throughput (units of data in order per second from `cut` on, all flows together), timeouts (mean
+#   over the flows).
+
+array set option {
+    variant Reno  k 20  n 20  p 0.01  flows 1  mu 3000  delay 0.28  queue 100  window 100000
+    duration 1000  cut 100  seed 1  scheduler Splay
+}
+if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
+foreach {key value} $argv {
+    if {![info exists option([string range $key 1 end])] || ![string match -* $key]} {
+        puts stderr "fec.tcl: no option `$key'; options and their defaults:"
+        foreach name [lsort [array names option]] { puts stderr "  -$name $option($name)" }
+        exit 2
+    }
+    set option([string range $key 1 end]) $value
+}
+foreach {key value} [array get option] { set $key $value }
+
+switch -- $variant {
+    Tahoe { set agent Agent/TCP; set sink Agent/TCPSink }
+    Reno - Newreno { set agent Agent/TCP/$variant; set sink Agent/TCPSink }
+    Sack1 { set agent Agent/TCP/Sack1; set sink Agent/TCPSink/Sack1 }
+    default { puts stderr "fec.tcl: -variant is Tahoe, Reno, Newreno or Sack1, not `$variant'"; exit 2 }
+}
+if {$k < 1 || $n < $k} { puts stderr "fec.tcl: -k is at least 1 and -n at least -k, not $k and $n"; exit 2 }
+
+# The probability that more than n-k of n units are lost.
+proc loss {n k p} {
+    if {$p <= 0} { return 0.0 }
+    if {$p >= 1} { return 1.0 }
+    set term [expr {pow(1.0 - $p, $n)}]
+    set sum 0.0
+    for {set lost 0} {$lost <= $n} {incr lost} {
+        # From the small end: a difference from 1 would lose the digits.
+        if {$lost > $n - $k} { set sum [expr {$sum + $term}] }
+        set term [expr {$term * ($n - $lost) / ($lost + 1.0) * $p / (1.0 - $p)}]
+    }
+    return $sum
+}
+set loss [loss $n $k $p]
+set bytes [expr {53 * $k}]
+
+remove-all-packet-headers
+add-packet-header IP TCP Flags
+set ns [new Simulator]
+$ns use-scheduler $scheduler
+
+# A generator of its own for the link, with run `seed`'s part of its stream (see tandem.tcl).
+proc stream {generator} {
+    global seed
+    for {set i 1} {$i < $seed} {incr i} { $generator next-substream }
+    return $generator
+}
+stream $defaultRNG
+
+foreach {name value} [list window_ $window packetSize_ [expr {$bytes - 40}]] { Agent/TCP set $name $value }
+set source [$ns node]
+set target [$ns node]
+$ns simplex-link $source $target [expr {$mu * $bytes * 8.0 / $n}] $delay DropTail
+$ns simplex-link $target $source 1e9 $delay DropTail
+$ns queue-limit $source $target $queue
+$ns queue-limit $target $source 1000000
+if {$loss > 0} {
+    set draws [new RandomVariable/Uniform]
+    $draws use-rng [stream [new RNG]]
+    set errors [new ErrorModel]
+    $errors unit pkt
+    $errors set rate_ $loss
+    $errors ranvar $draws
+    $errors drop-target [new Agent/Null]
+    $ns link-lossmodel $errors $source $target
+}
+for {set i 0} {$i < $flows} {incr i} {
+    set tcp($i) [new $agent]
+    set end($i) [new $sink]
+    $ns attach-agent $source $tcp($i)
+    $ns attach-agent $target $end($i)
+    $ns connect $tcp($i) $end($i)
+    set ftp($i) [new Application/FTP]
+    $ftp($i) attach-agent $tcp($i)
+    $ns at 0 "$ftp($i) start"
+}
+
+# User and system time of this process in seconds; the kernel counts ticks of 10 ms (proc(5)).
+proc cpu {} {
+    set file [open /proc/self/stat]
+    set fields [split [string trim [lindex [split [read $file] ")"] 1]] " "]
+    close $file
+    expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
+}
+
+proc arrived {} {
+    global flows end
+    set sum 0.0
+    for {set i 0} {$i < $flows} {incr i} { set sum [expr {$sum + [$end($i) set bytes_]}] }
+    return $sum
+}
+
+proc report {} {
+    global ns duration cut k bytes loss flows tcp began before
+    set cpu [expr {[cpu] - $began}]
+    # Events are numbered as they are scheduled.
+    set events [$ns at $duration {}]
+    set throughput [expr {([arrived] - $before) / $bytes * $k / ($duration - $cut)}]
+    set timeouts 0.0
+    for {set i 0} {$i < $flows} {incr i} { set timeouts [expr {$timeouts + [$tcp($i) set nrexmit_]}] }
+    puts [format {simulated %g cpu %.2f events %d rate %.0f loss %.6g throughput %.3f timeouts %.1f} \
+        $duration $cpu $events [expr {$events / ($cpu > 0 ? $cpu : 0.01)}] $loss $throughput \
+        [expr {$timeouts / $flows}]]
+    exit 0
+}
+$ns at $cut {set before [arrived]}
+$ns at $duration report
+set began [cpu]
+$ns run
