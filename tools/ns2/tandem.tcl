@@ -11,6 +11,7 @@ array set option {
     variant Reno  q 0  errack 1  duration 1000  seed 1  flows 2
     hops 4  rate 2e6  delay 0.1  queue 200
     window 50  initial 2  payload 1000  tick 0.01  minrto 0.2  maxrto 60  ackevery 1
+    alpha 1  beta 3  gamma 1
     start0 0  stop0 -1  start1 0  stop1 -1  scheduler Splay
 }
 if {[llength $argv] % 2} { set argv [linsert $argv 0 ""] }
@@ -55,6 +56,7 @@ foreach {name value} [list tcpTick_ $tick window_ $window windowInit_ $initial m
         packetSize_ $payload] {
     Agent/TCP set $name $value
 }
+foreach {name value} [list v_alpha_ $alpha v_beta_ $beta v_gamma_ $gamma] { Agent/TCP/Vegas set $name $value }
 
 # One direction of one hop; what is erased has used its slot.
 proc hop {from to erases} {

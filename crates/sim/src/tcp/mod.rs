@@ -20,6 +20,7 @@ mod tests;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
 pub use sender::{SenderConfig, SenderCounts};
+pub use vegas::VegasConfig;
 
 use newreno::NewReno;
 use reno::Reno;
@@ -145,7 +146,7 @@ impl Sender {
             Variant::Reno => Law::Reno(Reno::default()),
             Variant::NewReno => Law::NewReno(NewReno::default()),
             Variant::Sack => Law::Sack(Sack::default()),
-            Variant::Vegas => Law::Vegas(Vegas::new(config.window)),
+            Variant::Vegas => Law::Vegas(Vegas::new(config.vegas, config.window)),
         };
         Sender { core: Core::new(config, random), law }
     }

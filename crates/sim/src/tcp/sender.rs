@@ -5,6 +5,7 @@
 //! next to send (it goes back to `una` after a time-out), `max` one past the highest ever sent.
 
 use super::rto::{Rto, RtoConfig};
+use super::vegas::VegasConfig;
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 
@@ -22,12 +23,20 @@ pub struct SenderConfig {
     pub rto: RtoConfig,
     /// Whether the first two duplicate acknowledgements send a new packet each (RFC 3042).
     pub limited_transmit: bool,
+    /// What only Vegas is told.
+    pub vegas: VegasConfig,
 }
 
 impl Default for SenderConfig {
-    /// 50 packets, 2 at first, limited transmit.
+    /// 50 packets, 2 at first, limited transmit; time-out and Vegas as in ns-2.
     fn default() -> SenderConfig {
-        SenderConfig { window: 50, initial_window: 2, rto: RtoConfig::default(), limited_transmit: true }
+        SenderConfig {
+            window: 50,
+            initial_window: 2,
+            rto: RtoConfig::default(),
+            limited_transmit: true,
+            vegas: VegasConfig::default(),
+        }
     }
 }
 

@@ -376,3 +376,18 @@ fn losses_at_every_turn() {
         ],
     );
 }
+
+#[test]
+fn vegas_with_high_thresholds_keeps_growing_after_losses() {
+    let lost = [9, 30, 31, 60, 62, 64, 90, 110, 111, 112];
+    let config = SenderConfig { vegas: VegasConfig::LOSSY, ..SenderConfig::default() };
+    let sequence = [
+        0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 9, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+        27, 28, 29, 30, 31, 32, 33, 34, 35, 29, 36, 37, 38, 39, 30, 40, 40, 41, 42, 43, 44, 45, 46, 47, 48,
+        49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 56, 64, 65, 66, 58, 60, 67, 68, 69, 70,
+        71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 83, 91, 92, 93, 94,
+        95, 96, 97, 98, 99, 100, 101,
+    ];
+    assert_eq!(sends(Variant::Vegas, config, &lost, sequence.len()), sequence);
+    assert_ne!(sends(Variant::Vegas, SenderConfig::default(), &lost, sequence.len()), sequence);
+}

@@ -1,19 +1,40 @@
-//! Vegas: keeps between `ALPHA` and `BETA` packets in the queues of the path, told by the round-trip time (Brakmo and
+//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, told by the round-trip time (Brakmo and
 //! Peterson 1995; ns-2's version, with what it does when its table of send times wraps).
 
 use super::Ack;
 use super::sender::{Core, Cut, DUPLICATES};
 use ripstop_base::Time;
 
-const ALPHA: i64 = 1;
-const BETA: i64 = 3;
-/// As `BETA`, in slow start.
-const GAMMA: i64 = 1;
 /// The window after a time-out.
 const RESTART: f64 = 2.0;
 
+/// How many packets of a connection may wait in the queues of its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VegasConfig {
+    /// With fewer the window grows.
+    pub alpha: u32,
+    /// With more it shrinks.
+    pub beta: u32,
+    /// With more slow start ends.
+    pub gamma: u32,
+}
+
+impl VegasConfig {
+    /// 28, 30 and 2: those of the experiments with TCP/NC, and of ns-2's figures for case 000-T1. After a loss fewer packets
+    /// than the window arrive in a round trip, which looks like a queue; so high a threshold does not take it for one.
+    pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
+}
+
+impl Default for VegasConfig {
+    /// 1, 3 and 1: ns-2's.
+    fn default() -> VegasConfig {
+        VegasConfig { alpha: 1, beta: 3, gamma: 1 }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
+    config: VegasConfig,
     /// When the first packet left (again, if it was lost): the clock of what follows.
     began: Time,
     first: bool,
@@ -41,9 +62,10 @@ pub(super) struct Vegas {
 }
 
 impl Vegas {
-    pub(super) fn new(window: u32) -> Vegas {
+    pub(super) fn new(config: VegasConfig, window: u32) -> Vegas {
         let window = window.max(1) as usize;
         Vegas {
+            config,
             began: Time::ZERO,
             first: true,
             base_rtt: 1e9,
@@ -159,17 +181,17 @@ impl Vegas {
                 // Every other round trip.
                 self.grows = !self.grows;
                 self.growth = 0.0;
-                if self.grows && queued > GAMMA {
+                if self.grows && queued > i64::from(self.config.gamma) {
                     core.ssthresh = 2.0;
                     core.cwnd = (core.cwnd - core.cwnd / 8.0).max(2.0);
                 } else if self.grows {
                     self.growth = 1.0;
                 }
-            } else if queued > BETA {
+            } else if queued > i64::from(self.config.beta) {
                 core.cwnd = (core.cwnd - 1.0).max(2.0);
                 self.growth = 0.0;
             } else {
-                self.growth = if queued < ALPHA { 1.0 / core.cwnd } else { 0.0 };
+                self.growth = if queued < i64::from(self.config.alpha) { 1.0 / core.cwnd } else { 0.0 };
             }
         }
         self.round_end = core.nxt;
