@@ -276,3 +276,23 @@ impl Vegas {
         now.since(self.began).as_secs_f64()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Law, Sender, SenderConfig, Variant};
+    use super::*;
+    use ripstop_base::Seed;
+    use std::time::Duration;
+
+    #[test]
+    fn a_lost_syn_is_no_round_trip() {
+        let mut sender =
+            Sender::new(Variant::Vegas, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
+        sender.offer(Time::from_secs_f64(1.0), u64::MAX);
+        assert_eq!(sender.timeout(), Time::from_secs_f64(4.0));
+        sender.on_timeout(sender.timeout());
+        sender.on_ack(Time::from_secs_f64(4.0) + Duration::from_millis(100), &Ack::new(1, []));
+        let Law::Vegas(law) = &sender.law else { panic!("it is Vegas") };
+        assert!((law.base_rtt - 0.1).abs() < 1e-12, "{}", law.base_rtt);
+    }
+}
