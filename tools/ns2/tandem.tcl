@@ -100,18 +100,30 @@ proc cpu {} {
     expr {([lindex $fields 11] + [lindex $fields 12]) / 100.0}
 }
 
+# Bytes in order at the sinks so far. Their counters have 31 bits: they are emptied before they are full.
+proc collect {} {
+    global ns flows end total
+    for {set i 0} {$i < $flows} {incr i} {
+        set total($i) [expr {$total($i) + [$end($i) set bytes_]}]
+        $end($i) set bytes_ 0
+    }
+    $ns at [expr {[$ns now] + 100}] collect
+}
+for {set i 0} {$i < $flows} {incr i} { set total($i) 0.0 }
+
 proc report {} {
-    global ns variant duration flows payload tcp end began
+    global ns variant duration flows payload tcp total began
     set cpu [expr {[cpu] - $began}]
     # Events are numbered as they are scheduled.
     set events [$ns at $duration {}]
+    collect
     # Every agent counts its header but Vegas, which sends bare payloads, the first of them in place of the SYN.
     set vegas [expr {$variant eq "Vegas"}]
     set first [expr {$vegas ? $payload : 40}]
     set each [expr {$vegas ? $payload : $payload + 40}]
-    foreach total {packets sent again timeouts} { set $total 0.0 }
+    foreach sum {packets sent again timeouts} { set $sum 0.0 }
     for {set i 0} {$i < $flows} {incr i} {
-        set arrived [expr {([$end($i) set bytes_] - $first) / double($each)}]
+        set arrived [expr {($total($i) - $first) / double($each)}]
         set packets [expr {$packets + ($arrived > 0 ? $arrived : 0)}]
         set sent [expr {$sent + [$tcp($i) set ndatapack_]}]
         set again [expr {$again + [$tcp($i) set nrexmitpack_]}]
@@ -123,6 +135,7 @@ proc report {} {
         [expr {$timeouts / $flows}]]
     exit 0
 }
+$ns at 0 collect
 $ns at $duration report
 set began [cpu]
 $ns run
