@@ -4,29 +4,42 @@
 //! (window and threshold in packets, a clock in ticks, no handshake but a first packet without data). Like all sessions here
 //! they have neither clock nor timer: an input comes with the time, then [`Sender::poll_transmit`] is drained and
 //! [`Sender::timeout`] says when to call next.
+//!
+//! CUBIC and BBR stand on a sender of today's kernels ([`SenderConfig::linux`]); to its user it is the same. [`Source`] says
+//! when a connection has something to send.
 
+mod bbr;
+mod classic;
+mod cubic;
+mod hystart;
+mod modern;
 mod newreno;
 mod receiver;
 mod reno;
 mod rto;
 mod sack;
 mod sender;
+mod source;
 mod tahoe;
 mod vegas;
 
 #[cfg(test)]
 mod tests;
 
+pub use modern::Mechanisms;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
 pub use sender::{SenderConfig, SenderCounts};
+pub use source::{Completion, Demand, Length, Pattern, Period, Source, SourceConfig, SourceError};
 pub use vegas::VegasConfig;
 
+use classic::Classic;
+use cubic::{Cubic, Flavour};
+use modern::{Law, Modern};
 use newreno::NewReno;
 use reno::Reno;
 use ripstop_base::{Stream, Time};
 use sack::Sack;
-use sender::Core;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::str::FromStr;
@@ -51,6 +64,12 @@ pub enum Variant {
     Sack,
     /// Delay decides.
     Vegas,
+    /// A cubic function of the time since the last loss (RFC 9438, RFC 9406), on a sender of today.
+    Cubic,
+    /// The same as Linux has it: HyStart instead of HyStart++, and slower where Reno's window decides.
+    LinuxCubic,
+    /// The rate that the path delivers, on a sender of today.
+    Bbr,
 }
 
 /// Bytes of a header of IP and TCP.
@@ -60,12 +79,15 @@ const BLOCK: usize = 8;
 
 impl Variant {
     /// All of them with their names, as flags and files write them.
-    pub const NAMES: [(Variant, &'static str); 5] = [
+    pub const NAMES: [(Variant, &'static str); 8] = [
         (Variant::Tahoe, "tahoe"),
         (Variant::Reno, "reno"),
         (Variant::NewReno, "newreno"),
         (Variant::Sack, "sack"),
         (Variant::Vegas, "vegas"),
+        (Variant::Cubic, "cubic"),
+        (Variant::LinuxCubic, "linux-cubic"),
+        (Variant::Bbr, "bbr"),
     ];
 
     /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet: a header more, and the first, the
@@ -78,9 +100,16 @@ impl Variant {
         }
     }
 
-    /// Bytes of an acknowledgement on the wire: its blocks are told to the SACK sender only.
+    /// Bytes of an acknowledgement on the wire: its blocks are told to senders that heed them only.
     pub fn ack_bytes(self, ack: &Ack) -> usize {
-        HEADER + if self == Variant::Sack { BLOCK * ack.blocks().count() } else { 0 }
+        let blocks = match self {
+            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => 0,
+            Variant::Sack => ack.blocks().count(),
+            Variant::Cubic | Variant::LinuxCubic | Variant::Bbr => {
+                (ack.blocks().count() + usize::from(ack.duplicate.is_some())).min(MAX_BLOCKS)
+            }
+        };
+        HEADER + BLOCK * blocks
     }
 }
 
@@ -103,13 +132,15 @@ impl FromStr for Variant {
 pub struct Ack {
     /// The first packet that has not arrived.
     pub next: u64,
+    /// A packet that arrived, and had arrived before (D-SACK, RFC 2883).
+    pub duplicate: Option<u64>,
     blocks: [(u64, u64); MAX_BLOCKS],
 }
 
 impl Ack {
     /// Everything before `next`, and the `blocks` beyond it (the first [`MAX_BLOCKS`] of them).
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
-        let mut ack = Ack { next, blocks: [(0, 0); MAX_BLOCKS] };
+        let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         for (slot, block) in ack.blocks.iter_mut().zip(blocks) {
             *slot = (block.start, block.end);
         }
@@ -125,111 +156,115 @@ impl Ack {
 /// The sending end of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
-    core: Core,
-    law: Law,
+    family: Family,
 }
 
 #[derive(Clone, Debug)]
-enum Law {
-    Tahoe,
-    Reno(Reno),
-    NewReno(NewReno),
-    Sack(Sack),
-    Vegas(Vegas),
+enum Family {
+    Classic(Box<Classic>),
+    Modern(Box<Modern>),
+}
+
+/// The same of whichever it is.
+macro_rules! each {
+    ($self:ident, $sender:ident => $call:expr) => {
+        match &$self.family {
+            Family::Classic($sender) => $call,
+            Family::Modern($sender) => $call,
+        }
+    };
+    (mut $self:ident, $sender:ident => $call:expr) => {
+        match &mut $self.family {
+            Family::Classic($sender) => $call,
+            Family::Modern($sender) => $call,
+        }
+    };
 }
 
 impl Sender {
-    /// A sender with nothing to send yet. `random` says where between two ticks its clock is.
+    /// A sender with nothing to send yet. `random` says where between two ticks its clock is, and where BBR's cycles begin.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
-        let law = match variant {
-            Variant::Tahoe => Law::Tahoe,
-            Variant::Reno => Law::Reno(Reno::default()),
-            Variant::NewReno => Law::NewReno(NewReno::default()),
-            Variant::Sack => Law::Sack(Sack::default()),
-            Variant::Vegas => Law::Vegas(Vegas::new(config.vegas, config.window)),
+        let modern = |law| Family::Modern(Box::new(Modern::new(config, law)));
+        let classic = |law, random: &mut Stream| Family::Classic(Box::new(Classic::new(law, config, random)));
+        let family = match variant {
+            Variant::Cubic => modern(Law::Cubic(Cubic::new(Flavour::Rfc))),
+            Variant::LinuxCubic => modern(Law::Cubic(Cubic::new(Flavour::Linux))),
+            Variant::Bbr => modern(Law::Bbr(bbr::Bbr::new(random))),
+            Variant::Tahoe => classic(classic::Law::Tahoe, random),
+            Variant::Reno => classic(classic::Law::Reno(Reno::default()), random),
+            Variant::NewReno => classic(classic::Law::NewReno(NewReno::default()), random),
+            Variant::Sack => classic(classic::Law::Sack(Sack::default()), random),
+            Variant::Vegas => classic(classic::Law::Vegas(Vegas::new(config.vegas, config.window)), random),
         };
-        Sender { core: Core::new(config, random), law }
+        Sender { family }
     }
 
     /// There are `packets` more to send (`u64::MAX`: without end). The first of a connection carries no data.
     pub fn offer(&mut self, now: Time, packets: u64) {
-        let first = u64::from(self.core.end == 0);
-        self.core.end = self.core.end.saturating_add(packets).saturating_add(first);
-        self.core.fill(now, self.core.window(), u32::MAX);
-        self.note_sent(now);
+        each!(mut self, sender => sender.offer(now, packets));
     }
 
     /// Nothing new is sent any more; what was sent is still repaired.
     pub fn stop(&mut self) {
-        self.core.end = self.core.max;
+        each!(mut self, sender => sender.stop());
     }
 
     /// An acknowledgement has arrived.
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
-        self.core.counts.acks += 1;
-        self.core.counts.duplicate_acks += u64::from(ack.next == self.core.una);
-        match &mut self.law {
-            Law::Tahoe => tahoe::on_ack(&mut self.core, now, ack),
-            Law::Reno(law) => law.on_ack(&mut self.core, now, ack),
-            Law::NewReno(law) => law.on_ack(&mut self.core, now, ack),
-            Law::Sack(law) => law.on_ack(&mut self.core, now, ack),
-            Law::Vegas(law) => law.on_ack(&mut self.core, now, ack),
-        }
-        self.note_sent(now);
+        each!(mut self, sender => sender.on_ack(now, ack));
     }
 
     /// The time is `now`; does what a time-out asks for, if it has come.
     pub fn on_timeout(&mut self, now: Time) {
-        if now < self.core.deadline {
-            return;
-        }
-        match &mut self.law {
-            Law::Tahoe => {
-                self.core.time_out(now);
-                self.core.fill(now, self.core.window(), u32::MAX);
-            }
-            Law::Reno(law) => law.on_timeout(&mut self.core, now),
-            Law::NewReno(law) => law.on_timeout(&mut self.core, now),
-            Law::Sack(law) => law.on_timeout(&mut self.core, now),
-            Law::Vegas(law) => law.on_timeout(&mut self.core, now),
-        }
-        self.note_sent(now);
+        each!(mut self, sender => sender.on_timeout(now));
     }
 
     /// The number of the next packet that leaves now.
     pub fn poll_transmit(&mut self) -> Option<u64> {
-        self.core.poll()
+        each!(mut self, sender => sender.poll())
     }
 
-    /// When [`Sender::on_timeout`] wants to be called; [`Time::NEVER`] when nothing is under way. (After the last
-    /// acknowledgement it is called once more: a sender that was idle for so long begins anew with one packet.)
+    /// When [`Sender::on_timeout`] wants to be called; [`Time::NEVER`] when nothing is under way. The pacing of BBR is part of
+    /// it. (After the last acknowledgement it is called once more: a sender that was idle for so long begins anew with one
+    /// packet.)
     pub fn timeout(&self) -> Time {
-        self.core.deadline
+        each!(self, sender => sender.timeout())
     }
 
     /// The congestion window, packets; it may exceed the receiver's.
     pub fn cwnd(&self) -> f64 {
-        self.core.cwnd
+        each!(self, sender => sender.cwnd())
     }
 
-    /// The smoothed round-trip time, in whole ticks; None before the first sample.
+    /// The smoothed round-trip time (of the older variants in whole ticks); None before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
-        self.core.rto.srtt()
+        each!(self, sender => sender.srtt())
     }
 
     /// Packets acknowledged, the first without data included.
     pub fn acknowledged(&self) -> u64 {
-        self.core.una
+        each!(self, sender => sender.acknowledged())
     }
 
     /// What it did so far.
     pub fn counts(&self) -> SenderCounts {
-        self.core.counts
+        each!(self, sender => sender.counts())
     }
 
-    fn note_sent(&mut self, now: Time) {
-        if let Law::Vegas(law) = &mut self.law {
-            self.core.sent_now().for_each(|number| law.on_sent(now, number));
+    /// The state of one of the older variants.
+    #[cfg(test)]
+    fn classic(&mut self) -> &mut Classic {
+        match &mut self.family {
+            Family::Classic(classic) => classic,
+            Family::Modern(_) => panic!("one of the older variants is meant"),
+        }
+    }
+
+    /// How often the mechanisms of CUBIC and BBR did their work; all zero for the older variants.
+    pub fn mechanisms(&self) -> Mechanisms {
+        match &self.family {
+            Family::Classic(_) => Mechanisms::default(),
+            Family::Modern(sender) => sender.mechanisms(),
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Receiver {
     /// The last runs that something was added to, the newest first: what SACK blocks say.
     runs: VecDeque<Range<u64>>,
     unacknowledged: u32,
+    /// What arrived again and no acknowledgement has said yet.
+    duplicate: Option<u64>,
     duplicates: u64,
 }
 
@@ -41,6 +43,7 @@ impl Receiver {
             beyond: VecDeque::with_capacity(64),
             runs: VecDeque::with_capacity(MAX_BLOCKS),
             unacknowledged: 0,
+            duplicate: None,
             duplicates: 0,
         }
     }
@@ -64,6 +67,7 @@ impl Receiver {
             }
         } else if number < self.next {
             self.duplicates += 1;
+            self.duplicate = Some(number);
             // The last one in order once more, and nothing beyond it: nothing is wrong, and it may wait as the first did.
             let in_order = number + 1 == self.next && number > 0 && self.beyond.is_empty();
             if in_order && self.unacknowledged + 1 < self.ack_every {
@@ -75,7 +79,10 @@ impl Receiver {
             if self.beyond.len() <= at {
                 self.beyond.resize(at + 1, false);
             }
-            self.duplicates += u64::from(std::mem::replace(&mut self.beyond[at], true));
+            if std::mem::replace(&mut self.beyond[at], true) {
+                self.duplicates += 1;
+                self.duplicate = Some(number);
+            }
             self.note_run(number);
         }
         self.unacknowledged = 0;
@@ -122,8 +129,9 @@ impl Receiver {
         number > self.next && self.beyond.get((number - self.next - 1) as usize).copied().unwrap_or(false)
     }
 
-    fn ack(&self) -> Ack {
-        Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned())
+    fn ack(&mut self) -> Ack {
+        let duplicate = self.duplicate.take();
+        Ack { duplicate, ..Ack::new(self.next, self.runs.iter().take(MAX_BLOCKS).cloned()) }
     }
 }
 

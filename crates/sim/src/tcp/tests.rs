@@ -409,7 +409,7 @@ fn reno() -> (Sender, impl FnMut(&mut Sender, u64) -> Vec<u64>) {
 #[test]
 fn limited_transmit_counts_whole_packets() {
     let (mut sender, mut feed) = reno();
-    sender.core.ssthresh = 2.0;
+    sender.classic().core.ssthresh = 2.0;
     assert_eq!(feed(&mut sender, 2), [3]);
     assert_eq!(sender.cwnd(), 2.5);
     assert_eq!(feed(&mut sender, 2), [4]);
@@ -424,7 +424,7 @@ fn limited_transmit_counts_whole_packets() {
 #[test]
 fn nothing_is_inflated_for_a_flight_that_was_cut_already() {
     let (mut sender, mut feed) = reno();
-    sender.core.cwnd = 8.0;
+    sender.classic().core.cwnd = 8.0;
     assert_eq!(feed(&mut sender, 2), (3..11).collect::<Vec<_>>());
     assert_eq!([feed(&mut sender, 2), feed(&mut sender, 2), feed(&mut sender, 2)], [[11], [12], [2]]);
     // The recovery ends here; what is lost beyond waits for the time-out.
@@ -438,8 +438,9 @@ fn nothing_is_inflated_for_a_flight_that_was_cut_already() {
 #[test]
 fn the_window_is_never_below_one_packet() {
     let (mut sender, _) = reno();
-    sender.core.cwnd = 1.5;
-    assert_eq!((sender.core.halve(), sender.core.ssthresh), (1.0, 2.0));
+    sender.classic().core.cwnd = 1.5;
+    let core = &mut sender.classic().core;
+    assert_eq!((core.halve(), core.ssthresh), (1.0, 2.0));
 }
 
 #[test]

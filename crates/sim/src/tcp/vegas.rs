@@ -280,7 +280,7 @@ impl Vegas {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Law, Sender, SenderConfig, Variant};
+    use super::super::{Sender, SenderConfig, Variant, classic::Law};
     use super::*;
     use ripstop_base::Seed;
     use std::time::Duration;
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(sender.timeout(), Time::from_secs_f64(4.0));
         sender.on_timeout(sender.timeout());
         sender.on_ack(Time::from_secs_f64(4.0) + Duration::from_millis(100), &Ack::new(1, []));
-        let Law::Vegas(law) = &sender.law else { panic!("it is Vegas") };
+        let Law::Vegas(law) = &sender.classic().law else { panic!("it is Vegas") };
         assert!((law.base_rtt - 0.1).abs() < 1e-12, "{}", law.base_rtt);
     }
 }

@@ -1,0 +1,439 @@
+//! BBR, version 1, as in Linux 6: the sending rate follows the greatest delivery rate of ten rounds, the window the
+//! bandwidth-delay product; losses matter little (Cardwell et al., ACM Queue 14 (5), 2016).
+
+mod policer;
+
+use super::modern::{Acked, Control, Extreme, Flow, Greatest, Phase};
+use policer::Policer;
+use ripstop_base::{Seed, Stream, Time};
+use std::time::Duration;
+
+/// Gains in units of 1/256, as the kernel rounds them: 2/ln 2 fills a pipe as fast as slow start does, its inverse drains it.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
+const CWND_GAIN: f64 = 2.0;
+/// The gain cycle: probe for more, drain what that queued, cruise.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// A cycle begins in one of so many phases, never in the draining one.
+const CYCLE_STARTS: u64 = 7;
+/// Rounds over which the greatest rate counts.
+const RATE_ROUNDS: u64 = 10;
+/// Paced below the rate, on average, so that queues drain.
+const PACING_MARGIN: f64 = 0.99;
+const LEAST_CWND: f64 = 4.0;
+const INITIAL_CWND: f64 = 10.0;
+
+/// The pipe is full when the rate has not grown by a quarter for three rounds.
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+
+const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
+
+/// Rounds over which aggregation is remembered, twice, and the time at the rate of the path that it may be worth.
+const AGGREGATION_ROUNDS: u32 = 5;
+const AGGREGATION_TIME: f64 = 0.1;
+const AGGREGATION_RESET: u64 = 1 << 20;
+
+/// A departure lasts 1/1024 s; two packets at least from 1.2 Mbit/s on, for packets of 1500 bytes.
+const BURST_TIME: f64 = 1.0 / 1024.0;
+const BURST_MOST: f64 = 44.0;
+const TWO_PACKETS_FROM: f64 = 100.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Bbr {
+    mode: Mode,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    /// Packets per second, by round.
+    rates: Extreme<Greatest>,
+    rounds: u64,
+    /// The round ends when a packet is acknowledged that left with so many delivered.
+    round_end: u64,
+    round_start: bool,
+    min_rtt: Option<Duration>,
+    min_rtt_at: Time,
+    full: bool,
+    full_rate: f64,
+    full_rounds: u32,
+    phase: usize,
+    phase_since: Time,
+    probe_rtt_until: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    prior_phase: Phase,
+    prior_cwnd: f64,
+    conserves: bool,
+    policer: Policer,
+    aggregation: Aggregation,
+    random: Stream,
+}
+
+/// How much more than the path's rate was acknowledged at once lately.
+#[derive(Clone, Debug, Default)]
+struct Aggregation {
+    since: Time,
+    acked: u64,
+    extra: [f64; 2],
+    now: usize,
+    rounds: u32,
+}
+
+impl Bbr {
+    /// `random` says in which phase gain cycles begin.
+    pub(in crate::tcp) fn new(random: &mut Stream) -> Bbr {
+        Bbr {
+            mode: Mode::Startup,
+            pacing_gain: HIGH_GAIN,
+            cwnd_gain: HIGH_GAIN,
+            rates: Extreme::new(RATE_ROUNDS),
+            rounds: 0,
+            round_end: 0,
+            round_start: false,
+            min_rtt: None,
+            min_rtt_at: Time::ZERO,
+            full: false,
+            full_rate: 0.0,
+            full_rounds: 0,
+            phase: 0,
+            phase_since: Time::ZERO,
+            probe_rtt_until: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            prior_phase: Phase::Open,
+            prior_cwnd: 0.0,
+            conserves: false,
+            policer: Policer::default(),
+            aggregation: Aggregation::default(),
+            random: Seed::new(random.next_u64()).stream("bbr"),
+        }
+    }
+}
+
+impl Control for Bbr {
+    fn on_established(&mut self, flow: &mut Flow, now: Time) {
+        self.min_rtt = flow.rtt.min();
+        self.min_rtt_at = now;
+        self.aggregation.since = now;
+        let rtt = flow.rtt.smoothed().unwrap_or(Duration::from_millis(1)).max(Duration::from_micros(1));
+        set_rate(flow, HIGH_GAIN * flow.cwnd / rtt.as_secs_f64());
+    }
+
+    fn on_start(&mut self, flow: &mut Flow, now: Time, _idle: Duration) {
+        if !flow.delivery.is_app_limited() || flow.pacing_rate.is_none() {
+            return;
+        }
+        self.idle_restart = true;
+        (self.aggregation.since, self.aggregation.acked) = (now, 0);
+        match self.mode {
+            Mode::ProbeBw => self.set_pacing(flow, 1.0),
+            Mode::ProbeRtt => self.end_probe_rtt(flow, now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn on_acked(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
+        self.take_rate(flow, acked);
+        self.take_aggregation(flow, acked);
+        if self.mode == Mode::ProbeBw && self.is_phase_over(flow, now, acked) {
+            self.next_phase(flow);
+        }
+        self.look_for_full_pipe(flow, acked);
+        self.drain(flow, now);
+        self.take_rtt(flow, now, acked);
+        self.set_gains();
+        self.set_pacing(flow, self.pacing_gain);
+        self.set_cwnd(flow, acked);
+    }
+
+    fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
+        self.save_cwnd(flow);
+    }
+
+    fn on_timeout(&mut self, flow: &mut Flow, _now: Time) {
+        self.prior_phase = Phase::Loss;
+        self.full_rate = 0.0;
+        // A time-out is the end of a round.
+        self.round_start = true;
+        self.look_for_policer(flow, true, false);
+    }
+
+    fn on_spurious(&mut self, flow: &mut Flow, _now: Time) {
+        (self.full_rate, self.full_rounds) = (0.0, 0);
+        self.policer = Policer::begin(flow);
+    }
+
+    fn owns_recovery(&self) -> bool {
+        true
+    }
+}
+
+/// The model of the path: rate, round-trip time, aggregation.
+impl Bbr {
+    fn max_rate(&self) -> f64 {
+        self.rates.get().unwrap_or(0.0)
+    }
+
+    /// The rate of the path, packets per second.
+    fn rate(&self) -> f64 {
+        if self.policer.used { self.policer.rate } else { self.max_rate() }
+    }
+
+    fn take_rate(&mut self, flow: &mut Flow, acked: &Acked) {
+        self.round_start = false;
+        let Some(sample) = acked.rate else { return };
+        if sample.prior_delivered >= self.round_end {
+            self.round_end = flow.delivery.delivered;
+            self.rounds += 1;
+            self.round_start = true;
+            self.conserves = false;
+        }
+        self.look_for_policer(flow, acked.lost > 0, sample.app_limited);
+        // Of what the application limited, only what is above the estimate tells something.
+        if !sample.app_limited || sample.rate() >= self.max_rate() {
+            self.rates.push(self.rounds, sample.rate());
+        }
+    }
+
+    fn take_rtt(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
+        let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
+        if let Some(rtt) = acked.rtt
+            && (expired || self.min_rtt.is_none_or(|min| rtt <= min))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = now;
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_cwnd(flow);
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_until = None;
+            flow.mechanisms.rtt_probes += 1;
+        }
+        if self.mode == Mode::ProbeRtt {
+            // The low rate of this mode tells nothing.
+            let in_flight = flow.in_flight();
+            flow.delivery.note_app_limited(in_flight);
+            if self.probe_rtt_until.is_none() {
+                if in_flight as f64 <= LEAST_CWND {
+                    self.probe_rtt_until = Some(now + PROBE_RTT_TIME);
+                    self.probe_rtt_round_done = false;
+                    self.round_end = flow.delivery.delivered;
+                }
+            } else {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.end_probe_rtt(flow, now);
+                }
+            }
+        }
+        self.idle_restart &= acked.delivered == 0;
+    }
+
+    fn end_probe_rtt(&mut self, flow: &mut Flow, now: Time) {
+        if self.probe_rtt_until.is_some_and(|until| now > until) {
+            self.min_rtt_at = now;
+            flow.cwnd = flow.cwnd.max(self.prior_cwnd);
+            if self.full {
+                self.begin_cycle(flow);
+            } else {
+                self.mode = Mode::Startup;
+            }
+        }
+    }
+
+    fn take_aggregation(&mut self, flow: &mut Flow, acked: &Acked) {
+        let rate = self.rate();
+        let aggregation = &mut self.aggregation;
+        if acked.delivered == 0 || acked.rate.is_none() {
+            return;
+        }
+        if self.round_start {
+            aggregation.rounds += 1;
+            if aggregation.rounds >= AGGREGATION_ROUNDS {
+                aggregation.rounds = 0;
+                aggregation.now = 1 - aggregation.now;
+                aggregation.extra[aggregation.now] = 0.0;
+            }
+        }
+        let at = flow.delivery.delivered_at;
+        let mut expected = (rate * at.since(aggregation.since).as_secs_f64()).floor();
+        if aggregation.acked as f64 <= expected || aggregation.acked + acked.delivered >= AGGREGATION_RESET {
+            (aggregation.acked, aggregation.since) = (0, at);
+            expected = 0.0;
+        }
+        aggregation.acked += acked.delivered;
+        let extra = (aggregation.acked as f64 - expected).min(flow.cwnd);
+        if extra > aggregation.extra[aggregation.now] {
+            aggregation.extra[aggregation.now] = extra;
+            flow.mechanisms.aggregated += 1;
+        }
+    }
+
+    /// What may be under way at a gain, packets: enough for the hosts' bursts on top.
+    fn inflight(&self, flow: &Flow, rate: f64, gain: f64) -> f64 {
+        self.with_bursts(flow, self.bdp(rate, gain))
+    }
+
+    fn bdp(&self, rate: f64, gain: f64) -> f64 {
+        match self.min_rtt {
+            None => INITIAL_CWND,
+            Some(rtt) => (rate * rtt.as_secs_f64() * gain).ceil(),
+        }
+    }
+
+    fn with_bursts(&self, flow: &Flow, cwnd: f64) -> f64 {
+        let cwnd = cwnd + 3.0 * f64::from(flow.burst);
+        let even = 2.0 * ((cwnd + 1.0) / 2.0).floor();
+        if self.mode == Mode::ProbeBw && self.phase == 0 { even + 2.0 } else { even }
+    }
+
+    /// What will be under way when the pacer lets the next packet go.
+    fn inflight_at_departure(&self, flow: &Flow, now: Time, in_flight: u64) -> f64 {
+        let leaves = if self.pacing_gain > 1.0 { f64::from(flow.burst) } else { 0.0 };
+        let arrives = (self.rate() * flow.next_departure.since(now).as_secs_f64()).floor();
+        (in_flight as f64 + leaves - arrives).max(0.0)
+    }
+}
+
+/// The modes.
+impl Bbr {
+    fn look_for_full_pipe(&mut self, flow: &mut Flow, acked: &Acked) {
+        if self.full || !self.round_start || acked.rate.is_some_and(|rate| rate.app_limited) {
+            return;
+        }
+        if self.max_rate() >= self.full_rate * FULL_GROWTH {
+            self.full_rate = self.max_rate();
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.full = self.full_rounds >= FULL_ROUNDS;
+        flow.mechanisms.full_pipes += u64::from(self.full);
+    }
+
+    fn drain(&mut self, flow: &mut Flow, now: Time) {
+        if self.mode == Mode::Startup && self.full {
+            self.mode = Mode::Drain;
+        }
+        let in_flight = flow.in_flight();
+        if self.mode == Mode::Drain
+            && self.inflight_at_departure(flow, now, in_flight) <= self.inflight(flow, self.max_rate(), 1.0)
+        {
+            flow.mechanisms.drains += 1;
+            self.begin_cycle(flow);
+        }
+    }
+
+    fn begin_cycle(&mut self, flow: &mut Flow) {
+        self.mode = Mode::ProbeBw;
+        self.phase = CYCLE.len() - 1 - self.random.below(CYCLE_STARTS) as usize;
+        self.next_phase(flow);
+    }
+
+    fn next_phase(&mut self, flow: &mut Flow) {
+        self.phase = (self.phase + 1) % CYCLE.len();
+        self.phase_since = flow.delivery.delivered_at;
+        flow.mechanisms.gain_phases += 1;
+    }
+
+    fn is_phase_over(&self, flow: &Flow, now: Time, acked: &Acked) -> bool {
+        let full_length =
+            flow.delivery.delivered_at.since(self.phase_since) > self.min_rtt.unwrap_or(Duration::MAX);
+        if self.pacing_gain == 1.0 {
+            return full_length;
+        }
+        let in_flight = self.inflight_at_departure(flow, now, acked.prior_in_flight);
+        if self.pacing_gain > 1.0 {
+            // Until so much is under way, unless the queue does not hold it.
+            let enough = in_flight >= self.inflight(flow, self.max_rate(), self.pacing_gain);
+            return full_length && (acked.lost > 0 || enough);
+        }
+        full_length || in_flight <= self.inflight(flow, self.max_rate(), 1.0)
+    }
+
+    fn set_gains(&mut self) {
+        (self.pacing_gain, self.cwnd_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.used => (1.0, CWND_GAIN),
+            Mode::ProbeBw => (CYCLE[self.phase], CWND_GAIN),
+            Mode::ProbeRtt => (1.0, 1.0),
+        };
+    }
+}
+
+/// What is set: pacing rate and window.
+impl Bbr {
+    fn set_pacing(&mut self, flow: &mut Flow, gain: f64) {
+        let rate = self.rate() * gain;
+        if self.full || flow.pacing_rate.is_none_or(|current| rate * PACING_MARGIN > current) {
+            set_rate(flow, rate);
+        }
+    }
+
+    fn set_cwnd(&mut self, flow: &mut Flow, acked: &Acked) {
+        if acked.delivered > 0 {
+            self.grow(flow, acked);
+        }
+        if self.mode == Mode::ProbeRtt {
+            flow.cwnd = flow.cwnd.min(LEAST_CWND);
+        }
+    }
+
+    fn grow(&mut self, flow: &mut Flow, acked: &Acked) {
+        let delivered = acked.delivered as f64;
+        let mut cwnd = flow.cwnd;
+        if acked.lost > 0 {
+            cwnd = (cwnd - acked.lost as f64).max(1.0);
+        }
+        let (before, phase) = (self.prior_phase, flow.phase);
+        self.prior_phase = phase;
+        if phase == Phase::Recovery && before != Phase::Recovery {
+            // In the first round what arrives leaves, no more.
+            self.conserves = true;
+            self.round_end = flow.delivery.delivered;
+            cwnd = flow.in_flight() as f64 + delivered;
+            flow.mechanisms.conserved += 1;
+        } else if before >= Phase::Recovery && phase < Phase::Recovery {
+            cwnd = cwnd.max(self.prior_cwnd);
+            self.conserves = false;
+        }
+        if self.conserves {
+            flow.cwnd = cwnd.max(flow.in_flight() as f64 + delivered);
+            return;
+        }
+        let mut target = self.bdp(self.rate(), self.cwnd_gain);
+        if self.full {
+            let extra = self.aggregation.extra[0].max(self.aggregation.extra[1]);
+            target += extra.min((self.rate() * AGGREGATION_TIME).floor());
+        }
+        target = self.with_bursts(flow, target);
+        if self.full {
+            cwnd = (cwnd + delivered).min(target);
+        } else if cwnd < target || (flow.delivery.delivered as f64) < INITIAL_CWND {
+            cwnd += delivered;
+        }
+        flow.cwnd = cwnd.max(LEAST_CWND);
+    }
+
+    /// Remembers the window that losses or a probe of the round-trip time will cut.
+    fn save_cwnd(&mut self, flow: &Flow) {
+        let whole = self.prior_phase < Phase::Recovery && self.mode != Mode::ProbeRtt;
+        self.prior_cwnd = if whole { flow.cwnd } else { self.prior_cwnd.max(flow.cwnd) };
+    }
+}
+
+fn set_rate(flow: &mut Flow, rate: f64) {
+    let rate = (rate * PACING_MARGIN).max(1e-3);
+    let least = if rate < TWO_PACKETS_FROM { 1.0 } else { 2.0 };
+    flow.pacing_rate = Some(rate);
+    flow.burst = (rate * BURST_TIME).min(BURST_MOST).max(least) as u32;
+}

@@ -1,0 +1,102 @@
+//! The variants after ns-2 behind one door: which of them decides, over the state that all share.
+
+use super::newreno::NewReno;
+use super::reno::Reno;
+use super::sack::Sack;
+use super::sender::Core;
+use super::vegas::Vegas;
+use super::{Ack, SenderConfig, SenderCounts, tahoe};
+use ripstop_base::{Stream, Time};
+use std::time::Duration;
+
+#[derive(Clone, Debug)]
+pub(super) struct Classic {
+    pub(super) core: Core,
+    pub(super) law: Law,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Law {
+    Tahoe,
+    Reno(Reno),
+    NewReno(NewReno),
+    Sack(Sack),
+    Vegas(Vegas),
+}
+
+impl Classic {
+    pub(super) fn new(law: Law, config: SenderConfig, random: &mut Stream) -> Classic {
+        Classic { core: Core::new(config, random), law }
+    }
+
+    pub(super) fn offer(&mut self, now: Time, packets: u64) {
+        let first = u64::from(self.core.end == 0);
+        self.core.end = self.core.end.saturating_add(packets).saturating_add(first);
+        self.core.fill(now, self.core.window(), u32::MAX);
+        self.note_sent(now);
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.core.end = self.core.max;
+    }
+
+    pub(super) fn on_ack(&mut self, now: Time, ack: &Ack) {
+        self.core.counts.acks += 1;
+        self.core.counts.duplicate_acks += u64::from(ack.next == self.core.una);
+        match &mut self.law {
+            Law::Tahoe => tahoe::on_ack(&mut self.core, now, ack),
+            Law::Reno(law) => law.on_ack(&mut self.core, now, ack),
+            Law::NewReno(law) => law.on_ack(&mut self.core, now, ack),
+            Law::Sack(law) => law.on_ack(&mut self.core, now, ack),
+            Law::Vegas(law) => law.on_ack(&mut self.core, now, ack),
+        }
+        self.note_sent(now);
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        if now < self.core.deadline {
+            return;
+        }
+        match &mut self.law {
+            Law::Tahoe => {
+                self.core.time_out(now);
+                self.core.fill(now, self.core.window(), u32::MAX);
+            }
+            Law::Reno(law) => law.on_timeout(&mut self.core, now),
+            Law::NewReno(law) => law.on_timeout(&mut self.core, now),
+            Law::Sack(law) => law.on_timeout(&mut self.core, now),
+            Law::Vegas(law) => law.on_timeout(&mut self.core, now),
+        }
+        self.note_sent(now);
+    }
+
+    pub(super) fn poll(&mut self) -> Option<u64> {
+        self.core.poll()
+    }
+
+    pub(super) fn timeout(&self) -> Time {
+        self.core.deadline
+    }
+
+    pub(super) fn cwnd(&self) -> f64 {
+        self.core.cwnd
+    }
+
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.core.rto.srtt()
+    }
+
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.core.una
+    }
+
+    pub(super) fn counts(&self) -> SenderCounts {
+        self.core.counts
+    }
+
+    fn note_sent(&mut self, now: Time) {
+        if let Law::Vegas(law) = &mut self.law {
+            self.core.sent_now().for_each(|number| law.on_sent(now, number));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never below what Reno's would be; slow
+//! start ends by HyStart++ (RFC 9406), when the delay rises.
+//!
+//! Linux differs in three things that show: slow start ends by the older HyStart, Reno's part never grows faster than the average
+//! of both allows, and before the first loss the window grows by 5 % a round trip. [`Flavour`] chooses.
+
+use super::hystart::{Delay, HyStart, PlusPlus};
+use super::modern::{Acked, Control, Flow};
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// C and beta (RFC 9438, section 5).
+const C: f64 = 0.4;
+const BETA: f64 = 0.7;
+const LEAST_THRESHOLD: f64 = 2.0;
+
+/// Which CUBIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flavour {
+    /// By the RFCs.
+    Rfc,
+    /// As in Linux 6.
+    Linux,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Cubic {
+    flavour: Flavour,
+    state: State,
+    /// As it was before the last reduction, in case that was needless.
+    before: State,
+    hystart: HyStart,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// The window at the last loss, or less where fast convergence gives room; 0: there was none.
+    w_max: f64,
+    /// The window before the last reduction.
+    cwnd_prior: f64,
+    epoch: Option<Epoch>,
+}
+
+/// A stage of congestion avoidance.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    start: Time,
+    /// From `start` until the window is `w_max` again, s.
+    k: f64,
+    w_max: f64,
+    /// What Reno's window would be.
+    w_est: f64,
+}
+
+impl Control for Cubic {
+    fn on_start(&mut self, _flow: &mut Flow, _now: Time, idle: Duration) {
+        // Time without data is not time in which the path was probed (RFC 9438, section 5.8).
+        if let Some(epoch) = &mut self.state.epoch {
+            epoch.start += idle;
+        }
+    }
+
+    fn on_acked(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
+        let mut packets = acked.delivered as f64;
+        let slow_start = flow.cwnd < flow.ssthresh;
+        if slow_start {
+            self.hystart.look(flow, now, acked.rtt);
+        }
+        // Packets that fill holes raise the window when the acknowledgement moves.
+        if !acked.in_order || packets == 0.0 || !flow.uses_window() {
+            return;
+        }
+        if slow_start {
+            let growth = packets / self.hystart.divisor();
+            let grown = (flow.cwnd + growth).min(flow.ssthresh.max(flow.cwnd));
+            packets = if grown < flow.ssthresh { 0.0 } else { flow.cwnd + growth - grown };
+            flow.cwnd = grown;
+        }
+        if packets > 0.0 && flow.cwnd >= flow.ssthresh {
+            self.avoid_congestion(flow, now, packets);
+        }
+    }
+
+    fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
+        self.before = self.state;
+        let converges = flow.cwnd < self.state.w_max;
+        flow.mechanisms.fast_convergences += u64::from(converges);
+        let w_max = if converges { flow.cwnd * (1.0 + BETA) / 2.0 } else { flow.cwnd };
+        self.state = State { w_max, cwnd_prior: flow.cwnd, epoch: None };
+        flow.ssthresh = (flow.cwnd.floor() * BETA).floor().max(LEAST_THRESHOLD);
+    }
+
+    fn on_timeout(&mut self, _flow: &mut Flow, _now: Time) {
+        // The next stage begins with K = 0 at the window of then (RFC 9438, section 4.8).
+        self.state = State { w_max: 0.0, ..self.state };
+        self.state.epoch = None;
+    }
+
+    fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {
+        self.state = self.before;
+    }
+
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+}
+
+impl Cubic {
+    pub(super) fn new(flavour: Flavour) -> Cubic {
+        let hystart = match flavour {
+            Flavour::Rfc => HyStart::PlusPlus(PlusPlus::default()),
+            Flavour::Linux => HyStart::Delay(Delay::default()),
+        };
+        Cubic { flavour, state: State::default(), before: State::default(), hystart }
+    }
+
+    fn avoid_congestion(&mut self, flow: &mut Flow, now: Time, packets: f64) {
+        let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
+        let epoch = self.state.epoch.get_or_insert_with(|| {
+            // RFC 9438, eq. (2); beyond the old window, or without one, the curve begins here.
+            let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
+            Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
+        });
+        // Eq. (1), at t and a round trip later.
+        let curve = |t: f64| {
+            let away = t - epoch.k;
+            C * away * away * away + epoch.w_max
+        };
+        let t = now.since(epoch.start).as_secs_f64();
+        let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
+        let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
+        // Eq. (4): as Reno with the same average, then as Reno itself.
+        let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
+        let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
+        epoch.w_est += alpha * packets / cwnd;
+        if here < epoch.w_est {
+            flow.mechanisms.reno_friendly += 1;
+            flow.cwnd = cwnd.max(epoch.w_est);
+        } else {
+            flow.cwnd += ((target - cwnd) / cwnd * packets).min(packets / 2.0);
+        }
+        if self.flavour == Flavour::Linux && w_max == 0.0 {
+            // Without a loss nothing is known of the path: 5 % a round trip at least.
+            flow.cwnd = flow.cwnd.max(cwnd + packets / 20.0);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The end of slow start before a loss: when the delay rises.
+
+use super::modern::{Flow, Phase};
+use ripstop_base::Time;
+use std::time::Duration;
+
+const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+const MIN_RTT_DIVISOR: u32 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
+
+/// The older HyStart looks at windows from here on, packets, and at trains of acknowledgements so close to each other.
+const LEAST_WINDOW: f64 = 16.0;
+const TRAIN_GAP: Duration = Duration::from_millis(2);
+
+/// What looks for it.
+#[derive(Clone, Debug)]
+pub(super) enum HyStart {
+    PlusPlus(PlusPlus),
+    Delay(Delay),
+}
+
+impl HyStart {
+    /// An acknowledgement in slow start has told something.
+    pub(super) fn look(&mut self, flow: &mut Flow, now: Time, rtt: Option<Duration>) {
+        match self {
+            HyStart::PlusPlus(hystart) => hystart.look(flow, rtt),
+            HyStart::Delay(hystart) => hystart.look(flow, now, rtt),
+        }
+    }
+
+    /// What slow start's growth is divided by.
+    pub(super) fn divisor(&self) -> f64 {
+        match self {
+            HyStart::PlusPlus(PlusPlus { conservative: Some(_), .. }) => CSS_GROWTH_DIVISOR,
+            _ => 1.0,
+        }
+    }
+}
+
+/// How much a round-trip time may rise, of the one that it is compared with.
+fn allowance(rtt: Duration) -> Duration {
+    (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
+}
+
+/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and ends slow start if it lasts. Growth per acknowledgement has no limit (the RFC's L): offload merges
+/// acknowledgements, and Linux has none either.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlusPlus {
+    /// The round ends when this is acknowledged.
+    window_end: u64,
+    last_round_min: Option<Duration>,
+    round_min: Option<Duration>,
+    samples: u32,
+    /// Conservative slow start: the least round-trip time when it began, and the rounds since.
+    conservative: Option<(Duration, u32)>,
+}
+
+impl PlusPlus {
+    fn look(&mut self, flow: &mut Flow, rtt: Option<Duration>) {
+        // The first slow start only.
+        if flow.ssthresh.is_finite() || flow.phase > Phase::Disorder {
+            return;
+        }
+        let (una, nxt) = flow.edges();
+        if una >= self.window_end {
+            self.window_end = nxt;
+            self.last_round_min = self.round_min.take();
+            self.samples = 0;
+            if let Some((_, rounds)) = &mut self.conservative {
+                *rounds += 1;
+                if *rounds >= CSS_ROUNDS {
+                    flow.ssthresh = flow.cwnd;
+                    flow.mechanisms.hystart_exits += 1;
+                    self.conservative = None;
+                    return;
+                }
+            }
+        }
+        let Some(rtt) = rtt else { return };
+        let round_min = self.round_min.map_or(rtt, |min| min.min(rtt));
+        self.round_min = Some(round_min);
+        self.samples += 1;
+        if self.samples < N_RTT_SAMPLE {
+            return;
+        }
+        match (self.conservative, self.last_round_min) {
+            (Some((baseline, _)), _) if round_min < baseline => {
+                self.conservative = None;
+                flow.mechanisms.resumed_starts += 1;
+            }
+            (None, Some(last)) if round_min >= last + allowance(last) => {
+                self.conservative = Some((round_min, 0));
+                flow.mechanisms.conservative_starts += 1;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// HyStart as in Linux (Ha and Rhee 2011): slow start ends for good when a round's delay has risen beyond the least ever, or when a
+/// train of acknowledgements is as long as half the path.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Delay {
+    window_end: u64,
+    round_start: Time,
+    last_ack: Time,
+    round_min: Option<Duration>,
+    samples: u32,
+}
+
+impl Delay {
+    fn look(&mut self, flow: &mut Flow, now: Time, rtt: Option<Duration>) {
+        let (una, nxt) = flow.edges();
+        if una >= self.window_end {
+            *self = Delay { window_end: nxt, round_start: now, last_ack: now, round_min: None, samples: 0 };
+        }
+        let (Some(rtt), Some(least)) = (rtt, flow.rtt.min()) else { return };
+        if flow.cwnd < LEAST_WINDOW {
+            return;
+        }
+        let mut full = false;
+        if now.since(self.last_ack) <= TRAIN_GAP {
+            self.last_ack = now;
+            full = now.since(self.round_start) > least / 2;
+        }
+        let round_min = self.round_min.map_or(rtt, |min| min.min(rtt));
+        self.round_min = Some(round_min);
+        self.samples += 1;
+        if full || self.samples > N_RTT_SAMPLE && round_min > least + allowance(least) {
+            flow.ssthresh = flow.cwnd;
+            flow.mechanisms.hystart_exits += 1;
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! The sending end as today's kernels have it: losses told by time (RACK-TLP, RFC 8985), proportional rate reduction (RFC 6937),
+//! delivery-rate samples, pacing, and needless reductions taken back (RFC 5682, RFC 3708). CUBIC and BBR decide on top of it.
+//!
+//! Times are in ns; the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice it is Linux's. Not here:
+//! ECN, time stamps (so no Eifel detection: time-outs are judged by F-RTO, recoveries by D-SACK), reneging receivers.
+
+mod law;
+mod rack;
+mod rate;
+mod recovery;
+mod rtt;
+mod scoreboard;
+
+pub(in crate::tcp) use law::{Acked, Control, Flow, Law, Phase};
+pub(in crate::tcp) use rtt::{Extreme, Greatest};
+
+use super::{Ack, RtoConfig, SenderConfig, SenderCounts};
+use rack::Rack;
+use rate::Delivery;
+use recovery::{Frto, News, Recovery};
+use ripstop_base::Time;
+use rtt::Rtt;
+use scoreboard::Scoreboard;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Allowance for a delayed acknowledgement, in a tail probe's time-out (two of Linux's clock ticks).
+const PROBE_SLACK: Duration = Duration::from_millis(2);
+/// A connection's first packets are not paced.
+const UNPACED: u64 = 10;
+
+impl SenderConfig {
+    /// As Linux is set up: 10 packets at first, time-outs of 1 s at first, then of at least 200 ms beyond the round-trip time, 120 s
+    /// at most; the receiver's window has no end.
+    pub fn linux() -> SenderConfig {
+        SenderConfig {
+            window: u32::MAX,
+            initial_window: 10,
+            rto: RtoConfig {
+                initial: Duration::from_secs(1),
+                min: Duration::from_millis(200),
+                max: Duration::from_secs(120),
+                ..RtoConfig::default()
+            },
+            ..SenderConfig::default()
+        }
+    }
+}
+
+/// How often the mechanisms of CUBIC, BBR and the sender under them did their work. All zero for the older variants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mechanisms {
+    /// Packets that RACK took for lost.
+    pub rack_losses: u64,
+    /// Of these, such as had been sent again already.
+    pub rack_lost_again: u64,
+    /// Times that the reordering timer ran out.
+    pub reorder_timeouts: u64,
+    /// Packets that were overtaken by later ones, and had not been sent again.
+    pub reordered: u64,
+    /// Tail loss probes.
+    pub tail_probes: u64,
+    /// Losses that such a probe repaired.
+    pub tail_losses: u64,
+    /// Packets sent in proportion to what arrived, in recoveries.
+    pub proportional: u64,
+    /// Packets that the receiver had twice, as it said.
+    pub needless: u64,
+    /// Recoveries taken back, since all their retransmissions were needless.
+    pub undone_recoveries: u64,
+    /// Time-outs taken back, since what had been sent before arrived after all.
+    pub undone_timeouts: u64,
+    /// Departures that the pacing timer began.
+    pub paced: u64,
+    /// Samples of the delivery rate that were limited by what there was to send.
+    pub app_limited: u64,
+    /// Windows reduced after a pause.
+    pub idle_restarts: u64,
+    /// CUBIC: times that rising delay turned slow start into conservative slow start (RFC 9406).
+    pub conservative_starts: u64,
+    /// CUBIC: times that conservative slow start turned back, the delay having fallen.
+    pub resumed_starts: u64,
+    /// CUBIC: slow starts that ended without a loss.
+    pub hystart_exits: u64,
+    /// CUBIC: times that fast convergence gave room to others (RFC 9438, section 4.7).
+    pub fast_convergences: u64,
+    /// CUBIC: acknowledgements after which the window was Reno's (RFC 9438, section 4.3).
+    pub reno_friendly: u64,
+    /// BBR: times that start-up found the path full.
+    pub full_pipes: u64,
+    /// BBR: times that the queue of the start-up was drained.
+    pub drains: u64,
+    /// BBR: phases of the gain cycle that ended.
+    pub gain_phases: u64,
+    /// BBR: times that the window was cut to measure the round-trip time.
+    pub rtt_probes: u64,
+    /// BBR: times that the path was taken for policed.
+    pub policed: u64,
+    /// BBR: first rounds of recoveries, which send what arrives.
+    pub conserved: u64,
+    /// BBR: acknowledgements that widened the estimate of aggregation.
+    pub aggregated: u64,
+}
+
+/// The sending end of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Modern {
+    config: SenderConfig,
+    flow: Flow,
+    law: Law,
+    rack: Rack,
+    recovery: Recovery,
+    /// One past the last packet that there is to send.
+    end: u64,
+    timer: Timer,
+    /// When `timer` runs out.
+    due: Time,
+    /// When the retransmission timer does, which runs behind the others.
+    retransmission: Time,
+    /// When the pacer lets the next packet go; never, when it holds none back.
+    departure: Time,
+    /// The burst that leaves now: when it began, packets left of it, time that it takes at the pacing rate, and how late it was.
+    burst: Burst,
+    /// The tail probe under way: one past what it sent, and whether that was something sent before.
+    probe: Option<(u64, bool)>,
+    /// Where the round trip ends over which the use of the window is judged.
+    usage_end: u64,
+    last_sent: Time,
+    out: VecDeque<u64>,
+    counts: SenderCounts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    Off,
+    Retransmission,
+    TailProbe,
+    Reordering,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
+    at: Time,
+    left: u32,
+    spent: Duration,
+    late: Duration,
+}
+
+impl Modern {
+    pub(super) fn new(config: SenderConfig, law: Law) -> Modern {
+        Modern {
+            flow: Flow {
+                cwnd: 1.0,
+                ssthresh: f64::INFINITY,
+                pacing_rate: None,
+                burst: 2,
+                next_departure: Time::ZERO,
+                phase: Phase::Open,
+                cwnd_limited: false,
+                most_outstanding: 0,
+                lost: 0,
+                delivery: Delivery::default(),
+                rtt: Rtt::new(config.rto),
+                mechanisms: Mechanisms::default(),
+                board: Scoreboard::default(),
+            },
+            config,
+            law,
+            rack: Rack::default(),
+            recovery: Recovery::default(),
+            end: 0,
+            timer: Timer::Off,
+            due: Time::NEVER,
+            retransmission: Time::NEVER,
+            departure: Time::NEVER,
+            burst: Burst::default(),
+            probe: None,
+            usage_end: 0,
+            last_sent: Time::ZERO,
+            out: VecDeque::with_capacity(64),
+            counts: SenderCounts::default(),
+        }
+    }
+
+    /// There are `packets` more to send; the first of a connection carries no data.
+    pub(super) fn offer(&mut self, now: Time, packets: u64) {
+        let first = u64::from(self.end == 0);
+        self.end = self.end.saturating_add(packets).saturating_add(first);
+        self.fill(now);
+    }
+
+    /// Nothing new is sent any more.
+    pub(super) fn stop(&mut self) {
+        self.end = self.flow.board.nxt();
+    }
+
+    pub(super) fn on_ack(&mut self, now: Time, ack: &Ack) {
+        let before = self.flow.board.una();
+        let next = ack.next.clamp(before, self.flow.board.nxt());
+        self.counts.acks += 1;
+        self.counts.duplicate_acks += u64::from(next == before);
+        if before == 0 {
+            if next > 0 {
+                self.establish(now);
+            }
+            return;
+        }
+        let prior = (self.flow.in_flight(), self.flow.lost, self.flow.delivery.delivered);
+        let news = self.take(now, ack, next);
+        let rate = self.flow.delivery.sample(now, self.flow.rtt.min());
+        self.rack.adapt(rate.map_or(prior.2, |rate| rate.prior_delivered), self.flow.delivery.delivered);
+        self.end_probe(now, ack, next, &news);
+        let waits = self.assess(now, &news);
+        // The path still delivers what left before the first packet was sent again: that may be on its way as well.
+        let delivers =
+            news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
+        if (news.in_order || delivers) && !waits {
+            self.set_timer(now, true);
+        }
+        if self.flow.board.is_empty() {
+            self.stop_timer();
+        }
+        self.flow.mechanisms.app_limited += u64::from(rate.is_some_and(|rate| rate.app_limited));
+        let acked = Acked {
+            delivered: news.delivered,
+            in_order: news.in_order,
+            lost: self.flow.lost - prior.1,
+            prior_in_flight: prior.0,
+            rtt: news.rtt(now),
+            rate,
+        };
+        if self.flow.phase == Phase::Recovery && !self.law.owns_recovery() {
+            self.reduce_in_proportion(&acked);
+        } else {
+            self.law.on_acked(&mut self.flow, now, &acked);
+        }
+        self.fill(now);
+    }
+
+    pub(super) fn on_timeout(&mut self, now: Time) {
+        if now >= self.due {
+            match self.timer {
+                Timer::Off => {}
+                Timer::Retransmission => self.time_out(now),
+                Timer::TailProbe => self.send_probe(now),
+                Timer::Reordering => self.look_again(now),
+            }
+        }
+        if now >= self.departure {
+            self.departure = Time::NEVER;
+            self.flow.mechanisms.paced += 1;
+        }
+        self.fill(now);
+    }
+
+    pub(super) fn poll(&mut self) -> Option<u64> {
+        self.out.pop_front()
+    }
+
+    pub(super) fn timeout(&self) -> Time {
+        self.due.min(self.departure)
+    }
+
+    pub(super) fn cwnd(&self) -> f64 {
+        self.flow.cwnd
+    }
+
+    pub(super) fn srtt(&self) -> Option<Duration> {
+        self.flow.rtt.smoothed()
+    }
+
+    pub(super) fn acknowledged(&self) -> u64 {
+        self.flow.board.una()
+    }
+
+    pub(super) fn counts(&self) -> SenderCounts {
+        self.counts
+    }
+
+    pub(super) fn mechanisms(&self) -> Mechanisms {
+        self.flow.mechanisms
+    }
+
+    /// The first packet, which stands for the SYN, is acknowledged.
+    fn establish(&mut self, now: Time) {
+        let mut ambiguous = false;
+        let mut sent = now;
+        self.flow.board.advance(1, |_, packet| (ambiguous, sent) = (packet.ambiguous, packet.sent));
+        if !ambiguous {
+            self.flow.rtt.sample(now.since(sent));
+            self.flow.rtt.sample_least(now, now.since(sent));
+        }
+        self.flow.rtt.end_back_off();
+        // RFC 5681, section 3.1: one packet, if the SYN was lost.
+        let initial = if ambiguous { 1 } else { self.config.initial_window.max(1) };
+        self.flow.cwnd = f64::from(initial);
+        self.flow.delivery = Delivery::default();
+        self.stop_timer();
+        self.law.on_established(&mut self.flow, now);
+        self.fill(now);
+    }
+
+    /// Takes in what has arrived.
+    fn take(&mut self, now: Time, ack: &Ack, next: u64) -> News {
+        let flow = &mut self.flow;
+        let min_rtt = flow.rtt.min();
+        let mut news = News::new(next > flow.board.una());
+        let (high, highest) = (self.recovery.high, flow.board.highest());
+        let mut take = |number: u64, packet: &scoreboard::Packet, sacked: bool| {
+            news.take(number, packet, sacked, high, highest);
+            flow.delivery.take(packet.order, packet.sent, packet.stamp);
+            self.rack.take(now, (packet.order, packet.sent), packet.ambiguous, min_rtt);
+        };
+        flow.board.take_blocks(ack, |number, packet| take(number, packet, true));
+        flow.board.advance(next, |number, packet| take(number, packet, false));
+        if news.reordered > 0 {
+            self.rack.reordering = true;
+            flow.mechanisms.reordered += news.reordered;
+        }
+        if let Some(number) = ack.duplicate {
+            news.duplicate = true;
+            flow.mechanisms.needless += 1;
+            self.rack.take_needless();
+            self.recovery.take_duplicate(number);
+        }
+        if let Some(rtt) = news.rtt(now) {
+            flow.rtt.sample_least(now, rtt);
+        }
+        if let Some(rtt) = news.rtt_of_oldest(now) {
+            flow.rtt.sample(rtt);
+            // Not before a sample that counts (RFC 6298, section 5.7).
+            flow.rtt.end_back_off();
+        }
+        if news.in_order {
+            self.recovery.timeouts = 0;
+        }
+        news
+    }
+
+    /// Sends what window, pacer and data allow.
+    fn fill(&mut self, now: Time) {
+        let (mut sent, mut limited, mut restart) = (false, false, false);
+        if self.flow.board.is_empty() && self.flow.board.nxt() < self.end {
+            self.start(now);
+        }
+        loop {
+            let flow = &mut self.flow;
+            if flow.board.in_flight() >= flow.cwnd.max(1.0) as u64 {
+                limited = true;
+                break;
+            }
+            // While it is unclear whether a time-out was needed, only new packets leave (RFC 5682).
+            let lost = if self.recovery.frto == Frto::Probing { None } else { flow.board.next_lost() };
+            let Some(number) = lost.or_else(|| self.next_new()) else {
+                if self.flow.board.nxt() >= self.end {
+                    let in_flight = self.flow.in_flight();
+                    self.flow.delivery.note_app_limited(in_flight);
+                }
+                break;
+            };
+            if !self.pace(now) {
+                break;
+            }
+            // The first packet sent again is waited for anew.
+            restart |= number == self.flow.board.una();
+            self.transmit(now, number);
+            sent = true;
+        }
+        self.judge_use(limited);
+        if sent {
+            self.set_timer(now, restart);
+        }
+    }
+
+    /// The next packet to send for the first time, if there is one and the receiver has room.
+    fn next_new(&self) -> Option<u64> {
+        let (una, nxt) = self.flow.edges();
+        (nxt < self.end && nxt < una.saturating_add(u64::from(self.config.window))).then_some(nxt)
+    }
+
+    /// Something will leave and nothing is under way.
+    fn start(&mut self, now: Time) {
+        let idle = now.since(self.last_sent);
+        let flow = &mut self.flow;
+        if !self.law.owns_recovery() && flow.board.una() > 0 && idle > flow.rtt.timeout() {
+            // RFC 2861: half for each time-out that has passed, and what was used is remembered.
+            let least = f64::from(self.config.initial_window).min(flow.cwnd);
+            let halvings = (idle.as_secs_f64() / flow.rtt.timeout().as_secs_f64()) as u32;
+            flow.ssthresh = flow.ssthresh.max(0.75 * flow.cwnd);
+            let cwnd = (flow.cwnd / f64::from(1u32 << halvings.min(30))).max(least);
+            flow.mechanisms.idle_restarts += u64::from(cwnd < flow.cwnd);
+            flow.cwnd = cwnd;
+        }
+        self.law.on_start(flow, now, idle);
+    }
+
+    /// Whether a packet may leave now; if not, when the next one may is noted.
+    fn pace(&mut self, now: Time) -> bool {
+        let Some(rate) = self.flow.pacing_rate.filter(|_| self.counts.sent >= UNPACED) else { return true };
+        let burst = &mut self.burst;
+        if burst.left == 0 || burst.at != now {
+            if now < self.flow.next_departure {
+                self.departure = self.flow.next_departure;
+                return false;
+            }
+            let late = now.since(self.flow.next_departure);
+            *burst = Burst { at: now, left: self.flow.burst.max(1), spent: Duration::ZERO, late };
+        }
+        burst.left -= 1;
+        burst.spent += Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::from_secs(1));
+        // Half of the time may be made up for that a burst came too late.
+        self.flow.next_departure = now + burst.spent - (burst.spent / 2).min(burst.late);
+        self.departure = Time::NEVER;
+        true
+    }
+
+    fn transmit(&mut self, now: Time, number: u64) {
+        let board = &mut self.flow.board;
+        let stamp = self.flow.delivery.stamp(now, board.is_empty());
+        if number == board.nxt() {
+            board.send(now, stamp);
+        } else {
+            board.resend(now, number, stamp);
+            self.recovery.note_resent();
+            self.counts.retransmits += 1;
+        }
+        if self.flow.phase == Phase::Recovery && !self.law.owns_recovery() {
+            self.recovery.proportion.sent += 1;
+            self.flow.mechanisms.proportional += 1;
+        }
+        self.counts.sent += 1;
+        self.last_sent = now;
+        self.out.push_back(number);
+    }
+
+    /// Keeps, over a round trip, whether the window bounded what left, and how much was outstanding at most.
+    fn judge_use(&mut self, limited: bool) {
+        let flow = &mut self.flow;
+        let outstanding = flow.board.outstanding();
+        let (una, nxt) = flow.edges();
+        if una >= self.usage_end || limited || !flow.cwnd_limited && outstanding > flow.most_outstanding {
+            (flow.cwnd_limited, flow.most_outstanding) = (limited, outstanding);
+            self.usage_end = nxt;
+        }
+    }
+
+    /// Starts the timer that is due next: a tail probe's if one may be sent, else the retransmission timer, which counts from
+    /// now if it is to `restart`.
+    fn set_timer(&mut self, now: Time, restart: bool) {
+        let flow = &self.flow;
+        if flow.board.is_empty() {
+            return self.stop_timer();
+        }
+        if restart || self.retransmission == Time::NEVER {
+            self.retransmission = now + flow.rtt.timeout();
+        }
+        // A reordering timer under way is nearer than these, and is followed by one of them.
+        if self.timer == Timer::Reordering && self.due > now {
+            return;
+        }
+        (self.timer, self.due) = (Timer::Retransmission, self.retransmission);
+        if let Some(srtt) = flow.rtt.smoothed()
+            && flow.phase == Phase::Open
+            && self.probe.is_none()
+        {
+            // RFC 8985, section 7.2; a single packet may wait for a delayed acknowledgement.
+            let delay = if flow.board.outstanding() == 1 { flow.rtt.floor() } else { PROBE_SLACK };
+            (self.timer, self.due) = (Timer::TailProbe, (now + 2 * srtt + delay).min(self.retransmission));
+        }
+    }
+
+    fn stop_timer(&mut self) {
+        (self.timer, self.due, self.retransmission) = (Timer::Off, Time::NEVER, Time::NEVER);
+    }
+}

@@ -1,0 +1,137 @@
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): over the time from the sending of a packet to the
+//! news of its arrival, how much arrived; the slower of sending and acknowledging counts.
+
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// What is noted with a packet when it leaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stamp {
+    /// What had been delivered by then, and when the last of it was.
+    delivered: u64,
+    delivered_at: Time,
+    /// When the packet was sent whose acknowledgement came last.
+    first_sent: Time,
+    app_limited: bool,
+}
+
+/// A rate at which the path delivered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::tcp) struct RateSample {
+    /// What had been delivered when the newest packet of this sample left.
+    pub(in crate::tcp) prior_delivered: u64,
+    /// Packets delivered since.
+    pub(in crate::tcp) delivered: u64,
+    /// Over what time; not zero.
+    pub(in crate::tcp) interval: Duration,
+    /// Whether there was not enough to send.
+    pub(in crate::tcp) app_limited: bool,
+}
+
+impl RateSample {
+    /// Packets per second.
+    pub(in crate::tcp) fn rate(&self) -> f64 {
+        self.delivered as f64 / self.interval.as_secs_f64()
+    }
+}
+
+/// What has been delivered so far.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tcp) struct Delivery {
+    /// Packets delivered.
+    pub(in crate::tcp) delivered: u64,
+    /// When the last of them was.
+    pub(in crate::tcp) delivered_at: Time,
+    first_sent: Time,
+    /// What was under way when there was nothing more to send is delivered when `delivered` is beyond this; 0: no such time.
+    app_limited_to: u64,
+    /// Of the newest packet that this acknowledgement tells of: its order, when it left, and its stamp.
+    newest: Option<(u64, Time, Stamp)>,
+}
+
+impl Delivery {
+    /// A packet leaves; `idle`: nothing else is under way.
+    pub(super) fn stamp(&mut self, now: Time, idle: bool) -> Stamp {
+        if idle {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        Stamp {
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            app_limited: self.app_limited_to > 0,
+        }
+    }
+
+    /// The packet that was the `order`-th to leave has arrived.
+    pub(super) fn take(&mut self, order: u64, sent: Time, stamp: Stamp) {
+        self.delivered += 1;
+        if self.newest.is_none_or(|(newest, ..)| order > newest) {
+            self.newest = Some((order, sent, stamp));
+        }
+    }
+
+    /// The sample of an acknowledgement all of whose packets were taken; None when it tells no rate: less than `min_rtt`
+    /// passed, so that an earlier transmission of the same packet is what arrived.
+    pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
+        if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
+            self.app_limited_to = 0;
+        }
+        let (_, sent, stamp) = self.newest.take()?;
+        self.first_sent = sent;
+        self.delivered_at = now;
+        let interval = sent.since(stamp.first_sent).max(now.since(stamp.delivered_at));
+        (!interval.is_zero() && min_rtt.is_none_or(|min| interval >= min)).then_some(RateSample {
+            prior_delivered: stamp.delivered,
+            delivered: self.delivered - stamp.delivered,
+            interval,
+            app_limited: stamp.app_limited,
+        })
+    }
+
+    /// There is nothing to send, or not as much as the window allows, with `in_flight` packets on the path.
+    pub(in crate::tcp) fn note_app_limited(&mut self, in_flight: u64) {
+        self.app_limited_to = (self.delivered + in_flight).max(1);
+    }
+
+    /// Whether there was not enough to send, and what left then is not all delivered.
+    pub(in crate::tcp) fn is_app_limited(&self) -> bool {
+        self.app_limited_to > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slower_of_sending_and_acknowledging_counts() {
+        let mut delivery = Delivery::default();
+        let ms = Time::from_millis;
+        // Ten packets, 1 ms apart, that arrive 2 ms apart and are acknowledged together.
+        let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
+        delivery.take(0, ms(0), stamps[0]);
+        let first = delivery.sample(ms(100), None).unwrap();
+        assert_eq!((first.delivered, first.interval), (1, Duration::from_millis(100)));
+        stamps.iter().enumerate().skip(1).for_each(|(k, s)| delivery.take(k as u64, ms(k as u64), *s));
+        let sample = delivery.sample(ms(118), None).unwrap();
+        assert_eq!((sample.prior_delivered, sample.delivered), (0, 10));
+        assert_eq!(sample.interval, Duration::from_millis(118));
+        assert_eq!(delivery.sample(ms(120), None), None, "nothing new, no sample");
+    }
+
+    #[test]
+    fn what_comes_too_soon_is_no_sample_and_idle_time_is_marked() {
+        let mut delivery = Delivery::default();
+        let ms = Time::from_millis;
+        delivery.note_app_limited(0);
+        let stamp = delivery.stamp(ms(0), true);
+        delivery.take(0, ms(0), stamp);
+        assert_eq!(delivery.sample(ms(10), Some(Duration::from_millis(50))), None);
+        let stamp = delivery.stamp(ms(20), true);
+        assert!(delivery.is_app_limited());
+        delivery.take(1, ms(20), stamp);
+        assert!(delivery.sample(ms(80), Some(Duration::from_millis(50))).unwrap().app_limited);
+        assert!(!delivery.is_app_limited());
+    }
+}

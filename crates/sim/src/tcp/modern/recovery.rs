@@ -1,0 +1,396 @@
+//! What a loss calls for: recoveries and time-outs, how they end, and how they are taken back when there was no loss.
+
+use super::law::{Acked, Control, Phase};
+use super::scoreboard::Packet;
+use super::{Ack, Modern, Timer};
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// The recovery under way, or the last one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recovery {
+    /// One past what had been sent when it began: all of that acknowledged ends it.
+    pub(super) high: u64,
+    pub(super) frto: Frto,
+    /// Time-outs since something was acknowledged.
+    pub(super) timeouts: u32,
+    pub(super) proportion: Proportion,
+    undo: Option<Undo>,
+}
+
+/// Whether a time-out was needed (F-RTO, RFC 5682).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Frto {
+    /// That is not the question.
+    #[default]
+    Off,
+    /// The first packet was sent again; the next acknowledgement tells.
+    Waiting,
+    /// It told little: new packets were sent, and the acknowledgement of those tells.
+    Probing,
+}
+
+/// Proportional rate reduction (RFC 6937).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Proportion {
+    prior_cwnd: f64,
+    delivered: u64,
+    pub(super) sent: u64,
+}
+
+/// What there was before a reduction, while it may prove needless.
+#[derive(Clone, Debug)]
+struct Undo {
+    /// Packets before this were acknowledged already.
+    marker: u64,
+    /// Retransmissions that were not reported as needless; None before the first.
+    needed: Option<u64>,
+    cwnd: f64,
+    ssthresh: f64,
+}
+
+impl Recovery {
+    pub(super) fn note_resent(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.needed = Some(undo.needed.unwrap_or(0) + 1);
+        }
+    }
+
+    /// The receiver had `number` twice.
+    pub(super) fn take_duplicate(&mut self, number: u64) {
+        if let Some(undo) = self.undo.as_mut().filter(|undo| number >= undo.marker) {
+            undo.needed = undo.needed.map(|needed| needed.saturating_sub(1));
+        }
+    }
+
+    fn is_needless(&self) -> bool {
+        self.undo.as_ref().is_some_and(|undo| undo.needed == Some(0))
+    }
+}
+
+/// What an acknowledgement told of packets.
+#[derive(Clone, Debug)]
+pub(super) struct News {
+    /// Something new was acknowledged in order.
+    pub(super) in_order: bool,
+    /// Packets that have arrived.
+    pub(super) delivered: u64,
+    /// Some of them out of order.
+    pub(super) sacked: bool,
+    /// Packets that were overtaken.
+    pub(super) reordered: u64,
+    /// The receiver had a packet twice.
+    pub(super) duplicate: bool,
+    /// A packet arrived that had been sent before the last recovery or time-out began, and once only.
+    original: bool,
+    /// A retransmission was acknowledged in order: how long that took is ambiguous.
+    ambiguous: bool,
+    /// When the oldest and the newest of those left that were sent once: acknowledged in order, and out of it.
+    acked: Option<(Time, Time)>,
+    blocks: Option<(Time, Time)>,
+}
+
+impl News {
+    pub(super) fn new(in_order: bool) -> News {
+        News {
+            in_order,
+            delivered: 0,
+            sacked: false,
+            reordered: 0,
+            duplicate: false,
+            original: false,
+            ambiguous: false,
+            acked: None,
+            blocks: None,
+        }
+    }
+
+    pub(super) fn take(&mut self, number: u64, packet: &Packet, sacked: bool, high: u64, highest: u64) {
+        self.delivered += 1;
+        self.sacked |= sacked;
+        if packet.ambiguous {
+            self.ambiguous |= !sacked;
+            return;
+        }
+        self.original |= number < high;
+        self.reordered += u64::from(number < highest);
+        let times = if sacked { &mut self.blocks } else { &mut self.acked };
+        let (oldest, newest) = times.get_or_insert((packet.sent, packet.sent));
+        *oldest = (*oldest).min(packet.sent);
+        *newest = (*newest).max(packet.sent);
+    }
+
+    /// Of the newest packet: what waited the least to be acknowledged.
+    pub(super) fn rtt(&self, now: Time) -> Option<Duration> {
+        self.blocks.or(self.acked.filter(|_| !self.ambiguous)).map(|(_, newest)| now.since(newest))
+    }
+
+    /// When the oldest of those left that arrived out of order.
+    pub(super) fn oldest_sacked(&self) -> Option<Time> {
+        self.blocks.map(|(oldest, _)| oldest)
+    }
+
+    /// Of the oldest packet: with what a delayed acknowledgement adds, which the time-out is to bear.
+    pub(super) fn rtt_of_oldest(&self, now: Time) -> Option<Duration> {
+        self.acked.filter(|_| !self.ambiguous).or(self.blocks).map(|(oldest, _)| now.since(oldest))
+    }
+}
+
+impl Modern {
+    /// Decides what an acknowledgement means: ends, undoes and begins recoveries. Whether the reordering timer was set.
+    pub(super) fn assess(&mut self, now: Time, news: &News) -> bool {
+        match self.flow.phase {
+            Phase::Recovery if self.flow.board.una() >= self.recovery.high => self.end_recovery(now),
+            Phase::Loss => self.judge_timeout(now, news),
+            _ if self.recovery.is_needless() => self.undo(now, false),
+            _ => {}
+        }
+        let (again, waits) = self.detect(now);
+        let fresh = match self.flow.phase {
+            Phase::Open | Phase::Disorder => self.flow.board.lost() > 0,
+            // A retransmission of the time-out is lost as well.
+            Phase::Loss => again > 0,
+            Phase::Recovery => false,
+        };
+        if fresh {
+            self.begin_recovery(now);
+        }
+        self.settle();
+        waits
+    }
+
+    /// Looks for losses. How many retransmissions are among them, and whether the reordering timer waits for others.
+    fn detect(&mut self, now: Time) -> (u64, bool) {
+        if !self.rack.advanced {
+            return (0, false);
+        }
+        let (again, look_again) = self.find_losses(now);
+        if let Some(due) = look_again {
+            (self.timer, self.due) = (Timer::Reordering, due);
+        } else if self.timer == Timer::Reordering {
+            (self.timer, self.due) = (Timer::Off, Time::NEVER);
+            self.set_timer(now, false);
+        }
+        (again, look_again.is_some())
+    }
+
+    fn find_losses(&mut self, now: Time) -> (u64, Option<Time>) {
+        let flow = &mut self.flow;
+        let recovering = flow.phase >= Phase::Recovery;
+        let window = self.rack.window(&flow.board, recovering, flow.rtt.min(), flow.rtt.smoothed());
+        let found = self.rack.detect(now, &mut flow.board, window);
+        flow.lost += found.lost;
+        flow.mechanisms.rack_losses += found.lost;
+        flow.mechanisms.rack_lost_again += found.again;
+        (found.again, found.look_again)
+    }
+
+    /// The reordering timer: what has not come by now is lost.
+    pub(super) fn look_again(&mut self, now: Time) {
+        self.flow.mechanisms.reorder_timeouts += 1;
+        (self.timer, self.due) = (Timer::Off, Time::NEVER);
+        let before = self.flow.lost;
+        let (_, look_again) = self.find_losses(now);
+        if self.flow.lost > before && self.flow.phase != Phase::Recovery {
+            self.begin_recovery(now);
+            if !self.law.owns_recovery() {
+                // As for an acknowledgement of one packet: the first retransmission leaves.
+                self.reduce_by(1, false);
+            }
+        }
+        self.set_timer(now, false);
+        if let Some(due) = look_again {
+            (self.timer, self.due) = (Timer::Reordering, due);
+        }
+    }
+
+    fn begin_recovery(&mut self, now: Time) {
+        self.counts.fast_retransmits += 1;
+        self.note_undo();
+        self.reduce(now);
+        self.recovery.high = self.flow.board.nxt();
+        self.recovery.frto = Frto::Off;
+        self.flow.phase = Phase::Recovery;
+    }
+
+    /// All that was sent when the recovery began is acknowledged.
+    fn end_recovery(&mut self, now: Time) {
+        self.rack.end_recovery();
+        if self.recovery.is_needless() {
+            return self.undo(now, false);
+        }
+        if !self.law.owns_recovery() {
+            self.flow.cwnd = self.flow.ssthresh;
+        }
+        self.flow.phase = Phase::Open;
+    }
+
+    /// After a time-out: was it needed, is it over (RFC 5682, section 3.1)?
+    fn judge_timeout(&mut self, now: Time, news: &News) {
+        if self.recovery.frto != Frto::Off && news.original {
+            // What was sent once, before the time-out, has arrived.
+            return self.undo(now, true);
+        }
+        let (una, nxt) = self.flow.edges();
+        let over = una >= self.recovery.high;
+        self.recovery.frto = match self.recovery.frto {
+            Frto::Waiting if !news.in_order => Frto::Waiting,
+            Frto::Waiting if !over && self.next_new().is_some() => {
+                self.recovery.high = nxt;
+                Frto::Probing
+            }
+            _ => Frto::Off,
+        };
+        if over {
+            if self.recovery.is_needless() {
+                self.undo(now, true);
+            } else {
+                self.flow.phase = Phase::Open;
+            }
+        }
+    }
+
+    /// The retransmission timer.
+    pub(super) fn time_out(&mut self, now: Time) {
+        self.counts.timeouts += 1;
+        self.flow.rtt.back_off();
+        (self.timer, self.due) = (Timer::Off, Time::NEVER);
+        if self.flow.board.una() == 0 {
+            self.transmit(now, 0);
+            return self.set_timer(now, true);
+        }
+        let fresh = self.flow.phase < Phase::Recovery;
+        let again = self.recovery.timeouts > 0;
+        // Once for all that was under way; anew when the repair of the last time-out got on, and stopped again.
+        if fresh || self.flow.board.una() >= self.recovery.high || self.flow.phase == Phase::Loss && !again {
+            self.note_undo();
+            self.reduce(now);
+        }
+        let (rack, board) = (&self.rack, &mut self.flow.board);
+        let una = board.una();
+        let lost: Vec<u64> = board
+            .unsettled()
+            .filter(|(number, packet)| *number == una || !rack.may_be_late(now, packet.sent))
+            .map(|(number, _)| number)
+            .collect();
+        for number in lost {
+            self.flow.lost += u64::from(board.mark_lost(number));
+        }
+        self.flow.phase = Phase::Loss;
+        self.flow.cwnd = (self.flow.in_flight() + 1) as f64;
+        self.recovery.high = self.flow.board.nxt();
+        self.recovery.frto = if fresh || again { Frto::Waiting } else { Frto::Off };
+        self.recovery.timeouts += 1;
+        self.probe = None;
+        self.law.on_timeout(&mut self.flow, now);
+        // At once, whatever the pacer says.
+        if let Some(number) = self.flow.board.next_lost() {
+            self.transmit(now, number);
+        }
+        self.set_timer(now, true);
+    }
+
+    /// A tail loss probe (RFC 8985, section 7.3): something new if there is anything, else the last packet again.
+    pub(super) fn send_probe(&mut self, now: Time) {
+        (self.timer, self.due) = (Timer::Off, Time::NEVER);
+        let fresh = self.next_new();
+        let number = fresh.unwrap_or(self.flow.board.nxt() - 1);
+        self.flow.mechanisms.tail_probes += 1;
+        self.transmit(now, number);
+        self.probe = Some((self.flow.board.nxt(), fresh.is_none()));
+        self.set_timer(now, true);
+    }
+
+    /// Whether a tail probe is answered, and whether it repaired a loss, which calls for a reduction (RFC 8985, section 7.4).
+    pub(super) fn end_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &News) {
+        let Some((end, again)) = self.probe.filter(|(end, _)| next >= *end) else { return };
+        let duplicate = ack.duplicate == Some(end - 1);
+        let repaired = again && !duplicate && next > end;
+        // An acknowledgement that tells nothing new: original and probe have both arrived.
+        let both = !news.in_order && !news.sacked;
+        if !again || duplicate || repaired || both {
+            self.probe = None;
+        }
+        if repaired {
+            self.flow.mechanisms.tail_losses += 1;
+            if self.flow.phase < Phase::Recovery {
+                self.reduce(now);
+                if !self.law.owns_recovery() {
+                    self.flow.cwnd = self.flow.ssthresh;
+                }
+            }
+        }
+    }
+
+    /// The window for an acknowledgement in a recovery.
+    pub(super) fn reduce_in_proportion(&mut self, acked: &Acked) {
+        if acked.delivered > 0 {
+            self.reduce_by(acked.delivered, acked.in_order && acked.lost == 0);
+        }
+    }
+
+    /// RFC 6937, section 3: above the threshold sent in proportion to what is delivered, below it what is delivered, and one more
+    /// where losses seem to have ended.
+    fn reduce_by(&mut self, delivered: u64, clean: bool) {
+        let (flow, proportion) = (&mut self.flow, &mut self.recovery.proportion);
+        proportion.delivered += delivered;
+        let pipe = flow.in_flight() as f64;
+        let sent = proportion.sent as f64;
+        let room = flow.ssthresh.floor() - pipe;
+        let allowed = if room < 0.0 {
+            (flow.ssthresh * proportion.delivered as f64 / proportion.prior_cwnd).ceil() - sent
+        } else {
+            let behind = (proportion.delivered as f64 - sent).max(delivered as f64);
+            (behind + f64::from(u8::from(clean))).min(room)
+        };
+        // The first retransmission of a recovery always leaves.
+        let least = if proportion.sent == 0 { 1.0 } else { 0.0 };
+        flow.cwnd = pipe + allowed.max(least);
+    }
+
+    /// Lets the law set the threshold, and begins to count for proportional reduction.
+    fn reduce(&mut self, now: Time) {
+        self.probe = None;
+        self.recovery.proportion = Proportion { prior_cwnd: self.flow.cwnd.max(1.0), delivered: 0, sent: 0 };
+        self.law.on_loss(&mut self.flow, now);
+    }
+
+    fn note_undo(&mut self) {
+        let flow = &self.flow;
+        self.recovery.undo = Some(Undo {
+            marker: flow.board.una(),
+            needed: Some(flow.board.resent()).filter(|n| *n > 0),
+            cwnd: flow.cwnd,
+            ssthresh: flow.ssthresh,
+        });
+    }
+
+    /// The last reduction was for nothing: there was no loss.
+    fn undo(&mut self, now: Time, timeout: bool) {
+        let Some(undo) = self.recovery.undo.take() else { return };
+        let flow = &mut self.flow;
+        if timeout {
+            flow.mechanisms.undone_timeouts += 1;
+            flow.board.unmark_lost();
+            self.rack.undo();
+        } else {
+            flow.mechanisms.undone_recoveries += 1;
+        }
+        flow.cwnd = flow.cwnd.max(undo.cwnd);
+        flow.ssthresh = flow.ssthresh.max(undo.ssthresh);
+        flow.phase = Phase::Open;
+        self.recovery.frto = Frto::Off;
+        // Losses are judged anew.
+        self.rack.advanced = true;
+        self.law.on_spurious(flow, now);
+    }
+
+    /// Outside of recoveries: whether anything arrived out of order.
+    fn settle(&mut self) {
+        let flow = &mut self.flow;
+        if flow.phase < Phase::Recovery {
+            let disorder = flow.board.sacked() + flow.board.lost() > 0;
+            flow.phase = if disorder { Phase::Disorder } else { Phase::Open };
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The round-trip time, the time-out that follows from it (RFC 6298), and the least or greatest of what was seen lately.
+
+use crate::tcp::RtoConfig;
+use ripstop_base::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// For how long a least round-trip time counts, s (Linux's `tcp_min_rtt_wlen`).
+const MIN_RTT_WINDOW: u64 = 300;
+
+/// Estimator of the round-trip time.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Rtt {
+    config: RtoConfig,
+    smoothed: Option<Duration>,
+    variation: Duration,
+    min: Extreme<Least>,
+    back_off: u32,
+}
+
+impl Rtt {
+    pub(super) fn new(config: RtoConfig) -> Rtt {
+        Rtt {
+            config,
+            smoothed: None,
+            variation: Duration::ZERO,
+            min: Extreme::new(MIN_RTT_WINDOW),
+            back_off: 0,
+        }
+    }
+
+    /// An unambiguous sample (Karn).
+    pub(super) fn sample(&mut self, rtt: Duration) {
+        match &mut self.smoothed {
+            None => (self.smoothed, self.variation) = (Some(rtt), rtt / 2),
+            Some(smoothed) => {
+                self.variation = (3 * self.variation + rtt.abs_diff(*smoothed)) / 4;
+                *smoothed = (7 * *smoothed + rtt) / 8;
+            }
+        }
+    }
+
+    /// A sample of the newest packet acknowledged, which waited the least for an acknowledgement.
+    pub(super) fn sample_least(&mut self, now: Time, rtt: Duration) {
+        self.min.push(now.as_nanos() / 1_000_000_000, rtt.as_nanos() as f64);
+    }
+
+    /// Smoothed; None before the first sample.
+    pub(in crate::tcp) fn smoothed(&self) -> Option<Duration> {
+        self.smoothed
+    }
+
+    /// The least of the last five minutes; None before the first sample.
+    pub(in crate::tcp) fn min(&self) -> Option<Duration> {
+        self.min.get().map(|nanos| Duration::from_nanos(nanos as u64))
+    }
+
+    /// The retransmission time-out, back-off included. The floor is of the variation's share, as in Linux: RTT + 200 ms.
+    pub(super) fn timeout(&self) -> Duration {
+        let base = match self.smoothed {
+            None => self.config.initial,
+            Some(smoothed) => smoothed + (4 * self.variation).max(self.config.min),
+        };
+        base.saturating_mul(1 << self.back_off.min(31)).min(self.config.max)
+    }
+
+    /// The floor of the time-out beyond the round-trip time.
+    pub(super) fn floor(&self) -> Duration {
+        self.config.min
+    }
+
+    pub(super) fn back_off(&mut self) {
+        self.back_off += 1;
+    }
+
+    pub(super) fn end_back_off(&mut self) {
+        self.back_off = 0;
+    }
+}
+
+/// Which of two values counts.
+pub(in crate::tcp) trait Better: Clone + std::fmt::Debug {
+    fn better(a: f64, b: f64) -> bool;
+}
+
+/// The smaller.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Least;
+
+/// The larger.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Greatest;
+
+impl Better for Least {
+    fn better(a: f64, b: f64) -> bool {
+        a <= b
+    }
+}
+
+impl Better for Greatest {
+    fn better(a: f64, b: f64) -> bool {
+        a >= b
+    }
+}
+
+/// The least or greatest value over a window of rounds or seconds: at most one entry for each of them is kept.
+#[derive(Clone, Debug)]
+pub(in crate::tcp) struct Extreme<B> {
+    window: u64,
+    /// Each is worse than the one before it, and later.
+    entries: VecDeque<(u64, f64)>,
+    better: std::marker::PhantomData<B>,
+}
+
+impl<B: Better> Extreme<B> {
+    pub(in crate::tcp) fn new(window: u64) -> Extreme<B> {
+        Extreme { window, entries: VecDeque::with_capacity(16), better: std::marker::PhantomData }
+    }
+
+    /// Takes in `value`, of round `at`; rounds do not go back.
+    pub(in crate::tcp) fn push(&mut self, at: u64, value: f64) {
+        while self.entries.back().is_some_and(|(_, last)| B::better(value, *last)) {
+            self.entries.pop_back();
+        }
+        if self.entries.back().is_none_or(|(round, _)| *round < at) {
+            self.entries.push_back((at, value));
+        }
+        while self.entries.front().is_some_and(|(round, _)| round + self.window < at) {
+            self.entries.pop_front();
+        }
+    }
+
+    pub(in crate::tcp) fn get(&self) -> Option<f64> {
+        self.entries.front().map(|(_, value)| *value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> RtoConfig {
+        RtoConfig { initial: Duration::from_secs(1), max: Duration::from_secs(120), ..RtoConfig::default() }
+    }
+
+    #[test]
+    fn the_time_out_is_the_round_trip_and_at_least_200_ms() {
+        let mut rtt = Rtt::new(config());
+        assert_eq!((rtt.timeout(), rtt.min()), (Duration::from_secs(1), None));
+        rtt.sample(Duration::from_millis(100));
+        assert_eq!(rtt.timeout(), Duration::from_millis(300));
+        rtt.sample(Duration::from_millis(900));
+        assert_eq!(rtt.smoothed(), Some(Duration::from_millis(200)));
+        assert_eq!(rtt.timeout(), Duration::from_millis(200 + 4 * 2375 / 10));
+        (0..40).for_each(|_| rtt.back_off());
+        assert_eq!(rtt.timeout(), Duration::from_secs(120));
+        rtt.end_back_off();
+        assert_eq!(rtt.timeout(), Duration::from_millis(1150));
+    }
+
+    #[test]
+    fn an_extreme_is_forgotten_with_its_window() {
+        let mut max: Extreme<Greatest> = Extreme::new(10);
+        let got: Vec<f64> = [(0, 5.0), (0, 7.0), (1, 3.0), (9, 4.0), (10, 1.0), (11, 2.0), (20, 0.5)]
+            .into_iter()
+            .map(|(at, value)| {
+                max.push(at, value);
+                max.get().unwrap()
+            })
+            .collect();
+        assert_eq!(got, [5.0, 7.0, 7.0, 7.0, 7.0, 4.0, 2.0]);
+        assert!(max.entries.len() <= 11);
+    }
+}

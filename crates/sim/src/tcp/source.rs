@@ -1,0 +1,415 @@
+//! What a connection has to send, and when: without end, a file, bursts, requests and their answers.
+//!
+//! A source has no clock. [`Source::next_due`] says when [`Source::poll`] has something; what arrives is told to
+//! [`Source::on_delivered`], and transfers that are complete come out of [`Source::poll_completion`].
+
+use super::Sender;
+use ripstop_base::{Rate, Stream, Time};
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+/// How long something lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// So long each time.
+    Fixed(Duration),
+    /// Exponentially distributed, with this mean.
+    Exponential(Duration),
+}
+
+/// How much is sent at a time, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// So many each time.
+    Fixed(u64),
+    /// Exponentially distributed, with this mean; at least one.
+    Exponential(u64),
+}
+
+/// What there is to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pattern {
+    /// Always more (FTP in ns-2).
+    #[default]
+    Endless,
+    /// One file of so many bytes.
+    File(u64),
+    /// At a rate while on, nothing while off; the first period is on.
+    OnOff {
+        /// How long it is on.
+        on: Period,
+        /// How long it is off.
+        off: Period,
+        /// Payload while on.
+        rate: Rate,
+    },
+    /// Requests: each a while after the answer to the one before has arrived ([`Source::on_arrival`]).
+    Requests {
+        /// Of a request.
+        length: Length,
+        /// From an answer to the next request.
+        think: Period,
+    },
+    /// Answers: one for each request that has arrived ([`Source::on_arrival`]), at once.
+    Answers {
+        /// Of an answer.
+        length: Length,
+    },
+}
+
+/// A source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceConfig {
+    /// What there is to send.
+    pub pattern: Pattern,
+    /// Bytes of payload in a full packet.
+    pub payload: u32,
+    /// Nothing is sent before.
+    pub start: Time,
+    /// Nothing new is sent from then on; [`Time::NEVER`]: it goes on.
+    pub stop: Time,
+}
+
+impl Default for SourceConfig {
+    /// Without end, from the epoch on, 1000 bytes a packet.
+    fn default() -> SourceConfig {
+        SourceConfig { pattern: Pattern::Endless, payload: 1000, start: Time::ZERO, stop: Time::NEVER }
+    }
+}
+
+/// A setting of a source that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    field: &'static str,
+    problem: &'static str,
+}
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "source: {}: {}", self.field, self.problem)
+    }
+}
+
+impl std::error::Error for SourceError {}
+
+/// What a sender is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// Send so many packets more ([`Sender::offer`]).
+    Offer(u64),
+    /// Send nothing new any more ([`Sender::stop`]).
+    Stop,
+}
+
+/// A transfer that is complete: a file, an answer; of requests, with the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// When it was due to begin.
+    pub began: Time,
+    /// When the last of it had arrived.
+    pub ended: Time,
+    /// Its payload.
+    pub bytes: u64,
+}
+
+/// A source of data for one connection.
+#[derive(Clone, Debug)]
+pub struct Source {
+    config: SourceConfig,
+    random: Stream,
+    /// When there is something to send next.
+    due: Time,
+    /// Of bursts: when this one ends.
+    on_until: Time,
+    stopped: bool,
+    /// Packets offered.
+    offered: u64,
+    /// Transfers under way: the packets offered by their ends, when they began, their bytes.
+    under_way: VecDeque<(u64, Time, u64)>,
+    /// Of requests: what waits for its answer.
+    unanswered: VecDeque<(Time, u64)>,
+    /// Of answers: requests that have none yet.
+    asked: u32,
+    completions: VecDeque<Completion>,
+}
+
+impl Source {
+    /// A source that draws from `random`.
+    ///
+    /// # Errors
+    /// A setting that cannot be.
+    pub fn new(config: SourceConfig, random: Stream) -> Result<Source, SourceError> {
+        config.check()?;
+        let due = match config.pattern {
+            Pattern::Answers { .. } => Time::NEVER,
+            _ => config.start,
+        };
+        let mut source = Source {
+            config,
+            random,
+            due,
+            on_until: Time::ZERO,
+            stopped: false,
+            offered: 0,
+            under_way: VecDeque::with_capacity(8),
+            unanswered: VecDeque::with_capacity(8),
+            asked: 0,
+            completions: VecDeque::with_capacity(8),
+        };
+        if let Pattern::OnOff { on, .. } = config.pattern {
+            source.on_until = config.start + source.draw(on);
+        }
+        Ok(source)
+    }
+
+    /// When [`Source::poll`] has something, [`Time::NEVER`] when nothing is known to come.
+    pub fn next_due(&self) -> Time {
+        if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
+    }
+
+    /// What the sender is to do at `now`; to be called until it answers None.
+    pub fn poll(&mut self, now: Time) -> Option<Demand> {
+        if self.stopped || now < self.next_due() {
+            return None;
+        }
+        if now >= self.config.stop {
+            self.stopped = true;
+            self.due = Time::NEVER;
+            return Some(Demand::Stop);
+        }
+        let began = std::mem::replace(&mut self.due, Time::NEVER);
+        let packets = match self.config.pattern {
+            Pattern::Endless => u64::MAX,
+            Pattern::File(bytes) => self.begin(began, bytes),
+            Pattern::OnOff { on, off, rate } => {
+                self.due = began + rate.time_for(self.config.payload as usize).max(Duration::from_nanos(1));
+                if self.due >= self.on_until {
+                    self.due = self.on_until + self.draw(off);
+                    self.on_until = self.due + self.draw(on);
+                }
+                1
+            }
+            Pattern::Requests { length, .. } => {
+                let bytes = self.draw_length(length);
+                self.unanswered.push_back((began, bytes));
+                self.begin(began, bytes)
+            }
+            Pattern::Answers { length } => {
+                self.asked -= 1;
+                if self.asked > 0 {
+                    self.due = began;
+                }
+                let bytes = self.draw_length(length);
+                self.begin(began, bytes)
+            }
+        };
+        self.offered = self.offered.saturating_add(packets);
+        Some(Demand::Offer(packets))
+    }
+
+    /// Polls, and lets `sender` do what is asked.
+    pub fn feed(&mut self, now: Time, sender: &mut Sender) {
+        while let Some(demand) = self.poll(now) {
+            match demand {
+                Demand::Offer(packets) => sender.offer(now, packets),
+                Demand::Stop => sender.stop(),
+            }
+        }
+    }
+
+    /// The receiver has so many packets of data in order, the first one, which carries none, not counted. Answers how many
+    /// transfers that completes.
+    pub fn on_delivered(&mut self, now: Time, packets: u64) -> u32 {
+        let mut arrived = 0;
+        while let Some((_, began, bytes)) =
+            self.under_way.front().copied().filter(|(end, ..)| *end <= packets)
+        {
+            self.under_way.pop_front();
+            arrived += 1;
+            if !matches!(self.config.pattern, Pattern::Requests { .. }) {
+                self.completions.push_back(Completion { began, ended: now, bytes });
+            }
+        }
+        arrived
+    }
+
+    /// A transfer of the other end has arrived whole here: an answer to a request, or a request to be answered.
+    pub fn on_arrival(&mut self, now: Time) {
+        match self.config.pattern {
+            Pattern::Requests { think, .. } => {
+                let Some((began, bytes)) = self.unanswered.pop_front() else { return };
+                self.completions.push_back(Completion { began, ended: now, bytes });
+                self.due = now + self.draw(think);
+            }
+            Pattern::Answers { .. } => {
+                self.asked += 1;
+                self.due = self.config.start.max(now);
+            }
+            Pattern::Endless | Pattern::File(_) | Pattern::OnOff { .. } => {}
+        }
+    }
+
+    /// The next transfer that is complete.
+    pub fn poll_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
+    /// Packets offered so far; `u64::MAX` of a source without end.
+    pub fn offered(&self) -> u64 {
+        self.offered
+    }
+
+    /// A transfer of `bytes`: its packets.
+    fn begin(&mut self, began: Time, bytes: u64) -> u64 {
+        let packets = bytes.div_ceil(u64::from(self.config.payload)).max(1);
+        self.under_way.push_back((self.offered.saturating_add(packets), began, bytes));
+        packets
+    }
+
+    fn draw(&mut self, period: Period) -> Duration {
+        match period {
+            Period::Fixed(span) => span,
+            Period::Exponential(mean) => {
+                let span = self.random.exponential(mean.as_secs_f64());
+                Duration::try_from_secs_f64(span).unwrap_or(Duration::MAX)
+            }
+        }
+    }
+
+    fn draw_length(&mut self, length: Length) -> u64 {
+        match length {
+            Length::Fixed(bytes) => bytes,
+            Length::Exponential(mean) => (self.random.exponential(mean as f64) as u64).max(1),
+        }
+    }
+}
+
+impl SourceConfig {
+    /// Checks every setting; [`Source::new`] does so too.
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    pub fn check(&self) -> Result<(), SourceError> {
+        let wrong = |field, problem| Err(SourceError { field, problem });
+        if self.payload == 0 {
+            return wrong("payload", "a packet carries at least 1 byte");
+        }
+        if self.stop <= self.start {
+            return wrong("stop", "must be later than start");
+        }
+        let none =
+            |period: Period| matches!(period, Period::Fixed(p) | Period::Exponential(p) if p.is_zero());
+        let empty = |length: Length| matches!(length, Length::Fixed(0) | Length::Exponential(0));
+        match self.pattern {
+            Pattern::File(0) => wrong("file", "0 bytes are no file; write at least 1"),
+            Pattern::OnOff { rate, .. } if rate.bps() == 0 => wrong("rate", "0 sends nothing; write a rate"),
+            Pattern::OnOff { on, .. } if none(on) => wrong("on", "0 s sends nothing; write a longer time"),
+            Pattern::Requests { length, .. } if empty(length) => {
+                wrong("requests", "a request has at least 1 byte")
+            }
+            Pattern::Answers { length } if empty(length) => wrong("answers", "an answer has at least 1 byte"),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    const MS: fn(u64) -> Time = Time::from_millis;
+
+    fn source(pattern: Pattern) -> Source {
+        let config = SourceConfig { pattern, start: MS(100), stop: MS(60_000), ..SourceConfig::default() };
+        Source::new(config, Seed::new(1).stream("source")).expect("it can be")
+    }
+
+    fn span(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn an_endless_one_starts_and_stops() {
+        let mut source = source(Pattern::Endless);
+        assert_eq!((source.poll(MS(99)), source.next_due()), (None, MS(100)));
+        assert_eq!(source.poll(MS(100)), Some(Demand::Offer(u64::MAX)));
+        assert_eq!((source.poll(MS(100)), source.next_due()), (None, MS(60_000)));
+        assert_eq!(source.poll(MS(60_000)), Some(Demand::Stop));
+        assert_eq!((source.poll(MS(70_000)), source.next_due()), (None, Time::NEVER));
+    }
+
+    #[test]
+    fn a_file_is_complete_when_the_last_of_it_has_arrived() {
+        let mut source = source(Pattern::File(2_001));
+        assert_eq!(source.poll(MS(100)), Some(Demand::Offer(3)));
+        assert_eq!((source.on_delivered(MS(200), 2), source.poll_completion()), (0, None));
+        assert_eq!(source.on_delivered(MS(300), 3), 1);
+        let done = Completion { began: MS(100), ended: MS(300), bytes: 2_001 };
+        assert_eq!((source.poll_completion(), source.poll_completion()), (Some(done), None));
+    }
+
+    #[test]
+    fn bursts_have_their_rate_and_their_share_of_time() {
+        let rate = Rate::from_bps(800_000);
+        let fixed = Pattern::OnOff { on: Period::Fixed(span(30)), off: Period::Fixed(span(70)), rate };
+        let mut source_ = source(fixed);
+        let mut at = Vec::new();
+        while source_.next_due() < MS(300) {
+            let due = source_.next_due();
+            assert_eq!(source_.poll(due), Some(Demand::Offer(1)));
+            at.push(due.as_nanos() / 1_000_000);
+        }
+        assert_eq!(at, [100, 110, 120, 200, 210, 220]);
+        // On for a third of the time, at 100 packets a second: 1997 in 59.9 s, with a standard deviation of about 100.
+        let mean = |ms| Period::Exponential(span(ms));
+        let mut random = source(Pattern::OnOff { on: mean(100), off: mean(200), rate });
+        while random.next_due() < MS(60_000) {
+            random.poll(random.next_due());
+        }
+        assert!((1_700..2_500).contains(&random.offered()), "{}", random.offered());
+    }
+
+    #[test]
+    fn a_request_waits_for_its_answer_and_a_while() {
+        let length = Length::Fixed(1_500);
+        let mut client = source(Pattern::Requests { length, think: Period::Fixed(span(50)) });
+        let mut server = source(Pattern::Answers { length: Length::Exponential(9_000) });
+        assert_eq!((client.poll(MS(100)), client.poll(MS(100))), (Some(Demand::Offer(2)), None));
+        assert_eq!((client.on_delivered(MS(150), 2), client.poll_completion()), (1, None));
+        assert_eq!(server.next_due(), MS(60_000));
+        server.on_arrival(MS(150));
+        server.on_arrival(MS(150));
+        let Some(Demand::Offer(packets)) = server.poll(MS(150)) else { panic!("no answer") };
+        assert!(server.poll(MS(150)).is_some() && server.poll(MS(150)).is_none(), "two were asked for");
+        assert_eq!(server.on_delivered(MS(200), packets), 1);
+        assert_eq!(server.poll_completion().map(|c| (c.began, c.ended)), Some((MS(150), MS(200))));
+        client.on_arrival(MS(200));
+        assert_eq!(
+            client.poll_completion(),
+            Some(Completion { began: MS(100), ended: MS(200), bytes: 1_500 })
+        );
+        assert_eq!(client.next_due(), MS(250));
+        // An answer that nobody asked for begins nothing.
+        client.on_arrival(MS(210));
+        assert_eq!(client.next_due(), MS(250));
+    }
+
+    #[test]
+    fn what_cannot_be_is_named() {
+        let base = SourceConfig::default();
+        let on = Period::Fixed(Duration::ZERO);
+        let rate = Rate::from_bps(1);
+        for (config, words) in [
+            (SourceConfig { payload: 0, ..base }, "payload: a packet carries"),
+            (SourceConfig { stop: Time::ZERO, ..base }, "stop: must be later"),
+            (SourceConfig { pattern: Pattern::File(0), ..base }, "file: 0 bytes"),
+            (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "on: 0 s"),
+            (SourceConfig { pattern: Pattern::Answers { length: Length::Fixed(0) }, ..base }, "answers: "),
+        ] {
+            let error = Source::new(config, Seed::new(1).stream("x")).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
