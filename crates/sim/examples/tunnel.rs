@@ -1,4 +1,4 @@
-//! The tunnel alone over a virtual link, one greedy flow (with TCP=1: one TCP connection): share, sent/useful and delays over a grid.
+//! The tunnel alone over a virtual link, one greedy flow (with TCP=cubic, TCP=rfc or TCP=bbr: one TCP connection): share, sent/useful and delays over a grid.
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
 //!
@@ -9,6 +9,7 @@ use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::engine::percentile;
+use ripstop_sim::tcp::Variant;
 use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
 
 fn main() {
@@ -35,8 +36,13 @@ fn main() {
         let config = Config { initial_rtt: rtt.duration(), ..Config::default() };
         let mut world: World<Parcel> =
             World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
-        if std::env::var_os("TCP").is_some() {
-            world.add_tcp(Side::Left, 1, config.inner_mtu());
+        if let Ok(name) = std::env::var("TCP") {
+            let variant = match name.as_str() {
+                "bbr" => Variant::Bbr,
+                "rfc" => Variant::Cubic,
+                _ => Variant::LinuxCubic,
+            };
+            world.add_tcp(Side::Left, 1, config.inner_mtu(), variant);
             if std::env::var_os("REQUESTS").is_some() {
                 // Twenty a second, as of somebody who types.
                 let mut random = seed.stream("requests");

@@ -4,6 +4,7 @@ use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event};
 use ripstop_sim::engine::percentile;
+use ripstop_sim::tcp::Variant;
 use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
 use std::time::Duration;
 
@@ -49,17 +50,21 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
         let config = Config::default();
         let mut world: World<Parcel> =
             World::new([config.clone(), config.clone()], [path(loss), path(loss)], seed).unwrap();
-        world.add_tcp(Side::Left, 1, config.inner_mtu());
+        world.add_tcp(Side::Left, 1, config.inner_mtu(), Variant::LinuxCubic);
         world.run_until(Time::from_secs_f64(12.0));
         let tcp = world.tcp().next().expect("the connection");
         let (left, right) = (world.status(Side::Left), world.status(Side::Right));
         let why = format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?}", left.drops);
         assert!(tcp.in_order > 5_000, "{why}");
-        assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
+        // A start-up may overrun the link's queue: that is repaired as well.
+        let missing = world.link(Side::Left).not_delivered();
+        assert_eq!(right.received.recovered > 0, missing > 0, "{missing} {why}");
+        assert!(loss == 0.0 || missing > 0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
         // What it sent again is what the queue dropped to slow it down, and what a time-out took for lost.
-        assert!(tcp.resent <= left.drops.aqm + 300 * tcp.timeouts, "{why}");
-        assert!(tcp.reductions <= left.drops.aqm + tcp.timeouts && tcp.window > 10.0, "{why}");
+        assert!(tcp.counts.retransmits <= left.drops.aqm + 300 * tcp.counts.timeouts, "{why}");
+        let reductions = tcp.counts.fast_retransmits + tcp.counts.timeouts;
+        assert!(reductions <= left.drops.aqm + tcp.counts.timeouts && tcp.window > 10.0, "{why}");
         assert_eq!(world.violations().count(), 0, "{why}");
     }
 }

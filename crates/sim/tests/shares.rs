@@ -6,6 +6,7 @@
 use ripstop_base::{Fraction, Rate, Seed, Time};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::session::tunnel::Config;
+use ripstop_sim::tcp::Variant;
 use ripstop_sim::tunnel::{Parcel, Side, Trial, World};
 use std::fmt::Write;
 use std::path::Path;
@@ -46,14 +47,30 @@ fn shares_are_what_they_were() {
 #[test]
 fn shares_of_a_tcp_inside_are_what_they_were() {
     let mut text = String::from(
-        "# The same of one TCP connection (CUBIC) through the tunnel, without its own headers.\n\
+        "# The same of one TCP connection (Linux's CUBIC) through the tunnel, without its own headers.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
     );
     rows(
         &mut text,
-        &TCP_LINKS.map(|(name, rate, rtt, queue)| (name, move |p| measure_tcp(rate, rtt, p, queue))),
+        &TCP_LINKS.map(|(name, rate, rtt, queue)| {
+            (name, move |p| measure_tcp(rate, rtt, p, queue, Variant::LinuxCubic))
+        }),
     );
     compare("tcp.txt", &text);
+}
+
+#[test]
+fn shares_of_a_bbr_inside_are_what_they_were() {
+    let mut text = String::from(
+        "# The same of one TCP connection (BBR) through the tunnel, without its own headers.\n\
+         # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
+    );
+    rows(
+        &mut text,
+        &TCP_LINKS
+            .map(|(name, rate, rtt, queue)| (name, move |p| measure_tcp(rate, rtt, p, queue, Variant::Bbr))),
+    );
+    compare("bbr.txt", &text);
 }
 
 fn table() -> String {
@@ -103,7 +120,7 @@ fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
     (share, got.offered_bytes as f64 / useful * (1.0 - p) / HEADERS)
 }
 
-fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>) -> (f64, f64) {
+fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>, variant: Variant) -> (f64, f64) {
     let rtt = Duration::from_millis(rtt);
     let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share"));
     if let Some(queue) = queue {
@@ -113,7 +130,7 @@ fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>) -> (f64, f64) {
     let mut world: World<Parcel> =
         World::new([config.clone(), config.clone()], [link.clone(), link], Seed::new(SEED))
             .expect("the link can be");
-    world.add_tcp(Side::Left, 1, config.inner_mtu());
+    world.add_tcp(Side::Left, 1, config.inner_mtu(), variant);
     let mut at = |time: Duration| {
         world.run_until(Time::ZERO + time);
         let packets = world.tcp().next().expect("the connection").in_order;

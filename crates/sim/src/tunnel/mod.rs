@@ -5,16 +5,16 @@
 //! is one that was sent, at most once, in order within its flow.
 
 mod cargo;
-mod inner_tcp;
 mod requests;
+mod tcp;
 mod traffic;
 mod trial;
 mod watch;
 mod world;
 
 pub use cargo::{Cargo, Label, Parcel};
-pub use inner_tcp::TcpStatus;
 pub use requests::Requests;
+pub use tcp::TcpStatus;
 pub use traffic::{Pattern, Traffic};
 pub use trial::{Measured, REQUEST_BYTES, TCP_IP_HEADERS, Trial};
 pub(crate) use watch::Watch;

@@ -1,18 +1,16 @@
 //! The world: two ends, two links, traffic.
 
 use super::cargo::Cargo;
-use super::inner_tcp::{Connection, TcpStatus};
 use super::requests::Requests;
+use super::tcp::{Connection, TcpStatus};
 use super::traffic::{Pattern, Traffic};
 use super::watch::{FlowReport, Violation, Watch};
 use crate::engine::{Engine, EventId};
+use crate::tcp::Variant;
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_link::{ConfigError, Counters, Link, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event as TunnelEvent, Status, Tunnel};
 use ripstop_proto::wire::Datagram;
-
-/// An acknowledgement with time stamps and nothing else, bytes.
-const TCP_ACK_BYTES: u32 = 52;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +56,7 @@ struct End<C: Cargo> {
 /// Two tunnel ends and the links between them. All that happens is a function of the configuration
 /// and the seed.
 pub struct World<C: Cargo + std::fmt::Debug> {
+    seed: Seed,
     engine: Engine<Event<C>>,
     ends: [End<C>; 2],
     /// Flow and length of the requests, and what became of them.
@@ -85,8 +84,13 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             })
         };
         let ends = [end(left, &links[0], "left")?, end(right, &links[1], "right")?];
-        let mut world =
-            World { engine: Engine::new(), ends, requests: (0, 0, Requests::default()), tcp: Vec::new() };
+        let mut world = World {
+            seed,
+            engine: Engine::new(),
+            ends,
+            requests: (0, 0, Requests::default()),
+            tcp: Vec::new(),
+        };
         for side in Side::BOTH {
             world.drain(side);
         }
@@ -117,8 +121,9 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
 
     /// Adds a TCP connection that sends from `from` without end, from now on: packets of `len` bytes in flow
     /// `flow`, acknowledgements in flow `flow` + 1 the other way. No other flow may have these numbers.
-    pub fn add_tcp(&mut self, from: Side, flow: u32, len: u32) {
-        self.tcp.push((Connection::new(from, flow, len), None));
+    pub fn add_tcp(&mut self, from: Side, flow: u32, len: u32, variant: Variant) {
+        let mut random = self.seed.stream(&format!("tcp/{flow}"));
+        self.tcp.push((Connection::new(self.now(), from, flow, len, variant, &mut random), None));
         self.engine.at(self.engine.now(), Event::Tcp(self.tcp.len() - 1));
     }
 
@@ -153,7 +158,7 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
                 Event::Tcp(index) => {
                     let (tcp, wake) = &mut self.tcp[index];
                     *wake = None;
-                    tcp.sender.handle_timeout(now);
+                    tcp.on_timeout(now);
                     Side::BOTH.into_iter().for_each(|side| self.drain(side));
                 }
             }
@@ -296,17 +301,17 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let mut any = false;
         for (index, (tcp, wake)) in self.tcp.iter_mut().enumerate() {
             if side == tcp.from {
-                while let Some(segment) = tcp.sender.poll(now) {
-                    let label = end.watch.send(now, tcp.flow, tcp.len, false);
-                    tcp.segments.insert(label.sequence, (segment, now));
+                while let Some(len) = tcp.poll_data() {
+                    let label = end.watch.send(now, tcp.flow, len, false);
                     end.tunnel.handle_inner(now, C::load(label));
                     any = true;
                 }
-            } else if let Some(ack) = tcp.receiver.poll(now) {
-                let label = end.watch.send(now, tcp.flow + 1, TCP_ACK_BYTES, true);
-                tcp.acks.insert(label.sequence, ack);
-                end.tunnel.handle_inner(now, C::load(label));
-                any = true;
+            } else {
+                while let Some(len) = tcp.poll_ack() {
+                    let label = end.watch.send(now, tcp.flow + 1, len, true);
+                    end.tunnel.handle_inner(now, C::load(label));
+                    any = true;
+                }
             }
             let due = tcp.next_due();
             if wake.map(|(at, _)| at) != due {
