@@ -1,7 +1,8 @@
 //! Quantities as people write them: `20Mbit/s`, `100ms`, `5%` or `0.05`, `1000B`, `3.2MB`
 //! (decimal), `200` packets. A bare number is the SI unit (bit/s, s, fraction, bytes, packets).
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::written::text_or_number;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -65,26 +66,7 @@ macro_rules! text_forms {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(from: D) -> Result<$name, D::Error> {
-                struct Reader;
-                impl de::Visitor<'_> for Reader {
-                    type Value = $name;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        write!(f, "{}, for example {}", $wanted, $example)
-                    }
-                    fn visit_str<E: de::Error>(self, s: &str) -> Result<$name, E> {
-                        s.parse().map_err(E::custom)
-                    }
-                    fn visit_i64<E: de::Error>(self, n: i64) -> Result<$name, E> {
-                        self.visit_str(&n.to_string())
-                    }
-                    fn visit_u64<E: de::Error>(self, n: u64) -> Result<$name, E> {
-                        self.visit_str(&n.to_string())
-                    }
-                    fn visit_f64<E: de::Error>(self, n: f64) -> Result<$name, E> {
-                        self.visit_str(&n.to_string())
-                    }
-                }
-                from.deserialize_any(Reader)
+                text_or_number(from, &concat!($wanted, ", for example ", $example), str::parse)
             }
         }
     };

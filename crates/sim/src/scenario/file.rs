@@ -1,6 +1,7 @@
 //! Scenarios as TOML.
 
 use super::{Scenario, ScenarioError};
+use ripstop_base::Place;
 use toml::de::{DeTable, DeValue};
 
 /// What is wrong with a scenario in a file, and where.
@@ -39,13 +40,8 @@ impl Scenario {
 }
 
 fn place(text: &str, at: usize, problem: String) -> FileError {
-    let before = text.get(..at).unwrap_or(text);
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    FileError {
-        line: before.matches('\n').count() + 1,
-        column: before[line_start..].chars().count() + 1,
-        problem,
-    }
+    let Place { line, column } = Place::of(text, at);
+    FileError { line, column, problem }
 }
 
 /// Where the field of an error stands; as much of its path as is in the text.

@@ -3,7 +3,7 @@
 use super::NcSpec;
 use crate::network::FlowConfig;
 use crate::tcp::{Reassembly, SenderConfig, Variant};
-use ripstop_base::{Bytes, Span, Time};
+use ripstop_base::{Bytes, Span, Time, word};
 use ripstop_link::LinkConfig;
 use ripstop_proto::control::redundancy::Redundancy;
 use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
@@ -101,10 +101,10 @@ pub struct TunnelSpec {
     /// The nodes at its ends. Flows may run through it in either direction.
     pub between: [String; 2],
     /// What is sent ahead of losses: `adaptive`, `none`, or packets sent for each packet, such as `1.25`.
-    #[serde(default, with = "words")]
+    #[serde(default, with = "word")]
     pub redundancy: Redundancy,
     /// How its rate is found: `fair`, `scavenge`, or a rate.
-    #[serde(default = "defaults::rate", with = "words")]
+    #[serde(default = "defaults::rate", with = "word")]
     pub rate: RateMode,
     /// How long a packet is waited for at most; by the path when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,41 +136,6 @@ impl TunnelSpec {
             patience: self.patience.map(Span::duration),
             ..TunnelConfig::default()
         }
-    }
-}
-
-/// Values that are read from a word or a number, and written as a word.
-pub(super) mod words {
-    use serde::{Deserialize, Deserializer, Serializer, de::Error};
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Word {
-        Text(String),
-        Whole(i64),
-        Number(f64),
-    }
-
-    pub(in crate::scenario) fn serialize<S: Serializer>(
-        value: &impl Display,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        to.collect_str(value)
-    }
-
-    pub(in crate::scenario) fn deserialize<'de, D, T>(from: D) -> Result<T, D::Error>
-    where
-        D: Deserializer<'de>,
-        T: FromStr<Err: Display>,
-    {
-        let text = match Word::deserialize(from)? {
-            Word::Text(text) => text,
-            Word::Whole(number) => number.to_string(),
-            Word::Number(number) => number.to_string(),
-        };
-        text.parse().map_err(D::Error::custom)
     }
 }
 

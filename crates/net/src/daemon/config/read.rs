@@ -4,11 +4,11 @@ use super::{
     ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, StatusSocket,
 };
 use ipnet::IpNet;
-use ripstop_base::Span;
+use ripstop_base::{Place, Span, Word};
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
-use serde::{Deserialize, Deserializer, de};
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -70,31 +70,6 @@ struct Peer {
     allowed_ips: Vec<Spanned<String>>,
     keepalive: Option<Spanned<Word>>,
     name: Option<Spanned<String>>,
-}
-
-/// A text or a number, as text.
-struct Word(String);
-
-impl<'de> Deserialize<'de> for Word {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
-        struct Reader;
-        impl de::Visitor<'_> for Reader {
-            type Value = Word;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text or a number")
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Word, E> {
-                Ok(Word(text.to_owned()))
-            }
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
-            }
-            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Word, E> {
-                Ok(Word(number.to_string()))
-            }
-        }
-        from.deserialize_any(Reader)
-    }
 }
 
 /// The content of a file that is no longer than a configuration is.
@@ -169,13 +144,9 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn at(&self, span: Range<usize>, problem: impl fmt::Display) -> ConfigError {
-        let before = self.text.get(..span.start).unwrap_or_default();
-        ConfigError::Content {
-            path: self.path.display().to_string(),
-            line: before.matches('\n').count() + 1,
-            column: before.rsplit('\n').next().unwrap_or_default().chars().count() + 1,
-            problem: problem.to_string(),
-        }
+        let Place { line, column } = Place::of(self.text, span.start);
+        let path = self.path.display().to_string();
+        ConfigError::Content { path, line, column, problem: problem.to_string() }
     }
 
     /// The line in which a span begins.
@@ -285,8 +256,8 @@ impl Reader<'_> {
                     self.wrong("listen", listen, problem)
                 })
             }
-            (None, Some(port)) => port.get_ref().0.parse().map(Listen::Everywhere).map_err(|_| {
-                let problem = format!("`{}` is not a port; 0 to 65535, for example 5182", port.get_ref().0);
+            (None, Some(port)) => port.get_ref().parse().map(Listen::Everywhere).map_err(|_| {
+                let problem = format!("`{}` is not a port; 0 to 65535, for example 5182", port.get_ref());
                 self.wrong("port", port, problem)
             }),
             (None, None) => Ok(Listen::Everywhere(DEFAULT_PORT)),
@@ -302,9 +273,9 @@ impl Reader<'_> {
         let mut tunnel = TunnelConfig { header, ..TunnelConfig::default() };
         if let Some(mtu) = &interface.mtu {
             let overhead = tunnel.path_mtu - tunnel.inner_mtu();
-            let value: u32 = mtu.get_ref().0.parse().ok().filter(|mtu| *mtu <= 65_535).ok_or_else(|| {
+            let value: u32 = mtu.get_ref().parse().ok().filter(|mtu| *mtu <= 65_535).ok_or_else(|| {
                 let problem =
-                    format!("`{}` is not a size in bytes; the path's MTU, for example 1500", mtu.get_ref().0);
+                    format!("`{}` is not a size in bytes; the path's MTU, for example 1500", mtu.get_ref());
                 self.wrong("mtu", mtu, problem)
             })?;
             tunnel.path_mtu = value;
@@ -422,12 +393,6 @@ impl Reader<'_> {
             });
         }
         Ok(peers)
-    }
-}
-
-impl AsRef<str> for Word {
-    fn as_ref(&self) -> &str {
-        &self.0
     }
 }
 
