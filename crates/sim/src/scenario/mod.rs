@@ -14,7 +14,7 @@ mod trace;
 pub use capture::Capture;
 pub use check::ScenarioError;
 pub use file::FileError;
-pub use nc::{AcknowledgeWord, NcRedundancy, NcSpec, Recode, RetransmissionsWord, RoundingWord};
+pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};
 pub use report::{FlowReport, FlowSeries, IntervalReport, LinkSeries, NcReport, Report, RunTotals, Series};
 pub use run::{run, run_once};

@@ -14,11 +14,11 @@ use std::str::FromStr;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NcSpec {
     /// Combinations sent for each segment.
-    #[serde(with = "super::spec::words")]
+    #[serde(with = "ripstop_base::word")]
     pub redundancy: NcRedundancy,
     /// What is done with the fraction of R.
     #[serde(skip_serializing_if = "usual")]
-    pub rounding: RoundingWord,
+    pub rounding: Rounding,
     /// Bytes that a coefficient takes in the header, 0 or 1.
     pub coef_bytes: u32,
     /// Of the segments that are not acknowledged, combine the last so many only.
@@ -29,10 +29,10 @@ pub struct NcSpec {
     pub window_oldest: Option<u32>,
     /// What becomes of a segment that TCP sends again.
     #[serde(skip_serializing_if = "usual")]
-    pub retransmissions: RetransmissionsWord,
+    pub retransmissions: Retransmissions,
     /// Which arrivals are answered.
     #[serde(skip_serializing_if = "usual")]
-    pub acknowledge: AcknowledgeWord,
+    pub acknowledge: Acknowledge,
     /// Where it is coded anew, and how.
     #[serde(skip_serializing_if = "usual")]
     pub recode: Recode,
@@ -86,43 +86,6 @@ impl fmt::Display for NcRedundancy {
     }
 }
 
-/// See [`Rounding`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoundingWord {
-    /// The fraction is kept for the next segment.
-    #[default]
-    Accumulator,
-    /// It is the probability of one more.
-    CoinFlip,
-}
-
-/// See [`Retransmissions`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RetransmissionsWord {
-    /// Coded as any other segment.
-    #[default]
-    Coded,
-    /// Sent as it is.
-    AsTheyAre,
-    /// Not sent.
-    Dropped,
-}
-
-/// See [`Acknowledge`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AcknowledgeWord {
-    /// All.
-    #[default]
-    Every,
-    /// Those that tell something new.
-    Innovative,
-    /// Those, and what a retransmission of TCP caused.
-    InnovativeOrRetransmission,
-}
-
 /// Where combinations are coded anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,10 +107,7 @@ impl NcSpec {
         nodes: &[String],
         losses: &[f64],
     ) -> Result<NcConfig, (&'static str, String)> {
-        let rounding = match self.rounding {
-            RoundingWord::Accumulator => Rounding::Accumulator,
-            RoundingWord::CoinFlip => Rounding::CoinFlip,
-        };
+        let rounding = self.rounding;
         let redundancy = match self.redundancy {
             NcRedundancy::Fixed(factor) => Redundancy::Fixed { factor, rounding },
             NcRedundancy::Rule => Redundancy::Rule { window: flow.window, loss: Loss::Estimated, rounding },
@@ -167,16 +127,8 @@ impl NcSpec {
         let session = Config {
             redundancy,
             window,
-            retransmissions: match self.retransmissions {
-                RetransmissionsWord::Coded => Retransmissions::Coded,
-                RetransmissionsWord::AsTheyAre => Retransmissions::AsTheyAre,
-                RetransmissionsWord::Dropped => Retransmissions::Dropped,
-            },
-            acknowledge: match self.acknowledge {
-                AcknowledgeWord::Every => Acknowledge::EveryArrival,
-                AcknowledgeWord::Innovative => Acknowledge::Innovative,
-                AcknowledgeWord::InnovativeOrRetransmission => Acknowledge::InnovativeOrRetransmission,
-            },
+            retransmissions: self.retransmissions,
+            acknowledge: self.acknowledge,
             coef_bytes: self.coef_bytes,
             ..Config::default()
         };

@@ -1,6 +1,7 @@
 //! What the coding layer is told. The defaults are those that reproduce the published results.
 
 use ripstop_base::Fraction;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
@@ -68,7 +69,8 @@ pub enum Redundancy {
 }
 
 /// What is done with the fraction of R.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rounding {
     /// It is kept for the next segment (NUM of paper 000's implementation).
     #[default]
@@ -99,7 +101,8 @@ pub enum Window {
 }
 
 /// What becomes of a segment that TCP sends again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Retransmissions {
     /// It counts as any other: R combinations are sent.
     #[default]
@@ -111,10 +114,12 @@ pub enum Retransmissions {
 }
 
 /// Which arrivals the receiver answers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Acknowledge {
     /// Every one.
     #[default]
+    #[serde(rename = "every")]
     EveryArrival,
     /// Those that are innovative. When the answers to all that was under way are lost, TCP waits for ever: what it sends
     /// again is not innovative.
