@@ -1,8 +1,8 @@
 //! A run as a capture file, for Wireshark and its kin.
 
 use super::{FlowSpec, Scenario};
-use crate::network::{Body, Happening, Observer, Owner, Packet, TCP_IP_HEADERS};
-use etherparse::{PacketBuilder, TcpOptionElement};
+use crate::network::{Body, Happening, Observer, Owner, Packet};
+use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHeader, UdpHeader};
 use ripstop_base::Time;
 use std::io::{self, Write};
 
@@ -32,8 +32,9 @@ struct Ends {
 const MAGIC: u32 = 0xa1b2_3c4d;
 /// The packets begin with their IP header.
 const LINKTYPE_RAW: u32 = 101;
-/// IPv4 and UDP.
-const UDP_IP_HEADERS: u32 = 28;
+/// An IPv4 header without options, and the most that may follow it.
+const IP_HEADER: u32 = 20;
+const MOST_CONTENT: usize = 65_535 - IP_HEADER as usize;
 const TUNNEL_PORT: u16 = 5182;
 
 impl<W: Write> Capture<W> {
@@ -83,12 +84,8 @@ impl<W: Write> Capture<W> {
     }
 
     fn write(&mut self, now: Time, packet: &Packet, owner: Owner) -> io::Result<()> {
-        self.headers.clear();
-        let length = self.build(packet, owner).map_err(io::Error::other)?;
-        // The headers say the length of the whole packet; only they are there.
-        self.headers[2..4].copy_from_slice(&(packet.bytes.min(65_535) as u16).to_be_bytes());
-        let sum = ipv4_checksum(&self.headers[..20]);
-        self.headers[10..12].copy_from_slice(&sum.to_be_bytes());
+        self.build(packet, owner).map_err(io::Error::other)?;
+        let length = self.headers.len() as u32;
         let nanos = now.as_nanos();
         let (seconds, rest) = ((nanos / 1_000_000_000) as u32, (nanos % 1_000_000_000) as u32);
         for word in [seconds, rest, length, packet.bytes.max(length)] {
@@ -97,56 +94,68 @@ impl<W: Write> Capture<W> {
         self.out.write_all(&self.headers)
     }
 
-    /// Builds the headers; returns how long they are.
-    fn build(&mut self, packet: &Packet, owner: Owner) -> Result<u32, String> {
+    /// Builds the headers. They say the length of the whole packet; only they are there.
+    fn build(&mut self, packet: &Packet, owner: Owner) -> Result<(), String> {
         let ends = match owner {
             Owner::Flow(k) => self.flows[k as usize],
             Owner::Tunnel(k) => self.tunnels[k as usize],
         };
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
-        let ip = PacketBuilder::ipv4(ends.addresses[from], ends.addresses[to], 64);
-        let (source, destination) = (ends.ports[from], ends.ports[to]);
+        let transport = match &packet.body {
+            Body::Datagram(_) => {
+                let length = packet.bytes.saturating_sub(IP_HEADER).min(u32::from(u16::MAX)) as u16;
+                TransportHeader::Udp(UdpHeader {
+                    source_port: ends.ports[from],
+                    destination_port: ends.ports[to],
+                    length,
+                    checksum: 0,
+                })
+            }
+            body => TransportHeader::Tcp(ends.segment(body, [from, to])?),
+        };
+        let protocol = if let TransportHeader::Udp(_) = transport { IpNumber::UDP } else { IpNumber::TCP };
+        let least = transport.header_len();
+        let content = (packet.bytes.saturating_sub(IP_HEADER) as usize).clamp(least, MOST_CONTENT);
+        let [source, destination] = [ends.addresses[from], ends.addresses[to]];
+        let ip = Ipv4Header::new(content as u16, 64, protocol, source, destination)
+            .map_err(|error| error.to_string())?;
+        self.headers.clear();
+        ip.write(&mut self.headers).map_err(|error| error.to_string())?;
+        transport.write(&mut self.headers).map_err(|error| error.to_string())
+    }
+}
+
+impl Ends {
+    /// The header of a segment of TCP.
+    fn segment(&self, body: &Body, [from, to]: [usize; 2]) -> Result<TcpHeader, String> {
         let byte = |number: u64| match number {
             0 => 0,
-            n => (1 + (n - 1).wrapping_mul(u64::from(ends.payload))) as u32,
+            n => (1 + (n - 1).wrapping_mul(u64::from(self.payload))) as u32,
         };
-        match &packet.body {
-            Body::Data(number) => {
-                let tcp = ip.tcp(source, destination, byte(*number), u16::MAX);
-                let tcp = if *number == 0 { tcp.syn() } else { tcp.ack(1) };
-                tcp.write(&mut self.headers, &[])
-            }
+        let (sequence, acknowledged) = match body {
+            Body::Data(number) => (byte(*number), (*number > 0).then_some(1)),
             // The layer below TCP: shown as the segment that is newest in it.
-            Body::Coded(combination) => {
-                let newest = combination.members.last().unwrap_or(0);
-                ip.tcp(source, destination, byte(newest), u16::MAX).ack(1).write(&mut self.headers, &[])
+            Body::Coded(combination) => (byte(combination.members.last().unwrap_or(0)), Some(1)),
+            Body::Seen(answer) => (1, Some(byte(answer.first_unseen))),
+            Body::Ack(ack) => (1, Some(byte(ack.next))),
+            Body::Datagram(_) => (0, None),
+        };
+        let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], sequence, u16::MAX);
+        tcp.acknowledgment_number = acknowledged.unwrap_or(0);
+        (tcp.ack, tcp.syn) = (acknowledged.is_some(), acknowledged.is_none());
+        if let Body::Ack(ack) = body {
+            // What arrived again comes before the blocks (RFC 2883, section 4).
+            let again = ack.duplicate.map(|number| (byte(number), byte(number + 1)));
+            let blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));
+            let mut blocks = again.into_iter().chain(blocks);
+            if let Some(first) = blocks.next() {
+                let rest = [blocks.next(), blocks.next(), None];
+                let sack = TcpOptionElement::SelectiveAcknowledgement(first, rest);
+                tcp.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, sack])
+                    .map_err(|error| error.to_string())?;
             }
-            Body::Seen(answer) => {
-                let tcp = ip.tcp(source, destination, 1, u16::MAX).ack(byte(answer.first_unseen));
-                tcp.write(&mut self.headers, &[])
-            }
-            Body::Ack(ack) => {
-                let tcp = ip.tcp(source, destination, 1, u16::MAX).ack(byte(ack.next));
-                let mut blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));
-                match blocks.next() {
-                    None => tcp.write(&mut self.headers, &[]),
-                    Some(first) => {
-                        let rest = [blocks.next(), blocks.next(), None];
-                        let options = [
-                            TcpOptionElement::Noop,
-                            TcpOptionElement::Noop,
-                            TcpOptionElement::SelectiveAcknowledgement(first, rest),
-                        ];
-                        let tcp = tcp.options(&options).map_err(|error| error.to_string())?;
-                        tcp.write(&mut self.headers, &[])
-                    }
-                }
-            }
-            Body::Datagram(_) => ip.udp(source, destination).write(&mut self.headers, &[]),
         }
-        .map_err(|error| error.to_string())?;
-        let least = if matches!(packet.body, Body::Datagram(_)) { UDP_IP_HEADERS } else { TCP_IP_HEADERS };
-        Ok((self.headers.len() as u32).max(least))
+        Ok(tcp)
     }
 }
 
@@ -161,12 +170,4 @@ impl<W: Write> Observer for Capture<W> {
             self.failed = self.write(now, packet, owner).err();
         }
     }
-}
-
-/// The Internet checksum (RFC 1071) of a header whose own field counts as zero.
-fn ipv4_checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2).enumerate().filter(|(k, _)| *k != 5);
-    let sum: u32 = words.map(|(_, pair)| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
 }
