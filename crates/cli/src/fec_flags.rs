@@ -46,14 +46,7 @@ impl FecFlags {
     /// The flag whose value cannot be.
     pub(crate) fn code(&self) -> Outcome<Option<Fec>> {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return Ok(None) };
-        let loss = match self.stay_bad {
-            Some(q) if q.get() >= 1.0 => {
-                let problem = "100% never ends a run of losses; write less, for example `75%`";
-                return Err(Failure::flag("--stay-bad", problem));
-            }
-            Some(q) => Loss::gilbert(self.unit_loss, q),
-            None => Loss::bernoulli(self.unit_loss),
-        };
+        let loss = unit_loss(self.unit_loss, self.stay_bad)?;
         let fec = Some(Fec { k, n, unit: self.unit, loss });
         let alone = LinkConfig { fec, ..LinkConfig::default() };
         alone.check().map_err(|error| {
@@ -85,6 +78,21 @@ impl FecFlags {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return String::new() };
         let after = self.stay_bad.map(|q| format!(", after a lost one {q}")).unwrap_or_default();
         format!(", {k} units of {} forth as {n}, {} of them lost{after}", self.unit, self.unit_loss)
+    }
+}
+
+/// Losses of units: Gilbert's channel, or independent ones.
+///
+/// # Errors
+/// A `--stay-bad` that never ends a run of losses.
+pub(crate) fn unit_loss(mean: Fraction, stay_bad: Option<Fraction>) -> Outcome<Loss> {
+    match stay_bad {
+        Some(q) if q.get() >= 1.0 => {
+            let problem = "100% never ends a run of losses; write less, for example `75%`";
+            Err(Failure::flag("--stay-bad", problem))
+        }
+        Some(q) => Ok(Loss::gilbert(mean, q)),
+        None => Ok(Loss::bernoulli(mean)),
     }
 }
 

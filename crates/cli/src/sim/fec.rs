@@ -3,6 +3,7 @@
 use super::measure::{self, MeasureFlags};
 use super::tandem::variant;
 use crate::failure::{Failure, Outcome};
+use crate::fec_flags::unit_loss;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Span};
 use ripstop_link::{Fec, Loss};
 use ripstop_sim::scenario::{FecPath, FlowSpec, RunSpec};
@@ -67,12 +68,7 @@ Examples:
 
 /// Simulates and prints.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
-    if flags.stay_bad.is_some_and(|q| q.get() >= 1.0) {
-        return Err(Failure::flag(
-            "--stay-bad",
-            "100% never ends a run of losses; write less, for example `75%`",
-        ));
-    }
+    let loss = unit_loss(flags.unit_loss, flags.stay_bad)?;
     if flags.mu == 0 {
         return Err(Failure::flag("--mu", "0 units a second carry nothing; write for example 3000"));
     }
@@ -81,10 +77,6 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
     let mut run = RunSpec::default();
     flags.measure.apply(&mut run);
-    let loss = match flags.stay_bad {
-        Some(q) => Loss::gilbert(flags.unit_loss, q),
-        None => Loss::bernoulli(flags.unit_loss),
-    };
     let path = FecPath {
         run,
         fec: Fec { unit: flags.unit, ..Fec::new(flags.n, flags.k, loss) },
