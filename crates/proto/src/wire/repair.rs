@@ -35,7 +35,8 @@ pub fn emit_repair(
 ) -> Result<usize, EmitError> {
     let anchor = members.first().ok_or(EmitError::Value("members"))?;
     let span = members.last().map_or(0, |last| last - anchor);
-    if span > MAX_OUTSTANDING {
+    // A session of the simulator combines without limit ([`Members::unlimited`]); a datagram cannot say that.
+    if span > MAX_OUTSTANDING || members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
     }
     let mut w = Writer::new(buffer, repair_fields(members, coding) + combination.len())?;
@@ -153,4 +154,19 @@ pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<
 #[inline]
 pub(crate) fn low_id(id: u64, nibble: u8) -> u64 {
     (id & 0xfffff) << 4 | u64::from(nibble & 15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_parser_would_take_is_not_written() {
+        let every_other = |n: u64| Members::unlimited(&(0..n).map(|k| 2 * k).collect::<Vec<_>>()).unwrap();
+        let mut buffer = [0; 256];
+        for (members, fits) in [(every_other(64), true), (every_other(66), false)] {
+            let written = emit_repair(&mut buffer, &members, &Coding::Seed(7), &[1, 2, 3]);
+            assert_eq!(written.is_ok(), fits, "{} singles", members.singles().len());
+        }
+    }
 }
