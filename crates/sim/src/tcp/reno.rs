@@ -20,10 +20,7 @@ impl Reno {
         } else if ack.next == core.una {
             core.duplicates += 1;
             if core.duplicates == DUPLICATES {
-                if core.may_cut() {
-                    core.cwnd = core.halve();
-                    core.begin_recovery(now);
-                    core.transmit(now, core.una);
+                if core.fast_retransmit(now) {
                     self.inflation = u64::from(DUPLICATES);
                 }
             } else if core.duplicates > DUPLICATES {

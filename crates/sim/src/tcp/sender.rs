@@ -252,6 +252,18 @@ impl Core {
         self.una > self.recover || self.una == 1
     }
 
+    /// Halves the window, sends the first packet again and begins a recovery; false for a flight for which the window was
+    /// cut already.
+    pub(super) fn fast_retransmit(&mut self, now: Time) -> bool {
+        if !self.may_cut() {
+            return false;
+        }
+        self.cwnd = self.halve();
+        self.begin_recovery(now);
+        self.transmit(now, self.una);
+        true
+    }
+
     /// Begins a recovery that duplicates called for: what is timed is forgotten, the timer starts anew.
     pub(super) fn begin_recovery(&mut self, now: Time) {
         self.recover = self.max;
