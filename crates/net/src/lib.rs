@@ -9,3 +9,4 @@ compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");
 pub mod daemon;
 pub mod emulate;
 pub mod os;
+mod worker;

@@ -138,7 +138,7 @@ fn accepted<T>(outcome: io::Result<T>) -> Option<T> {
 /// The status, as one JSON object on a line.
 fn tell(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(status) = shared.ask() else { return Ok(()) };
+    let Some(status) = shared.worker.ask() else { return Ok(()) };
     let mut text = serde_json::to_vec(&status)?;
     text.push(b'\n');
     stream.write_all(&text)
@@ -164,7 +164,7 @@ fn answer(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
     let mut words = line.split(' ');
     let (status, body) = match (words.next(), words.next().map(|path| path.split('?').next())) {
-        (Some("GET"), Some(Some("/metrics" | "/"))) => match shared.ask() {
+        (Some("GET"), Some(Some("/metrics" | "/"))) => match shared.worker.ask() {
             Some(status) => ("200 OK", prometheus::render(&status)),
             None => ("503 Service Unavailable", "the daemon has ended\n".to_owned()),
         },

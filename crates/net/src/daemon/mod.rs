@@ -30,17 +30,15 @@ pub use status::{DaemonStatus, DeviceCounters, InterfaceStatus, PeerStatus, Sess
 
 use crate::os::netns::{Namespace, NetnsError};
 use crate::os::tun::TunError;
+use crate::worker::{Worker, bell};
 use desk::Desk;
 use mover::Mover;
-use nix::sys::eventfd::{EfdFlags, EventFd};
-use ripstop_base::Time;
+use nix::sys::eventfd::EventFd;
 use ripstop_proto::endpoint::AddPeerError;
 use ripstop_proto::secure::Entropy;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 /// Why there is no daemon.
 #[derive(Debug, thiserror::Error)]
@@ -82,28 +80,11 @@ pub struct Daemon {
 /// What the threads share.
 #[derive(Debug)]
 struct Shared {
-    start: Instant,
-    /// Wakes the thread that moves packets.
-    bell: Arc<EventFd>,
-    stop: AtomicBool,
-    /// How many snapshots were asked for.
-    asked: AtomicU64,
-    told: Mutex<Told>,
-    news: Condvar,
-    /// Rung when the thread that moves packets has ended.
+    worker: Worker<DaemonStatus>,
+    /// Why the thread that moves packets has ended, if nobody wished so.
+    error: OnceLock<String>,
+    /// Rung when it has ended.
     ended: EventFd,
-}
-
-/// The last snapshot told.
-#[derive(Debug, Default)]
-struct Told {
-    /// The value of `asked` it answers.
-    answer: u64,
-    snapshot: Option<DaemonStatus>,
-    /// The thread has ended; there will be no other.
-    last: bool,
-    /// Why, if nobody wished so.
-    error: Option<String>,
 }
 
 impl Daemon {
@@ -112,18 +93,11 @@ impl Daemon {
     /// # Errors
     /// What the system does not allow, in words that say what to do.
     pub fn start(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
-        let event = || {
-            EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-                .map_err(|errno| DaemonError::system("making an event descriptor")(errno.into()))
-        };
+        let event = || DaemonError::system("making an event descriptor");
         let shared = Arc::new(Shared {
-            start: Instant::now(),
-            bell: Arc::new(event()?),
-            stop: AtomicBool::new(false),
-            asked: AtomicU64::new(0),
-            told: Mutex::default(),
-            news: Condvar::new(),
-            ended: event()?,
+            worker: Worker::new().map_err(event())?,
+            error: OnceLock::new(),
+            ended: bell().map_err(event())?,
         });
         // Refused now rather than later, when nothing could be done but to stop.
         getrandom::fill(&mut [0; 1])
@@ -140,12 +114,12 @@ impl Daemon {
 
     /// Its state at one moment; None when it has ended before it ever told.
     pub fn status(&self) -> Option<DaemonStatus> {
-        self.shared.ask()
+        self.shared.worker.ask()
     }
 
     /// Whether packets are being moved.
     pub fn is_running(&self) -> bool {
-        !self.shared.lock().last
+        self.shared.worker.is_running()
     }
 
     /// Readable once no packets are moved any more.
@@ -155,18 +129,17 @@ impl Daemon {
 
     /// Why it ended, when nobody wished so.
     pub fn error(&self) -> Option<String> {
-        self.shared.lock().error.clone()
+        self.shared.error.get().cloned()
     }
 
     /// Says good-bye to the peers, takes the device away, and returns the last state.
     pub fn stop(mut self) -> Option<DaemonStatus> {
         self.halt();
-        self.shared.lock().snapshot.clone()
+        self.status()
     }
 
     fn halt(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.ring();
+        self.shared.worker.stop();
         if let Some(thread) = self.mover.take() {
             let _ = thread.join();
         }
@@ -177,31 +150,6 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.halt();
-    }
-}
-
-impl Shared {
-    /// No code that could panic runs under the lock.
-    fn lock(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ring(&self) {
-        // It fails only when the bell was rung 2^64 times and not heard.
-        let _ = self.bell.write(1);
-    }
-
-    fn now(&self) -> Time {
-        Time::ZERO + self.start.elapsed()
-    }
-
-    /// A snapshot of now or a little later.
-    fn ask(&self) -> Option<DaemonStatus> {
-        let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        self.ring();
-        let pending = |told: &mut Told| told.answer < ticket && !told.last;
-        let told = self.news.wait_while(self.lock(), pending).unwrap_or_else(PoisonError::into_inner);
-        told.snapshot.clone()
     }
 }
 

@@ -23,7 +23,6 @@ use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Calls that read, of each kind, before outputs have their turn. A call brings up to 64 KB from the device, up to
@@ -59,7 +58,6 @@ pub(super) struct Mover {
     mtu: u32,
     /// Datagrams rejected when it was last said, and when that was.
     rejected: (u64, Time),
-    answered: u64,
 }
 
 /// What a daemon knows of a peer beside the endpoint.
@@ -109,11 +107,11 @@ impl Mover {
         let tun = open_device(config, namespace, mtu)?;
         tun.set_nonblocking(true).map_err(DaemonError::system("making the device non-blocking"))?;
         routes::install(config, namespace, tun.name());
-        let now = shared.now();
+        let now = shared.worker.now();
         let settings = EndpointConfig { tunnel: config.tunnel.clone(), ..EndpointConfig::default() };
         let mut endpoint =
             Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
-        let resolver = Resolver::new(shared.bell.clone());
+        let resolver = Resolver::new(shared.worker.bell().clone());
         let mut peers = Vec::new();
         for peer in &config.peers {
             let address = peer.endpoint.as_ref().and_then(HostPort::address);
@@ -148,7 +146,6 @@ impl Mover {
             device: DeviceCounters::default(),
             mtu,
             rejected: (0, now),
-            answered: 0,
         })
     }
 
@@ -166,11 +163,10 @@ impl Mover {
         // Whoever waits for the end may count on the device being gone.
         let shared = self.shared.clone();
         drop(self);
-        let mut told = shared.lock();
-        told.snapshot = snapshot.or(told.snapshot.take());
-        (told.last, told.error) = (true, error);
-        drop(told);
-        shared.news.notify_all();
+        if let Some(error) = error {
+            let _ = shared.error.set(error);
+        }
+        shared.worker.end(snapshot);
         let _ = shared.ended.write(1);
     }
 
@@ -178,7 +174,7 @@ impl Mover {
         // Readable until shown otherwise.
         let (mut device, mut socket) = (true, true);
         loop {
-            let now = self.shared.now();
+            let now = self.shared.worker.now();
             if self.endpoint.poll_timeout().is_some_and(|at| at <= now) {
                 self.endpoint.handle_timeout(now);
             }
@@ -191,12 +187,12 @@ impl Mover {
             }
             self.look_up(now);
             self.drain();
-            if self.shared.stop.load(Ordering::SeqCst) {
+            if self.shared.worker.is_stopped() {
                 self.endpoint.close();
                 self.drain();
                 return Ok(());
             }
-            self.tell();
+            self.shared.worker.tell(|| self.snapshot());
             let wait = self.wait(more);
             let wanted = match self.blocked {
                 true => PollFlags::POLLIN | PollFlags::POLLOUT,
@@ -205,7 +201,7 @@ impl Mover {
             let mut files = [
                 PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.udp.as_fd(), wanted),
-                PollFd::new(self.shared.bell.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.shared.worker.bell().as_fd(), PollFlags::POLLIN),
             ];
             match ppoll(&mut files, wait.map(TimeSpec::from), None) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -214,7 +210,7 @@ impl Mover {
             let [d, s, bell] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
             (device, socket) = (!d.is_empty(), s.intersects(!PollFlags::POLLOUT));
             if !bell.is_empty() {
-                let _ = self.shared.bell.read();
+                self.shared.worker.heard();
             }
         }
     }
@@ -277,7 +273,7 @@ impl Mover {
     fn transmit(&mut self) {
         self.blocked = self.blocked && self.udp.send(&mut self.batch) == Sent::Blocked;
         while !self.blocked {
-            let now = self.shared.now();
+            let now = self.shared.worker.now();
             let Some(out) = self.endpoint.poll_transmit(now, self.batch.room()) else { break };
             if !self.batch.push(out.to, out.len, out.ect, self.udp.segments()) {
                 self.blocked = self.udp.send(&mut self.batch) == Sent::Blocked;
@@ -389,21 +385,7 @@ impl Mover {
     fn wait(&self, more: bool) -> Option<Duration> {
         let lookups = self.peers.iter().filter_map(|peer| peer.next_lookup).min();
         let due = [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min();
-        wait(more, self.blocked, due.map(|at| at.since(self.shared.now())))
-    }
-
-    /// Answers all that have asked so far.
-    fn tell(&mut self) {
-        let asked = self.shared.asked.load(Ordering::SeqCst);
-        if asked == self.answered {
-            return;
-        }
-        self.answered = asked;
-        let snapshot = self.snapshot();
-        let mut told = self.shared.lock();
-        (told.answer, told.snapshot) = (asked, Some(snapshot));
-        drop(told);
-        self.shared.news.notify_all();
+        wait(more, self.blocked, due.map(|at| at.since(self.shared.worker.now())))
     }
 }
 

@@ -22,20 +22,19 @@ pub use report::{DirectionReport, Lateness, Snapshot};
 use crate::os::netns::Namespace;
 use crate::os::priority::{Priority, raise_this_thread};
 use crate::os::tun::{Tun, TunConfig, TunError};
+use crate::worker::Worker;
 use direction::Direction;
 use ipnet::IpNet;
 use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use ripstop_base::{Seed, Time};
 use ripstop_link::{ConfigError, Link, LinkConfig};
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The name of the link from left to right, for its random streams: a simulation that gives its
 /// link this name, the same settings and the same seed loses the same packets.
@@ -108,24 +107,7 @@ pub struct Emulator {
 struct Shared {
     left: Tun,
     right: Tun,
-    start: Instant,
-    /// Wakes the thread, to be asked or to stop.
-    bell: EventFd,
-    stop: AtomicBool,
-    /// How many snapshots were asked for.
-    asked: AtomicU64,
-    told: Mutex<Told>,
-    news: Condvar,
-}
-
-/// The last snapshot told.
-#[derive(Debug, Default)]
-struct Told {
-    /// The value of `asked` it answers.
-    answer: u64,
-    snapshot: Option<Snapshot>,
-    /// The thread has ended; there will be no other.
-    last: bool,
+    worker: Worker<Snapshot>,
 }
 
 /// What the thread works on.
@@ -176,13 +158,7 @@ impl Emulator {
         let shared = Arc::new(Shared {
             left: device(&config.left, left)?,
             right: device(&config.right, right)?,
-            start: Instant::now(),
-            bell: EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
-                .map_err(|e| system("making an event descriptor")(e.into()))?,
-            stop: AtomicBool::new(false),
-            asked: AtomicU64::new(0),
-            told: Mutex::default(),
-            news: Condvar::new(),
+            worker: Worker::new().map_err(system("making an event descriptor"))?,
         });
         let state = State {
             left_to_right: Direction::new(left_to_right, config.mtu),
@@ -201,13 +177,7 @@ impl Emulator {
     /// of its turns.
     pub fn snapshot(&self) -> Snapshot {
         let shared = &*self.shared;
-        let ticket = shared.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        shared.ring();
-        let told = shared.lock();
-        let pending = |told: &mut Told| told.answer < ticket && !told.last;
-        let told = shared.news.wait_while(told, pending).unwrap_or_else(PoisonError::into_inner);
-        let mut snapshot = told.snapshot.clone().unwrap_or_default();
-        drop(told);
+        let mut snapshot = shared.worker.ask().unwrap_or_default();
         snapshot.left_to_right.overflowed = shared.left.overflows().ok();
         snapshot.right_to_left.overflowed = shared.right.overflows().ok();
         snapshot
@@ -215,7 +185,7 @@ impl Emulator {
 
     /// Whether packets are being moved; false after an error, which the snapshot names.
     pub fn is_running(&self) -> bool {
-        !self.shared.lock().last
+        self.shared.worker.is_running()
     }
 
     /// Stops, takes the devices away and returns the last counters. What is on its way is dropped;
@@ -226,8 +196,7 @@ impl Emulator {
     }
 
     fn halt(&mut self) {
-        self.shared.stop.store(true, Ordering::SeqCst);
-        self.shared.ring();
+        self.shared.worker.stop();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -241,20 +210,6 @@ impl Drop for Emulator {
 }
 
 impl Shared {
-    /// No code that could panic runs under the lock.
-    fn lock(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ring(&self) {
-        // It fails only when the bell was rung 2^64 times and not heard.
-        let _ = self.bell.write(1);
-    }
-
-    fn now(&self) -> Time {
-        Time::ZERO + self.start.elapsed()
-    }
-
     /// The thread: moves packets until it is stopped or cannot go on, and tells its last counters.
     fn run(&self, mut state: State) {
         // The kernel may otherwise delay a timer by 50 us to join it with others.
@@ -266,26 +221,24 @@ impl Shared {
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("the emulator's thread panicked; its words are on stderr".to_owned()),
         };
-        self.tell(&state, error, true);
+        self.worker.end(Some(self.snapshot(&state, error, false)));
     }
 
     fn move_packets(&self, state: &mut State) -> io::Result<()> {
         // Readable until shown otherwise.
         let (mut left, mut right) = (true, true);
-        let mut answered = 0;
         loop {
             let more = state.turn(self, left, right)?;
-            let asked = self.asked.load(Ordering::SeqCst);
-            if asked != answered {
-                answered = asked;
-                self.tell(state, None, false);
-            }
-            let wait =
-                if more { Some(Duration::ZERO) } else { state.next_due().map(|due| due.since(self.now())) };
+            self.worker.tell(|| self.snapshot(state, None, true));
+            let wait = if more {
+                Some(Duration::ZERO)
+            } else {
+                state.next_due().map(|due| due.since(self.worker.now()))
+            };
             let mut files = [
                 PollFd::new(self.left.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.right.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.bell.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.worker.bell().as_fd(), PollFlags::POLLIN),
             ];
             match ppoll(&mut files, wait.map(TimeSpec::from), None) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
@@ -294,27 +247,23 @@ impl Shared {
             let [l, r, bell] = files.map(|file| file.revents().is_some_and(|events| !events.is_empty()));
             (left, right) = (l, r);
             if bell {
-                let _ = self.bell.read();
-                if self.stop.load(Ordering::SeqCst) {
+                self.worker.heard();
+                if self.worker.is_stopped() {
                     return Ok(());
                 }
             }
         }
     }
 
-    /// Answers all that have asked so far.
-    fn tell(&self, state: &State, error: Option<String>, last: bool) {
-        let answer = self.asked.load(Ordering::SeqCst);
-        let snapshot = Snapshot {
-            elapsed_s: self.start.elapsed().as_secs_f64(),
-            running: !last,
+    fn snapshot(&self, state: &State, error: Option<String>, running: bool) -> Snapshot {
+        Snapshot {
+            elapsed_s: self.worker.now().as_secs_f64(),
+            running,
             error,
             priority: state.priority,
             left_to_right: state.left_to_right.report(),
             right_to_left: state.right_to_left.report(),
-        };
-        *self.lock() = Told { answer, snapshot: Some(snapshot), last };
-        self.news.notify_all();
+        }
     }
 }
 
@@ -322,7 +271,7 @@ impl State {
     /// Reads what the kernel has for us, up to a batch a direction, and hands over what is due.
     /// Whether there may be more to read.
     fn turn(&mut self, shared: &Shared, left: bool, right: bool) -> io::Result<bool> {
-        let now = || shared.now();
+        let now = || shared.worker.now();
         let mut more = false;
         if left {
             more |= self.left_to_right.take_in(BATCH, now, |packet| shared.left.recv(packet))?;

@@ -7,7 +7,7 @@ use ripstop_proto::secure::PeerId;
 impl Mover {
     /// Says what happened, and does what follows from it.
     pub(super) fn note(&mut self, event: EndpointEvent) {
-        let now = self.shared.now();
+        let now = self.shared.worker.now();
         let named =
             |peers: &[Peer], id: PeerId| peers.get(id.index()).map_or_else(String::new, |p| p.name.clone());
         match event {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 impl Mover {
     pub(super) fn snapshot(&self) -> DaemonStatus {
-        let now = self.shared.now();
+        let now = self.shared.worker.now();
         let secure = self.endpoint.secure_counters();
         DaemonStatus {
             version: env!("CARGO_PKG_VERSION").into(),
