@@ -198,7 +198,9 @@ impl Edges {
 }
 
 impl Report {
-    pub(super) fn new(scenario: &Scenario, runs: &[RunTotals]) -> Report {
+    /// What `runs` of `scenario` say, in the order of their indices: [`super::run`] for those who make each run themselves, by
+    /// [`super::run_once`].
+    pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> Report {
         let edges = Edges::of(scenario);
         let mut measured = edges.spans.iter().map(|span| interval(scenario, &edges, *span, runs));
         let whole = measured.next();
