@@ -76,3 +76,27 @@ impl From<ripstop_net::daemon::ConfigError> for Failure {
         Failure::Config(error.to_string())
     }
 }
+
+/// A flag whose value cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WrongFlag {
+    /// With its dashes; None when it is not a flag's fault.
+    pub(crate) flag: Option<String>,
+    /// What is wrong and what would be right.
+    pub(crate) problem: String,
+}
+
+impl WrongFlag {
+    pub(crate) fn new(flag: &str, problem: impl Into<String>) -> WrongFlag {
+        WrongFlag { flag: Some(flag.to_owned()), problem: problem.into() }
+    }
+}
+
+impl From<WrongFlag> for Failure {
+    fn from(wrong: WrongFlag) -> Failure {
+        match wrong.flag {
+            Some(flag) => Failure::flag(&flag, wrong.problem),
+            None => Failure::Usage(wrong.problem),
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! The flags of a block code on a link (paper 003).
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, WrongFlag};
 use clap::Args;
 use ripstop_base::{Bytes, Fraction};
 use ripstop_link::{Fec, LinkConfig, Loss};
@@ -85,11 +85,11 @@ impl FecFlags {
 ///
 /// # Errors
 /// A `--stay-bad` that never ends a run of losses.
-pub(crate) fn unit_loss(mean: Fraction, stay_bad: Option<Fraction>) -> Outcome<Loss> {
+pub(crate) fn unit_loss(mean: Fraction, stay_bad: Option<Fraction>) -> Result<Loss, WrongFlag> {
     match stay_bad {
         Some(q) if q.get() >= 1.0 => {
             let problem = "100% never ends a run of losses; write less, for example `75%`";
-            Err(Failure::flag("--stay-bad", problem))
+            Err(WrongFlag::new("--stay-bad", problem))
         }
         Some(q) => Ok(Loss::gilbert(mean, q)),
         None => Ok(Loss::bernoulli(mean)),

@@ -15,6 +15,7 @@ mod signals;
 mod sim;
 mod speed;
 mod status;
+mod sweep;
 mod up;
 mod workload;
 
@@ -41,7 +42,8 @@ Examples:
   ripstop up ripstop.toml         this end of a tunnel (docs/operating.md)
   ripstop status                  what it is doing
   ripstop speed                   what this machine can do, beside what bounds it
-  ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time";
+  ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time
+  ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet";
 
 #[derive(Subcommand)]
 enum Command {
@@ -52,6 +54,7 @@ enum Command {
     Speed(speed::Flags),
     Status(status::Flags),
     Sim(sim::Flags),
+    Sweep(sweep::Flags),
 }
 
 fn main() -> ExitCode {
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Speed(flags) => speed::run(&flags),
         Command::Status(flags) => status::run(&flags),
         Command::Sim(flags) => sim::run(&flags),
+        Command::Sweep(flags) => sweep::run(&flags),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,11 +2,11 @@
 
 use super::measure::{self, MeasureFlags};
 use super::tandem::variant;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Outcome, WrongFlag};
 use crate::fec_flags::unit_loss;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Span};
 use ripstop_link::{Fec, Loss};
-use ripstop_sim::scenario::{FecPath, FlowSpec, RunSpec};
+use ripstop_sim::scenario::{FecPath, FlowSpec, RunSpec, Scenario};
 use ripstop_sim::tcp::Variant;
 
 /// Simulate TCP over a link that sends each block of K units as N (paper 003)
@@ -68,12 +68,20 @@ Examples:
 
 /// Simulates and prints.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    measure::run(&scenario(flags)?, &flags.measure, flag)
+}
+
+/// The scenario that the flags stand for.
+///
+/// # Errors
+/// A flag whose value cannot be; what the scenario cannot be, `Scenario::check` says.
+pub(super) fn scenario(flags: &Flags) -> Result<Scenario, WrongFlag> {
     let loss = unit_loss(flags.unit_loss, flags.stay_bad)?;
     if flags.mu == 0 {
-        return Err(Failure::flag("--mu", "0 units a second carry nothing; write for example 3000"));
+        return Err(WrongFlag::new("--mu", "0 units a second carry nothing; write for example 3000"));
     }
     if flags.packet_blocks == 0 {
-        return Err(Failure::flag("--packet-blocks", "a packet fills at least 1 block"));
+        return Err(WrongFlag::new("--packet-blocks", "a packet fills at least 1 block"));
     }
     let mut run = RunSpec::default();
     flags.measure.apply(&mut run);
@@ -87,11 +95,11 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         packet_blocks: flags.packet_blocks,
         flow: FlowSpec { count: flags.flows, tcp: flags.tcp, window: flags.wmax, ..FlowSpec::new("", "") },
     };
-    measure::run(&path.scenario(), &flags.measure, flag)
+    Ok(path.scenario())
 }
 
 /// The flag that a field of the scenario was given by.
-fn flag(field: &str) -> Option<&'static str> {
+pub(super) fn flag(field: &str) -> Option<&'static str> {
     [
         ("link[0].forth.fec.k", "--k"),
         ("link[0].forth.fec.n", "--n"),

@@ -160,3 +160,8 @@ fn record(scenario: &Scenario, flags: &MeasureFlags) -> Result<(), Recording> {
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
+
+/// CPU time that this thread has spent.
+pub(crate) fn cpu_time_of_thread() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
+}

@@ -2,8 +2,13 @@
 
 mod fec;
 mod measure;
+mod preset;
 mod show;
 mod tandem;
+
+pub(crate) use measure::cpu_time_of_thread;
+pub(crate) use preset::{FlagKind, Preset, PresetFlag};
+pub(crate) use show::Result as SimResult;
 
 use crate::failure::{Failure, Outcome};
 use clap::Subcommand;

@@ -7,14 +7,14 @@ use serde::Serialize;
 
 /// The result of a simulation, for `--json`.
 #[derive(Serialize)]
-pub(super) struct Result<'a> {
-    pub(super) scenario: &'a Scenario,
-    pub(super) seed: u64,
-    pub(super) runs: u32,
+pub(crate) struct Result<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) seed: u64,
+    pub(crate) runs: u32,
     #[serde(flatten)]
-    pub(super) report: &'a Report,
-    pub(super) wall_s: f64,
-    pub(super) cpu_s: f64,
+    pub(crate) report: &'a Report,
+    pub(crate) wall_s: f64,
+    pub(crate) cpu_s: f64,
 }
 
 /// So many flows of a kind are listed one by one.

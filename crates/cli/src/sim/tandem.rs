@@ -1,12 +1,12 @@
 //! `ripstop sim tandem`: a chain of equal links.
 
 use super::measure::{self, MeasureFlags};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Outcome, WrongFlag};
 use crate::link_flags::{burst, loss_model};
 use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{LinkConfig, Loss};
-use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Tandem, TunnelSpec};
+use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, Tandem, TunnelSpec};
 use ripstop_sim::tcp::{Reassembly, Variant};
 use std::time::Duration;
 
@@ -141,11 +141,19 @@ pub(super) fn variant(name: &str) -> Result<Variant, String> {
 
 /// Simulates and prints.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    measure::run(&scenario(flags)?, &flags.measure, flag)
+}
+
+/// The scenario that the flags stand for.
+///
+/// # Errors
+/// A flag whose value cannot be; what the scenario cannot be, `Scenario::check` says.
+pub(super) fn scenario(flags: &Flags) -> Result<Scenario, WrongFlag> {
     if flags.hops == 0 || flags.hops > 1000 {
-        return Err(Failure::flag("--hops", format!("{} links; from 1 to 1000", flags.hops)));
+        return Err(WrongFlag::new("--hops", format!("{} links; from 1 to 1000", flags.hops)));
     }
     if !(flags.burst.is_finite() && flags.burst >= 1.0) {
-        return Err(Failure::flag(
+        return Err(WrongFlag::new(
             "--burst",
             format!("{}; a run of losses has at least 1 packet", flags.burst),
         ));
@@ -164,16 +172,15 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         Switch::Off => LinkConfig { loss: Loss::None, ..forth.clone() },
     };
     let tunnel = flags.tunnel.then(|| TunnelSpec::new("tunnel", "", ""));
-    let scenario = Tandem { run, hops: flags.hops, forth, back, flows: flows(flags)?, tunnel }.scenario();
-    measure::run(&scenario, &flags.measure, flag)
+    Ok(Tandem { run, hops: flags.hops, forth, back, flows: flows(flags)?, tunnel }.scenario())
 }
 
 /// One kind of flow when all are alike, or each on its own.
-fn flows(flags: &Flags) -> Outcome<Vec<FlowSpec>> {
-    let each = |flag: &str, times: &[Span]| match times.len() as u64 {
+fn flows(flags: &Flags) -> Result<Vec<FlowSpec>, WrongFlag> {
+    let each = |flag: &'static str, times: &[Span]| match times.len() as u64 {
         0 | 1 => Ok(()),
         n if n == u64::from(flags.flows) => Ok(()),
-        n => Err(Failure::flag(
+        n => Err(WrongFlag::new(
             flag,
             format!("{n} moments for {} flows; write one, or one for each", flags.flows),
         )),
@@ -225,7 +232,7 @@ fn flows(flags: &Flags) -> Outcome<Vec<FlowSpec>> {
 }
 
 /// The flag that a field of the scenario was given by.
-fn flag(field: &str) -> Option<&'static str> {
+pub(super) fn flag(field: &str) -> Option<&'static str> {
     let last = field.split('.').skip_while(|part| !part.starts_with("forth") && !part.starts_with("flow"));
     let name = last.skip(1).collect::<Vec<_>>().join(".");
     [

@@ -1,0 +1,221 @@
+//! The table of results: a row for each cell, a column for each key of the plan and three for each statistic.
+
+use super::cells::Cell;
+use super::plan::Plan;
+use super::value::{Entry, Unit};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Cells with more flows than this have no columns for each of them.
+pub(super) const MOST_FLOWS: usize = 20;
+
+/// What became of a cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its result was there.
+    Reused,
+    /// It was run now.
+    Run,
+    /// There is no result, and why.
+    Failed(String),
+    /// There is no result yet.
+    Missing,
+}
+
+impl State {
+    /// Whether there is a result.
+    pub(super) fn is_there(&self) -> bool {
+        matches!(self, State::Reused | State::Run)
+    }
+}
+
+/// The column of a key.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeyColumn {
+    /// The key, and the unit behind it.
+    pub(super) name: String,
+    /// None where its values are texts.
+    pub(super) unit: Option<Unit>,
+}
+
+/// The columns of the keys: name with unit. Where the cells' values have units of several kinds they are texts.
+pub(super) fn of_keys(plan: &Plan, cells: &[Cell]) -> Vec<KeyColumn> {
+    let column = |(k, key): (usize, &String)| {
+        let mut units: Vec<Option<Unit>> = Vec::new();
+        for cell in cells {
+            let unit = match &cell.values[k] {
+                Entry::Number(_, unit) => Some(*unit),
+                Entry::Missing => continue,
+                _ => None,
+            };
+            if !units.contains(&unit) {
+                units.push(unit);
+            }
+        }
+        let unit = match units[..] {
+            [one] => one,
+            _ => None,
+        };
+        let name = key.replace('-', "_");
+        let suffix = unit.map_or("", Unit::suffix);
+        KeyColumn { name: if name.ends_with(suffix) { name } else { name + suffix }, unit }
+    };
+    plan.keys.iter().enumerate().map(column).collect()
+}
+
+/// The value of a cell in column `k`, whose unit is given.
+pub(super) fn of_cell(cell: &Cell, k: usize, unit: Option<Unit>) -> Entry {
+    match &cell.values[k] {
+        number @ Entry::Number(..) if unit.is_none() => match cell.texts[k].is_empty() {
+            true => number.clone(),
+            false => Entry::Text(cell.texts[k].clone()),
+        },
+        other => other.clone(),
+    }
+}
+
+/// The columns of the statistics, as they come up in the results.
+#[derive(Debug, Default)]
+pub(super) struct Statistics {
+    pub(super) names: Vec<String>,
+    known: BTreeSet<String>,
+    /// Whether flows were left out, there being too many of them.
+    pub(super) too_many_flows: bool,
+}
+
+impl Statistics {
+    /// Adds the columns of a result that are not there yet, each behind the one that it follows in the result.
+    pub(super) fn learn(&mut self, result: &Value) {
+        self.too_many_flows |= has_many(result);
+        let mut after = 0;
+        for (name, _) in entries(result) {
+            if self.known.insert(name.clone()) {
+                self.names.insert(after, name);
+                after += 1;
+            } else if let Some(position) = self.names.iter().position(|known| *known == name) {
+                after = position + 1;
+            }
+        }
+    }
+
+    /// The row of a result.
+    pub(super) fn row(&self, result: Option<&Value>) -> Vec<Entry> {
+        let mut row = vec![Entry::Missing; self.names.len()];
+        let mut expected = 0;
+        for (name, entry) in result.map(entries).unwrap_or_default() {
+            // Most come in the order of the columns.
+            let rest =
+                self.names.iter().skip(expected).position(|known| *known == name).map(|k| k + expected);
+            if let Some(k) = rest.or_else(|| self.names.iter().position(|known| *known == name)) {
+                row[k] = entry;
+                expected = k + 1;
+            }
+        }
+        row
+    }
+}
+
+fn has_many(result: &Value) -> bool {
+    result["flows"].as_array().is_some_and(|flows| flows.len() > MOST_FLOWS)
+}
+
+/// What a result of `ripstop sim` says, column by column.
+fn entries(result: &Value) -> Vec<(String, Entry)> {
+    const COUNTS: [&str; 2] = ["events", "sim_s"];
+    let mut found = Vec::new();
+    let many = has_many(result);
+    let of_flows = |prefix: &str, part: &Value, found: &mut Vec<(String, Entry)>| {
+        for flow in part["flows"].as_array().into_iter().flatten().take(if many { 0 } else { MOST_FLOWS }) {
+            let name = flow["name"].as_str().unwrap_or_default();
+            statistics(&format!("{prefix}{name}_"), flow, found);
+        }
+    };
+    statistics("", result, &mut found);
+    of_flows("", result, &mut found);
+    for interval in result["intervals"].as_array().into_iter().flatten() {
+        let prefix = format!("from_{}_to_{}_s_", interval["from_s"], interval["to_s"]).replace(".0_", "_");
+        statistics(&prefix, interval, &mut found);
+        of_flows(&prefix, interval, &mut found);
+    }
+    found.extend(COUNTS.iter().map(|name| ((*name).to_owned(), number(&result[name]))));
+    found
+}
+
+/// The statistics among the fields of an object, and those of the objects in it.
+fn statistics(prefix: &str, object: &Value, found: &mut Vec<(String, Entry)>) {
+    for (name, value) in object.as_object().into_iter().flatten() {
+        let Some(fields) = value.as_object().filter(|_| name != "scenario") else { continue };
+        if !fields.contains_key("ci95") {
+            statistics(&format!("{prefix}{name}_"), value, found);
+            continue;
+        }
+        for part in ["mean", "ci95", "n", "p50", "p99"] {
+            if let Some(value) = fields.get(part) {
+                found.push((format!("{prefix}{name}_{part}"), number(value)));
+            }
+        }
+    }
+}
+
+fn number(value: &Value) -> Entry {
+    match (value.as_u64(), value.as_f64()) {
+        (Some(count), _) => Entry::Count(count),
+        (None, Some(number)) => Entry::Number(number, Unit::None),
+        _ => Entry::Missing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn result(flows: usize, coded: bool) -> Value {
+        let statistic = json!({"mean": 1.5, "ci95": null, "n": 1});
+        let flow = |k: usize| {
+            let nc = if coded { json!({"rows": statistic}) } else { Value::Null };
+            json!({"name": format!("flow{k}"), "srtt_s": statistic, "active_goodput_bps": null, "nc": nc})
+        };
+        json!({
+            "scenario": {"ci95": {"ci95": 1}}, "goodput_bps": statistic, "throughput_units_per_s": null,
+            "flows": (0..flows).map(flow).collect::<Vec<_>>(), "series": null, "wall_s": 1.0,
+            "intervals": [{"from_s": 10.0, "to_s": 20.5, "goodput_bps": statistic, "flows": [flow(0)]}],
+            "events": 7, "sim_s": 60.0,
+        })
+    }
+
+    #[test]
+    fn columns_come_in_the_order_of_the_results() {
+        let mut columns = Statistics::default();
+        columns.learn(&result(1, false));
+        columns.learn(&result(2, true));
+        let means: Vec<&str> = columns.names.iter().filter_map(|name| name.strip_suffix("_mean")).collect();
+        let want = [
+            "goodput_bps",
+            "flow0_nc_rows",
+            "flow0_srtt_s",
+            "flow1_nc_rows",
+            "flow1_srtt_s",
+            "from_10_to_20.5_s_goodput_bps",
+            "from_10_to_20.5_s_flow0_nc_rows",
+            "from_10_to_20.5_s_flow0_srtt_s",
+        ];
+        assert_eq!(means, want);
+        assert_eq!(columns.names[1..3], ["goodput_bps_ci95", "goodput_bps_n"]);
+        assert_eq!(columns.names[columns.names.len() - 2..], ["events", "sim_s"]);
+        let row = columns.row(Some(&result(1, false)));
+        assert_eq!(
+            row[..4],
+            [Entry::Number(1.5, Unit::None), Entry::Missing, Entry::Count(1), Entry::Missing]
+        );
+        assert_eq!(row.last(), Some(&Entry::Number(60.0, Unit::None)));
+        assert!(columns.row(None).iter().all(|entry| *entry == Entry::Missing) && !columns.too_many_flows);
+    }
+
+    #[test]
+    fn too_many_flows_are_left_out() {
+        let mut columns = Statistics::default();
+        columns.learn(&result(MOST_FLOWS + 1, false));
+        assert!(columns.too_many_flows && !columns.names.iter().any(|name| name.contains("flow")));
+    }
+}

@@ -1,0 +1,168 @@
+//! Files of results, each there as a whole or not at all.
+
+use crate::failure::{Failure, Outcome};
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// Why a table was not written.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// It could not be made.
+    Content(Failure),
+    /// Whoever takes it did not.
+    Writing(io::Error),
+}
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused::Content(failure)
+    }
+}
+
+impl From<io::Error> for Refused {
+    fn from(error: io::Error) -> Refused {
+        Refused::Writing(error)
+    }
+}
+
+impl Refused {
+    /// As a failure of the command; `what` is the file's name.
+    pub(super) fn of(self, what: impl std::fmt::Display) -> Failure {
+        match self {
+            Refused::Content(failure) => failure,
+            Refused::Writing(error) if error.kind() == io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            Refused::Writing(error) => Failure::work(what, error),
+        }
+    }
+}
+
+/// Writes a file by `fill`, under another name first: who reads the file gets the old content or the new one, never a part of it. What is
+/// no regular file, such as a pipe, is written as it is.
+///
+/// # Errors
+/// What the system refused, with the file's name.
+pub(super) fn whole(
+    path: &Path,
+    fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Refused>,
+) -> Outcome<()> {
+    let failed = |error: io::Error| Failure::work(path.display(), error);
+    // A link is followed: its target is what is replaced.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if target.exists() && !target.is_file() {
+        let mut out = BufWriter::new(File::options().write(true).open(&target).map_err(failed)?);
+        fill(&mut out).map_err(|refused| refused.of(path.display()))?;
+        return out.flush().map_err(failed);
+    }
+    let mut file = temporary_beside(&target).map_err(failed)?;
+    let mut out = BufWriter::new(file.as_file_mut());
+    fill(&mut out).map_err(|refused| refused.of(path.display()))?;
+    out.flush().map_err(failed)?;
+    drop(out);
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(&target).map(drop).map_err(|error| failed(error.error))
+}
+
+/// Says before a long sweep what would only come out after it: a folder that is not there, a file that may not be written.
+///
+/// # Errors
+/// The flag, and what is wrong.
+pub(super) fn check(flag: &str, path: &Path) -> Outcome<()> {
+    let wrong =
+        |error: &dyn std::fmt::Display| Err(Failure::flag(flag, format!("{}: {error}", path.display())));
+    if path.is_dir() {
+        return wrong(&"is a folder; write the name of a file");
+    }
+    if path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    match temporary_beside(path) {
+        Ok(_) => Ok(()),
+        Err(error) => wrong(&error),
+    }
+}
+
+/// A line of a CSV file (RFC 4180, but for the end of line, which is that of Unix).
+///
+/// # Errors
+/// What the writer says.
+pub(super) fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> io::Result<()> {
+    for (k, entry) in entries.enumerate() {
+        if k > 0 {
+            out.write_all(b",")?;
+        }
+        match entry.contains([',', '"', '\n', '\r']) {
+            true => write!(out, "\"{}\"", entry.replace('"', "\"\""))?,
+            false => out.write_all(entry.as_bytes())?,
+        }
+    }
+    out.write_all(b"\n")
+}
+
+fn directory(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// A file with a name of its own beside `path`, with the rights that a new file there has.
+///
+/// # Errors
+/// What the system refused, without that name, which says nothing to anybody.
+pub(super) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let directory = directory(path);
+    // The usual mistake, in the system's own words.
+    std::fs::metadata(&directory)?;
+    tempfile::Builder::new()
+        .prefix(".sweep-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory)
+        .map_err(|error| error.kind().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_or_not_at_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        let write = |text: &'static str| whole(&path, move |out| Ok(out.write_all(text.as_bytes())?));
+        write("one\n").unwrap();
+        let half = whole(&path, |out| {
+            out.write_all(b"half")?;
+            Err(Failure::work("a.csv", "no more").into())
+        });
+        assert!(half.is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
+        // Through a link.
+        let link = directory.path().join("link.csv");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        whole(&link, |out| Ok(out.write_all(b"two\n")?)).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "two\n");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn devices_are_written_as_they_are() {
+        let full = whole(Path::new("/dev/full"), |out| Ok(out.write_all(&[0; 100])?));
+        assert!(format!("{full:?}").contains("/dev/full: No space left"), "{full:?}");
+        whole(Path::new("/dev/null"), |out| Ok(out.write_all(b"x")?)).unwrap();
+        assert!(check("--csv", Path::new("/dev/full")).is_ok() && check("--csv", Path::new("/")).is_err());
+        assert!(
+            check("--csv", Path::new("/nowhere/a.csv")).is_err() && check("--csv", Path::new("/")).is_err()
+        );
+    }
+
+    #[test]
+    fn what_needs_quotes_has_them() {
+        let mut out = Vec::new();
+        csv_line(&mut out, ["a", "b,c", "d\"e", ""].into_iter().map(str::to_owned)).unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), "a,\"b,c\",\"d\"\"e\",\n");
+    }
+}

@@ -1,0 +1,139 @@
+//! The table of results as a Parquet file.
+
+use super::columns::KeyColumn;
+use super::export::Refused;
+use super::results::Sweep;
+use super::value::Entry;
+use crate::failure::Failure;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::Type;
+use std::io::Write;
+use std::sync::Arc;
+
+/// So many cells are in memory at a time.
+const ROWS: usize = 4096;
+
+/// Writes the columns that a CSV file has: numbers as such, all of them optional.
+///
+/// # Errors
+/// A result that cannot be read; what the writer says.
+pub(super) fn write(sweep: &Sweep<'_>, out: &mut (dyn Write + Send)) -> Result<(), Refused> {
+    let (keys, statistics) = sweep.columns()?;
+    let mut columns = vec![("cell".to_owned(), Physical::INT64)];
+    columns.extend(keys.iter().map(|KeyColumn { name, unit }| {
+        (name.clone(), if unit.is_some() { Physical::DOUBLE } else { Physical::BYTE_ARRAY })
+    }));
+    columns.push(("state".to_owned(), Physical::BYTE_ARRAY));
+    columns.extend(statistics.names.iter().map(|name| {
+        let count = name.ends_with("_n") || name == "events";
+        (name.clone(), if count { Physical::INT64 } else { Physical::DOUBLE })
+    }));
+    let mut file = SerializedFileWriter::new(out, schema(&columns)?, Arc::new(WriterProperties::default()))
+        .map_err(refused)?;
+    for first in (0..sweep.cells.len()).step_by(ROWS) {
+        let range = first..sweep.cells.len().min(first + ROWS);
+        let rows: Vec<Vec<Entry>> =
+            range.map(|k| sweep.row(k, &keys, &statistics)).collect::<Result<_, _>>()?;
+        let mut group = file.next_row_group().map_err(refused)?;
+        for (k, (_, kind)) in columns.iter().enumerate() {
+            let column = rows.iter().map(|row| &row[k]);
+            match kind {
+                Physical::INT64 => put::<Int64Type>(&mut group, column, |entry| match entry {
+                    Entry::Count(count) => i64::try_from(*count).ok(),
+                    _ => None,
+                }),
+                Physical::DOUBLE => put::<DoubleType>(&mut group, column, |entry| match entry {
+                    Entry::Number(number, _) => Some(*number),
+                    Entry::Count(count) => Some(*count as f64),
+                    _ => None,
+                }),
+                _ => put::<ByteArrayType>(&mut group, column, |entry| match entry {
+                    Entry::Missing => None,
+                    other => Some(ByteArray::from(other.text().into_bytes())),
+                }),
+            }
+            .map_err(refused)?;
+        }
+        group.close().map_err(refused)?;
+    }
+    Ok(file.into_inner().map_err(refused)?.flush()?)
+}
+
+fn schema(columns: &[(String, Physical)]) -> Result<Arc<Type>, Refused> {
+    let field = |(name, kind): &(String, Physical)| {
+        let text = (*kind == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+        let field = Type::primitive_type_builder(name, *kind)
+            .with_repetition(Repetition::OPTIONAL)
+            .with_logical_type(text);
+        field.build().map(Arc::new)
+    };
+    let fields = columns.iter().map(field).collect::<Result<_, _>>().map_err(refused)?;
+    Type::group_type_builder("sweep").with_fields(fields).build().map(Arc::new).map_err(refused)
+}
+
+fn put<'a, T: DataType>(
+    group: &mut SerializedRowGroupWriter<'_, &mut (dyn Write + Send)>,
+    column: impl Iterator<Item = &'a Entry>,
+    value: impl Fn(&Entry) -> Option<T::T>,
+) -> Result<(), ParquetError> {
+    let entries: Vec<Option<T::T>> = column.map(value).collect();
+    let levels: Vec<i16> = entries.iter().map(|entry| i16::from(entry.is_some())).collect();
+    let values: Vec<T::T> = entries.into_iter().flatten().collect();
+    let Some(mut writer) = group.next_column()? else {
+        return Err(ParquetError::General("more columns than the schema has".to_owned()));
+    };
+    writer.typed::<T>().write_batch(&values, Some(&levels), None)?;
+    writer.close()
+}
+
+fn refused(error: ParquetError) -> Refused {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
+            Ok(error) => Refused::Writing(*error),
+            Err(other) => Refused::Content(Failure::work("writing Parquet", other)),
+        },
+        other => Refused::Content(Failure::work("writing Parquet", other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::base::Base;
+    use super::super::cells;
+    use super::super::columns::State;
+    use super::super::place::Source;
+    use super::super::plan::Plan;
+    use super::super::store::Store;
+    use super::*;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = "[base]\npreset = \"tandem\"\n[grid]\ndelay = [\"10ms\", \"1s\"]\ntcp = [\"reno\"]\n";
+        let mut plan = Plan::read(Source { path: "plan.toml".into(), text: text.to_owned() }).unwrap();
+        let base = Base::of(&mut plan).unwrap();
+        let cells = cells::all(&plan, &base, "1");
+        let store = Store::open_or_create(&directory.path().join("a.redb")).unwrap();
+        let result = r#"{"goodput_bps":{"mean":1.5,"ci95":null,"n":3},"flows":[],"intervals":[],"events":7,"sim_s":60.0}"#;
+        store.put(cells[0].key.as_ref().unwrap(), "1", result).unwrap();
+        let states = [State::Run, State::Missing];
+        let sweep = Sweep { plan: &plan, cells: &cells, states: &states, store: Some(&store) };
+        let path = directory.path().join("a.parquet");
+        super::super::export::whole(&path, |out| write(&sweep, out)).unwrap();
+        let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
+        let rows: Vec<String> =
+            reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
+        let want = [
+            "{cell: 1, delay_s: 0.01, tcp: \"reno\", state: \"done\", goodput_bps_mean: 1.5, goodput_bps_ci95: null, \
+             goodput_bps_n: 3, events: 7, sim_s: 60.0}",
+            "{cell: 2, delay_s: 1.0, tcp: \"reno\", state: \"missing\", goodput_bps_mean: null, goodput_bps_ci95: null, \
+             goodput_bps_n: null, events: null, sim_s: null}",
+        ];
+        assert_eq!(rows, want);
+    }
+}

@@ -1,0 +1,253 @@
+//! Where results are kept: one file, in which each result is there as a whole or not at all, whatever happens to the program.
+
+use super::cells::Key;
+use super::export;
+use crate::failure::{Failure, Outcome};
+use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition, TableError};
+use std::io;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::{Path, PathBuf};
+
+/// What the file says of itself.
+const META: TableDefinition<'_, &str, &str> = TableDefinition::new("ripstop");
+/// The program's version, and the result as `ripstop sim --json` would print it.
+const RESULTS: TableDefinition<'_, &[u8; 32], (&str, &str)> = TableDefinition::new("results");
+/// The layout of these tables. A file with another one is not touched.
+const FORMAT: &str = "1";
+/// What the store may keep in memory.
+const CACHE_BYTES: usize = 16 << 20;
+
+/// The results of sweeps.
+#[derive(Debug)]
+pub(super) struct Store {
+    database: Database,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store in a file, and makes it if there is none.
+    ///
+    /// # Errors
+    /// A file that is in use by another sweep, is no store, or is one of another format; what the system refused.
+    pub(super) fn open_or_create(path: &Path) -> Outcome<Store> {
+        if !path.try_exists().map_err(|error| Failure::work(path.display(), error))? {
+            create(path)?;
+        }
+        Store::open(path)
+    }
+
+    /// Opens the store in a file, or None when there is no such file.
+    ///
+    /// # Errors
+    /// As [`Store::open_or_create`].
+    pub(super) fn open_if_there(path: &Path) -> Outcome<Option<Store>> {
+        match path.try_exists() {
+            Ok(true) => Store::open(path).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(Failure::work(path.display(), error)),
+        }
+    }
+
+    fn open(path: &Path) -> Outcome<Store> {
+        let failed = |why: &dyn std::fmt::Display| Failure::work(path.display(), why);
+        let about = std::fs::metadata(path).map_err(|error| failed(&error))?;
+        if !about.is_file() {
+            return Err(failed(&"is not a regular file; results are kept in one"));
+        }
+        let database = quietly(|| Builder::new().set_cache_size(CACHE_BYTES).open(path));
+        let database = database.unwrap_or_else(|| Err(damaged())).map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => {
+                failed(&"is in use by another sweep; wait for its end, or give --store")
+            }
+            DatabaseError::UpgradeRequired(_) => failed(&other_format("an older one")),
+            DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                failed(&"is not a store of results; give another file to --store")
+            }
+            DatabaseError::Storage(StorageError::Corrupted(_)) => failed(&DAMAGED),
+            other => failed(&words(other.into())),
+        })?;
+        let store = Store { database, path: path.to_owned() };
+        store.check_format()?;
+        Ok(store)
+    }
+
+    fn check_format(&self) -> Outcome<()> {
+        let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
+        match reading.open_table(META) {
+            Ok(table) => match table.get("format").map_err(|error| self.failed(error))? {
+                Some(format) if format.value() == FORMAT => Ok(()),
+                Some(format) => Err(self.refused(&other_format(&format!("`{}`", format.value())))),
+                None => Err(self.refused(&other_format("an unknown one"))),
+            },
+            Err(TableError::Storage(error)) => Err(self.failed(error)),
+            Err(_) => {
+                Err(self.refused(&"is a database, but not a store of results; give another file to --store"))
+            }
+        }
+    }
+
+    /// What is kept for a cell.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub(super) fn get(&self, key: &Key) -> Outcome<Option<String>> {
+        let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
+        let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
+        let found = table.get(key).map_err(|error| self.failed(error))?;
+        Ok(found.map(|entry| entry.value().1.to_owned()))
+    }
+
+    /// Whether something is kept for each of `keys`.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub(super) fn has<'a>(&self, keys: impl Iterator<Item = Option<&'a Key>>) -> Outcome<Vec<bool>> {
+        let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
+        let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
+        let is_there = |key: Option<&Key>| match key {
+            Some(key) => table.get(key).map(|found| found.is_some()).map_err(|error| self.failed(error)),
+            None => Ok(false),
+        };
+        keys.map(is_there).collect()
+    }
+
+    /// Keeps a result. It is on the disk when this returns.
+    ///
+    /// # Errors
+    /// What the system refused; then what was kept before is still there.
+    pub(super) fn put(&self, key: &Key, version: &str, result: &str) -> Outcome<()> {
+        let writing = self.database.begin_write().map_err(|error| self.failed(error))?;
+        {
+            let mut table = writing.open_table(RESULTS).map_err(|error| self.failed(error))?;
+            table.insert(key, (version, result)).map_err(|error| self.failed(error))?;
+        }
+        writing.commit().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: impl Into<redb::Error>) -> Failure {
+        self.refused(&words(error.into()))
+    }
+
+    fn refused(&self, why: &dyn std::fmt::Display) -> Failure {
+        Failure::work(self.path.display(), why)
+    }
+}
+
+/// Makes an empty store beside its place and moves it there: nobody ever sees half of one.
+fn create(path: &Path) -> Outcome<()> {
+    let failed = |why: &dyn std::fmt::Display| Failure::work(path.display(), why);
+    let file = export::temporary_beside(path).map_err(|error| failed(&error))?;
+    let fill = || -> Result<(), redb::Error> {
+        let database = Builder::new().set_cache_size(CACHE_BYTES).create(file.path())?;
+        let writing = database.begin_write()?;
+        writing.open_table(META)?.insert("format", FORMAT)?;
+        writing.open_table(RESULTS)?;
+        Ok(writing.commit()?)
+    };
+    fill().map_err(|error| failed(&words(error)))?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        // Another sweep was faster. Whether it still is at work shows when the store is opened.
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(failed(&error.error)),
+    }
+}
+
+/// What the system said, where it was the system.
+fn words(error: redb::Error) -> String {
+    match error {
+        redb::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+const DAMAGED: &str = "is damaged; restore it from a copy, or remove it and run the sweep again";
+
+fn damaged() -> DatabaseError {
+    DatabaseError::Storage(StorageError::Corrupted(DAMAGED.to_owned()))
+}
+
+fn other_format(which: &str) -> String {
+    format!(
+        "has the format {which} and this version of ripstop reads `{FORMAT}`; give another file to --store, or use the \
+         version that made it"
+    )
+}
+
+/// What `open` answers; None when it panics, which the database does on files that were cut or overwritten.
+fn quietly<T>(open: impl FnOnce() -> T) -> Option<T> {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let answer = panic::catch_unwind(AssertUnwindSafe(open));
+    panic::set_hook(hook);
+    answer.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
+        format!("{:?}", outcome.unwrap_err())
+    }
+
+    #[test]
+    fn what_is_put_is_there_when_opened_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.redb");
+        assert!(Store::open_if_there(&path).unwrap().is_none());
+        let store = Store::open_or_create(&path).unwrap();
+        assert_eq!(store.get(&[1; 32]).unwrap(), None);
+        store.put(&[1; 32], "0.1", "{}").unwrap();
+        store.put(&[1; 32], "0.1", "[]").unwrap();
+        // Somebody else finds it in use.
+        assert!(said(Store::open_or_create(&path)).contains("in use by another sweep"));
+        drop(store);
+        let store = Store::open_if_there(&path).unwrap().unwrap();
+        assert_eq!(store.get(&[1; 32]).unwrap().as_deref(), Some("[]"));
+        let keys = [[1; 32], [2; 32]];
+        assert_eq!(store.has(keys.iter().map(Some).chain([None])).unwrap(), [true, false, false]);
+    }
+
+    #[test]
+    fn what_is_no_store_is_refused_and_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.redb");
+        for (content, words) in
+            [(&b"loss,goodput\n1,2\n"[..], "not a store of results"), (b"", "not a store")]
+        {
+            std::fs::write(&path, content).unwrap();
+            assert!(said(Store::open_or_create(&path)).contains(words));
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+        }
+        std::fs::remove_file(&path).unwrap();
+        drop(Store::open_or_create(&path).unwrap());
+        // Cut short, as by a copy that did not end.
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() / 3]).unwrap();
+        assert!(
+            said(Store::open_or_create(&path)).contains("damaged"),
+            "{}",
+            said(Store::open_or_create(&path))
+        );
+        // Of another format, and another program's.
+        for (format, words) in [(Some("7"), "has the format `7`"), (None, "not a store of results")] {
+            std::fs::remove_file(&path).unwrap();
+            let database = Database::create(&path).unwrap();
+            let writing = database.begin_write().unwrap();
+            if let Some(format) = format {
+                writing.open_table(META).unwrap().insert("format", format).unwrap();
+            }
+            writing.commit().unwrap();
+            drop(database);
+            assert!(said(Store::open_or_create(&path)).contains(words));
+        }
+        assert!(
+            said(Store::open_or_create(Path::new("/dev/full"))).contains("/dev/full: is not a regular file")
+        );
+        assert!(
+            said(Store::open_or_create(Path::new("/nowhere/a.redb")))
+                .contains("/nowhere/a.redb: No such file")
+        );
+    }
+}

@@ -1,0 +1,239 @@
+//! Cells being run: all runs of all cells are one queue for one pool of threads, so that cells share the cores where there are many
+//! of them, and runs do where there are few.
+
+use crate::sim::{SimResult, cpu_time_of_thread};
+use ripstop_sim::scenario::{Report, RunTotals, Scenario, ScenarioError};
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Makes run k of a scenario.
+pub(super) type Simulate = fn(&Scenario, u64) -> Result<RunTotals, ScenarioError>;
+
+/// What the pool has to say.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// The result of a cell, by its index, as `ripstop sim --json` would print it.
+    Done(usize, String),
+    /// Why a cell has none.
+    Failed(usize, String),
+    /// Somebody wants the program to end.
+    Stop,
+}
+
+/// The pool at work. It is left to itself: a program that ends takes its threads along.
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// Virtual time of the runs that are done, ns.
+    done_ns: Arc<AtomicU64>,
+}
+
+impl Pool {
+    /// Starts at most `threads` threads on the cells that `next` gives out, one after the other: its index and its scenario.
+    ///
+    /// Cells are begun in this order, and of each one all runs before those of the next. A cell that fails ends neither the pool nor
+    /// other cells.
+    ///
+    /// # Errors
+    /// A thread that the system refused.
+    pub(super) fn start(
+        threads: usize,
+        next: impl FnMut() -> Option<(usize, Scenario)> + Send + 'static,
+        simulate: Simulate,
+        say: &SyncSender<Message>,
+    ) -> std::io::Result<Pool> {
+        let done_ns = Arc::new(AtomicU64::new(0));
+        let queue = Arc::new(Mutex::new(Queue { next: Box::new(next), open: None }));
+        for _ in 0..threads {
+            let (queue, say, done_ns) = (Arc::clone(&queue), say.clone(), Arc::clone(&done_ns));
+            thread::Builder::new().name("sweep".to_owned()).spawn(move || {
+                // Nobody listens any more when the program is about to end.
+                let _ = work(&queue, simulate, &done_ns, &say);
+            })?;
+        }
+        Ok(Pool { done_ns })
+    }
+
+    /// Virtual time of the runs that are done, s.
+    pub(super) fn done_s(&self) -> f64 {
+        self.done_ns.load(Ordering::Relaxed) as f64 / 1e9
+    }
+}
+
+/// What is yet to be begun.
+struct Queue {
+    next: Box<dyn FnMut() -> Option<(usize, Scenario)> + Send>,
+    /// The cell whose runs are given out, and the number of the next one.
+    open: Option<(Arc<Open>, u64)>,
+}
+
+/// A cell some of whose runs have begun.
+struct Open {
+    index: usize,
+    scenario: Scenario,
+    began: Instant,
+    so_far: Mutex<SoFar>,
+}
+
+#[derive(Default)]
+struct SoFar {
+    runs: Vec<(u64, RunTotals)>,
+    cpu: Duration,
+    failed: bool,
+}
+
+impl Queue {
+    fn take(&mut self) -> Option<(Arc<Open>, u64)> {
+        loop {
+            if let Some((open, k)) = &mut self.open
+                && *k < u64::from(open.scenario.run.runs)
+                && !lock(&open.so_far).failed
+            {
+                *k += 1;
+                return Some((Arc::clone(open), *k - 1));
+            }
+            let (index, scenario) = (self.next)()?;
+            let open = Open { index, scenario, began: Instant::now(), so_far: Mutex::default() };
+            self.open = Some((Arc::new(open), 0));
+        }
+    }
+}
+
+fn work(
+    queue: &Mutex<Queue>,
+    simulate: Simulate,
+    done_ns: &AtomicU64,
+    say: &SyncSender<Message>,
+) -> Result<(), std::sync::mpsc::SendError<Message>> {
+    loop {
+        let Some((open, k)) = lock(queue).take() else { return Ok(()) };
+        let before = cpu_time_of_thread();
+        let answer = panic::catch_unwind(AssertUnwindSafe(|| simulate(&open.scenario, k)));
+        let spent = cpu_time_of_thread().saturating_sub(before);
+        let problem = match answer {
+            Ok(Ok(totals)) => {
+                let nanos =
+                    u64::try_from(open.scenario.run.duration.duration().as_nanos()).unwrap_or(u64::MAX);
+                done_ns.fetch_add(nanos, Ordering::Relaxed);
+                if let Some(text) = open.add(k, totals, spent) {
+                    say.send(Message::Done(open.index, text))?;
+                }
+                continue;
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(panic) => format!(
+                "the simulator failed in run {k}, seed {}: {}",
+                open.scenario.run.seed,
+                words_of(panic.as_ref())
+            ),
+        };
+        let first = !std::mem::replace(&mut lock(&open.so_far).failed, true);
+        if first {
+            say.send(Message::Failed(open.index, problem))?;
+        }
+    }
+}
+
+impl Open {
+    /// Adds a run. The result of the cell, when this was the last one.
+    fn add(&self, k: u64, totals: RunTotals, spent: Duration) -> Option<String> {
+        let mut so_far = lock(&self.so_far);
+        so_far.runs.push((k, totals));
+        so_far.cpu += spent;
+        if so_far.failed || so_far.runs.len() < self.scenario.run.runs as usize {
+            return None;
+        }
+        // Which thread was first is no part of the result.
+        so_far.runs.sort_unstable_by_key(|(k, _)| *k);
+        let runs: Vec<RunTotals> = so_far.runs.drain(..).map(|(_, totals)| totals).collect();
+        let result = SimResult {
+            scenario: &self.scenario,
+            seed: self.scenario.run.seed,
+            runs: self.scenario.run.runs,
+            report: &Report::new(&self.scenario, &runs),
+            wall_s: self.began.elapsed().as_secs_f64(),
+            cpu_s: so_far.cpu.as_secs_f64(),
+        };
+        serde_json::to_string(&result).ok()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no word why")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_sim::scenario::run_once;
+    use std::collections::BTreeMap;
+    use std::sync::mpsc::sync_channel;
+
+    fn scenario(seed: u64, runs: u32) -> Scenario {
+        let text = format!(
+            "[run]\nduration = \"20s\"\nruns = {runs}\nseed = {seed}\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             forth = {{ rate = \"1Mbit/s\", delay = \"20ms\", loss = \"2%\" }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
+        );
+        Scenario::parse(&text).unwrap()
+    }
+
+    /// The last word on each of `cells` cells, with what it took taken out.
+    fn run(
+        threads: usize,
+        cells: usize,
+        runs: u32,
+        simulate: Simulate,
+    ) -> BTreeMap<usize, Result<String, String>> {
+        let (say, hear) = sync_channel(4);
+        let mut index = 0;
+        let next = move || {
+            index += 1;
+            (index <= cells).then(|| (index - 1, scenario(index as u64, runs)))
+        };
+        let pool = Pool::start(threads, next, simulate, &say).unwrap();
+        let mut words = BTreeMap::new();
+        while words.len() < cells {
+            let (index, word) = match hear.recv().unwrap() {
+                Message::Done(index, text) => {
+                    (index, Ok(text.split(",\"wall_s\"").next().unwrap().to_owned()))
+                }
+                Message::Failed(index, problem) => (index, Err(problem)),
+                Message::Stop => continue,
+            };
+            assert!(words.insert(index, word).is_none());
+        }
+        assert!(pool.done_s() > 0.0);
+        words
+    }
+
+    #[test]
+    fn results_do_not_depend_on_threads_or_on_their_order() {
+        let simulate: Simulate = |scenario, k| run_once(scenario, k, &mut ());
+        let one = run(1, 5, 3, simulate);
+        assert!(one.values().all(Result::is_ok));
+        assert_eq!(one, run(4, 5, 3, simulate));
+        assert_eq!(run(3, 1, 7, simulate).len(), 1);
+    }
+
+    #[test]
+    fn a_cell_that_fails_leaves_the_others_alone() {
+        let simulate: Simulate = |scenario, k| {
+            assert!(!(scenario.run.seed == 2 && k == 1), "a bug for the test");
+            run_once(scenario, k, &mut ())
+        };
+        let words = run(2, 4, 3, simulate);
+        let failed: Vec<usize> = words.iter().filter(|(_, word)| word.is_err()).map(|(k, _)| *k).collect();
+        assert_eq!(failed, [1]);
+        let problem = words[&1].as_ref().unwrap_err();
+        assert!(problem.contains("run 1, seed 2: a bug for the test"), "{problem}");
+    }
+}
