@@ -4,7 +4,8 @@ use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Duplicate, LinkConfig, Loss, Reorder};
 use ripstop_sim::network::{Body, Carrier, FlowConfig, Happening, Network};
 use ripstop_sim::scenario::{FlowSpec, RunSpec, Scenario, Tandem, TunnelSpec, run};
-use ripstop_sim::tcp::SenderConfig;
+use ripstop_sim::tcp::{SenderConfig, Variant};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 fn link(loss: f64) -> LinkConfig {
@@ -205,4 +206,34 @@ fn a_thousand_flows_share_a_link() {
     let total = report.goodput_bps.mean.unwrap() * 1000.0;
     assert!((1_500_000.0..1_923_100.0).contains(&total), "{total}");
     assert_eq!(report.flows.len(), 1000);
+}
+
+#[test]
+fn links_are_charged_what_ns2_charges() {
+    // The sizes of packets of data and of acknowledgements, and whether blocks are told.
+    let sizes = |variant: Variant| {
+        let mut network = Network::new(Seed::new(6));
+        let links: Vec<usize> =
+            (0..2).map(|k| network.add_link(&link(0.03), &format!("link/{k}")).unwrap()).collect();
+        let config = FlowConfig { variant, ..FlowConfig::default() };
+        network.add_flow(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
+        let (mut data, mut acks) = (BTreeSet::new(), BTreeSet::new());
+        network.run_until(Time::from_millis(100_000), &mut |_: Time, happening: Happening<'_>| {
+            if let Happening::Offered { packet, .. } = happening {
+                match &packet.body {
+                    Body::Ack(ack) => acks.insert((packet.bytes, ack.blocks().count())),
+                    _ => data.insert(packet.bytes),
+                };
+            }
+        });
+        (Vec::from_iter(data), Vec::from_iter(acks))
+    };
+    for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno] {
+        assert_eq!(sizes(variant), (vec![40, 1040], vec![(40, 0)]), "{variant:?}, seed 6");
+    }
+    assert_eq!(sizes(Variant::Vegas), (vec![1000], vec![(40, 0)]), "seed 6");
+    let blocks = vec![(40, 0), (48, 1), (56, 2), (64, 3)];
+    assert_eq!(sizes(Variant::Sack), (vec![40, 1040], blocks), "seed 6");
+    let (data, acks) = sizes(Variant::Cubic);
+    assert!(data == [40, 1040] && acks.contains(&(48, 1)) && acks[0] == (40, 0), "{acks:?}, seed 6");
 }

@@ -6,7 +6,7 @@ use crate::output;
 use crate::progress::Progress;
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Span;
-use ripstop_sim::scenario::{self, Capture, RunSpec, Scenario, ScenarioError, Trace};
+use ripstop_sim::scenario::{self, Capture, Report, RunSpec, RunTotals, Scenario, ScenarioError, Trace};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -47,6 +47,9 @@ pub(crate) struct MeasureFlags {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
+    /// Also put each run's own figures into the JSON object, for statistics of your own
+    #[arg(long, requires = "json")]
+    per_run: bool,
     /// Print the scenario as TOML, for `ripstop sim run`, and run nothing
     #[arg(long)]
     print_scenario: bool,
@@ -112,17 +115,20 @@ pub(super) fn run(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let (progress, done) = (Progress::new(), AtomicU64::new(0));
     progress.begin("simulating".to_owned());
-    let report = scenario::run(scenario, flags.threads.unwrap_or(cores), || {
+    let runs = scenario::run_all(scenario, flags.threads.unwrap_or(cores), || {
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         progress.show(|| format!("{done} of {} runs", scenario.run.runs));
     })
     .map_err(wrong)?;
     drop(progress);
+    let report = Report::new(scenario, &runs);
+    let each = |run: &RunTotals| show::numbers(&Report::new(scenario, std::slice::from_ref(run)));
     let result = show::Result {
         scenario,
         seed: scenario.run.seed,
         runs: scenario.run.runs,
         report: &report,
+        per_run: flags.per_run.then(|| runs.iter().map(each).collect()),
         wall_s: began.elapsed().as_secs_f64(),
         cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
     };

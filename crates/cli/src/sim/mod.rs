@@ -4,6 +4,7 @@ mod fec;
 mod measure;
 mod preset;
 mod show;
+mod sources;
 mod tandem;
 
 pub(crate) use measure::cpu_time_of_thread;

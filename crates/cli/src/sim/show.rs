@@ -2,8 +2,9 @@
 
 use crate::output::{self, Table, or_dash};
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowReport, Report, Scenario};
+use ripstop_sim::scenario::{FlowReport, LinkReport, Report, Scenario, TunnelReport};
 use serde::Serialize;
+use serde_json::Value;
 
 /// The result of a simulation, for `--json`.
 #[derive(Serialize)]
@@ -13,6 +14,8 @@ pub(crate) struct Result<'a> {
     pub(crate) runs: u32,
     #[serde(flatten)]
     pub(crate) report: &'a Report,
+    /// Each run's own figures; null when they were not asked for.
+    pub(crate) per_run: Option<Vec<Value>>,
     pub(crate) wall_s: f64,
     pub(crate) cpu_s: f64,
 }
@@ -33,6 +36,9 @@ impl Result<'_> {
             let name = format!("\n{} s to {} s\n", interval.from_s, interval.to_s);
             text += &flows(&name, &interval.goodput_bps, &interval.flows);
         }
+        text += &transfers(&report.flows);
+        text += &links(&report.links);
+        text += &tunnels(&report.tunnels);
         text + &format!(
             "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time, {} virtual seconds in each)\n",
             if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) },
@@ -46,19 +52,116 @@ impl Result<'_> {
     }
 }
 
+/// The report of one run with a number in place of each statistic over runs; of a statistic with percentiles these stay.
+pub(super) fn numbers(report: &Report) -> Value {
+    fn plain(value: Value) -> Value {
+        match value {
+            Value::Object(mut fields) if fields.contains_key("mean") && fields.contains_key("ci95") => {
+                let mean = fields.remove("mean").unwrap_or(Value::Null);
+                fields.retain(|key, _| key == "p50" || key == "p99");
+                if fields.is_empty() {
+                    return mean;
+                }
+                fields.insert("mean".to_owned(), mean);
+                Value::Object(fields)
+            }
+            Value::Object(fields) => {
+                Value::Object(fields.into_iter().map(|(key, value)| (key, plain(value))).collect())
+            }
+            Value::Array(list) => Value::Array(list.into_iter().map(plain).collect()),
+            other => other,
+        }
+    }
+    serde_json::to_value(report).map_or(Value::Null, plain)
+}
+
+/// What became of files, requests and answers, where there are any.
+fn transfers(flows: &[FlowReport]) -> String {
+    let any = flows.iter().filter_map(|flow| Some((flow, flow.completed?, flow.unfinished?)));
+    let mut table = Table::titled(["transfers", "complete", "under way", "time", "p50", "p99"]);
+    let mut rows = 0;
+    for (flow, completed, unfinished) in any.take(MOST_ROWS) {
+        rows += 1;
+        let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
+        let times = [flow.completion_s.mean, flow.completion_s.p50, flow.completion_s.p99];
+        let [mean, p50, p99] = times.map(|time| or_dash(time, output::time));
+        table.row([flow.name.clone(), number(&completed), number(&unfinished), mean, p50, p99]);
+    }
+    if rows == 0 { String::new() } else { format!("\n{}", table.render()) }
+}
+
+/// What the links did.
+fn links(links: &[LinkReport]) -> String {
+    let mut table =
+        Table::titled(["link", "offered", "queue full", "lost", "delivered", "in use", "queue", "waiting"]);
+    for link in links.iter().take(MOST_ROWS) {
+        let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
+        table.row([
+            link.name.clone(),
+            number(&link.offered_packets),
+            number(&link.dropped_queue_packets),
+            number(&link.lost_packets),
+            number(&link.delivered_packets),
+            or_dash(link.utilisation.mean, |share| format!("{:.1} %", 100.0 * share)),
+            number(&link.queue_packets),
+            or_dash(link.queue_s.mean, output::time),
+        ]);
+    }
+    if links.len() > MOST_ROWS {
+        table.row([format!("and {} more", links.len() - MOST_ROWS)]);
+    }
+    format!("\n{}", table.render())
+}
+
+/// What the tunnels did, where there are any.
+fn tunnels(tunnels: &[TunnelReport]) -> String {
+    let mut table = Table::titled([
+        "tunnel",
+        "sent/useful",
+        "delivered",
+        "repairs",
+        "recovered",
+        "wasted",
+        "never came",
+        "rate",
+        "RTT",
+        "loss",
+    ]);
+    for tunnel in tunnels {
+        for way in &tunnel.directions {
+            let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
+            let share = |s: &Statistic| or_dash(s.mean, |share| format!("{:.2} %", 100.0 * share));
+            let repairs = way.repairs_exact.mean.zip(way.repairs_ahead.mean).map(|(a, b)| a + b);
+            table.row([
+                format!("{} {}>{}", tunnel.name, way.from, way.to),
+                or_dash(way.sent_per_useful.mean, |ratio| format!("{ratio:.3}")),
+                number(&way.delivered_packets),
+                or_dash(repairs, |repairs| format!("{repairs:.1}")),
+                number(&way.recovered),
+                number(&way.redundant),
+                share(&way.residual_loss),
+                or_dash(way.rate_bps.mean, output::rate),
+                or_dash(way.rtt_s.mean, output::time),
+                share(&way.loss),
+            ]);
+        }
+    }
+    if tunnels.is_empty() { String::new() } else { format!("\n{}", table.render()) }
+}
+
 fn flows(title: &str, goodput: &Statistic, flows: &[FlowReport]) -> String {
     let mut table = Table::titled(["", "goodput", "", "cwnd", "SRTT", "delay", "sent", "again", "time-outs"]);
     for flow in flows.iter().take(MOST_ROWS) {
         let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
-        let time = |s: &Statistic| or_dash(s.mean, output::time);
+        let time = |mean: Option<f64>| or_dash(mean, output::time);
         let [mean, interval] = rate(&flow.goodput_bps);
         table.row([
             flow.name.clone(),
             mean,
             interval,
             number(&flow.cwnd_packets),
-            time(&flow.srtt_s),
-            time(&flow.delay_s),
+            time(flow.srtt_s.mean),
+            time(flow.delay_s.mean),
             number(&flow.packets_sent),
             number(&flow.retransmits),
             number(&flow.timeouts),

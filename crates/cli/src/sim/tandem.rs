@@ -1,6 +1,7 @@
 //! `ripstop sim tandem`: a chain of equal links.
 
 use super::measure::{self, MeasureFlags};
+use super::sources::SourceFlags;
 use crate::failure::{Outcome, WrongFlag};
 use crate::link_flags::{burst, loss_model};
 use clap::ValueEnum;
@@ -49,18 +50,18 @@ pub(crate) struct Flags {
     /// Payload of a packet; 40 bytes of headers come on top
     #[arg(long, value_name = "SIZE", default_value = "1000B", help_heading = "The flows")]
     packet: Bytes,
-    /// Floor of the retransmission time-out, before back-off
-    #[arg(long, value_name = "TIME", default_value = "200ms", help_heading = "The flows")]
-    rto_min: Span,
-    /// Cap of the retransmission time-out
-    #[arg(long, value_name = "TIME", default_value = "60s", help_heading = "The flows")]
-    rto_max: Span,
-    /// Granularity of the clock that measures round trips
-    #[arg(long, value_name = "TIME", default_value = "10ms", help_heading = "The flows")]
-    tick: Span,
-    /// The congestion window at first, packets
-    #[arg(long, value_name = "PACKETS", default_value = "2", help_heading = "The flows")]
-    initial_window: u32,
+    /// Floor of the retransmission time-out, before back-off [default: 200ms]
+    #[arg(long, value_name = "TIME", help_heading = "The flows")]
+    rto_min: Option<Span>,
+    /// Cap of the retransmission time-out [default: 60s; of cubic, linux-cubic and bbr 120s]
+    #[arg(long, value_name = "TIME", help_heading = "The flows")]
+    rto_max: Option<Span>,
+    /// Granularity of the clock that measures round trips [default: 10ms; cubic, linux-cubic and bbr measure exactly]
+    #[arg(long, value_name = "TIME", help_heading = "The flows")]
+    tick: Option<Span>,
+    /// The congestion window at first, packets [default: 2; of cubic, linux-cubic and bbr 10]
+    #[arg(long, value_name = "PACKETS", help_heading = "The flows")]
+    initial_window: Option<u32>,
     /// Acknowledge every so many packets, or after 100 ms
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The flows")]
     ack_every: u32,
@@ -79,6 +80,8 @@ pub(crate) struct Flags {
     /// When the flows stop: one moment for all, or one for each [default: at the end]
     #[arg(long, value_name = "TIMES", value_delimiter = ',', help_heading = "The flows")]
     stop: Vec<Span>,
+    #[command(flatten)]
+    sources: SourceFlags,
     /// Carry all flows through one tunnel from end to end: the session of `ripstop up`
     #[arg(long, help_heading = "The flows")]
     tunnel: bool,
@@ -172,7 +175,8 @@ pub(super) fn scenario(flags: &Flags) -> Result<Scenario, WrongFlag> {
         Switch::Off => LinkConfig { loss: Loss::None, ..forth.clone() },
     };
     let tunnel = flags.tunnel.then(|| TunnelSpec::new("tunnel", "", ""));
-    Ok(Tandem { run, hops: flags.hops, forth, back, flows: flows(flags)?, tunnel }.scenario())
+    let flows = flags.sources.apply(flows(flags)?)?;
+    Ok(Tandem { run, hops: flags.hops, forth, back, flows, tunnel }.scenario())
 }
 
 /// One kind of flow when all are alike, or each on its own.
@@ -244,6 +248,10 @@ pub(super) fn flag(field: &str) -> Option<&'static str> {
         ("count", "--flows"),
         ("window", "--wmax"),
         ("initial-window", "--initial-window"),
+        ("source.file", "--file"),
+        ("source.on-off", "--on-off"),
+        ("source", "--requests"),
+        ("receiver", "--receiver"),
         ("packet", "--packet"),
         ("rto-min", "--rto-min"),
         ("rto-max", "--rto-max"),

@@ -155,6 +155,7 @@ impl Open {
             seed: self.scenario.run.seed,
             runs: self.scenario.run.runs,
             report: &Report::new(&self.scenario, &runs),
+            per_run: None,
             wall_s: self.began.elapsed().as_secs_f64(),
             cpu_s: so_far.cpu.as_secs_f64(),
         };

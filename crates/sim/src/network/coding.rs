@@ -31,10 +31,21 @@ pub struct NcStatus {
     pub receiver: ReceiverCounts,
     /// The relays', in the order of the route.
     pub relays: Vec<RelayCounts>,
-    /// From seen to decoded: the mean, and the 99th percentile; None before anything was decoded.
-    pub decode_delay: Option<(Duration, Duration)>,
+    /// From seen to decoded; None before anything was decoded.
+    pub decode_delay: Option<DecodeDelay>,
     /// Mean over time of the combinations that wait at the receiver.
     pub mean_rows: f64,
+}
+
+/// How long segments waited from seen to decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecodeDelay {
+    /// The mean, exact.
+    pub mean: Duration,
+    /// The median, to 3 %.
+    pub p50: Duration,
+    /// The 99th percentile, to 3 %.
+    pub p99: Duration,
 }
 
 #[derive(Debug)]
@@ -59,11 +70,16 @@ impl Layer {
 
     pub(super) fn status(&self) -> NcStatus {
         let delays = self.receiver.decode_delays();
+        let quantile = |q| delays.quantile(q).unwrap_or_default();
         NcStatus {
             sender: self.sender.counts(),
             receiver: self.receiver.counts(),
             relays: self.relays.iter().map(|(_, relay)| relay.counts()).collect(),
-            decode_delay: delays.mean().zip(delays.quantile(0.99)),
+            decode_delay: delays.mean().map(|mean| DecodeDelay {
+                mean,
+                p50: quantile(0.5),
+                p99: quantile(0.99),
+            }),
             mean_rows: self.receiver.mean_rows(),
         }
     }

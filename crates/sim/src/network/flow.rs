@@ -1,8 +1,12 @@
 //! One connection: its two ends, and what is measured of it.
 
+use super::delays::Delays;
 use super::packet::TCP_IP_HEADERS;
 use crate::engine::Alarm;
-use crate::tcp::{Ack, Reassembly, Receiver, Sender, SenderConfig, Variant};
+use crate::tcp::{
+    Ack, Demand, Mechanisms, Pattern, Reassembly, Receiver, Sender, SenderConfig, Source, SourceConfig,
+    SourceError, Variant,
+};
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,8 +24,10 @@ pub struct FlowConfig {
     pub ack_every: u32,
     /// How long an acknowledgement may be put off.
     pub ack_delay: Duration,
-    /// Payload of a packet, bytes; [`TCP_IP_HEADERS`] come on top.
+    /// Payload of a packet, bytes; what comes on top is [`Variant::packet_bytes`]'s to say.
     pub payload: u32,
+    /// What there is to send.
+    pub pattern: Pattern,
     /// When it begins to send.
     pub start: Time,
     /// When it stops sending anything new.
@@ -38,10 +44,27 @@ impl Default for FlowConfig {
             ack_every: 1,
             ack_delay: Duration::from_millis(100),
             payload: 1000,
+            pattern: Pattern::Endless,
             start: Time::ZERO,
             stop: Time::NEVER,
         }
     }
+}
+
+impl FlowConfig {
+    /// The source that it has.
+    pub fn source(&self) -> SourceConfig {
+        SourceConfig { pattern: self.pattern, payload: self.payload, start: self.start, stop: self.stop }
+    }
+}
+
+/// What a connection went through between two moments at which this was asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FlowDelays {
+    /// Of packets, from first transmission to delivery in order.
+    pub packets: Delays,
+    /// Of transfers: a file, an answer, a request with its answer.
+    pub transfers: Delays,
 }
 
 /// What a connection has done since it was made; the difference of two says what it did in between.
@@ -65,6 +88,12 @@ pub struct FlowTotals {
     pub timeouts: u64,
     /// Losses told by duplicate acknowledgements.
     pub fast_retransmits: u64,
+    /// For how long it was to send, s: from its start until it stops, or its file is complete.
+    pub active: f64,
+    /// Transfers begun: files, requests, answers.
+    pub begun: u64,
+    /// Of these, complete.
+    pub completed: u64,
 }
 
 impl FlowTotals {
@@ -81,6 +110,9 @@ impl FlowTotals {
             retransmits: self.retransmits - earlier.retransmits,
             timeouts: self.timeouts - earlier.timeouts,
             fast_retransmits: self.fast_retransmits - earlier.fast_retransmits,
+            active: self.active - earlier.active,
+            begun: self.begun - earlier.begun,
+            completed: self.completed - earlier.completed,
         }
     }
 }
@@ -90,36 +122,56 @@ impl FlowTotals {
 pub(super) struct Flow {
     pub(super) config: FlowConfig,
     pub(super) sender: Sender,
+    source: Source,
     receiver: Receiver,
     /// When the sender's timer runs out, or it starts or stops.
     pub(super) timer: Alarm,
     /// When an acknowledgement that was put off leaves.
     pub(super) ack_timer: Alarm,
+    /// The connection that carries the answers to this one's requests, or the requests to its answers.
+    pub(super) peer: Option<u32>,
+    /// Transfers that have arrived and the peer has not been told of.
+    arrived: u32,
     started: bool,
-    stopped: bool,
+    /// When it stopped, or its file was complete.
+    ended: Time,
     /// When packets that are not delivered yet were first sent, from number `delivered` on.
     first_sent: VecDeque<Time>,
     delivered: u64,
     /// Since when the window is what it is.
     window_since: Time,
     totals: FlowTotals,
+    delays: FlowDelays,
 }
 
 impl Flow {
-    pub(super) fn new(config: FlowConfig, timer: Alarm, ack_timer: Alarm, random: &mut Stream) -> Flow {
-        Flow {
+    /// A connection; `random` is for its sender, `draws` for its source.
+    ///
+    /// # Errors
+    /// A setting of its source that cannot be.
+    pub(super) fn new(
+        config: FlowConfig,
+        [timer, ack_timer]: [Alarm; 2],
+        random: &mut Stream,
+        draws: Stream,
+    ) -> Result<Flow, SourceError> {
+        Ok(Flow {
             sender: Sender::new(config.variant, config.sender, random),
+            source: Source::new(config.source(), draws)?,
             receiver: Receiver::new(config.reassembly, config.ack_every),
             timer,
             ack_timer,
+            peer: None,
+            arrived: 0,
             started: false,
-            stopped: false,
+            ended: Time::NEVER,
             first_sent: VecDeque::with_capacity(64),
             delivered: 0,
             window_since: Time::ZERO,
             totals: FlowTotals::default(),
+            delays: FlowDelays::default(),
             config,
-        }
+        })
     }
 
     /// What it did until `now`.
@@ -131,16 +183,24 @@ impl Flow {
         totals.retransmits = counts.retransmits;
         totals.timeouts = counts.timeouts;
         totals.fast_retransmits = counts.fast_retransmits;
+        totals.active = now.min(self.ended).since(self.config.start).as_secs_f64();
         totals
     }
 
-    /// The moment of the sender's alarm: its timer, its start or its stop.
+    /// What it went through since this was last asked.
+    pub(super) fn take_delays(&mut self) -> FlowDelays {
+        std::mem::take(&mut self.delays)
+    }
+
+    /// How often its sender's mechanisms did their work; None where the variant has none of them.
+    pub(super) fn mechanisms(&self) -> Option<Mechanisms> {
+        let has_them = matches!(self.config.variant, Variant::Cubic | Variant::LinuxCubic | Variant::Bbr);
+        has_them.then(|| self.sender.mechanisms())
+    }
+
+    /// The moment of the sender's alarm: its timer, or when its source has something for it.
     pub(super) fn due(&self) -> Time {
-        if !self.started {
-            return self.config.start;
-        }
-        let stop = if self.stopped { Time::NEVER } else { self.config.stop };
-        self.sender.timeout().min(stop)
+        if self.started { self.sender.timeout().min(self.source.next_due()) } else { self.config.start }
     }
 
     /// The sender's alarm has rung.
@@ -148,14 +208,56 @@ impl Flow {
         self.note_window(now);
         if !self.started && now >= self.config.start {
             self.started = true;
-            self.sender.offer(now, u64::MAX);
+            // Who answers is connected before the first request.
+            if matches!(self.config.pattern, Pattern::Answers { .. }) {
+                self.sender.offer(now, 0);
+            }
         }
-        if !self.stopped && now >= self.config.stop {
-            self.stopped = true;
-            self.sender.stop();
-        }
+        self.feed(now);
         if self.started {
             self.sender.on_timeout(now);
+        }
+    }
+
+    /// Gives the sender what its source has for it.
+    fn feed(&mut self, now: Time) {
+        while let Some(demand) = self.source.poll(now) {
+            match demand {
+                Demand::Offer(packets) => {
+                    let transfer = !matches!(self.config.pattern, Pattern::Endless | Pattern::OnOff { .. });
+                    self.totals.begun += u64::from(transfer);
+                    self.sender.offer(now, packets);
+                }
+                Demand::Stop => {
+                    self.ended = self.ended.min(now);
+                    self.sender.stop();
+                }
+            }
+        }
+    }
+
+    /// Transfers that have arrived since this was last asked, for the peer.
+    #[inline]
+    pub(super) fn take_arrived(&mut self) -> u32 {
+        std::mem::take(&mut self.arrived)
+    }
+
+    /// So many transfers of the peer have arrived here.
+    pub(super) fn on_arrivals(&mut self, now: Time, transfers: u32) {
+        self.note_window(now);
+        (0..transfers).for_each(|_| self.source.on_arrival(now));
+        self.note_completions();
+        self.feed(now);
+    }
+
+    fn note_completions(&mut self) {
+        while let Some(completion) = self.source.poll_completion() {
+            self.totals.completed += 1;
+            self.delays.transfers.record(completion.ended.since(completion.began));
+            if matches!(self.config.pattern, Pattern::File(_)) {
+                self.note_window(completion.ended);
+                self.ended = self.ended.min(completion.ended);
+            }
         }
     }
 
@@ -169,14 +271,29 @@ impl Flow {
         }
     }
 
-    /// The next packet that leaves: its number and its size, bytes.
-    pub(super) fn transmit(&mut self, now: Time) -> Option<(u64, u32)> {
+    /// The number of the next packet that leaves.
+    pub(super) fn transmit(&mut self, now: Time) -> Option<u64> {
         let number = self.sender.poll_transmit()?;
         if number >= self.delivered + self.first_sent.len() as u64 {
             self.first_sent.push_back(now);
         }
-        // The first packet stands for the SYN.
-        Some((number, if number == 0 { TCP_IP_HEADERS } else { self.config.payload + TCP_IP_HEADERS }))
+        Some(number)
+    }
+
+    /// What packet `number` takes on the way.
+    pub(super) fn packet_bytes(&self, number: u64) -> u32 {
+        self.config.variant.packet_bytes(number, self.config.payload as usize) as u32
+    }
+
+    /// Payload of packet `number`: the first one stands for the SYN.
+    pub(super) fn payload(&self, number: u64) -> u32 {
+        if number == 0 { 0 } else { self.config.payload }
+    }
+
+    /// An acknowledgement as the sender is told it, and what it takes on the way: blocks are for those who heed them.
+    pub(super) fn acknowledgement(&self, ack: Ack) -> (Ack, u32) {
+        let bytes = self.config.variant.ack_bytes(&ack) as u32;
+        (if bytes > TCP_IP_HEADERS { ack } else { Ack::new(ack.next, []) }, bytes)
     }
 
     /// Packet `number` has arrived; the acknowledgement that leaves for it, if one does at once.
@@ -187,12 +304,18 @@ impl Flow {
                 self.totals.packets += 1;
                 self.totals.bytes += u64::from(self.config.payload);
                 if let Some(sent) = self.first_sent.front() {
-                    self.totals.delay.0 += now.since(*sent).as_secs_f64();
+                    let delay = now.since(*sent);
+                    self.delays.packets.record(delay);
+                    self.totals.delay.0 += delay.as_secs_f64();
                     self.totals.delay.1 += 1;
                 }
             }
             self.first_sent.pop_front();
             self.delivered += 1;
+        }
+        self.arrived += self.source.on_delivered(now, self.delivered.saturating_sub(1));
+        if self.arrived > 0 {
+            self.note_completions();
         }
         ack
     }
@@ -209,6 +332,7 @@ impl Flow {
 
     fn window_area(&self, now: Time) -> f64 {
         let window = self.sender.cwnd().min(f64::from(self.config.sender.window));
-        if self.started { window * now.since(self.window_since).as_secs_f64() } else { 0.0 }
+        let until = now.min(self.ended);
+        if self.started { window * until.since(self.window_since).as_secs_f64() } else { 0.0 }
     }
 }

@@ -4,19 +4,23 @@
 //! them one after another.
 
 mod coding;
+mod delays;
 mod flow;
 mod packet;
 mod tunnel;
 mod watch;
 mod wire;
 
-pub use coding::{Combination, NcConfig, NcStatus};
-pub use flow::{FlowConfig, FlowTotals};
+pub use coding::{Combination, DecodeDelay, NcConfig, NcStatus};
+pub use delays::Delays;
+pub use flow::{FlowConfig, FlowDelays, FlowTotals};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
 pub use tunnel::{TunnelDatagram, TunnelStatus};
 pub use watch::{Happening, Observer, Owner};
+pub use wire::LinkTotals;
 
 use crate::engine::{Agenda, Alarm};
+use crate::tcp::{Ack, Mechanisms, Pattern, SourceError};
 use coding::Layer;
 use flow::Flow;
 use ripstop_base::{Seed, Time};
@@ -25,6 +29,17 @@ use ripstop_proto::session::nc::ConfigError as NcConfigError;
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
 use tunnel::{End, Path};
 use wire::Wire;
+
+/// A setting of a connection that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FlowError {
+    /// Of its coding layer.
+    #[error(transparent)]
+    Coding(#[from] NcConfigError),
+    /// Of its source.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
 
 /// What an alarm is for.
 #[derive(Clone, Copy, Debug)]
@@ -116,7 +131,7 @@ impl Network {
     /// Adds a connection; returns its number. `name` tells its random streams from others'.
     ///
     /// # Errors
-    /// The setting of a coding layer that cannot be.
+    /// The setting of its coding layer or of its source that cannot be.
     ///
     /// # Panics
     /// On a link or a tunnel that was not added.
@@ -125,7 +140,7 @@ impl Network {
         config: FlowConfig,
         carrier: &Carrier<'_>,
         name: &str,
-    ) -> Result<usize, NcConfigError> {
+    ) -> Result<usize, FlowError> {
         let number = self.flows.len();
         let way = match carrier {
             Carrier::Links(there, back) => {
@@ -144,10 +159,27 @@ impl Network {
         let timer = self.alarm(Purpose::Sender(number as u32));
         let ack_timer = self.alarm(Purpose::Acknowledge(number as u32));
         let mut random = self.seed.stream(&format!("{name}/tcp"));
-        self.flows.push(Flow::new(config, timer, ack_timer, &mut random));
+        let draws = self.seed.stream(&format!("{name}/source"));
+        self.flows.push(Flow::new(config, [timer, ack_timer], &mut random, draws)?);
         self.ways.push(way);
         self.agenda.set(timer, self.flows[number].due());
         Ok(number)
+    }
+
+    /// Lets flow `answers` answer the requests of flow `requests`: to the one [`Pattern::Answers`], to the other
+    /// [`Pattern::Requests`].
+    ///
+    /// # Panics
+    /// On flows that were not added, or are not of these patterns.
+    pub fn pair(&mut self, requests: usize, answers: usize) {
+        let pattern = |flow: usize| self.flows[flow].config.pattern;
+        assert!(
+            matches!(pattern(requests), Pattern::Requests { .. })
+                && matches!(pattern(answers), Pattern::Answers { .. }),
+            "requests are answered by answers"
+        );
+        self.flows[requests].peer = Some(answers as u32);
+        self.flows[answers].peer = Some(requests as u32);
     }
 
     /// Adds a tunnel whose ends have `config`; returns its number. Its datagrams pass the links `there`, and the other end's
@@ -204,7 +236,7 @@ impl Network {
                 }
                 Purpose::Acknowledge(flow) => {
                     if let Some(ack) = self.flows[flow as usize].flush() {
-                        self.send(flow, true, TCP_IP_HEADERS, Body::Ack(ack), observer);
+                        self.send_ack(flow, ack, observer);
                     }
                 }
                 Purpose::Tunnel(tunnel, side) => {
@@ -236,6 +268,11 @@ impl Network {
         self.wires.len()
     }
 
+    /// How many tunnels were added.
+    pub fn tunnels(&self) -> usize {
+        self.tunnels.len()
+    }
+
     /// How many packets wait for link `link`, the one on its way not counted.
     pub fn queue(&mut self, link: usize) -> u64 {
         let now = self.agenda.now();
@@ -245,6 +282,21 @@ impl Network {
     /// What flow `flow` has done so far.
     pub fn totals(&self, flow: usize) -> FlowTotals {
         self.flows[flow].totals(self.agenda.now())
+    }
+
+    /// What flow `flow` went through since this was last asked.
+    pub fn take_delays(&mut self, flow: usize) -> FlowDelays {
+        self.flows[flow].take_delays()
+    }
+
+    /// How often the mechanisms of flow `flow`'s sender did their work so far; None where its variant has none of them.
+    pub fn mechanisms(&self, flow: usize) -> Option<Mechanisms> {
+        self.flows[flow].mechanisms()
+    }
+
+    /// What link `link` has done so far, and for how long.
+    pub fn link_totals(&self, link: usize) -> LinkTotals {
+        self.wires[link].totals()
     }
 
     /// What link `link` has done so far.
@@ -330,7 +382,7 @@ impl Network {
         let fate = wire.link.offer(now, packet.bytes as usize);
         let (owner, first) = (self.owners[packet.route as usize], packet.hop == 0);
         observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
-        wire.carry(&mut self.agenda, packet, &fate);
+        wire.carry(&mut self.agenda, packet, &fate, now);
     }
 
     /// A packet has come to the end of its route.
@@ -359,11 +411,12 @@ impl Network {
                     if flow.config.ack_every > 1 {
                         self.agenda.set(timer, Time::NEVER);
                     }
-                    self.send(number, true, TCP_IP_HEADERS, Body::Ack(ack), observer);
+                    self.send_ack(number, ack, observer);
                 } else if self.agenda.when(timer) == Time::NEVER {
                     let delay = flow.config.ack_delay;
                     self.agenda.set(timer, now + delay);
                 }
+                self.tell_peer(number, observer);
             }
             Body::Ack(ack) => {
                 flow.on_ack(now, &ack);
@@ -371,6 +424,16 @@ impl Network {
             }
             Body::Coded(_) | Body::Seen(_) => self.decode(number, body, observer),
             Body::Datagram(_) => {}
+        }
+    }
+
+    /// Tells the connection in the other direction which requests, or answers, have arrived over flow `number`.
+    fn tell_peer(&mut self, number: u32, observer: &mut impl Observer) {
+        let flow = &mut self.flows[number as usize];
+        let arrived = flow.take_arrived();
+        if let Some(peer) = flow.peer.filter(|_| arrived > 0) {
+            self.flows[peer as usize].on_arrivals(self.agenda.now(), arrived);
+            self.pump(peer, observer);
         }
     }
 
@@ -388,6 +451,7 @@ impl Network {
                     // The layer has spoken already: what the receiving TCP says is absorbed.
                     let _ = self.flows[flow as usize].on_packet(now, segment);
                 }
+                self.tell_peer(flow, observer);
             }
             Body::Seen(answer) => {
                 self.layers[layer].answered(now, &answer);
@@ -413,7 +477,8 @@ impl Network {
         let now = self.agenda.now();
         loop {
             let told = self.acknowledge(flow);
-            while let Some((number, bytes)) = self.flows[flow as usize].transmit(now) {
+            while let Some(number) = self.flows[flow as usize].transmit(now) {
+                let bytes = self.flows[flow as usize].packet_bytes(number);
                 self.send(flow, false, bytes, Body::Data(number), observer);
             }
             if !told {
@@ -430,14 +495,20 @@ impl Network {
         }
     }
 
+    /// Sends an acknowledgement of flow `flow` on its way.
+    fn send_ack(&mut self, flow: u32, ack: Ack, observer: &mut impl Observer) {
+        let (ack, bytes) = self.flows[flow as usize].acknowledgement(ack);
+        self.send(flow, true, bytes, Body::Ack(ack), observer);
+    }
+
     /// Sends a packet of flow `flow` on its way.
     fn send(&mut self, flow: u32, back: bool, bytes: u32, body: Body, observer: &mut impl Observer) {
         match self.ways[flow as usize] {
             Way::Route(route) => self.forward(Packet { route, hop: 0, back, bytes, body }, observer),
             Way::Coded(route, layer) => {
-                let (now, payload) = (self.agenda.now(), bytes.saturating_sub(TCP_IP_HEADERS));
                 if let Body::Data(number) = body {
-                    self.layers[layer].segment(now, number, payload);
+                    let payload = self.flows[flow as usize].payload(number);
+                    self.layers[layer].segment(self.agenda.now(), number, payload);
                 }
                 while let Some((body, bytes)) = self.layers[layer].transmit() {
                     self.forward(Packet { route, hop: 0, back, bytes, body }, observer);

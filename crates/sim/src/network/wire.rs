@@ -3,8 +3,9 @@
 use super::packet::Packet;
 use crate::engine::{Agenda, Alarm};
 use ripstop_base::Time;
-use ripstop_link::{Fate, Link};
+use ripstop_link::{Counters, Fate, Link};
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// One direction of a link, and what travels on it.
 ///
@@ -18,15 +19,44 @@ pub(super) struct Wire {
     travelling: VecDeque<(Time, u64, Packet)>,
     /// Packets that arrived damaged: a checksum tells, and they are dropped.
     pub(super) damaged: u64,
+    /// When the last bit of the last packet leaves.
+    free: Time,
+    busy: Duration,
+}
+
+/// What a link has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinkTotals {
+    /// What it counts itself.
+    pub counters: Counters,
+    /// For how long it was sending.
+    pub busy: Duration,
 }
 
 impl Wire {
     pub(super) fn new(link: Link, alarm: Alarm) -> Wire {
-        Wire { link, alarm, travelling: VecDeque::with_capacity(64), damaged: 0 }
+        Wire {
+            link,
+            alarm,
+            travelling: VecDeque::with_capacity(64),
+            damaged: 0,
+            free: Time::ZERO,
+            busy: Duration::ZERO,
+        }
     }
 
-    /// Carries out the `fate` that the link had for a packet.
-    pub(super) fn carry(&mut self, agenda: &mut Agenda, packet: Packet, fate: &Fate) {
+    /// What it did so far.
+    pub(super) fn totals(&self) -> LinkTotals {
+        LinkTotals { counters: *self.link.counters(), busy: self.busy }
+    }
+
+    /// Carries out the `fate` that the link had for a packet offered at `now`.
+    pub(super) fn carry(&mut self, agenda: &mut Agenda, packet: Packet, fate: &Fate, now: Time) {
+        if let Some(departure) = fate.departure() {
+            // Packets leave one after another, in the order in which they came.
+            self.busy += departure.since(now.max(self.free));
+            self.free = departure;
+        }
         let Some(delivery) = fate.delivery() else { return };
         if delivery.corruption.is_some() {
             self.damaged += 1 + u64::from(delivery.copy.is_some());

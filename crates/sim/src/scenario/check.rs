@@ -3,6 +3,8 @@
 use super::routes::Topology;
 use super::{FlowSpec, Scenario};
 use crate::network::TCP_IP_HEADERS;
+use crate::tcp::{Reassembly, Variant};
+use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -83,6 +85,7 @@ impl Scenario {
                 ));
             }
         }
+        self.pairs()?;
         if names.len() > MOST_FLOWS as usize {
             return Err(ScenarioError::new(
                 "flow",
@@ -188,6 +191,10 @@ impl Scenario {
     }
 }
 
+fn name_of(variant: Variant) -> &'static str {
+    Variant::NAMES.iter().find(|(known, _)| *known == variant).map_or("", |(_, name)| name)
+}
+
 /// The field and what is wrong with it.
 fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, String)> {
     let wrong = |field, problem: &str| Err((field, problem.to_owned()));
@@ -197,27 +204,48 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     if flow.window == 0 {
         return wrong("window", "a window of 0 packets sends nothing; write at least 1");
     }
-    if flow.initial_window == 0 {
+    if flow.initial_window == Some(0) {
         return wrong("initial-window", "a window of 0 packets sends nothing; write at least 1");
     }
     if !(1..=MOST_PAYLOAD).contains(&flow.packet.get()) {
         return Err(("packet", format!("{} of payload; from 1 to {MOST_PAYLOAD} bytes", flow.packet)));
     }
-    if flow.rto_min.duration() > flow.rto_max.duration() {
-        return Err(("rto-min", format!("{} is above `rto-max`, {}", flow.rto_min, flow.rto_max)));
-    }
-    if flow.rto_max.duration().is_zero() {
+    let sender = flow.sender();
+    if sender.rto.max.is_zero() {
         return wrong("rto-max", "a time-out of 0 s never waits; write for example `60s`");
     }
-    if flow.tick.duration().is_zero() || flow.tick.duration() > Duration::from_secs(3600) {
-        return Err((
-            "tick",
-            format!("{}; a clock ticks, for example every `10ms`, and at least every hour", flow.tick),
-        ));
+    if sender.rto.min > sender.rto.max {
+        let [min, max] = [sender.rto.min, sender.rto.max].map(Span::from);
+        // The one that was written is the one to change.
+        return Err(match flow.rto_min {
+            Some(_) => ("rto-min", format!("{min} is above `rto-max`, {max}")),
+            None => ("rto-max", format!("{max} is below `rto-min`, {min}")),
+        });
+    }
+    match flow.tick {
+        Some(tick) if flow.is_of_today() => {
+            let problem = format!("{tick}; {} measures time exactly; leave it out", name_of(flow.tcp));
+            return Err(("tick", problem));
+        }
+        Some(tick) if tick.duration().is_zero() || tick.duration() > Duration::from_secs(3600) => {
+            let problem = format!("{tick}; a clock ticks, for example every `10ms`, and at least every hour");
+            return Err(("tick", problem));
+        }
+        _ => {}
     }
     if flow.ack_every == 0 {
         return wrong("ack-every", "0 acknowledges nothing; write 1 for every packet");
     }
+    if flow.nc.is_some() && flow.ack_every > 1 {
+        return wrong("ack-every", "TCP/NC acknowledges every combination; leave one of the two out");
+    }
+    if flow.nc.is_some() && flow.receiver == Reassembly::GoBackN {
+        return wrong(
+            "receiver",
+            "TCP/NC delivers in order, so that nothing is dropped; leave one of the two out",
+        );
+    }
+    flow.source.check(flow.packet.get())?;
     if flow.start.duration() >= duration {
         return Err(("start", format!("{} is not within the run of {duration:?}", flow.start)));
     }

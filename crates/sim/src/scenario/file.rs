@@ -88,6 +88,30 @@ count = 2
     }
 
     #[test]
+    fn who_answers_fits_who_asks() {
+        let asks = "source = { requests = { length = \"300B\", think = \"exp:1s\" } }";
+        let answers = |from: &str, to: &str, count: u32| {
+            format!(
+                "[[flow]]\nname = \"answer\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = {count}\n\
+                 source = {{ answers = {{ to = \"flow\", length = \"exp:20kB\" }} }}\n"
+            )
+        };
+        let text = |more: &str| TWO_NODES.to_owned() + asks + "\n" + more;
+        let scenario = Scenario::parse(&text(&answers("b", "a", 2))).unwrap();
+        assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
+        let twice = answers("b", "a", 2) + &answers("b", "a", 2).replace("\"answer\"", "\"other\"");
+        for (more, words) in [
+            (answers("a", "b", 2), "`flow[1].from`: answers `flow`, and must go from `b` to `a`"),
+            (answers("b", "a", 3), "`flow[1].count`: 3 connections for the 2 of `flow`"),
+            (twice, "`flow[2].source.answers.to`: `flow` has answers already"),
+            (answers("b", "a", 2).replace("exp:20kB", "0"), "an answer has at least 1 byte"),
+        ] {
+            let error = Scenario::parse(&text(&more)).expect_err(&more);
+            assert!(error.problem.contains(words), "{more}\n{error}");
+        }
+    }
+
+    #[test]
     fn complaints_know_their_place() {
         for (from, to, line, words) in [
             ("1.5%", "120%", 7, "loss"),
@@ -102,6 +126,67 @@ count = 2
             ("[\"a\", \"b\"]", "[\"a\", \"b\"]\none-way = true", 12, "no links lead from `b` to `a`"),
             ("count = 2", "window = 0", 12, "sends nothing"),
             ("count = 2", "tcp = \"cubik\"", 12, "cubik"),
+            (
+                "count = 2",
+                "tcp = \"cubic\"\ntick = \"1ms\"",
+                13,
+                "`flow[0].tick`: 1ms; cubic measures time exactly",
+            ),
+            ("count = 2", "rto-max = \"100ms\"", 12, "`flow[0].rto-max`: 100ms is below `rto-min`, 200ms"),
+            ("count = 2", "rto-min = \"2min\"", 12, "`flow[0].rto-min`: 120s is above `rto-max`, 60s"),
+            ("count = 2", "initial-window = 0", 12, "sends nothing"),
+            ("count = 2", "nc = {}\nack-every = 2", 13, "`flow[0].ack-every`: TCP/NC acknowledges every"),
+            (
+                "count = 2",
+                "nc = {}\nreceiver = \"go-back-n\"",
+                13,
+                "`flow[0].receiver`: TCP/NC delivers in order",
+            ),
+            (
+                "count = 2",
+                "source = \"endles\"",
+                12,
+                "unknown variant `endles`, expected one of `endless`, `file`",
+            ),
+            ("count = 2", "source = { file = 0 }", 12, "`flow[0].source.file`: 0 bytes are no file"),
+            ("count = 2", "source = { file = \"1Mbit\" }", 12, "is not a size"),
+            ("count = 2", "source = { on-off = { on = \"1s\", off = \"2s\" } }", 12, "missing field `rate`"),
+            (
+                "count = 2",
+                "source = { on-off = { on = \"exp:1\", off = \"2s\", rate = 0 } }",
+                12,
+                "`flow[0].source.on-off.rate`: 0 sends nothing",
+            ),
+            (
+                "count = 2",
+                "source = { on-off = { on = \"1ms\", off = \"2s\", rate = \"1Mbit/s\" } }",
+                12,
+                "`flow[0].source.on-off.on`: 1ms is less than a packet takes at 1Mbit/s, 8ms",
+            ),
+            (
+                "count = 2",
+                "source = { on-off = { on = \"often\", off = \"2s\", rate = 1 } }",
+                12,
+                "with `exp:` before it",
+            ),
+            (
+                "count = 2",
+                "source = { requests = { length = \"1kB\", think = \"1s\" } }",
+                12,
+                "`flow[0].source.requests`: nobody answers; add a flow the other way",
+            ),
+            (
+                "count = 2",
+                "source = { requests = { length = 0, think = \"1s\" } }",
+                12,
+                "a request has at least 1 byte",
+            ),
+            (
+                "count = 2",
+                "source = { answers = { to = \"flow\", length = \"1kB\" } }",
+                12,
+                "`flow[0].source.answers.to`: no flow `flow` has `source.requests`",
+            ),
         ] {
             let text = TWO_NODES.replace(from, to);
             let error = Scenario::parse(&text).expect_err(&text);

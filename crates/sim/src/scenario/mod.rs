@@ -8,7 +8,9 @@ mod preset;
 mod report;
 mod routes;
 mod run;
+mod source;
 mod spec;
+mod totals;
 mod trace;
 
 pub use capture::Capture;
@@ -16,7 +18,12 @@ pub use check::ScenarioError;
 pub use file::FileError;
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};
-pub use report::{FlowReport, FlowSeries, IntervalReport, LinkSeries, NcReport, Report, RunTotals, Series};
-pub use run::{run, run_once};
+pub use report::{
+    DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, Report,
+    Series, TunnelReport,
+};
+pub use run::{run, run_all, run_once};
+pub use source::{Drawn, SourceSpec};
 pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
+pub use totals::RunTotals;
 pub use trace::Trace;

@@ -1,7 +1,6 @@
 //! Scenarios that the papers use again and again.
 
-use super::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
-use crate::network::TCP_IP_HEADERS;
+use super::{FlowSpec, LinkSpec, RunSpec, Scenario, SourceSpec, TunnelSpec};
 use ripstop_base::{Bytes, QueueLimit, Rate, Span};
 use ripstop_link::{Fec, LinkConfig, Loss};
 
@@ -16,14 +15,14 @@ pub struct Tandem {
     pub forth: LinkConfig,
     /// And in the other.
     pub back: LinkConfig,
-    /// The flows; their ends are set to those of the chain.
+    /// The flows; their ends are set to those of the chain: answers go from its last node to its first, others the other way.
     pub flows: Vec<FlowSpec>,
     /// The tunnel that carries them all, from one end of the chain to the other; its ends are set too.
     pub tunnel: Option<TunnelSpec>,
 }
 
 impl Tandem {
-    /// The scenario: nodes `n0`, `n1`, ... and the flows from the first to the last.
+    /// The scenario: nodes `n0`, `n1`, ... and the flows from one end to the other.
     pub fn scenario(&self) -> Scenario {
         let node = |k: u32| format!("n{k}");
         let link = |k: u32| LinkSpec {
@@ -33,11 +32,11 @@ impl Tandem {
             one_way: false,
         };
         let name = self.tunnel.as_ref().map(|tunnel| tunnel.name.clone());
-        let flow = |flow: &FlowSpec| FlowSpec {
-            from: node(0),
-            to: node(self.hops),
-            tunnel: name.clone(),
-            ..flow.clone()
+        let flow = |flow: &FlowSpec| {
+            // Who answers sits at the other end.
+            let answers = matches!(flow.source, SourceSpec::Answers { .. });
+            let (from, to) = if answers { (self.hops, 0) } else { (0, self.hops) };
+            FlowSpec { from: node(from), to: node(to), tunnel: name.clone(), ..flow.clone() }
         };
         let tunnel =
             |tunnel: &TunnelSpec| TunnelSpec { between: [node(0), node(self.hops)], ..tunnel.clone() };
@@ -89,7 +88,7 @@ impl FecPath {
         let flow = FlowSpec {
             from: ends[0].clone(),
             to: ends[1].clone(),
-            packet: Bytes::new(bytes.saturating_sub(u64::from(TCP_IP_HEADERS))),
+            packet: Bytes::new(bytes.saturating_sub(self.flow.tcp.packet_bytes(1, 0) as u64)),
             ..self.flow.clone()
         };
         Scenario {

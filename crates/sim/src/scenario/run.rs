@@ -1,11 +1,10 @@
 //! Runs a scenario: as often as it says, on as many cores as there are.
 
-use super::report::{Edges, Report, RunTotals, Snapshot};
 use super::routes::Topology;
-use super::{Scenario, ScenarioError};
+use super::{Report, RunTotals, Scenario, ScenarioError};
 use crate::engine::replicate;
-use crate::network::{Carrier, Network, Observer};
-use ripstop_base::{Seed, Time};
+use crate::network::{Carrier, FlowError, Network, Observer};
+use ripstop_base::Seed;
 
 /// Runs `scenario` and says what was measured. `threads` at most work on it; the result does not depend on how many.
 /// `progress` is told of each run that is done.
@@ -13,14 +12,25 @@ use ripstop_base::{Seed, Time};
 /// # Errors
 /// The setting that cannot be.
 pub fn run(scenario: &Scenario, threads: usize, progress: impl Fn() + Sync) -> Result<Report, ScenarioError> {
+    Ok(Report::new(scenario, &run_all(scenario, threads, progress)?))
+}
+
+/// As [`run`]; what each run did, in their order.
+///
+/// # Errors
+/// The setting that cannot be.
+pub fn run_all(
+    scenario: &Scenario,
+    threads: usize,
+    progress: impl Fn() + Sync,
+) -> Result<Vec<RunTotals>, ScenarioError> {
     scenario.check()?;
     let runs = replicate(u64::from(scenario.run.runs), threads, |k| {
         let totals = run_once(scenario, k, &mut ());
         progress();
         totals
     });
-    let runs: Result<Vec<RunTotals>, ScenarioError> = runs.into_iter().collect();
-    Ok(Report::new(scenario, &runs?))
+    runs.into_iter().collect()
 }
 
 /// Makes the `k`-th run of `scenario` with somebody looking on.
@@ -33,20 +43,7 @@ pub fn run_once(
     observer: &mut impl Observer,
 ) -> Result<RunTotals, ScenarioError> {
     let mut network = build(scenario, Seed::new(scenario.run.seed).run(k))?;
-    let edges = Edges::of(scenario);
-    let mut snapshots = Vec::with_capacity(edges.moments().len());
-    for at in edges.moments() {
-        network.run_until(*at, observer);
-        let flows = (0..network.flows()).map(|flow| network.totals(flow)).collect();
-        let queues = match scenario.run.sample {
-            Some(_) => (0..network.links()).map(|link| network.queue(link)).collect(),
-            None => Vec::new(),
-        };
-        snapshots.push(Snapshot { flows, queues });
-    }
-    network.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
-    let coding = (0..network.flows()).map(|flow| network.coding(flow)).collect();
-    Ok(RunTotals { snapshots, coding, events: network.events() })
+    Ok(RunTotals::of(scenario, &mut network, observer))
 }
 
 /// The network of a scenario.
@@ -72,7 +69,10 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
         let [there, back] = links(topology.of_tunnel(scenario, k)?);
         network.add_tunnel(&tunnel.config(), &there, &back, &format!("tunnel/{}", tunnel.name));
     }
+    // Of each kind, the number of its first flow.
+    let mut firsts = Vec::with_capacity(scenario.flow.len());
     for (k, flow) in scenario.flow.iter().enumerate() {
+        firsts.push(network.flows());
         let named = match &flow.tunnel {
             None => topology.of_flow(scenario, k)?,
             Some(_) => Default::default(),
@@ -89,7 +89,15 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
         };
         for name in flow.names() {
             let added = network.add_flow(flow.config(), &carrier, &format!("flow/{name}"));
-            added.map_err(|error| ScenarioError::new(format!("flow[{k}].nc"), error.to_string()))?;
+            added.map_err(|error| {
+                let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
+                ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
+            })?;
+        }
+    }
+    for (asks, answers) in scenario.pairs()? {
+        for k in 0..scenario.flow[asks].count as usize {
+            network.pair(firsts[asks] + k, firsts[answers] + k);
         }
     }
     Ok(network)

@@ -1,6 +1,6 @@
 //! What a scenario consists of, as it is written in a file.
 
-use super::NcSpec;
+use super::{NcSpec, SourceSpec};
 use crate::network::FlowConfig;
 use crate::tcp::{Reassembly, SenderConfig, Variant};
 use ripstop_base::{Bytes, Span, Time, word};
@@ -81,14 +81,34 @@ pub struct LinkSpec {
     /// The nodes at its ends. The first one sends over `forth`.
     pub between: [String; 2],
     /// The direction from the first node to the second.
-    #[serde(default)]
+    #[serde(default, serialize_with = "brief::link")]
     pub forth: LinkConfig,
     /// The other direction; as `forth` when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "brief::way_back")]
     pub back: Option<LinkConfig>,
     /// Whether there is no other direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_way: bool,
+}
+
+/// Links as people write them: without what goes without saying.
+mod brief {
+    use ripstop_link::LinkConfig;
+    use serde::ser::{Error, Serialize, Serializer};
+
+    pub(super) fn link<S: Serializer>(config: &LinkConfig, to: S) -> Result<S::Ok, S::Error> {
+        let table = |config: &LinkConfig| toml::Table::try_from(config).map_err(S::Error::custom);
+        let (mut said, usual) = (table(config)?, table(&LinkConfig::default())?);
+        said.retain(|name, value| usual.get(name) != Some(&*value));
+        said.serialize(to)
+    }
+
+    pub(super) fn way_back<S: Serializer>(config: &Option<LinkConfig>, to: S) -> Result<S::Ok, S::Error> {
+        match config {
+            Some(config) => link(config, to),
+            None => to.serialize_none(),
+        }
+    }
 }
 
 /// The shipped tunnel session between two nodes.
@@ -169,27 +189,30 @@ pub struct FlowSpec {
     /// The receiver's window, packets.
     #[serde(default = "defaults::window")]
     pub window: u32,
-    /// The congestion window at first, packets.
-    #[serde(default = "defaults::initial_window")]
-    pub initial_window: u32,
+    /// The congestion window at first, packets; when left out 2, of CUBIC and BBR 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_window: Option<u32>,
     /// Payload of a packet; 40 bytes of headers come on top.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
-    /// Floor of the retransmission time-out, before back-off.
-    #[serde(default = "defaults::rto_min")]
-    pub rto_min: Span,
-    /// Its cap.
-    #[serde(default = "defaults::rto_max")]
-    pub rto_max: Span,
-    /// Granularity of the clock that measures round trips.
-    #[serde(default = "defaults::tick")]
-    pub tick: Span,
+    /// Floor of the retransmission time-out, before back-off; 200 ms when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_min: Option<Span>,
+    /// Its cap; when left out 60 s, of CUBIC and BBR 120 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rto_max: Option<Span>,
+    /// Granularity of the clock that measures round trips; when left out 10 ms. CUBIC and BBR measure exactly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Span>,
     /// Every so many packets are acknowledged, or after 100 ms.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
     /// What the receiver does with packets that are out of order.
     #[serde(default)]
     pub receiver: Reassembly,
+    /// What there is to send; without end when left out.
+    #[serde(default, skip_serializing_if = "SourceSpec::is_endless")]
+    pub source: SourceSpec,
     /// When it begins.
     #[serde(default = "defaults::start")]
     pub start: Span,
@@ -211,13 +234,14 @@ impl FlowSpec {
             count: 1,
             tcp: Variant::default(),
             window: defaults::window(),
-            initial_window: defaults::initial_window(),
+            initial_window: None,
             packet: defaults::packet(),
-            rto_min: defaults::rto_min(),
-            rto_max: defaults::rto_max(),
-            tick: defaults::tick(),
+            rto_min: None,
+            rto_max: None,
+            tick: None,
             ack_every: 1,
             receiver: Reassembly::default(),
+            source: SourceSpec::default(),
             start: defaults::start(),
             stop: None,
         }
@@ -228,22 +252,37 @@ impl FlowSpec {
         (0..self.count).map(|k| if self.count == 1 { self.name.clone() } else { format!("{}{k}", self.name) })
     }
 
+    /// Whether its TCP stands on a sender of today: exact times instead of a clock that ticks, losses told by time.
+    pub fn is_of_today(&self) -> bool {
+        matches!(self.tcp, Variant::Cubic | Variant::LinuxCubic | Variant::Bbr)
+    }
+
+    /// Its sender: what its TCP has, but for what the description says otherwise.
+    pub fn sender(&self) -> SenderConfig {
+        let usual = if self.is_of_today() { SenderConfig::linux() } else { SenderConfig::default() };
+        let initial_window = self.initial_window.unwrap_or(usual.initial_window);
+        let mut sender = SenderConfig { window: self.window, initial_window, ..usual };
+        let span = |given: Option<Span>, usual: Duration| given.map_or(usual, Span::duration);
+        sender.rto.min = span(self.rto_min, usual.rto.min);
+        sender.rto.max = span(self.rto_max, usual.rto.max);
+        sender.rto.tick = span(self.tick, usual.rto.tick);
+        sender
+    }
+
+    /// Bytes of a full packet on the way, headers included.
+    pub fn packet_bytes(&self) -> u64 {
+        self.tcp.packet_bytes(1, self.packet.get() as usize) as u64
+    }
+
     /// As the network wants it.
     pub fn config(&self) -> FlowConfig {
-        let mut sender = SenderConfig {
-            window: self.window,
-            initial_window: self.initial_window,
-            ..SenderConfig::default()
-        };
-        sender.rto.min = self.rto_min.duration();
-        sender.rto.max = self.rto_max.duration();
-        sender.rto.tick = self.tick.duration();
         FlowConfig {
             variant: self.tcp,
-            sender,
+            sender: self.sender(),
             reassembly: self.receiver,
             ack_every: self.ack_every,
             payload: self.packet.get() as u32,
+            pattern: self.source.pattern(),
             start: Time::ZERO + self.start.duration(),
             stop: self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration()),
             ..FlowConfig::default()
@@ -253,7 +292,7 @@ impl FlowSpec {
 
 /// What a flow has that its description leaves out.
 mod defaults {
-    use crate::tcp::{RtoConfig, SenderConfig};
+    use crate::tcp::SenderConfig;
     use ripstop_base::{Bytes, Span};
     use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
     use std::time::Duration;
@@ -276,20 +315,8 @@ mod defaults {
     pub(super) fn window() -> u32 {
         SenderConfig::default().window
     }
-    pub(super) fn initial_window() -> u32 {
-        SenderConfig::default().initial_window
-    }
     pub(super) fn packet() -> Bytes {
         Bytes::new(1000)
-    }
-    pub(super) fn rto_min() -> Span {
-        Span::from(RtoConfig::default().min)
-    }
-    pub(super) fn rto_max() -> Span {
-        Span::from(RtoConfig::default().max)
-    }
-    pub(super) fn tick() -> Span {
-        Span::from(RtoConfig::default().tick)
     }
     pub(super) fn start() -> Span {
         Span::from(Duration::ZERO)

@@ -40,7 +40,7 @@ fn code(setting: &Setting, run: RunSpec) -> Scenario {
         fec: Fec::new(units("N"), units("K"), loss),
         units_per_s: 3000,
         rtt: Span::from(Duration::from_millis(560)),
-        queue: QueueLimit::Packets(100),
+        queue: waiting(100),
         other_loss: Loss::None,
         packet_blocks: 1,
         flow: FlowSpec {
@@ -59,7 +59,7 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
     let forth = LinkConfig {
         rate: Rate::from_bps((setting.number("C").unwrap_or(2.0) * 1e6) as u64),
         delay: Span::from(Duration::from_millis(100)),
-        queue: Some(QueueLimit::Packets(200)),
+        queue: Some(waiting(200)),
         loss: if q > 0.0 { Loss::bernoulli(Fraction::new(q).expect("a share")) } else { Loss::None },
         ..LinkConfig::default()
     };
@@ -68,12 +68,10 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
         _ => forth.clone(),
     };
     let mut flow = FlowSpec { tcp: variant(setting), ..FlowSpec::new("", "") };
-    let span = |name: &str, usual: Span| {
-        setting.number(name).map_or(usual, |s| Span::from(Duration::from_secs_f64(s)))
-    };
-    flow.rto_min = span("minrto", flow.rto_min);
-    flow.rto_max = span("maxrto", flow.rto_max);
-    flow.tick = span("tick", flow.tick);
+    let span = |name: &str| setting.number(name).map(|s| Span::from(Duration::from_secs_f64(s)));
+    flow.rto_min = span("minrto");
+    flow.rto_max = span("maxrto");
+    flow.tick = span("tick");
     let flows = (0..2).map(|k| FlowSpec { name: format!("flow{k}"), ..flow.clone() });
     let mut flows: Vec<FlowSpec> = flows.collect();
     if let Some(start) = setting.number("start1") {
@@ -107,6 +105,12 @@ pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &R
         (Some(flow), Some(interval)) => interval.flows[flow].goodput_bps,
     };
     megabits(statistic)
+}
+
+/// What may wait for a link where ns-2 says `limit`: while a packet is being sent it refuses the one that would fill the queue
+/// to its limit, so that one less waits.
+fn waiting(limit: u64) -> QueueLimit {
+    QueueLimit::Packets(limit - 1)
 }
 
 fn variant(setting: &Setting) -> Variant {

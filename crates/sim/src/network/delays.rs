@@ -1,0 +1,152 @@
+//! Delays, counted in buckets of constant relative width.
+
+use std::time::Duration;
+
+/// Bits of a value that tell two buckets apart: 64 in each octave, so that a quantile is .8 % off at most.
+const SUB_BITS: u32 = 6;
+/// Values from 2^46 us (two years) on share the last bucket.
+const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
+
+/// Delays, recorded one by one in constant time. Memory goes with the logarithm of how far they are apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// The bucket that `counts` begins with.
+    first: usize,
+    counts: Vec<u32>,
+    count: u64,
+    sum_nanos: u128,
+    /// The shortest and the longest.
+    range: Option<(Duration, Duration)>,
+}
+
+impl Delays {
+    /// Adds one.
+    pub fn record(&mut self, delay: Duration) {
+        let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
+        self.add(bucket(micros), 1);
+        self.count += 1;
+        self.sum_nanos += delay.as_nanos();
+        self.widen((delay, delay));
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Delays) {
+        for (k, n) in other.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
+            self.add(other.first + k, *n);
+        }
+        self.count += other.count;
+        self.sum_nanos += other.sum_nanos;
+        if let Some(range) = other.range {
+            self.widen(range);
+        }
+    }
+
+    /// How many were recorded.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean in seconds, exact; None without any.
+    pub fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_nanos as f64 / (self.count as f64 * 1e9))
+    }
+
+    /// What a share `q` (0 to 1) of them does not exceed, in seconds, by nearest rank and to .8 %; None without any.
+    pub fn quantile_s(&self, q: f64) -> Option<f64> {
+        let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let mut below = 0;
+        let at = self.counts.iter().position(|n| {
+            below += u64::from(*n);
+            below >= rank
+        })?;
+        let (least, most) = self.range?;
+        // The middle of what the bucket holds.
+        let (low, high) = (lowest(self.first + at), lowest(self.first + at + 1));
+        Some(Duration::from_nanos((low + high).saturating_mul(500)).clamp(least, most).as_secs_f64())
+    }
+
+    fn add(&mut self, bucket: usize, n: u32) {
+        if self.counts.is_empty() {
+            self.first = bucket;
+        }
+        if bucket < self.first {
+            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - bucket));
+            self.first = bucket;
+        }
+        let at = bucket - self.first;
+        if at >= self.counts.len() {
+            self.counts.resize(at + 1, 0);
+        }
+        self.counts[at] = self.counts[at].saturating_add(n);
+    }
+
+    fn widen(&mut self, (least, most): (Duration, Duration)) {
+        let (a, b) = self.range.unwrap_or((least, most));
+        self.range = Some((a.min(least), b.max(most)));
+    }
+}
+
+fn bucket(micros: u64) -> usize {
+    let octave = (u64::BITS - micros.leading_zeros()).saturating_sub(SUB_BITS + 1);
+    (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(MOST_BUCKETS)
+}
+
+/// The lowest value, in microseconds, of a bucket.
+fn lowest(at: usize) -> u64 {
+    let octave = (at >> SUB_BITS).saturating_sub(1);
+    ((at - (octave << SUB_BITS)) as u64) << octave
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    #[test]
+    fn quantiles_are_near_and_the_mean_is_exact() {
+        let mut random = Seed::new(4).stream("delays");
+        let mut values: Vec<f64> = (0..20_000).map(|_| random.exponential(0.3)).collect();
+        let (mut one, mut parts) = (Delays::default(), [Delays::default(), Delays::default()]);
+        for (k, value) in values.iter().enumerate() {
+            one.record(Duration::from_secs_f64(*value));
+            parts[k % 2].record(Duration::from_secs_f64(*value));
+        }
+        let [mut whole, other] = parts;
+        whole.merge(&other);
+        assert_eq!(whole.quantile_s(0.5), one.quantile_s(0.5), "seed 4");
+        assert_eq!((whole.count(), whole.mean_s()), (20_000, one.mean_s()), "seed 4");
+        values.sort_by(f64::total_cmp);
+        for q in [0.01, 0.5, 0.99, 0.9999] {
+            let (got, want) = (one.quantile_s(q).unwrap(), values[(q * 20_000.0) as usize - 1]);
+            assert!(
+                (got / want - 1.0).abs() < 0.008 || (got - want).abs() < 1e-6,
+                "{q}: {got} {want}, seed 4"
+            );
+        }
+        assert!((one.mean_s().unwrap() - values.iter().sum::<f64>() / 2e4).abs() < 1e-9, "seed 4");
+    }
+
+    #[test]
+    fn a_single_value_is_itself_and_none_is_none() {
+        let mut delays = Delays::default();
+        assert_eq!((delays.mean_s(), delays.quantile_s(0.5)), (None, None));
+        delays.merge(&Delays::default());
+        assert_eq!(delays, Delays::default());
+        for span in [Duration::ZERO, Duration::from_nanos(1_234_567_891), Duration::MAX / 4] {
+            let mut delays = Delays::default();
+            delays.record(span);
+            assert_eq!(
+                (delays.quantile_s(0.0), delays.quantile_s(1.0)),
+                (Some(span.as_secs_f64()), Some(span.as_secs_f64()))
+            );
+        }
+    }
+
+    #[test]
+    fn buckets_follow_one_another() {
+        for at in 0..MOST_BUCKETS {
+            assert!(lowest(at) < lowest(at + 1) && bucket(lowest(at)) == at, "{at}");
+        }
+        assert_eq!((bucket(u64::MAX), bucket(0)), (MOST_BUCKETS, 0));
+    }
+}

@@ -1,0 +1,219 @@
+//! What is said of a flow.
+
+use crate::engine::{DelayStatistic, Sample, Statistic};
+use crate::network::{Delays, FlowDelays, FlowTotals, NcStatus};
+use crate::scenario::FlowSpec;
+use crate::scenario::totals::RunTotals;
+use crate::tcp::Mechanisms;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// What was measured of a flow, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowReport {
+    /// Its name.
+    pub name: String,
+    /// Payload that arrived in order, bit/s of the time measured.
+    pub goodput_bps: Statistic,
+    /// The same over the time in which it was to send, where that is not all of it: until it stopped, or its file was complete.
+    pub active_goodput_bps: Option<Statistic>,
+    /// Mean congestion window, packets, as far as the receiver's window allowed it, over the time in which it was to send.
+    pub cwnd_packets: Statistic,
+    /// Mean of the smoothed round-trip time, over acknowledgements.
+    pub srtt_s: Statistic,
+    /// Retransmission time-outs.
+    pub timeouts: Statistic,
+    /// Packets sent again.
+    pub retransmits: Statistic,
+    /// Packets sent, again or not.
+    pub packets_sent: Statistic,
+    /// From a packet's first transmission to its delivery in order; percentiles to .8 %.
+    pub delay_s: DelayStatistic,
+    /// From when a transfer was due until the last of it had arrived: a file, an answer, a request with its answer; of those
+    /// that were complete in the time measured. Percentiles to .8 %.
+    pub completion_s: DelayStatistic,
+    /// Transfers that were complete in the time measured; None where the source has none.
+    pub completed: Option<Statistic>,
+    /// Transfers that were begun and not complete at its end; None where the source has none.
+    pub unfinished: Option<Statistic>,
+    /// From seen to decoded in its coding layer, in whole runs, to 3 %; unknown where it has none. Percentiles are the means of
+    /// the runs' own.
+    pub decode_delay_s: DelayStatistic,
+    /// How often the mechanisms of its sender did their work, by their names as in [`Mechanisms`]; None for the TCPs after ns-2,
+    /// which have none of them.
+    pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
+    /// What its coding layer did in the whole of each run; None where it has none.
+    pub nc: Option<NcReport>,
+}
+
+/// What a run says of a flow between two moments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlowPart<'a> {
+    /// What it did in between.
+    pub(super) did: FlowTotals,
+    /// What it had done at the end.
+    pub(super) end: FlowTotals,
+    pub(super) detail: Option<&'a FlowDetail>,
+}
+
+/// What is kept of a flow for a span that is reported, beside its totals.
+#[derive(Clone, Debug, Default)]
+pub(in crate::scenario) struct FlowDetail {
+    pub(in crate::scenario) delays: FlowDelays,
+    /// At the beginning, and at the end.
+    pub(in crate::scenario) mechanisms: Option<(Mechanisms, Mechanisms)>,
+}
+
+impl FlowReport {
+    /// Of flow `k`, which is one of `spec`, over `seconds` of each run.
+    pub(super) fn new(
+        name: String,
+        spec: &FlowSpec,
+        k: usize,
+        parts: &[FlowPart<'_>],
+        seconds: f64,
+        runs: &[RunTotals],
+    ) -> FlowReport {
+        let statistic = |value: &dyn Fn(&FlowPart<'_>) -> f64| {
+            parts.iter().map(|part| value(part)).collect::<Sample>().statistic()
+        };
+        let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
+        // A run without any such packet, or time, says nothing of its mean.
+        let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
+            let known = parts.iter().map(|part| pair(&part.did)).filter(|(_, n)| *n > 0);
+            known.map(|(sum, n)| sum / n as f64).collect::<Sample>().statistic()
+        };
+        let over_active = |value: &dyn Fn(&FlowTotals) -> f64| {
+            let active = parts.iter().map(|part| &part.did).filter(|did| did.active > 0.0);
+            active.map(|did| value(did) / did.active).collect::<Sample>().statistic()
+        };
+        let partly = parts.iter().any(|part| part.did.active > 0.0)
+            && parts.iter().any(|part| part.did.active < seconds * (1.0 - 1e-12));
+        let bits = |did: &FlowTotals| did.bytes as f64 * 8.0;
+        let transfers = spec.source.transfers();
+        let status = |k: usize| runs.iter().filter_map(move |run| run.coding.get(k)?.as_ref());
+        FlowReport {
+            name,
+            goodput_bps: statistic(&|part| bits(&part.did) / seconds),
+            active_goodput_bps: partly.then(|| over_active(&bits)),
+            cwnd_packets: over_active(&|did| did.window),
+            srtt_s: mean(&|did| did.srtt),
+            timeouts: count(&|did| did.timeouts),
+            retransmits: count(&|did| did.retransmits),
+            packets_sent: count(&|did| did.sent),
+            delay_s: delays(parts, |delays| &delays.packets),
+            completion_s: delays(parts, |delays| &delays.transfers),
+            completed: transfers.then(|| count(&|did| did.completed)),
+            unfinished: transfers.then(|| statistic(&|part| (part.end.begun - part.end.completed) as f64)),
+            decode_delay_s: decode_delays(status(k)),
+            mechanisms: mechanisms(parts),
+            nc: NcReport::new(&status(k).collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// Delays of all runs: the mean of the runs' means, percentiles of all together.
+fn delays(parts: &[FlowPart<'_>], pick: impl Fn(&FlowDelays) -> &Delays) -> DelayStatistic {
+    let (mut means, mut all) = (Sample::default(), Delays::default());
+    for delays in parts.iter().filter_map(|part| part.detail).map(|detail| pick(&detail.delays)) {
+        means.extend(delays.mean_s());
+        all.merge(delays);
+    }
+    let Statistic { mean, ci95, n } = means.statistic();
+    DelayStatistic { mean, ci95, n, p50: all.quantile_s(0.5), p99: all.quantile_s(0.99) }
+}
+
+fn decode_delays<'a>(all: impl Iterator<Item = &'a NcStatus>) -> DelayStatistic {
+    let [mut means, mut p50, mut p99] = [Sample::default(); 3];
+    for delay in all.filter_map(|status| status.decode_delay) {
+        means.push(delay.mean.as_secs_f64());
+        p50.push(delay.p50.as_secs_f64());
+        p99.push(delay.p99.as_secs_f64());
+    }
+    let Statistic { mean, ci95, n } = means.statistic();
+    DelayStatistic { mean, ci95, n, p50: p50.statistic().mean, p99: p99.statistic().mean }
+}
+
+fn mechanisms(parts: &[FlowPart<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
+    let all: Vec<_> = parts.iter().filter_map(|part| part.detail?.mechanisms.as_ref()).collect();
+    let statistic = |value: Mechanism| {
+        let did = all.iter().map(|(start, end)| (value(end) - value(start)) as f64);
+        did.collect::<Sample>().statistic()
+    };
+    (!all.is_empty()).then(|| MECHANISMS.iter().map(|(name, value)| (*name, statistic(*value))).collect())
+}
+
+type Mechanism = fn(&Mechanisms) -> u64;
+
+/// All of them, by the names of their fields.
+const MECHANISMS: [(&str, Mechanism); 25] = [
+    ("rack_losses", |m| m.rack_losses),
+    ("rack_lost_again", |m| m.rack_lost_again),
+    ("reorder_timeouts", |m| m.reorder_timeouts),
+    ("reordered", |m| m.reordered),
+    ("tail_probes", |m| m.tail_probes),
+    ("tail_losses", |m| m.tail_losses),
+    ("proportional", |m| m.proportional),
+    ("needless", |m| m.needless),
+    ("undone_recoveries", |m| m.undone_recoveries),
+    ("undone_timeouts", |m| m.undone_timeouts),
+    ("paced", |m| m.paced),
+    ("app_limited", |m| m.app_limited),
+    ("idle_restarts", |m| m.idle_restarts),
+    ("conservative_starts", |m| m.conservative_starts),
+    ("resumed_starts", |m| m.resumed_starts),
+    ("hystart_exits", |m| m.hystart_exits),
+    ("fast_convergences", |m| m.fast_convergences),
+    ("reno_friendly", |m| m.reno_friendly),
+    ("full_pipes", |m| m.full_pipes),
+    ("drains", |m| m.drains),
+    ("gain_phases", |m| m.gain_phases),
+    ("rtt_probes", |m| m.rtt_probes),
+    ("policed", |m| m.policed),
+    ("conserved", |m| m.conserved),
+    ("aggregated", |m| m.aggregated),
+];
+
+/// What the coding layer of a flow did in whole runs, warm-up included.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NcReport {
+    /// From seen to decoded, the mean.
+    pub decode_delay_s: Statistic,
+    /// Its 99th percentile within a run.
+    pub decode_delay_p99_s: Statistic,
+    /// Combinations sent by the sender.
+    pub combinations: Statistic,
+    /// Combinations that told the receiver nothing new.
+    pub redundant: Statistic,
+    /// Combinations that waited at the receiver: the mean over time, and the most.
+    pub rows: Statistic,
+    /// The most at a time.
+    pub rows_max: Statistic,
+    /// Answers that named the same first unseen packet as the one before.
+    pub repeated_acks: Statistic,
+    /// Combinations sent by relays.
+    pub recoded: Statistic,
+}
+
+impl NcReport {
+    fn new(all: &[&NcStatus]) -> Option<NcReport> {
+        let statistic = |value: &dyn Fn(&NcStatus) -> f64| {
+            all.iter().map(|status| value(status)).collect::<Sample>().statistic()
+        };
+        let delay = |pick: &dyn Fn(&crate::network::DecodeDelay) -> Duration| {
+            let known = all.iter().filter_map(|status| status.decode_delay.as_ref());
+            known.map(|delay| pick(delay).as_secs_f64()).collect::<Sample>().statistic()
+        };
+        (!all.is_empty()).then(|| NcReport {
+            decode_delay_s: delay(&|delay| delay.mean),
+            decode_delay_p99_s: delay(&|delay| delay.p99),
+            combinations: statistic(&|s| s.sender.combinations as f64),
+            redundant: statistic(&|s| s.receiver.redundant as f64),
+            rows: statistic(&|s| s.mean_rows),
+            rows_max: statistic(&|s| s.receiver.most_rows as f64),
+            repeated_acks: statistic(&|s| s.receiver.repeated_acks as f64),
+            recoded: statistic(&|s| s.relays.iter().map(|relay| relay.combinations as f64).sum()),
+        })
+    }
+}

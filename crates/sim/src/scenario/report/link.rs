@@ -1,0 +1,68 @@
+//! What is said of a link.
+
+use crate::engine::{Sample, Statistic};
+use crate::network::LinkTotals;
+use ripstop_link::Counters;
+use serde::Serialize;
+
+/// What was measured of one direction of a link, over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkReport {
+    /// The nodes at its ends, such as `n0>n1`.
+    pub name: String,
+    /// Packets that it was offered.
+    pub offered_packets: Statistic,
+    /// Packets that found its queue full.
+    pub dropped_queue_packets: Statistic,
+    /// Packets that its policer refused, or that were larger than its MTU.
+    pub dropped_other_packets: Statistic,
+    /// Packets that its channel lost: by itself, with a block of units, in a blackout.
+    pub lost_packets: Statistic,
+    /// Packets that it delivered, copies not counted.
+    pub delivered_packets: Statistic,
+    /// What it delivered, headers included, bit/s.
+    pub delivered_bps: Statistic,
+    /// Share of the time in which it was sending.
+    pub utilisation: Statistic,
+    /// Packets that waited for it, the one on its way not counted: the mean over time.
+    pub queue_packets: Statistic,
+    /// How long a packet waited for it, the mean.
+    pub queue_s: Statistic,
+}
+
+/// Of one run, what a link had done at the beginning of a span and at its end.
+pub(in crate::scenario) type LinkSpan = (LinkTotals, LinkTotals);
+
+impl LinkReport {
+    /// Of a link over a span of `seconds` of each run.
+    pub(super) fn new(name: String, runs: &[LinkSpan], seconds: f64) -> LinkReport {
+        let statistic =
+            |value: &dyn Fn(&LinkSpan) -> f64| runs.iter().map(value).collect::<Sample>().statistic();
+        let count = |value: fn(&Counters) -> u64| statistic(&|span| did(span, value) as f64);
+        let sent = runs.iter().filter(|span| did(span, |c| c.serialised) > 0);
+        LinkReport {
+            name,
+            offered_packets: count(|c| c.offered),
+            dropped_queue_packets: count(|c| c.refused_queue),
+            dropped_other_packets: count(|c| c.refused_mtu + c.refused_policer),
+            lost_packets: count(|c| c.lost_channel + c.lost_blackout),
+            delivered_packets: count(|c| c.delivered),
+            delivered_bps: statistic(&|span| did(span, |c| c.delivered_bytes) as f64 * 8.0 / seconds),
+            utilisation: statistic(&|(start, end)| (end.busy - start.busy).as_secs_f64() / seconds),
+            queue_packets: statistic(&|span| waited_s(span) / seconds),
+            queue_s: sent
+                .map(|span| waited_s(span) / did(span, |c| c.serialised) as f64)
+                .collect::<Sample>()
+                .statistic(),
+        }
+    }
+}
+
+fn did((start, end): &LinkSpan, value: fn(&Counters) -> u64) -> u64 {
+    value(&end.counters) - value(&start.counters)
+}
+
+/// The waits of all packets added up: over a time, the mean queue (Little's law).
+fn waited_s((start, end): &LinkSpan) -> f64 {
+    (end.counters.queue_packet_ns - start.counters.queue_packet_ns) as f64 * 1e-9
+}

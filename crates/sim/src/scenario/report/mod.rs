@@ -1,0 +1,156 @@
+//! What was measured.
+
+mod flow;
+mod link;
+mod series;
+mod tunnel;
+
+pub use flow::{FlowReport, NcReport};
+pub use link::LinkReport;
+pub use series::{FlowSeries, LinkSeries, Series};
+pub use tunnel::{DirectionReport, TunnelReport};
+
+pub(super) use flow::FlowDetail;
+pub(super) use link::LinkSpan;
+pub(super) use tunnel::TunnelSpan;
+
+use super::totals::{Edges, RunTotals};
+use super::{FlowSpec, Scenario, TunnelSpec};
+use crate::engine::{Sample, Statistic};
+use flow::FlowPart;
+use serde::Serialize;
+
+/// What was measured in all runs of a scenario.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// Payload that arrived in order after the warm-up, bit/s: the mean of the flows.
+    pub goodput_bps: Statistic,
+    /// Units of the size that was asked for in packets that arrived in order, headers included, all flows together, in a
+    /// second; None where no unit was given.
+    pub throughput_units_per_s: Option<Statistic>,
+    /// The flows.
+    pub flows: Vec<FlowReport>,
+    /// The directions of the links.
+    pub links: Vec<LinkReport>,
+    /// The tunnels.
+    pub tunnels: Vec<TunnelReport>,
+    /// The intervals that were asked for.
+    pub intervals: Vec<IntervalReport>,
+    /// The series over time, if one was asked for.
+    pub series: Option<Series>,
+    /// Events of all runs.
+    pub events: u64,
+    /// Virtual time of all runs, s.
+    pub sim_s: f64,
+}
+
+/// What was measured in an interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IntervalReport {
+    /// Where it begins, s.
+    pub from_s: f64,
+    /// Where it ends, s.
+    pub to_s: f64,
+    /// As in [`Report`].
+    pub goodput_bps: Statistic,
+    /// The flows.
+    pub flows: Vec<FlowReport>,
+    /// The directions of the links.
+    pub links: Vec<LinkReport>,
+    /// The tunnels.
+    pub tunnels: Vec<TunnelReport>,
+}
+
+impl Report {
+    /// What these runs of `scenario` say: all that there were, or one alone.
+    pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> Report {
+        let edges = Edges::of(scenario);
+        let whole = interval(scenario, &edges, 0, runs);
+        Report {
+            goodput_bps: whole.goodput_bps,
+            throughput_units_per_s: scenario
+                .run
+                .unit
+                .map(|unit| throughput(scenario, &edges, unit.get(), runs)),
+            flows: whole.flows,
+            links: whole.links,
+            tunnels: whole.tunnels,
+            intervals: (1..edges.spans.len()).map(|k| interval(scenario, &edges, k, runs)).collect(),
+            series: scenario.run.sample.map(|sample| Series::new(scenario, &edges, sample.duration(), runs)),
+            events: runs.iter().map(|run| run.events).sum(),
+            sim_s: scenario.run.duration.duration().as_secs_f64() * runs.len() as f64,
+        }
+    }
+}
+
+/// Units in packets that arrived in order after the warm-up, in a second.
+fn throughput(scenario: &Scenario, edges: &Edges, unit: u64, runs: &[RunTotals]) -> Statistic {
+    let [from, to] = edges.spans[0];
+    let (a, b) = (edges.index(from), edges.index(to));
+    let sizes: Vec<f64> = scenario
+        .flow
+        .iter()
+        .flat_map(|spec| (0..spec.count).map(|_| spec.packet_bytes() as f64 / unit as f64))
+        .collect();
+    let rate = |run: &RunTotals| {
+        let flows = run.snapshots[b].flows.iter().zip(&run.snapshots[a].flows);
+        let units = flows.zip(&sizes).map(|((end, start), size)| (end.packets - start.packets) as f64 * size);
+        units.sum::<f64>() / to.since(from).as_secs_f64()
+    };
+    runs.iter().map(rate).collect::<Sample>().statistic()
+}
+
+/// What was done in the `index`-th span.
+fn interval(scenario: &Scenario, edges: &Edges, index: usize, runs: &[RunTotals]) -> IntervalReport {
+    let [from, to] = edges.spans[index];
+    let (a, b) = (edges.index(from), edges.index(to));
+    let named: Vec<(String, &FlowSpec)> =
+        scenario.flow.iter().flat_map(|spec| spec.names().map(move |name| (name, spec))).collect();
+    let seconds = to.since(from).as_secs_f64();
+    // Of each run, of each flow, what it did in between.
+    let part = |run: &'_ RunTotals, k: usize| {
+        let (start, end) = (&run.snapshots[a].flows[k], run.snapshots[b].flows[k]);
+        (end.less(start), end)
+    };
+    let parts = |k: usize| -> Vec<FlowPart<'_>> {
+        let of = |run| {
+            let (did, end) = part(run, k);
+            FlowPart { did, end, detail: run.spans[index].flows.get(k) }
+        };
+        runs.iter().map(of).collect()
+    };
+    let mean_of_flows = |run: &RunTotals| {
+        let bits = (0..named.len()).map(|k| part(run, k).0.bytes as f64 * 8.0);
+        bits.sum::<f64>() / named.len() as f64 / seconds
+    };
+    let link = |(k, name): (usize, String)| {
+        let totals: Vec<_> = runs.iter().map(|run| run.spans[index].links[k]).collect();
+        LinkReport::new(name, &totals, seconds)
+    };
+    let tunnel = |(k, spec): (usize, &TunnelSpec)| {
+        let spans: Vec<&TunnelSpan> = runs.iter().map(|run| &run.spans[index].tunnels[k]).collect();
+        let useful = |run: &RunTotals| {
+            let mut bytes = [0, 0];
+            for (k, (_, flow)) in named.iter().enumerate() {
+                if flow.tunnel.as_ref() == Some(&spec.name) {
+                    bytes[usize::from(flow.from != spec.between[0])] += part(run, k).0.bytes;
+                }
+            }
+            bytes
+        };
+        let useful: Vec<[u64; 2]> = runs.iter().map(useful).collect();
+        TunnelReport::new(scenario, k, &spans, &useful)
+    };
+    IntervalReport {
+        from_s: from.as_secs_f64(),
+        to_s: to.as_secs_f64(),
+        goodput_bps: runs.iter().map(mean_of_flows).collect::<Sample>().statistic(),
+        flows: named
+            .iter()
+            .enumerate()
+            .map(|(k, (name, spec))| FlowReport::new(name.clone(), spec, k, &parts(k), seconds, runs))
+            .collect(),
+        links: scenario.link_names().into_iter().enumerate().map(link).collect(),
+        tunnels: scenario.tunnel.iter().enumerate().map(tunnel).collect(),
+    }
+}

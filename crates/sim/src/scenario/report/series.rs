@@ -1,0 +1,90 @@
+//! What happened over time.
+
+use crate::network::FlowTotals;
+use crate::scenario::totals::{Edges, RunTotals, pieces};
+use crate::scenario::{FlowSpec, Scenario};
+use ripstop_base::Time;
+use serde::Serialize;
+use std::time::Duration;
+
+/// What happened over time: each list has one value for each piece of the run, the mean of the runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Series {
+    /// Where each piece ends, s.
+    pub until_s: Vec<f64>,
+    /// The flows.
+    pub flows: Vec<FlowSeries>,
+    /// The links.
+    pub links: Vec<LinkSeries>,
+}
+
+/// A flow over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSeries {
+    /// Its name.
+    pub name: String,
+    /// Payload that arrived in order, bit/s.
+    pub goodput_bps: Vec<f64>,
+    /// Mean congestion window, packets, as far as the receiver's window allowed it.
+    pub cwnd_packets: Vec<f64>,
+    /// Mean of the smoothed round-trip time, s; null where no acknowledgement came.
+    pub srtt_s: Vec<Option<f64>>,
+    /// Retransmission time-outs.
+    pub timeouts: Vec<f64>,
+}
+
+/// A link over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkSeries {
+    /// The nodes at its ends, such as `n0>n1`.
+    pub name: String,
+    /// Packets that wait where each piece ends.
+    pub queue_packets: Vec<f64>,
+}
+
+impl Series {
+    pub(super) fn new(scenario: &Scenario, edges: &Edges, sample: Duration, runs: &[RunTotals]) -> Series {
+        let moments: Vec<Time> = pieces(sample, scenario.run.duration.duration()).collect();
+        let n = runs.len() as f64;
+        // Of each piece, what each run did in it.
+        let did = |flow: usize, pair: &[Time]| -> Vec<FlowTotals> {
+            let [a, b] = [pair[0], pair[1]].map(|at| edges.index(at));
+            runs.iter().map(|run| run.snapshots[b].flows[flow].less(&run.snapshots[a].flows[flow])).collect()
+        };
+        let names = scenario.flow.iter().flat_map(FlowSpec::names);
+        let flow = |(k, name): (usize, String)| {
+            let over = |value: &dyn Fn(&FlowTotals, f64) -> f64| {
+                let mean = |pair: &[Time]| {
+                    let seconds = pair[1].since(pair[0]).as_secs_f64();
+                    did(k, pair).iter().map(|totals| value(totals, seconds)).sum::<f64>() / n
+                };
+                moments.windows(2).map(mean).collect::<Vec<f64>>()
+            };
+            let srtt = |pair: &[Time]| {
+                let all = did(k, pair).iter().fold((0.0, 0), |sum, t| (sum.0 + t.srtt.0, sum.1 + t.srtt.1));
+                (all.1 > 0).then(|| all.0 / all.1 as f64)
+            };
+            FlowSeries {
+                name,
+                goodput_bps: over(&|totals, seconds| totals.bytes as f64 * 8.0 / seconds),
+                cwnd_packets: over(&|totals, seconds| totals.window / seconds),
+                srtt_s: moments.windows(2).map(srtt).collect(),
+                timeouts: over(&|totals, _| totals.timeouts as f64),
+            }
+        };
+        let link = |(k, name): (usize, String)| LinkSeries {
+            name,
+            queue_packets: moments[1..]
+                .iter()
+                .map(|at| {
+                    runs.iter().map(|run| run.snapshots[edges.index(*at)].queues[k] as f64).sum::<f64>() / n
+                })
+                .collect(),
+        };
+        Series {
+            until_s: moments[1..].iter().map(|at| at.as_secs_f64()).collect(),
+            flows: names.enumerate().map(flow).collect(),
+            links: scenario.link_names().into_iter().enumerate().map(link).collect(),
+        }
+    }
+}

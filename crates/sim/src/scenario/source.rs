@@ -1,0 +1,217 @@
+//! What a flow of a scenario has to send.
+
+use super::{FlowSpec, Scenario, ScenarioError};
+use crate::tcp::{Length, Pattern, Period};
+use ripstop_base::{Bytes, Rate, Span};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// What there is to send.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum SourceSpec {
+    /// Always more.
+    #[default]
+    Endless,
+    /// One file; the flow ends with it.
+    File(Bytes),
+    /// At a rate while on, nothing while off; the first period is on.
+    OnOff {
+        /// How long it is on.
+        #[serde(with = "ripstop_base::word")]
+        on: Drawn<Span>,
+        /// How long it is off.
+        #[serde(with = "ripstop_base::word")]
+        off: Drawn<Span>,
+        /// Payload while on.
+        rate: Rate,
+    },
+    /// Requests, which another flow answers: each a while after the answer to the one before has arrived.
+    Requests {
+        /// Of a request.
+        #[serde(with = "ripstop_base::word")]
+        length: Drawn<Bytes>,
+        /// From an answer to the next request.
+        #[serde(with = "ripstop_base::word")]
+        think: Drawn<Span>,
+    },
+    /// Answers to another flow's requests, one for each, at once.
+    Answers {
+        /// The flow that asks, by its name.
+        to: String,
+        /// Of an answer.
+        #[serde(with = "ripstop_base::word")]
+        length: Drawn<Bytes>,
+    },
+}
+
+/// The same each time, or drawn anew from an exponential distribution with this mean: `2s`, `exp:2s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Drawn<T> {
+    /// The same each time.
+    Fixed(T),
+    /// Exponentially distributed, with this mean.
+    Exponential(T),
+}
+
+impl<T> Drawn<T> {
+    /// The mean.
+    pub fn mean(&self) -> &T {
+        match self {
+            Drawn::Fixed(mean) | Drawn::Exponential(mean) => mean,
+        }
+    }
+}
+
+impl<T: FromStr<Err: fmt::Display>> FromStr for Drawn<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Drawn<T>, String> {
+        let wrong = |error: T::Err| {
+            format!("{error}; with `exp:` before it, it is the mean of an exponential distribution")
+        };
+        match text.strip_prefix("exp:") {
+            Some(mean) => mean.parse().map(Drawn::Exponential).map_err(wrong),
+            None => text.parse().map(Drawn::Fixed).map_err(wrong),
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Drawn<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Drawn::Fixed(value) => value.fmt(f),
+            Drawn::Exponential(mean) => write!(f, "exp:{mean}"),
+        }
+    }
+}
+
+impl From<Drawn<Span>> for Period {
+    fn from(drawn: Drawn<Span>) -> Period {
+        match drawn {
+            Drawn::Fixed(span) => Period::Fixed(span.duration()),
+            Drawn::Exponential(mean) => Period::Exponential(mean.duration()),
+        }
+    }
+}
+
+impl From<Drawn<Bytes>> for Length {
+    fn from(drawn: Drawn<Bytes>) -> Length {
+        match drawn {
+            Drawn::Fixed(bytes) => Length::Fixed(bytes.get()),
+            Drawn::Exponential(mean) => Length::Exponential(mean.get()),
+        }
+    }
+}
+
+impl SourceSpec {
+    /// Whether it is the one that needs no word.
+    pub(super) fn is_endless(&self) -> bool {
+        *self == SourceSpec::Endless
+    }
+
+    /// Whether it sends transfers that have an end.
+    pub fn transfers(&self) -> bool {
+        !matches!(self, SourceSpec::Endless | SourceSpec::OnOff { .. })
+    }
+
+    /// As the network wants it.
+    pub(super) fn pattern(&self) -> Pattern {
+        match self {
+            SourceSpec::Endless => Pattern::Endless,
+            SourceSpec::File(bytes) => Pattern::File(bytes.get()),
+            SourceSpec::OnOff { on, off, rate } => {
+                Pattern::OnOff { on: (*on).into(), off: (*off).into(), rate: *rate }
+            }
+            SourceSpec::Requests { length, think } => {
+                Pattern::Requests { length: (*length).into(), think: (*think).into() }
+            }
+            SourceSpec::Answers { length, .. } => Pattern::Answers { length: (*length).into() },
+        }
+    }
+
+    /// The field and what is wrong with it, when a packet carries `payload` bytes.
+    pub(super) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
+        match self {
+            SourceSpec::Endless => {}
+            SourceSpec::File(bytes) => {
+                if bytes.get() == 0 {
+                    return Err(("source.file", "0 bytes are no file; write at least 1".into()));
+                }
+            }
+            SourceSpec::OnOff { on, rate, .. } => {
+                if rate.bps() == 0 {
+                    return Err((
+                        "source.on-off.rate",
+                        "0 sends nothing; write for example `1Mbit/s`".into(),
+                    ));
+                }
+                let packet = rate.time_for(payload as usize);
+                if on.mean().duration() < packet.max(Duration::from_nanos(1)) {
+                    let problem =
+                        format!("{on} is less than a packet takes at {rate}, {packet:?}; write more");
+                    return Err(("source.on-off.on", problem));
+                }
+            }
+            SourceSpec::Requests { length, .. } => {
+                if length.mean().get() == 0 {
+                    return Err(("source.requests.length", "a request has at least 1 byte".into()));
+                }
+            }
+            SourceSpec::Answers { length, .. } => {
+                if length.mean().get() == 0 {
+                    return Err(("source.answers.length", "an answer has at least 1 byte".into()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// Which flows ask and which answer: pairs of places in the list of flows.
+    ///
+    /// # Errors
+    /// A flow that asks and is not answered, or the other way round.
+    pub(super) fn pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
+        let mut pairs: Vec<(usize, usize)> = Vec::new();
+        for (k, flow) in self.flow.iter().enumerate() {
+            let SourceSpec::Answers { to, .. } = &flow.source else { continue };
+            let wrong =
+                |name: &str, problem: String| Err(ScenarioError::new(format!("flow[{k}].{name}"), problem));
+            let asks =
+                |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
+            let Some(other) = self.flow.iter().position(asks) else {
+                return wrong("source.answers.to", format!("no flow `{to}` has `source.requests`; name one"));
+            };
+            let asking = &self.flow[other];
+            if pairs.iter().any(|(answered, _)| *answered == other) {
+                return wrong("source.answers.to", format!("`{to}` has answers already; give each its own"));
+            }
+            if asking.from != flow.to || asking.to != flow.from {
+                let problem =
+                    format!("answers `{to}`, and must go from `{}` to `{}`", asking.to, asking.from);
+                return wrong("from", problem);
+            }
+            if asking.count != flow.count {
+                let problem =
+                    format!("{} connections for the {} of `{to}`; write as many", flow.count, asking.count);
+                return wrong("count", problem);
+            }
+            pairs.push((other, k));
+        }
+        for (k, flow) in self.flow.iter().enumerate() {
+            let asks = matches!(flow.source, SourceSpec::Requests { .. });
+            if asks && !pairs.iter().any(|(asking, _)| *asking == k) {
+                let problem = format!(
+                    "nobody answers; add a flow the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
+                    flow.name
+                );
+                return Err(ScenarioError::new(format!("flow[{k}].source.requests"), problem));
+            }
+        }
+        Ok(pairs)
+    }
+}

@@ -1,0 +1,132 @@
+//! What is kept of a run, and when it is taken down.
+
+use super::Scenario;
+use super::report::{FlowDetail, LinkSpan, TunnelSpan};
+use crate::network::{FlowTotals, NcStatus, Network, Observer};
+use ripstop_base::Time;
+use std::time::Duration;
+
+/// What one run had done at each moment at which its counters were read.
+#[derive(Clone, Debug)]
+pub struct RunTotals {
+    /// At each moment.
+    pub(super) snapshots: Vec<Snapshot>,
+    /// Of each span of [`Edges`].
+    pub(super) spans: Vec<SpanTotals>,
+    /// At the end, of each flow.
+    pub(super) coding: Vec<Option<NcStatus>>,
+    pub(super) events: u64,
+}
+
+/// What was done by a moment.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    /// Of each flow.
+    pub(super) flows: Vec<FlowTotals>,
+    /// Packets that wait for each link, where there is a series.
+    pub(super) queues: Vec<u64>,
+}
+
+/// What was done in a span that is reported.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpanTotals {
+    pub(super) flows: Vec<FlowDetail>,
+    pub(super) links: Vec<LinkSpan>,
+    pub(super) tunnels: Vec<TunnelSpan>,
+}
+
+/// The moments at which counters are read.
+#[derive(Clone, Debug)]
+pub(super) struct Edges {
+    /// Beginning and end of the whole measurement, then of the intervals.
+    pub(super) spans: Vec<[Time; 2]>,
+    moments: Vec<Time>,
+}
+
+impl RunTotals {
+    /// Runs `network` to the end of `scenario`.
+    pub(super) fn of(scenario: &Scenario, network: &mut Network, observer: &mut impl Observer) -> RunTotals {
+        let edges = Edges::of(scenario);
+        let mut snapshots = Vec::with_capacity(edges.moments.len());
+        let mut spans = vec![SpanTotals::default(); edges.spans.len()];
+        for at in &edges.moments {
+            network.run_until(*at, observer);
+            let flows = (0..network.flows()).map(|flow| network.totals(flow)).collect();
+            let queues = match scenario.run.sample {
+                Some(_) => (0..network.links()).map(|link| network.queue(link)).collect(),
+                None => Vec::new(),
+            };
+            snapshots.push(Snapshot { flows, queues });
+            if edges.spans.iter().flatten().any(|edge| edge == at) {
+                note_edge(&edges, *at, network, &mut spans);
+            }
+        }
+        network.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
+        let coding = (0..network.flows()).map(|flow| network.coding(flow)).collect();
+        RunTotals { snapshots, spans, coding, events: network.events() }
+    }
+}
+
+/// Spans end and begin at `at`.
+fn note_edge(edges: &Edges, at: Time, network: &mut Network, spans: &mut [SpanTotals]) {
+    let flows = 0..network.flows();
+    // Since the edge before: part of each span that lies around it.
+    for flow in flows.clone() {
+        let delays = network.take_delays(flow);
+        for (span, [from, to]) in spans.iter_mut().zip(&edges.spans) {
+            if *from < at && at <= *to {
+                span.flows[flow].delays.packets.merge(&delays.packets);
+                span.flows[flow].delays.transfers.merge(&delays.transfers);
+            }
+        }
+    }
+    for (span, [from, to]) in spans.iter_mut().zip(&edges.spans) {
+        let links = (0..network.links()).map(|link| network.link_totals(link));
+        let tunnels = (0..network.tunnels()).map(|tunnel| network.tunnel(tunnel));
+        if *from == at {
+            let both = |flow| network.mechanisms(flow).map(|mechanisms| (mechanisms, mechanisms));
+            let detail = |flow| FlowDetail { mechanisms: both(flow), ..FlowDetail::default() };
+            span.flows = flows.clone().map(detail).collect();
+            span.links = links.map(|totals| (totals, totals)).collect();
+            span.tunnels = tunnels.map(|ends| ends.map(|status| (status.clone(), status))).collect();
+        } else if *to == at {
+            for (flow, detail) in span.flows.iter_mut().enumerate() {
+                if let Some((pair, now)) = detail.mechanisms.as_mut().zip(network.mechanisms(flow)) {
+                    pair.1 = now;
+                }
+            }
+            span.links.iter_mut().zip(links).for_each(|(pair, now)| pair.1 = now);
+            for (pairs, ends) in span.tunnels.iter_mut().zip(tunnels) {
+                pairs.iter_mut().zip(ends).for_each(|(pair, now)| pair.1 = now);
+            }
+        }
+    }
+}
+
+impl Edges {
+    pub(super) fn of(scenario: &Scenario) -> Edges {
+        let run = &scenario.run;
+        let mut spans = vec![[run.warmup, run.duration]];
+        spans.extend(run.intervals.iter().copied());
+        let spans: Vec<[Time; 2]> =
+            spans.into_iter().map(|span| span.map(|at| Time::ZERO + at.duration())).collect();
+        let mut moments: Vec<Time> = spans.iter().flatten().copied().collect();
+        if let Some(sample) = run.sample {
+            moments.extend(pieces(sample.duration(), run.duration.duration()));
+        }
+        moments.sort_unstable();
+        moments.dedup();
+        Edges { spans, moments }
+    }
+
+    /// The place of a moment among the snapshots.
+    pub(super) fn index(&self, at: Time) -> usize {
+        self.moments.partition_point(|moment| *moment < at)
+    }
+}
+
+/// The moments at which a run is cut into pieces, its beginning and its end included.
+pub(super) fn pieces(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
+    let cuts = (0..).map(move |k| sample * k).take_while(move |at| *at < duration);
+    cuts.chain([duration]).map(|at| Time::ZERO + at)
+}

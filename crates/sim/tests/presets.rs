@@ -1,0 +1,135 @@
+//! Presets as files: what is printed is read back, and says nothing that goes without saying.
+
+use proptest::prelude::*;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
+use ripstop_link::{Duplicate, Fec, LinkConfig, Loss};
+use ripstop_sim::scenario::{
+    Drawn, FecPath, FlowSpec, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
+};
+use ripstop_sim::tcp::{Reassembly, Variant};
+use std::time::Duration;
+
+fn span() -> impl Strategy<Value = Span> {
+    (1u64..2_000_000).prop_map(|us| Span::from(Duration::from_micros(us)))
+}
+
+fn drawn<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Drawn<T>> {
+    (any::<bool>(), of).prop_map(|(fixed, of)| if fixed { Drawn::Fixed(of) } else { Drawn::Exponential(of) })
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    (1u64..10_000_000).prop_map(Bytes::new)
+}
+
+fn share() -> impl Strategy<Value = Fraction> {
+    // As people write them: of `0.2338` the percent that are printed are read back with another last bit.
+    (0u32..9_999).prop_map(|n| format!("{}%", f64::from(n) / 100.0).parse().expect("a share"))
+}
+
+fn link() -> impl Strategy<Value = LinkConfig> {
+    let loss = prop_oneof![
+        Just(Loss::None),
+        share().prop_map(Loss::bernoulli),
+        (share(), share()).prop_map(|(p, q)| Loss::gilbert(p, q)),
+    ];
+    let queue = prop_oneof![
+        Just(None),
+        (1u64..1000).prop_map(|n| Some(QueueLimit::Packets(n))),
+        (1u64..100_000).prop_map(|n| Some(QueueLimit::Bytes(n))),
+    ];
+    let duplicate = proptest::option::of(
+        (share(), span()).prop_map(|(probability, extra_delay)| Duplicate { probability, extra_delay }),
+    );
+    (0u64..50_000_000, span(), queue, loss, duplicate).prop_map(|(bps, delay, queue, loss, duplicate)| {
+        LinkConfig { rate: Rate::from_bps(bps), delay, queue, loss, duplicate, ..LinkConfig::default() }
+    })
+}
+
+fn source() -> impl Strategy<Value = SourceSpec> {
+    let on = drawn((1_000u64..9_000).prop_map(|ms| Span::from(Duration::from_millis(ms))));
+    prop_oneof![
+        Just(SourceSpec::Endless),
+        bytes().prop_map(SourceSpec::File),
+        (on, drawn(span())).prop_map(|(on, off)| SourceSpec::OnOff {
+            on,
+            off,
+            rate: Rate::from_bps(900_000)
+        }),
+    ]
+}
+
+fn flow() -> impl Strategy<Value = FlowSpec> {
+    let variant = (0..Variant::NAMES.len()).prop_map(|k| Variant::NAMES[k].0);
+    (
+        variant,
+        source(),
+        proptest::option::of(1u32..100),
+        proptest::option::of(span()),
+        1u32..5,
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(tcp, source, initial_window, rto_min, ack_every, go_back_n, coded)| FlowSpec {
+            tcp,
+            source,
+            initial_window,
+            rto_min,
+            ack_every: if coded { 1 } else { ack_every },
+            receiver: if go_back_n && !coded { Reassembly::GoBackN } else { Reassembly::Buffer },
+            nc: coded.then(NcSpec::default),
+            ..FlowSpec::new("", "")
+        })
+}
+
+/// Prints, reads back, and returns what was printed.
+fn there_and_back(scenario: &Scenario) -> String {
+    let text = scenario.to_toml().expect("TOML");
+    let back = Scenario::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert_eq!(&back, scenario, "{text}");
+    text
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chain_is_read_back(forth in link(), back in link(), flow in flow(), hops in 1u32..5, through in any::<bool>()) {
+        let tunnel = (through && flow.nc.is_none()).then(|| TunnelSpec::new("t", "", ""));
+        let scenario = Tandem { run: RunSpec::default(), hops, forth, back, flows: vec![flow], tunnel }.scenario();
+        if scenario.check().is_ok() {
+            there_and_back(&scenario);
+        }
+    }
+
+    #[test]
+    fn any_code_is_read_back(k in 1u32..30, more in 0u32..10, loss in share(), flow in flow(), rtt in span(), blocks in 1u32..4) {
+        let scenario = FecPath {
+            run: RunSpec::default(),
+            fec: Fec::new(k + more, k, Loss::bernoulli(loss)),
+            units_per_s: 3000,
+            rtt,
+            queue: QueueLimit::Packets(100),
+            other_loss: Loss::None,
+            packet_blocks: blocks,
+            flow,
+        }
+        .scenario();
+        if scenario.check().is_ok() {
+            there_and_back(&scenario);
+        }
+    }
+}
+
+#[test]
+fn what_goes_without_saying_is_not_said() {
+    let forth = LinkConfig { rate: Rate::from_bps(2_000_000), ..LinkConfig::default() };
+    let flows = vec![FlowSpec { source: SourceSpec::File(Bytes::new(1_000_000)), ..FlowSpec::new("", "") }];
+    let scenario =
+        Tandem { run: RunSpec::default(), hops: 1, back: forth.clone(), forth, flows, tunnel: None }
+            .scenario();
+    let text = there_and_back(&scenario);
+    for word in ["delay", "blackouts", "corrupt", "jitter", "rto-min", "tick", "back"] {
+        assert!(!text.contains(word), "{word}\n{text}");
+    }
+    assert!(text.contains("rate = \"2Mbit/s\"") && text.contains("file = \"1MB\""), "{text}");
+}
