@@ -42,6 +42,7 @@ mod fec;
 mod link;
 mod loss;
 mod policer;
+mod quick;
 mod serialiser;
 
 pub use config::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Policer, Reorder};

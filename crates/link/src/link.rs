@@ -6,6 +6,7 @@ use crate::fate::{Corruption, Delivery, Fate, Reason};
 use crate::fec::Codec;
 use crate::loss::{Channel, Model};
 use crate::policer::Bucket;
+use crate::quick::Quick;
 use crate::serialiser::{Serialiser, Slot, step_at};
 use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
 use std::collections::VecDeque;
@@ -21,14 +22,17 @@ pub struct Link {
     blackouts: Vec<Blackout>,
     configured: Configured,
 
+    /// Where the link does little enough.
+    pub(crate) quick: Option<Quick>,
+
     /// No packet is offered before this: moments never go back.
     now: Time,
     entry_step: usize,
     exit_step: usize,
     bucket: Bucket,
-    waiting: Waiting,
-    serialiser: Serialiser,
-    channel: Channel,
+    pub(crate) waiting: Waiting,
+    pub(crate) serialiser: Serialiser,
+    pub(crate) channel: Channel,
     codec: Option<Codec>,
     jitter: Stream,
     reorder: Stream,
@@ -38,7 +42,7 @@ pub struct Link {
     in_order: Time,
     /// Latest first arrival of all.
     latest: Time,
-    counters: Counters,
+    pub(crate) counters: Counters,
 }
 
 /// What waits for serialisation.
@@ -70,6 +74,7 @@ impl Link {
         let stream = |part: &str| seed.stream(&format!("{name}/{part}"));
         Ok(Link {
             configured: Configured::new(&steps, config),
+            quick: Quick::new(config),
             blackouts: config.blackouts.clone(),
             rates,
             steps,
@@ -94,6 +99,7 @@ impl Link {
     /// Offers a packet of `bytes` bytes (network-layer header included) at `now`, and answers with
     /// all that will become of it. Moments do not go back: an earlier `now` than the last is taken
     /// for the last.
+    #[inline]
     pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
         self.now = self.now.max(now);
         let now = self.now;
@@ -101,7 +107,16 @@ impl Link {
         self.counters.offered += 1;
         self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
         self.waiting.leave(now);
+        if let Some(quick) = self.quick
+            && let Some(fate) = self.offer_quickly(&quick, now, bytes, index)
+        {
+            return fate;
+        }
+        self.offer_in_full(now, bytes, index)
+    }
 
+    /// Past every element there is.
+    fn offer_in_full(&mut self, now: Time, bytes: usize, index: u64) -> Fate {
         let refused = self.refuses(now, bytes);
         let slot = match refused {
             None => self.serialise(now, bytes),
@@ -124,6 +139,17 @@ impl Link {
         self.now = self.now.max(now);
         self.waiting.leave(self.now);
         self.waiting.backlog
+    }
+
+    /// Whether packets arrive in the order in which they were offered, each once and whole.
+    pub fn keeps_order(&self) -> bool {
+        let on = &self.configured;
+        !(on.reorder || on.duplicate || on.corrupt)
+    }
+
+    /// Whether its delay is never zero.
+    pub fn always_delays(&self) -> bool {
+        self.steps.iter().all(|(_, settings)| !settings.delay.is_zero())
     }
 
     /// When everything accepted so far will have been serialised.
@@ -182,19 +208,31 @@ impl Link {
             wire = codec.wire_bytes(bytes);
         }
         let slot = self.serialiser.serve(now, wire, &self.rates);
-        let wait = slot.start.since(now).as_nanos();
+        self.counters.serialised += 1;
+        self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(bytes as u64);
+        let wait = slot.start.since(now).as_nanos() as u64;
         if wait > 0 {
             self.waiting.join(slot.start, bytes);
+            self.note_wait(wait, bytes as u64);
         }
+        slot
+    }
+
+    /// A packet of `bytes` bytes, which has joined those that wait, waits for `wait` ns.
+    pub(crate) fn note_wait(&mut self, wait: u64, bytes: u64) {
         let counters = &mut self.counters;
-        counters.serialised += 1;
-        counters.serialised_bytes = counters.serialised_bytes.saturating_add(bytes as u64);
         counters.queue_max_packets = counters.queue_max_packets.max(self.waiting.backlog.packets);
         counters.queue_max_bytes = counters.queue_max_bytes.max(self.waiting.backlog.bytes);
-        counters.wait_max_ns = counters.wait_max_ns.max(wait as u64);
-        counters.queue_packet_ns = counters.queue_packet_ns.saturating_add(wait);
-        counters.queue_byte_ns = counters.queue_byte_ns.saturating_add(wait.saturating_mul(bytes as u128));
-        slot
+        counters.wait_max_ns = counters.wait_max_ns.max(wait);
+        counters.queue_packet_ns = counters.queue_packet_ns.saturating_add(u128::from(wait));
+        counters.queue_byte_ns =
+            counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
+    }
+
+    /// Whether the loss model takes the packet with this index.
+    pub(crate) fn loses(&mut self, index: u64) -> bool {
+        let Some((_, settings)) = self.steps.get(self.exit_step) else { return false };
+        self.channel.loses(&settings.loss, index)
     }
 
     /// Draws the packet's luck from every stream in use: once for every packet offered, so that
@@ -360,13 +398,14 @@ impl Configured {
 
 /// The packets that wait: when each begins to leave, and its size.
 #[derive(Clone, Debug, Default)]
-struct Waiting {
+pub(crate) struct Waiting {
     line: VecDeque<(Time, u64)>,
-    backlog: Backlog,
+    pub(crate) backlog: Backlog,
 }
 
 impl Waiting {
     /// Lets go of those whose serialisation has begun by `now`.
+    #[inline]
     fn leave(&mut self, now: Time) {
         while let Some(&(start, bytes)) = self.line.front() {
             if start > now {
@@ -378,7 +417,8 @@ impl Waiting {
         }
     }
 
-    fn join(&mut self, start: Time, bytes: usize) {
+    #[inline]
+    pub(crate) fn join(&mut self, start: Time, bytes: usize) {
         // Saturation would break the books; a size that large is cut instead, here and on leaving.
         let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
         self.line.push_back((start, bytes));

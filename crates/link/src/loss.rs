@@ -324,6 +324,12 @@ impl Channel {
         }
     }
 
+    /// The packet's draw, 53 bits: all that independent losses need. What decides on the chain's next step is not drawn.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.loss.next_u64() >> 11
+    }
+
     /// Whether the packet with this index is lost. Draws once from each stream, whatever the model,
     /// so that the numbers of packet k do not depend on the packets before it.
     pub(crate) fn loses(&mut self, model: &Model, index: u64) -> bool {

@@ -13,6 +13,8 @@ pub(crate) struct Serialiser {
     credit: u128,
     /// Which step of the rate applies at `free_at`.
     step: usize,
+    /// Work that was served last at a steady rate, and how long it took, ns: most packets are as large as the one before.
+    last: (u64, u64),
 }
 
 /// When a packet is on the transmitter.
@@ -26,6 +28,7 @@ pub(crate) struct Slot {
 
 impl Serialiser {
     /// When the transmitter will have nothing left to send.
+    #[inline]
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
     }
@@ -43,6 +46,31 @@ impl Serialiser {
             (at, step) = (until, step + 1);
         }
         work
+    }
+
+    /// As [`Serialiser::serve`] at a rate that never changes; answers the end of the slot. `bytes` is at most 2^30, and
+    /// neither `now` nor the link's last bit later than 2^63 ns.
+    #[inline]
+    pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
+        let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };
+        let work = bytes * 8_000_000_000;
+        let used = credit.min(work);
+        let work = work - used;
+        self.credit = u128::from(credit - used);
+        let nanos = if work == 0 {
+            0
+        } else if rate == 0 {
+            self.credit = 0;
+            0
+        } else {
+            if work != self.last.0 {
+                self.last = (work, work.div_ceil(rate));
+            }
+            self.credit = u128::from(self.last.1 * rate - work);
+            self.last.1
+        };
+        self.free_at = Time::from_nanos(start.as_nanos().saturating_add(nanos));
+        self.free_at
     }
 
     /// Takes a packet of `bytes` offered at `now`; `rates` are the steps of the rate: the first
