@@ -18,7 +18,9 @@ impl Alarm {
 /// Where [`crate::engine::Engine`] keeps any number of events, this keeps one moment for each of a number of things that is
 /// known from the start: a link rings when the next packet arrives, a sender when its timer runs out. A tournament over the
 /// alarms finds the next one: setting costs a comparison for each level at most, moving a timer leaves no dead entry behind,
-/// and nothing is ever allocated. Alarms at the same moment ring in the order in which they were set.
+/// and nothing is ever allocated. Alarms at the same moment ring in the order in which they were set; those that were also set
+/// at the same moment, in the order of their numbers. So the order is a function of moments alone, and not of how many other
+/// alarms there are.
 #[derive(Clone, Debug)]
 pub struct Agenda {
     now: Time,
@@ -26,16 +28,14 @@ pub struct Agenda {
     /// node has the earlier key of its children, and whose it is.
     tree: Vec<Node>,
     alarms: usize,
-    /// Orders handed out.
-    set: u64,
     rung: u64,
     /// The alarm that rang last, while it still stands in the tree: most are set again at once.
     stale: Option<Alarm>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
-    /// Moment, then order: unique among the alarms that are set.
+    /// The moment, then the moment at which it was set.
     key: u128,
     alarm: u32,
 }
@@ -43,8 +43,8 @@ struct Node {
 /// The key of an alarm that is not set.
 const NEVER: u128 = u128::MAX;
 
-fn key(when: Time, order: u64) -> u128 {
-    if when == Time::NEVER { NEVER } else { u128::from(when.as_nanos()) << 64 | u128::from(order) }
+fn key(when: Time, since: Time) -> u128 {
+    if when == Time::NEVER { NEVER } else { u128::from(when.as_nanos()) << 64 | u128::from(since.as_nanos()) }
 }
 
 fn moment(key: u128) -> Time {
@@ -61,7 +61,7 @@ impl Agenda {
     /// An agenda at [`Time::ZERO`] without alarms.
     pub fn new() -> Agenda {
         let tree = vec![Node { key: NEVER, alarm: 0 }; 2];
-        Agenda { now: Time::ZERO, tree, alarms: 0, set: 0, rung: 0, stale: None }
+        Agenda { now: Time::ZERO, tree, alarms: 0, rung: 0, stale: None }
     }
 
     /// One more alarm, which is not set.
@@ -92,24 +92,20 @@ impl Agenda {
         self.rung
     }
 
-    /// A place in the order of alarms that are set to the same moment, for [`Agenda::set_in_order`].
-    pub fn order(&mut self) -> u64 {
-        self.set += 1;
-        self.set
-    }
-
     /// Sets `alarm` to `when` (now, when that is past; [`Time::NEVER`] clears it), wherever it stood before.
+    #[inline]
     pub fn set(&mut self, alarm: Alarm, when: Time) {
-        let order = self.order();
-        self.set_in_order(alarm, when, order);
+        self.set_since(alarm, when, self.now);
     }
 
-    /// As [`Agenda::set`], with a place in the order that was taken before: a queue's next entry keeps its own.
-    pub fn set_in_order(&mut self, alarm: Alarm, when: Time, order: u64) {
+    /// As [`Agenda::set`], for something that was to come since the moment `since`, which may lie ahead: it has its place
+    /// among what happens at the same moment from then. (A queue's next entry keeps its own.)
+    #[inline]
+    pub fn set_since(&mut self, alarm: Alarm, when: Time, since: Time) {
         if self.stale == Some(alarm) {
             self.stale = None;
         }
-        self.write(alarm, key(when.max(self.now), order));
+        self.write(alarm, key(when.max(self.now), since));
     }
 
     /// When `alarm` rings; [`Time::NEVER`] when it is not set.
@@ -152,13 +148,14 @@ impl Agenda {
         while at > 1 {
             at /= 2;
             let winner = self.winner(at);
-            if winner.key == self.tree[at].key {
+            if winner == self.tree[at] {
                 return;
             }
             self.tree[at] = winner;
         }
     }
 
+    /// Of two equal ones the left, whose alarm has the lower number.
     fn winner(&self, at: usize) -> Node {
         let (left, right) = (self.tree[2 * at], self.tree[2 * at + 1]);
         if right.key < left.key { right } else { left }
@@ -179,13 +176,20 @@ mod tests {
             agenda.set(alarms[index], Time::from_millis(millis));
         }
         let rung: Vec<Alarm> = std::iter::from_fn(|| agenda.next_until(Time::from_millis(1000))).collect();
-        assert_eq!(rung, [0, 1, 3, 4, 2].map(|k| alarms[k]));
+        assert_eq!(rung, [0, 1, 2, 3, 4].map(|k| alarms[k]));
         assert_eq!((agenda.now(), agenda.rung()), (Time::from_millis(1000), 5));
+        // At the same moment those come first that were set first.
+        agenda.set(alarms[4], Time::from_millis(2000));
+        assert_eq!(agenda.next_until(Time::from_millis(1100)), None);
+        agenda.set(alarms[2], Time::from_millis(2000));
+        agenda.set_since(alarms[1], Time::from_millis(2000), Time::from_millis(1050));
+        let rung: Vec<Alarm> = std::iter::from_fn(|| agenda.next_until(Time::from_millis(2000))).collect();
+        assert_eq!(rung, [4, 1, 2].map(|k| alarms[k]));
         // What is past is now, and the clock never goes back.
         agenda.set(alarms[0], Time::from_millis(7));
-        assert_eq!(agenda.when(alarms[0]), Time::from_millis(1000));
+        assert_eq!(agenda.when(alarms[0]), Time::from_millis(2000));
         assert_eq!(agenda.next_until(Time::from_millis(1)), None);
-        assert_eq!(agenda.next_until(Time::from_millis(1000)), Some(alarms[0]));
+        assert_eq!(agenda.next_until(Time::from_millis(2000)), Some(alarms[0]));
     }
 
     proptest! {
@@ -195,12 +199,12 @@ mod tests {
             let mut agenda = Agenda::new();
             let alarms: Vec<Alarm> = (0..7).map(|_| agenda.add()).collect();
             let mut list = [None; 7];
-            for (number, (what, which, nanos)) in steps.into_iter().enumerate() {
+            for (what, which, nanos) in steps {
                 match what {
                     0 | 1 => {
                         let when = agenda.now() + std::time::Duration::from_nanos(nanos);
                         agenda.set(alarms[which], when);
-                        list[which] = Some((when, number));
+                        list[which] = Some((when, agenda.now(), which));
                     }
                     2 => {
                         agenda.set(alarms[which], Time::NEVER);
@@ -208,12 +212,12 @@ mod tests {
                     }
                     _ => {
                         let first = (0..7).filter(|k| list[*k].is_some()).min_by_key(|k| list[*k]);
-                        let when = first.and_then(|k| list[k].take()).map(|(when, _)| when);
+                        let when = first.and_then(|k| list[k].take()).map(|(when, ..)| when);
                         prop_assert_eq!(agenda.next_until(Time::NEVER), first.map(|k| alarms[k]));
                         prop_assert!(when.is_none_or(|when| when == agenda.now()));
                     }
                 }
-                prop_assert!((0..7).all(|k| agenda.when(alarms[k]) == list[k].map_or(Time::NEVER, |(when, _)| when)));
+                prop_assert!((0..7).all(|k| agenda.when(alarms[k]) == list[k].map_or(Time::NEVER, |(when, ..)| when)));
             }
         }
     }

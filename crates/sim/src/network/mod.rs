@@ -7,6 +7,7 @@ mod coding;
 mod delays;
 mod flow;
 mod packet;
+mod routes;
 mod tunnel;
 mod watch;
 mod wire;
@@ -27,6 +28,7 @@ use ripstop_base::{Seed, Time};
 use ripstop_link::{ConfigError, Counters, Link, LinkConfig};
 use ripstop_proto::session::nc::ConfigError as NcConfigError;
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use routes::{Hop, Routes};
 use tunnel::{End, Path};
 use wire::Wire;
 
@@ -93,10 +95,13 @@ pub struct Network {
     ways: Vec<Way>,
     layers: Vec<Layer>,
     tunnels: Vec<Path>,
-    /// There, and back.
-    routes: Vec<[Vec<u32>; 2]>,
+    routes: Routes,
     /// By route.
     owners: Vec<Owner>,
+    /// Until when the network is being run.
+    horizon: Time,
+    /// Arrivals that were not on the agenda.
+    passed: u64,
 }
 
 impl Network {
@@ -111,8 +116,10 @@ impl Network {
             ways: Vec::new(),
             layers: Vec::new(),
             tunnels: Vec::new(),
-            routes: Vec::new(),
+            routes: Routes::default(),
             owners: Vec::new(),
+            horizon: Time::ZERO,
+            passed: 0,
         }
     }
 
@@ -144,11 +151,12 @@ impl Network {
         let number = self.flows.len();
         let way = match carrier {
             Carrier::Links(there, back) => {
-                Way::Route(self.add_route([there, back], Owner::Flow(number as u32)))
+                Way::Route(self.add_route([there, back], Vec::new(), Owner::Flow(number as u32)))
             }
             Carrier::Coded(there, back, coding) => {
                 self.layers.push(Layer::new(coding, self.seed, name)?);
-                let route = self.add_route([there, back], Owner::Flow(number as u32));
+                let relays = coding.relays.iter().map(|(behind, _)| *behind).collect();
+                let route = self.add_route([there, back], relays, Owner::Flow(number as u32));
                 Way::Coded(route, self.layers.len() - 1)
             }
             Carrier::Tunnel { tunnel, backwards } => {
@@ -196,7 +204,7 @@ impl Network {
     ) -> usize {
         assert!(!there.is_empty() && !back.is_empty(), "a tunnel needs links");
         let number = self.tunnels.len();
-        let route = self.add_route([there, back], Owner::Tunnel(number as u32));
+        let route = self.add_route([there, back], Vec::new(), Owner::Tunnel(number as u32));
         let ends = [0, 1].map(|side| {
             let alarm = self.alarm(Purpose::Tunnel(number as u32, side));
             End::new(config.clone(), self.seed, &format!("{name}/{side}"), alarm)
@@ -208,18 +216,19 @@ impl Network {
         number
     }
 
-    fn add_route(&mut self, links: [&[usize]; 2], owner: Owner) -> u32 {
+    fn add_route(&mut self, links: [&[usize]; 2], relays: Vec<usize>, owner: Owner) -> u32 {
         assert!(
             links.iter().all(|way| way.iter().all(|link| *link < self.wires.len())),
             "a link that was not added"
         );
-        self.routes.push(links.map(|way| way.iter().map(|link| *link as u32).collect()));
         self.owners.push(owner);
-        self.routes.len() as u32 - 1
+        self.routes.add(links, relays)
     }
 
     /// Runs until the moment `end`.
     pub fn run_until(&mut self, end: Time, observer: &mut impl Observer) {
+        self.horizon = end;
+        self.routes.settle(&self.wires);
         while let Some(alarm) = self.agenda.next_until(end) {
             match self.purposes[alarm.index()] {
                 Purpose::Arrival(link) => self.arrive(link, observer),
@@ -255,7 +264,7 @@ impl Network {
 
     /// How many events there were: arrivals of packets at the ends of links, and timers.
     pub fn events(&self) -> u64 {
-        self.agenda.rung()
+        self.agenda.rung() + self.passed
     }
 
     /// How many flows were added.
@@ -336,9 +345,8 @@ impl Network {
     /// A packet has come to the end of link `link`.
     fn arrive(&mut self, link: u32, observer: &mut impl Observer) {
         let Some(mut packet) = self.wires[link as usize].arrive(&mut self.agenda) else { return };
-        let route = packet.route as usize;
-        let last = usize::from(packet.hop) + 1 == self.routes[route][usize::from(packet.back)].len();
-        let owner = self.owners[route];
+        let last = usize::from(packet.hop) + 1 == self.routes.way(packet.route, packet.back).len();
+        let owner = self.owners[packet.route as usize];
         observer.note(
             self.agenda.now(),
             Happening::Arrived { link: link as usize, packet: &packet, owner, last },
@@ -374,15 +382,34 @@ impl Network {
     }
 
     /// Puts a packet on the next link of its route, or hands it over where the route ends.
-    fn forward(&mut self, packet: Packet, observer: &mut impl Observer) {
-        let route = &self.routes[packet.route as usize][usize::from(packet.back)];
-        let Some(link) = route.get(usize::from(packet.hop)) else { return self.hand_over(packet, observer) };
-        let (link, now) = (*link as usize, self.agenda.now());
-        let wire = &mut self.wires[link];
-        let fate = wire.link.offer(now, packet.bytes as usize);
-        let (owner, first) = (self.owners[packet.route as usize], packet.hop == 0);
-        observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
-        wire.carry(&mut self.agenda, packet, &fate, now);
+    ///
+    /// Where nobody looks, it goes on to the link after that, and so forth, as long as each is fed by the one before alone and
+    /// the moments lie within the run: no event is needed where nothing can come in between.
+    fn forward<O: Observer>(&mut self, mut packet: Packet, observer: &mut O) {
+        let mut now = self.agenda.now();
+        let way = self.routes.way(packet.route, packet.back);
+        for Hop { link, through } in way.get(usize::from(packet.hop)..).unwrap_or(&[]) {
+            let wire = &mut self.wires[*link as usize];
+            let fate = wire.offer(now, packet.bytes);
+            if O::LOOKS {
+                let (link, owner) = (*link as usize, self.owners[packet.route as usize]);
+                let first = packet.hop == 0;
+                observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
+            } else if *through && wire.is_empty() {
+                match fate.arrival() {
+                    None => return,
+                    Some(arrival) if arrival <= self.horizon => {
+                        now = arrival;
+                        packet.hop += 1;
+                        self.passed += 1;
+                        continue;
+                    }
+                    Some(_) => {}
+                }
+            }
+            return wire.carry(&mut self.agenda, now, packet, &fate);
+        }
+        self.hand_over(packet, observer);
     }
 
     /// A packet has come to the end of its route.

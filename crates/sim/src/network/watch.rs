@@ -53,11 +53,16 @@ pub enum Happening<'a> {
 
 /// Looks on. The network is compiled for each kind of observer, so that `()`, which sees nothing, costs nothing.
 pub trait Observer {
+    /// Whether it looks at all. Where nobody looks, what happens need not happen in order as long as its effects do.
+    const LOOKS: bool = true;
+
     /// Called with everything that happens, in the order in which it does.
     fn note(&mut self, now: Time, happening: Happening<'_>);
 }
 
 impl Observer for () {
+    const LOOKS: bool = false;
+
     #[inline(always)]
     fn note(&mut self, _: Time, _: Happening<'_>) {}
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 pub(super) struct Wire {
     pub(super) link: Link,
     alarm: Alarm,
-    /// When each packet arrives, its place among what happens at that moment, and the packet.
-    travelling: VecDeque<(Time, u64, Packet)>,
+    /// When each packet arrives, when it was offered, and the packet.
+    travelling: VecDeque<(Time, Time, Packet)>,
     /// Packets that arrived damaged: a checksum tells, and they are dropped.
     pub(super) damaged: u64,
     /// When the last bit of the last packet leaves.
@@ -50,31 +50,40 @@ impl Wire {
         LinkTotals { counters: *self.link.counters(), busy: self.busy }
     }
 
-    /// Carries out the `fate` that the link had for a packet offered at `now`.
-    pub(super) fn carry(&mut self, agenda: &mut Agenda, packet: Packet, fate: &Fate, now: Time) {
+    /// Offers the link a packet of so many bytes.
+    #[inline]
+    pub(super) fn offer(&mut self, now: Time, bytes: u32) -> Fate {
+        let fate = self.link.offer(now, bytes as usize);
         if let Some(departure) = fate.departure() {
             // Packets leave one after another, in the order in which they came.
             self.busy += departure.since(now.max(self.free));
             self.free = departure;
         }
+        fate
+    }
+
+    /// Carries out the `fate` that the link had for a packet that was offered at `now`.
+    #[inline]
+    pub(super) fn carry(&mut self, agenda: &mut Agenda, now: Time, packet: Packet, fate: &Fate) {
         let Some(delivery) = fate.delivery() else { return };
         if delivery.corruption.is_some() {
             self.damaged += 1 + u64::from(delivery.copy.is_some());
             return;
         }
         if let Some(copy) = delivery.copy {
-            self.push(agenda, delivery.arrival, packet.clone());
-            self.push(agenda, copy, packet);
+            self.push(agenda, now, delivery.arrival, packet.clone());
+            self.push(agenda, now, copy, packet);
         } else {
-            self.push(agenda, delivery.arrival, packet);
+            self.push(agenda, now, delivery.arrival, packet);
         }
     }
 
     /// Takes the packet that arrives now.
+    #[inline]
     pub(super) fn arrive(&mut self, agenda: &mut Agenda) -> Option<Packet> {
         let (_, _, packet) = self.travelling.pop_front()?;
-        if let Some((at, order, _)) = self.travelling.front() {
-            agenda.set_in_order(self.alarm, *at, *order);
+        if let Some((at, since, _)) = self.travelling.front() {
+            agenda.set_since(self.alarm, *at, *since);
         }
         Some(packet)
     }
@@ -84,17 +93,29 @@ impl Wire {
         self.travelling.len()
     }
 
-    fn push(&mut self, agenda: &mut Agenda, at: Time, packet: Packet) {
-        let order = agenda.order();
+    /// Whether there is none on it.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.travelling.is_empty()
+    }
+
+    #[inline]
+    fn push(&mut self, agenda: &mut Agenda, now: Time, at: Time, packet: Packet) {
+        match self.travelling.back() {
+            None => agenda.set_since(self.alarm, at, now),
+            Some((last, ..)) if *last > at => return self.overtake(agenda, now, at, packet),
+            Some(_) => {}
+        }
+        self.travelling.push_back((at, now, packet));
+    }
+
+    #[cold]
+    fn overtake(&mut self, agenda: &mut Agenda, now: Time, at: Time, packet: Packet) {
         let overtaken = self.travelling.iter().rev().take_while(|(other, ..)| *other > at).count();
         let place = self.travelling.len() - overtaken;
         if place == 0 {
-            agenda.set_in_order(self.alarm, at, order);
+            agenda.set_since(self.alarm, at, now);
         }
-        if overtaken == 0 {
-            self.travelling.push_back((at, order, packet));
-        } else {
-            self.travelling.insert(place, (at, order, packet));
-        }
+        self.travelling.insert(place, (at, now, packet));
     }
 }
