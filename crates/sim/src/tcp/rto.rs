@@ -44,20 +44,28 @@ pub(super) struct Rto {
     rttvar: i64,
     current: Duration,
     backoff: u32,
+    /// `srtt` as a span: it is asked for far more often than it changes.
+    smoothed: Option<Duration>,
+    /// The time-out, back-off included, for the same reason.
+    timeout: Duration,
 }
 
 impl Rto {
     /// A clock that had `phase` of its tick behind it when virtual time began (a fraction, 0..1): clocks of hosts do not agree.
     pub(super) fn new(config: RtoConfig, phase: f64) -> Rto {
         let tick = config.tick.as_nanos() as u64;
-        Rto {
+        let mut rto = Rto {
             config,
             phase: ((phase * tick as f64) as u64).min(tick.saturating_sub(1)),
             srtt: 0,
             rttvar: 0,
             current: config.initial,
             backoff: 1,
-        }
+            smoothed: None,
+            timeout: config.initial,
+        };
+        rto.settle();
+        rto
     }
 
     /// A packet sent at `sent` was acknowledged at `now`.
@@ -75,11 +83,13 @@ impl Rto {
         }
         let ticks = ((self.rttvar << (RTTVAR_EXPONENT + SRTT_BITS - RTTVAR_BITS)) + self.srtt) >> SRTT_BITS;
         self.current = Duration::from_nanos(ticks as u64 * tick);
+        self.settle();
     }
 
     /// The time-out, back-off included.
+    #[inline]
     pub(super) fn timeout(&self) -> Duration {
-        (self.current.max(self.config.min) * self.backoff).min(self.config.max).max(2 * self.config.tick)
+        self.timeout
     }
 
     /// A time-out has come: the next one takes twice as long. After four the estimate is worth nothing any more.
@@ -91,16 +101,28 @@ impl Rto {
             self.rttvar += self.srtt >> SRTT_BITS;
             self.srtt = 0;
         }
+        self.settle();
     }
 
     /// Something that was sent once has been acknowledged (Karn).
     pub(super) fn end_back_off(&mut self) {
-        self.backoff = 1;
+        if self.backoff != 1 {
+            self.backoff = 1;
+            self.settle();
+        }
     }
 
     /// The smoothed round-trip time; None before the first sample, and when time-outs have made it worthless.
+    #[inline]
     pub(super) fn srtt(&self) -> Option<Duration> {
-        (self.srtt > 0).then(|| self.config.tick.mul_f64(self.srtt as f64 / f64::from(1 << SRTT_BITS)))
+        self.smoothed
+    }
+
+    /// Brings up to date what follows from estimate and back-off.
+    fn settle(&mut self) {
+        let tick = self.config.tick;
+        self.smoothed = (self.srtt > 0).then(|| tick.mul_f64(self.srtt as f64 / f64::from(1 << SRTT_BITS)));
+        self.timeout = (self.current.max(self.config.min) * self.backoff).min(self.config.max).max(2 * tick);
     }
 }
 
