@@ -90,7 +90,7 @@ fn there_and_back(scenario: &Scenario) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
     fn any_chain_is_read_back(forth in link(), back in link(), flow in flow(), hops in 1u32..5, through in any::<bool>()) {

@@ -75,9 +75,8 @@ impl FlowReport {
         seconds: f64,
         runs: &[RunTotals],
     ) -> FlowReport {
-        let statistic = |value: &dyn Fn(&FlowPart<'_>) -> f64| {
-            parts.iter().map(|part| value(part)).collect::<Sample>().statistic()
-        };
+        let statistic =
+            |value: &dyn Fn(&FlowPart<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
         let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
         // A run without any such packet, or time, says nothing of its mean.
         let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
