@@ -398,7 +398,7 @@ fn sizes_that_no_packet_has_end() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
     /// Whatever the code and the channel: what is lost is as likely as the exact recursion says, what arrives does so in order,
     /// and every counter of the mechanism counts.

@@ -22,8 +22,7 @@ fn bytes() -> impl Strategy<Value = Bytes> {
 }
 
 fn share() -> impl Strategy<Value = Fraction> {
-    // As people write them: of `0.2338` the percent that are printed are read back with another last bit.
-    (0u32..9_999).prop_map(|n| format!("{}%", f64::from(n) / 100.0).parse().expect("a share"))
+    (0.0f64..0.9999).prop_map(|share| Fraction::new(share).expect("a share"))
 }
 
 fn link() -> impl Strategy<Value = LinkConfig> {
