@@ -30,12 +30,13 @@ oracle: ## the simulator against ns-2's results, cell by cell (a minute)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --test-threads=1
 
-bench: ## time kernels and coders (criterion), then all of it beside its anchors: ripstop speed (about 5 minutes)
+bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
 	@tools/need.sh cargo cc
 	cargo bench --locked -p ripstop-gf256 --bench kernels
 	cargo bench --locked -p ripstop-codes --features bench --bench coders
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop speed
+	cargo run --release --locked -p ripstop-sim --example speed
 
 soak: ## 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 picks others
 	@tools/need.sh cargo cc

@@ -1,0 +1,399 @@
+//! How fast the simulator is, beside ns-2 in the same run: part of `make bench`, or
+//! `cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3]`.
+//!
+//! Each case is run by both in turn, several times with other seeds; a ratio is the median of those of the pairs, so that it
+//! does not matter much what else the machine does. Times are CPU times of one thread. A comparison is void when ns-2's
+//! script makes fewer than 4 million events per CPU second, or when the two do not deliver the same: within 5 % or two
+//! half-widths of the 95 % intervals. Without ns-2 (Debian package `ns2`) ours are printed alone.
+//!
+//! Then: events per CPU second as flows get more, and the memory of runs 100 times as long (each a process of its own).
+
+use ripstop_sim::engine::{Sample, Statistic};
+use ripstop_sim::scenario::{Scenario, run};
+use serde::Serialize;
+use std::process::{Command, ExitCode};
+
+/// Fewer events per CPU second than this, and ns-2 is not what it can be.
+const VALID: f64 = 4e6;
+
+fn main() -> ExitCode {
+    let (mut json, mut repeats) = (false, 3);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match (arg.as_str(), args.len()) {
+            ("--json", _) => json = true,
+            ("--repeats", 1..) => match args.next().and_then(|n| n.parse().ok()) {
+                Some(n) if n > 0 => repeats = n,
+                _ => return usage(),
+            },
+            ("--memory", 2..) => {
+                let found = args.next().zip(args.next()).and_then(|(case, span)| memory_of(&case, &span));
+                return found.map_or_else(usage, |bytes| {
+                    println!("{bytes}");
+                    ExitCode::SUCCESS
+                });
+            }
+            _ => return usage(),
+        }
+    }
+    let say = |line: String| {
+        if !json {
+            println!("{line}");
+        }
+    };
+    say(Comparison::head());
+    let comparison = |case: &Case| {
+        let comparison = case.compare(repeats);
+        say(comparison.line());
+        comparison
+    };
+    let comparisons: Vec<Comparison> = CASES.iter().map(comparison).collect();
+    if comparisons.iter().any(|c| c.ratio.is_none()) {
+        eprintln!("ns-2 (Debian package `ns2`) is not installed or does not run: ours alone");
+    }
+    say("\nflows over one chain: events (millions) per CPU second".into());
+    let flows = [1, 10, 100, 1000, 10_000].map(|flows| {
+        let measured = Flows::measure(flows);
+        say(format!("{flows:30} {:>18.1}", measured.events_per_cpu_s * 1e-6));
+        measured
+    });
+    say("\npeak memory of a run, MB: of 1000 s, of 100 000 s".into());
+    let memory = |case: &&'static str| {
+        let measured = Memory::measure(case)?;
+        let [short, long] =
+            [measured.peak_bytes_1000_s, measured.peak_bytes_100000_s].map(|bytes| bytes as f64 * 1e-6);
+        say(format!("{case:30} {short:>10.1} {long:>7.1}"));
+        Some(measured)
+    };
+    let memory = ["plain", "block code", "TCP/NC"].iter().filter_map(memory).collect();
+    if json {
+        match serde_json::to_string(&Report { comparisons, flows: flows.into(), memory }) {
+            Ok(text) => println!("{text}"),
+            Err(_) => return ExitCode::FAILURE,
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+fn usage() -> ExitCode {
+    eprintln!("speed: takes --json and --repeats N, at least 1");
+    ExitCode::from(2)
+}
+
+/// Paper 000's chain, as ns-2's case 000-T1 has it.
+fn chain(duration: &str, seed: u64, loss: &str, flow: &str) -> String {
+    let link = |k: u32| {
+        format!(
+            "[[link]]\nbetween = [\"n{k}\", \"n{}\"]\n\
+             forth = {{ rate = \"2Mbit/s\", delay = \"100ms\", queue = \"200\", loss = \"{loss}\" }}\n",
+            k + 1
+        )
+    };
+    let links: String = (0..4).map(link).collect();
+    format!("{}{links}[[flow]]\nfrom = \"n0\"\nto = \"n4\"\n{flow}\n", head(duration, seed, ""))
+}
+
+/// Paper 003's link: 20 units and two more.
+fn coded_link(duration: &str, seed: u64) -> String {
+    let link = "[[link]]\nbetween = [\"a\", \"b\"]\n\
+        forth = { rate = \"1.272Mbit/s\", delay = \"280ms\", queue = \"100\", \
+        fec = { k = 20, n = 22, unit = \"53B\", loss = \"1%\" } }\nback = { delay = \"280ms\" }\n";
+    let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ntcp = \"reno\"\nwindow = 100000\npacket = \"1020B\"\n";
+    head(duration, seed, "unit = \"53B\"\nwarmup = \"100s\"\n") + link + flow
+}
+
+fn head(duration: &str, seed: u64, more: &str) -> String {
+    format!("[run]\nduration = \"{duration}\"\nruns = 1\nseed = {seed}\n{more}")
+}
+
+/// What both simulate.
+struct Case {
+    name: &'static str,
+    /// The ratio that is wanted.
+    need: Option<f64>,
+    /// Virtual seconds, ours and ns-2's.
+    spans: (u32, u32),
+    ours: fn(&str, u64) -> String,
+    script: &'static str,
+    arguments: &'static [&'static str],
+    /// Whether ns-2 simulates the same; it delivers the same then.
+    same: bool,
+}
+
+const RENO: &str = "count = 2\ntcp = \"reno\"";
+const CODED: &str = "count = 2\ntcp = \"reno\"\nnc = { redundancy = 1.13 }";
+
+const CASES: &[Case] = &[
+    Case {
+        name: "000-T1 q = 0",
+        need: Some(2.0),
+        spans: (20_000, 5_000),
+        ours: |span, seed| chain(span, seed, "0%", RENO),
+        script: "tandem.tcl",
+        arguments: &["-q", "0"],
+        same: true,
+    },
+    Case {
+        name: "000-T1 q = .005",
+        need: None,
+        spans: (100_000, 25_000),
+        ours: |span, seed| chain(span, seed, "0.5%", RENO),
+        script: "tandem.tcl",
+        arguments: &["-q", ".005"],
+        same: true,
+    },
+    Case {
+        name: "000-T1 q = .015",
+        need: None,
+        spans: (100_000, 25_000),
+        ours: |span, seed| chain(span, seed, "1.5%", RENO),
+        script: "tandem.tcl",
+        arguments: &["-q", ".015"],
+        same: true,
+    },
+    Case {
+        name: "000-T1 q = .05",
+        need: None,
+        spans: (200_000, 50_000),
+        ours: |span, seed| chain(span, seed, "5%", RENO),
+        script: "tandem.tcl",
+        arguments: &["-q", ".05"],
+        same: true,
+    },
+    Case {
+        name: "TCP/NC q = .025 / plain q = 0",
+        need: Some(1.0),
+        spans: (5_000, 5_000),
+        ours: |span, seed| chain(span, seed, "2.5%", CODED),
+        script: "tandem.tcl",
+        arguments: &["-q", "0"],
+        same: false,
+    },
+    Case {
+        name: "003 K = 20 N = 22 p = .01",
+        need: None,
+        spans: (100_000, 50_000),
+        ours: coded_link,
+        script: "fec.tcl",
+        arguments: &["-k", "20", "-n", "22", "-p", ".01"],
+        same: true,
+    },
+];
+
+/// One run of one simulator.
+struct Done {
+    simulated: f64,
+    cpu: f64,
+    events: f64,
+    /// Bit/s of the mean flow, or units/s of all.
+    delivered: f64,
+}
+
+impl Done {
+    fn speed(&self) -> f64 {
+        self.simulated / self.cpu
+    }
+
+    fn rate(&self) -> f64 {
+        self.events / self.cpu
+    }
+}
+
+impl Case {
+    fn compare(&self, repeats: u64) -> Comparison {
+        let mut pairs = Vec::new();
+        let mut alone = Vec::new();
+        for seed in 1..=repeats {
+            let ours = simulate(&(self.ours)(&format!("{}s", self.spans.0), seed));
+            match self.ns2(seed) {
+                Some(theirs) => pairs.push((ours, theirs)),
+                None => alone.push(ours),
+            }
+        }
+        let ours = |value: fn(&Done) -> f64| -> Vec<f64> {
+            pairs.iter().map(|(ours, _)| ours).chain(&alone).map(value).collect()
+        };
+        let theirs = |value: fn(&Done) -> f64| -> Vec<f64> {
+            pairs.iter().map(|(_, theirs)| theirs).map(value).collect()
+        };
+        let mut comparison = Comparison {
+            case: self.name,
+            need: self.need,
+            ours_sim_s_per_cpu_s: median(ours(Done::speed)),
+            ours_events_per_cpu_s: median(ours(Done::rate)),
+            ours_delivered: statistic(ours(|done| done.delivered)),
+            ns2_sim_s_per_cpu_s: median(theirs(Done::speed)),
+            ns2_events_per_cpu_s: median(theirs(Done::rate)),
+            ns2_delivered: statistic(theirs(|done| done.delivered)),
+            ratio: median(pairs.iter().map(|(ours, theirs)| ours.speed() / theirs.speed()).collect()),
+            void: None,
+        };
+        comparison.void = comparison.flaw(self.same);
+        comparison
+    }
+
+    /// None where ns-2 is missing, or says something else than its script would.
+    fn ns2(&self, seed: u64) -> Option<Done> {
+        let script = format!("{}/../../tools/ns2/{}", env!("CARGO_MANIFEST_DIR"), self.script);
+        let (seed, duration) = (seed.to_string(), self.spans.1.to_string());
+        let mut command = Command::new("ns");
+        command.arg(script).args(["-variant", "Reno", "-seed", &seed, "-duration", &duration]);
+        let output = command.args(self.arguments).output().ok().filter(|output| output.status.success())?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let value = |key: &str| words.chunks_exact(2).find(|pair| pair[0] == key)?[1].parse::<f64>().ok();
+        let delivered = value("goodput").map(|mbit| 1e6 * mbit).or(value("throughput"))?;
+        Some(Done {
+            simulated: value("simulated")?,
+            cpu: value("cpu")?.max(0.01),
+            events: value("events")?,
+            delivered,
+        })
+    }
+}
+
+/// Runs a scenario of ours.
+fn simulate(text: &str) -> Done {
+    let scenario = Scenario::parse(text).expect("a scenario");
+    let began = cpu();
+    let report = run(&scenario, 1, || ()).expect("a run");
+    let cpu = cpu() - began;
+    let units = report.throughput_units_per_s.as_ref().and_then(|units| units.mean);
+    let delivered = units.or(report.goodput_bps.mean).unwrap_or(0.0);
+    Done { simulated: report.sim_s, cpu, events: report.events as f64, delivered }
+}
+
+/// CPU time of this thread so far, s (proc(5), `schedstat`).
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().next().and_then(|nanos| nanos.parse::<f64>().ok()).unwrap_or(0.0) * 1e-9
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+fn statistic(values: Vec<f64>) -> Statistic {
+    values.into_iter().collect::<Sample>().statistic()
+}
+
+#[derive(Serialize)]
+struct Report {
+    comparisons: Vec<Comparison>,
+    flows: Vec<Flows>,
+    memory: Vec<Memory>,
+}
+
+/// A case, by both.
+#[derive(Serialize)]
+struct Comparison {
+    case: &'static str,
+    need: Option<f64>,
+    ours_sim_s_per_cpu_s: Option<f64>,
+    ours_events_per_cpu_s: Option<f64>,
+    /// Bit/s of the mean flow; units/s of all flows in case 003.
+    ours_delivered: Statistic,
+    ns2_sim_s_per_cpu_s: Option<f64>,
+    ns2_events_per_cpu_s: Option<f64>,
+    ns2_delivered: Statistic,
+    /// Simulated seconds per CPU second, ours over ns-2's: the median of the pairs.
+    ratio: Option<f64>,
+    /// Why the ratio says nothing.
+    void: Option<String>,
+}
+
+impl Comparison {
+    fn head() -> String {
+        format!(
+            "simulated seconds and events (millions) per CPU second, one thread\n\
+             {:30} {:>10} {:>7} {:>10} {:>7} {:>7} {:>6}",
+            "case", "ours", "events", "ns-2", "events", "ratio", "need"
+        )
+    }
+
+    fn line(&self) -> String {
+        let whole = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{x:.0}"));
+        let millions = |x: Option<f64>| x.map_or("-".to_owned(), |x| format!("{:.1}", x * 1e-6));
+        let verdict = match (&self.void, self.ratio, self.need) {
+            (Some(flaw), ..) => format!("void: {flaw}"),
+            (None, Some(ratio), Some(need)) if ratio >= need => format!("{need:>6} reached"),
+            (None, Some(_), Some(need)) => format!("{need:>6} NOT REACHED"),
+            _ => format!("{:>6}", "-"),
+        };
+        format!(
+            "{:30} {:>10} {:>7} {:>10} {:>7} {:>7} {verdict}",
+            self.case,
+            whole(self.ours_sim_s_per_cpu_s),
+            millions(self.ours_events_per_cpu_s),
+            whole(self.ns2_sim_s_per_cpu_s),
+            millions(self.ns2_events_per_cpu_s),
+            self.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
+        )
+    }
+
+    fn flaw(&self, same: bool) -> Option<String> {
+        let rate = self.ns2_events_per_cpu_s?;
+        if rate < VALID {
+            return Some(format!("ns-2 makes {:.1} million events per CPU second", rate * 1e-6));
+        }
+        let (ours, theirs) = (self.ours_delivered.mean?, self.ns2_delivered.mean?);
+        let wide = |s: &Statistic| s.ci95.unwrap_or(0.0);
+        let both = wide(&self.ours_delivered).hypot(wide(&self.ns2_delivered));
+        let apart = (ours - theirs).abs();
+        (same && apart > (0.05 * theirs).max(2.0 * both))
+            .then(|| format!("ours deliver {ours:.0}, ns-2's {theirs:.0}"))
+    }
+}
+
+/// The chain with many flows.
+#[derive(Serialize)]
+struct Flows {
+    flows: u32,
+    events_per_cpu_s: f64,
+}
+
+impl Flows {
+    fn measure(flows: u32) -> Flows {
+        // 40 packets each under way at most, on links that are as much faster: as many events, whatever the flows.
+        let seconds = (20_000 / flows).max(4);
+        let rate = format!("{}Mbit/s", 2 * flows.max(1));
+        let flow = format!("count = {flows}\ntcp = \"reno\"\nwindow = 40");
+        let text = chain(&format!("{seconds}s"), 1, "0%", &flow);
+        let text = text.replace("2Mbit/s", &rate).replace("\"200\"", &format!("\"{}\"", 200 * flows));
+        Flows { flows, events_per_cpu_s: simulate(&text).rate() }
+    }
+}
+
+/// What a process needs at most.
+#[derive(Serialize)]
+struct Memory {
+    case: &'static str,
+    peak_bytes_1000_s: u64,
+    peak_bytes_100000_s: u64,
+}
+
+impl Memory {
+    fn measure(case: &'static str) -> Option<Memory> {
+        let peak = |span: &str| -> Option<u64> {
+            let own = std::env::current_exe().ok()?;
+            let output = Command::new(own).args(["--memory", case, span]).output().ok()?;
+            String::from_utf8(output.stdout).ok()?.trim().parse().ok()
+        };
+        Some(Memory { case, peak_bytes_1000_s: peak("1000s")?, peak_bytes_100000_s: peak("100000s")? })
+    }
+}
+
+/// The peak memory of this process after a run, bytes (proc(5), `status`).
+fn memory_of(case: &str, span: &str) -> Option<u64> {
+    let text = match case {
+        "plain" => chain(span, 1, "0%", RENO),
+        "block code" => coded_link(span, 1),
+        "TCP/NC" => chain(span, 1, "2.5%", "count = 2\ntcp = \"reno\"\nnc = { redundancy = 1.2 }"),
+        _ => return None,
+    };
+    run(&Scenario::parse(&text).ok()?, 1, || ()).ok()?;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
