@@ -38,6 +38,8 @@ pub struct Encoder<P> {
     /// The identifier of `symbols[0]`, which is held unless the queue is empty.
     first: u64,
     symbols: VecDeque<Option<P>>,
+    /// The symbols from here on are all held and equally long.
+    equal_from: u64,
     work: Work<P>,
 }
 
@@ -59,12 +61,16 @@ impl<P> Default for Work<P> {
 impl<P: Payload> Encoder<P> {
     /// An encoder whose first source symbol will be `first_id`.
     pub fn new(first_id: u64) -> Encoder<P> {
-        Encoder { first: first_id, symbols: VecDeque::new(), work: Work::default() }
+        Encoder { first: first_id, symbols: VecDeque::new(), equal_from: first_id, work: Work::default() }
     }
 
     /// Takes the next source symbol and returns its identifier.
     pub fn push(&mut self, symbol: P) -> u64 {
         let id = self.next();
+        let as_long = |last: &P| last.len() == symbol.len();
+        if !self.symbols.back().is_some_and(|last| last.as_ref().is_some_and(as_long)) {
+            self.equal_from = id;
+        }
         self.symbols.push_back(Some(symbol));
         id
     }
@@ -81,6 +87,7 @@ impl<P: Payload> Encoder<P> {
         let at = id.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
         if let Some(symbol) = at.and_then(|at| self.symbols.get_mut(at)) {
             *symbol = None;
+            self.equal_from = self.equal_from.max(id.saturating_add(1));
         }
         self.trim();
     }
@@ -149,6 +156,10 @@ impl<P: Payload> Encoder<P> {
     /// [`Encoder::repair`] gives, in memory that is used again: for who needs one at a time.
     pub fn combine_seeded(&mut self, ids: Range<u64>, seed: u16) -> Result<P, EncodeError> {
         if !P::CONTENT {
+            // Mostly all are as long as each other, and none needs to be looked at but the first.
+            if ids.start >= self.equal_from && ids.end <= self.next() && !ids.is_empty() {
+                return self.get(ids.start).cloned().ok_or(EncodeError::Empty);
+            }
             return self.longest(ids, |_| true);
         }
         let start = ids.start;
