@@ -134,22 +134,26 @@ pub struct Ack {
     pub next: u64,
     /// A packet that arrived, and had arrived before (D-SACK, RFC 2883).
     pub duplicate: Option<u64>,
-    blocks: [(u64, u64); MAX_BLOCKS],
+    /// Counted from `next`: acknowledgements are copied a lot.
+    blocks: [(u32, u32); MAX_BLOCKS],
 }
 
 impl Ack {
-    /// Everything before `next`, and the `blocks` beyond it (the first [`MAX_BLOCKS`] of them).
+    /// Everything before `next`, and the `blocks` beyond it (the first [`MAX_BLOCKS`] of them, up to 2^32 packets away).
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
+        let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
         for (slot, block) in ack.blocks.iter_mut().zip(blocks) {
-            *slot = (block.start, block.end);
+            *slot = (beyond(block.start), beyond(block.end));
         }
         ack
     }
 
     /// What has arrived beyond `next`, as far as the acknowledgement says.
     pub fn blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        self.blocks.iter().map(|(start, end)| *start..*end).filter(|block| !block.is_empty())
+        let number = |beyond: u32| self.next + u64::from(beyond);
+        let known = self.blocks.iter().filter(|(start, end)| start < end);
+        known.map(move |(start, end)| number(*start)..number(*end))
     }
 }
 

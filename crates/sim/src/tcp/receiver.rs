@@ -60,7 +60,9 @@ impl Receiver {
                 }
                 self.next += 1;
             }
-            self.runs.retain(|run| run.start > self.next);
+            if !self.runs.is_empty() {
+                self.runs.retain(|run| run.start > self.next);
+            }
             self.unacknowledged += 1;
             if self.unacknowledged < self.ack_every && !at_once {
                 return None;
