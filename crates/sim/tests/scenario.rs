@@ -169,7 +169,9 @@ fn any_topology_will_do() {
 fn threads_and_intervals_change_nothing() {
     let mut scenario = tandem(0.01, flow(), false);
     let one = run(&scenario, 1, || ()).unwrap();
-    assert_eq!(one, run(&scenario, 3, || ()).unwrap());
+    for threads in [2, 3, 16] {
+        assert_eq!(one, run(&scenario, threads, || ()).unwrap(), "{threads} threads, seed 5");
+    }
     scenario.run.intervals = [[0, 40], [40, 100], [20, 60]]
         .map(|pair| pair.map(|seconds| Span::from(Duration::from_secs(seconds))))
         .to_vec();

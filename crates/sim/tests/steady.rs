@@ -1,0 +1,162 @@
+//! What does not grow: memory with virtual time, work with the number of flows. And what does not change: results, whoever
+//! looks on, and however the run is cut.
+
+use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
+use ripstop_link::{Fec, LinkConfig, Loss};
+use ripstop_sim::network::{Carrier, FlowConfig, Happening, Network};
+use ripstop_sim::tcp::Variant;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::time::Duration;
+
+/// The system's allocator, counting what each thread asks of it.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[expect(unsafe_code, reason = "an allocator that counts is one that allocates")]
+// SAFETY: all is left to the system's allocator; counting neither allocates nor unwinds.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: as above.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn link(mbits: u64, loss: f64) -> LinkConfig {
+    LinkConfig {
+        rate: Rate::from_bps(mbits * 1_000_000),
+        delay: Span::from(Duration::from_millis(100)),
+        queue: Some(QueueLimit::Packets(200)),
+        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share")) } else { Loss::None },
+        ..LinkConfig::default()
+    }
+}
+
+/// Flows over a chain of links.
+fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> Network {
+    let mut network = Network::new(Seed::new(11));
+    let mut add = |way: &str| -> Vec<usize> {
+        (0..hops).map(|k| network.add_link(hop, &format!("{way}/{k}")).expect("a link")).collect()
+    };
+    let (there, back) = (add("there"), add("back"));
+    for k in 0..flows {
+        let config = FlowConfig { variant, ..FlowConfig::default() };
+        network.add_flow(config, &Carrier::Links(&there, &back), &format!("flow/{k}")).expect("a flow");
+    }
+    network
+}
+
+#[test]
+fn nothing_is_allocated_in_the_steady_state() {
+    let fec = Fec {
+        k: 20,
+        n: 22,
+        unit: "53B".parse().expect("a size"),
+        loss: Loss::bernoulli(Fraction::new(0.01).expect("a share")),
+    };
+    let coded = LinkConfig { fec: Some(fec), ..link(2, 0.0) };
+    let cases = [
+        ("plain", link(2, 0.0), Variant::Reno),
+        ("losses", link(2, 0.01), Variant::NewReno),
+        ("selective", link(2, 0.01), Variant::Sack),
+        ("block code", coded, Variant::Reno),
+    ];
+    for (name, hop, variant) in cases {
+        let mut network = chain(&hop, 4, 2, variant);
+        network.run_until(Time::from_millis(2_000_000), &mut ());
+        let (packets, before) = (network.totals(0).packets, ALLOCATIONS.get());
+        network.run_until(Time::from_millis(3_000_000), &mut ());
+        let (packets, allocated) = (network.totals(0).packets - packets, ALLOCATIONS.get() - before);
+        assert!(packets > 500, "{name}: {packets} packets, seed 11");
+        assert_eq!(allocated, 0, "{name}: allocations for {packets} packets, seed 11");
+    }
+}
+
+/// What a network has done.
+fn done(network: &Network) -> String {
+    let links: Vec<_> = (0..network.links()).map(|k| (network.link(k), network.on_link(k))).collect();
+    let flows: Vec<_> = (0..network.flows()).map(|k| network.totals(k)).collect();
+    format!("{} {links:?} {flows:?}", network.events())
+}
+
+#[test]
+fn whether_somebody_looks_on_changes_nothing() {
+    // With somebody looking, every packet stops at every node; with nobody, it passes where it can.
+    for (loss, variant) in [(0.0, Variant::Reno), (0.02, Variant::Sack), (0.005, Variant::Cubic)] {
+        let hop = link(2, loss);
+        let (mut passing, mut stopping, mut cut) =
+            (chain(&hop, 4, 3, variant), chain(&hop, 4, 3, variant), chain(&hop, 4, 3, variant));
+        let mut seen = 0u64;
+        for second in 1..=100u64 {
+            let end = Time::from_millis(1000 * second);
+            passing.run_until(end, &mut ());
+            stopping.run_until(end, &mut |_: Time, _: Happening<'_>| seen += 1);
+            for part in 1..=10 {
+                cut.run_until(Time::from_millis(1000 * (second - 1) + 100 * part), &mut ());
+            }
+            assert_eq!(done(&passing), done(&stopping), "{variant:?}, {second} s, seed 11");
+            assert_eq!(done(&passing), done(&cut), "{variant:?}, {second} s, in tenths, seed 11");
+        }
+        assert!(seen > passing.events(), "{variant:?}");
+    }
+}
+
+#[test]
+fn links_that_are_shared_or_disturb_the_order_are_not_passed() {
+    // Two flows that join and part again: what comes from two sides comes in its order.
+    let join = |looking: bool| {
+        let mut network = Network::new(Seed::new(12));
+        let links: Vec<usize> = (0..7)
+            .map(|k| network.add_link(&link(1 + k % 3, 0.01), &format!("link/{k}")).expect("a link"))
+            .collect();
+        let l = |k: usize| links[k];
+        for (k, there) in [[l(0), l(2), l(3)], [l(1), l(2), l(4)]].iter().enumerate() {
+            let carrier = Carrier::Links(there, &[l(5), l(6)]);
+            network.add_flow(FlowConfig::default(), &carrier, &format!("flow/{k}")).expect("a flow");
+        }
+        let end = Time::from_millis(200_000);
+        if looking {
+            network.run_until(end, &mut |_: Time, _: Happening<'_>| ());
+        } else {
+            network.run_until(end, &mut ());
+        }
+        done(&network)
+    };
+    assert_eq!(join(false), join(true), "seed 12");
+}
+
+#[test]
+fn work_grows_with_packets_and_not_with_flows() {
+    // Events for each packet sent, over a chain whose rate grows with the flows.
+    let share = |flows: usize| {
+        let hop = LinkConfig { queue: None, ..link(2 * flows as u64, 0.0) };
+        let mut network = chain(&hop, 4, flows, Variant::Reno);
+        network.run_until(Time::from_millis(10_000), &mut ());
+        let sent: u64 = (0..flows).map(|k| network.totals(k).sent).sum();
+        assert!(sent > 100 * flows as u64, "{flows} flows sent {sent}, seed 11");
+        network.events() as f64 / sent as f64
+    };
+    // Eight links there and back, a packet's; what is under way at the end lacks some, and timers are few.
+    for flows in [2, 50, 1000] {
+        let events = share(flows);
+        assert!(events < 8.0 + 0.25, "{flows} flows: {events} events a packet, seed 11");
+    }
+}
