@@ -282,6 +282,26 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_is_found_whether_all_are_as_long_or_not() {
+        let mut encoder = Encoder::new(7);
+        for (step, len) in [3, 3, 3, 9, 9, 2, 2, 2, 2, 5, 5].into_iter().enumerate() {
+            encoder.push(crate::Length(len));
+            if step == 7 {
+                encoder.forget(13);
+            }
+            for start in 5..encoder.next() + 2 {
+                for end in start..encoder.next() + 2 {
+                    let made = encoder.combine_seeded(start..end, 1);
+                    let members = Members::range(start..end);
+                    let wanted = encoder.repair(&members, 1);
+                    assert_eq!(made.is_ok(), wanted.is_ok(), "{start}..{end} of {step}");
+                    assert_eq!(made.ok(), wanted.ok(), "{start}..{end} of {step}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn repairs_combine_their_members() {
         let encoder = encoder(1000, 9);
         let members = Members::new(vec![1001, 1004], 1006..1009).unwrap();
