@@ -14,7 +14,7 @@ use std::time::Duration;
 const SEED: Seed = Seed::new(1);
 const PACKET: usize = 1500;
 /// The variants on the sender of today.
-const ALL: [Variant; 3] = [Variant::Cubic, Variant::LinuxCubic, Variant::Bbr];
+const ALL: [Variant; 4] = [Variant::Cubic, Variant::LinuxCubic, Variant::Bbr, Variant::LinuxReno];
 
 enum Event {
     Data(u64),

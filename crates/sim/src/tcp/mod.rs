@@ -12,6 +12,7 @@ mod bbr;
 mod classic;
 mod cubic;
 mod hystart;
+mod linux_reno;
 mod modern;
 mod newreno;
 mod receiver;
@@ -35,6 +36,7 @@ pub use vegas::VegasConfig;
 
 use classic::Classic;
 use cubic::{Cubic, Flavour};
+use linux_reno::LinuxReno;
 use modern::{Law, Modern};
 use newreno::NewReno;
 use reno::Reno;
@@ -67,9 +69,13 @@ pub enum Variant {
     /// A cubic function of the time since the last loss (RFC 9438, RFC 9406), on a sender of today.
     Cubic,
     /// The same as Linux has it: HyStart instead of HyStart++, and slower where Reno's window decides.
+    #[serde(rename = "linux-cubic")]
     LinuxCubic,
     /// The rate that the path delivers, on a sender of today.
     Bbr,
+    /// Reno's window on a sender of today, as Linux has it.
+    #[serde(rename = "linux-reno")]
+    LinuxReno,
 }
 
 /// Bytes of a header of IP and TCP.
@@ -79,7 +85,7 @@ const BLOCK: usize = 8;
 
 impl Variant {
     /// All of them with their names, as flags and files write them.
-    pub const NAMES: [(Variant, &'static str); 8] = [
+    pub const NAMES: [(Variant, &'static str); 9] = [
         (Variant::Tahoe, "tahoe"),
         (Variant::Reno, "reno"),
         (Variant::NewReno, "newreno"),
@@ -88,6 +94,7 @@ impl Variant {
         (Variant::Cubic, "cubic"),
         (Variant::LinuxCubic, "linux-cubic"),
         (Variant::Bbr, "bbr"),
+        (Variant::LinuxReno, "linux-reno"),
     ];
 
     /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet: a header more, and the first, the
@@ -105,7 +112,7 @@ impl Variant {
         let blocks = match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => 0,
             Variant::Sack => ack.blocks().count(),
-            Variant::Cubic | Variant::LinuxCubic | Variant::Bbr => {
+            Variant::Cubic | Variant::LinuxCubic | Variant::Bbr | Variant::LinuxReno => {
                 (ack.blocks().count() + usize::from(ack.duplicate.is_some())).min(MAX_BLOCKS)
             }
         };
@@ -194,6 +201,7 @@ impl Sender {
             Variant::Cubic => modern(Law::Cubic(Cubic::new(Flavour::Rfc))),
             Variant::LinuxCubic => modern(Law::Cubic(Cubic::new(Flavour::Linux))),
             Variant::Bbr => modern(Law::Bbr(bbr::Bbr::new(random))),
+            Variant::LinuxReno => modern(Law::Reno(LinuxReno)),
             Variant::Tahoe => classic(classic::Law::Tahoe, random),
             Variant::Reno => classic(classic::Law::Reno(Reno::default()), random),
             Variant::NewReno => classic(classic::Law::NewReno(NewReno::default()), random),

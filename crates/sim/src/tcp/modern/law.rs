@@ -6,6 +6,7 @@ use super::rtt::Rtt;
 use super::scoreboard::Scoreboard;
 use crate::tcp::bbr::Bbr;
 use crate::tcp::cubic::Cubic;
+use crate::tcp::linux_reno::LinuxReno;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -105,6 +106,7 @@ pub(in crate::tcp) trait Control {
 pub(in crate::tcp) enum Law {
     Cubic(Cubic),
     Bbr(Bbr),
+    Reno(LinuxReno),
 }
 
 /// The same of whichever it is.
@@ -113,6 +115,7 @@ macro_rules! each {
         match $self {
             Law::Cubic($law) => $call,
             Law::Bbr($law) => $call,
+            Law::Reno($law) => $call,
         }
     };
 }

@@ -1,0 +1,40 @@
+//! Reno as Linux has it: RFC 5681's window on the sender of today, which tells losses by time and selective acknowledgements.
+//! (ns-2's agents, without either, are in `reno`, `newreno` and `sack`.)
+
+use super::modern::{Acked, Control, Flow};
+use ripstop_base::Time;
+
+/// Half of the window is kept (RFC 5681, eq. (4)), two packets at least.
+const BETA: f64 = 0.5;
+const LEAST_THRESHOLD: f64 = 2.0;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct LinuxReno;
+
+impl Control for LinuxReno {
+    fn on_acked(&mut self, flow: &mut Flow, _now: Time, acked: &Acked) {
+        if !acked.in_order || acked.delivered == 0 || !flow.uses_window() {
+            return;
+        }
+        let mut packets = acked.delivered as f64;
+        if flow.cwnd < flow.ssthresh {
+            let grown = (flow.cwnd + packets).min(flow.ssthresh);
+            packets -= grown - flow.cwnd;
+            flow.cwnd = grown;
+        }
+        // RFC 5681, eq. (3), in packets: one more a window.
+        flow.cwnd += packets / flow.cwnd;
+    }
+
+    fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
+        flow.ssthresh = (flow.cwnd * BETA).floor().max(LEAST_THRESHOLD);
+    }
+
+    fn on_timeout(&mut self, _flow: &mut Flow, _now: Time) {}
+
+    fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {}
+
+    fn owns_recovery(&self) -> bool {
+        false
+    }
+}
