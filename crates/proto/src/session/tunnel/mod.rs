@@ -220,8 +220,12 @@ impl<P: InnerPacket> Tunnel<P> {
         if self.silence.probes > 0 {
             return self.probe(now);
         }
-        self.has_room().then_some(())?;
+        if !self.has_room() {
+            self.pacer.hold(false);
+            return None;
+        }
         if !self.pacer.is_open(now) {
+            self.pacer.hold(self.has_waiting());
             return None;
         }
         if self.silence.tail == TailProbe::Due {
@@ -233,7 +237,11 @@ impl<P: InnerPacket> Tunnel<P> {
         {
             return Some(sent);
         }
-        self.send_source(now)
+        let sent = self.send_source(now);
+        if sent.is_none() {
+            self.pacer.hold(false);
+        }
+        sent
     }
 
     /// The next packet for the user.
@@ -251,10 +259,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let patience = self.patience();
         let path = self.path(self.now);
         let sending = if self.silence.probes == 0 && self.has_room() {
-            let waiting = !self.ingress.is_empty() && self.window_open()
-                || self.repairs.may_be_due()
-                || self.silence.tail == TailProbe::Due;
-            let now = waiting.then_some(self.now);
+            let now = self.has_waiting().then_some(self.now);
             let due = self.repairs.next_due(&self.sources, &path);
             [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
         } else {
@@ -456,11 +461,19 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.ledger.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
         if content != Content::Feedback {
-            self.pacer.sent(now, bytes, self.rate.pacing_rate(self.ingress.backlog().1));
+            let pace = self.rate.pacing_rate(self.ingress.backlog().1);
+            self.pacer.sent(now, bytes, pace, self.ledger.srtt());
         }
         self.counts.datagrams += 1;
         self.counts.bytes += u64::from(bytes);
         (Datagram { number, packet }, bytes)
+    }
+
+    /// Whether something wants to leave as soon as the pace allows it.
+    fn has_waiting(&self) -> bool {
+        !self.ingress.is_empty() && self.window_open()
+            || self.repairs.may_be_due()
+            || self.silence.tail == TailProbe::Due
     }
 
     fn announcement_due(&mut self) -> bool {
