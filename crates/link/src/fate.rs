@@ -86,6 +86,23 @@ impl Fate {
         }
     }
 
+    /// The fate as a letter of a log, ASCII: `.` it arrives, `c` it arrives damaged; `x` lost by the channel, `f` with a block of
+    /// its units, `b` in a blackout; `q` refused by the queue, `p` by the policer, `m` for its size.
+    pub fn letter(&self) -> u8 {
+        match self {
+            Fate::Delivered(Delivery { corruption: Some(_), .. }) => b'c',
+            Fate::Delivered(_) => b'.',
+            Fate::Lost { reason, .. } | Fate::Refused { reason } => match reason {
+                Reason::Mtu => b'm',
+                Reason::Policer => b'p',
+                Reason::Queue => b'q',
+                Reason::Channel => b'x',
+                Reason::Fec => b'f',
+                Reason::Blackout => b'b',
+            },
+        }
+    }
+
     /// Why the packet does not arrive; None when it does.
     pub fn reason(&self) -> Option<Reason> {
         match self {

@@ -10,7 +10,7 @@ use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::engine::percentile;
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
+use ripstop_sim::tunnel::{ConnectionConfig, Load, Parcel, Side, Traffic, Way, World};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -42,7 +42,9 @@ fn main() {
                 "rfc" => Variant::Cubic,
                 _ => Variant::LinuxCubic,
             };
-            world.add_tcp(Side::Left, 1, config.inner_mtu(), variant);
+            let (way, packet) = (Way::Tunnel, config.inner_mtu());
+            let load = Load::Endless;
+            world.connect(1, ConnectionConfig { from: Side::Left, variant, way, packet, load });
             if std::env::var_os("REQUESTS").is_some() {
                 // Twenty a second, as of somebody who types.
                 let mut random = seed.stream("requests");
@@ -84,13 +86,13 @@ fn main() {
                     s.backlog,
                     s.drops,
                     s.repairs,
-                    world.tcp().next(),
+                    world.connections().next().map(|tcp| (tcp.window, tcp.counts, tcp.mechanisms)),
                 );
                 last = offered;
             }
         }
         world.run_until(Time::from_secs_f64(from));
-        let bytes = |w: &World<Parcel>| match w.tcp().next() {
+        let bytes = |w: &World<Parcel>| match w.connections().next() {
             Some(tcp) => tcp.in_order * u64::from(config.inner_mtu()),
             None => w.flows(Side::Left).map(|(_, f)| f.bytes).sum::<u64>(),
         };
@@ -123,7 +125,7 @@ fn main() {
             world.violations().count(),
             status.repairs,
             status.drops,
-            world.tcp().next(),
+            world.connections().next().map(|tcp| (tcp.counts, tcp.mechanisms)),
         );
     }
 }

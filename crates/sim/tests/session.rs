@@ -5,7 +5,7 @@ use ripstop_link::{Blackout, Change, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event};
 use ripstop_sim::engine::percentile;
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
+use ripstop_sim::tunnel::{ConnectionConfig, Load, Parcel, Side, Traffic, Way, World};
 use std::time::Duration;
 
 fn path(loss: f64) -> LinkConfig {
@@ -50,11 +50,14 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
         let config = Config::default();
         let mut world: World<Parcel> =
             World::new([config.clone(), config.clone()], [path(loss), path(loss)], seed).unwrap();
-        world.add_tcp(Side::Left, 1, config.inner_mtu(), Variant::LinuxCubic);
+        let packet = config.inner_mtu();
+        let (variant, way) = (Variant::LinuxCubic, Way::Tunnel);
+        world.connect(1, ConnectionConfig { from: Side::Left, variant, way, packet, load: Load::Endless });
         world.run_until(Time::from_secs_f64(12.0));
-        let tcp = world.tcp().next().expect("the connection");
+        let tcp = world.connections().next().expect("the connection");
         let (left, right) = (world.status(Side::Left), world.status(Side::Right));
-        let why = format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?}", left.drops);
+        let why =
+            format!("seed 12 run {run}, loss {loss}: {:?} {:?} {:?}", tcp.counts, tcp.mechanisms, left.drops);
         assert!(tcp.in_order > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
@@ -145,4 +148,33 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     assert!(refused > 10_000 && right.received.wide > 0, "{why}");
     assert_eq!((left.given_up, right.received.given_up, world.violations().count()), (0, 0, 0), "{why}");
     assert!(right.order.delivered > 120_000, "{why}");
+}
+
+/// A busy machine: what comes is taken in late, and timers ring late. What the pacer lost by that must not set the pace.
+#[test]
+fn a_late_processor_costs_little() {
+    let share = |run: u64, late: u64, loss: f64| {
+        let (seed, config) = (Seed::new(16).run(run), Config::default());
+        let mut world: World<Parcel> =
+            World::new([config.clone(), config.clone()], [path(loss), path(loss)], seed).unwrap();
+        world.set_lateness(Duration::from_millis(late));
+        let (variant, packet) = (Variant::Bbr, config.inner_mtu());
+        let config =
+            ConnectionConfig { from: Side::Left, variant, way: Way::Tunnel, packet, load: Load::Endless };
+        world.connect(1, config);
+        let mut bytes = [2.0, 22.0].map(|at| {
+            world.run_until(Time::from_secs_f64(at));
+            world.connections().next().expect("the connection").bytes
+        });
+        bytes[1] -= bytes[0];
+        assert_eq!(world.violations().count(), 0, "seed 16 run {run}");
+        bytes[1] as f64 * 8.0 / 20.0 / (20e6 * (1.0 - loss))
+    };
+    for (late, loss, least) in
+        [(2, 0.0, 0.85), (10, 0.0, 0.8), (30, 0.0, 0.6), (10, 0.05, 0.75), (30, 0.05, 0.5)]
+    {
+        let mut shares: Vec<f64> = (0..3).map(|run| share(run, late, loss)).collect();
+        let median = percentile(&mut shares, 50.0).expect("some");
+        assert!(median > least, "seed 16: {late} ms late, loss {loss}: {shares:.3?}");
+    }
 }

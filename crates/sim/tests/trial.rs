@@ -1,11 +1,24 @@
-//! The measurement of the tunnel alone: requests are answered, figures add up, equal seeds give equal runs.
+//! The measurement of contenders: requests are answered, files arrive, figures add up, equal seeds give equal runs, and all
+//! contenders meet the same losses.
 
-use ripstop_base::{Fraction, Rate, Seed};
-use ripstop_link::LinkConfig;
-use ripstop_sim::tunnel::Trial;
+use ripstop_base::{Fraction, Rate, Seed, Span};
+use ripstop_link::{Fate, Link, LinkConfig, Loss, Reason};
+use ripstop_sim::tcp::Variant;
+use ripstop_sim::tunnel::{Bulk, Scheme, Trial, Way};
 use std::time::Duration;
 
-fn trial(loss: f64, bulk: bool) -> Trial {
+const SCHEMES: [Scheme; 8] = [
+    Scheme::Packets,
+    Scheme::Tcp(Variant::LinuxCubic, Way::Tunnel),
+    Scheme::Tcp(Variant::Bbr, Way::Tunnel),
+    Scheme::Tcp(Variant::LinuxCubic, Way::Link),
+    Scheme::Tcp(Variant::Bbr, Way::Link),
+    Scheme::Tcp(Variant::LinuxReno, Way::Link),
+    Scheme::Tcp(Variant::NewReno, Way::Link),
+    Scheme::Tcp(Variant::Sack, Way::Link),
+];
+
+fn trial(scheme: Scheme, loss: f64, bulk: Bulk) -> Trial {
     let link = LinkConfig::path(
         Rate::from_bps(20_000_000),
         Duration::from_millis(100),
@@ -13,47 +26,114 @@ fn trial(loss: f64, bulk: bool) -> Trial {
     );
     Trial {
         links: [link.clone(), link],
+        scheme,
         bulk,
         requests: (40..96).map(|k| Duration::from_millis(50 * k)).collect(),
         from: Duration::from_secs(2),
         until: Duration::from_secs(5),
-        grace: Duration::from_secs(2),
+        grace: Duration::from_secs(20),
+        fates: false,
         seed: Seed::new(3),
     }
 }
 
 #[test]
 fn requests_take_a_round_trip_and_all_are_answered() {
-    for bulk in [false, true] {
-        let got = trial(0.1, bulk).run(|_| ()).unwrap();
-        assert_eq!(got.latencies.len(), 56);
-        let latencies: Vec<Duration> =
-            got.latencies.iter().map(|l| l.expect("every request is answered, seed 3")).collect();
-        assert!(latencies.iter().all(|l| *l >= Duration::from_millis(100)), "{latencies:?}");
-        assert_eq!(got.request_bytes, 5_600);
-        assert_eq!(got.bulk_bytes.1 > 1_000_000, bulk);
-        assert_eq!(got.first_1mb.is_some(), bulk);
-        assert!(got.first_100kb <= got.first_1mb && got.link.lost_channel > 0);
-        assert_eq!((got.violations, got.unfired.len()), (0, 0));
+    for scheme in SCHEMES {
+        for bulk in [Bulk::None, Bulk::Endless] {
+            let got = trial(scheme, 0.05, bulk).run(|_| ()).unwrap();
+            let why = format!("{scheme:?} {bulk:?}, seed 3: {got:?}");
+            assert_eq!(got.latencies.len(), 56);
+            let answered = |l: &Result<Duration, Duration>| l.is_ok_and(|l| l >= Duration::from_millis(100));
+            assert!(got.latencies.iter().all(answered), "{why}");
+            assert!(got.request_bytes <= 5_600 && got.request_bytes > 0, "{why}");
+            let any = bulk != Bulk::None;
+            assert_eq!(got.bulk_bytes.1 > 0, any, "{why}");
+            assert_eq!(got.first_100kb.is_some(), got.bulk_bytes.1 >= 100_000, "{why}");
+            assert_eq!(got.first_1mb.is_some(), got.bulk_bytes.1 >= 1_000_000, "{why}");
+            assert!(got.link.lost_channel > 0, "{why}");
+            assert!(got.delays.iter().all(|delay| *delay >= 0.05), "{why}");
+            assert_eq!(got.delays.is_empty(), !any, "{why}");
+            assert_eq!((got.violations, got.unfired.len()), (0, 0), "{why}");
+        }
+    }
+}
+
+#[test]
+fn a_file_arrives_whole_and_ends_the_run() {
+    for scheme in SCHEMES.into_iter().filter(|scheme| *scheme != Scheme::Packets) {
+        let trial = Trial {
+            requests: Vec::new(),
+            until: Duration::from_secs(600),
+            ..trial(scheme, 0.01, Bulk::File(1_234_567))
+        };
+        let got = trial.run(|_| ()).unwrap();
+        let complete = got.complete.unwrap_or_else(|| panic!("{scheme:?}, seed 3: {got:?}"));
+        assert_eq!(got.bulk_bytes.1, 1_234_567, "{scheme:?}, seed 3");
+        assert!(got.first_1mb.is_some_and(|at| at < complete), "{scheme:?}, seed 3");
+    }
+}
+
+#[test]
+fn the_tunnel_hides_losses_that_stop_a_plain_tcp() {
+    let goodput = |scheme| trial(scheme, 0.05, Bulk::Endless).run(|_| ()).unwrap().bulk_bytes.0;
+    for variant in [Variant::LinuxCubic, Variant::LinuxReno] {
+        let [plain, hidden] = [Way::Link, Way::Tunnel].map(|way| goodput(Scheme::Tcp(variant, way)));
+        assert!(hidden > 10 * plain && plain > 0, "{variant:?}, seed 3: {plain} {hidden}");
     }
 }
 
 #[test]
 fn equal_seeds_give_equal_runs() {
-    let run = |seed| {
-        let got = Trial { seed: Seed::new(seed), ..trial(0.1, true) }.run(|_| ()).unwrap();
-        (got.bulk_bytes, got.offered_bytes, got.latencies, got.first_100kb)
-    };
-    assert_eq!(run(7), run(7));
-    assert_ne!(run(7), run(8));
+    for scheme in SCHEMES {
+        let run = |seed| {
+            let got = Trial { seed: Seed::new(seed), ..trial(scheme, 0.1, Bulk::Endless) };
+            let got = got.run(|_| ()).unwrap();
+            (got.bulk_bytes, got.offered_bytes, got.latencies, got.first_100kb, got.delays.len())
+        };
+        assert_eq!(run(7), run(7), "{scheme:?}");
+        assert_ne!(run(7), run(8), "{scheme:?}");
+    }
+}
+
+/// The k-th packet on a link meets the same chance, whoever sends it; and a link of the emulator's name has the same.
+#[test]
+fn all_meet_the_same_losses() {
+    for loss in [
+        Loss::bernoulli(Fraction::new(0.1).unwrap()),
+        Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 },
+    ] {
+        for scheme in SCHEMES {
+            let mut trial = Trial { fates: true, ..trial(scheme, 0.1, Bulk::Endless) };
+            trial.links.iter_mut().for_each(|link| link.loss = loss.clone());
+            let got = trial.run(|_| ()).unwrap();
+            let mut compared = 0;
+            for ((fates, link), name) in got.fates.iter().zip(&trial.links).zip(["link/0", "link/1"]) {
+                let unhurried =
+                    LinkConfig { rate: Rate::from_bps(0), delay: Span::from(Duration::ZERO), ..link.clone() };
+                let mut alone = Link::new(&unhurried, trial.seed, name).unwrap();
+                for (k, fate) in fates.iter().enumerate() {
+                    let chance = alone.offer(ripstop_base::Time::ZERO, 1500).reason();
+                    // Who is refused has no luck, good or bad.
+                    if !matches!(fate, Fate::Refused { .. }) {
+                        assert_eq!(fate.reason(), chance, "{scheme:?}, {name}, packet {k}, seed 3");
+                        compared += usize::from(chance == Some(Reason::Channel));
+                    }
+                }
+            }
+            assert!(compared > 5, "{scheme:?}: {compared} losses");
+        }
+    }
 }
 
 #[test]
 fn what_nobody_answers_has_waited_until_the_end() {
-    let mut trial = trial(0.0, false);
-    trial.links[1].loss = ripstop_link::Loss::bernoulli(Fraction::new(1.0).expect("all"));
-    let got = trial.run(|_| ()).unwrap();
-    // The run goes on for the grace: 7 s; the first request was due at 2 s.
-    assert_eq!(got.latencies.first(), Some(&Err(Duration::from_secs(5))));
-    assert!(got.latencies.iter().all(Result::is_err));
+    for scheme in SCHEMES {
+        let mut trial = Trial { grace: Duration::from_secs(2), ..trial(scheme, 0.0, Bulk::None) };
+        trial.links[1].loss = Loss::bernoulli(Fraction::new(1.0).expect("all"));
+        let got = trial.run(|_| ()).unwrap();
+        // The run goes on for the grace: 7 s; the first request was due at 2 s.
+        assert_eq!(got.latencies.first(), Some(&Err(Duration::from_secs(5))), "{scheme:?}");
+        assert!(got.latencies.iter().all(Result::is_err), "{scheme:?}");
+    }
 }

@@ -5,18 +5,18 @@
 //! is one that was sent, at most once, in order within its flow.
 
 mod cargo;
+mod connection;
 mod requests;
-mod tcp;
 mod traffic;
 mod trial;
 mod watch;
 mod world;
 
 pub use cargo::{Cargo, Label, Parcel};
+pub use connection::{ConnectionConfig, ConnectionStatus, INNER_FLOWS, Load, TCP_IP_HEADERS, Way};
 pub use requests::Requests;
-pub use tcp::TcpStatus;
 pub use traffic::{Pattern, Traffic};
-pub use trial::{Measured, REQUEST_BYTES, TCP_IP_HEADERS, Trial};
+pub use trial::{Bulk, Measured, REQUEST_BYTES, Scheme, Trial};
 pub(crate) use watch::Watch;
 pub use watch::{FlowReport, Violation};
 pub use world::{Side, World};

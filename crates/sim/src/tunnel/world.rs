@@ -1,16 +1,16 @@
 //! The world: two ends, two links, traffic.
 
 use super::cargo::Cargo;
+use super::connection::{Connection, ConnectionConfig, ConnectionStatus, Segment, Way};
 use super::requests::Requests;
-use super::tcp::{Connection, TcpStatus};
 use super::traffic::{Pattern, Traffic};
 use super::watch::{FlowReport, Violation, Watch};
 use crate::engine::{Engine, EventId};
-use crate::tcp::Variant;
 use ripstop_base::{Seed, Stream, Time};
-use ripstop_link::{ConfigError, Counters, Link, LinkConfig};
+use ripstop_link::{ConfigError, Counters, Delivery, Fate, Link, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event as TunnelEvent, Status, Tunnel};
 use ripstop_proto::wire::Datagram;
+use std::time::Duration;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,12 +35,40 @@ impl Side {
 }
 
 enum Event<C> {
-    Arrive { to: Side, datagram: Datagram<C>, bytes: u32 },
+    /// A datagram of the tunnel.
+    Arrive {
+        to: Side,
+        datagram: Datagram<C>,
+        bytes: u32,
+    },
+    /// A packet of a connection that takes the link as it is.
+    Segment {
+        to: Side,
+        connection: usize,
+        segment: Segment,
+    },
     Wake(Side),
-    Traffic { from: Side, index: usize },
+    /// The end gets the processor.
+    Run(Side),
+    Traffic {
+        from: Side,
+        index: usize,
+    },
     Ask,
     Tcp(usize),
 }
+
+/// What waits for an end to run.
+enum Input<C> {
+    Datagram(Datagram<C>, u32),
+    Inner(C),
+    /// A timer, which is looked at in any case.
+    Timer,
+}
+
+/// The names of the links from left to right and back, for their random streams: those of the emulator, which loses the same
+/// packets under the same seed.
+const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 struct End<C: Cargo> {
     tunnel: Tunnel<C>,
@@ -51,6 +79,13 @@ struct End<C: Cargo> {
     wake: Option<(Time, EventId)>,
     events: Vec<(Time, TunnelEvent)>,
     corrupted: u64,
+    /// What has come to the end since it had the processor last: datagrams with their sizes, inner packets.
+    inbox: Vec<Input<C>>,
+    /// Whether it is to get it, and whether it has it.
+    is_called: bool,
+    runs: bool,
+    /// What the link answered to each packet, where that is kept.
+    fates: Option<Vec<Fate>>,
 }
 
 /// Two tunnel ends and the links between them. All that happens is a function of the configuration
@@ -59,46 +94,59 @@ pub struct World<C: Cargo + std::fmt::Debug> {
     seed: Seed,
     engine: Engine<Event<C>>,
     ends: [End<C>; 2],
+    /// Whether anything is to go through the tunnel: its ends are silent until then.
+    has_tunnel: bool,
+    /// How late an end of the tunnel gets the processor at most, and the stream that draws it.
+    lateness: (Duration, Stream),
     /// Flow and length of the requests, and what became of them.
     requests: (u32, u32, Requests),
-    /// Connections through the tunnel, each with its timer.
+    /// Connections, each with its timer.
     tcp: Vec<(Connection, Option<(Time, EventId)>)>,
 }
 
 impl<C: Cargo + std::fmt::Debug> World<C> {
-    /// A world in which the end on side i has `configs[i]` and sends over a link of `links[i]`.
+    /// A world in which the end on side i has `configs[i]` and sends over a link of `links[i]`. The session begins with the
+    /// first that is added to use it.
     ///
     /// # Errors
     /// The link setting that cannot be.
     pub fn new(configs: [Config; 2], links: [LinkConfig; 2], seed: Seed) -> Result<World<C>, ConfigError> {
         let [left, right] = configs;
-        let end = |config: Config, link: &LinkConfig, name: &str| -> Result<End<C>, ConfigError> {
+        let end = |config: Config,
+                   link: &LinkConfig,
+                   name: &str,
+                   path: &str|
+         -> Result<End<C>, ConfigError> {
             Ok(End {
                 tunnel: Tunnel::new(Time::ZERO, config, seed.stream(&format!("tunnel/{name}")).next_u64()),
-                link: Link::new(link, seed, &format!("link/{name}"))?,
+                link: Link::new(link, seed, path)?,
                 traffic: Vec::new(),
                 watch: Watch::default(),
                 wake: None,
                 events: Vec::new(),
                 corrupted: 0,
+                inbox: Vec::new(),
+                is_called: false,
+                runs: true,
+                fates: None,
             })
         };
-        let ends = [end(left, &links[0], "left")?, end(right, &links[1], "right")?];
-        let mut world = World {
+        let ends = [end(left, &links[0], "left", LINKS[0])?, end(right, &links[1], "right", LINKS[1])?];
+        let world = World {
             seed,
             engine: Engine::new(),
             ends,
+            has_tunnel: false,
+            lateness: (Duration::ZERO, seed.stream("lateness")),
             requests: (0, 0, Requests::default()),
             tcp: Vec::new(),
         };
-        for side in Side::BOTH {
-            world.drain(side);
-        }
         Ok(world)
     }
 
     /// Adds a flow into the end `from`.
     pub fn add(&mut self, from: Side, traffic: Traffic, seed: Seed) {
+        self.raise_tunnel();
         let end = &mut self.ends[from as usize];
         let index = end.traffic.len();
         end.traffic.push((traffic, seed.stream(&format!("traffic/{}/{}", from as usize, traffic.flow))));
@@ -108,6 +156,7 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
     /// Lets the left end send requests of `len` bytes at these moments, and the right end answer each with as much.
     /// No other traffic may have the number `flow`, at either end. A second call takes the place of the first.
     pub fn ask(&mut self, flow: u32, len: u32, due: Vec<Time>) {
+        self.raise_tunnel();
         due.iter().for_each(|at| {
             self.engine.at(*at, Event::Ask);
         });
@@ -119,17 +168,37 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         &self.requests.2
     }
 
-    /// Adds a TCP connection that sends from `from` without end, from now on: packets of `len` bytes in flow
-    /// `flow`, acknowledgements in flow `flow` + 1 the other way. No other flow may have these numbers.
-    pub fn add_tcp(&mut self, from: Side, flow: u32, len: u32, variant: Variant) {
+    /// Adds a TCP connection, which begins now; its packets are in the inner flows from `flow` to `flow` +
+    /// [`INNER_FLOWS`](super::INNER_FLOWS) - 1, which no other may use.
+    pub fn connect(&mut self, flow: u32, config: ConnectionConfig) {
+        if config.way == Way::Tunnel {
+            self.raise_tunnel();
+        }
         let mut random = self.seed.stream(&format!("tcp/{flow}"));
-        self.tcp.push((Connection::new(self.now(), from, flow, len, variant, &mut random), None));
+        self.tcp.push((Connection::new(self.now(), config, flow, &mut random), None));
         self.engine.at(self.engine.now(), Event::Tcp(self.tcp.len() - 1));
     }
 
     /// The TCP connections, in the order in which they were added.
-    pub fn tcp(&self) -> impl Iterator<Item = TcpStatus> {
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionStatus<'_>> {
         self.tcp.iter().map(|(tcp, _)| tcp.status())
+    }
+
+    /// Keeps what becomes of each packet that is offered to a link from now on.
+    pub fn keep_fates(&mut self) {
+        self.ends.iter_mut().for_each(|end| end.fates = Some(end.fates.take().unwrap_or_default()));
+    }
+
+    /// What became of the packets offered to the link of `side`, in their order; none unless they are kept.
+    pub fn fates(&self, side: Side) -> &[Fate] {
+        self.ends[side as usize].fates.as_deref().unwrap_or_default()
+    }
+
+    /// The ends of the tunnel get the processor late from now on, as on a busy machine: from when something comes to one, or a timer
+    /// of its is due, until it runs passes a time between nothing and `most`, each time anew. The hosts' TCPs are not late.
+    pub fn set_lateness(&mut self, most: Duration) {
+        self.lateness.0 = most;
+        self.ends.iter_mut().for_each(|end| end.runs = most.is_zero());
     }
 
     /// Runs until the moment `end`.
@@ -138,14 +207,27 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             let now = self.engine.now();
             match event {
                 Event::Arrive { to, datagram, bytes } => {
-                    self.ends[to as usize].tunnel.handle_datagram(now, datagram, bytes, false);
+                    self.hand(to, Input::Datagram(datagram, bytes));
+                    self.drain(to);
+                }
+                Event::Segment { to, connection, segment } => {
+                    self.tcp[connection].0.receive(now, to, segment);
                     self.drain(to);
                 }
                 Event::Wake(side) => {
                     let end = &mut self.ends[side as usize];
                     end.wake = None;
-                    end.tunnel.handle_timeout(now);
+                    self.hand(side, Input::Timer);
                     self.drain(side);
+                }
+                Event::Run(side) => {
+                    let end = &mut self.ends[side as usize];
+                    (end.is_called, end.runs) = (false, true);
+                    for input in std::mem::take(&mut end.inbox) {
+                        end.take(now, input);
+                    }
+                    self.drain(side);
+                    self.ends[side as usize].runs = self.lateness.0.is_zero();
                 }
                 Event::Traffic { from, index } => {
                     self.send(from, index);
@@ -216,11 +298,23 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         for end in &mut self.ends {
             end.watch.forget_delays(now);
         }
+        self.tcp.iter_mut().for_each(|(tcp, _)| tcp.forget_delays(now));
     }
 
     /// Whether nothing is on its way from `side` any more.
     pub fn is_idle(&self, side: Side) -> bool {
         self.ends[side as usize].tunnel.is_idle()
+    }
+
+    /// Something comes to the end on `side`.
+    fn hand(&mut self, side: Side, input: Input<C>) {
+        self.ends[side as usize].hand(&mut self.engine, &mut self.lateness, side, input);
+    }
+
+    fn raise_tunnel(&mut self) {
+        if !std::mem::replace(&mut self.has_tunnel, true) {
+            Side::BOTH.into_iter().for_each(|side| self.drain(side));
+        }
     }
 
     fn send(&mut self, from: Side, index: usize) {
@@ -272,9 +366,12 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
     fn drain(&mut self, side: Side) {
         let now = self.engine.now();
         loop {
-            self.refill(side);
-            let sent = self.transmit(side);
-            let asked = self.deliver(side);
+            let is_up = self.has_tunnel && self.ends[side as usize].runs;
+            if is_up {
+                self.refill(side);
+            }
+            let sent = is_up && self.transmit(side);
+            let asked = if is_up { self.deliver(side) } else { 0 };
             (0..asked).for_each(|_| self.request(side));
             let talked = self.talk(side);
             if !sent && asked == 0 && !talked {
@@ -282,6 +379,9 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             }
         }
         let end = &mut self.ends[side as usize];
+        if !self.has_tunnel || !end.runs {
+            return;
+        }
         while let Some(event) = end.tunnel.poll_event() {
             end.events.push((now, event));
         }
@@ -300,17 +400,24 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let end = &mut self.ends[side as usize];
         let mut any = false;
         for (index, (tcp, wake)) in self.tcp.iter_mut().enumerate() {
-            if side == tcp.from {
-                while let Some(len) = tcp.poll_data() {
-                    let label = end.watch.send(now, tcp.flow, len, false);
-                    end.tunnel.handle_inner(now, C::load(label));
-                    any = true;
+            match tcp.config.way {
+                Way::Tunnel => {
+                    while let Some((flow, len, immediate)) = tcp.poll_tunnel(now, side) {
+                        let label = end.watch.send(now, flow, len, immediate);
+                        any = true;
+                        let input = Input::Inner(C::load(label));
+                        end.hand(&mut self.engine, &mut self.lateness, side, input);
+                    }
                 }
-            } else {
-                while let Some(len) = tcp.poll_ack() {
-                    let label = end.watch.send(now, tcp.flow + 1, len, true);
-                    end.tunnel.handle_inner(now, C::load(label));
-                    any = true;
+                Way::Link => {
+                    while let Some((segment, bytes)) = tcp.poll(now, side) {
+                        any = true;
+                        let Some(delivery) = end.offer(now, bytes) else { continue };
+                        for at in delivery.arrivals() {
+                            let to = side.other();
+                            self.engine.at(at, Event::Segment { to, connection: index, segment });
+                        }
+                    }
                 }
             }
             let due = tcp.next_due();
@@ -331,11 +438,7 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let mut sent = false;
         while let Some((datagram, bytes)) = end.tunnel.poll_transmit(now) {
             sent = true;
-            let Some(delivery) = end.link.offer(now, bytes as usize).delivery() else { continue };
-            if delivery.corruption.is_some() {
-                end.corrupted += 1;
-                continue;
-            }
+            let Some(delivery) = end.offer(now, bytes) else { continue };
             if let Some(at) = delivery.copy {
                 let datagram = datagram.clone();
                 self.engine.at(at, Event::Arrive { to: side.other(), datagram, bytes });
@@ -369,5 +472,45 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             }
         }
         asked
+    }
+}
+
+impl<C: Cargo> End<C> {
+    /// Something comes to this end, which takes it at once, or as soon as it gets the processor.
+    fn hand(
+        &mut self,
+        engine: &mut Engine<Event<C>>,
+        lateness: &mut (Duration, Stream),
+        side: Side,
+        input: Input<C>,
+    ) {
+        if self.runs {
+            return self.take(engine.now(), input);
+        }
+        self.inbox.push(input);
+        if !std::mem::replace(&mut self.is_called, true) {
+            engine.after(lateness.0.mul_f64(lateness.1.unit()), Event::Run(side));
+        }
+    }
+
+    fn take(&mut self, now: Time, input: Input<C>) {
+        match input {
+            Input::Datagram(datagram, bytes) => self.tunnel.handle_datagram(now, datagram, bytes, false),
+            Input::Inner(packet) => self.tunnel.handle_inner(now, packet),
+            Input::Timer => self.tunnel.handle_timeout(now),
+        }
+    }
+
+    /// Puts a packet of `bytes` on the link: how it arrives, if it does. What arrives damaged is dropped there: a checksum or
+    /// a tag tells.
+    fn offer(&mut self, now: Time, bytes: u32) -> Option<Delivery> {
+        let fate = self.link.offer(now, bytes as usize);
+        if let Some(fates) = &mut self.fates {
+            fates.push(fate);
+        }
+        let delivery = fate.delivery()?;
+        let is_damaged = delivery.corruption.is_some();
+        self.corrupted += u64::from(is_damaged);
+        (!is_damaged).then_some(delivery)
     }
 }
