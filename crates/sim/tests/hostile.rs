@@ -17,9 +17,10 @@ fn sessions(first: u64) {
     (first..first + RUNS).for_each(|seed| tally.add(&Session::run(seed)));
     let problems = tally.problems();
     assert!(problems.is_empty(), "\n{}\n{tally}", problems.join("\n"));
-    for name in ["loss", "jitter", "reorder", "duplicate", "corrupt", "blackouts", "schedule"]
-        .into_iter()
-        .chain(["restart", "roam", "nuisance"])
+    for name in
+        ["loss", "fec", "fec.loss", "jitter", "reorder", "duplicate", "corrupt", "blackouts", "schedule"]
+            .into_iter()
+            .chain(["restart", "roam", "nuisance"])
     {
         assert!(tally.happened(name) > 0, "no `{name}` in the seeds from {first} on\n{tally}");
     }

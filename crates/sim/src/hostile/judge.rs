@@ -331,6 +331,8 @@ fn configured(link: &LinkConfig) -> Vec<&'static str> {
     [
         ("policer", link.policer.is_some()),
         ("loss", link.loss != Loss::None),
+        ("fec", link.fec.as_ref().is_some_and(|fec| fec.n > fec.k && fec.loss.is_active())),
+        ("fec.loss", link.fec.as_ref().is_some_and(|fec| fec.loss.is_active())),
         ("jitter", !link.jitter.duration().is_zero()),
         ("reorder", link.reorder.is_some()),
         ("duplicate", link.duplicate.is_some()),

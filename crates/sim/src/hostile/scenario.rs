@@ -3,10 +3,15 @@
 use crate::endpoint::{EndpointWorld, Mishap};
 use crate::tunnel::{Pattern, Side, Traffic};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
-use ripstop_link::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Loss, Reorder};
+use ripstop_link::{Blackout, Change, ConfigError, Duplicate, Fec, Link, LinkConfig, Loss, Reorder};
 use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::session::tunnel::Config;
 use std::time::Duration;
+
+/// Share of links with a block code.
+const CODED: f64 = 0.2;
+/// Most full packets that a link loses.
+const MOST_LOSS: f64 = 0.6;
 
 /// A random world: paths, impairments and traffic, all by seed.
 #[derive(Clone, Debug)]
@@ -23,13 +28,13 @@ pub struct Scenario {
     pub mishaps: Vec<(Time, Side, Mishap)>,
     /// Whether the path is cut for a while, or an end is.
     pub interrupted: bool,
-    /// Loss of the worse direction, without blackouts.
+    /// Loss of full packets in the worse direction, without blackouts.
     pub loss: f64,
 }
 
 impl Scenario {
     /// The scenario of `seed`: rates of 0.5 to 100 Mbit/s, round trips of 2 to 800 ms, loss of 0 to 60 % (bursts of up to 8),
-    /// reordering, duplication, corruption, jitter, rate changes, blackouts, restarts, roaming and
+    /// reordering, duplication, corruption, jitter, block codes on the link, rate changes, blackouts, restarts, roaming and
     /// strangers' datagrams in some of them.
     pub fn random(seed: Seed) -> Scenario {
         let mut r = seed.stream("hostile");
@@ -39,8 +44,15 @@ impl Scenario {
         let blackout = r.chance(0.25);
         let length = 4.0 + 40.0 * delay.as_secs_f64();
         let stop = Time::from_secs_f64(length);
-        let links = [0, 1].map(|_| random_link(&mut r, rate, delay, heavy, blackout, length));
-        let loss = links.iter().map(|link| link.loss.mean()).fold(0.0, f64::max);
+        let mut links = [0, 1].map(|_| random_link(&mut r, rate, delay, heavy, blackout, length));
+        // From a stream of its own: sessions without codes are what they were before there were any.
+        let mut r_fec = seed.stream("hostile/fec");
+        for link in &mut links {
+            if r_fec.chance(CODED) {
+                random_code(&mut r_fec, link, seed);
+            }
+        }
+        let loss = links.iter().map(|link| packet_loss(link, seed)).fold(0.0, f64::max);
         let config = Config::default();
         let mtu = config.inner_mtu();
         let traffic = [0, 1].map(|_| {
@@ -143,6 +155,42 @@ fn random_link(
         mtu: Some(Bytes::new(1500)),
         ..LinkConfig::default()
     }
+}
+
+/// Puts a block code on the link, and losses of units that it mends for the most part. A block is at most a third of a full
+/// packet or so: what is left over of the last one is padded, and costs as much.
+fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
+    let unit = 53 + r.below(100);
+    let k = 1 + r.below(500 / unit) as u32;
+    let n = k + 1 + r.below(u64::from(k.div_ceil(2))) as u32;
+    let mut mean = 0.08 * r.unit() * r.unit() + 0.002;
+    let burst = r.chance(0.4).then(|| 1.5 + 6.0 * r.unit());
+    if r.chance(0.5) {
+        link.loss = Loss::None;
+    }
+    loop {
+        let loss = match burst {
+            Some(burst) => Loss::Gilbert { mean: share(mean), burst },
+            None => Loss::bernoulli(share(mean)),
+        };
+        link.fec = Some(Fec { unit: Bytes::new(unit), ..Fec::new(n, k, loss) });
+        if packet_loss(link, seed) <= MOST_LOSS || mean < 1e-4 {
+            return;
+        }
+        mean /= 2.0;
+    }
+}
+
+/// Share of full packets that a link loses; with a block code it is counted, since what remains depends on the packet.
+fn packet_loss(link: &LinkConfig, seed: Seed) -> f64 {
+    const PACKETS: u32 = 3000;
+    if link.fec.is_none() {
+        return link.loss.mean();
+    }
+    let bare = LinkConfig { loss: link.loss.clone(), fec: link.fec.clone(), ..LinkConfig::default() };
+    let Ok(mut link) = Link::new(&bare, seed, "hostile/probe") else { return 1.0 };
+    let lost = (0..PACKETS).filter(|_| link.offer(Time::ZERO, 1500).arrival().is_none()).count();
+    lost as f64 / f64::from(PACKETS)
 }
 
 fn random_traffic(r: &mut Stream, flow: u32, mtu: u32, rate: Rate, stop: Time) -> Traffic {
