@@ -22,7 +22,7 @@ test: ## every check: format, lints, documentation, unit, property, integration,
 	@tools/need.sh cargo cc ip
 	@tools/test.sh
 
-accept: ## measure the figures that the product is to reach (about 12 minutes on a quiet machine); RUNS=1 for a quick look
+accept: ## measure the figures that the product is to reach (about 22 minutes on a quiet machine); RUNS=1 for a quick look
 	@tools/need.sh cargo cc ip
 	RIPSTOP_ACCEPT_RUNS=$(RUNS) cargo test --release --locked -p ripstop-cli --features accept --test accept -- --nocapture --test-threads=1
 

@@ -1,6 +1,7 @@
 //! `ripstop emulate`: the lossy link alone, between two network namespaces of the user's.
 
 use crate::failure::{Failure, Outcome};
+use crate::fates::FateLog;
 use crate::fec_flags::{FecFacts, FecFlags};
 use crate::link_flags::{LinkFacts, LinkFlags};
 use crate::output::{self, Table};
@@ -11,6 +12,7 @@ use ripstop_base::Span;
 use ripstop_net::emulate::{DirectionReport, Emulator, EmulatorConfig, Side, Snapshot};
 use ripstop_net::os::netns::{self, Namespace};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Run a lossy link between two network namespaces, for any program to try
@@ -46,6 +48,9 @@ pub(crate) struct Flags {
     /// Stop after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME")]
     seconds: Option<Span>,
+    /// Write to this file what became of each packet, a letter each (docs/flags.md)
+    #[arg(long, value_name = "PATH")]
+    fates: Option<PathBuf>,
     /// Print the counters as one JSON object
     #[arg(long)]
     json: bool,
@@ -96,8 +101,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         right_to_left,
         mtu: flags.mtu,
         seed: flags.link.seed,
+        fates: flags.fates.is_some(),
     };
-    let emulator = Emulator::start(&config, &left, &right)?;
+    let mut fates = flags.fates.as_deref().map(FateLog::create).transpose()?;
+    let mut emulator = Emulator::start(&config, &left, &right)?;
     eprintln!(
         "{}{}: {} in {left}, {} in {right}; {}",
         flags.link.words(),
@@ -107,7 +114,15 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         flags.seconds.map_or("Ctrl-C ends it".to_owned(), |s| format!("for {s}"))
     );
     let end = flags.seconds.and_then(|span| Instant::now().checked_add(span.duration()));
-    while emulator.is_running() && !signals.came_by(end)? {}
+    while emulator.is_running() && !signals.came_by(end)? {
+        if let Some(log) = &mut fates {
+            log.write("", &emulator.take_fates())?;
+        }
+    }
+    emulator.halt();
+    if let Some(log) = &mut fates {
+        log.write("", &emulator.take_fates())?;
+    }
     let snapshot = emulator.stop();
     if flags.json {
         output::json(&Report { link: flags.link.facts(), fec: flags.fec.facts(), counters: &snapshot })?;

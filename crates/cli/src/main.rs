@@ -6,6 +6,7 @@
 mod demo;
 mod emulate;
 mod failure;
+mod fates;
 mod fec_flags;
 mod keys;
 mod link_flags;

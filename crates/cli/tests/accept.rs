@@ -1,11 +1,11 @@
-//! The figures that the product is to reach: shares on the demonstration's link and the speed of coders and session, medians
-//! of three runs. Plain BBR beside the tunnel is the control: where it falls short the machine is too busy to say
+//! The figures that the product is to reach: shares on the demonstration's link, real time against virtual time, and the speed of
+//! coders and session; medians of three runs. Plain BBR beside the tunnel is the control: where it falls short the machine is too busy to say
 //! anything. `make accept` runs this; it takes minutes, and a machine with nothing else to do.
 //! `make accept RUNS=1` is a quick look.
 
 mod common;
 
-use common::{json, ripstop};
+use common::{Fates, json, ripstop};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -119,6 +119,66 @@ fn the_tunnel_reaches_its_shares() {
                 whole,
                 format!("ripstop: the file did not arrive whole, seed {}", report["link"]["seed"]),
             );
+        }
+    }
+    assert!(problems.is_empty(), "\n{}", problems.join("\n"));
+}
+
+/// The same link, by losses and the mean length of their runs.
+const BOTH: [(&str, &str); 5] = [("0", "1"), ("5%", "1"), ("20%", "1"), ("5%", "4"), ("20%", "4")];
+
+/// Real and virtual time may differ by so much.
+const AGREEMENT: f64 = 0.03;
+
+/// The k-th packet meets the same fate in real and in virtual time, and the tunnel carries as much: the mean of longer runs
+/// (a run of ten seconds varies by 3 % from seed to seed) beside the mean of many in virtual time.
+#[test]
+fn real_and_virtual_time_agree() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut problems = Vec::new();
+    for (loss, burst) in BOTH {
+        let demo = |seed: u64, more: &[&str]| {
+            let path = directory.path().join("fates");
+            let output = ripstop()
+                .args(["demo", "--json", "--contenders=ripstop", "--seconds=30", "--fates"])
+                .arg(&path)
+                .args(["--loss", loss, "--burst", burst, "--seed", &seed.to_string()])
+                .args(more)
+                .output()
+                .expect("the program starts");
+            (json(&output), Fates::read(&path))
+        };
+        let goodput = |report: &Value| contender(report, "ripstop").and_then(|c| c["goodput_bps"].as_f64());
+        let name = format!("loss {loss}, bursts of {burst}");
+        let mut real = Vec::new();
+        for seed in 1..=runs() {
+            let (report, fates) = demo(seed, &[]);
+            real.push(goodput(&report).unwrap_or(f64::NAN));
+            let simulated = demo(seed, &["--virtual", "--runs=1"]).1;
+            for way in ["forth", "back"] {
+                let both = fates.compare(&simulated, "ripstop", way);
+                println!("{name}, seed {seed}, {way}: {both:?}");
+                if both.differ.is_some() || both.both < 1000 || (both.lost == 0) != (loss == "0") {
+                    problems.push(format!("{name}, seed {seed}, {way}: {both:?}"));
+                }
+            }
+            for note in report["notes"].as_array().into_iter().flatten() {
+                println!("{name}, seed {seed}: {note}");
+            }
+        }
+        let real = real.iter().sum::<f64>() / real.len() as f64;
+        let (report, _) = demo(1, &["--virtual", "--runs=30"]);
+        let simulated = goodput(&report).unwrap_or(f64::NAN);
+        let apart = real / simulated - 1.0;
+        println!(
+            "{name}: {:.2} Mbit/s in real time, {:.2} in virtual time: {:+.1} %",
+            real / 1e6,
+            simulated / 1e6,
+            100.0 * apart
+        );
+        // NaN is no agreement.
+        if apart.abs().partial_cmp(&AGREEMENT) != Some(std::cmp::Ordering::Less) {
+            problems.push(format!("{name}: real time is {:+.1} % off", 100.0 * apart));
         }
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));

@@ -101,6 +101,39 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
     });
 }
 
+/// The emulated link and the simulated one hold the same for the k-th packet, there and back, whoever sends it.
+#[test]
+fn real_and_virtual_time_have_the_same_losses() {
+    with_namespaces("real_and_virtual_time_have_the_same_losses", || {
+        let directory = tempfile::tempdir().unwrap();
+        for (seed, burst) in [("3", "1"), ("4", "4")] {
+            let fates = |more: &[&str]| {
+                let path = directory.path().join("fates");
+                let link = ["--rate=50Mbit/s", "--rtt=20ms", "--loss=20%", "--seconds=3", "--seed", seed];
+                let output = ripstop()
+                    .args(["demo", "--burst", burst, "--contenders=reno,ripstop", "--fates"])
+                    .arg(&path)
+                    .args(link)
+                    .args(more)
+                    .output()
+                    .unwrap();
+                assert!(output.status.success(), "{}", stderr(&output));
+                common::Fates::read(&path)
+            };
+            let (real, simulated) = (fates(&[]), fates(&["--virtual", "--runs=1"]));
+            for (name, least) in [("reno", 5), ("ripstop", 500)] {
+                for way in ["forth", "back"] {
+                    let both = real.compare(&simulated, name, way);
+                    // Acknowledgements are few.
+                    let least = if way == "forth" { least } else { least / 20 };
+                    assert!(both.lost >= least, "{name} {way}: {both:?}, seed {seed}");
+                    assert_eq!(both.differ, None, "{name} {way}: {both:?}, seed {seed}");
+                }
+            }
+        }
+    });
+}
+
 /// A real full disk, through plain TCP and through the tunnel: it is said, and no half of a file stays.
 #[test]
 fn a_full_disk_at_the_far_end_is_said_and_nothing_stays() {

@@ -56,8 +56,13 @@ fn counts_what_it_did_until_ctrl_c() {
         const PACKETS: usize = 400;
         const LOT: usize = 100;
         let hosts = hosts();
-        let child =
-            start(&hosts, &["--json", "--rate=0", "--rtt=2ms", "--loss=20%", "--loss-back=0", "--seed=7"]);
+        let directory = tempfile::tempdir().unwrap();
+        let fates = directory.path().join("fates");
+        let log = format!("--fates={}", fates.display());
+        let child = start(
+            &hosts,
+            &["--json", &log, "--rate=0", "--rtt=2ms", "--loss=20%", "--loss-back=0", "--seed=7"],
+        );
         let receiver = hosts[1].0.run(|| UdpSocket::bind("198.18.0.2:4000")).unwrap().unwrap();
         receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
@@ -78,6 +83,11 @@ fn counts_what_it_did_until_ctrl_c() {
         assert_eq!(link["offered_bytes"], PACKETS * 128, "{report}");
         assert!(link["lost_channel"].as_u64().unwrap() > 0, "{report}");
         assert_eq!(link["delivered"], arrived, "{report}");
+        let fates = common::Fates::read(&fates);
+        let forth = fates.of("", "forth");
+        assert_eq!(forth.len(), PACKETS);
+        assert_eq!(forth.iter().filter(|letter| **letter == b'.').count(), arrived);
+        assert!(forth.iter().all(|letter| b".x".contains(letter)), "{}", String::from_utf8_lossy(forth));
         assert_eq!((&report["error"], &report["link"]["seed"]), (&serde_json::Value::Null, &7.into()));
         assert!(!hosts.iter().any(has_device));
     });

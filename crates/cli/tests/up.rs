@@ -63,6 +63,7 @@ impl Site {
             right_to_left: path,
             mtu: 1500,
             seed: Seed::new(7),
+            fates: false,
         };
         let link = Emulator::start(&config, &hosts[LEFT], &hosts[RIGHT]).unwrap();
         let site = Site { directory, hosts, _link: link };

@@ -1,34 +1,72 @@
-//! The demonstration without namespaces: the tunnel session alone on a virtual link. None of this needs any privilege.
+//! The demonstration in virtual time: every contender, the shape of the result, intervals, determinism, and fates. None of this
+//! needs any privilege.
 
 mod common;
 
 use common::{json, run, schema, stderr, stdout};
+use serde_json::Value;
 
-const LINK: [&str; 6] = ["demo", "--virtual", "--rate=10Mbit/s", "--rtt=40ms", "--loss=10%", "--seconds=4"];
+const LINK: [&str; 7] =
+    ["demo", "--virtual", "--rate=10Mbit/s", "--rtt=40ms", "--loss=10%", "--seconds=4", "--runs=2"];
+
+const USUAL: [&str; 5] = ["cubic", "bbr", "reno", "ripstop", "ripstop+bbr"];
 
 fn with(more: &[&str]) -> std::process::Output {
     run(&[&LINK[..], more].concat())
 }
 
+fn contenders(report: &Value) -> Vec<(String, Value)> {
+    let all = report["contenders"].as_array().unwrap().iter();
+    all.map(|c| (c["name"].as_str().unwrap().to_owned(), c.clone())).collect()
+}
+
 #[test]
-fn the_result_has_its_shape_and_says_what_it_is() {
+fn the_result_has_its_shape_and_all_take_part() {
     let report = json(&with(&["--json", "--requests=40"]));
     schema::check("demo.schema.json", &report);
-    assert_eq!(report["virtual"], true);
-    assert!(report["notes"][0].as_str().unwrap().contains("the tunnel session alone"), "{report}");
-    let contender = &report["contenders"][0];
-    assert_eq!(contender["name"], "tunnel (virtual)");
-    for null in ["inner_cc", "file", "sha256_ok", "cpu_s_per_gb"] {
-        assert!(contender[null].is_null(), "{null}: {report}");
+    assert_eq!((&report["virtual"], &report["runs"]), (&true.into(), &2.into()));
+    assert!(report["notes"][0].as_str().unwrap().contains("in virtual time"), "{report}");
+    let all = contenders(&report);
+    assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), USUAL);
+    for (name, contender) in &all {
+        let figure = |key: &str| contender[key].as_f64().unwrap_or_else(|| panic!("{name}: no {key}"));
+        assert!(figure("share") > 0.0 && figure("sent_per_useful") > 1.0, "{contender}");
+        for null in ["sha256_ok", "cpu_s_per_gb"] {
+            assert!(contender[null].is_null(), "{null}: {contender}");
+        }
+        assert_eq!(contender["file"]["size_bytes"], 3_000_000);
+        for when in ["quiet", "beside_bulk"] {
+            let stats = &contender["requests"][when];
+            assert_eq!(stats["n"], 80, "two runs of 40: {contender}");
+            assert!(stats["p50_s"].as_f64().unwrap() >= 0.04, "less than the round-trip time: {contender}");
+        }
+        let runs = &contender["over_runs"];
+        for key in ["goodput_bps", "share", "sent_per_useful", "delay_s"] {
+            assert_eq!(runs[key]["n"], 2, "{key}: {contender}");
+            assert!(runs[key]["ci95"].as_f64().unwrap() > 0.0, "{key}: {contender}");
+        }
+        assert_eq!(runs["share"]["mean"].as_f64(), contender["share"].as_f64());
+        let delay = |key: &str| runs["delay_s"][key].as_f64().unwrap();
+        assert!(delay("p50") >= 0.02 && delay("p50") <= delay("p99"), "{contender}");
+        assert!(contender["wire"]["lost_packets"].as_u64().unwrap() > 0, "{contender}");
     }
-    for when in ["quiet", "beside_bulk"] {
-        let stats = &contender["requests"][when];
-        assert_eq!(stats["n"], 40, "{report}");
-        assert!(stats["p50_s"].as_f64().unwrap() >= 0.04, "less than the round-trip time: {report}");
+    let share = |name: &str| all.iter().find(|(n, _)| n == name).unwrap().1["share"].as_f64().unwrap();
+    assert!(share("ripstop") > 5.0 * share("cubic"), "the losses are hidden: {report}");
+    assert!(share("ripstop") > 5.0 * share("reno"), "the losses are hidden: {report}");
+}
+
+#[test]
+fn there_are_more_in_virtual_time() {
+    let report = json(&with(&["--json", "--runs=1", "--contenders=newreno,sack,tunnel"]));
+    schema::check("demo.schema.json", &report);
+    for ((name, contender), cc) in
+        contenders(&report).iter().zip(["newreno".into(), "sack".into(), Value::Null])
+    {
+        assert_eq!(contender["inner_cc"], cc, "{name}");
+        assert!(contender["share"].as_f64().unwrap() > 0.0, "{contender}");
+        assert!(contender["over_runs"]["share"]["ci95"].is_null(), "one run has no interval: {contender}");
+        assert_eq!(contender["file"].is_null(), name == "tunnel", "{contender}");
     }
-    assert!(contender["share"].as_f64().unwrap() > 0.0, "{report}");
-    assert!(contender["wire"]["lost_packets"].as_u64().unwrap() > 0, "{report}");
-    assert!(contender["first_100kb_s"].as_f64() < contender["first_1mb_s"].as_f64(), "{report}");
 }
 
 #[test]
@@ -42,22 +80,63 @@ fn the_table_is_for_people_and_equal_seeds_give_equal_tables() {
     for words in [
         "virtual link, virtual time: 10Mbit/s, RTT 40ms, loss 10%",
         "share",
-        "p99",
-        "tunnel (virtual)",
+        "+-",
+        "delay p50",
+        "\nripstop+bbr  ",
+        "Means of 2 runs",
         "note: virtual:",
     ] {
         assert!(one.contains(words), "no `{words}` in: {one}");
     }
+    assert!(!one.contains("CPU"), "{one}");
     assert_eq!(one, table("--seed=1"));
     assert_ne!(one, table("--seed=2").replace("seed 2", "seed 1"));
 }
 
+/// The k-th packet on the link has the same luck, whoever sends it.
+#[test]
+fn all_contenders_meet_the_same_losses() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("fates");
+    let output =
+        with(&["--burst=3", "--contenders=reno,bbr,ripstop,tunnel", "--fates", path.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
+    assert_eq!(lines.len(), 8, "{text}");
+    for way in ["forth", "back"] {
+        let of: Vec<&[u8]> = lines.iter().filter(|l| l[1] == way).map(|l| l[2].as_bytes()).collect();
+        for other in &of[1..] {
+            let both: Vec<_> = of[0].iter().zip(*other).filter(|(a, b)| **a != b'q' && **b != b'q').collect();
+            assert!(both.iter().all(|(a, b)| a == b), "{way}: {text}");
+            assert!(both.iter().filter(|(a, _)| **a == b'x').count() > 5, "{way}: {text}");
+        }
+    }
+}
+
 #[test]
 fn what_does_not_go_with_it_is_refused() {
-    for (flag, value) in [("--contenders", "cubic"), ("--file", "/etc/hostname"), ("--save", "/dev/null")] {
-        let output = run(&["demo", "--virtual", flag, value]);
+    for (flags, words) in [
+        (&["--virtual", "--file", "/etc/hostname"][..], &["--virtual", "--file"][..]),
+        (&["--virtual", "--save", "/dev/null"], &["--virtual", "--save"]),
+        (&["--virtual", "--runs", "0"], &["--runs", "1..=10000"]),
+        (&["--runs", "3"], &["--runs", "--virtual"]),
+        (&["--contenders", "tunnel"], &["--contenders", "`tunnel`", "--virtual"]),
+        (&["--contenders", "cubic,sack"], &["--contenders", "`sack`", "--virtual"]),
+        (&["--virtual", "--contenders", "vegas"], &["--contenders", "vegas", "newreno", "ripstop"]),
+        (&["--virtual", "--fates", "/no/such/file"], &["--fates", "/no/such/file", "No such file"]),
+    ] {
+        let output = run(&[&["demo"], flags].concat());
         let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains("--virtual") && said.contains(flag), "{said}");
+        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{flags:?}: {said}");
     }
+}
+
+#[test]
+fn a_full_disk_is_said() {
+    let output = with(&["--contenders=reno", "--fates=/dev/full"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("/dev/full") && said.contains("No space left on device"), "{said}");
 }

@@ -39,6 +39,7 @@ fn config(left_to_right: LinkConfig, right_to_left: LinkConfig, v6: bool) -> Emu
         right_to_left,
         mtu: 1500,
         seed: Seed::new(SEED),
+        fates: false,
     }
 }
 

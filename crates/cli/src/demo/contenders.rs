@@ -1,6 +1,8 @@
 //! Who takes part in the demonstration.
 
 use clap::ValueEnum;
+use ripstop_sim::tcp::Variant;
+use ripstop_sim::tunnel::{Scheme, Way};
 
 /// A way to carry the same transfer over the same link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -16,9 +18,19 @@ pub(crate) enum Contender {
     /// Through the tunnel, BBR inside
     #[value(name = "ripstop+bbr")]
     RipstopBbr,
+    /// NewReno as in ns-2, alone on the link (with --virtual)
+    Newreno,
+    /// Reno with selective acknowledgements as in ns-2, alone on the link (with --virtual)
+    Sack,
+    /// The tunnel without a TCP: a source of packets that never runs dry (with --virtual)
+    Tunnel,
 }
 
 impl Contender {
+    /// Those who take part unless others are asked for.
+    pub(crate) const USUAL: [Contender; 5] =
+        [Contender::Cubic, Contender::Bbr, Contender::Reno, Contender::Ripstop, Contender::RipstopBbr];
+
     /// Its name on the command line and in the results.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -27,21 +39,51 @@ impl Contender {
             Contender::Reno => "reno",
             Contender::Ripstop => "ripstop",
             Contender::RipstopBbr => "ripstop+bbr",
+            Contender::Newreno => "newreno",
+            Contender::Sack => "sack",
+            Contender::Tunnel => "tunnel",
         }
     }
 
     /// Whether its transfers go through the tunnel.
     pub(crate) fn is_tunnelled(self) -> bool {
-        matches!(self, Contender::Ripstop | Contender::RipstopBbr)
+        matches!(self, Contender::Ripstop | Contender::RipstopBbr | Contender::Tunnel)
     }
 
-    /// The congestion control of the transfer's own sockets, by the kernel's name.
-    pub(crate) fn inner_cc(self) -> &'static str {
+    /// The congestion control of the transfer's own sockets, by the kernel's name; None where no kernel has it.
+    pub(crate) fn kernel_cc(self) -> Option<&'static str> {
         match self {
-            Contender::Cubic | Contender::Ripstop => "cubic",
-            Contender::Bbr | Contender::RipstopBbr => "bbr",
-            Contender::Reno => "reno",
+            Contender::Cubic | Contender::Ripstop => Some("cubic"),
+            Contender::Bbr | Contender::RipstopBbr => Some("bbr"),
+            Contender::Reno => Some("reno"),
+            Contender::Newreno | Contender::Sack | Contender::Tunnel => None,
         }
+    }
+
+    /// The congestion control of the transfer's own connections; None without a TCP.
+    pub(crate) fn cc(self) -> Option<&'static str> {
+        match self {
+            Contender::Newreno | Contender::Sack => Some(self.name()),
+            other => other.kernel_cc(),
+        }
+    }
+
+    /// What it is in virtual time.
+    pub(crate) fn scheme(self) -> Scheme {
+        let variant = match self {
+            Contender::Cubic | Contender::Ripstop => Variant::LinuxCubic,
+            Contender::Bbr | Contender::RipstopBbr => Variant::Bbr,
+            Contender::Reno => Variant::LinuxReno,
+            Contender::Newreno => Variant::NewReno,
+            Contender::Sack => Variant::Sack,
+            Contender::Tunnel => return Scheme::Packets,
+        };
+        Scheme::Tcp(variant, if self.is_tunnelled() { Way::Tunnel } else { Way::Link })
+    }
+
+    /// Whether it can send a file.
+    pub(crate) fn has_file(self) -> bool {
+        self != Contender::Tunnel
     }
 }
 
@@ -54,6 +96,14 @@ mod tests {
         for contender in Contender::value_variants() {
             let value = contender.to_possible_value().unwrap();
             assert_eq!(value.get_name(), contender.name());
+        }
+    }
+
+    #[test]
+    fn a_tunnel_is_a_tunnel_in_virtual_time_too() {
+        for contender in Contender::value_variants() {
+            let through = matches!(contender.scheme(), Scheme::Packets | Scheme::Tcp(_, Way::Tunnel));
+            assert_eq!(through, contender.is_tunnelled(), "{contender:?}");
         }
     }
 }

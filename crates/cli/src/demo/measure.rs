@@ -6,6 +6,7 @@ use super::contenders::Contender;
 use super::report::{BulkFacts, ContenderReport, FileReport, RequestStats, Requests as RequestFacts, Wire};
 use super::stage::{Path, Stage};
 use crate::failure::{Failure, Outcome};
+use crate::fates::FateLog;
 use crate::output;
 use crate::progress::Progress;
 use crate::workload::bulk::Bulk;
@@ -54,9 +55,13 @@ pub(crate) enum NoResult {
 pub(crate) fn measure(
     contender: Contender,
     plan: &Plan,
+    fates: Option<&mut FateLog>,
     progress: &Progress,
 ) -> Result<ContenderReport, NoResult> {
-    workload::check_congestion(contender.inner_cc()).map_err(|error| match error {
+    let Some(cc) = contender.kernel_cc() else {
+        return Err(NoResult::NotOffered("it runs in virtual time only".to_owned()));
+    };
+    workload::check_congestion(cc).map_err(|error| match error {
         WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => {
             NoResult::NotOffered(error.to_string())
         }
@@ -64,25 +69,18 @@ pub(crate) fn measure(
         WorkloadError::Namespace(error) => NoResult::Failed(super::not_allowed(error)),
         other => NoResult::Failed(failed(contender, other)),
     })?;
-    let all = || {
+    let all = move || {
         let quiet = plan.course.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
-        let (bulk, beside_bulk, wire) = bulk(contender, plan, progress)?;
+        let (bulk, beside_bulk, wire) = bulk(contender, plan, fates, progress)?;
         let file = file(contender, plan, progress)?;
         let requests = RequestFacts { quiet, beside_bulk };
-        Ok(ContenderReport::new(
-            contender.name(),
-            Some(contender.inner_cc()),
-            bulk,
-            requests,
-            Some(file),
-            wire,
-        ))
+        Ok(ContenderReport::new(contender.name(), Some(cc), bulk, requests, Some(file), wire))
     };
     all().map_err(NoResult::Failed)
 }
 
 fn quiet(contender: Contender, plan: &Plan, count: usize, progress: &Progress) -> Outcome<RequestStats> {
-    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("quiet"))?;
+    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("quiet"), false)?;
     progress.begin(format!("{}: {count} requests", contender.name()));
     let schedule = Schedule::count(plan.course.seed.stream("requests"), 2 * plan.course.rtt, count);
     let limit = plan.connect_limit();
@@ -99,8 +97,14 @@ fn quiet(contender: Contender, plan: &Plan, count: usize, progress: &Progress) -
     Ok(stats(&report))
 }
 
-fn bulk(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<(BulkFacts, RequestStats, Wire)> {
-    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("bulk"))?;
+fn bulk(
+    contender: Contender,
+    plan: &Plan,
+    fates: Option<&mut FateLog>,
+    progress: &Progress,
+) -> Outcome<(BulkFacts, RequestStats, Wire)> {
+    let mut stage =
+        Stage::raise(contender, &plan.course.path, plan.course.seed.child("bulk"), fates.is_some())?;
     progress.begin(format!("{}: bulk", contender.name()));
     let arrivals = plan.course.seed.stream("requests");
     let schedule = match plan.course.requests {
@@ -132,14 +136,17 @@ fn bulk(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<(Bulk
     let asked = requests.finish().map_err(failed)?;
     let mut whole = bulk.finish().map_err(failed)?;
     whole.cpu += stage.tunnel_cpu();
+    if let Some(log) = fates {
+        log.write(contender.name(), &stage.fates())?;
+    }
     let wire = Wire::of(&stage.strike()?);
     Ok((BulkFacts::between(&first, &last, &whole), stats(&asked), wire))
 }
 
 fn file(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<FileReport> {
-    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("file"))?;
+    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("file"), false)?;
     progress.begin(format!("{}: file", contender.name()));
-    let limit = plan.file_limit();
+    let limit = plan.course.file_limit(plan.source.bytes);
     let failed = |error| failed(contender, error);
     let transfer = Transfer::start(&stage.route, &plan.source, &plan.destination, limit).map_err(failed)?;
     let shown = |n: u64| output::bytes(n as f64);
@@ -159,22 +166,21 @@ impl Course {
     pub(super) fn grace(&self) -> Duration {
         (10 * self.rtt).max(Duration::from_secs(2))
     }
+
+    /// How long a file of `bytes` may take: what the bulk takes, and at least three times what a perfect
+    /// sender would need.
+    pub(super) fn file_limit(&self, bytes: u64) -> Duration {
+        let perfect = self.path.forth.rate.time_for(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let through = 1.0 - self.path.forth.loss.mean();
+        let slack =
+            Duration::try_from_secs_f64(3.0 * perfect.as_secs_f64() / through).unwrap_or(Duration::MAX);
+        slack.saturating_add(20 * self.rtt).max(self.seconds).min(Duration::from_secs(86_400))
+    }
 }
 
 impl Plan {
     fn connect_limit(&self) -> Duration {
         self.course.seconds.max(Duration::from_secs(30))
-    }
-
-    /// How long the file may take: what the bulk takes, and at least three times what a perfect
-    /// sender would need.
-    fn file_limit(&self) -> Duration {
-        let perfect =
-            self.course.path.forth.rate.time_for(usize::try_from(self.source.bytes).unwrap_or(usize::MAX));
-        let through = 1.0 - self.course.path.forth.loss.mean();
-        let slack =
-            Duration::try_from_secs_f64(3.0 * perfect.as_secs_f64() / through).unwrap_or(Duration::MAX);
-        slack.saturating_add(20 * self.course.rtt).max(self.course.seconds).min(Duration::from_secs(86_400))
     }
 }
 

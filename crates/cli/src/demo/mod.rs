@@ -1,18 +1,19 @@
 //! `ripstop demo`: the same transfer over the same lossy link, scheme by scheme.
 
-mod alone;
 mod contenders;
 mod measure;
 mod report;
+mod simulated;
 mod stage;
 mod tunnel;
 
 use crate::failure::{Failure, Outcome};
+use crate::fates::FateLog;
 use crate::link_flags::LinkFlags;
 use crate::output;
 use crate::progress::Progress;
 use crate::workload::file::{Destination, Source};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use contenders::Contender;
 use measure::{Course, NoResult, Plan, measure};
 use report::{Report, Skipped};
@@ -43,13 +44,19 @@ pub(crate) struct Flags {
     /// take a second each
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     requests: Option<u32>,
-    /// Who takes part, separated by commas [default: all that this machine offers]
+    /// Who takes part, separated by commas [default: cubic,bbr,reno,ripstop,ripstop+bbr, as far as this machine offers them]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<Contender>,
-    /// Run the tunnel session alone on a virtual link, in virtual time: no namespaces, no kernel, no
-    /// TCP, no file
-    #[arg(long = "virtual", conflicts_with_all = ["contenders", "file", "save"])]
+    /// Run it in virtual time, with the simulator's TCPs in place of the kernel's and the same losses: no namespaces, no bytes
+    /// of a file
+    #[arg(long = "virtual", conflicts_with_all = ["file", "save"])]
     is_virtual: bool,
+    /// How many independent runs of each contender, with --virtual; the first has the losses of the emulated link [default: 10]
+    #[arg(long, value_name = "N", requires = "is_virtual", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    runs: Option<u32>,
+    /// Write to this file what became of each packet of the bulk's run, a letter each (docs/flags.md)
+    #[arg(long, value_name = "PATH")]
+    fates: Option<PathBuf>,
     /// Print one JSON object instead of tables (docs/schemas/demo.schema.json)
     #[arg(long)]
     json: bool,
@@ -64,7 +71,8 @@ Examples:
   ripstop demo --rate 2Mbit/s --rtt 800ms --loss 6% --burst 4
   ripstop demo --file holiday.jpg --save arrived.jpg
   ripstop demo --requests 2000 --json             request tails, for a program to read
-  ripstop demo --virtual --loss 20%               the tunnel alone, where namespaces are not allowed";
+  ripstop demo --virtual --loss 20%               the same in seconds, where namespaces are not allowed
+  ripstop demo --virtual --runs 30 --contenders ripstop,tunnel --json";
 
 /// Runs the command.
 ///
@@ -72,10 +80,15 @@ Examples:
 /// What cannot be, what this machine does not allow, what broke, and a file that arrived damaged.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let course = course(flags)?;
+    if let Some(contender) = flags.contenders.iter().find(|c| !flags.is_virtual && c.kernel_cc().is_none()) {
+        let words = format!("no kernel has `{}`; it runs in virtual time: add --virtual", contender.name());
+        return Err(Failure::flag("--contenders", words));
+    }
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
         link: flags.link.facts(),
         is_virtual: flags.is_virtual,
+        runs: flags.runs.unwrap_or(if flags.is_virtual { simulated::RUNS } else { 1 }),
         run_s: course.seconds.as_secs_f64(),
         measured_from_s: course.from.as_secs_f64(),
         contenders: Vec::new(),
@@ -83,9 +96,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         notes: notes(&course),
     };
     if flags.is_virtual {
-        header(flags)?;
-        report.notes.insert(0, alone::NOTE.to_owned());
-        report.add(alone::measure(&course, &Progress::new())?);
+        simulate(flags, &course, &mut report)?;
     } else {
         perform(flags, course, &mut report)?;
     }
@@ -97,17 +108,40 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     verdict(&report)
 }
 
+impl Flags {
+    fn contenders(&self) -> &[Contender] {
+        if self.contenders.is_empty() { &Contender::USUAL } else { &self.contenders }
+    }
+
+    fn fate_log(&self) -> Outcome<Option<FateLog>> {
+        self.fates.as_deref().map(FateLog::create).transpose()
+    }
+}
+
+/// Puts the contenders through it in virtual time.
+fn simulate(flags: &Flags, course: &Course, report: &mut Report) -> Outcome<()> {
+    let mut fates = flags.fate_log()?;
+    header(flags)?;
+    report.notes.insert(0, simulated::NOTE.to_owned());
+    let progress = Progress::new();
+    for contender in flags.contenders() {
+        report.add(simulated::measure(*contender, course, report.runs, fates.as_mut(), &progress)?);
+    }
+    Ok(())
+}
+
 /// Puts the contenders through it, one after the other.
 fn perform(flags: &Flags, course: Course, report: &mut Report) -> Outcome<()> {
     let plan = plan(flags, course)?;
     // Before the first thread is started.
     netns::gain_privilege().map_err(not_allowed)?;
     let asked = !flags.contenders.is_empty();
-    let contenders = if asked { &flags.contenders[..] } else { Contender::value_variants() };
+    let contenders = flags.contenders();
+    let mut fates = flags.fate_log()?;
     header(flags)?;
     let progress = Progress::new();
     for contender in contenders {
-        match measure(*contender, &plan, &progress) {
+        match measure(*contender, &plan, fates.as_mut(), &progress) {
             Ok(result) => report.add(result),
             Err(NoResult::NotOffered(reason)) if asked => return Err(Failure::Work(reason)),
             Err(NoResult::NotOffered(reason)) => {
@@ -132,7 +166,7 @@ fn header(flags: &Flags) -> Outcome<()> {
 fn not_allowed(error: impl Into<Failure>) -> Failure {
     match error.into() {
         Failure::Work(words) => Failure::Work(format!(
-            "{words}\n`ripstop demo --virtual` needs none of this: it runs the tunnel session alone, on a virtual link"
+            "{words}\n`ripstop demo --virtual` needs none of this: it runs the same in virtual time"
         )),
         other => other,
     }

@@ -7,6 +7,7 @@ use crate::output::{self, Table, or_dash};
 use crate::workload::bulk::BulkReport;
 use crate::workload::file::{Arrived, Source};
 use ripstop_net::emulate::Snapshot;
+use ripstop_sim::engine::{DelayStatistic, Statistic};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -15,9 +16,11 @@ use std::time::Duration;
 pub(crate) struct Report {
     pub(crate) version: &'static str,
     pub(crate) link: LinkFacts,
-    /// Whether everything happened in virtual time, with the tunnel session alone.
+    /// Whether everything happened in virtual time.
     #[serde(rename = "virtual")]
     pub(crate) is_virtual: bool,
+    /// Independent runs of each contender; 1 in real time.
+    pub(crate) runs: u32,
     /// Length of the bulk's run, unless requests took longer, in seconds.
     pub(crate) run_s: f64,
     /// Where the interval of `goodput_bps`, `share` and `sent_per_useful` begins, in seconds from
@@ -48,6 +51,8 @@ pub(crate) struct ContenderReport {
     /// goodput / C(1 - p).
     pub(crate) share: Option<f64>,
     pub(crate) requests: Requests,
+    /// Null in real time.
+    pub(crate) over_runs: Option<OverRuns>,
     /// Whether what arrived has the file's SHA-256; null when it did not arrive in time, or none was sent.
     pub(crate) sha256_ok: Option<bool>,
     /// Null where none was sent.
@@ -92,6 +97,16 @@ pub(crate) struct RequestStats {
     pub(crate) p99_s: Option<f64>,
 }
 
+/// What only independent runs tell: means with their intervals.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct OverRuns {
+    pub(crate) goodput_bps: Statistic,
+    pub(crate) share: Statistic,
+    pub(crate) sent_per_useful: Statistic,
+    /// From the first transmission of the bulk's packets to their delivery in order.
+    pub(crate) delay_s: DelayStatistic,
+}
+
 /// What became of the file.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileReport {
@@ -101,14 +116,14 @@ pub(crate) struct FileReport {
     pub(crate) took_s: Option<f64>,
     /// How long it was given.
     pub(crate) limit_s: f64,
-    /// SHA-256 of what was sent.
-    pub(crate) sha256: String,
+    /// SHA-256 of what was sent; null in virtual time, where a file has a length only.
+    pub(crate) sha256: Option<String>,
     /// SHA-256 of what arrived; null when it did not arrive whole.
     pub(crate) arrived_sha256: Option<String>,
 }
 
 /// What the link did in the bulk's run, in the data direction, and how well it was emulated.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Wire {
     pub(crate) offered_packets: u64,
     pub(crate) offered_bytes: u64,
@@ -151,13 +166,13 @@ impl FileReport {
             arrived_bytes,
             took_s: arrived.map(|a| a.after.as_secs_f64()),
             limit_s: limit.as_secs_f64(),
-            sha256: hex(&source.sha256),
+            sha256: Some(hex(&source.sha256)),
             arrived_sha256: arrived.map(|a| hex(&a.sha256)),
         }
     }
 
     fn sha256_ok(&self) -> Option<bool> {
-        self.arrived_sha256.as_ref().map(|arrived| *arrived == self.sha256)
+        self.arrived_sha256.as_ref().map(|arrived| Some(arrived) == self.sha256.as_ref())
     }
 }
 
@@ -188,7 +203,13 @@ impl ContenderReport {
         wire: Wire,
     ) -> ContenderReport {
         let sha256_ok = file.as_ref().and_then(FileReport::sha256_ok);
-        ContenderReport { name, inner_cc, bulk, share: None, requests, sha256_ok, file, wire }
+        let over_runs = None;
+        ContenderReport { name, inner_cc, bulk, share: None, requests, over_runs, sha256_ok, file, wire }
+    }
+
+    /// With what independent runs tell.
+    pub(crate) fn over(self, runs: OverRuns) -> ContenderReport {
+        ContenderReport { over_runs: Some(runs), ..self }
     }
 }
 
@@ -197,6 +218,11 @@ impl Report {
     pub(crate) fn add(&mut self, mut contender: ContenderReport) {
         let capacity = self.link.rate_bps as f64 * (1.0 - self.link.loss);
         contender.share = (capacity > 0.0).then(|| contender.bulk.goodput_bps / capacity);
+        if let Some(runs) = contender.over_runs.as_mut().filter(|_| capacity > 0.0) {
+            let of = |bps: Option<f64>| bps.map(|bps| bps / capacity);
+            let goodput = runs.goodput_bps;
+            runs.share = Statistic { mean: of(goodput.mean), ci95: of(goodput.ci95), n: goodput.n };
+        }
         let wire = &contender.wire;
         if wire.emulator_dropped_packets > 0 || wire.late_p99_s.is_some_and(|late| late > 1e-3) {
             self.notes.push(format!(
@@ -212,35 +238,8 @@ impl Report {
 
     /// The result as tables.
     pub(crate) fn tables(&self) -> String {
-        let mut main = Table::titled([
-            "",
-            "share",
-            "goodput",
-            "sent/useful",
-            "100 kB",
-            "1 MB",
-            "file",
-            "request p50",
-            "p90",
-            "CPU s/GB",
-        ]);
-        for c in &self.contenders {
-            let (bulk, beside) = (&c.bulk, &c.requests.beside_bulk);
-            main.row([
-                c.name.to_owned(),
-                or_dash(c.share, output::share),
-                output::rate(bulk.goodput_bps),
-                or_dash(bulk.sent_per_useful, |s| format!("{s:.3}")),
-                or_dash(bulk.first_100kb_s, output::time),
-                or_dash(bulk.first_1mb_s, output::time),
-                or_dash(c.file.as_ref(), FileReport::words),
-                or_dash(beside.p50_s, output::time),
-                or_dash(beside.p90_s, output::time),
-                or_dash(bulk.cpu_s_per_gb, |s| format!("{s:.2}")),
-            ]);
-        }
-        let mut text = main.render();
-        if self.is_virtual || self.contenders.iter().any(|c| c.requests.quiet.is_some()) {
+        let mut text = self.main_table();
+        if self.contenders.iter().any(|c| c.requests.quiet.is_some()) {
             text.push('\n');
             text.push_str(&self.request_table());
         }
@@ -250,8 +249,17 @@ impl Report {
             "share: of the link's rate less its losses, from {measured} on. 100 kB, 1 MB: since the start of \
              the connection.\nRequests: 100 bytes each way beside the bulk stream, 20 a second.\n"
         ));
+        if self.is_virtual {
+            text.push_str(&format!(
+                "Means of {} runs, +-: 95 % interval of the share. delay: from a packet's first transmission to its delivery in \
+                 order.\n",
+                self.runs
+            ));
+        }
         for c in &self.contenders {
-            text.push_str(&c.file.as_ref().map_or(String::new(), |file| file.line(c.name, c.sha256_ok)));
+            // In virtual time there is no content to tell of.
+            let told = c.file.as_ref().filter(|_| !self.is_virtual);
+            text.push_str(&told.map_or(String::new(), |file| file.line(c.name, c.sha256_ok)));
         }
         for skipped in &self.skipped {
             text.push_str(&format!("{}: left out: {}\n", skipped.name, skipped.reason));
@@ -260,6 +268,37 @@ impl Report {
             text.push_str(&format!("note: {note}\n"));
         }
         text
+    }
+
+    fn main_table(&self) -> String {
+        let only = |when: bool, titles: &[&'static str]| if when { titles.to_vec() } else { Vec::new() };
+        let (real, simulated) = (!self.is_virtual, self.is_virtual);
+        let mut titles = vec!["", "share"];
+        titles.extend(only(simulated, &["+-"]));
+        titles.extend(["goodput", "sent/useful", "100 kB", "1 MB", "file"]);
+        titles.extend(only(simulated, &["delay p50", "p99"]));
+        titles.extend(["request p50", "p90"]);
+        titles.extend(only(real, &["CPU s/GB"]));
+        let mut table = Table::titled(titles);
+        for c in &self.contenders {
+            let (bulk, beside) = (&c.bulk, &c.requests.beside_bulk);
+            let time = |seconds: Option<f64>| or_dash(seconds, output::time);
+            let runs = c.over_runs.as_ref().filter(|_| simulated);
+            let mut row = vec![c.name.to_owned(), or_dash(c.share, output::share)];
+            row.extend(runs.map(|runs| or_dash(runs.share.ci95, output::share)));
+            row.extend([
+                output::rate(bulk.goodput_bps),
+                or_dash(bulk.sent_per_useful, |s| format!("{s:.3}")),
+                time(bulk.first_100kb_s),
+                time(bulk.first_1mb_s),
+                or_dash(c.file.as_ref(), FileReport::words),
+            ]);
+            row.extend(runs.into_iter().flat_map(|runs| [runs.delay_s.p50, runs.delay_s.p99].map(time)));
+            row.extend([beside.p50_s, beside.p90_s].map(time));
+            row.extend(real.then(|| or_dash(bulk.cpu_s_per_gb, |s| format!("{s:.2}"))));
+            table.row(row);
+        }
+        table.render()
     }
 
     fn request_table(&self) -> String {
@@ -295,7 +334,7 @@ impl FileReport {
             (Some(seconds), Some(true)) => format!(
                 "{name}: the file of {size} arrived whole after {}, SHA-256 {}...\n",
                 output::time(seconds),
-                self.sha256.get(..16).unwrap_or(&self.sha256)
+                self.sha256.as_deref().and_then(|hash| hash.get(..16)).unwrap_or_default()
             ),
             (Some(_), _) => format!("{name}: THE FILE ARRIVED DAMAGED: its SHA-256 differs\n"),
             (None, _) => format!(

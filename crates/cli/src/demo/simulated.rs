@@ -1,99 +1,185 @@
-//! `--virtual`: the tunnel session alone on a virtual link, where namespaces are not allowed or nobody wants to wait.
+//! `--virtual`: the same contenders in virtual time, where namespaces are not allowed, nobody wants to wait, or an interval is
+//! wanted.
 
+use super::contenders::Contender;
 use super::measure::{Course, stats};
-use super::report::{BulkFacts, ContenderReport, Requests as RequestFacts, Wire};
+use super::report::{BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, Wire};
 use crate::failure::{Failure, Outcome};
-use crate::output;
+use crate::fates::FateLog;
 use crate::progress::Progress;
+use crate::workload::file::GENERATED_BYTES;
 use crate::workload::requests::{RequestReport, Schedule};
-use ripstop_sim::tunnel::{Measured, Trial};
+use ripstop_base::Seed;
+use ripstop_link::Fate;
+use ripstop_sim::engine::{Delays, Sample, replicate};
+use ripstop_sim::tunnel::{Bulk, Measured, Trial};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The contender's name in the results.
-const NAME: &str = "tunnel (virtual)";
+/// How many independent runs there are unless the flags say otherwise.
+pub(super) const RUNS: u32 = 10;
 
 /// What a reader of the figures should know first.
-pub(super) const NOTE: &str = "virtual: the tunnel session alone, in virtual time. No kernel, no TCP, no encryption and no \
-                               handshake took part; the source never runs dry, and of each full packet 52 bytes are taken \
-                               for headers of IP and TCP";
+pub(super) const NOTE: &str = "virtual: in virtual time, with the simulator's TCPs (Linux's CUBIC and Reno, BBR) and the tunnel's \
+                               session. No kernel, no encryption, no handshake of the tunnel and no bytes of a file took part";
 
-/// Measures the session as [`super::measure::measure`] does a contender: requests alone, then the bulk with requests
-/// beside it.
+/// Measures `contender` as [`super::measure::measure`] does, `runs` times. The first run has the seed's own losses, which are
+/// those of the emulated link.
 ///
 /// # Errors
-/// A link that cannot be, and packets that came out damaged, twice or out of order.
-pub(super) fn measure(course: &Course, progress: &Progress) -> Outcome<ContenderReport> {
-    let arrivals = || course.seed.stream("requests");
-    let quiet = match course.requests {
-        None => None,
-        Some(count) => {
-            let schedule = Schedule::count(arrivals(), 2 * course.rtt, count);
-            Some(run(course, "quiet", &schedule, schedule.end(), progress)?)
-        }
-    };
-    let schedule = match course.requests {
-        Some(count) => Schedule::count(arrivals(), course.from, count),
-        None => Schedule::until(arrivals(), course.from, course.seconds),
-    };
-    let until = course.seconds.max(schedule.end());
-    let bulk = run(course, "bulk", &schedule, until, progress)?;
-    let requests =
-        RequestFacts { quiet: quiet.as_ref().map(|m| stats(&report(m))), beside_bulk: stats(&report(&bulk)) };
-    Ok(ContenderReport::new(NAME, None, facts(course, &bulk, until), requests, None, wire(&bulk)))
-}
-
-/// One run: named `quiet`, of the requests alone.
-fn run(
+/// A link that cannot be, and packets that came out of the tunnel damaged, twice or out of order.
+pub(super) fn measure(
+    contender: Contender,
     course: &Course,
-    name: &str,
-    schedule: &Schedule,
-    until: Duration,
+    runs: u32,
+    fates: Option<&mut FateLog>,
     progress: &Progress,
-) -> Outcome<Measured> {
-    progress.begin(format!("{NAME}: {name}"));
-    let trial = Trial {
-        links: [course.path.forth.clone(), course.path.back.clone()],
-        bulk: name != "quiet",
-        requests: schedule.moments().to_vec(),
-        from: course.from.min(until),
-        until,
-        grace: course.grace(),
-        seed: course.seed.child(name),
-    };
-    let shown = |at: Duration| {
-        progress.show(|| {
-            format!(
-                "{} of {} of virtual time",
-                output::time(at.as_secs_f64()),
-                output::time(until.as_secs_f64())
-            )
-        });
-    };
-    let measured = trial.run(shown).map_err(|error| Failure::work("the virtual link", error))?;
-    match measured.violations {
-        0 => Ok(measured),
-        n => Err(Failure::Work(format!(
-            "{NAME}: {n} packets came out damaged, twice or out of order; `--seed {}` shows it again",
-            course.seed
-        ))),
+) -> Outcome<ContenderReport> {
+    let name = contender.name();
+    progress.begin(format!("{name}, in virtual time"));
+    let done = AtomicU64::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let keep = fates.is_some();
+    let all: Vec<Run> = replicate(u64::from(runs), cores, |k| {
+        let run = Run::of(contender, course, course.seed.run(k), keep && k == 0);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        progress.show(|| format!("{done} of {runs} runs"));
+        run
+    })
+    .into_iter()
+    .collect::<Outcome<_>>()?;
+    let Some(first) = all.first() else { return Err(Failure::flag("--runs", "0 runs measure nothing")) };
+    if let Some(log) = fates {
+        let [forth, back] = &first.bulk.fates;
+        log.write(name, &[forth, back].map(|way| way.iter().map(Fate::letter).collect()))?;
+    }
+    Ok(summary(contender, course, &all))
+}
+
+/// Of a request: until its reply had come, or how long it waited in vain.
+type Latency = Result<Duration, Duration>;
+
+/// One independent run.
+struct Run {
+    quiet: Option<Vec<Latency>>,
+    bulk: Measured,
+    /// Where the measured interval ended.
+    until: Duration,
+    file: Option<(Measured, Duration)>,
+}
+
+impl Run {
+    fn of(contender: Contender, course: &Course, seed: Seed, fates: bool) -> Outcome<Run> {
+        let arrivals = || seed.stream("requests");
+        let base = Trial {
+            links: [course.path.forth.clone(), course.path.back.clone()],
+            scheme: contender.scheme(),
+            bulk: Bulk::None,
+            requests: Vec::new(),
+            from: course.from,
+            until: course.seconds,
+            grace: course.grace(),
+            fates: false,
+            seed,
+        };
+        let perform = |trial: Trial| -> Outcome<Measured> {
+            let measured = trial.run(|_| ()).map_err(|error| Failure::work("the virtual link", error))?;
+            match measured.violations {
+                0 => Ok(measured),
+                n => Err(Failure::Work(format!(
+                    "{}: {n} packets came out damaged, twice or out of order; `--seed {seed}` shows it again",
+                    contender.name()
+                ))),
+            }
+        };
+        let quiet = match course.requests {
+            None => None,
+            Some(count) => {
+                let schedule = Schedule::count(arrivals(), 2 * course.rtt, count);
+                let (requests, until) = (schedule.moments().to_vec(), schedule.end());
+                let from = course.from.min(until);
+                let seed = seed.child("quiet");
+                Some(perform(Trial { requests, from, until, seed, ..base.clone() })?.latencies)
+            }
+        };
+        let schedule = match course.requests {
+            Some(count) => Schedule::count(arrivals(), course.from, count),
+            None => Schedule::until(arrivals(), course.from, course.seconds),
+        };
+        let until = course.seconds.max(schedule.end());
+        let requests = schedule.moments().to_vec();
+        let trial =
+            Trial { bulk: Bulk::Endless, requests, until, seed: seed.child("bulk"), fates, ..base.clone() };
+        let bulk = perform(trial)?;
+        let file = if contender.has_file() {
+            let limit = course.file_limit(GENERATED_BYTES as u64);
+            let (bulk, grace) = (Bulk::File(GENERATED_BYTES as u64), Duration::ZERO);
+            let from = course.from.min(limit);
+            Some((
+                perform(Trial { bulk, from, until: limit, grace, seed: seed.child("file"), ..base })?,
+                limit,
+            ))
+        } else {
+            None
+        };
+        Ok(Run { quiet, bulk, until, file })
+    }
+
+    fn goodput(&self, course: &Course) -> f64 {
+        8.0 * self.bulk.bulk_bytes.0 as f64 / (self.until - course.from).as_secs_f64()
+    }
+
+    fn sent_per_useful(&self) -> Option<f64> {
+        let useful = (self.bulk.bulk_bytes.0 + self.bulk.request_bytes) as f64;
+        (useful > 0.0).then(|| self.bulk.offered_bytes as f64 / useful)
     }
 }
 
-fn report(measured: &Measured) -> RequestReport {
-    RequestReport::of(measured.latencies.iter().copied())
-}
-
-fn facts(course: &Course, bulk: &Measured, until: Duration) -> BulkFacts {
-    let useful = (bulk.bulk_bytes.0 + bulk.request_bytes) as f64;
-    let seconds = |d: Option<Duration>| d.map(|d| d.as_secs_f64());
-    BulkFacts {
-        goodput_bps: 8.0 * bulk.bulk_bytes.0 as f64 / (until - course.from).as_secs_f64(),
-        sent_per_useful: (useful > 0.0).then(|| bulk.offered_bytes as f64 / useful),
-        goodput_whole_run_bps: 8.0 * bulk.bulk_bytes.1 as f64 / until.as_secs_f64(),
-        first_100kb_s: seconds(bulk.first_100kb),
-        first_1mb_s: seconds(bulk.first_1mb),
+/// What all runs say together.
+fn summary(contender: Contender, course: &Course, runs: &[Run]) -> ContenderReport {
+    let goodput: Sample = runs.iter().map(|run| run.goodput(course)).collect();
+    let sent: Sample = runs.iter().filter_map(Run::sent_per_useful).collect();
+    let whole: Sample =
+        runs.iter().map(|run| 8.0 * run.bulk.bulk_bytes.1 as f64 / run.until.as_secs_f64()).collect();
+    let mut delays = Delays::default();
+    runs.iter().for_each(|run| delays.push_run(&run.bulk.delays));
+    let over_runs = OverRuns {
+        goodput_bps: goodput.statistic(),
+        share: Default::default(),
+        sent_per_useful: sent.statistic(),
+        delay_s: delays.statistic(),
+    };
+    let facts = BulkFacts {
+        goodput_bps: over_runs.goodput_bps.mean.unwrap_or(0.0),
+        sent_per_useful: over_runs.sent_per_useful.mean,
+        goodput_whole_run_bps: whole.statistic().mean.unwrap_or(0.0),
+        first_100kb_s: mean_of_all(runs.iter().map(|run| run.bulk.first_100kb)),
+        first_1mb_s: mean_of_all(runs.iter().map(|run| run.bulk.first_1mb)),
         cpu_s_per_gb: None,
-    }
+    };
+    let together = |runs: Vec<&[Latency]>| stats(&RequestReport::of(runs.concat()));
+    let quiet: Option<Vec<&[Latency]>> = runs.iter().map(|run| run.quiet.as_deref()).collect();
+    let requests = RequestFacts {
+        quiet: quiet.map(together),
+        beside_bulk: together(runs.iter().map(|run| run.bulk.latencies.as_slice()).collect()),
+    };
+    let files: Option<Vec<&(Measured, Duration)>> = runs.iter().map(|run| run.file.as_ref()).collect();
+    let file = files.filter(|files| !files.is_empty()).map(|files| FileReport {
+        size_bytes: GENERATED_BYTES as u64,
+        arrived_bytes: files.iter().map(|(file, _)| file.bulk_bytes.1).sum::<u64>() / files.len() as u64,
+        took_s: mean_of_all(files.iter().map(|(file, _)| file.complete)),
+        limit_s: files[0].1.as_secs_f64(),
+        sha256: None,
+        arrived_sha256: None,
+    });
+    let wire = runs.first().map(|run| wire(&run.bulk)).unwrap_or_default();
+    ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire).over(over_runs)
+}
+
+/// The mean in seconds; None unless every run has it.
+fn mean_of_all(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
+    let times: Option<Vec<Duration>> = times.collect();
+    times?.iter().map(Duration::as_secs_f64).collect::<Sample>().statistic().mean
 }
 
 fn wire(bulk: &Measured) -> Wire {

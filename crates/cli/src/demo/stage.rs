@@ -39,11 +39,12 @@ const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 pub(crate) const MTU: u16 = 1500;
 
 impl Stage {
-    /// Raises a stage for `contender`. Equal seeds give links that lose the same packets.
+    /// Raises a stage for `contender`, which one of the kernel's TCPs plays. Equal seeds give links that lose the same packets;
+    /// their fates are kept where `fates` says so.
     ///
     /// # Errors
     /// What the system does not allow, in words that say what to do.
-    pub(crate) fn raise(contender: Contender, path: &Path, seed: Seed) -> Outcome<Stage> {
+    pub(crate) fn raise(contender: Contender, path: &Path, seed: Seed, fates: bool) -> Outcome<Stage> {
         let (client, server) = (Namespace::create("sender")?, Namespace::create("receiver")?);
         for host in [&client, &server] {
             host.run(|| prepare(path))?;
@@ -59,6 +60,7 @@ impl Stage {
             right_to_left: path.back.clone(),
             mtu: MTU,
             seed,
+            fates,
         };
         let emulator = Emulator::start(&config, &client, &server).map_err(|error| match error {
             // Before anything else has been tried: it is this machine that has or allows no devices.
@@ -70,13 +72,19 @@ impl Stage {
             .then(|| Tunnel::raise((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
             .transpose()?;
         let address = tunnel.as_ref().map_or(RECEIVER, Tunnel::address);
-        let route = Route { client, server, address, congestion: contender.inner_cc() };
+        let route = Route { client, server, address, congestion: contender.kernel_cc().unwrap_or("cubic") };
         Ok(Stage { route, tunnel, emulator })
     }
 
     /// The link's counters at this moment; `left_to_right` is the data direction.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.emulator.snapshot()
+    }
+
+    /// Ends the link, and says what became of each packet, there and back.
+    pub(crate) fn fates(&mut self) -> [Vec<u8>; 2] {
+        self.emulator.halt();
+        self.emulator.take_fates()
     }
 
     /// CPU time that the tunnel's ends have used so far; zero without a tunnel.

@@ -2,10 +2,12 @@
 
 #![allow(dead_code, unused_imports, reason = "not every test uses everything")]
 
+mod fates;
 #[path = "../../../net/tests/common/mod.rs"]
 mod namespaces;
 pub(crate) mod schema;
 
+pub(crate) use fates::Fates;
 pub(crate) use namespaces::with_namespaces;
 use std::io::Write;
 use std::process::{Command, Output};

@@ -2,7 +2,7 @@
 
 use super::report::{DirectionReport, LatenessLog};
 use ripstop_base::Time;
-use ripstop_link::{Corruption, Link};
+use ripstop_link::{Corruption, Delivery, Link};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -19,6 +19,8 @@ pub(super) struct Direction {
     /// Earliest arrival first; packets of the same arrival in the order in which they were offered.
     on_way: BinaryHeap<Reverse<OnWay>>,
     taken: u64,
+    /// What became of the packets offered since it was last asked for, by [`ripstop_link::Fate::letter`]; None: not kept.
+    fates: Option<Vec<u8>>,
     /// How many packets may be on their way.
     capacity: usize,
 
@@ -52,7 +54,8 @@ const CAPACITY: usize = 1 << 18;
 
 impl Direction {
     /// A direction whose sending device has the given MTU (bytes).
-    pub(super) fn new(link: Link, mtu: u16) -> Direction {
+    /// It keeps the fates of packets where `fates` says so.
+    pub(super) fn new(link: Link, mtu: u16, fates: bool) -> Direction {
         Direction {
             link,
             mtu: mtu.into(),
@@ -60,6 +63,7 @@ impl Direction {
             free: Vec::new(),
             on_way: BinaryHeap::new(),
             taken: 0,
+            fates: fates.then(Vec::new),
             capacity: CAPACITY,
             handed_over: 0,
             handed_over_bytes: 0,
@@ -158,6 +162,18 @@ impl Direction {
         }
     }
 
+    /// How many fates are kept.
+    pub(super) fn fates(&self) -> usize {
+        self.fates.as_ref().map_or(0, Vec::len)
+    }
+
+    /// Moves the fates that are kept to the end of `log`.
+    pub(super) fn move_fates(&mut self, log: &mut Vec<u8>) {
+        if let Some(fates) = &mut self.fates {
+            log.append(fates);
+        }
+    }
+
     /// A slot nobody uses. One byte longer than a packet may be, so that a longer one shows.
     fn slot(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
@@ -173,13 +189,21 @@ impl Direction {
             self.not_ip += 1;
         } else if len > self.mtu {
             self.too_large += 1;
-        } else if let Some(delivery) = self.link.offer(now, len).delivery() {
+        } else if let Some(delivery) = self.offer(now, len) {
             if let Some(copy) = delivery.copy {
                 self.send_copy(slot, len, copy, delivery.corruption);
             }
             return self.send_off(slot, len, delivery.arrival, delivery.corruption);
         }
         self.free.push(slot);
+    }
+
+    fn offer(&mut self, now: Time, len: usize) -> Option<Delivery> {
+        let fate = self.link.offer(now, len);
+        if let Some(fates) = &mut self.fates {
+            fates.push(fate.letter());
+        }
+        fate.delivery()
     }
 
     /// A second copy gets a slot of its own.
@@ -219,7 +243,7 @@ mod tests {
     use ripstop_link::{Duplicate, LinkConfig, Loss};
 
     fn direction(config: LinkConfig) -> Direction {
-        Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), 100)
+        Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), 100, true)
     }
 
     /// Feeds packets in, all at `now`.
@@ -276,6 +300,10 @@ mod tests {
         assert_eq!((report.handed_over, report.handed_over_bytes, report.in_flight), (2, 100, 0));
         assert_eq!((report.lateness.n, report.lateness.over_1ms), (2, 1));
         assert!((report.lateness.max_s.unwrap() / 2e-3 - 1.0).abs() < 0.01);
+        assert_eq!(d.fates(), 3);
+        let mut log = Vec::new();
+        d.move_fates(&mut log);
+        assert_eq!((log.as_slice(), d.fates()), (b".x.".as_slice(), 0));
         assert_eq!(d.slots.len(), 3, "the slot of a lost packet is used again");
         for k in 0..100 {
             feed(&mut d, Time::from_millis(100 + k), &[&packet(3)]);

@@ -32,7 +32,7 @@ use ripstop_link::{ConfigError, Link, LinkConfig};
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -58,6 +58,9 @@ pub struct EmulatorConfig {
     pub mtu: u16,
     /// Where the random streams come from.
     pub seed: Seed,
+    /// Whether the fate of each packet is kept for [`Emulator::take_fates`], which is then to be called now and then: a packet
+    /// takes a byte.
+    pub fates: bool,
 }
 
 /// One end of the link.
@@ -108,6 +111,8 @@ struct Shared {
     left: Tun,
     right: Tun,
     worker: Worker<Snapshot>,
+    /// Left to right, right to left.
+    fates: Mutex<[Vec<u8>; 2]>,
 }
 
 /// What the thread works on.
@@ -120,6 +125,9 @@ struct State {
 
 /// How many packets of a direction are read before the other has its turn.
 const BATCH: usize = 32;
+
+/// So many fates are kept by the thread at most.
+const FATES: usize = 4096;
 
 /// What the kernel holds for us while we are not running: a whole window of a fast sender, so that
 /// nothing is lost that the link did not lose.
@@ -159,10 +167,11 @@ impl Emulator {
             left: device(&config.left, left)?,
             right: device(&config.right, right)?,
             worker: Worker::new().map_err(system("making an event descriptor"))?,
+            fates: Mutex::default(),
         });
         let state = State {
-            left_to_right: Direction::new(left_to_right, config.mtu),
-            right_to_left: Direction::new(right_to_left, config.mtu),
+            left_to_right: Direction::new(left_to_right, config.mtu, config.fates),
+            right_to_left: Direction::new(right_to_left, config.mtu, config.fates),
             priority: Priority::default(),
         };
         let mover = shared.clone();
@@ -188,18 +197,25 @@ impl Emulator {
         self.shared.worker.is_running()
     }
 
+    /// The fates of packets by [`ripstop_link::Fate::letter`], left to right and right to left, in the order in which they were
+    /// offered: those since the last call, but for the last few while it runs. Nothing unless they are kept.
+    pub fn take_fates(&self) -> [Vec<u8>; 2] {
+        std::mem::take(&mut *self.shared.fates())
+    }
+
+    /// Ends the link; then counters and fates are the last ones.
+    pub fn halt(&mut self) {
+        self.shared.worker.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+
     /// Stops, takes the devices away and returns the last counters. What is on its way is dropped;
     /// it stands under `in_flight`.
     pub fn stop(mut self) -> Snapshot {
         self.halt();
         self.snapshot()
-    }
-
-    fn halt(&mut self) {
-        self.shared.worker.stop();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }
 
@@ -210,6 +226,11 @@ impl Drop for Emulator {
 }
 
 impl Shared {
+    /// No code that could panic runs under the lock.
+    fn fates(&self) -> MutexGuard<'_, [Vec<u8>; 2]> {
+        self.fates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The thread: moves packets until it is stopped or cannot go on, and tells its last counters.
     fn run(&self, mut state: State) {
         // The kernel may otherwise delay a timer by 50 us to join it with others.
@@ -221,6 +242,7 @@ impl Shared {
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some("the emulator's thread panicked; its words are on stderr".to_owned()),
         };
+        state.move_fates(self);
         self.worker.end(Some(self.snapshot(&state, error, false)));
     }
 
@@ -229,6 +251,9 @@ impl Shared {
         let (mut left, mut right) = (true, true);
         loop {
             let more = state.turn(self, left, right)?;
+            if state.left_to_right.fates() + state.right_to_left.fates() >= FATES {
+                state.move_fates(self);
+            }
             self.worker.tell(|| self.snapshot(state, None, true));
             let wait = if more {
                 Some(Duration::ZERO)
@@ -268,6 +293,13 @@ impl Shared {
 }
 
 impl State {
+    /// Puts the fates kept so far where they are asked for.
+    fn move_fates(&mut self, shared: &Shared) {
+        let mut logs = shared.fates();
+        self.left_to_right.move_fates(&mut logs[0]);
+        self.right_to_left.move_fates(&mut logs[1]);
+    }
+
     /// Reads what the kernel has for us, up to a batch a direction, and hands over what is due.
     /// Whether there may be more to read.
     fn turn(&mut self, shared: &Shared, left: bool, right: bool) -> io::Result<bool> {

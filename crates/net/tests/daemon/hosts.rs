@@ -165,6 +165,7 @@ pub(crate) fn link(number: u8, left: &Host, right: &Host, path: &LinkConfig, mtu
         right_to_left: path.clone(),
         mtu,
         seed: Seed::new(SEED),
+        fates: false,
     };
     Emulator::start(&config, &left.namespace, &right.namespace).unwrap()
 }
