@@ -6,13 +6,17 @@ mod common;
 use common::{json, run, schema, stderr, stdout};
 use serde_json::Value;
 
-const LINK: [&str; 7] =
-    ["demo", "--virtual", "--rate=10Mbit/s", "--rtt=40ms", "--loss=10%", "--seconds=4", "--runs=2"];
+const LINK: [&str; 6] = ["demo", "--virtual", "--rate=10Mbit/s", "--rtt=40ms", "--loss=10%", "--seconds=4"];
 
 const USUAL: [&str; 5] = ["cubic", "bbr", "reno", "ripstop", "ripstop+bbr"];
 
+/// Two runs on this link.
 fn with(more: &[&str]) -> std::process::Output {
-    run(&[&LINK[..], more].concat())
+    runs("--runs=2", more)
+}
+
+fn runs(n: &str, more: &[&str]) -> std::process::Output {
+    run(&[&LINK[..], &[n], more].concat())
 }
 
 fn contenders(report: &Value) -> Vec<(String, Value)> {
@@ -57,7 +61,7 @@ fn the_result_has_its_shape_and_all_take_part() {
 
 #[test]
 fn there_are_more_in_virtual_time() {
-    let report = json(&with(&["--json", "--runs=1", "--contenders=newreno,sack,tunnel"]));
+    let report = json(&runs("--runs=1", &["--json", "--contenders=newreno,sack,tunnel"]));
     schema::check("demo.schema.json", &report);
     for ((name, contender), cc) in
         contenders(&report).iter().zip(["newreno".into(), "sack".into(), Value::Null])
