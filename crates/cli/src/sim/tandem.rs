@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, Tandem, TunnelSpec};
-use ripstop_sim::tcp::{Reassembly, Variant};
+use ripstop_sim::tcp::{Reassembly, Variant, VegasConfig};
 use std::time::Duration;
 
 /// Simulate TCP over a chain of equal lossy links (paper 000, fig. 8)
@@ -53,15 +53,19 @@ pub(crate) struct Flags {
     /// Floor of the retransmission time-out, before back-off [default: 200ms]
     #[arg(long, value_name = "TIME", help_heading = "The flows")]
     rto_min: Option<Span>,
-    /// Cap of the retransmission time-out [default: 60s; of cubic, linux-cubic and bbr 120s]
+    /// Cap of the retransmission time-out [default: 60s; of CUBIC, BBR and linux-reno 120s]
     #[arg(long, value_name = "TIME", help_heading = "The flows")]
     rto_max: Option<Span>,
-    /// Granularity of the clock that measures round trips [default: 10ms; cubic, linux-cubic and bbr measure exactly]
+    /// Granularity of the clock that measures round trips [default: 10ms; CUBIC, BBR and linux-reno measure exactly]
     #[arg(long, value_name = "TIME", help_heading = "The flows")]
     tick: Option<Span>,
-    /// The congestion window at first, packets [default: 2; of cubic, linux-cubic and bbr 10]
+    /// The congestion window at first, packets [default: 2; of CUBIC, BBR and linux-reno 10]
     #[arg(long, value_name = "PACKETS", help_heading = "The flows")]
     initial_window: Option<u32>,
+    /// Packets that Vegas keeps in the path's queues: it grows below ALPHA, shrinks above BETA, and ends its slow start above
+    /// GAMMA [default: 1,3,1]
+    #[arg(long, value_name = "ALPHA,BETA,GAMMA", value_parser = thresholds, help_heading = "The flows")]
+    vegas: Option<VegasConfig>,
     /// Acknowledge every so many packets, or after 100 ms
     #[arg(long, value_name = "N", default_value = "1", help_heading = "The flows")]
     ack_every: u32,
@@ -137,6 +141,14 @@ Examples:
   ripstop sim tandem --rate 0.9Mbit/s --start 0s,350s --stop 1000s,650s --interval 350s,650s
   ripstop sim tandem --loss 2% --burst 5 --queue 20 --print-scenario > chain.toml";
 
+fn thresholds(text: &str) -> Result<VegasConfig, String> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([alpha, beta, gamma]) => Ok(VegasConfig { alpha: *alpha, beta: *beta, gamma: *gamma }),
+        _ => Err("three numbers of packets with commas between, such as `1,3,1`".to_owned()),
+    }
+}
+
 /// Reads the name of a TCP.
 pub(super) fn variant(name: &str) -> Result<Variant, String> {
     name.parse()
@@ -200,6 +212,7 @@ fn flows(flags: &Flags) -> Result<Vec<FlowSpec>, WrongFlag> {
         rto_min: flags.rto_min,
         rto_max: flags.rto_max,
         tick: flags.tick,
+        vegas: flags.vegas,
         ack_every: flags.ack_every,
         receiver: match flags.receiver {
             Receiver::Buffer => Reassembly::Buffer,
@@ -248,6 +261,7 @@ pub(super) fn flag(field: &str) -> Option<&'static str> {
         ("count", "--flows"),
         ("window", "--wmax"),
         ("initial-window", "--initial-window"),
+        ("vegas", "--vegas"),
         ("source.file", "--file"),
         ("source.on-off", "--on-off"),
         ("source", "--requests"),

@@ -223,13 +223,26 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         });
     }
     match flow.tick {
-        Some(tick) if flow.is_of_today() => {
+        Some(tick) if flow.tcp.is_of_today() => {
             let problem = format!("{tick}; {} measures time exactly; leave it out", name_of(flow.tcp));
             return Err(("tick", problem));
         }
         Some(tick) if tick.duration().is_zero() || tick.duration() > Duration::from_secs(3600) => {
             let problem = format!("{tick}; a clock ticks, for example every `10ms`, and at least every hour");
             return Err(("tick", problem));
+        }
+        _ => {}
+    }
+    match flow.vegas {
+        Some(_) if flow.tcp != Variant::Vegas => {
+            return Err(("vegas", format!("{} has no such thresholds; leave them out", name_of(flow.tcp))));
+        }
+        Some(vegas) if vegas.alpha > vegas.beta => {
+            let problem = format!(
+                "alpha, {}, is above beta, {}: it grows below and shrinks above",
+                vegas.alpha, vegas.beta
+            );
+            return Err(("vegas", problem));
         }
         _ => {}
     }

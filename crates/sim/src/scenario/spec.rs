@@ -2,7 +2,7 @@
 
 use super::{NcSpec, SourceSpec};
 use crate::network::FlowConfig;
-use crate::tcp::{Reassembly, SenderConfig, Variant};
+use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use ripstop_base::{Bytes, Span, Time, word};
 use ripstop_link::LinkConfig;
 use ripstop_proto::control::redundancy::Redundancy;
@@ -189,7 +189,7 @@ pub struct FlowSpec {
     /// The receiver's window, packets.
     #[serde(default = "defaults::window")]
     pub window: u32,
-    /// The congestion window at first, packets; when left out 2, of CUBIC and BBR 10.
+    /// The congestion window at first, packets; when left out 2, of those of today 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
     /// Payload of a packet; 40 bytes of headers come on top.
@@ -198,12 +198,15 @@ pub struct FlowSpec {
     /// Floor of the retransmission time-out, before back-off; 200 ms when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Span>,
-    /// Its cap; when left out 60 s, of CUBIC and BBR 120 s.
+    /// Its cap; when left out 60 s, of those of today 120 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Span>,
-    /// Granularity of the clock that measures round trips; when left out 10 ms. CUBIC and BBR measure exactly.
+    /// Granularity of the clock that measures round trips; when left out 10 ms. Those of today measure exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Span>,
+    /// What only Vegas is told; ns-2's 1, 3 and 1 when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vegas: Option<VegasConfig>,
     /// Every so many packets are acknowledged, or after 100 ms.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
@@ -239,6 +242,7 @@ impl FlowSpec {
             rto_min: None,
             rto_max: None,
             tick: None,
+            vegas: None,
             ack_every: 1,
             receiver: Reassembly::default(),
             source: SourceSpec::default(),
@@ -252,20 +256,16 @@ impl FlowSpec {
         (0..self.count).map(|k| if self.count == 1 { self.name.clone() } else { format!("{}{k}", self.name) })
     }
 
-    /// Whether its TCP stands on a sender of today: exact times instead of a clock that ticks, losses told by time.
-    pub fn is_of_today(&self) -> bool {
-        matches!(self.tcp, Variant::Cubic | Variant::LinuxCubic | Variant::Bbr)
-    }
-
     /// Its sender: what its TCP has, but for what the description says otherwise.
     pub fn sender(&self) -> SenderConfig {
-        let usual = if self.is_of_today() { SenderConfig::linux() } else { SenderConfig::default() };
+        let usual = if self.tcp.is_of_today() { SenderConfig::linux() } else { SenderConfig::default() };
         let initial_window = self.initial_window.unwrap_or(usual.initial_window);
         let mut sender = SenderConfig { window: self.window, initial_window, ..usual };
         let span = |given: Option<Span>, usual: Duration| given.map_or(usual, Span::duration);
         sender.rto.min = span(self.rto_min, usual.rto.min);
         sender.rto.max = span(self.rto_max, usual.rto.max);
         sender.rto.tick = span(self.tick, usual.rto.tick);
+        sender.vegas = self.vegas.unwrap_or_default();
         sender
     }
 

@@ -97,6 +97,14 @@ impl Variant {
         (Variant::LinuxReno, "linux-reno"),
     ];
 
+    /// Whether it stands on a sender of today: exact times instead of a clock that ticks, losses told by time.
+    pub fn is_of_today(self) -> bool {
+        match self {
+            Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack | Variant::Vegas => false,
+            Variant::Cubic | Variant::LinuxCubic | Variant::Bbr | Variant::LinuxReno => true,
+        }
+    }
+
     /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet: a header more, and the first, the
     /// SYN, is only a header. Vegas sends the payload alone, in the first packet as well: so does ns-2's agent.
     pub fn packet_bytes(self, number: u64, payload: usize) -> usize {

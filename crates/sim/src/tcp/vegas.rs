@@ -4,12 +4,14 @@
 use super::Ack;
 use super::sender::{Core, Cut, DUPLICATES};
 use ripstop_base::Time;
+use serde::{Deserialize, Serialize};
 
 /// The window after a time-out.
 const RESTART: f64 = 2.0;
 
 /// How many packets of a connection may wait in the queues of its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct VegasConfig {
     /// With fewer the window grows.
     pub alpha: u32,
