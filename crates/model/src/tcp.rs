@@ -8,6 +8,30 @@
 /// The largest p at which equation (9) has a real root; above it the root counts as 0.
 pub const LARGEST_P: f64 = 12.0 / 13.0;
 
+/// How equation (13) is read for a mean window that is no whole number. The paper does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowReading {
+    /// The whole packets in it: the reading that gives all four rows of table I.
+    #[default]
+    Floor,
+    /// The nearest whole number (one row of table I).
+    Nearest,
+    /// The next whole number (one row).
+    Ceiling,
+    /// The window as it is, with binomial coefficients by gamma functions (two rows).
+    Continuous,
+}
+
+/// How long time-outs last in equation (16).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeOutDuration {
+    /// Equation (15), [`mean_time_out`]: what table I was computed with.
+    #[default]
+    AsPrinted,
+    /// The mean of a series that has begun, [`mean_time_out_series`], as in the model that the paper builds on.
+    Conditional,
+}
+
 /// A TCP sender and its path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tcp {
@@ -26,7 +50,7 @@ impl Tcp {
     /// at p = 0.8 and 0.6 at 12/13.
     pub fn td_throughput(&self, p: f64) -> f64 {
         let p = probability(p);
-        if p == 1.0 { 0.0 } else { (1.0 - p) / (self.rtt * (p + times_p(p))) }
+        if p == 1.0 { 0.0 } else { (1.0 - p) / (self.rtt * (p + times_p(p, 1.0))) }
     }
 
     /// Packets a second without time-outs: equation (12).
@@ -38,6 +62,17 @@ impl Tcp {
     ///
     /// It falls with p, and jumps down where `floor(E[W])` does: at p = 12/(8 m^2 + 13) for m = 3, 4, ...
     pub fn throughput(&self, p: f64) -> f64 {
+        self.throughput_by(p, 1.0, WindowReading::Floor, TimeOutDuration::AsPrinted)
+    }
+
+    /// Packets a second by equation (16) under any of its readings, with one acknowledgment for `ack_every` packets.
+    pub fn throughput_by(
+        &self,
+        p: f64,
+        ack_every: f64,
+        reading: WindowReading,
+        duration: TimeOutDuration,
+    ) -> f64 {
         let p = probability(p);
         if p == 0.0 {
             return self.window / self.rtt;
@@ -45,8 +80,12 @@ impl Tcp {
         if p == 1.0 {
             return 0.0;
         }
-        let time_out = time_out_probability(mean_window(p), p) * mean_time_out(self.time_out, p);
-        let free = (1.0 - p) / (self.rtt * (p + times_p(p) + p * time_out));
+        let time_out = time_out_probability_by(mean_window_acked(p, ack_every), p, reading)
+            * match duration {
+                TimeOutDuration::AsPrinted => mean_time_out(self.time_out, p),
+                TimeOutDuration::Conditional => mean_time_out_series(self.time_out, p),
+            };
+        let free = (1.0 - p) / (self.rtt * (p + times_p(p, ack_every) + p * time_out));
         (self.window / self.rtt).min(free)
     }
 }
@@ -76,24 +115,47 @@ pub fn window_before(rounds: f64) -> f64 {
 /// `E[r]`, rounds from a triple-duplicate event to the next loss: equation (9), which solves (8) with r taken for a constant.
 /// Infinite at p = 0.
 pub fn rounds_between_losses(p: f64) -> f64 {
+    rounds_between_losses_acked(p, 1.0)
+}
+
+/// [`rounds_between_losses`] with one acknowledgment for `ack_every` packets (the paper's beta), so that the window grows by
+/// 1/beta a round: 2/3 + sqrt(-1/18 + 2/3 beta (1-p)/p). With W_(j+r-1) = W_j + (r-1)/beta and a uniform a_(j-2), (5) becomes
+/// `E[W_j]` = (`E[r]` - 1/2)/beta, and the packets of (7) to (9) count beta times.
+pub fn rounds_between_losses_acked(p: f64, ack_every: f64) -> f64 {
     let p = probability(p);
-    if p == 0.0 { f64::INFINITY } else { times_p(p) / p }
+    if p == 0.0 { f64::INFINITY } else { times_p(p, ack_every) / p }
 }
 
 /// `E[W]`, the mean window: equation (10). Infinite at p = 0; not capped at W_max, and below 1 from p = 4/7 on.
 pub fn mean_window(p: f64) -> f64 {
-    1.5 * rounds_between_losses(p) - 1.0
+    mean_window_acked(p, 1.0)
+}
+
+/// [`mean_window`] with one acknowledgment for `ack_every` packets (the paper's beta): (3/2 `E[r]` - 1)/beta.
+pub fn mean_window_acked(p: f64, ack_every: f64) -> f64 {
+    (1.5 * rounds_between_losses_acked(p, ack_every) - 1.0) / ack_every
 }
 
 /// P(TO | W): the probability that fewer than three of a window's packets arrive, so that no triple-duplicate event follows a
 /// loss: equation (13), for the whole number of packets in `window`. Below three it is 1.
 pub fn time_out_probability(window: f64, p: f64) -> f64 {
+    time_out_probability_by(window, p, WindowReading::Floor)
+}
+
+/// [`time_out_probability`] under any reading of a window that is no whole number. The limit of three packets is tested after
+/// rounding.
+pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f64 {
     let p = probability(p);
     // At p = 0 the mean window is infinite; nothing is lost, however many there are.
     if p == 0.0 {
         return if window >= 3.0 { 0.0 } else { 1.0 };
     }
-    let w = libm::floor(window);
+    let w = match reading {
+        WindowReading::Floor => libm::floor(window),
+        WindowReading::Nearest => libm::round(window),
+        WindowReading::Ceiling => libm::ceil(window),
+        WindowReading::Continuous => window,
+    };
     if w.is_nan() || w < 3.0 {
         return 1.0;
     }
@@ -134,9 +196,9 @@ pub fn time_out_series(first: f64, time_outs: u32) -> f64 {
     first * (f64::from((1u32 << doubled) - 1) + 64.0 * f64::from(time_outs - doubled))
 }
 
-/// `E[r] p`, regular where `E[r]` is infinite: 2p/3 + sqrt(2p(1-p)/3 - p^2/18), the root clamped at 0.
-fn times_p(p: f64) -> f64 {
-    2.0 * p / 3.0 + (2.0 * p * (1.0 - p) / 3.0 - p * p / 18.0).max(0.0).sqrt()
+/// `E[r] p`, regular where `E[r]` is infinite: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), the root clamped at 0.
+fn times_p(p: f64, ack_every: f64) -> f64 {
+    2.0 * p / 3.0 + (2.0 * ack_every * p * (1.0 - p) / 3.0 - p * p / 18.0).max(0.0).sqrt()
 }
 
 fn probability(p: f64) -> f64 {

@@ -1,0 +1,75 @@
+//! What a model says to arguments it has no answer for.
+
+/// An argument outside the domain of a model: which one, what was given, what would be right.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{what} is {given}: it must be {domain}")]
+pub struct DomainError {
+    /// The name of the argument, in words.
+    pub what: &'static str,
+    /// The value that was given.
+    pub given: f64,
+    /// Which values are right, in words.
+    pub domain: &'static str,
+}
+
+/// Which form of an equation to compute where the printed one is wrong (each paper's errata say why).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// What the equation must say for the model to hold.
+    #[default]
+    Corrected,
+    /// What is printed, to compare with the paper's own numbers.
+    AsPrinted,
+}
+
+/// Fails unless `right`.
+pub(crate) fn require(
+    right: bool,
+    what: &'static str,
+    given: f64,
+    domain: &'static str,
+) -> Result<(), DomainError> {
+    if right { Ok(()) } else { Err(DomainError { what, given, domain }) }
+}
+
+/// A probability or share.
+pub(crate) fn share(what: &'static str, given: f64) -> Result<(), DomainError> {
+    require((0.0..=1.0).contains(&given), what, given, "between 0 and 1")
+}
+
+/// A quantity that may not be 0, NaN or infinite.
+pub(crate) fn positive(what: &'static str, given: f64) -> Result<(), DomainError> {
+    require(given > 0.0 && given.is_finite(), what, given, "greater than 0 and finite")
+}
+
+/// A quantity that may be 0, but not NaN or infinite.
+pub(crate) fn not_negative(what: &'static str, given: f64) -> Result<(), DomainError> {
+    require(given >= 0.0 && given.is_finite(), what, given, "0 or more, and finite")
+}
+
+/// A whole number of at least `least`.
+pub(crate) fn at_least(
+    what: &'static str,
+    given: u32,
+    least: u32,
+    domain: &'static str,
+) -> Result<(), DomainError> {
+    require(given >= least, what, f64::from(given), domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_argument_value_and_domain() {
+        let error = share("the loss probability", 1.5).unwrap_err();
+        assert_eq!(error.to_string(), "the loss probability is 1.5: it must be between 0 and 1");
+        assert!(share("p", f64::NAN).is_err() && share("p", 0.0).is_ok() && share("p", 1.0).is_ok());
+        for wrong in [f64::NAN, f64::INFINITY, -1.0] {
+            assert!(positive("x", wrong).is_err() && not_negative("x", wrong).is_err());
+        }
+        assert!(positive("x", 0.0).is_err() && not_negative("x", 0.0).is_ok());
+        assert!(at_least("n", 1, 2, "2 or more").is_err());
+    }
+}

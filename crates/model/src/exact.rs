@@ -1,0 +1,19 @@
+//! Whole numbers of any size, for tests that must not share the rounding of what they test.
+
+use num_bigint::BigUint;
+
+pub(crate) type Exact = BigUint;
+
+/// n over k.
+pub(crate) fn choose(n: u32, k: u32) -> Exact {
+    (0..k).fold(Exact::from(1u64), |c, i| c * (n - i) / (i + 1))
+}
+
+/// top / bottom, rounded once (to about 120 bits, then to a double).
+pub(crate) fn ratio(top: &Exact, bottom: &Exact) -> f64 {
+    let shift = (bottom.bits() + 120).saturating_sub(top.bits());
+    let quotient: Exact = (top << shift) / bottom;
+    let keep = quotient.bits().saturating_sub(64);
+    let digits = (&quotient >> keep).iter_u64_digits().next().unwrap_or(0) as f64;
+    libm::ldexp(digits, keep as i32 - shift as i32)
+}

@@ -1,0 +1,330 @@
+//! Blocks of units that are lost in bursts (paper 003, sections 2.1 and 5): equation (7), and the chain itself.
+//!
+//! The chain is in the Bad state for a share L of the units and stays there with probability q; it leaves the Good state with
+//! probability p = L (1-q) / (1-L). Equation (7) takes a packet to be lost by one burst longer than its R = N - K redundant
+//! units only, which its assumption 2, (1-q) L N << 1, is to allow. That does not hold at little burstiness (0.2 at q = 0.01,
+//! L = 0.01), where several short bursts in one block matter: three times too high a throughput at N = 21, K = 20. The exact law
+//! costs no more: a block is lost when more than R units are lost before the K-th arrives; each good unit is preceded by a
+//! burst with probability p; bursts are geometric. So it is a binomial mixture of negative binomial tails.
+
+use crate::domain::{DomainError, at_least, require, share};
+use crate::special::{Tail, binomial, incomplete_beta};
+
+/// Losses of units in bursts, by the two numbers that the paper varies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gilbert {
+    /// L: the share of units that are lost, less than 1.
+    pub loss: f64,
+    /// q: the probability that a loss is followed by another, less than 1; q = L is the memoryless case.
+    pub stay_bad: f64,
+}
+
+/// When TCP sends its packets over the chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spacing {
+    /// Far from each other: the unit before a packet is lost with probability L whatever became of the packet before it
+    /// (the paper's assumption 1).
+    #[default]
+    Independent,
+    /// Without a gap, so that a burst may reach from one packet into the next.
+    BackToBack,
+}
+
+/// The largest number of units N in a block whose law is computed exactly.
+pub const LARGEST_BLOCK: u32 = 1 << 20;
+
+impl Gilbert {
+    /// p: the probability that a unit that arrived is followed by one that is lost, L (1-q) / (1-L), after equation (2).
+    ///
+    /// # Errors
+    /// A share outside 0 to 1, L = 1, q = 1, or a p that were greater than 1: a loss above one half needs q >= 2 - 1/L.
+    pub fn become_bad(&self) -> Result<f64, DomainError> {
+        let (l, q) = (self.loss, self.stay_bad);
+        require((0.0..1.0).contains(&l), "the loss probability of a unit", l, "at least 0 and less than 1")?;
+        require((0.0..1.0).contains(&q), "the probability to stay bad", q, "at least 0 and less than 1")?;
+        let p = l * (1.0 - q) / (1.0 - l);
+        require(
+            p <= 1.0 + 1e-12,
+            "the probability to stay bad",
+            q,
+            "at least 2 - 1/L for a loss L above one half",
+        )?;
+        Ok(p.min(1.0))
+    }
+
+    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet of one block. Above 1 where its
+    /// linearisation 1 - (1-p)^K = K p fails.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn single_burst(&self, n: f64, k: u32) -> Result<f64, DomainError> {
+        self.become_bad()?;
+        at_least("the number of units K", k, 1, "1 or more")?;
+        let least = f64::from(k);
+        require(n >= least && n.is_finite(), "the number of units N", n, "at least K, and finite")?;
+        let q = self.stay_bad;
+        Ok(libm::pow(q, n - least) * self.loss * ((1.0 - q) * least + q))
+    }
+
+    /// 1/T of the chain itself: loss events for each good packet, of `blocks` blocks of which each needs K of its N units; a
+    /// burst of lost packets is one event.
+    ///
+    /// # Errors
+    /// An argument outside its domain; N above [`LARGEST_BLOCK`].
+    pub fn exact(&self, n: u32, k: u32, blocks: u32, spacing: Spacing) -> Result<f64, DomainError> {
+        let p = self.become_bad()?;
+        at_least("the number of units K", k, 1, "1 or more")?;
+        at_least("the number of units N", n, k, "at least K")?;
+        at_least("the number of blocks in a packet", blocks, 1, "1 or more")?;
+        require(n <= LARGEST_BLOCK, "the number of units N", f64::from(n), "at most 1048576")?;
+        let good_before = 1.0 - self.loss;
+        let chain = Chain { p, q: self.stay_bad };
+        if blocks == 1 {
+            let (from_good, from_bad) = (chain.after_good(n - k, k), chain.after_bad(n - k, k));
+            if spacing == Spacing::Independent {
+                return Ok(good_before * from_good.is + self.loss * from_bad.is);
+            }
+            // T is the mean length of a run of good packets: the share of good packets over that of good ones followed by a lost
+            // one. A good packet's last unit, by reversal of the chain, is as likely as its first.
+            let last_good = good_before * chain.after_good(n - k, k - 1).is_not;
+            let last_bad = if n == k { 0.0 } else { self.loss * chain.after_bad(n - k - 1, k).is_not };
+            return Ok(ratio(
+                last_good * from_good.is + last_bad * from_bad.is,
+                good_before * from_good.is_not + self.loss * from_bad.is_not,
+            ));
+        }
+        let work = u64::from(n) * u64::from(k.min(n - k + 1));
+        require(work <= 1 << 24, "the size of the blocks N x min(K, N-K+1)", work as f64, "at most 2^24")?;
+        let packet = chain.good_blocks(n, k, blocks);
+        let lost = packet.map(|to| (1.0 - to[0] - to[1]).max(0.0));
+        if spacing == Spacing::Independent {
+            return Ok(good_before * lost[0] + self.loss * lost[1]);
+        }
+        let last = [0, 1].map(|end| good_before * packet[0][end] + self.loss * packet[1][end]);
+        Ok(ratio(last[0] * lost[0] + last[1] * lost[1], last[0] + last[1]))
+    }
+
+    /// The probability that a block of N units of which K suffice is lost, exactly: any block of the stationary chain.
+    ///
+    /// # Errors
+    /// As [`exact`](Gilbert::exact).
+    pub fn block_loss(&self, n: u32, k: u32) -> Result<f64, DomainError> {
+        self.exact(n, k, 1, Spacing::Independent)
+    }
+}
+
+/// The mean length of a burst as the probability that a loss is followed by another: q = 1 - 1/length (paper 003, eq. (1)).
+///
+/// # Errors
+/// A length below 1.
+pub fn stay_bad_of(mean_burst: f64) -> Result<f64, DomainError> {
+    require(
+        mean_burst >= 1.0 && mean_burst.is_finite(),
+        "the mean burst length in units",
+        mean_burst,
+        "1 or more",
+    )?;
+    Ok(1.0 - 1.0 / mean_burst)
+}
+
+/// The losses of a Gilbert channel as independent ones with the same share: q = L.
+///
+/// # Errors
+/// A loss that is not at least 0 and less than 1.
+pub fn memoryless(loss: f64) -> Result<Gilbert, DomainError> {
+    share("the loss probability of a unit", loss)?;
+    let losses = Gilbert { loss, stay_bad: loss };
+    losses.become_bad().map(|_| losses)
+}
+
+/// Events over good packets; where no packet is good at all, every packet is an event.
+fn ratio(events: f64, good: f64) -> f64 {
+    if good > 0.0 { events / good } else { 1.0 }
+}
+
+/// The chain by its transitions: Good to Bad with probability p, Bad to Bad with q.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chain {
+    pub(crate) p: f64,
+    pub(crate) q: f64,
+}
+
+impl Chain {
+    /// The probability that, after a good unit, more than `spare` units are lost before `k` have arrived.
+    pub(crate) fn after_good(self, spare: u32, k: u32) -> Tail {
+        self.mixture(spare, k, 0)
+    }
+
+    /// The same after a lost unit, the burst of which may go on.
+    pub(crate) fn after_bad(self, spare: u32, k: u32) -> Tail {
+        if k == 0 { Tail { is: 0.0, is_not: 1.0 } } else { self.mixture(spare + 1, k - 1, 1) }
+    }
+
+    /// Bursts precede `gaps` good units with probability p each, and `sure` more for sure; their lengths are geometric from 1
+    /// on. The probability that they are longer than `spare` in sum: that of `spare` units fewer than that many end a burst.
+    fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
+        let (n, r) = (f64::from(gaps), f64::from(spare));
+        let mean = n * self.p;
+        // All terms whose weight a double can tell from 0.
+        let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
+        let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
+        let last = libm::ceil((mean + width + 400.0).min(n)) as u32;
+        let mut sum = Tail { is: 0.0, is_not: 0.0 };
+        for bursts in first..=last {
+            let weight = binomial(n, f64::from(bursts), self.p);
+            let all = bursts + sure;
+            // P(Bin(spare, 1-q) < all), by whichever tail of it.
+            let longer = if all == 0 {
+                Tail { is: 0.0, is_not: 1.0 }
+            } else if all > spare {
+                Tail { is: 1.0, is_not: 0.0 }
+            } else {
+                incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q)
+            };
+            sum.is += weight * longer.is;
+            sum.is_not += weight * longer.is_not;
+        }
+        Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
+    }
+
+    /// The probability that `blocks` blocks in a row are good, from the state before them (0: Good) to that of their last unit.
+    fn good_blocks(self, n: u32, k: u32, blocks: u32) -> [[f64; 2]; 2] {
+        let block = [self.good_block(n, k, 0), self.good_block(n, k, 1)];
+        let times = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
+            a.map(|row| [row[0] * b[0][0] + row[1] * b[1][0], row[0] * b[0][1] + row[1] * b[1][1]])
+        };
+        let (mut result, mut square, mut left) = ([[1.0, 0.0], [0.0, 1.0]], block, blocks);
+        while left > 0 {
+            if left & 1 == 1 {
+                result = times(result, square);
+            }
+            square = times(square, square);
+            left >>= 1;
+        }
+        result
+    }
+
+    /// One block, unit by unit, from `state`: the probability that it is good, by the state of its last unit.
+    fn good_block(self, n: u32, k: u32, state: usize) -> [f64; 2] {
+        let (k, spare) = (k as usize, (n - k) as usize);
+        // Count what there may be fewer of: losses up to the spare ones, or arrivals below K, of which enough are not counted on.
+        let (by_losses, most) = if spare < k { (true, spare) } else { (false, k) };
+        let mut at = vec![[0.0f64; 2]; most + 1];
+        at[0][state] = 1.0;
+        for _ in 0..n {
+            let mut next = vec![[0.0f64; 2]; most + 1];
+            for (count, from) in at.iter().enumerate() {
+                let good = from[0] * (1.0 - self.p) + from[1] * (1.0 - self.q);
+                let bad = from[0] * self.p + from[1] * self.q;
+                if by_losses {
+                    next[count][0] += good;
+                    if count < most {
+                        next[count + 1][1] += bad;
+                    }
+                } else {
+                    next[(count + 1).min(most)][0] += good;
+                    next[count][1] += bad;
+                }
+            }
+            at = next;
+        }
+        if by_losses {
+            at.iter().fold([0.0; 2], |sum, end| [sum[0] + end[0], sum[1] + end[1]])
+        } else {
+            at[most]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fec::block::block_loss;
+    use proptest::prelude::*;
+
+    #[test]
+    fn no_memory_is_the_binomial_law() {
+        for (n, k, p) in [(20, 20, 0.01), (24, 20, 0.1), (13, 10, 0.45), (40, 7, 0.49)] {
+            let losses = memoryless(p).unwrap();
+            let want = block_loss(n, k, p).unwrap().is;
+            for spacing in [Spacing::Independent, Spacing::BackToBack] {
+                let got = losses.exact(n, k, 1, spacing).unwrap();
+                assert!((got / want - 1.0).abs() < 1e-10, "{n} {k} {p} {spacing:?}: {got} {want}");
+            }
+        }
+        assert!(memoryless(1.0).is_err());
+    }
+
+    #[test]
+    fn rare_losses_keep_their_digits() {
+        // One of two bursts that end the block; far below what a complement could tell.
+        let chain = Chain { p: 1e-12, q: 1e-3 };
+        let got = chain.after_good(3, 5).is;
+        // Bursts: one of 4 or more, or two of 4 in sum, ...: all but exactly the sum over compositions.
+        let mut want = 0.0;
+        for bursts in 1..=5u32 {
+            let longer: f64 = (0..bursts.min(4)).map(|ends| binomial(3.0, f64::from(ends), 0.999)).sum();
+            want += binomial(5.0, f64::from(bursts), 1e-12) * longer;
+        }
+        assert!((got / want - 1.0).abs() < 1e-12, "{got} {want}");
+    }
+
+    #[test]
+    fn bursts_and_errors() {
+        assert_eq!(stay_bad_of(4.0), Ok(0.75));
+        assert!(stay_bad_of(0.5).is_err() && stay_bad_of(f64::NAN).is_err());
+        for (loss, stay_bad) in
+            [(1.0, 0.5), (0.5, 1.0), (0.9, 0.1), (f64::NAN, 0.1), (0.1, f64::NAN), (-0.1, 0.2)]
+        {
+            assert!(Gilbert { loss, stay_bad }.become_bad().is_err(), "{loss} {stay_bad}");
+        }
+        assert!(
+            (Gilbert { loss: 0.75, stay_bad: 2.0 - 1.0 / 0.75 }.become_bad().unwrap() - 1.0).abs() < 1e-12
+        );
+        let losses = Gilbert { loss: 0.01, stay_bad: 0.5 };
+        assert!(losses.exact(19, 20, 1, Spacing::Independent).is_err());
+        assert!(losses.exact(u32::MAX, 20, 1, Spacing::Independent).is_err());
+        assert!(losses.exact(21, 20, 0, Spacing::Independent).is_err());
+        assert!(losses.single_burst(f64::NAN, 20).is_err() && losses.single_burst(20.0, 0).is_err());
+        // q = 0: no burst is longer than a unit, so that one redundant unit clears the link by (7), not exactly.
+        let single = Gilbert { loss: 0.01, stay_bad: 0.0 };
+        assert_eq!((single.single_burst(21.0, 20), single.single_burst(20.0, 20)), (Ok(0.0), Ok(0.2)));
+        assert!(single.exact(21, 20, 1, Spacing::Independent).unwrap() > 0.01);
+    }
+
+    proptest! {
+        #[test]
+        fn the_mixture_is_the_chain_unit_by_unit(
+            k in 1u32..40, spare in 0u32..40, p in 0.0f64..=1.0, q in 0.0f64..1.0,
+        ) {
+            let chain = Chain { p, q };
+            for (state, got) in [chain.after_good(spare, k), chain.after_bad(spare, k)].into_iter().enumerate() {
+                let [end_good, end_bad] = chain.good_block(k + spare, k, state);
+                prop_assert!((got.is_not - end_good - end_bad).abs() < 1e-12, "{chain:?} {got:?}");
+                prop_assert!((got.is + got.is_not - 1.0).abs() < 1e-12);
+            }
+        }
+
+        #[test]
+        fn one_block_is_one_of_many(
+            k in 1u32..30, spare in 0u32..30, loss in 0.001f64..0.5, q in 0.0f64..0.99,
+        ) {
+            let losses = Gilbert { loss, stay_bad: q };
+            for spacing in [Spacing::Independent, Spacing::BackToBack] {
+                let one = losses.exact(k + spare, k, 1, spacing).unwrap();
+                let chain = Chain { p: losses.become_bad().unwrap(), q };
+                let packet = chain.good_blocks(k + spare, k, 1);
+                let lost = packet.map(|to| 1.0 - to[0] - to[1]);
+                let last = [0, 1].map(|end| (1.0 - loss) * packet[0][end] + loss * packet[1][end]);
+                let many = match spacing {
+                    Spacing::Independent => (1.0 - loss) * lost[0] + loss * lost[1],
+                    Spacing::BackToBack => (last[0] * lost[0] + last[1] * lost[1]) / (last[0] + last[1]),
+                };
+                prop_assert!((one - many).abs() < 1e-11, "{losses:?} {spacing:?}: {one} {many}");
+                // A longer packet is hit more often.
+                let three = losses.exact(k + spare, k, 3, Spacing::Independent).unwrap();
+                prop_assert!(three >= losses.exact(k + spare, k, 1, Spacing::Independent).unwrap() - 1e-11);
+            }
+        }
+    }
+}

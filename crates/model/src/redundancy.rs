@@ -1,0 +1,214 @@
+//! How much redundancy TCP/NC needs: paper 000, section VI-B, and what two resources leave of a link, section VI-C.
+//!
+//! The paper wants R W packets to lose no more than W (R - 1) with probability 0.8, and does not say what to do with numbers
+//! that are not whole. Each reading is one tail of the binomial law.
+
+use crate::domain::{DomainError, at_least, positive, require, share};
+use crate::special::incomplete_beta;
+
+/// How the numbers of packets R W and of losses W (R - 1) are made whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rounding {
+    /// Both up: three of the four R in table I (1.03, 1.09, 1.13; then 1.27 for the printed 1.29).
+    #[default]
+    Ceil,
+    /// Both down: 1.04, 1.10, 1.14 and the 1.28 of the text.
+    Floor,
+    /// Neither: the incomplete beta function at real arguments (1.03, 1.09, 1.14, 1.28).
+    Continuous,
+    /// The sum of the paper up to floor(W (R - 1)), its coefficients by gamma functions. Not monotone in R.
+    Gamma,
+}
+
+/// Steps of R that [`redundancy`] tries: hundredths, as in the paper.
+const STEPS: f64 = 100.0;
+
+/// The largest R that [`redundancy`] tries.
+pub const LARGEST_REDUNDANCY: f64 = 1000.0;
+
+/// The probability that the losses of a round are masked: that of the R W packets sent for a window of `window`, each lost with
+/// probability `loss`, at most W (R - 1) are lost (paper 000, section VI-B).
+///
+/// # Errors
+/// An argument outside its domain: a probability, a window of at least 1, R from 1 to 1e9.
+pub fn mask_probability(
+    loss: f64,
+    window: u32,
+    redundancy: f64,
+    rounding: Rounding,
+) -> Result<f64, DomainError> {
+    share("the loss probability", loss)?;
+    at_least("the window in packets", window, 1, "1 or more")?;
+    require((1.0..=1e9).contains(&redundancy), "the redundancy R", redundancy, "1 to 1e9")?;
+    Ok(masked(loss, f64::from(window), redundancy, rounding))
+}
+
+/// The smallest redundancy R, in steps of 0.01 from 1, by which the losses of a round are masked with probability `target`
+/// (the paper: 0.8).
+///
+/// # Errors
+/// An argument outside its domain; a loss that needs more than [`LARGEST_REDUNDANCY`].
+pub fn redundancy(loss: f64, window: u32, target: f64, rounding: Rounding) -> Result<f64, DomainError> {
+    share("the loss probability", loss)?;
+    at_least("the window in packets", window, 1, "1 or more")?;
+    require((0.0..1.0).contains(&target), "the target probability", target, "at least 0 and less than 1")?;
+    let w = f64::from(window);
+    // Hundredths as people write them: 1 + 0.14 is not 1.14.
+    let at = |step: u32| (STEPS + f64::from(step)) / STEPS;
+    let enough = |step: u32| masked(loss, w, at(step), rounding) >= target;
+    let last = (STEPS * (LARGEST_REDUNDANCY - 1.0)) as u32;
+    // With a whole W, of n packets W must arrive: all readings but Gamma rise with R.
+    let bound = if rounding == Rounding::Gamma { Rounding::Ceil } else { rounding };
+    let below = |step: u32| masked(loss, w, at(step), bound) < target;
+    let (mut low, mut high) = (0, last);
+    while low < high {
+        let middle = low.midpoint(high);
+        if below(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    // Gamma stays below Ceil and comes back to it whenever W (R - 1) is whole, which is at the latest a step of 1 on.
+    let first = (low..=last).take(101).find(|&step| enough(step));
+    first.map(at).ok_or(DomainError {
+        what: "the loss probability",
+        given: loss,
+        domain: "small enough for a redundancy of at most 1000",
+    })
+}
+
+/// What of a link of rate `rate` coded flows can use: min{C (1-p), C / R} (paper 000, section VI-C), in the unit of `rate`.
+///
+/// # Errors
+/// An argument outside its domain.
+pub fn achievable(rate: f64, loss: f64, redundancy: f64) -> Result<f64, DomainError> {
+    positive("the rate", rate)?;
+    share("the loss probability", loss)?;
+    require(redundancy >= 1.0 && redundancy.is_finite(), "the redundancy R", redundancy, "1 or more")?;
+    Ok((rate * (1.0 - loss)).min(rate / redundancy))
+}
+
+fn masked(p: f64, w: f64, r: f64, rounding: Rounding) -> f64 {
+    // 50 * 1.12 is not 56 in binary: whole numbers are meant where a product comes this close to one.
+    let exact = |x: f64| if (x - libm::round(x)).abs() < 1e-9 * x.max(1.0) { libm::round(x) } else { x };
+    let (packets, losses) = (exact(w * r), exact(w * (r - 1.0)));
+    let (packets, losses) = match rounding {
+        Rounding::Ceil => (libm::ceil(packets), libm::ceil(losses)),
+        Rounding::Floor => (libm::floor(packets), libm::floor(losses)),
+        Rounding::Continuous => (packets, losses),
+        Rounding::Gamma => (packets, libm::floor(losses)),
+    };
+    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1); the sum with gamma functions telescopes to the same for real n.
+    incomplete_beta(packets - losses, losses + 1.0, 1.0 - p).is
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prediction::path_loss;
+    use proptest::prelude::*;
+
+    const ALL: [Rounding; 4] = [Rounding::Floor, Rounding::Ceil, Rounding::Gamma, Rounding::Continuous];
+
+    #[test]
+    fn masking_probabilities_of_table_i() {
+        // Window 50; computed independently: floor, ceil, gamma, beta.
+        for (q, r, want) in [
+            (0.005, 1.03, [0.7312, 0.9155, 0.7275, 0.8443]),
+            (0.015, 1.09, [0.7909, 0.8978, 0.7856, 0.8517]),
+            (0.025, 1.13, [0.7077, 0.8205, 0.6999, 0.7686]),
+            (0.05, 1.29, [0.8039, 0.8631, 0.7951, 0.8354]),
+            (0.05, 1.28, [0.8039; 4]),
+        ] {
+            let p = path_loss(q, 4).unwrap();
+            for (rounding, want) in ALL.into_iter().zip(want) {
+                let got = mask_probability(p, 50, r, rounding).unwrap();
+                assert!((got - want).abs() <= 5.1e-5, "q {q} R {r} {rounding:?}: {got}, not {want}");
+            }
+        }
+        // Fig. 12: the jump between 1.11 and 1.12 is one of the floor reading.
+        let p = path_loss(0.025, 4).unwrap();
+        for (rounding, want) in [(Rounding::Floor, [0.5614, 0.7077]), (Rounding::Ceil, [0.7077, 0.7077])] {
+            for (r, want) in [1.11, 1.12].into_iter().zip(want) {
+                assert!((mask_probability(p, 50, r, rounding).unwrap() - want).abs() <= 5.1e-5);
+            }
+        }
+    }
+
+    #[test]
+    fn chosen_redundancy() {
+        for (q, want) in [
+            (0.005, [1.04, 1.03, 1.04, 1.03]),
+            (0.015, [1.10, 1.09, 1.10, 1.09]),
+            (0.025, [1.14, 1.13, 1.14, 1.14]),
+            (0.05, [1.28, 1.27, 1.28, 1.28]),
+        ] {
+            let p = path_loss(q, 4).unwrap();
+            for (rounding, want) in ALL.into_iter().zip(want) {
+                assert_eq!(redundancy(p, 50, 0.8, rounding), Ok(want), "q {q} {rounding:?}");
+            }
+        }
+        assert_eq!(redundancy(0.0, 50, 0.8, Rounding::Ceil), Ok(1.0));
+        assert!(
+            redundancy(1.0, 50, 0.8, Rounding::Ceil).unwrap_err().to_string().contains("loss probability")
+        );
+        assert_eq!(mask_probability(1.0, 50, 1.3, Rounding::Floor), Ok(0.0));
+        assert_eq!(mask_probability(0.0, 50, 1.0, Rounding::Gamma), Ok(1.0));
+    }
+
+    #[test]
+    fn gamma_is_the_printed_sum() {
+        // The sum of section VI-B with C(x, i) = x (x-1) ... (x-i+1) / i!.
+        for (p, w, r) in [(0.1, 50u32, 1.13), (0.3, 17, 1.61), (0.02, 33, 1.05)] {
+            let n: f64 = f64::from(w) * r;
+            let (mut sum, mut term) = (0.0, libm::pow(1.0 - p, n));
+            for x in 0..=(f64::from(w) * (r - 1.0)) as u32 {
+                sum += term;
+                term *= (n - f64::from(x)) / f64::from(x + 1) * p / (1.0 - p);
+            }
+            let got = mask_probability(p, w, r, Rounding::Gamma).unwrap();
+            assert!((got / sum - 1.0).abs() < 1e-9, "{p} {w} {r}: {got} {sum}");
+        }
+    }
+
+    #[test]
+    fn two_resources() {
+        let p = path_loss(0.025, 4).unwrap();
+        assert!((achievable(0.7, p, 1.2).unwrap() / 2.0 - 0.291667).abs() < 5e-7);
+        assert!((achievable(0.9, p, 1.2).unwrap() - 0.75).abs() < 1e-12);
+        assert!((achievable(2.0, 0.1, 1.0 / 0.9).unwrap() - 1.8).abs() < 1e-12);
+        assert!(achievable(1.0, 0.1, 0.9).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn the_smallest_step_that_masks(
+            p in 0.0f64..0.9, w in 1u32..2000, target in 0.0f64..0.99, i in 0usize..4,
+        ) {
+            let r = redundancy(p, w, target, ALL[i]).unwrap();
+            prop_assert!(mask_probability(p, w, r, ALL[i]).unwrap() >= target);
+            if r > 1.0 {
+                prop_assert!(mask_probability(p, w, r - 0.01, ALL[i]).unwrap() < target);
+            }
+        }
+
+        #[test]
+        fn wild_input_is_an_error_or_a_probability(
+            x in prop::array::uniform3(prop::sample::select(vec![
+                f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-310, 1e-9, 0.5, 1.0, 1.3, 1e300,
+            ])),
+            w in prop::sample::select(vec![0, 1, 50, u32::MAX]), i in 0usize..4,
+        ) {
+            if let Ok(got) = mask_probability(x[0], w, x[1], ALL[i]) {
+                prop_assert!((0.0..=1.0).contains(&got));
+            }
+            if let Ok(got) = redundancy(x[0], w, x[1], ALL[i]) {
+                prop_assert!((1.0..=LARGEST_REDUNDANCY).contains(&got));
+            }
+            if let Ok(got) = achievable(x[0], x[1], x[2]) {
+                prop_assert!(got >= 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Base stations by Little's law: equations (21) and (22) of paper 000, with the throughputs of section X.
+
+use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
+use crate::tcp::Tcp;
+use crate::tcpnc::{Coded, Duration};
+
+/// Users who start transfers now and then, and the stations that serve them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Network {
+    /// N: the number of users.
+    pub users: u32,
+    /// q: transfers that a user starts in a second.
+    pub arrivals_per_s: f64,
+    /// mu_f: the mean size of a file, in bits.
+    pub file_bits: f64,
+    /// B: the bandwidth given to each active user, in bits a second, redundancy and losses included.
+    pub user_bps: f64,
+    /// B_max: the bandwidth of a station, in bits a second.
+    pub station_bps: f64,
+    /// N_max: how many active users a station serves at once.
+    pub station_users: u32,
+    /// p: probability that a packet is lost.
+    pub loss: f64,
+    /// What the users' transfers run over.
+    pub protocol: Protocol,
+}
+
+/// What the throughput T of a user with bandwidth B is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Protocol {
+    /// T = B, whatever is lost: the best case of section IX.
+    Ideal,
+    /// TCP by equation (16), and no more than B (1-p).
+    Tcp {
+        /// RTT, in seconds.
+        rtt: f64,
+        /// The first time-out, in seconds.
+        first_time_out: f64,
+        /// W_max, in packets.
+        max_window: f64,
+        /// Size of a packet, in bytes.
+        packet_bytes: f64,
+    },
+    /// TCP/NC by equation (20), and no more than B (1-p).
+    TcpNc {
+        /// SRTT, in seconds.
+        srtt: f64,
+        /// W_max, in packets.
+        max_window: f64,
+        /// `E[W_1]`, in packets.
+        first_window: f64,
+        /// Size of a packet, in bytes.
+        packet_bytes: f64,
+        /// R. The paper's figures have enough of it, that is 1/(1-p).
+        redundancy: f64,
+        /// How long a flow lasts. The paper does not say; its plateau of 4 Mbit/s needs [`Duration::Infinite`].
+        duration: Duration,
+        /// Whether redundancy beyond 1/(1-p) is paid for out of B, so that T <= B/R as in section VI-C. Section X leaves it out.
+        redundancy_charged: bool,
+    },
+}
+
+/// What the model says of a [`Network`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// T: the throughput of an active user, in bits a second.
+    pub throughput_bps: f64,
+    /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in service; more may wait.
+    pub active_fraction: f64,
+    /// N_bs: equation (22), a real number.
+    pub stations: f64,
+    /// How many stations must be built: N_bs rounded up.
+    pub whole_stations: f64,
+}
+
+impl Default for Network {
+    /// Figs. 17a and 18a: 1000 users, files of 3.2024 MB (in bits), 300 Mbit/s and 200 users a station, no loss; q = 0.02, 1 Mbit/s.
+    fn default() -> Network {
+        Network {
+            users: 1000,
+            arrivals_per_s: 0.02,
+            file_bits: 3_202_400.0 * 8.0,
+            user_bps: 1e6,
+            station_bps: 300e6,
+            station_users: 200,
+            loss: 0.0,
+            protocol: Protocol::Ideal,
+        }
+    }
+}
+
+impl Protocol {
+    /// TCP as section X has it: a window of 50 packets of 1000 bytes, 0.1 s, a time-out of 3 s.
+    pub const PAPER_TCP: Protocol =
+        Protocol::Tcp { rtt: 0.1, first_time_out: 3.0, max_window: 50.0, packet_bytes: 1000.0 };
+
+    /// TCP/NC as section X has it, with as much redundancy as `loss` needs.
+    pub fn paper_tcp_nc(loss: f64) -> Protocol {
+        Protocol::TcpNc {
+            srtt: 0.1,
+            max_window: 50.0,
+            first_window: 1.0,
+            packet_bytes: 1000.0,
+            // At p = 1 any; nothing arrives.
+            redundancy: if loss < 1.0 { 1.0 / (1.0 - loss) } else { 1.0 },
+            duration: Duration::Infinite,
+            redundancy_charged: false,
+        }
+    }
+}
+
+impl Network {
+    /// The stations that the users need, and why.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn predict(&self) -> Result<Prediction, DomainError> {
+        self.check()?;
+        let throughput_bps = self.throughput()?;
+        let active_fraction = self.active_fraction(throughput_bps);
+        let stations = f64::from(self.users) * active_fraction * self.share_of_station();
+        Ok(Prediction { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
+    }
+
+    /// How many users `stations` stations serve: the largest N for which equation (22) asks for no more. None where users never
+    /// need any, because they transfer nothing.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn users_served(&self, stations: u32) -> Result<Option<f64>, DomainError> {
+        self.check()?;
+        let each = self.active_fraction(self.throughput()?) * self.share_of_station();
+        if each == 0.0 {
+            return Ok(None);
+        }
+        // What comes within rounding of a whole user is one.
+        Ok(Some(libm::floor(f64::from(stations) / each * (1.0 + 1e-12))))
+    }
+
+    /// The power of the stations that must be built, in watts, at `station_w` each (section VII quotes 2 to 3 kW).
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn power_w(&self, station_w: f64) -> Result<f64, DomainError> {
+        not_negative("the power of a station in watts", station_w)?;
+        Ok(self.predict()?.whole_stations * station_w)
+    }
+
+    /// The load q mu_f / T: transfers in service by Little's law, before the limit of 1 in equation (21). Infinite at T = 0.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn load(&self) -> Result<f64, DomainError> {
+        self.check()?;
+        Ok(self.load_at(self.throughput()?))
+    }
+
+    /// The largest share of a station that an active user takes: max{B/B_max, 1/N_max} in equation (22).
+    fn share_of_station(&self) -> f64 {
+        (self.user_bps / self.station_bps).max(1.0 / f64::from(self.station_users))
+    }
+
+    fn load_at(&self, throughput: f64) -> f64 {
+        let offered = self.arrivals_per_s * self.file_bits;
+        // Who asks for nothing is never active, even where nothing gets through.
+        if offered == 0.0 { 0.0 } else { offered / throughput }
+    }
+
+    fn active_fraction(&self, throughput: f64) -> f64 {
+        self.load_at(throughput).min(1.0)
+    }
+
+    fn throughput(&self) -> Result<f64, DomainError> {
+        let arrives = self.user_bps * (1.0 - self.loss);
+        match self.protocol {
+            Protocol::Ideal => Ok(self.user_bps),
+            Protocol::Tcp { rtt, first_time_out, max_window, packet_bytes } => {
+                positive("the round-trip time in seconds", rtt)?;
+                positive("the time-out in seconds", first_time_out)?;
+                positive("the largest window in packets", max_window)?;
+                positive("the packet size in bytes", packet_bytes)?;
+                let tcp = Tcp { rtt, time_out: first_time_out / rtt, window: max_window };
+                Ok(arrives.min(tcp.throughput(self.loss) * packet_bytes * 8.0))
+            }
+            Protocol::TcpNc {
+                srtt,
+                max_window,
+                first_window,
+                packet_bytes,
+                redundancy,
+                duration,
+                redundancy_charged,
+            } => {
+                let coded = Coded {
+                    loss: self.loss,
+                    redundancy,
+                    srtt,
+                    first_window,
+                    max_window,
+                    packet_bytes,
+                    duration,
+                    ..Coded::default()
+                };
+                let paid = if redundancy_charged { self.user_bps / redundancy } else { f64::INFINITY };
+                Ok(arrives.min(paid).min(coded.predict()?.throughput_bps))
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), DomainError> {
+        at_least("the number of users", self.users, 1, "1 or more")?;
+        not_negative("the transfers started in a second", self.arrivals_per_s)?;
+        not_negative("the mean file size in bits", self.file_bits)?;
+        positive("the bandwidth of a user in bits a second", self.user_bps)?;
+        positive("the bandwidth of a station in bits a second", self.station_bps)?;
+        at_least("the number of users of a station", self.station_users, 1, "1 or more")?;
+        share("the loss probability", self.loss)?;
+        let part = self.user_bps / self.station_bps;
+        require(part.is_finite(), "the bandwidth of a user over that of a station", part, "finite")?;
+        let offered = self.arrivals_per_s * self.file_bits;
+        require(offered.is_finite(), "the bits that a user asks for in a second", offered, "finite")
+    }
+}
+
+/// The next whole number, but for rounding.
+pub(super) fn whole(stations: f64) -> f64 {
+    libm::ceil(stations * (1.0 - 1e-12))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LARGE: f64 = 5_082_080.0 * 8.0;
+
+    fn stations(network: Network) -> f64 {
+        network.predict().unwrap().stations
+    }
+
+    #[test]
+    fn figures_17() {
+        let at = |q: f64, mbps: f64, file_bits: f64| {
+            stations(Network { arrivals_per_s: q, user_bps: mbps * 1e6, file_bits, ..Network::default() })
+        };
+        // Computed independently; figs. 17a and 17b.
+        for (file, q, mbps, want) in [
+            (25_619_200.0, 0.02, 1.0, 2.562),
+            (25_619_200.0, 0.03, 3.0, 2.562),
+            (25_619_200.0, 0.04, 0.5, 5.0),
+            (LARGE, 0.02, 1.0, 4.066),
+            (LARGE, 0.03, 1.5, 4.066),
+            (LARGE, 0.03, 3.0, 4.066),
+            (LARGE, 0.04, 3.0, 5.421),
+        ] {
+            assert!((at(q, mbps, file) - want).abs() <= 1.1e-3, "{file} {q} {mbps}: {}", at(q, mbps, file));
+        }
+        // 17b at q = 0.03: 5 up to 1.22 Mbit/s, 6.1/B to 1.5, 4.07 beyond; at 0.04: 5, then 1000 B / 300, then 5.42.
+        for (q, mbps, want) in [
+            (0.03, 0.1, 5.0),
+            (0.03, 1.2192, 5.0),
+            (0.03, 1.3, 6.0985 / 1.3),
+            (0.03, 1.5, 4.0657),
+            (0.03, 4.0, 4.0657),
+            (0.04, 1.5, 5.0),
+            (0.04, 1.6, 1600.0 / 300.0),
+            (0.04, 1.7, 5.4209),
+            (0.04, 4.0, 5.4209),
+        ] {
+            assert!((at(q, mbps, LARGE) - want).abs() < 1e-3, "{q} {mbps}: {}", at(q, mbps, LARGE));
+        }
+        // The number is printed with 5.08 and 3.2 MB in the paper.
+        assert!((at(0.04, 4.0, 5.08e6 * 8.0) - 5.4187).abs() <= 5.1e-5);
+        assert!((at(0.03, 4.0, 5.08e6 * 8.0) - 4.064).abs() <= 5.1e-4);
+    }
+
+    #[test]
+    fn loads_of_section_x() {
+        // T_tcp in Mbit/s and the loads at q = 0.01 to 0.04 for both files; computed independently.
+        for (p, mbps, small, large) in [
+            (0.0, 4.0, [0.064, 0.128, 0.192, 0.256], [0.102, 0.203, 0.305, 0.406]),
+            (0.01, 0.8092, [0.316, 0.633, 0.949, 1.265], [0.502, 1.004, 1.507, 2.009]),
+            (0.02, 0.5314, [0.482, 0.964, 1.445, 1.927], [0.765, 1.530, 2.294, 3.059]),
+            (0.03, 0.4104, [0.624, 1.248, 1.872, 2.495], [0.990, 1.981, 2.971, 3.961]),
+            (0.04, 0.3392, [0.755, 1.509, 2.264, 3.019], [1.198, 2.396, 3.594, 4.793]),
+            (0.05, 0.2912, [0.879, 1.758, 2.637, 3.517], [1.396, 2.791, 4.187, 5.582]),
+        ] {
+            for (file, loads) in [(3.2e6, small), (5.08e6, large)] {
+                for (q, want) in [0.01, 0.02, 0.03, 0.04].into_iter().zip(loads) {
+                    let network = Network {
+                        arrivals_per_s: q,
+                        file_bits: file * 8.0,
+                        user_bps: 8e6,
+                        loss: p,
+                        protocol: Protocol::PAPER_TCP,
+                        ..Network::default()
+                    };
+                    let tcp = network.predict().unwrap().throughput_bps / 1e6;
+                    assert!((tcp - mbps).abs() <= 1.1e-4, "{p}: {tcp}");
+                    let load = network.load().unwrap();
+                    assert!((load - want).abs() <= 1.1e-3, "{p} {q} {file}: {load}, not {want}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn coded_users_follow_their_bandwidth() {
+        for p in [0.0, 0.02, 0.05] {
+            let protocol = Protocol::paper_tcp_nc(p);
+            let at = |mbps: f64| {
+                let network = Network { loss: p, protocol, user_bps: mbps * 1e6, ..Network::default() };
+                network.predict().unwrap().throughput_bps / 1e6
+            };
+            assert!((at(2.0) - 2.0 * (1.0 - p)).abs() < 1e-9 && (at(9.0) - 4.0).abs() < 1e-9);
+        }
+        // Too much redundancy is free in section X, and paid for in VI-C.
+        let Protocol::TcpNc { srtt, max_window, first_window, packet_bytes, duration, .. } =
+            Protocol::paper_tcp_nc(0.1)
+        else {
+            panic!("TCP/NC")
+        };
+        for (redundancy_charged, want) in [(false, 0.9e6), (true, 0.8e6)] {
+            let protocol = Protocol::TcpNc {
+                srtt,
+                max_window,
+                first_window,
+                packet_bytes,
+                duration,
+                redundancy: 1.25,
+                redundancy_charged,
+            };
+            let got = Network { loss: 0.1, protocol, ..Network::default() }.predict().unwrap().throughput_bps;
+            assert!((got - want).abs() < 1e-3, "{got}");
+        }
+    }
+
+    #[test]
+    fn users_and_power() {
+        let network = Network { arrivals_per_s: 0.04, user_bps: 0.5e6, ..Network::default() };
+        let got = network.predict().unwrap();
+        assert_eq!((got.active_fraction, got.stations, got.whole_stations), (1.0, 5.0, 5.0));
+        assert_eq!(network.users_served(5), Ok(Some(1000.0)));
+        assert_eq!(network.power_w(2500.0), Ok(12_500.0));
+        let idle = Network { arrivals_per_s: 0.0, ..network };
+        assert_eq!((idle.users_served(5), idle.power_w(2500.0)), (Ok(None), Ok(0.0)));
+        let dead = Network { loss: 1.0, protocol: Protocol::PAPER_TCP, ..network };
+        assert_eq!(dead.predict().unwrap().active_fraction, 1.0);
+        assert!(dead.load().unwrap().is_infinite());
+    }
+
+    proptest! {
+        #[test]
+        fn as_many_users_as_the_stations_serve(
+            q in 1e-4f64..0.1, mbps in 0.01f64..10.0, p in 0.0f64..0.3, k in 1u32..50, coded in any::<bool>(),
+        ) {
+            let protocol = if coded { Protocol::paper_tcp_nc(p) } else { Protocol::PAPER_TCP };
+            let network = Network { arrivals_per_s: q, user_bps: mbps * 1e6, loss: p, protocol, ..Network::default() };
+            let users = network.users_served(k).unwrap().unwrap();
+            prop_assume!(users < 4e9);
+            let with = |users: f64| stations(Network { users: users as u32, ..network });
+            prop_assert!(users < 1.0 || with(users) <= f64::from(k) * (1.0 + 1e-9));
+            let more = with(users + 1.0);
+            prop_assert!(more > f64::from(k) * (1.0 - 1e-9));
+            // Coding never needs more stations.
+            let uncoded = stations(Network { protocol: Protocol::PAPER_TCP, ..network });
+            prop_assert!(stations(network) <= uncoded * (1.0 + 1e-12));
+        }
+
+        #[test]
+        fn wild_input_is_an_error_or_an_answer(
+            x in prop::array::uniform8(prop::sample::select(vec![
+                f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-310, 1e-9, 0.5, 1.0, 3.0, 1e300,
+            ])),
+            n in prop::array::uniform3(prop::sample::select(vec![0, 1, 200, u32::MAX])), which in 0usize..3,
+        ) {
+            let protocol = [
+                Protocol::Ideal,
+                Protocol::Tcp { rtt: x[5], first_time_out: x[6], max_window: x[7], packet_bytes: 1000.0 },
+                Protocol::TcpNc {
+                    srtt: x[5], max_window: x[6], first_window: 1.0, packet_bytes: 1000.0, redundancy: x[7],
+                    duration: Duration::Infinite, redundancy_charged: true,
+                },
+            ][which];
+            let network = Network {
+                users: n[0], arrivals_per_s: x[0], file_bits: x[1], user_bps: x[2], station_bps: x[3],
+                station_users: n[1], loss: x[4], protocol,
+            };
+            if let Ok(got) = network.predict() {
+                prop_assert!(got.stations >= 0.0 && got.whole_stations >= 0.0 && got.throughput_bps >= 0.0
+                    && (0.0..=1.0).contains(&got.active_fraction), "{network:?} {got:?}");
+                prop_assert!(network.users_served(n[2]).unwrap().is_none_or(|users| users >= 0.0));
+                prop_assert!(network.load().unwrap() >= 0.0);
+            }
+        }
+    }
+}

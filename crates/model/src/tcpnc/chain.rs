@@ -1,0 +1,94 @@
+//! How many packets open the window: the Markov chain of paper 000, fig. 6, whose state is the window.
+//!
+//! Each packet that is acknowledged takes the window from W to W + 1/W; one that is lost leaves it. All visits to a state last
+//! 1/(1-p) packets in the mean (the first row of the fundamental matrix), so what counts is how many states there are.
+
+use crate::domain::{DomainError, require, share};
+
+/// The expected number of packets sent until a window of `from` packets has grown to `to`: the number of states below `to`
+/// over 1 - p. Infinite at p = 1, 0 where there is nothing to grow.
+///
+/// # Errors
+/// A loss outside 0 to 1; a window below 1 or not finite.
+pub fn packets_to_reach(from: f64, to: f64, loss: f64) -> Result<f64, DomainError> {
+    share("the loss probability", loss)?;
+    let states = states_below(from, to)?;
+    Ok(if states == 0.0 { 0.0 } else { states / (1.0 - loss) })
+}
+
+/// T_p(W) as printed, equation (18): W (W-1) / 2 / (1-p), the packets from a window of 1 to one of `to`.
+///
+/// It counts W - 1 rounds with the window frozen in each; the chain has a few more states below W, 1248 for 1225 at W = 50, and
+/// (W^2 - 1)/2 + ln(W)/2 or so in general.
+///
+/// # Errors
+/// As [`packets_to_reach`].
+pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
+    share("the loss probability", loss)?;
+    window(to)?;
+    Ok(if to == 1.0 { 0.0 } else { to * (to - 1.0) / 2.0 / (1.0 - loss) })
+}
+
+/// The number of windows `from`, `from` + 1/`from`, ... below `to`: states of the chain before it is absorbed.
+///
+/// The first are counted one by one; then V = W^2, which grows by 2 + 1/V a step, is summed up: V/2 - ln(V)/4 + 1/(8 V) grows by
+/// 1 a step but for O(1/V^3).
+///
+/// # Errors
+/// A window below 1 or not finite.
+pub fn states_below(from: f64, to: f64) -> Result<f64, DomainError> {
+    window(from)?;
+    window(to)?;
+    const ONE_BY_ONE: u32 = 20_000;
+    let mut w = from;
+    for states in 0..ONE_BY_ONE {
+        if w >= to {
+            return Ok(f64::from(states));
+        }
+        w += 1.0 / w;
+    }
+    let steps = |v: f64| v / 2.0 - libm::log(v) / 4.0 + 1.0 / (8.0 * v);
+    Ok(f64::from(ONE_BY_ONE) + libm::ceil(steps(to * to) - steps(w * w)).max(0.0))
+}
+
+fn window(packets: f64) -> Result<(), DomainError> {
+    require((1.0..=1e150).contains(&packets), "the window in packets", packets, "1 to 1e150")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_the_chain() {
+        for (w, states) in [(1.0, 0.0), (3.0, 4.0), (5.0, 12.0), (10.0, 49.0), (50.0, 1248.0), (90.0, 4048.0)]
+        {
+            assert_eq!(states_below(1.0, w), Ok(states), "{w}");
+        }
+        // Beyond what is counted one by one.
+        for (from, to) in [(1.0, 250.5), (1.0, 999.0), (7.3, 2500.0)] {
+            let (mut w, mut states) = (from, 0.0);
+            while w < to {
+                w += 1.0 / w;
+                states += 1.0;
+            }
+            assert_eq!(states_below(from, to), Ok(states), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn packets_until_the_window_is_open() {
+        assert_eq!(packets_as_printed(50.0, 0.0), Ok(1225.0));
+        assert_eq!(packets_to_reach(1.0, 50.0, 0.5), Ok(2496.0));
+        // The ratio of (18): losses cost 1/(1-p), in either form.
+        let ratio = packets_as_printed(50.0, 0.2).unwrap() / packets_as_printed(50.0, 0.0).unwrap();
+        assert!((ratio - 1.25).abs() < 1e-12);
+        assert_eq!(packets_to_reach(1.0, 2.0, 1.0), Ok(f64::INFINITY));
+        assert_eq!((packets_to_reach(9.0, 2.0, 1.0), packets_as_printed(1.0, 1.0)), (Ok(0.0), Ok(0.0)));
+        for wrong in [f64::NAN, f64::INFINITY, 0.0, -3.0, 1e200] {
+            assert!(packets_to_reach(1.0, wrong, 0.1).is_err() && packets_to_reach(wrong, 1.0, 0.1).is_err());
+            assert!(packets_as_printed(wrong, 0.1).is_err());
+        }
+        assert!(packets_as_printed(2.0, 1.1).is_err() && packets_to_reach(1.0, 2.0, f64::NAN).is_err());
+    }
+}

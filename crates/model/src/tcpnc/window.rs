@@ -1,0 +1,309 @@
+//! The expected window by round, equation (17), and the throughput of so many rounds, equations (19) and (20).
+
+use super::chain;
+use crate::domain::{DomainError, Form, positive, require, share};
+
+/// A TCP/NC flow over a path that loses packets at random.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coded {
+    /// p: probability that a packet is lost.
+    pub loss: f64,
+    /// R: combinations sent for each packet of TCP.
+    pub redundancy: f64,
+    /// SRTT: length of a round, in seconds.
+    pub srtt: f64,
+    /// `E[W_1]`: the window at the start, in packets. The paper states 1, but its table I comes out with 25.
+    pub first_window: f64,
+    /// W_max: the largest window, in packets.
+    pub max_window: f64,
+    /// Size of a packet, in bytes.
+    pub packet_bytes: f64,
+    /// How long the flow lasts.
+    pub duration: Duration,
+    /// Which form of f(n) in equation (20), and of the count in (18).
+    pub form: Form,
+}
+
+/// How long a flow lasts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Duration {
+    /// So many seconds: a real number n of rounds, with n SRTT this long.
+    Seconds(f64),
+    /// So many rounds.
+    Rounds(f64),
+    /// For ever: the limit of (20), g W_max / SRTT.
+    Infinite,
+}
+
+/// What the model says of a [`Coded`] flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// n: the number of rounds; infinite for an infinite duration.
+    pub rounds: f64,
+    /// Packets a second: equation (20).
+    pub throughput_pps: f64,
+    /// Bits of whole packets a second: equation (20).
+    pub throughput_bps: f64,
+    /// The window after these rounds, in packets: equation (17).
+    pub window_final: f64,
+    /// The expected number of packets sent until the window is W_max: [`chain::packets_to_reach`], or (18) as printed.
+    /// Infinite at p = 1.
+    pub packets_to_wmax: f64,
+}
+
+/// One round of a [`Coded`] flow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// `E[W_i]`, in packets: equation (17).
+    pub window: f64,
+    /// T_i, in bits of whole packets a second: equation (19).
+    pub throughput_bps: f64,
+}
+
+impl Default for Coded {
+    /// Section VI of the paper: a window from 1 to 50 packets of 1000 bytes, 0.8 s, 1000 s; no loss, no redundancy.
+    fn default() -> Coded {
+        Coded {
+            loss: 0.0,
+            redundancy: 1.0,
+            srtt: 0.8,
+            first_window: 1.0,
+            max_window: 50.0,
+            packet_bytes: 1000.0,
+            duration: Duration::Seconds(1000.0),
+            form: Form::Corrected,
+        }
+    }
+}
+
+impl Coded {
+    /// The flow's mean throughput and what it is made of.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn predict(&self) -> Result<Prediction, DomainError> {
+        let rounds = self.check()?;
+        let throughput_pps = match self.form {
+            Form::Corrected => self.mean_window(rounds) * self.growth(),
+            Form::AsPrinted => self.printed_mean_window(rounds),
+        } / self.srtt;
+        Ok(Prediction {
+            rounds,
+            throughput_pps,
+            throughput_bps: throughput_pps * self.packet_bytes * 8.0,
+            window_final: self.window(rounds),
+            packets_to_wmax: match self.form {
+                Form::Corrected => chain::packets_to_reach(self.first_window, self.max_window, self.loss)?,
+                Form::AsPrinted => chain::packets_as_printed(self.max_window, self.loss)?,
+            },
+        })
+    }
+
+    /// The rounds 1, 2, ... of equations (17) and (19), for ever: take as many as are wanted.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn series(&self) -> Result<impl Iterator<Item = Round> + use<>, DomainError> {
+        self.check()?;
+        let flow = *self;
+        Ok((1u64..).map(move |i| {
+            let window = flow.window(i as f64);
+            let pps = window * flow.growth() / flow.srtt;
+            Round { window, throughput_bps: pps * flow.packet_bytes * 8.0 }
+        }))
+    }
+
+    /// The number of rounds.
+    fn check(&self) -> Result<f64, DomainError> {
+        share("the loss probability", self.loss)?;
+        require(
+            self.redundancy > 0.0 && self.redundancy.is_finite(),
+            "the redundancy R",
+            self.redundancy,
+            "greater than 0 and finite",
+        )?;
+        positive("the round-trip time in seconds", self.srtt)?;
+        positive("the packet size in bytes", self.packet_bytes)?;
+        let window = |what, w: f64| require(w >= 1.0 && w.is_finite(), what, w, "1 or more, and finite");
+        window("the first window in packets", self.first_window)?;
+        window("the largest window in packets", self.max_window)?;
+        match self.duration {
+            Duration::Seconds(s) => {
+                positive("the duration in seconds", s)?;
+                let rounds = s / self.srtt;
+                positive("the duration in rounds", rounds)?;
+                Ok(rounds)
+            }
+            Duration::Rounds(n) => positive("the duration in rounds", n).map(|()| n),
+            Duration::Infinite => Ok(f64::INFINITY),
+        }
+    }
+
+    /// g = min{1, R (1-p)}: packets by which the window grows in a round, and the share of it that a round acknowledges.
+    fn growth(&self) -> f64 {
+        (self.redundancy * (1.0 - self.loss)).min(1.0)
+    }
+
+    /// `E[W_i]`: equation (17). The recursion above it in the paper has (i - 1) g; (20) and the sum in paper 001 go with (17).
+    fn window(&self, round: f64) -> f64 {
+        // Nothing grows at g = 0, however many rounds there are.
+        let grown = if self.growth() == 0.0 { 0.0 } else { round * self.growth() };
+        self.max_window.min(self.first_window + grown)
+    }
+
+    /// The mean window of n rounds by (17): the sum behind f(n) over n, with the slope g that f(n) leaves out and, where the
+    /// window has reached W_max, the last term + r* (r* + 1) / 2 for the printed r* (r* - 1) / 2.
+    fn mean_window(&self, rounds: f64) -> f64 {
+        let g = self.growth();
+        let first = self.first_window.min(self.max_window);
+        let grows = libm::floor((self.max_window - first) / g).min(rounds);
+        if grows.is_infinite() || grows.is_nan() {
+            // g = 0: the window stays where it is, and nothing is acknowledged.
+            return first;
+        }
+        if rounds.is_infinite() {
+            return self.max_window;
+        }
+        // Shares of the rounds, so that no square of a large number overflows.
+        let share = grows / rounds;
+        share * (first + g * (grows + 1.0) / 2.0) + (1.0 - share) * self.max_window
+    }
+
+    /// f(n) / n as printed under (20): for g = 1 whatever R and p are, and with another index in each branch.
+    fn printed_mean_window(&self, rounds: f64) -> f64 {
+        let first = self.first_window.min(self.max_window);
+        let reaches = self.max_window - first;
+        if rounds <= reaches {
+            first + (rounds + 1.0) / 2.0
+        } else {
+            let deficit = reaches * reaches - reaches * (reaches - 1.0) / 2.0;
+            self.max_window - deficit / rounds
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Table I: SRTT and R by loss.
+    const TABLE: [(f64, f64); 5] =
+        [(0.8256, 1.0), (0.8260, 1.03), (0.8264, 1.09), (0.8281, 1.13), (0.8347, 1.29)];
+
+    fn mbps(flow: Coded) -> f64 {
+        flow.predict().unwrap().throughput_bps / 1e6
+    }
+
+    #[test]
+    fn table_i_under_its_readings() {
+        // As the table goes, redundancy masks all losses (g = 1).
+        for ((srtt, _), want) in TABLE.into_iter().zip([
+            [0.481896, 0.4747, 0.4751],
+            [0.481662, 0.4745, 0.4749],
+            [0.481427, 0.4742, 0.4746],
+            [0.480433, 0.4732, 0.4736],
+            [0.476614, 0.4694, 0.4698],
+        ]) {
+            let flow = Coded { srtt, ..Coded::default() };
+            let printed = Coded { form: Form::AsPrinted, ..flow };
+            assert!((mbps(Coded { first_window: 25.0, ..printed }) - want[0]).abs() <= 5.1e-7);
+            assert!((mbps(printed) - want[1]).abs() <= 5.1e-5);
+            assert!((mbps(flow) - want[2]).abs() <= 5.1e-5);
+            // The corrected form lacks as much of n W_max from 24 as the printed one from 25: 24 * 25 / 2 + ... = 300 + 25.
+            let from_24 = Coded { first_window: 24.0, ..flow };
+            assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} {}", mbps(from_24), want[0]);
+        }
+    }
+
+    #[test]
+    fn sixty_rounds() {
+        let flow = Coded { srtt: 1.0, duration: Duration::Rounds(60.0), ..Coded::default() };
+        let sum = |form| Coded { form, ..flow }.predict().unwrap().throughput_pps * 60.0;
+        assert!((sum(Form::AsPrinted) - 1775.0).abs() < 1e-9);
+        assert!((sum(Form::Corrected) - 1824.0).abs() < 1e-9);
+        // The printed branches differ by r* = 49 at n = r*.
+        let at = |n| {
+            let flow = Coded { form: Form::AsPrinted, duration: Duration::Rounds(n), ..flow };
+            flow.predict().unwrap().throughput_pps * n
+        };
+        assert!((at(49.0) - at(49.0 + 1e-9) - 49.0).abs() < 1e-4);
+        // Fig. 5: from 30 to 90 in 60 rounds.
+        let fig = Coded { first_window: 30.0, max_window: 90.0, ..flow };
+        let windows: Vec<f64> = fig.series().unwrap().take(62).map(|r| r.window).collect();
+        assert_eq!((windows[0], windows[58], windows[59], windows[61]), (31.0, 89.0, 90.0, 90.0));
+        assert_eq!(fig.predict().unwrap().window_final, 90.0);
+    }
+
+    #[test]
+    fn limits() {
+        let endless = Coded { duration: Duration::Infinite, srtt: 0.1, ..Coded::default() };
+        assert!((mbps(endless) - 4.0).abs() < 1e-12);
+        assert!((mbps(Coded { srtt: 0.5, ..endless }) - 0.8).abs() < 1e-12);
+        // g W_max / SRTT where R does not mask all losses.
+        assert!((mbps(Coded { loss: 0.2, ..endless }) - 3.2).abs() < 1e-12);
+        let dead = Coded { loss: 1.0, ..endless }.predict().unwrap();
+        assert_eq!((dead.throughput_pps, dead.window_final), (0.0, 1.0));
+        assert!(dead.packets_to_wmax.is_infinite());
+        // A window that starts full.
+        assert!((mbps(Coded { first_window: 80.0, ..endless }) - 4.0).abs() < 1e-12);
+        let full = Coded { first_window: 80.0, duration: Duration::Rounds(7.5), ..endless };
+        assert!((mbps(full) - 4.0).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_is_that_of_the_rounds(
+            p in 0.0f64..1.0, r in 0.5f64..2.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, n in 1u32..300,
+        ) {
+            let flow = Coded {
+                loss: p, redundancy: r, first_window: w1, max_window: wmax,
+                duration: Duration::Rounds(f64::from(n)), ..Coded::default()
+            };
+            let mean = flow.series().unwrap().take(n as usize).map(|r| r.throughput_bps).sum::<f64>() / f64::from(n);
+            let got = flow.predict().unwrap().throughput_bps;
+            prop_assert!((got - mean).abs() <= 1e-9 * mean, "{flow:?}: {got} {mean}");
+        }
+
+        #[test]
+        fn falls_with_loss_rises_with_redundancy_and_window(
+            p in 0.0f64..=1.0, r in 0.1f64..3.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, s in 0.1f64..1e6,
+            x in 0.0f64..1.0,
+        ) {
+            let flow = Coded {
+                loss: p, redundancy: r, first_window: w1, max_window: wmax, duration: Duration::Seconds(s),
+                ..Coded::default()
+            };
+            let got = mbps(flow) * (1.0 + 1e-12);
+            let lossier = mbps(Coded { loss: p + x * (1.0 - p), ..flow });
+            prop_assert!(lossier <= got);
+            let more = [
+                Coded { redundancy: r + x, ..flow },
+                Coded { max_window: wmax + 10.0 * x, ..flow },
+                Coded { first_window: w1 + 10.0 * x, ..flow },
+            ];
+            for flow in more {
+                prop_assert!(mbps(flow) * (1.0 + 1e-12) >= got / (1.0 + 1e-12));
+            }
+        }
+
+        #[test]
+        fn wild_input_is_an_error_or_an_answer(
+            x in prop::array::uniform7(prop::sample::select(vec![
+                f64::NAN, f64::INFINITY, -1.0, 0.0, 1e-310, 1e-9, 0.5, 1.0, 3.0, 50.0, 1e300,
+            ])),
+            which in 0usize..3, printed in any::<bool>(),
+        ) {
+            let flow = Coded {
+                loss: x[0], redundancy: x[1], srtt: x[2], first_window: x[3], max_window: x[4], packet_bytes: x[5],
+                duration: [Duration::Seconds(x[6]), Duration::Rounds(x[6]), Duration::Infinite][which],
+                form: if printed { Form::AsPrinted } else { Form::Corrected },
+            };
+            match flow.predict() {
+                Ok(got) => prop_assert!(got.throughput_bps >= 0.0 && got.rounds > 0.0 && got.window_final >= 1.0
+                    && got.packets_to_wmax >= 0.0, "{flow:?} {got:?}"),
+                Err(error) => prop_assert!(!error.what.is_empty()),
+            }
+        }
+    }
+}
