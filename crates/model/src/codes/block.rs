@@ -1,0 +1,225 @@
+//! Systematic MDS blocks without feedback: K source packets as they are, then N - K repairs; any K of the N suffice.
+//!
+//! A source packet that arrives is delivered at once unless an earlier one of its block is missing; from the first loss on, all wait until K packets
+//! of the block have arrived, or its last one has passed, when what is missing is given up.
+
+use super::{PacketLosses, Residual, small};
+use crate::domain::{DomainError, at_least};
+
+/// The largest block that is computed.
+pub const LARGEST: u32 = 1024;
+
+/// What a block code of `n` packets for `k` source packets leaves of `losses`.
+///
+/// The work is some 4 K N (N - K): microseconds for blocks of tens of packets, a second for the largest.
+///
+/// # Errors
+/// K outside 1 to 1024, N below K or above 1024, losses outside their domain.
+pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, DomainError> {
+    small("the number of source packets K", k, LARGEST, "1 to 1024")?;
+    at_least("the number of packets N", n, k, "at least K")?;
+    small("the number of packets N", n, LARGEST, "at least K and at most 1024")?;
+    let lose = losses.chain()?;
+    let share = losses.share();
+    let (k, n) = (k as usize, n as usize);
+    let mut late = vec![0.0; n];
+    let mut lost = 0.0;
+    // The first loss of the block at source packet f, after f that arrived; before the block the chain is in its steady state.
+    let mut intact = [1.0 - share, share];
+    for f in 0..k {
+        let first = intact[0] * lose[0] + intact[1] * lose[1];
+        intact = [intact[0] * (1.0 - lose[0]) + intact[1] * (1.0 - lose[1]), 0.0];
+        if first == 0.0 {
+            continue;
+        }
+        let after = wait(k - f, n - f - 1, lose);
+        // Source packet i is delivered when the block is decoded (or ends); those sent before that know their delay from f.
+        for i in f..k {
+            for (elapsed, waiting) in after.waiting.iter().enumerate().skip(i - f) {
+                late[elapsed - (i - f)] += first * waiting / k as f64;
+            }
+        }
+        lost += first * after.lost_sources(k - f - 1, lose) / k as f64;
+    }
+    // Given up is late for ever: among those that wait until the end, some are lost, and those are late at any delay. What arrived itself
+    // is delivered when the block ends.
+    let given_up = lost;
+    for late in &mut late {
+        *late = late.max(given_up);
+    }
+    let end = late.iter().rposition(|late| *late > given_up).map_or(0, |last| last + 1);
+    late.truncate(end + 1);
+    Ok(Residual { loss: lost, sent_per_source: n as f64 / k as f64, late })
+}
+
+/// From a block's first loss on.
+struct Wait {
+    /// The probability that the block is not decoded and not over so many packets after the first loss.
+    waiting: Vec<f64>,
+    /// What [`lost_sources`](Wait::lost_sources) needs.
+    missing: usize,
+    left: usize,
+}
+
+/// `missing` packets must arrive of the `left` that follow the loss.
+fn wait(missing: usize, left: usize, lose: [f64; 2]) -> Wait {
+    // at[m][s]: m still to arrive, the last packet arrived (0) or was lost (1).
+    let mut at = vec![[0.0f64; 2]; missing + 1];
+    at[missing][1] = 1.0;
+    let mut waiting = Vec::with_capacity(left + 1);
+    for _ in 0..left {
+        waiting.push(at[1..].iter().map(|s| s[0] + s[1]).sum());
+        step(&mut at, lose);
+    }
+    // After its last packet the block is over.
+    Wait { waiting, missing, left }
+}
+
+/// One packet more; m = 0 absorbs.
+fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
+    for m in 0..at.len() {
+        let down = at.get(m + 1).map_or(0.0, |up| up[0] * (1.0 - lose[0]) + up[1] * (1.0 - lose[1]));
+        if m == 0 {
+            at[0][0] += down;
+        } else {
+            at[m] = [down, at[m][0] * lose[0] + at[m][1] * lose[1]];
+        }
+    }
+}
+
+impl Wait {
+    /// The expected number of source packets that are lost for ever: the first, and those of the `sources` behind it that are lost, if the block
+    /// fails.
+    fn lost_sources(&self, sources: usize, lose: [f64; 2]) -> f64 {
+        // By how many of the sources are lost, and the state after them; then whether the repairs make up for them.
+        let mut at = vec![[0.0f64; 2]; sources + 1];
+        at[0][1] = 1.0;
+        for _ in 0..sources {
+            for lost in (0..=sources).rev() {
+                let from = if lost > 0 { at[lost - 1] } else { [0.0; 2] };
+                let here = at[lost];
+                at[lost] = [
+                    here[0] * (1.0 - lose[0]) + here[1] * (1.0 - lose[1]),
+                    from[0] * lose[0] + from[1] * lose[1],
+                ];
+            }
+        }
+        let repairs = self.left - sources;
+        debug_assert_eq!(self.missing, sources + 1);
+        // fails[m][s]: fewer than m of the repairs arrive, from state s.
+        let mut fails = vec![[1.0f64; 2]; self.missing + 1];
+        fails[0] = [0.0; 2];
+        for _ in 0..repairs {
+            for m in (1..=self.missing).rev() {
+                fails[m] = [0, 1].map(|s| (1.0 - lose[s]) * fails[m - 1][0] + lose[s] * fails[m][1]);
+            }
+        }
+        at.iter().enumerate().map(|(lost, p)| (lost + 1) as f64 * (p[0] * fails[lost + 1][0] + p[1] * fails[lost + 1][1])).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fec::gilbert::Gilbert;
+    use crate::special::incomplete_beta;
+    use proptest::prelude::*;
+    use ripstop_base::Seed;
+
+    #[test]
+    fn independent_losses_by_the_binomial_law() {
+        for (k, n, p) in [(1, 1, 0.3), (10, 10, 0.1), (10, 13, 0.1), (32, 40, 0.05), (20, 24, 0.6)] {
+            let got = residual(k, n, PacketLosses::Independent(p)).unwrap().loss;
+            // A source packet is lost when it and N - K of the others are.
+            let want = p * incomplete_beta(f64::from(n - k), f64::from(k), p).is;
+            assert!((got / want - 1.0).abs() < 1e-11, "{k} {n} {p}: {got} {want}");
+        }
+        let none = residual(32, 40, PacketLosses::Independent(0.0)).unwrap();
+        assert_eq!((none.loss, none.mean_delay(), none.delay(1.0)), (0.0, 0.0, Ok(0)));
+        let all = residual(32, 40, PacketLosses::Independent(1.0)).unwrap();
+        assert_eq!((all.loss, all.mean_delay(), all.sent_per_source), (1.0, 0.0, 1.25));
+        assert!(residual(0, 4, PacketLosses::Independent(0.1)).is_err());
+        assert!(residual(4, 3, PacketLosses::Independent(0.1)).is_err());
+        assert!(residual(4, u32::MAX, PacketLosses::Independent(0.1)).is_err());
+        assert!(residual(4, 5, PacketLosses::Independent(f64::NAN)).is_err());
+        assert!(residual(4, 5, PacketLosses::Bursts(Gilbert { loss: 0.1, stay_bad: 1.0 })).is_err());
+        assert!(none.delay(1.5).is_err());
+    }
+
+    /// Blocks one after the other.
+    fn simulated(k: usize, n: usize, lose: [f64; 2], blocks: usize, seed: Seed) -> (f64, f64, f64) {
+        let mut random = seed.stream("block");
+        let (mut bad, mut lost, mut delay, mut late) = (false, 0, 0.0, 0);
+        for _ in 0..blocks {
+            let arrived: Vec<bool> = (0..n)
+                .map(|_| {
+                    bad = random.chance(lose[usize::from(bad)]);
+                    !bad
+                })
+                .collect();
+            let mut count = 0;
+            let decoded = arrived.iter().position(|a| {
+                count += usize::from(*a);
+                count == k
+            });
+            let first = arrived[..k].iter().position(|a| !a);
+            for i in 0..k {
+                let waits = first.is_some_and(|first| first <= i);
+                match decoded {
+                    _ if !waits => {}
+                    Some(at) => {
+                        delay += at.saturating_sub(i) as f64;
+                        late += usize::from(at > i + k / 2);
+                    }
+                    None if arrived[i] => {
+                        delay += (n - 1 - i) as f64;
+                        late += usize::from(n - 1 > i + k / 2);
+                    }
+                    None => {
+                        lost += 1;
+                        late += 1;
+                    }
+                }
+            }
+        }
+        let sources = (blocks * k) as f64;
+        (lost as f64 / sources, delay / (sources - lost as f64), late as f64 / sources)
+    }
+
+    #[test]
+    fn blocks_in_virtual_time() {
+        let seed = Seed::new(11);
+        for (i, (k, n, loss, q)) in
+            [(8u32, 10u32, 0.1, 0.1), (16, 20, 0.05, 0.6), (32, 40, 0.1, 0.7), (5, 5, 0.2, 0.4), (20, 30, 0.3, 0.3)].into_iter().enumerate()
+        {
+            let losses = PacketLosses::Bursts(Gilbert { loss, stay_bad: q });
+            let got = residual(k, n, losses).unwrap();
+            let lose = losses.chain().unwrap();
+            let blocks = 40_000;
+            let (lost, delay, late) = simulated(k as usize, n as usize, lose, blocks, seed.run(i as u64));
+            let within = |got: f64, want: f64, slack: f64| (got - want).abs() <= 0.04 * want + slack;
+            assert!(within(got.loss, lost, 2e-4), "{k} {n} {q}: {} {lost}, seed {seed}", got.loss);
+            assert!(within(got.mean_delay(), delay, 1e-2), "{k} {n} {q}: {} {delay}, seed {seed}", got.mean_delay());
+            let at = got.late.get(k as usize / 2).copied().unwrap_or(got.loss);
+            assert!(within(at, late, 2e-3), "{k} {n} {q}: {at} {late}, seed {seed}");
+            // The quantile is where that share is late.
+            let median = got.delay(0.99).unwrap() as usize;
+            let most = 0.01 * (1.0 - got.loss) + got.loss;
+            assert!(got.late.get(median).is_none_or(|late| *late <= most * (1.0 + 1e-9)));
+            assert!(median == 0 || got.late[median - 1] > most);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+        #[test]
+        fn more_repairs_lose_less(k in 1u32..30, r in 0u32..15, p in 0.0f64..0.7, q in 0.0f64..0.9) {
+            let losses = PacketLosses::Bursts(Gilbert { loss: p * 0.5, stay_bad: q });
+            let one = residual(k, k + r, losses).unwrap();
+            let more = residual(k, k + r + 1, losses).unwrap();
+            prop_assert!(more.loss <= one.loss * (1.0 + 1e-9) + 1e-300);
+            prop_assert!(one.loss <= losses.share() * (1.0 + 1e-9) && one.mean_delay() <= f64::from(k + r));
+            prop_assert!(one.late.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-12)));
+        }
+    }
+}

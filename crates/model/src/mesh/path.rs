@@ -1,0 +1,247 @@
+//! The capacity of a path of an 802.11 mesh: equations (1), (2) and (12) of paper 004.
+
+use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
+
+/// The constants of table I. Lengths in bytes, rates in bits a second, times in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frames {
+    /// L_Data: a packet.
+    pub data_bytes: f64,
+    /// L_H_MAC.
+    pub mac_header_bytes: f64,
+    /// L_ACK, of the MAC.
+    pub ack_bytes: f64,
+    /// L_RTS, its 24 bytes of PHY included.
+    pub rts_bytes: f64,
+    /// L_CTS, likewise.
+    pub cts_bytes: f64,
+    /// T_p + T_PHY: preamble and header of data and acknowledgments.
+    pub preamble: f64,
+    /// data_rate.
+    pub data_bps: f64,
+    /// basic_rate.
+    pub basic_bps: f64,
+    /// T_SIFS.
+    pub sifs: f64,
+    /// T_DIFS.
+    pub difs: f64,
+    /// T_slot.
+    pub slot: f64,
+    /// CW_min, in slots.
+    pub cw_min: f64,
+}
+
+impl Default for Frames {
+    fn default() -> Frames {
+        Frames {
+            data_bytes: 1000.0,
+            mac_header_bytes: 28.0,
+            ack_bytes: 14.0,
+            rts_bytes: 44.0,
+            cts_bytes: 38.0,
+            preamble: 192e-6,
+            data_bps: 1e6,
+            basic_bps: 1e6,
+            sifs: 10e-6,
+            difs: 50e-6,
+            slot: 20e-6,
+            cw_min: 31.0,
+        }
+    }
+}
+
+impl Frames {
+    /// T_pkt, the cycle in which one hop carries one packet, in seconds: equation (2). 9766 us with table I.
+    ///
+    /// # Errors
+    /// A length or time that is negative or not finite, a rate that is not positive.
+    pub fn packet_time(&self) -> Result<f64, DomainError> {
+        positive("the packet in bytes", self.data_bytes)?;
+        not_negative("the MAC header in bytes", self.mac_header_bytes)?;
+        not_negative("the MAC acknowledgment in bytes", self.ack_bytes)?;
+        not_negative("the RTS in bytes", self.rts_bytes)?;
+        not_negative("the CTS in bytes", self.cts_bytes)?;
+        not_negative("preamble and PHY header in seconds", self.preamble)?;
+        positive("the data rate in bits a second", self.data_bps)?;
+        positive("the basic rate in bits a second", self.basic_bps)?;
+        not_negative("SIFS in seconds", self.sifs)?;
+        not_negative("DIFS in seconds", self.difs)?;
+        not_negative("the slot in seconds", self.slot)?;
+        not_negative("CW_min in slots", self.cw_min)?;
+        let data = self.preamble + (self.mac_header_bytes + self.data_bytes) * 8.0 / self.data_bps;
+        let ack = self.preamble + self.ack_bytes * 8.0 / self.data_bps;
+        let control = (self.rts_bytes + self.cts_bytes) * 8.0 / self.basic_bps;
+        let cycle = data + ack + control + 3.0 * self.sifs + self.cw_min * self.slot / 2.0 + self.difs;
+        positive("the time of a packet in seconds", cycle).map(|()| cycle)
+    }
+
+    /// C_path, in bits a second, of `hops` hops that each lose a packet with probability `link_loss`: equation (12), which is (1)
+    /// without loss.
+    ///
+    /// A hop carries only what the ones before it did not lose, so that a packet takes 1 + (1-p) + (1-p)^2 + ... cycles until it is lost
+    /// or there, and (1-p)^h of them arrive. From the fifth hop on the path's ends do not disturb each other (paper 002, lemma 3.1 with
+    /// k = 2; the paper's h/4 read as ceil(h/4) transmissions at once): the first four hops, which carry most, set the pace.
+    ///
+    /// # Errors
+    /// No hop, a loss outside 0 to 1, wrong frames.
+    pub fn path_capacity(&self, hops: u32, link_loss: f64) -> Result<f64, DomainError> {
+        let cycle = self.packet_time()?;
+        at_least("the number of hops", hops, 1, "1 or more")?;
+        share("the loss probability of a link", link_loss)?;
+        let arrive = 1.0 - link_loss;
+        let cycles: f64 = (0..hops.min(4)).map(|hop| libm::pow(arrive, f64::from(hop))).sum();
+        Ok(self.data_bytes * 8.0 / cycle * libm::pow(arrive, f64::from(hops)) / cycles)
+    }
+
+    /// The capacity that several paths through one gateway have together, in bits a second; equal for equal paths.
+    ///
+    /// # Errors
+    /// No path; as [`path_capacity`](Frames::path_capacity).
+    pub fn joint_capacity(&self, hops: &[u32], link_loss: f64, joint: Joint) -> Result<f64, DomainError> {
+        require(!hops.is_empty(), "the number of paths", 0.0, "1 or more")?;
+        let mut least = f64::INFINITY;
+        let mut sum = 0.0;
+        for &hops in hops {
+            let capacity = self.path_capacity(hops, link_loss)?;
+            least = least.min(capacity);
+            sum += capacity;
+        }
+        Ok(match joint {
+            Joint::LongestPath => least,
+            Joint::EqualAirtime => sum / hops.len() as f64,
+            Joint::EqualRates => {
+                let mut inverse = 0.0;
+                for &hops in hops {
+                    inverse += 1.0 / self.path_capacity(hops, link_loss)?;
+                }
+                hops.len() as f64 / inverse
+            }
+        })
+    }
+}
+
+/// How paths of different length share the one channel of their gateway.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Joint {
+    /// As if all were as long as the longest: "usually depends to the longest path" (section 4). Flows share it equally, and some
+    /// of the channel stays idle.
+    #[default]
+    LongestPath,
+    /// Each path has the channel for the same time, which maximises the sum of the logarithms of their rates when each takes the time that
+    /// its length costs (ours): the sum of 1/n of each path's capacity.
+    EqualAirtime,
+    /// Each path has the same rate, and the time that it takes (ours).
+    EqualRates,
+}
+
+/// R = 1/(1-P): what a sender must send for each packet that is to arrive, where a path loses P (section 5.1). At most `cap`, for the paper's
+/// is infinite at P = 1.
+///
+/// # Errors
+/// A loss outside 0 to 1, a cap below 1.
+pub fn redundancy(path_loss: f64, cap: f64) -> Result<f64, DomainError> {
+    share("the loss probability of the path", path_loss)?;
+    require(cap >= 1.0 && cap.is_finite(), "the largest redundancy", cap, "1 or more, and finite")?;
+    Ok(if path_loss < 1.0 { (1.0 / (1.0 - path_loss)).min(cap) } else { cap })
+}
+
+/// ceil(L R): packets sent for a block of `block` packets, where L R = 16/(1-0.5) is 32 and not 33.
+///
+/// # Errors
+/// No packet in the block, a redundancy below 1 or above 1e9.
+pub fn coded_packets(block: u32, redundancy: f64) -> Result<u64, DomainError> {
+    at_least("the block in packets", block, 1, "1 or more")?;
+    require((1.0..=1e9).contains(&redundancy), "the redundancy", redundancy, "1 to 1e9")?;
+    Ok(libm::ceil(f64::from(block) * redundancy * (1.0 - 1e-12)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn near(got: f64, want: f64, decimals: i32) {
+        assert!((got - want).abs() <= 0.51 * libm::pow(10.0, f64::from(-decimals)), "{got}, not {want}");
+    }
+
+    #[test]
+    fn table_i_and_equation_1() {
+        let frames = Frames::default();
+        near(frames.packet_time().unwrap() * 1e6, 9766.0, 6);
+        for (hops, kbps) in [(1, 819.1685), (2, 409.5843), (3, 273.056181)] {
+            near(frames.path_capacity(hops, 0.0).unwrap() / 1e3, kbps, 4);
+        }
+        near(frames.path_capacity(3, 0.0).unwrap() / 1e3, 273.056181, 6);
+        // The lengths of RTS and CTS have their PHY in them: adding it again gives another number.
+        let again = Frames { rts_bytes: 44.0 + 24.0, cts_bytes: 38.0 + 24.0, ..frames };
+        near(again.path_capacity(3, 0.0).unwrap() / 1e3, 262.726, 3);
+        assert_eq!(frames.path_capacity(4, 0.0), frames.path_capacity(9, 0.0));
+    }
+
+    #[test]
+    fn equation_12() {
+        // P of a link, loss of the path, kbit/s, share of (1), R, ceil(16 R).
+        for (p, lost, kbps, ratio, r, packets) in [
+            (0.0, 0.0, 273.0562, 1.0000, 1.0000, 16),
+            (0.01, 0.029701, 267.6134, 0.9801, 1.0306, 17),
+            (0.02, 0.058808, 262.2075, 0.9603, 1.0625, 17),
+            (0.05, 0.142625, 246.2172, 0.9017, 1.1664, 19),
+            (0.08, 0.221312, 230.5801, 0.8444, 1.2842, 21),
+            (0.10, 0.271000, 220.3594, 0.8070, 1.3717, 22),
+            (0.15, 0.385875, 195.5576, 0.7162, 1.6283, 27),
+            (0.20, 0.488000, 171.8911, 0.6295, 1.9531, 32),
+        ] {
+            let frames = Frames::default();
+            let got = frames.path_capacity(3, p).unwrap();
+            near(got / 1e3, kbps, 4);
+            near(got / frames.path_capacity(3, 0.0).unwrap(), ratio, 4);
+            // As printed: = L p (1-p)^3 / (T_pkt (1 - (1-p)^3)).
+            if p > 0.0 {
+                let s = libm::pow(1.0 - p, 3.0);
+                near(got / (8000.0 * p * s / (9766e-6 * (1.0 - s))), 1.0, 12);
+            }
+            let path = crate::prediction::path_loss(p, 3).unwrap();
+            near(path, lost, 6);
+            near(redundancy(path, 10.0).unwrap(), r, 4);
+            assert_eq!(coded_packets(16, redundancy(path, 10.0).unwrap()), Ok(packets));
+        }
+        assert_eq!(Frames::default().path_capacity(3, 1.0), Ok(0.0));
+        assert_eq!((redundancy(1.0, 8.0), redundancy(0.5, 8.0)), (Ok(8.0), Ok(2.0)));
+        assert_eq!(coded_packets(16, redundancy(0.5, 9.0).unwrap()), Ok(32));
+    }
+
+    #[test]
+    fn paths_of_different_length() {
+        let frames = Frames::default();
+        let joint = |joint| frames.joint_capacity(&[3, 2, 3], 0.0, joint).unwrap() / 1e3;
+        near(joint(Joint::LongestPath), 273.0562, 4);
+        near(joint(Joint::EqualAirtime), (2.0 * 273.05618 + 409.58427) / 3.0, 3);
+        // 3 + 2 + 3 cycles for three packets.
+        near(joint(Joint::EqualRates), 3.0 * 8000.0 / (8.0 * 9.766), 3);
+        assert!(frames.joint_capacity(&[], 0.0, Joint::LongestPath).is_err());
+        assert!(frames.path_capacity(0, 0.0).is_err() && frames.path_capacity(3, f64::NAN).is_err());
+        assert_eq!(frames.joint_capacity(&[3, 2], 1.0, Joint::EqualRates), Ok(0.0));
+        for wrong in [f64::NAN, -1.0, f64::INFINITY] {
+            assert!(Frames { data_bps: wrong, ..frames }.packet_time().is_err());
+            assert!(Frames { preamble: wrong, ..frames }.packet_time().is_err());
+            assert!(redundancy(wrong, 2.0).is_err() && redundancy(0.1, wrong).is_err());
+            assert!(coded_packets(16, wrong).is_err());
+        }
+        assert!(coded_packets(0, 1.0).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn capacity_falls_with_loss_and_length(hops in 1u32..20, p in 0.0f64..=1.0, x in 0.0f64..=1.0) {
+            let frames = Frames::default();
+            let got = frames.path_capacity(hops, p).unwrap();
+            let lossier = frames.path_capacity(hops, p + x * (1.0 - p)).unwrap();
+            let longer = frames.path_capacity(hops + 1, p).unwrap();
+            prop_assert!(lossier <= got * (1.0 + 1e-12) && longer <= got * (1.0 + 1e-12));
+            for joint in [Joint::LongestPath, Joint::EqualAirtime, Joint::EqualRates] {
+                let of = frames.joint_capacity(&[hops, hops + 1], p, joint).unwrap();
+                prop_assert!(of <= got * (1.0 + 1e-12) && of >= longer * (1.0 - 1e-12));
+            }
+        }
+    }
+}

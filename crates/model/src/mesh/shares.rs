@@ -1,0 +1,221 @@
+//! What each flow of a gateway may send (paper 004, equations (3) to (7)), and how many blocks that is (equations (8) to (11)).
+
+use crate::domain::{DomainError, Form, at_least, not_negative, positive, require, share};
+
+/// A flow through a gateway. The paper's have weight 1 and no cap.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// Its weight w: the utility is w log x.
+    pub weight: f64,
+    /// The most it can use, in bits a second; infinite where nothing but the gateway binds it.
+    pub cap: f64,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow { weight: 1.0, cap: f64::INFINITY }
+    }
+}
+
+/// The rates x_s, in the unit of `capacity`, that maximise the sum of w_s log x_s with the sum of x_s at most `capacity` and x_s
+/// at most its cap: equations (3) to (6) with weights and caps, solved by filling up. Without them C_g / |S_g|, equation (7).
+///
+/// Gateways are independent of each other (equation (6)): call it for each.
+///
+/// # Errors
+/// No flow; a capacity that is negative or not finite; a weight that is not positive, a cap that is not positive or is NaN.
+pub fn shares(capacity: f64, flows: &[Flow]) -> Result<Vec<f64>, DomainError> {
+    not_negative("the capacity", capacity)?;
+    require(!flows.is_empty(), "the number of flows", 0.0, "1 or more")?;
+    let mut weight = 0.0;
+    for flow in flows {
+        positive("the weight of a flow", flow.weight)?;
+        require(flow.cap > 0.0, "the cap of a flow", flow.cap, "greater than 0")?;
+        weight += flow.weight;
+    }
+    positive("the sum of the flows' weights", weight)?;
+    // The level is what a weight of 1 gets. Flows whose cap is below theirs keep the cap, the others share the rest; those
+    // with the lowest cap for their weight first.
+    let mut order: Vec<usize> = (0..flows.len()).collect();
+    order.sort_by(|a, b| (flows[*a].cap / flows[*a].weight).total_cmp(&(flows[*b].cap / flows[*b].weight)));
+    let mut rates = vec![0.0; flows.len()];
+    let mut left = capacity;
+    for (i, &flow) in order.iter().enumerate() {
+        // Summed anew, so that no difference of sums is left over at the end.
+        let weights: f64 = order[i..].iter().map(|j| flows[*j].weight).sum();
+        let fair = left * (flows[flow].weight / weights);
+        rates[flow] = fair.min(flows[flow].cap);
+        left = (left - rates[flow]).max(0.0);
+    }
+    Ok(rates)
+}
+
+/// A TCP/LT flow as its gateway sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blocks {
+    /// x_s: the rate that the gateway gave it, in bits a second; of coded packets, as (8) has it, so that its goodput is x_s (1-P).
+    pub rate_bps: f64,
+    /// P_s: the share of packets that its path loses.
+    pub loss: f64,
+    /// T_s: the mean time from a block's first packet to its acknowledgment, in seconds.
+    pub block_time: f64,
+    /// L_Data, in bytes.
+    pub packet_bytes: f64,
+    /// L: packets in a block.
+    pub block: u32,
+}
+
+impl Blocks {
+    /// N_s-MAX: how many blocks may be on their way at once, equation (11): floor(x_s (1-P) T_s / (8 L_Data L)).
+    ///
+    /// As printed it can be 0, which blocks the flow for ever: no block, no new T_s. The corrected form is at least 1.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn most(&self, form: Form) -> Result<f64, DomainError> {
+        self.check()?;
+        let blocks = self.rate_bps * (1.0 - self.loss) * self.block_time / self.block_bits();
+        require(blocks.is_finite(), "the number of blocks", blocks, "finite")?;
+        let whole = libm::floor(blocks * (1.0 + 1e-12));
+        Ok(match form {
+            Form::Corrected => whole.max(1.0),
+            Form::AsPrinted => whole,
+        })
+    }
+
+    /// The least T_s, in seconds, for which (11) as printed allows a block at all: 8 L_Data L / (x_s (1-P)). Infinite where nothing
+    /// arrives.
+    ///
+    /// # Errors
+    /// An argument outside its domain.
+    pub fn least_block_time(&self) -> Result<f64, DomainError> {
+        self.check()?;
+        Ok(self.block_bits() / (self.rate_bps * (1.0 - self.loss)))
+    }
+
+    /// The rate of coded packets, in bits a second, at which `blocks` blocks at once are sent: the middle of (8).
+    ///
+    /// # Errors
+    /// An argument outside its domain; a loss of 1.
+    pub fn coded_rate(&self, blocks: u32) -> Result<f64, DomainError> {
+        self.check()?;
+        require(self.loss < 1.0, "the loss probability of the path", self.loss, "less than 1")?;
+        Ok(self.block_bits() * f64::from(blocks) / ((1.0 - self.loss) * self.block_time))
+    }
+
+    fn block_bits(&self) -> f64 {
+        8.0 * self.packet_bytes * f64::from(self.block)
+    }
+
+    fn check(&self) -> Result<(), DomainError> {
+        positive("the rate of the flow in bits a second", self.rate_bps)?;
+        share("the loss probability of the path", self.loss)?;
+        positive("the time of a block in seconds", self.block_time)?;
+        positive("the packet in bytes", self.packet_bytes)?;
+        at_least("the block in packets", self.block, 1, "1 or more")
+    }
+}
+
+/// A new estimate of P_s or T_s: 7/8 of the old one and 1/8 of the sample, equations (9) and (10); the sample itself where there is none,
+/// which the paper leaves open.
+///
+/// # Errors
+/// A value that is not finite.
+pub fn smoothed(old: Option<f64>, sample: f64) -> Result<f64, DomainError> {
+    const ALPHA: f64 = 7.0 / 8.0;
+    require(sample.is_finite(), "the sample", sample, "finite")?;
+    let old = old.unwrap_or(sample);
+    require(old.is_finite(), "the old estimate", old, "finite")?;
+    Ok(ALPHA * old + (1.0 - ALPHA) * sample)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mesh::path::Frames;
+    use proptest::prelude::*;
+
+    #[test]
+    fn equation_7() {
+        let capacity = Frames::default().path_capacity(3, 0.0).unwrap();
+        let got = shares(capacity, &[Flow::default(); 4]).unwrap();
+        assert!(got.iter().all(|x| (x / 1e3 - 68.2640).abs() <= 5.1e-5), "{got:?}");
+    }
+
+    #[test]
+    fn weights_and_caps() {
+        let flow = |weight, cap| Flow { weight, cap };
+        let free = f64::INFINITY;
+        assert_eq!(shares(100.0, &[flow(1.0, free), flow(3.0, free)]), Ok(vec![25.0, 75.0]));
+        // 10 stays with the capped one, the rest goes 1 : 2.
+        assert_eq!(
+            shares(100.0, &[flow(1.0, free), flow(2.0, free), flow(1.0, 10.0)]),
+            Ok(vec![30.0, 60.0, 10.0])
+        );
+        // What nobody can use stays.
+        assert_eq!(shares(100.0, &[flow(1.0, 10.0), flow(1.0, 20.0)]), Ok(vec![10.0, 20.0]));
+        assert_eq!(shares(0.0, &[flow(1.0, free)]), Ok(vec![0.0]));
+        for wrong in [f64::NAN, 0.0, -1.0] {
+            assert!(shares(1.0, &[flow(wrong, free)]).is_err() && shares(1.0, &[flow(1.0, wrong)]).is_err());
+        }
+        assert!(shares(1.0, &[]).is_err() && shares(f64::NAN, &[flow(1.0, free)]).is_err());
+        assert!(shares(f64::INFINITY, &[flow(1.0, free)]).is_err());
+    }
+
+    #[test]
+    fn blocks_on_their_way() {
+        let full =
+            Blocks { rate_bps: 273_056.181, loss: 0.0, block_time: 1.0, packet_bytes: 1000.0, block: 16 };
+        assert!((full.least_block_time().unwrap() - 0.4688).abs() <= 5.1e-5);
+        let quarter = Blocks { rate_bps: full.rate_bps / 4.0, loss: 0.271, ..full };
+        assert!((quarter.least_block_time().unwrap() - 2.5721).abs() <= 5.1e-5);
+        let at = |block_time, form| Blocks { block_time, ..full }.most(form).unwrap();
+        assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, Form::AsPrinted)), [0.0, 1.0, 2.0]);
+        assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, Form::Corrected)), [1.0, 1.0, 2.0]);
+        // (8): so many blocks take at most x_s.
+        let n = at(1.0, Form::Corrected) as u32;
+        assert!(
+            full.coded_rate(n).unwrap() <= full.rate_bps && full.coded_rate(n + 1).unwrap() > full.rate_bps
+        );
+        // 90 % of a step after 18 samples.
+        let mut estimate = smoothed(None, 0.0).unwrap();
+        let mut samples = 0;
+        while estimate < 0.9 {
+            estimate = smoothed(Some(estimate), 1.0).unwrap();
+            samples += 1;
+        }
+        assert_eq!(samples, 18);
+        assert!(smoothed(None, f64::NAN).is_err() && smoothed(Some(f64::NAN), 1.0).is_err());
+        assert!(Blocks { loss: 1.0, ..full }.coded_rate(1).is_err());
+        assert_eq!(Blocks { loss: 1.0, ..full }.most(Form::Corrected), Ok(1.0));
+        for wrong in [f64::NAN, f64::INFINITY, -1.0] {
+            assert!(Blocks { rate_bps: wrong, ..full }.most(Form::Corrected).is_err());
+            assert!(Blocks { loss: wrong, ..full }.most(Form::Corrected).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn shares_sum_to_the_capacity_and_none_could_be_better(
+            capacity in 0.0f64..1e9,
+            flows in prop::collection::vec((0.01f64..100.0, prop::option::of(1.0f64..1e9)), 1..40),
+        ) {
+            let flows: Vec<Flow> =
+                flows.iter().map(|(weight, cap)| Flow { weight: *weight, cap: cap.unwrap_or(f64::INFINITY) }).collect();
+            let rates = shares(capacity, &flows).unwrap();
+            let sum: f64 = rates.iter().sum();
+            let caps: f64 = flows.iter().map(|flow| flow.cap).sum();
+            prop_assert!((sum - capacity.min(caps)).abs() <= 1e-9 * capacity, "{sum} {capacity} {caps}");
+            // Karush, Kuhn and Tucker: w/x is the same for all that are not at their cap, and no less for those that are.
+            let level = flows.iter().zip(&rates).filter(|(f, x)| **x < f.cap).map(|(f, x)| x / f.weight).fold(0.0, f64::max);
+            for (flow, x) in flows.iter().zip(&rates) {
+                prop_assert!(*x <= flow.cap);
+                if *x < flow.cap {
+                    prop_assert!((x / flow.weight - level).abs() <= 1e-9 * level);
+                } else if level > 0.0 {
+                    prop_assert!(x / flow.weight <= level * (1.0 + 1e-9));
+                }
+            }
+        }
+    }
+}

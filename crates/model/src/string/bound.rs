@@ -1,0 +1,401 @@
+//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling, theorem 3.1, and by random
+//! access with bounded attempts, table III.
+//!
+//! Under random access the best is to load all links alike, l_i = rho forward and eta rho on the last reverse link, with the busiest
+//! attempting as much as it may. (The printed optimisation leaves out that the acknowledgments must get through and that attempts
+//! are bounded; without the first, rho were 0.2357 instead of 0.2317 for five nodes.) With equal ranges the conflicts are those of
+//! intervals, so that the product form can be inverted (see [`Conflicts::attempts_for`]) and the paper's iteration is not needed:
+//! each x_i grows with rho, and rho is where the largest of them meets its bound.
+
+use super::airtime::Airtime;
+use super::interference::{Range, interference_range};
+use super::sets::{Conflicts, most_active};
+use crate::domain::{DomainError, at_least, not_negative, positive, require};
+
+/// The optimum under random access.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EqualLoad {
+    /// rho*: the share of time that each forward link carries packets, which is the end-to-end throughput over mu_data.
+    pub rho: f64,
+    /// x_1 to x_n: attempt ratios of the forward links, then of the last reverse one. None for a single node.
+    pub attempts: Vec<f64>,
+}
+
+/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of `window` packets and acknowledgments that cost
+/// nothing: 1/(n-1) for n <= k+2, else W/(n-1) up to 1/(k+2). A window of 0 gives 0.
+///
+/// # Errors
+/// Fewer than two nodes.
+pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainError> {
+    let most = most_active(nodes, k)?;
+    let links = f64::from(nodes - 1);
+    Ok(if window == 0 {
+        0.0
+    } else if nodes <= k.saturating_add(2) {
+        1.0 / links
+    } else if window < most {
+        f64::from(window) / links
+    } else {
+        1.0 / (f64::from(k) + 2.0)
+    })
+}
+
+/// The optimum for n nodes of equal range k, attempt ratios of data links up to `attempt_cap` and eta = `ack_ratio`.
+///
+/// From n = 2 (k+2) on rho does not change: the link in the middle sees no end. A single node has no link; rho is 1 by the convention of
+/// table III. The like bound on the link of acknowledgments never binds with the paper's numbers, and is not applied.
+///
+/// # Errors
+/// No node, more than a million; a range above 1000; a cap or eta that is negative or not finite.
+pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Result<EqualLoad, DomainError> {
+    require((1..=1_000_000).contains(&nodes), "the number of nodes", f64::from(nodes), "1 to 1000000")?;
+    require(k <= 1000, "the interference range k", f64::from(k), "at most 1000")?;
+    not_negative("the largest attempt ratio", attempt_cap)?;
+    not_negative("the ratio of an acknowledgment's time to that of data", ack_ratio)?;
+    if nodes == 1 {
+        return Ok(EqualLoad { rho: 1.0, attempts: Vec::new() });
+    }
+    // More nodes than these repeat the one in the middle.
+    let short = nodes.min(2 * (k + 2));
+    let string = Uniform { links: short, k, eta: ack_ratio };
+    let rho = largest(1.0, |rho| (1..short).map(|i| string.attempts(i, rho)).all(|x| x <= attempt_cap));
+    let middle = short / 2;
+    let attempts = (1..=nodes).map(|i| {
+        // Counted from the nearer end, so that what is repeated is the middle.
+        let i = if i <= middle { i } else { short.saturating_sub(nodes - i).max(middle) };
+        string.attempts(i, rho)
+    });
+    Ok(EqualLoad { rho, attempts: attempts.collect() })
+}
+
+/// [`equal_load`] for nodes with ranges of their own, one each.
+///
+/// # Errors
+/// Fewer than two nodes or more than a million, a wrong cap or eta; ranges whose conflicts are not those of intervals, on more than 64 nodes.
+pub fn equal_load_by_ranges(
+    ranges: &[u32],
+    attempt_cap: f64,
+    ack_ratio: f64,
+) -> Result<EqualLoad, DomainError> {
+    not_negative("the largest attempt ratio", attempt_cap)?;
+    not_negative("the ratio of an acknowledgment's time to that of data", ack_ratio)?;
+    let conflicts = Conflicts::of_string(ranges)?;
+    let last = conflicts.links() - 1;
+    let loads = |rho: f64| {
+        let mut loads = vec![rho; last];
+        loads.push((ack_ratio * rho).min(1.0));
+        loads
+    };
+    // The first error, if there is one, is the same for every rho.
+    conflicts.attempts_for(&loads(0.0))?;
+    let attempts = |rho: f64| conflicts.attempts_for(&loads(rho)).ok().flatten();
+    let right = |rho: f64| attempts(rho).is_some_and(|x| x[..last].iter().all(|x| *x <= attempt_cap));
+    let rho = largest(1.0, right);
+    let attempts = attempts(rho).unwrap_or_else(|| vec![0.0; last + 1]);
+    Ok(EqualLoad { rho, attempts })
+}
+
+/// A string under TCP, from its geometry to bits a second: the answer of `ripstop model string`. [`Default`] is the paper's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// n: the number of nodes.
+    pub nodes: u32,
+    /// Who disturbs whom.
+    pub disturbance: Disturbance,
+    /// The largest attempt ratio of a data link; the paper's 4.108, where its table II says 4.114 ([`Airtime::exchange`]).
+    pub attempt_cap: f64,
+    /// eta.
+    pub ack_ratio: f64,
+    /// W: packets in the network, for the bound of theorem 3.1.
+    pub window: u32,
+    /// Exchanges on the air.
+    pub airtime: Airtime,
+}
+
+/// Who disturbs whom.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Disturbance {
+    /// Every node up to so many hops away.
+    Hops(u32),
+    /// By the distances of neighbours, in metres.
+    Spacing(Vec<f64>, Range),
+}
+
+/// What the model says of a [`Network`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// rho*.
+    pub rho: f64,
+    /// tau*: rho* T^-1 times the bits of a packet at the network layer, in bits a second.
+    pub throughput_bps: f64,
+    /// x_1 to x_n.
+    pub attempts: Vec<f64>,
+    /// Theorem 3.1's bound as a share of the link rate, with the largest k. 1 for a single node.
+    pub scheduling_bound: f64,
+    /// k of each node.
+    pub k: Vec<u32>,
+}
+
+impl Default for Network {
+    fn default() -> Network {
+        Network {
+            nodes: 10,
+            disturbance: Disturbance::Hops(2),
+            attempt_cap: 4.108,
+            ack_ratio: 0.3027,
+            window: u32::MAX,
+            airtime: Airtime::default(),
+        }
+    }
+}
+
+impl Network {
+    /// The bound, and what it is made of.
+    ///
+    /// # Errors
+    /// An argument outside its domain; not one spacing fewer than nodes.
+    pub fn predict(&self) -> Result<Prediction, DomainError> {
+        let exchange = self.airtime.exchange()?;
+        let (optimum, k) = match &self.disturbance {
+            Disturbance::Hops(k) => {
+                let optimum = equal_load(self.nodes, *k, self.attempt_cap, self.ack_ratio)?;
+                (optimum, vec![*k; self.nodes as usize])
+            }
+            Disturbance::Spacing(spacings, range) => {
+                let spaces = spacings.len() as f64;
+                require(
+                    spaces + 1.0 == f64::from(self.nodes),
+                    "the number of spacings",
+                    spaces,
+                    "one less than nodes",
+                )?;
+                let k = interference_range(spacings, *range)?;
+                (equal_load_by_ranges(&k, self.attempt_cap, self.ack_ratio)?, k)
+            }
+        };
+        let widest = k.iter().fold(0, |most, k| most.max(*k));
+        Ok(Prediction {
+            rho: optimum.rho,
+            throughput_bps: optimum.rho * exchange.full_bps,
+            attempts: optimum.attempts,
+            scheduling_bound: if self.nodes == 1 {
+                1.0
+            } else {
+                scheduling_bound(self.nodes, widest, self.window)?
+            },
+            k,
+        })
+    }
+}
+
+/// The throughput of one packet at a time (W = 1), in bits a second: a data exchange and its back-off on each of the n-1 links, then
+/// the acknowledgment's on each of them, or with coding on the first only, if one assumes it to ride along from there. Fig. 7 does
+/// not say which of these, or theorem 3.1, its bound at W = 1 is.
+///
+/// # Errors
+/// Fewer than two nodes; a wrong airtime.
+pub fn one_packet_at_a_time(nodes: u32, airtime: &Airtime, acks_ride: bool) -> Result<f64, DomainError> {
+    at_least("the number of nodes", nodes, 2, "2 or more")?;
+    let exchange = airtime.exchange()?;
+    let links = f64::from(nodes - 1);
+    let acked = if acks_ride { 1.0 } else { links };
+    let cycle = links * (exchange.data + exchange.back_off) + acked * (exchange.ack + exchange.back_off);
+    positive("the time of a cycle in seconds", cycle)?;
+    Ok(exchange.packet_bits / cycle)
+}
+
+/// A string of equal ranges: the product form inverted in powers of rho.
+struct Uniform {
+    links: u32,
+    k: u32,
+    eta: f64,
+}
+
+impl Uniform {
+    /// x_i for loads rho and eta rho; infinite where they are too much.
+    ///
+    /// Cliques are windows of k+2 links, separators the k+1 that two of them share; only the last clique has the reverse link.
+    fn attempts(&self, i: u32, rho: f64) -> f64 {
+        let (n, width) = (self.links, self.k + 2);
+        let load = if i == n { self.eta * rho } else { rho };
+        if n <= width {
+            let idle = 1.0 - (f64::from(n - 1) + self.eta) * rho;
+            return if idle > 0.0 { load / idle } else { f64::INFINITY };
+        }
+        let windows = n - width + 1;
+        let first = i.saturating_sub(width - 1).max(1);
+        let cliques = windows.min(i) - first + 1;
+        let in_last = u32::from(i >= windows);
+        let separators = (windows - 1).min(i.saturating_sub(1)).saturating_sub(first - 1);
+        let wide = f64::from(width);
+        let [inner, end, beside] =
+            [wide * rho, (wide - 1.0 + self.eta) * rho, (wide - 1.0) * rho].map(|load| 1.0 - load);
+        if inner <= 0.0 || end <= 0.0 {
+            return f64::INFINITY;
+        }
+        let power = |base: f64, exponent: u32| libm::pow(base, f64::from(exponent));
+        load * power(beside, separators) / (power(inner, cliques - in_last) * power(end, in_last))
+    }
+}
+
+/// The largest value in 0 to `high` for which `right` holds, if it holds up to there and not beyond; 0 where it never holds.
+fn largest(high: f64, right: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (0.0, high);
+    if right(high) {
+        return high;
+    }
+    // Down to neighbouring doubles for all but the tiniest values.
+    for _ in 0..120 {
+        let middle = (low + high) / 2.0;
+        if middle <= low || middle >= high {
+            break;
+        }
+        if right(middle) { low = middle } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn table_iii_and_its_attempts() {
+        // Computed independently: rho, then x_1 to x_n, for a cap of 4.108 and eta 0.3027.
+        for (n, rho, attempts) in [
+            (2, 0.646777, vec![4.1080, 1.2435]),
+            (3, 0.392753, vec![4.1080, 4.1080, 1.2435]),
+            (4, 0.281998, vec![4.1080, 4.1080, 4.1080, 1.2435]),
+            (5, 0.231689, vec![3.1632, 4.1080, 4.1080, 4.1080, 0.2987]),
+            (6, 0.212250, vec![1.4056, 3.3814, 4.1080, 4.1080, 1.7077, 0.2149]),
+            (7, 0.197294, vec![0.9358, 1.8116, 3.5069, 4.1080, 2.1221, 1.0962, 0.1714]),
+            (8, 0.187945, vec![0.7572, 1.3305, 2.3379, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500]),
+            (9, 0.187945, vec![0.7572, 1.3305, 2.3379, 4.1080, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500]),
+            (
+                10,
+                0.187945,
+                vec![0.7572, 1.3305, 2.3379, 4.1080, 4.1080, 4.1080, 2.6885, 1.5300, 0.8707, 0.1500],
+            ),
+        ] {
+            let got = equal_load(n, 2, 4.108, 0.3027).unwrap();
+            assert!((got.rho - rho).abs() <= 5.1e-7, "{n}: {}", got.rho);
+            assert_eq!(got.attempts.len(), attempts.len());
+            for (x, want) in got.attempts.iter().zip(&attempts) {
+                assert!((x - want).abs() <= 5.1e-5, "{n}: {:?}, not {attempts:?}", got.attempts);
+            }
+        }
+        for (n, kbps) in
+            [(2, 5240.3), (3, 3182.1), (4, 2284.8), (5, 1877.2), (6, 1719.7), (7, 1598.5), (8, 1522.8)]
+        {
+            let got = Network { nodes: n, ..Network::default() }.predict().unwrap();
+            assert!((got.throughput_bps / 1e3 - kbps).abs() <= 0.051, "{n}: {}", got.throughput_bps);
+        }
+        assert_eq!(equal_load(1, 2, 4.108, 0.3027).unwrap().rho, 1.0);
+    }
+
+    #[test]
+    fn the_example_of_five_nodes() {
+        for (cap, eta, x_1, rho) in [
+            (4.108, 0.3027, 3.163195, 0.231689),
+            (4.108081, 0.301697, 3.166176, 0.231705),
+            (4.11414141, 0.30272526, 3.167534, 0.231712),
+        ] {
+            let got = equal_load(5, 2, cap, eta).unwrap();
+            assert!((got.attempts[0] - x_1).abs() <= 2e-6 && (got.rho - rho).abs() <= 5.1e-7, "{got:?}");
+            // (7)
+            assert!((got.rho - got.attempts[0] / (1.0 + 4.0 * got.attempts[0])).abs() < 1e-12);
+        }
+        // Without the constraint on acknowledgments.
+        assert!((equal_load(5, 2, 4.108, 0.0).unwrap().rho - 0.235659).abs() <= 5.1e-7);
+        // The middle link's attempts are at the bound, and more nodes than eight change nothing.
+        for n in 2..=14usize {
+            let got = equal_load(n as u32, 2, 4.108, 0.3027).unwrap();
+            assert!((got.attempts[n.div_ceil(2) - 1] - 4.108).abs() < 1e-9, "{got:?}");
+        }
+        let eight = equal_load(8, 2, 4.108, 0.3027).unwrap().rho;
+        assert_eq!(equal_load(1_000_000, 2, 4.108, 0.3027).unwrap().rho, eight);
+        let root = eight * libm::pow(1.0 - 3.0 * eight, 3.0) / libm::pow(1.0 - 4.0 * eight, 4.0);
+        assert!((root - 4.108).abs() < 1e-9);
+    }
+
+    #[test]
+    fn limits_of_the_cap() {
+        assert_eq!(equal_load(5, 2, 0.0, 0.3).unwrap().rho, 0.0);
+        for (n, want) in [(2, 1.3), (3, 2.3), (4, 3.3), (5, 4.0), (12, 4.0)] {
+            let rho = equal_load(n, 2, 1e15, 0.3).unwrap().rho;
+            assert!((rho - 1.0 / want).abs() < 1e-3, "{n}: {rho}");
+        }
+        assert!(equal_load(0, 2, 1.0, 0.3).is_err() && equal_load(5, 2, f64::NAN, 0.3).is_err());
+        assert!(equal_load(5, 2, 1.0, -0.3).is_err() && equal_load(u32::MAX, 2, 1.0, 0.3).is_err());
+    }
+
+    #[test]
+    fn theorem_3_1() {
+        for (window, want) in [(0, 0.0), (1, 1.0 / 9.0), (2, 2.0 / 9.0), (3, 0.25), (20, 0.25)] {
+            assert_eq!(scheduling_bound(10, 2, window), Ok(want), "{window}");
+        }
+        assert_eq!((scheduling_bound(3, 2, 1), scheduling_bound(3, 2, 0)), (Ok(0.5), Ok(0.0)));
+        assert!(scheduling_bound(1, 2, 1).is_err());
+        for n in 2..40 {
+            for k in 0..6 {
+                for window in 0..12 {
+                    // W just below the ceiling never exceeds 1/(k+2).
+                    let bound = scheduling_bound(n, k, window).unwrap();
+                    assert!(n <= k + 2 || bound <= 1.0 / f64::from(k + 2) + 1e-15);
+                    assert!(bound <= scheduling_bound(n, k, window + 1).unwrap());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn geometry_and_one_packet() {
+        let spacing = Disturbance::Spacing(vec![200.0; 9], Range::CarrierSense(550.0));
+        let (by_metres, by_hops) = (
+            Network { disturbance: spacing, ..Network::default() }.predict().unwrap(),
+            Network::default().predict().unwrap(),
+        );
+        assert!((by_metres.rho - by_hops.rho).abs() < 1e-12 && by_metres.k == by_hops.k);
+        assert_eq!(by_hops.scheduling_bound, 0.25);
+        let short = Disturbance::Spacing(vec![200.0; 8], Range::CarrierSense(550.0));
+        assert!(Network { disturbance: short, ..Network::default() }.predict().is_err());
+        // Fig. 7 at W = 1, n = 10: 503.2 or 690.5 kbit/s; theorem 3.1 says 900.2.
+        for (ride, kbps) in [(false, 503.2), (true, 690.5)] {
+            let got = one_packet_at_a_time(10, &Airtime::default(), ride).unwrap() / 1e3;
+            assert!((got - kbps).abs() <= 0.051, "{got}");
+        }
+        let theorem = scheduling_bound(10, 2, 1).unwrap() * Airtime::default().exchange().unwrap().full_bps;
+        assert!((theorem / 1e3 - 900.2).abs() <= 0.051);
+        assert!(one_packet_at_a_time(1, &Airtime::default(), true).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn loads_are_equal_and_no_link_exceeds_its_cap(n in 2usize..13, k in 0u32..5, cap in 0.01f64..50.0, eta in 0.0f64..2.0) {
+            let got = equal_load(n as u32, k, cap, eta).unwrap();
+            let conflicts = Conflicts::of_string(&vec![k; n]).unwrap();
+            let loads = conflicts.loads(&got.attempts).unwrap();
+            for (i, load) in loads.iter().enumerate() {
+                let want = if i == n - 1 { eta * got.rho } else { got.rho };
+                prop_assert!((load - want).abs() < 1e-9, "{got:?} {loads:?}");
+            }
+            let most = got.attempts[..n - 1].iter().fold(0.0f64, |most, x| most.max(*x));
+            prop_assert!((most / cap - 1.0).abs() < 1e-9, "{got:?}");
+            // The same by ranges, one by one.
+            let by_ranges = equal_load_by_ranges(&vec![k; n], cap, eta).unwrap();
+            prop_assert!((by_ranges.rho - got.rho).abs() < 1e-12);
+        }
+
+        #[test]
+        fn any_ranges_have_an_optimum(ranges in prop::collection::vec(0u32..6, 2..9), cap in 0.1f64..10.0) {
+            let got = equal_load_by_ranges(&ranges, cap, 0.3).unwrap();
+            let loads = Conflicts::of_string(&ranges).unwrap().loads(&got.attempts).unwrap();
+            let last = ranges.len() - 1;
+            prop_assert!(loads[..last].iter().all(|load| (load - got.rho).abs() < 1e-6), "{got:?} {loads:?}");
+            prop_assert!(got.attempts[..last].iter().all(|x| *x <= cap * (1.0 + 1e-9)));
+            // More room, more throughput.
+            prop_assert!(equal_load_by_ranges(&ranges, cap * 1.5, 0.3).unwrap().rho >= got.rho);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! How far a transmission disturbs: the interference range k of each node of a string, in hops (paper 002, section II-A).
+
+use crate::domain::{DomainError, positive, require};
+
+/// What makes a node unable to receive while another one transmits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// A transmitter within so many metres is heard. In ns-2 550 m, which is where the paper's k = 2 comes from.
+    CarrierSense(f64),
+    /// One for which the ratio of signal to interference and noise falls short, the paper's definition. With ns-2's capture of 10 and
+    /// exponent 4 it makes k = 1 of equal distances, whatever they are, for 2^4 > 10.
+    Sinr(Radio),
+}
+
+/// Path loss by a power law, as in the definition of k.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Radio {
+    /// beta: the least ratio of signal to interference and noise at which a frame is received, as a number (not dB).
+    pub capture: f64,
+    /// zeta: the power law's exponent.
+    pub exponent: f64,
+    /// N_0: noise over transmit power.
+    pub noise: f64,
+    /// d_0: the distance at which a power law starts, in metres.
+    pub reference: f64,
+}
+
+/// k for each node of a string whose neighbours are `spacings` metres apart, one spacing fewer than nodes: the number of hops
+/// up to which a transmitter disturbs it, on the side where that is more. It is at least 1, for a neighbour is heard by
+/// definition, and no more than the string has nodes there.
+///
+/// # Errors
+/// No spacing or one that is not positive; a range or radio that is not; a neighbour that cannot be heard without any
+/// interference.
+pub fn interference_range(spacings: &[f64], range: Range) -> Result<Vec<u32>, DomainError> {
+    require(!spacings.is_empty(), "the number of spacings", 0.0, "1 or more")?;
+    for spacing in spacings {
+        positive("the spacing of two nodes in metres", *spacing)?;
+    }
+    if let Range::Sinr(radio) = range {
+        positive("the capture ratio", radio.capture)?;
+        positive("the exponent of the path loss", radio.exponent)?;
+        require(
+            radio.noise >= 0.0 && radio.noise.is_finite(),
+            "the noise",
+            radio.noise,
+            "0 or more, and finite",
+        )?;
+        positive("the reference distance in metres", radio.reference)?;
+    }
+    let nodes = spacings.len() + 1;
+    let mut positions = vec![0.0; nodes];
+    for (i, spacing) in spacings.iter().enumerate() {
+        positions[i + 1] = positions[i] + spacing;
+    }
+    let mut ranges = Vec::with_capacity(nodes);
+    for node in 0..nodes {
+        let metres = match range {
+            Range::CarrierSense(metres) => {
+                positive("the carrier-sense range in metres", metres)?;
+                metres
+            }
+            Range::Sinr(radio) => {
+                // The weaker of its neighbours must be received.
+                let sides = [node.checked_sub(1), Some(node)].into_iter().flatten();
+                let link = sides.filter_map(|i| spacings.get(i)).fold(0.0f64, |far, near| far.max(*near));
+                radio.reach(link)?
+            }
+        };
+        let before = positions[..node].iter().rev().take_while(|x| positions[node] - *x <= metres).count();
+        let behind = positions[node + 1..].iter().take_while(|x| *x - positions[node] <= metres).count();
+        ranges.push(before.max(behind).max(1) as u32);
+    }
+    Ok(ranges)
+}
+
+impl Radio {
+    /// How far an interferer disturbs the reception over a link of `link` metres: SINR < beta up to there.
+    fn reach(&self, link: f64) -> Result<f64, DomainError> {
+        let signal = libm::pow(link / self.reference, -self.exponent);
+        // SINR = beta at this much interference; the next representable distance is received.
+        let most = signal / self.capture - self.noise;
+        require(
+            most > 0.0,
+            "the spacing of two nodes in metres",
+            link,
+            "short enough to be received without interference",
+        )?;
+        let reach = self.reference * libm::pow(most, -1.0 / self.exponent);
+        Ok(reach * (1.0 - 1e-12))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NS2: Radio = Radio { capture: 10.0, exponent: 4.0, noise: 0.0, reference: 1.0 };
+
+    #[test]
+    fn equal_spacing() {
+        let spacings = [200.0; 9];
+        assert_eq!(interference_range(&spacings, Range::CarrierSense(550.0)), Ok(vec![2; 10]));
+        assert_eq!(interference_range(&spacings, Range::Sinr(NS2)), Ok(vec![1; 10]));
+        // A capture of more than 16 gives k = 2: SINR of 16 at two hops, of 81 at three.
+        for (capture, k) in [(16.0, 1), (16.1, 2), (81.0, 2), (81.1, 3)] {
+            let range = Range::Sinr(Radio { capture, ..NS2 });
+            assert_eq!(interference_range(&[200.0; 12], range).unwrap()[5], k, "{capture}");
+        }
+        // Noise reaches further than distance alone.
+        let noisy = Radio { noise: 0.9 * libm::pow(200.0, -4.0) / 10.0, ..NS2 };
+        assert_eq!(interference_range(&spacings, Range::Sinr(noisy)).unwrap()[4], 3);
+    }
+
+    #[test]
+    fn by_the_definition() {
+        // SINR(k) < beta <= SINR(k+1), evaluated as printed.
+        for (capture, exponent, noise) in
+            [(10.0, 4.0, 1e-12), (10.0, 2.0, 1e-7), (3.0, 3.0, 0.0), (40.0, 2.5, 0.0)]
+        {
+            let radio = Radio { capture, exponent, noise, reference: 1.0 };
+            let k = interference_range(&[200.0; 60], Range::Sinr(radio)).unwrap()[30];
+            let sinr = |hops: u32| {
+                let power = |d: f64| libm::pow(d, -exponent);
+                power(200.0) / (noise + power(f64::from(hops) * 200.0))
+            };
+            assert!(sinr(k) < capture && sinr(k + 1) >= capture, "{radio:?}: {k}");
+        }
+    }
+
+    #[test]
+    fn unequal_spacing_gives_each_node_its_own() {
+        let ranges = interference_range(
+            &[250.0, 80.0, 80.0, 80.0, 80.0, 250.0, 250.0, 250.0],
+            Range::CarrierSense(550.0),
+        );
+        assert_eq!(ranges, Ok(vec![4, 4, 4, 3, 4, 4, 4, 2, 2]));
+    }
+
+    #[test]
+    fn wrong_positions() {
+        assert!(interference_range(&[], Range::CarrierSense(550.0)).is_err());
+        for wrong in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
+            assert!(interference_range(&[wrong], Range::CarrierSense(550.0)).is_err());
+            assert!(interference_range(&[200.0], Range::CarrierSense(wrong)).is_err());
+            assert!(interference_range(&[200.0], Range::Sinr(Radio { capture: wrong, ..NS2 })).is_err());
+        }
+        // Too far to be received at all.
+        let deaf = Radio { noise: 1.0, ..NS2 };
+        let error = interference_range(&[200.0], Range::Sinr(deaf)).unwrap_err();
+        assert!(error.to_string().contains("short enough"), "{error}");
+        // The neighbour counts, whatever the range.
+        assert_eq!(interference_range(&[200.0], Range::CarrierSense(1.0)), Ok(vec![1, 1]));
+    }
+}

@@ -1,0 +1,380 @@
+//! Which links may be active together, and what each carries when all attempt at random (paper 002, section III-B).
+//!
+//! Links that disturb each other conflict; a set without conflict is independent. While a set is active, every link that could
+//! join it attempts after an exponential back-off. The chain of active sets is reversible, and its law is a product:
+//! pi(A) is proportional to the product of x_i = beta_i / mu_i over the links of A, equation (1).
+
+use crate::domain::{DomainError, Form, at_least, not_negative, require};
+
+/// Links and their conflicts. The string's links are 1, 2, ... n-1 forward, then the one from node n back to node n-1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflicts {
+    /// For each link the links in conflict with it, ascending.
+    with: Vec<Vec<usize>>,
+}
+
+/// The most independent sets that are listed.
+const MOST_SETS: usize = 1 << 18;
+
+impl Conflicts {
+    /// The forward links of a string and the last reverse link (where acknowledgments cannot ride on data), for nodes that are
+    /// disturbed by transmitters up to `ranges[i]` hops away, one for each node.
+    ///
+    /// # Errors
+    /// Fewer than two nodes, or more than a million.
+    pub fn of_string(ranges: &[u32]) -> Result<Conflicts, DomainError> {
+        let nodes = ranges.len();
+        require((2..=1_000_000).contains(&nodes), "the number of nodes", nodes as f64, "2 to 1000000")?;
+        let mut links: Vec<(usize, usize)> = (0..nodes - 1).map(|i| (i, i + 1)).collect();
+        links.push((nodes - 1, nodes - 2));
+        // Both constraints of section II-B speak of one transmitter and the other's receiver.
+        let disturbs =
+            |transmitter: usize, receiver: usize| transmitter.abs_diff(receiver) <= ranges[receiver] as usize;
+        let far = ranges.iter().fold(0, |far, k| far.max(*k)) as usize;
+        let mut with = vec![Vec::new(); nodes];
+        for i in 0..nodes {
+            for j in i + 1..nodes.min(i.saturating_add(far).saturating_add(3)) {
+                if disturbs(links[i].0, links[j].1) || disturbs(links[j].0, links[i].1) {
+                    with[i].push(j);
+                    with[j].push(i);
+                }
+            }
+        }
+        with.iter_mut().for_each(|links| links.sort_unstable());
+        Ok(Conflicts { with })
+    }
+
+    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, n to 2n-2 backward from node n, as in fig. 3. The two
+    /// constraints printed also allow {4, 8} there, which is {1, 5} with transmitters and receivers swapped; the list that is
+    /// printed keeps transmitters more than k hops apart, too.
+    ///
+    /// # Errors
+    /// Fewer than two nodes, or more than 1000.
+    pub fn of_both_ways(nodes: u32, k: u32, form: Form) -> Result<Conflicts, DomainError> {
+        require((2..=1000).contains(&nodes), "the number of nodes", f64::from(nodes), "2 to 1000")?;
+        let forward = (1..nodes).map(|i| (i, i + 1));
+        let links: Vec<(u32, u32)> = forward.chain((2..=nodes).rev().map(|i| (i, i - 1))).collect();
+        let near = |a: u32, b: u32| a.abs_diff(b) <= k;
+        let conflict = |a: (u32, u32), b: (u32, u32)| {
+            near(a.0, b.1) || near(b.0, a.1) || (form == Form::AsPrinted && near(a.0, b.0))
+        };
+        let all = 0..links.len();
+        let with =
+            all.clone().map(|i| all.clone().filter(|&j| j != i && conflict(links[i], links[j])).collect());
+        Ok(Conflicts { with: with.collect() })
+    }
+
+    /// The number of links.
+    pub fn links(&self) -> usize {
+        self.with.len()
+    }
+
+    /// Whether two links, counted from 0, are in conflict.
+    pub fn conflict(&self, a: usize, b: usize) -> bool {
+        self.with.get(a).is_some_and(|with| with.binary_search(&b).is_ok())
+    }
+
+    /// All independent sets, the empty one first, each as the bits of its links counted from 0.
+    ///
+    /// # Errors
+    /// More than 64 links, or more than 262144 sets.
+    pub fn independent_sets(&self) -> Result<Vec<u64>, DomainError> {
+        require(self.links() <= 64, "the number of links", self.links() as f64, "at most 64")?;
+        let mut sets = vec![0u64];
+        for (link, with) in self.with.iter().enumerate() {
+            let conflict = with.iter().fold(0u64, |bits, other| bits | 1 << other);
+            for i in 0..sets.len() {
+                if sets[i] & conflict == 0 {
+                    require(
+                        sets.len() < MOST_SETS,
+                        "the number of independent sets",
+                        sets.len() as f64,
+                        "at most 262144",
+                    )?;
+                    sets.push(sets[i] | 1 << link);
+                }
+            }
+        }
+        Ok(sets)
+    }
+
+    /// The share of time that each link carries packets, rho_i in equations (3) and (4), for the attempt ratios x_i.
+    ///
+    /// # Errors
+    /// Not one x_i for each link, one that is negative or not finite; too many sets.
+    pub fn loads(&self, attempts: &[f64]) -> Result<Vec<f64>, DomainError> {
+        let sets = self.independent_sets()?;
+        let law = self.law(&sets, attempts)?;
+        Ok(self.shares(&sets, &law))
+    }
+
+    /// pi(A) for each of the `sets`, all of them: equations (1) and (2).
+    ///
+    /// # Errors
+    /// As [`loads`](Conflicts::loads).
+    pub fn law(&self, sets: &[u64], attempts: &[f64]) -> Result<Vec<f64>, DomainError> {
+        let links = self.links();
+        require(
+            attempts.len() == links,
+            "the number of attempt ratios",
+            attempts.len() as f64,
+            "one for each link",
+        )?;
+        for x in attempts {
+            not_negative("an attempt ratio", *x)?;
+        }
+        // In logarithms: the product of many large ratios is no double.
+        let logs: Vec<f64> = attempts.iter().map(|x| libm::log(*x)).collect();
+        let weight = |set: u64| {
+            let mut ln = 0.0;
+            let mut left = set;
+            while left != 0 {
+                ln += logs[left.trailing_zeros() as usize];
+                left &= left - 1;
+            }
+            ln
+        };
+        let weights: Vec<f64> = sets.iter().map(|set| weight(*set)).collect();
+        let most = weights.iter().fold(0.0f64, |most, w| most.max(*w));
+        let mut law: Vec<f64> = weights.iter().map(|w| libm::exp(w - most)).collect();
+        let sum: f64 = law.iter().sum();
+        law.iter_mut().for_each(|pi| *pi /= sum);
+        Ok(law)
+    }
+
+    /// The attempt ratios x_i under which link i carries the load `loads[i]`: the product form inverted.
+    ///
+    /// Where a link's conflicts among the links before it conflict with each other as well (the case of all equal ranges; tried from
+    /// both ends), the loads of cliques say it at once: with C_v a link and its conflicts before it, and S_v those alone,
+    /// x_i = l_i prod over the S_v that have i of (1 - l(S_v)) / prod over the C_v that have i of (1 - l(C_v)). Else the x_i are found by
+    /// proportional scaling over all independent sets. None where no x_i carry so much.
+    ///
+    /// # Errors
+    /// Not one load for each link, one outside 0 to 1; too many sets.
+    pub fn attempts_for(&self, loads: &[f64]) -> Result<Option<Vec<f64>>, DomainError> {
+        let links = self.links();
+        require(loads.len() == links, "the number of loads", loads.len() as f64, "one for each link")?;
+        for load in loads {
+            crate::domain::share("the load of a link", *load)?;
+        }
+        for backwards in [false, true] {
+            if self.is_elimination_order(backwards) {
+                return Ok(self.by_cliques(loads, backwards));
+            }
+        }
+        self.by_scaling(loads)
+    }
+
+    /// For each link the conflicts before it in order, which [`by_cliques`](Conflicts::by_cliques) needs to be a clique.
+    fn before(&self, link: usize, backwards: bool) -> impl Iterator<Item = usize> + Clone + '_ {
+        self.with[link].iter().copied().filter(move |&other| (other > link) == backwards)
+    }
+
+    fn is_elimination_order(&self, backwards: bool) -> bool {
+        (0..self.links()).all(|link| {
+            let before = self.before(link, backwards);
+            before.clone().all(|a| before.clone().all(|b| a == b || self.conflict(a, b)))
+        })
+    }
+
+    fn by_cliques(&self, loads: &[f64], backwards: bool) -> Option<Vec<f64>> {
+        let mut attempts = loads.to_vec();
+        for link in 0..self.links() {
+            let separator: f64 = self.before(link, backwards).map(|i| loads[i]).sum();
+            let (idle, idle_beside) = (1.0 - separator - loads[link], 1.0 - separator);
+            if idle <= 0.0 {
+                return None;
+            }
+            attempts[link] /= idle;
+            for i in self.before(link, backwards) {
+                attempts[i] *= idle_beside / idle;
+            }
+        }
+        attempts.iter().all(|x| x.is_finite()).then_some(attempts)
+    }
+
+    fn by_scaling(&self, loads: &[f64]) -> Result<Option<Vec<f64>>, DomainError> {
+        let sets = self.independent_sets()?;
+        let mut attempts: Vec<f64> = loads.iter().map(|load| load / (1.0 - load).max(1e-300)).collect();
+        for _ in 0..20_000 {
+            let mut furthest = 0.0f64;
+            for link in 0..loads.len() {
+                // Each link in turn is put right, given the others: x / (1 + x c) = load for c the weight of the rest.
+                let law = self.law(&sets, &attempts)?;
+                let got = self.shares(&sets, &law)[link];
+                if loads[link] == 0.0 {
+                    attempts[link] = 0.0;
+                    continue;
+                }
+                furthest = furthest.max((got / loads[link] - 1.0).abs());
+                attempts[link] *= loads[link] * (1.0 - got) / (got * (1.0 - loads[link]));
+                if !attempts[link].is_finite() || attempts[link] > 1e12 {
+                    return Ok(None);
+                }
+            }
+            if furthest < 1e-12 {
+                return Ok(Some(attempts));
+            }
+        }
+        Ok(None)
+    }
+
+    fn shares(&self, sets: &[u64], law: &[f64]) -> Vec<f64> {
+        let share = |link: usize| {
+            sets.iter().zip(law).filter(|(set, _)| *set >> link & 1 == 1).map(|(_, pi)| pi).sum()
+        };
+        (0..self.links()).map(share).collect()
+    }
+}
+
+/// The most links that can be active at once, by perfect scheduling: ceil((n-1)/(k+2)), lemma 3.1.
+///
+/// # Errors
+/// Fewer than two nodes.
+pub fn most_active(nodes: u32, k: u32) -> Result<u32, DomainError> {
+    at_least("the number of nodes", nodes, 2, "2 or more")?;
+    Ok((nodes - 1).div_ceil(k.saturating_add(2)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn string(nodes: usize, k: u32) -> Conflicts {
+        Conflicts::of_string(&vec![k; nodes]).unwrap()
+    }
+
+    #[test]
+    fn sets_of_figures_3_and_6() {
+        // Links counted from 1, by their bits.
+        let bits = |links: &[u32]| links.iter().fold(0u64, |set, link| set | 1 << (link - 1));
+        let mut sets = string(5, 2).independent_sets().unwrap();
+        sets.sort_unstable();
+        let mut want: Vec<u64> = [&[][..], &[1], &[2], &[3], &[4], &[5], &[1, 5]].map(bits).to_vec();
+        want.sort_unstable();
+        assert_eq!(sets, want);
+        for (form, pairs) in
+            [(Form::AsPrinted, vec![bits(&[1, 5])]), (Form::Corrected, vec![bits(&[1, 5]), bits(&[4, 8])])]
+        {
+            let sets = Conflicts::of_both_ways(5, 2, form).unwrap().independent_sets().unwrap();
+            let mut more: Vec<u64> = sets.iter().copied().filter(|set| set.count_ones() > 1).collect();
+            more.sort_unstable();
+            assert_eq!((sets.len(), more), (9 + pairs.len(), pairs), "{form:?}");
+        }
+    }
+
+    #[test]
+    fn lemma_3_1_by_brute_force() {
+        for k in 1..=4 {
+            for nodes in 2..=14 {
+                // The forward links alone: no set may have the reverse link.
+                let sets = string(nodes, k).independent_sets().unwrap();
+                let most =
+                    sets.iter().filter(|set| *set >> (nodes - 1) == 0).map(|set| set.count_ones()).max();
+                assert_eq!(most, most_active(nodes as u32, k).ok(), "n {nodes} k {k}");
+            }
+        }
+        assert_eq!(most_active(10, 2), Ok(3));
+        assert!(most_active(1, 2).is_err());
+        assert_eq!(most_active(u32::MAX, u32::MAX), Ok(1));
+    }
+
+    #[test]
+    fn positions_decide_conflicts_as_distances_do() {
+        use crate::string::interference::{Range, interference_range};
+        // With one range for all, two links conflict when a transmitter is within it of the other's receiver.
+        let spacings = [250.0, 80.0, 80.0, 120.0, 80.0, 250.0, 250.0, 100.0];
+        let at = |node: usize| spacings[..node].iter().sum::<f64>();
+        let ranges = interference_range(&spacings, Range::CarrierSense(550.0)).unwrap();
+        let got = Conflicts::of_string(&ranges).unwrap();
+        for i in 0..7 {
+            for j in i + 1..7 {
+                let within = |a: usize, b: usize| (at(a) - at(b)).abs() <= 550.0;
+                if within(i, j + 1) || within(j, i + 1) {
+                    assert!(got.conflict(i, j) && got.conflict(j, i), "{i} {j}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_arguments() {
+        assert!(
+            Conflicts::of_string(&[2]).is_err() && Conflicts::of_both_ways(1, 2, Form::Corrected).is_err()
+        );
+        let five = string(5, 2);
+        assert!(five.loads(&[1.0; 4]).is_err() && five.loads(&[f64::NAN; 5]).is_err());
+        assert!(five.attempts_for(&[0.1; 6]).is_err() && five.attempts_for(&[2.0; 5]).is_err());
+        assert_eq!(five.attempts_for(&[0.25; 5]), Ok(None));
+        assert!(string(80, 2).independent_sets().is_err() && string(40, 0).independent_sets().is_err());
+        assert!(!five.conflict(99, 0));
+        // Attempts without bound, or none.
+        let got = five.loads(&[1e300, 0.0, 0.0, 0.0, 1e300]).unwrap();
+        assert!((got[0] - 1.0).abs() < 1e-12 && (got[4] - 1.0).abs() < 1e-12 && got[1] == 0.0);
+    }
+
+    #[test]
+    fn scaling_finds_what_cliques_say() {
+        for ranges in [vec![2u32; 7], vec![1, 2, 3, 2, 1, 1]] {
+            let links = ranges.len();
+            let conflicts = Conflicts::of_string(&ranges).unwrap();
+            let loads: Vec<f64> = (0..links).map(|i| 0.08 + 0.01 * i as f64).collect();
+            let one = conflicts.attempts_for(&loads).unwrap().unwrap();
+            let two = conflicts.by_scaling(&loads).unwrap().unwrap();
+            for (a, b) in one.iter().zip(&two) {
+                assert!((a / b - 1.0).abs() < 1e-9, "{one:?} {two:?}");
+            }
+        }
+        // Four links in a ring have no such order; scaling answers.
+        let ring = Conflicts { with: vec![vec![1, 3], vec![0, 2], vec![1, 3], vec![0, 2]] };
+        assert!(!ring.is_elimination_order(false) && !ring.is_elimination_order(true));
+        let attempts = ring.attempts_for(&[0.2, 0.3, 0.25, 0.1]).unwrap().unwrap();
+        let loads = ring.loads(&attempts).unwrap();
+        for (got, want) in loads.iter().zip([0.2, 0.3, 0.25, 0.1]) {
+            assert!((got - want).abs() < 1e-10, "{loads:?}");
+        }
+        assert_eq!(ring.attempts_for(&[0.6; 4]), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn the_product_solves_the_chain(
+            ranges in prop::collection::vec(0u32..4, 2..9), x in prop::collection::vec(0.01f64..20.0, 9),
+            mu in prop::collection::vec(0.1f64..5.0, 9),
+        ) {
+            let conflicts = Conflicts::of_string(&ranges).unwrap();
+            let (links, sets) = (conflicts.links(), conflicts.independent_sets().unwrap());
+            let law = conflicts.law(&sets, &x[..links]).unwrap();
+            prop_assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            // pi Q = 0: what flows into a set flows out of it.
+            for (set, pi) in sets.iter().zip(&law) {
+                let (mut out, mut into) = (0.0, 0.0);
+                for link in 0..links {
+                    let other = set ^ 1 << link;
+                    if let Some(i) = sets.iter().position(|s| *s == other) {
+                        // A link starts at rate x mu and ends at rate mu.
+                        let (start, end) = (x[link] * mu[link], mu[link]);
+                        let (leave, enter) = if other > *set { (start, end) } else { (end, start) };
+                        out += pi * leave;
+                        into += law[i] * enter;
+                    }
+                }
+                prop_assert!((out - into).abs() < 1e-9, "{ranges:?} {set:b}: {out} {into}");
+            }
+        }
+
+        #[test]
+        fn loads_lead_back_to_attempts(
+            ranges in prop::collection::vec(0u32..5, 2..10), x in prop::collection::vec(0.01f64..8.0, 10),
+        ) {
+            let conflicts = Conflicts::of_string(&ranges).unwrap();
+            let x = &x[..conflicts.links()];
+            let loads = conflicts.loads(x).unwrap();
+            let back = conflicts.attempts_for(&loads).unwrap().unwrap();
+            for (got, want) in back.iter().zip(x) {
+                prop_assert!((got / want - 1.0).abs() < 1e-6, "{ranges:?}: {back:?} {x:?}");
+            }
+        }
+    }
+}
