@@ -46,30 +46,31 @@ pub struct Residual {
     pub loss: f64,
     /// Packets sent for each source packet.
     pub sent_per_source: f64,
-    /// `late[d]`: the share of source packets that are not delivered, in order, d packets after they were sent, the given up among them. It ends where
-    /// none is left but those.
+    /// `late[d]`: the share of source packets that d packets after they were sent are neither delivered, in order, nor given up. It ends where
+    /// there are none left, but for 1e-15 of them.
     pub late: Vec<f64>,
 }
 
 impl Residual {
-    /// The mean delay of the packets that are delivered, in packets sent, beyond the path's own.
+    /// The mean time until a source packet is delivered, in order, or given up: in packets sent, beyond the path's own.
     pub fn mean_delay(&self) -> f64 {
-        let delivered = 1.0 - self.loss;
-        // The sum of P(late > d) over d, less those that never come.
-        let sum: f64 = self.late.iter().map(|late| (late - self.loss).max(0.0)).sum();
-        if delivered > 0.0 { sum / delivered } else { 0.0 }
+        self.late.iter().sum()
     }
 
-    /// The delay, in packets sent, within which the share `quantile` of the packets that are delivered is: the least d with P(late > d) <= 1 -
-    /// quantile among them.
+    /// The time, in packets sent, within which the share `quantile` of the source packets is delivered or given up.
     ///
     /// # Errors
     /// A quantile outside 0 to 1.
     pub fn delay(&self, quantile: f64) -> Result<u32, DomainError> {
         share("the quantile", quantile)?;
-        let most = (1.0 - quantile) * (1.0 - self.loss) + self.loss;
-        let found = self.late.iter().position(|late| *late <= most * (1.0 + 1e-12));
+        let found = self.late.iter().position(|late| *late <= (1.0 - quantile) * (1.0 + 1e-12));
         Ok(found.unwrap_or(self.late.len()) as u32)
+    }
+
+    /// Without the entries that say nothing.
+    fn new(loss: f64, sent_per_source: f64, mut late: Vec<f64>) -> Residual {
+        late.truncate(late.iter().rposition(|late| *late > 1e-15).map_or(0, |last| last + 1));
+        Residual { loss, sent_per_source, late }
     }
 }
 

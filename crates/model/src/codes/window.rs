@@ -1,0 +1,413 @@
+//! A sliding window: source packets as they come, a repair over the open gap after every so many of them, exact repairs when feedback has told of
+//! the gap, and a span after which what is still missing is given up.
+//!
+//! What counts is the deficit: how many source packets are missing beyond the repairs that have arrived since. A gap opens with a lost source
+//! packet; a lost one more widens it, a repair that arrives narrows it; at 0 all of it is decoded at once. While it is open nothing is delivered
+//! in order. `feedback` packets after it opened the sender knows, and sends repairs until it is closed; `span` packets after it opened, the window has
+//! moved past it, and all that it lost is given up. Everything follows from how long gaps last and where in the schedule the next one opens. The
+//! law is exact for this sender (a test simulates it); a real one hears of each change with a delay and counts repairs in flight by their mean.
+
+use super::{PacketLosses, Residual, small};
+use crate::domain::{DomainError, require};
+
+/// The sender of a sliding window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// A repair is sent after so many source packets; None sends none ahead of feedback.
+    pub repair_every: Option<u32>,
+    /// Packets after which a gap is given up.
+    pub span: u32,
+    /// Packets sent in one round trip, after which repairs are sent until the gap is closed; None where there is no feedback.
+    pub feedback: Option<u32>,
+}
+
+/// The longest span that is computed.
+pub const LONGEST_SPAN: u32 = 20_000;
+
+/// The most source packets for each repair.
+pub const LONGEST_CYCLE: u32 = 256;
+
+/// Deficits are followed up to here; what is beyond is all but sure to be given up or to wait for feedback.
+const WIDEST: usize = 256;
+
+/// What is left of a gap that is not followed any further.
+const NEGLIGIBLE: f64 = 1e-16;
+
+impl Window {
+    /// What the window leaves of `losses`.
+    ///
+    /// The work is a cycle's source packets times the packets of a gap times its deficit: some milliseconds at worst for spans of hundreds.
+    ///
+    /// # Errors
+    /// A cycle outside 1 to 256, a span outside 1 to 20000, a feedback of 0; losses outside their domain.
+    pub fn residual(&self, losses: PacketLosses) -> Result<Residual, DomainError> {
+        if let Some(every) = self.repair_every {
+            small("the number of source packets for a repair", every, LONGEST_CYCLE, "1 to 256")?;
+        }
+        small("the span in packets", self.span, LONGEST_SPAN, "1 to 20000")?;
+        if let Some(feedback) = self.feedback {
+            require(feedback >= 1, "the packets of a round trip", f64::from(feedback), "1 or more")?;
+        }
+        let lose = losses.chain()?;
+        if losses.share() == 0.0 {
+            return Ok(Residual::new(0.0, self.cycle() as f64 / self.sources() as f64, Vec::new()));
+        }
+        let sources = self.sources();
+        let gaps: Vec<Gap> = (0..sources).map(|phase| self.gap(phase, lose)).collect();
+        // Where the next gap opens, for each phase and state in which one may end.
+        let turns = self.turns(lose);
+        let ends = (0..self.cycle()).flat_map(|phase| [(phase, 0), (phase, 1)]);
+        let opens: Vec<Idle> = ends.map(|(phase, bad)| self.idle(phase, bad, lose, &turns)).collect();
+        let mut often = vec![1.0 / sources as f64; sources];
+        for _ in 0..10_000 {
+            let mut then = vec![0.0; sources];
+            for (gap, weight) in gaps.iter().zip(&often) {
+                for (state, ends) in gap.ends.iter().enumerate() {
+                    for (phase, opens) in opens[state].phases.iter().enumerate() {
+                        then[phase] += weight * ends * opens;
+                    }
+                }
+            }
+            let sum: f64 = then.iter().sum();
+            then.iter_mut().for_each(|share| *share /= sum);
+            let moved = then.iter().zip(&often).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            // Half a step, for cycles that come back only every other time.
+            often = then.iter().zip(&often).map(|(a, b)| (a + b) / 2.0).collect();
+            if moved < 1e-14 {
+                break;
+            }
+        }
+        // In the mean of a gap and of the packets until the next.
+        let (mut all, mut sent, mut lost) = (0.0, 0.0, 0.0);
+        let mut late = Vec::new();
+        for (gap, weight) in gaps.iter().zip(&often) {
+            lost += weight * gap.lost;
+            // The packet that opens a gap, and those sent while it is open.
+            sent += weight * (1.0 + gap.open[..gap.open.len() - 1].iter().sum::<f64>());
+            for (state, ends) in gap.ends.iter().enumerate() {
+                all += weight * ends * opens[state].sources;
+                sent += weight * ends * opens[state].packets;
+            }
+            late.resize(late.len().max(gap.open.len()), 0.0);
+            // A source packet sent `at` packets into a gap is late by d when the gap is open d packets on.
+            for (at, open) in gap.open.iter().enumerate() {
+                if gap.is_source[at] {
+                    all += weight * open;
+                    for (late, open) in late.iter_mut().zip(&gap.open[at..]) {
+                        *late += weight * open;
+                    }
+                }
+            }
+        }
+        late.iter_mut().for_each(|late| *late /= all);
+        Ok(Residual::new(lost / all, sent / all, late))
+    }
+
+    /// Source packets in a cycle; any number where there is no cycle.
+    fn sources(&self) -> usize {
+        self.repair_every.unwrap_or(1) as usize
+    }
+
+    /// Packets in a cycle.
+    fn cycle(&self) -> usize {
+        self.sources() + usize::from(self.repair_every.is_some())
+    }
+
+    /// A gap that opens with the loss of the source packet at `phase` of the cycle.
+    fn gap(&self, phase: usize, lose: [f64; 2]) -> Gap {
+        let (cycle, sources) = (self.cycle(), self.sources());
+        let feedback = self.feedback.map_or(usize::MAX, |packets| packets as usize);
+        let (mut schedule, widest) = ((phase + 1) % cycle, WIDEST.min(self.span as usize));
+        // Open gaps by deficit and whether the last packet was lost: their probability, and that times how many source packets they lost.
+        let mut at = vec![[[0.0f64; 2]; 2]; widest + 1];
+        at[1][1] = [1.0, 1.0];
+        let mut gap = Gap { open: vec![1.0], is_source: vec![true], ends: vec![0.0; 2 * cycle], lost: 0.0 };
+        // The largest deficit there can be so far.
+        let mut most = 1;
+        for elapsed in 1..self.span as usize {
+            let exact = elapsed >= feedback;
+            let source = !exact && schedule < sources;
+            let mut next = vec![[[0.0f64; 2]; 2]; (most + 2).min(widest + 1)];
+            let mut closed = 0.0;
+            for (deficit, from) in at.iter().enumerate().take(most + 1).skip(1) {
+                for bad in [0, 1] {
+                    let [mass, lost] = from[bad];
+                    if mass == 0.0 {
+                        continue;
+                    }
+                    let (arrives, loses) = (1.0 - lose[bad], lose[bad]);
+                    if source {
+                        add(&mut next[deficit][0], mass * arrives, lost * arrives);
+                        let wider = (deficit + 1).min(widest);
+                        add(&mut next[wider][1], mass * loses, (lost + mass) * loses);
+                    } else {
+                        if deficit == 1 {
+                            closed += mass * arrives;
+                        } else {
+                            add(&mut next[deficit - 1][0], mass * arrives, lost * arrives);
+                        }
+                        add(&mut next[deficit][1], mass * loses, lost * loses);
+                    }
+                }
+            }
+            if source {
+                most = (most + 1).min(widest);
+            }
+            if !exact {
+                schedule = (schedule + 1) % cycle;
+            }
+            gap.ends[2 * schedule] += closed;
+            let open: f64 = next.iter().flatten().map(|[mass, _]| mass).sum();
+            next.resize(widest + 1, [[0.0; 2]; 2]);
+            at = next;
+            gap.is_source.push(source);
+            gap.open.push(open);
+            if open < NEGLIGIBLE {
+                break;
+            }
+        }
+        // What is open now is given up; the schedule goes on behind it.
+        for (bad, share) in [0, 1].map(|bad| (bad, at.iter().map(|from| from[bad][0]).sum::<f64>())) {
+            gap.ends[2 * schedule + bad] += share;
+        }
+        gap.lost = at.iter().flatten().map(|[_, lost]| lost).sum();
+        gap
+    }
+
+    /// From no gap at all, the schedule at `phase` and the last packet lost or not, to the next gap.
+    fn idle(&self, phase: usize, bad: usize, lose: [f64; 2], turns: &[Idle; 2]) -> Idle {
+        let mut idle = Idle::none(self.sources());
+        let left = self.to_the_end(phase, bad, lose, &mut idle);
+        for (turn, left) in turns.iter().zip(left) {
+            idle.add(turn, left);
+        }
+        idle
+    }
+
+    /// [`idle`](Window::idle) from the cycle's start, after a packet that arrived and after one that was lost.
+    fn turns(&self, lose: [f64; 2]) -> [Idle; 2] {
+        let mut turns = [Idle::none(self.sources()), Idle::none(self.sources())];
+        let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
+        // A turn without a lost source packet leads back to the start: two equations, solved without a difference, for what opens a gap in a
+        // turn is known by itself however small it is.
+        let opens = [0, 1].map(|bad| turns[bad].phases.iter().sum::<f64>());
+        let [mut good, mut bad] = turns;
+        let leaves_bad = left[1][0] + opens[1];
+        if leaves_bad > 0.0 {
+            // From lost to lost again and again, then to the other or to a gap.
+            let mut from_good = good.clone();
+            from_good.add(&bad, left[0][1] / leaves_bad);
+            from_good.scale(1.0 / (opens[0] + left[0][1] * opens[1] / leaves_bad));
+            good = from_good;
+            bad.add(&good, left[1][0]);
+            bad.scale(1.0 / leaves_bad);
+        }
+        [good, bad]
+    }
+
+    /// The rest of a cycle, from `phase` on: what happens in it until a gap opens, and the states at its end in which none has.
+    fn to_the_end(self, phase: usize, bad: usize, lose: [f64; 2], idle: &mut Idle) -> [f64; 2] {
+        let mut state = [0.0; 2];
+        state[bad] = 1.0;
+        for phase in phase..self.cycle() {
+            let arrives = state[0] * (1.0 - lose[0]) + state[1] * (1.0 - lose[1]);
+            let loses = state[0] * lose[0] + state[1] * lose[1];
+            if phase < self.sources() {
+                idle.phases[phase] += loses;
+                // A lost one is the gap's.
+                idle.sources += arrives;
+                idle.packets += arrives;
+                state = [arrives, 0.0];
+            } else {
+                idle.packets += arrives + loses;
+                state = [arrives, loses];
+            }
+        }
+        state
+    }
+}
+
+/// A gap, by the packets since the lost one that opened it.
+struct Gap {
+    /// The probability that it is open after so many packets.
+    open: Vec<f64>,
+    /// Whether that packet is a source packet.
+    is_source: Vec<bool>,
+    /// Where it ends: twice the phase of the next packet, and one more if the last one was lost.
+    ends: Vec<f64>,
+    /// The expected number of source packets that are given up with it.
+    lost: f64,
+}
+
+/// From one gap to the next.
+#[derive(Clone)]
+struct Idle {
+    /// The probability that the next opens at this phase.
+    phases: Vec<f64>,
+    /// Expected source packets that arrive until then.
+    sources: f64,
+    /// Expected packets until then, without the one that opens it.
+    packets: f64,
+}
+
+impl Idle {
+    fn none(sources: usize) -> Idle {
+        Idle { phases: vec![0.0; sources], sources: 0.0, packets: 0.0 }
+    }
+
+    fn add(&mut self, other: &Idle, weight: f64) {
+        self.phases.iter_mut().zip(&other.phases).for_each(|(to, from)| *to += weight * from);
+        self.sources += weight * other.sources;
+        self.packets += weight * other.packets;
+    }
+
+    fn scale(&mut self, factor: f64) {
+        self.phases.iter_mut().for_each(|phase| *phase *= factor);
+        self.sources *= factor;
+        self.packets *= factor;
+    }
+}
+
+fn add(to: &mut [f64; 2], mass: f64, lost: f64) {
+    to[0] += mass;
+    to[1] += lost;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fec::gilbert::Gilbert;
+    use proptest::prelude::*;
+    use ripstop_base::Seed;
+
+    /// The sender, packet by packet: loss, packets sent, mean delay, share later than `d`.
+    fn simulated(window: Window, lose: [f64; 2], packets: usize, d: usize, seed: Seed) -> [f64; 4] {
+        let mut random = seed.stream("window");
+        let (mut bad, mut schedule, mut deficit, mut opened) = (false, 0, 0usize, 0usize);
+        let (mut sources, mut lost, mut delay, mut late) = (0usize, 0usize, 0usize, 0usize);
+        let mut waiting: Vec<(usize, bool)> = Vec::new();
+        for now in 0..packets {
+            if deficit > 0 && now - opened == window.span as usize {
+                for (sent, was_lost) in waiting.drain(..) {
+                    lost += usize::from(was_lost);
+                    delay += now - sent;
+                    late += usize::from(now - sent > d);
+                }
+                deficit = 0;
+            }
+            let exact = deficit > 0 && window.feedback.is_some_and(|f| now - opened >= f as usize);
+            let source = !exact && schedule < window.sources();
+            if !exact {
+                schedule = (schedule + 1) % window.cycle();
+            }
+            bad = random.chance(lose[usize::from(bad)]);
+            if source {
+                sources += 1;
+                if bad && deficit == 0 {
+                    opened = now;
+                }
+                deficit += usize::from(bad);
+                if deficit > 0 {
+                    waiting.push((now, bad));
+                }
+            } else if !bad && deficit > 0 {
+                deficit -= 1;
+                if deficit == 0 {
+                    for (sent, _) in waiting.drain(..) {
+                        delay += now - sent;
+                        late += usize::from(now - sent > d);
+                    }
+                }
+            }
+        }
+        [lost, packets, delay, late].map(|sum| sum as f64 / sources as f64)
+    }
+
+    #[test]
+    fn windows_in_virtual_time() {
+        let seed = Seed::new(12);
+        for (i, (repair_every, span, feedback, loss, q)) in [
+            (Some(8), 60, None, 0.05, 0.05),
+            (Some(4), 30, None, 0.1, 0.5),
+            (Some(10), 100, Some(25), 0.08, 0.08),
+            (None, 200, Some(40), 0.1, 0.1),
+            (None, 50, None, 0.1, 0.6),
+            (Some(1), 15, Some(40), 0.4, 0.4),
+            (Some(20), 300, Some(50), 0.05, 0.7),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let window = Window { repair_every, span, feedback };
+            let losses = PacketLosses::Bursts(Gilbert { loss, stay_bad: q });
+            let got = window.residual(losses).unwrap();
+            let d = span as usize / 4;
+            let want = simulated(window, losses.chain().unwrap(), 2_000_000, d, seed.run(i as u64));
+            let late = got.late.get(d).copied().unwrap_or(0.0);
+            let ours = [got.loss, got.sent_per_source, got.mean_delay(), late];
+            for (got, want) in ours.into_iter().zip(want) {
+                assert!(
+                    (got - want).abs() <= 0.05 * want + 2e-4,
+                    "{window:?}: {ours:?}, not {want}, seed {seed}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_lost_nothing_repaired_and_all_lost() {
+        let window = Window { repair_every: Some(9), span: 100, feedback: Some(20) };
+        let clean = window.residual(PacketLosses::Independent(0.0)).unwrap();
+        assert_eq!((clean.loss, clean.mean_delay(), clean.delay(1.0)), (0.0, 0.0, Ok(0)));
+        assert!((clean.sent_per_source - 10.0 / 9.0).abs() < 1e-12);
+        // Without any repair all that is lost is given up.
+        let bare = Window { repair_every: None, span: 10, feedback: None };
+        let got = bare.residual(PacketLosses::Independent(0.2)).unwrap();
+        assert!((got.loss - 0.2).abs() < 1e-12 && (got.sent_per_source - 1.0).abs() < 1e-12, "{got:?}");
+        let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
+        assert!((dead.loss - 1.0).abs() < 1e-12);
+        // A loss so rare that no difference from 1 can tell it: it and the source packets up to the next repair wait, 5 in the mean.
+        let slow = Window { repair_every: Some(9), span: 1000, feedback: None };
+        let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
+        assert!((rare.late[0] / 5e-14 - 1.0).abs() < 1e-9 && rare.loss < 1e-30, "{rare:?}");
+        for (repair_every, span, feedback) in [
+            (Some(0), 9, None),
+            (Some(u32::MAX), 9, None),
+            (Some(2), 0, None),
+            (Some(2), u32::MAX, None),
+            (None, 9, Some(0)),
+        ] {
+            assert!(
+                Window { repair_every, span, feedback }.residual(PacketLosses::Independent(0.1)).is_err()
+            );
+        }
+        assert!(window.residual(PacketLosses::Independent(f64::NAN)).is_err());
+    }
+
+    #[test]
+    fn feedback_alone_costs_what_is_lost() {
+        // Every lost packet is replaced until it arrives: 1/(1-p) for each source packet.
+        for p in [0.01, 0.1, 0.3] {
+            let window = Window { repair_every: None, span: 20_000, feedback: Some(10) };
+            let got = window.residual(PacketLosses::Independent(p)).unwrap();
+            assert!((got.sent_per_source * (1.0 - p) - 1.0).abs() < 1e-9 && got.loss < 1e-12, "{p}: {got:?}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn more_repairs_or_a_longer_span_lose_less(every in 1u32..20, span in 2u32..120, p in 0.001f64..0.5, q in 0.0f64..0.9) {
+            let losses = PacketLosses::Bursts(Gilbert { loss: p, stay_bad: q.max(2.0 - 1.0 / p) });
+            let window = Window { repair_every: Some(every), span, feedback: None };
+            let one = window.residual(losses).unwrap();
+            prop_assert!((0.0..=p * (1.0 + 1e-9)).contains(&one.loss), "{one:?}");
+            prop_assert!(one.sent_per_source >= 1.0 && one.mean_delay() <= f64::from(span));
+            prop_assert!(one.late.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-12)));
+            // What is sent is the cycle, however it goes on.
+            prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "{one:?}");
+            let told = Window { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
+            prop_assert!(told.loss <= one.loss * (1.0 + 1e-9));
+        }
+    }
+}

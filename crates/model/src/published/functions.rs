@@ -1,0 +1,372 @@
+//! The models by name. Arguments that a paper holds fixed default to its values.
+
+use super::{EvaluateError, Reader};
+use crate::domain::Form;
+use crate::fec::gilbert::{Gilbert, Spacing};
+use crate::fec::{CodedLink, Law, UnitLosses};
+use crate::mesh::path::Frames;
+use crate::mesh::shares::{Blocks, Flow, shares};
+use crate::prediction::{Connection, Prediction, path_loss};
+use crate::redundancy::{Rounding, achievable, mask_probability, redundancy};
+use crate::stations::monte_carlo::{Experiment, MIX_A, MIX_B};
+use crate::stations::{Network, Protocol};
+use crate::string::airtime::{Airtime, Exchange};
+use crate::string::{bound, sets};
+use crate::tcp::{TimeOutDuration, WindowReading};
+use crate::tcpnc::{Coded, Duration, chain};
+
+/// The names that [`super::evaluate`] knows.
+pub const FUNCTIONS: &[&str] = &[
+    "path_loss",
+    "needed_redundancy",
+    "time_out_rounds",
+    "tcp_mbps",
+    "tcp_td_factor",
+    "tcp_mean_window",
+    "tcp_timeout_probability",
+    "window_limit_mbps",
+    "tcpnc_mbps",
+    "tcpnc_packets",
+    "tcpnc_window",
+    "chain_states",
+    "redundancy",
+    "mask_probability",
+    "achievable",
+    "stations",
+    "stations_load",
+    "user_throughput_mbps",
+    "unstable_below_mbps",
+    "station_crossover_mbps",
+    "mean_file_mb",
+    "most_active",
+    "scheduling_bound",
+    "string_pairs",
+    "string_sets",
+    "string_rho",
+    "string_attempts",
+    "string_kbps",
+    "exchange_us",
+    "exchange_ratio",
+    "field_us",
+    "one_packet_kbps",
+    "fec_throughput",
+    "fec_clean_rate",
+    "fec_clean_below",
+    "fec_gain",
+    "fec_n_real",
+    "fec_ratio_real",
+    "fec_n_best",
+    "fec_worst_burst",
+    "fec_cells_mbps",
+    "mesh_packet_us",
+    "mesh_kbps",
+    "mesh_share_kbps",
+    "mesh_ratio",
+    "mesh_blocks",
+];
+
+pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
+    Ok(match from.function {
+        "path_loss" => path_loss(from.number("link_loss")?, from.whole("links")?)?,
+        "needed_redundancy" => 1.0 / (1.0 - loss(from)?),
+        "time_out_rounds" => from.number("time_out")? / from.number("rtt")?,
+        "tcp_mbps" => tcp(from)?.throughput_bps / 1e6,
+        "tcp_td_factor" => {
+            // Equation (11) over the (1-p)/(p RTT) that the text takes for it.
+            let p = loss(from)?;
+            tcp(from)?.throughput_td_only_pps * Connection::default().rtt * p / (1.0 - p)
+        }
+        "tcp_mean_window" => tcp(from)?.expected_window,
+        "tcp_timeout_probability" => tcp(from)?.timeout_probability,
+        "window_limit_mbps" => tcp_without_loss(from)?.throughput_bps / 1e6,
+        "tcpnc_mbps" => coded(from)?.predict()?.throughput_bps / 1e6,
+        "tcpnc_packets" => {
+            let flow = coded(from)?;
+            let got = flow.predict()?;
+            got.throughput_pps * flow.srtt * got.rounds
+        }
+        "tcpnc_window" => coded(from)?.predict()?.window_final,
+        "chain_states" => match form(from)? {
+            Form::Corrected => chain::states_below(1.0, from.number("window")?)?,
+            Form::AsPrinted => chain::packets_as_printed(from.number("window")?, 0.0)?,
+        },
+        "redundancy" => {
+            redundancy(loss(from)?, from.whole("window")?, from.number("target")?, rounding(from)?)?
+        }
+        "mask_probability" => {
+            mask_probability(loss(from)?, from.whole("window")?, from.number("redundancy")?, rounding(from)?)?
+        }
+        "achievable" => {
+            let flows = from.whole_or("flows", 1)?;
+            let needed = 1.0 / (1.0 - loss(from)?);
+            let redundancy = from.number_or("redundancy", needed)?;
+            achievable(from.number("rate")?, loss(from)?, redundancy)? / f64::from(flows)
+        }
+        "stations" => network(from)?.predict()?.stations,
+        "stations_load" => network(from)?.load()?,
+        "user_throughput_mbps" => network(from)?.predict()?.throughput_bps / 1e6,
+        // Where a user asks for as much as it gets.
+        "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
+        "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
+        "mean_file_mb" => {
+            let files = from.word("mix", &[("a", MIX_A), ("b", MIX_B)], "`a` or `b`")?;
+            Experiment { files: files.to_vec(), ..Experiment::default() }.mean_file()? / 8e6
+        }
+        "most_active" => f64::from(sets::most_active(from.whole("nodes")?, from.whole("k")?)?),
+        "scheduling_bound" => bound::scheduling_bound(
+            from.whole("nodes")?,
+            from.whole("k")?,
+            from.whole_or("window", u32::MAX)?,
+        )?,
+        "string_pairs" => {
+            let conflicts =
+                sets::Conflicts::of_both_ways(from.whole("nodes")?, from.whole("k")?, form(from)?)?;
+            let sets = conflicts.independent_sets()?;
+            sets.iter().filter(|set| set.count_ones() == 2).count() as f64
+        }
+        "string_sets" => {
+            let ranges = vec![from.whole("k")?; from.whole("nodes")?.min(1000) as usize];
+            sets::Conflicts::of_string(&ranges)?.independent_sets()?.len() as f64
+        }
+        "string_rho" => string(from)?.rho,
+        "string_attempts" => {
+            let attempts = string(from)?.attempts;
+            let link = from.whole("link")? as usize;
+            let x = link.checked_sub(1).and_then(|i| attempts.get(i));
+            *x.ok_or(EvaluateError::Kind { argument: "link", wanted: "a link of the string, from 1 on" })?
+        }
+        "string_kbps" => {
+            // Table III multiplies rho as it prints it, with three digits.
+            let digits = from.whole_or("digits", 15)?.min(15);
+            let scale = libm::pow(10.0, f64::from(digits));
+            libm::round(string(from)?.rho * scale) / scale * exchange(from)?.full_bps / 1e3
+        }
+        "exchange_us" => {
+            let exchange = exchange(from)?;
+            1e6 * from.word(
+                "which",
+                &[
+                    ("data", exchange.data),
+                    ("ack", exchange.ack),
+                    ("back_off", exchange.back_off),
+                    ("eifs", exchange.eifs),
+                ],
+                "`data`, `ack`, `back_off` or `eifs`",
+            )?
+        }
+        "exchange_ratio" => {
+            let exchange = exchange(from)?;
+            from.word(
+                "which",
+                &[
+                    ("eta", exchange.ack_ratio),
+                    ("attempt_cap", exchange.attempt_cap),
+                    ("full_mbps", exchange.full_bps / 1e6),
+                ],
+                "`eta`, `attempt_cap` or `full_mbps`",
+            )?
+        }
+        "field_us" => from.number("bytes")? * 8.0 / from.number("mbps")?,
+        "one_packet_kbps" => {
+            let ride = from.word("acks", &[("sent", false), ("ride", true)], "`sent` or `ride`")?;
+            bound::one_packet_at_a_time(from.whole("nodes")?, &Airtime::default(), ride)? / 1e3
+        }
+        "fec_throughput" => fec(from)?.throughput(from.whole("n")?)?,
+        "fec_clean_rate" => fec(from)?.clean_rate(from.whole("n")?)?,
+        "fec_clean_below" => clean_below(from)?,
+        // Nothing is gained where nothing is paid.
+        "fec_gain" => fec(from)?.gain(from.whole("n")?)?.unwrap_or(0.0),
+        "fec_n_real" => fec(from)?.n_real()?.unwrap_or(f64::INFINITY),
+        "fec_ratio_real" => {
+            let link = fec(from)?;
+            link.n_real()?.unwrap_or(f64::INFINITY) / f64::from(link.k)
+        }
+        "fec_n_best" => f64::from(fec(from)?.n_best()?),
+        // Where the derivative of (7) by q is 0.
+        "fec_worst_burst" => {
+            let (k, r) = (from.number("k")?, from.number("redundant")?);
+            r * k / ((k - 1.0) * (r + 1.0))
+        }
+        "fec_cells_mbps" => from.number("cells")? * 53.0 * 8.0 / 1e6,
+        "mesh_packet_us" => Frames::default().packet_time()? * 1e6,
+        "mesh_kbps" => mesh(from)? / 1e3,
+        "mesh_share_kbps" => {
+            let flows = vec![Flow::default(); from.whole("flows")?.min(1000) as usize];
+            shares(mesh(from)?, &flows)?[0] / 1e3
+        }
+        "mesh_ratio" => {
+            let capacity = mesh(from)?;
+            capacity / Frames::default().path_capacity(from.whole("hops")?, 0.0)?
+        }
+        "mesh_blocks" => {
+            let flow = Blocks {
+                rate_bps: mesh(from)?,
+                loss: path_loss(from.number_or("link_loss", 0.0)?, from.whole("hops")?)?,
+                block_time: from.number("block_time")?,
+                packet_bytes: 1000.0,
+                block: from.whole_or("block", 16)?,
+            };
+            flow.most(form(from)?)?
+        }
+        other => return Err(EvaluateError::Function(other.to_owned())),
+    })
+}
+
+/// p, said as such or by `links` links of `link_loss`: the paper's p has four digits, its results need more.
+fn loss(from: &Reader) -> Result<f64, EvaluateError> {
+    match (from.number_if("loss")?, from.number_if("link_loss")?) {
+        (Some(loss), None) => Ok(loss),
+        (None, Some(link)) => Ok(path_loss(link, from.whole_or("links", 4)?)?),
+        _ => Err(EvaluateError::Kind { argument: "loss", wanted: "given, or `link_loss` instead" }),
+    }
+}
+
+fn form(from: &Reader) -> Result<Form, EvaluateError> {
+    let words = [("corrected", Form::Corrected), ("printed", Form::AsPrinted)];
+    from.word("form", &words, "`corrected` or `printed`")
+}
+
+fn rounding(from: &Reader) -> Result<Rounding, EvaluateError> {
+    let words = [
+        ("ceil", Rounding::Ceil),
+        ("floor", Rounding::Floor),
+        ("continuous", Rounding::Continuous),
+        ("gamma", Rounding::Gamma),
+    ];
+    from.word("rounding", &words, "`ceil`, `floor`, `continuous` or `gamma`")
+}
+
+fn tcp_without_loss(from: &Reader) -> Result<Prediction, EvaluateError> {
+    let paper = Connection::default();
+    let connection = Connection {
+        rtt: from.number_or("rtt", paper.rtt)?,
+        max_window: from.number_or("max_window", paper.max_window)?,
+        packet_bytes: from.number_or("packet_bytes", paper.packet_bytes)?,
+        ..paper
+    };
+    Ok(connection.predict()?)
+}
+
+fn tcp(from: &Reader) -> Result<Prediction, EvaluateError> {
+    let paper = Connection::default();
+    let windows = [
+        ("floor", WindowReading::Floor),
+        ("nearest", WindowReading::Nearest),
+        ("ceiling", WindowReading::Ceiling),
+        ("continuous", WindowReading::Continuous),
+    ];
+    let durations = [("printed", TimeOutDuration::AsPrinted), ("conditional", TimeOutDuration::Conditional)];
+    let connection = Connection {
+        window: from.word("window_reading", &windows, "`floor`, `nearest`, `ceiling` or `continuous`")?,
+        duration: from.word("timeout_duration", &durations, "`printed` or `conditional`")?,
+        rtt: from.number_or("rtt", paper.rtt)?,
+        first_time_out: from.number_or("time_out", paper.first_time_out)?,
+        max_window: from.number_or("max_window", paper.max_window)?,
+        packet_bytes: from.number_or("packet_bytes", paper.packet_bytes)?,
+        ack_every: from.whole_or("ack_every", paper.ack_every)?,
+        loss: loss(from)?,
+    };
+    Ok(connection.predict()?)
+}
+
+fn coded(from: &Reader) -> Result<Coded, EvaluateError> {
+    let paper = Coded::default();
+    let duration = match (from.number_if("rounds")?, from.number_if("seconds")?) {
+        (Some(rounds), None) => Duration::Rounds(rounds),
+        (None, Some(seconds)) => Duration::Seconds(seconds),
+        _ => Duration::Infinite,
+    };
+    Ok(Coded {
+        srtt: from.number_or("srtt", paper.srtt)?,
+        first_window: from.number_or("first_window", paper.first_window)?,
+        max_window: from.number_or("max_window", paper.max_window)?,
+        packet_bytes: from.number_or("packet_bytes", paper.packet_bytes)?,
+        redundancy: from.number_or("redundancy", paper.redundancy)?,
+        loss: loss(from)?,
+        duration,
+        form: form(from)?,
+    })
+}
+
+fn network(from: &Reader) -> Result<Network, EvaluateError> {
+    let paper = Network::default();
+    let loss = from.number_or("loss", 0.0)?;
+    let words =
+        [("ideal", Protocol::Ideal), ("tcp", Protocol::PAPER_TCP), ("tcpnc", Protocol::paper_tcp_nc(loss))];
+    Ok(Network {
+        users: from.whole_or("users", paper.users)?,
+        arrivals_per_s: from.number("arrivals")?,
+        file_bits: from.number("file_mb")? * 8e6,
+        user_bps: from.number("mbps")? * 1e6,
+        protocol: from.word("protocol", &words, "`ideal`, `tcp` or `tcpnc`")?,
+        loss,
+        ..paper
+    })
+}
+
+fn exchange(from: &Reader) -> Result<Exchange, EvaluateError> {
+    let paper = Airtime::default();
+    let mac_header_bytes = from.number_or("mac_header_bytes", paper.mac_header_bytes)?;
+    Ok(Airtime { mac_header_bytes, ..paper }.exchange()?)
+}
+
+/// With the numbers of table II for a MAC header of the given length, or the printed cap and eta.
+fn string(from: &Reader) -> Result<bound::EqualLoad, EvaluateError> {
+    let header = from.number_if("mac_header_bytes")?;
+    let (cap, eta) = match header {
+        Some(mac_header_bytes) => {
+            let exchange = Airtime { mac_header_bytes, ..Airtime::default() }.exchange()?;
+            (exchange.attempt_cap, exchange.ack_ratio)
+        }
+        None => (from.number_or("attempt_cap", 4.108)?, from.number_or("ack_ratio", 0.3027)?),
+    };
+    Ok(bound::equal_load(from.whole("nodes")?, from.whole_or("k", 2)?, cap, eta)?)
+}
+
+fn fec(from: &Reader) -> Result<CodedLink, EvaluateError> {
+    let paper = CodedLink::default();
+    let loss = from.number("loss")?;
+    let losses = match from.number_if("stay_bad")? {
+        None => UnitLosses::Independent(loss),
+        Some(stay_bad) => {
+            let chain = Gilbert { loss, stay_bad };
+            let words = [
+                ("single", UnitLosses::SingleBurst(chain)),
+                ("chain", UnitLosses::Bursts(chain, Spacing::Independent)),
+                ("back_to_back", UnitLosses::Bursts(chain, Spacing::BackToBack)),
+            ];
+            from.word("bursts", &words, "`single`, `chain` or `back_to_back`")?
+        }
+    };
+    Ok(CodedLink {
+        losses,
+        k: from.whole_or("k", paper.k)?,
+        rate: from.number_or("rate", paper.rate)?,
+        rtt: from.number_or("rtt", paper.rtt)?,
+        flows: from.whole_or("flows", 1)?,
+        packet_blocks: from.whole_or("packet_blocks", 1)?,
+        law: from.number_if("time_out")?.map_or(Law::SquareRoot, Law::TimeOuts),
+    })
+}
+
+/// log10 of the largest unit loss for which `n` units clean the link, equation (4) solved for p.
+fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
+    let (k, n) = (from.whole_or("k", 20)?, from.whole("n")?);
+    let (mut low, mut high) = (-300.0f64, 0.0f64);
+    for _ in 0..80 {
+        let middle = low.midpoint(high);
+        let losses = UnitLosses::Independent(libm::pow(10.0, middle));
+        let link = CodedLink { k, losses, ..CodedLink::default() };
+        if link.clean_rate(n)? >= link.rate { low = middle } else { high = middle }
+    }
+    Ok(low)
+}
+
+/// Bits a second.
+fn mesh(from: &Reader) -> Result<f64, EvaluateError> {
+    // The reading that adds the preamble to RTS and CTS once more.
+    let again = from.number_or("control_extra_bytes", 0.0)?;
+    let paper = Frames::default();
+    let frames = Frames { rts_bytes: paper.rts_bytes + again, cts_bytes: paper.cts_bytes + again, ..paper };
+    Ok(frames.path_capacity(from.whole("hops")?, from.number_or("link_loss", 0.0)?)?)
+}

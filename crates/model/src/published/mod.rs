@@ -1,0 +1,208 @@
+//! Published numbers beside ours: the models by name, so that what a paper states can be data.
+//!
+//! `papers/000` to `004` list the comparisons (`model.toml`): where a number stands, its digits, the reading under which it comes out, and which
+//! function of this module computes it from which arguments. [`evaluate`] computes it; [`agrees`] compares it with the printed digits.
+
+mod functions;
+
+use crate::domain::DomainError;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+pub use functions::FUNCTIONS;
+
+/// An argument, as a file says it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A number, in SI units unless the name says another.
+    Number(f64),
+    /// One of a few words, such as a reading.
+    Word(String),
+}
+
+/// Arguments by name.
+pub type Arguments = BTreeMap<String, Value>;
+
+/// Why a comparison cannot be evaluated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EvaluateError {
+    /// There is no such function.
+    #[error("there is no function `{0}`; there are {list}", list = FUNCTIONS.join(", "))]
+    Function(String),
+    /// A function needs an argument that is not there.
+    #[error("`{function}` needs the argument `{argument}`")]
+    Missing {
+        /// The function.
+        function: String,
+        /// The argument.
+        argument: &'static str,
+    },
+    /// An argument that the function does not have.
+    #[error("`{function}` has no argument `{argument}`")]
+    Unknown {
+        /// The function.
+        function: String,
+        /// The argument.
+        argument: String,
+    },
+    /// An argument of the wrong kind, or a word that is none of those that there are.
+    #[error("the argument `{argument}` must be {wanted}")]
+    Kind {
+        /// The argument.
+        argument: &'static str,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// An argument outside the model's domain.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+}
+
+/// The value of the model function `function` for `arguments`.
+///
+/// # Errors
+/// No such function; arguments that are missing, unknown, of the wrong kind, or outside the model's domain.
+pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateError> {
+    let reader = Reader { function, arguments, read: RefCell::default() };
+    let value = functions::evaluate(&reader)?;
+    match arguments.keys().find(|name| !reader.read.borrow().iter().any(|read| read == name)) {
+        Some(name) => Err(EvaluateError::Unknown { function: function.to_owned(), argument: name.clone() }),
+        None => Ok(value),
+    }
+}
+
+/// Whether `value` is what is printed, to the last digit of `printed` ("0.0220" has four): half a unit of it. None where `printed` is no
+/// plain decimal number.
+pub fn agrees(value: f64, printed: &str) -> Option<bool> {
+    let number: f64 = printed.parse().ok()?;
+    if !printed.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
+        return None;
+    }
+    let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let unit = libm::pow(10.0, -(decimals as f64));
+    Some((value - number).abs() <= 0.5 * unit * (1.0 + 1e-6))
+}
+
+/// Arguments as they are asked for, so that none is ignored.
+struct Reader<'a> {
+    function: &'a str,
+    arguments: &'a Arguments,
+    read: RefCell<Vec<&'static str>>,
+}
+
+impl Reader<'_> {
+    fn get(&self, name: &'static str) -> Option<&Value> {
+        self.read.borrow_mut().push(name);
+        self.arguments.get(name)
+    }
+
+    fn number(&self, name: &'static str) -> Result<f64, EvaluateError> {
+        let missing = || EvaluateError::Missing { function: self.function.to_owned(), argument: name };
+        self.number_if(name)?.ok_or_else(missing)
+    }
+
+    fn number_or(&self, name: &'static str, otherwise: f64) -> Result<f64, EvaluateError> {
+        Ok(self.number_if(name)?.unwrap_or(otherwise))
+    }
+
+    fn number_if(&self, name: &'static str) -> Result<Option<f64>, EvaluateError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(*number)),
+            Some(Value::Word(_)) => Err(EvaluateError::Kind { argument: name, wanted: "a number" }),
+        }
+    }
+
+    fn whole(&self, name: &'static str) -> Result<u32, EvaluateError> {
+        whole(name, self.number(name)?)
+    }
+
+    fn whole_or(&self, name: &'static str, otherwise: u32) -> Result<u32, EvaluateError> {
+        self.number_if(name)?.map_or(Ok(otherwise), |number| whole(name, number))
+    }
+
+    /// One of `words`, the first of them where none is said.
+    fn word<T: Copy>(
+        &self,
+        name: &'static str,
+        words: &[(&str, T)],
+        wanted: &'static str,
+    ) -> Result<T, EvaluateError> {
+        let kind = EvaluateError::Kind { argument: name, wanted };
+        match self.get(name) {
+            None => words.first().map(|word| word.1).ok_or(kind),
+            Some(Value::Word(word)) => {
+                words.iter().find(|known| known.0 == word).map(|word| word.1).ok_or(kind)
+            }
+            Some(Value::Number(_)) => Err(kind),
+        }
+    }
+}
+
+fn whole(name: &'static str, number: f64) -> Result<u32, EvaluateError> {
+    if number >= 0.0 && number <= f64::from(u32::MAX) && libm::floor(number) == number {
+        Ok(number as u32)
+    } else {
+        Err(EvaluateError::Kind { argument: name, wanted: "a whole number from 0 to 4294967295" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_as_they_are_printed() {
+        for (value, printed, agree) in [
+            (0.02196, "0.0220", true),
+            (0.02194, "0.0220", false),
+            (4.6, "5", true),
+            (0.316295, "0.3163", true),
+            (0.316295, "0.3162", false),
+            (-0.5, "-0.5", true),
+            (2.5, "2", true),
+            (f64::NAN, "1", false),
+            (f64::INFINITY, "1", false),
+        ] {
+            assert_eq!(agrees(value, printed), Some(agree), "{value} {printed}");
+        }
+        for wrong in ["", "1e3", "inf", "NaN", "4-5", "about 1"] {
+            assert_eq!(agrees(1.0, wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_comparison() {
+        let of = |pairs: &[(&str, Value)]| -> Arguments {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+        };
+        let number = |x| Value::Number(x);
+        assert_eq!(
+            evaluate("path_loss", &of(&[("link_loss", number(0.5)), ("links", number(2.0))])),
+            Ok(0.75)
+        );
+        for (function, arguments, say) in [
+            ("nonsense", of(&[]), "path_loss"),
+            ("path_loss", of(&[("link_loss", number(0.5))]), "`links`"),
+            ("path_loss", of(&[("link_loss", number(1.5)), ("links", number(2.0))]), "between 0 and 1"),
+            ("path_loss", of(&[("link_loss", number(0.5)), ("links", number(1.5))]), "whole number"),
+            ("path_loss", of(&[("link_loss", Value::Word("x".into())), ("links", number(2.0))]), "a number"),
+            (
+                "path_loss",
+                of(&[("link_loss", number(0.5)), ("links", number(2.0)), ("x", number(1.0))]),
+                "no argument `x`",
+            ),
+            ("tcp_mbps", of(&[("window_reading", Value::Word("up".into()))]), "floor"),
+        ] {
+            let error = evaluate(function, &arguments).unwrap_err().to_string();
+            assert!(error.contains(say), "{error}");
+        }
+        // Each that is listed exists; without arguments it says what it needs, or has defaults for all.
+        for function in FUNCTIONS {
+            assert!(
+                !matches!(evaluate(function, &Arguments::new()), Err(EvaluateError::Function(_))),
+                "{function}"
+            );
+        }
+    }
+}
