@@ -208,6 +208,31 @@ mod tests {
         }
 
         #[test]
+        fn equation_16_as_it_is_printed(
+            p in 1e-3f64..0.92, rtt in 0.01f64..1.0, rto in 0.1f64..5.0, w in 1.0f64..100.0,
+        ) {
+            let x = (1.0 - p) / p;
+            let root = (-1.0 / 18.0 + 2.0 / 3.0 * x).sqrt();
+            let mean = 1.5 * (2.0 / 3.0 + root) - 1.0;
+            // (13) for the whole packets of the mean window.
+            let packets = mean.floor();
+            let time_out = if packets < 3.0 { 1.0 } else {
+                let few = |i: i32, choose: f64| choose * p.powi(packets as i32 - i) * (1.0 - p).powi(i);
+                few(0, 1.0) + few(1, packets) + few(2, packets * (packets - 1.0) / 2.0)
+            };
+            // (14), term by term.
+            let mut duration = 0.0;
+            for i in 1..3000 {
+                let waited = if i <= 6 { f64::from((1u32 << i) - 1) } else { 63.0 + 64.0 * f64::from(i - 6) };
+                duration += (1.0 - p) * waited * rto / rtt * p.powi(i);
+            }
+            let want = (x / (rtt * (5.0 / 3.0 + root + time_out * duration))).min(w / rtt);
+            let connection = Connection { loss: p, rtt, first_time_out: rto, max_window: w, ..Connection::default() };
+            let got = connection.predict().unwrap().throughput_pps;
+            prop_assert!((got / want - 1.0).abs() < 1e-9, "{connection:?}: {got}, not {want}");
+        }
+
+        #[test]
         fn wild_input_is_an_error_or_an_answer(
             x in prop::array::uniform5(prop::sample::select(vec![
                 f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, -0.0, 0.0, 1e-310, 1e-9, 0.5, 1.0, 3.0, 1e300,

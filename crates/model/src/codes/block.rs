@@ -7,18 +7,18 @@ use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, at_least};
 
 /// The largest block that is computed.
-pub const LARGEST: u32 = 1024;
+pub const LARGEST: u32 = 256;
 
 /// What a block code of `n` packets for `k` source packets leaves of `losses`.
 ///
-/// The work is some 4 K N (N - K): microseconds for blocks of tens of packets, a second for the largest.
+/// The work grows as K^2 N: 0.1 ms for 32 of 40 packets, 5 ms for 128 of 160.
 ///
 /// # Errors
-/// K outside 1 to 1024, N below K or above 1024, losses outside their domain.
+/// K outside 1 to 256, N below K or above 256, losses outside their domain.
 pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, DomainError> {
-    small("the number of source packets K", k, LARGEST, "1 to 1024")?;
+    small("the number of source packets K", k, LARGEST, "1 to 256")?;
     at_least("the number of packets N", n, k, "at least K")?;
-    small("the number of packets N", n, LARGEST, "at least K and at most 1024")?;
+    small("the number of packets N", n, LARGEST, "at least K and at most 256")?;
     let lose = losses.chain()?;
     let share = losses.share();
     let (k, n) = (k as usize, n as usize);

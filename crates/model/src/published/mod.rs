@@ -4,6 +4,7 @@
 //! function of this module computes it from which arguments. [`evaluate`] computes it; [`agrees`] compares it with the printed digits.
 
 mod functions;
+pub mod trends;
 
 use crate::domain::DomainError;
 use std::cell::RefCell;

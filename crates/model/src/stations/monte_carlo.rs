@@ -264,10 +264,10 @@ mod tests {
             };
             let late = Experiment { warm_up: 500.0, ..experiment.clone() };
             let over = |e: &Experiment, pick: fn(&Run) -> f64| {
-                let runs: Vec<f64> = (0..30).map(|i| pick(&e.run(SEED.run(i)).unwrap())).collect();
+                let runs: Vec<f64> = (0..12).map(|i| pick(&e.run(SEED.run(i)).unwrap())).collect();
                 let (centre, error) = mean(&runs);
                 // The other side is one run: its deviation, not the mean's error.
-                (centre, 4.0 * error * 30f64.sqrt() + 6e-4)
+                (centre, 4.0 * error * 12f64.sqrt() + 6e-4)
             };
             for ((got, within), want) in [
                 over(&experiment, |r| r.stations_whole),

@@ -238,6 +238,7 @@ fn packets_of_several_blocks_do_about_as_well() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn the_best_is_best_by_brute_force(
         k in 1u32..60, p in 0.0f64..=1.0, q in 0.0f64..0.95, rate in 10.0f64..1e5, rtt in 0.01f64..1.0, flows in 1u32..30,
