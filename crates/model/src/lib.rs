@@ -1,7 +1,8 @@
 //! Closed forms: pure functions, total over their whole range (no NaN, no panic).
 //!
 //! * [`codes`]: what our own codes leave of losses, and how late what they recover is.
-//! * [`domain`]: what they say to arguments they have no answer for, and which form of a misprinted equation to take.
+//! * [`domain`]: what they say to arguments they have no answer for, and which form of a misprinted equation
+//!   to take.
 //! * [`fec`]: block FEC on a lossy link under TCP, and how much of it is best (paper 003).
 //! * [`masking`]: whether so many repairs make up for the losses among so many packets; the rule
 //!   by which the tunnel sends repairs ahead of losses.
@@ -11,8 +12,10 @@
 //! * [`special`]: the binomial law for real arguments, without underflow.
 //! * [`stations`]: base stations for so many users, with and without coding (paper 000, sections VII to X).
 //! * [`string`]: TCP over a string of 802.11 nodes with network coding (paper 002).
-//! * [`tcp`]: TCP's throughput over a lossy path (paper 000, section IV); [`prediction`] is all of it for one connection.
-//! * [`tcpnc`]: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper 001).
+//! * [`tcp`]: TCP's throughput over a lossy path (paper 000, section IV); [`prediction`] is all of it for one
+//!   connection.
+//! * [`tcpnc`]: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper
+//!   001).
 
 pub mod codes;
 pub mod domain;

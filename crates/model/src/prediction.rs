@@ -13,7 +13,8 @@ pub struct Connection {
     pub loss: f64,
     /// RTT: length of a round, in seconds.
     pub rtt: f64,
-    /// Length of the first time-out of a series, in *seconds*. The paper's T_o counts it in rounds: this over `rtt` ("T_o = 3/RTT").
+    /// Length of the first time-out of a series, in *seconds*. The paper's T_o counts it in rounds: this over
+    /// `rtt` ("T_o = 3/RTT").
     pub first_time_out: f64,
     /// W_max: the largest window, in packets.
     pub max_window: f64,
@@ -97,8 +98,8 @@ impl Connection {
     }
 }
 
-/// The probability that a packet is lost on one of `links` links that each lose it with probability `link_loss`, exact for
-/// small ones: 1 - (1 - q)^links (paper 000, section VI).
+/// The probability that a packet is lost on one of `links` links that each lose it with probability
+/// `link_loss`, exact for small ones: 1 - (1 - q)^links (paper 000, section VI).
 ///
 /// # Errors
 /// A probability outside 0 to 1.
@@ -118,8 +119,9 @@ mod tests {
 
     #[test]
     fn readings_of_the_window_and_the_duration() {
-        // Throughput in Mbit/s with E[W] read as floor, nearest (= ceiling) and continuous, then with conditional time-outs,
-        // and P(TO | E[W]); computed independently. At 0.1855 the window of 2.54 rounds to 3 before the limit is tested.
+        // Throughput in Mbit/s with E[W] read as floor, nearest (= ceiling) and continuous, then with
+        // conditional time-outs, and P(TO | E[W]); computed independently. At 0.1855 the window of 2.54
+        // rounds to 3 before the limit is tested.
         for (q, mbps, probability) in [
             (0.005, [0.066732, 0.066732, 0.066732, 0.0667], [1.655e-9, 4.222e-11, 1.846e-10]),
             (0.015, [0.032524, 0.032553, 0.032552, 0.0320], [0.0190689, 0.0018454, 0.0023809]),
@@ -154,7 +156,8 @@ mod tests {
             for p in [1e-6, 1e-3, 0.05, 0.4] {
                 let got = Connection { ack_every: b, ..lossy(p) }.predict().unwrap();
                 let (r, beta) = (got.rounds_between_td, f64::from(b));
-                // (4) in the mean: W_j is half of W_(j+r-1) plus what a uniform half of its acknowledgments add.
+                // (4) in the mean: W_j is half of W_(j+r-1) plus what a uniform half of its acknowledgments
+                // add.
                 let after = (r - 0.5) / beta;
                 let before = after + (r - 1.0) / beta;
                 assert!((after - 0.5 * (before + 0.5 / beta)).abs() < 1e-9 * after);

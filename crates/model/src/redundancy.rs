@@ -1,7 +1,8 @@
-//! How much redundancy TCP/NC needs: paper 000, section VI-B, and what two resources leave of a link, section VI-C.
+//! How much redundancy TCP/NC needs: paper 000, section VI-B, and what two resources leave of a link, section
+//! VI-C.
 //!
-//! The paper wants R W packets to lose no more than W (R - 1) with probability 0.8, and does not say what to do with numbers
-//! that are not whole. Each reading is one tail of the binomial law.
+//! The paper wants R W packets to lose no more than W (R - 1) with probability 0.8, and does not say what to
+//! do with numbers that are not whole. Each reading is one tail of the binomial law.
 
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::special::incomplete_beta;
@@ -26,8 +27,8 @@ const STEPS: f64 = 100.0;
 /// The largest R that [`redundancy`] tries.
 pub const LARGEST_REDUNDANCY: f64 = 1000.0;
 
-/// The probability that the losses of a round are masked: that of the R W packets sent for a window of `window`, each lost with
-/// probability `loss`, at most W (R - 1) are lost (paper 000, section VI-B).
+/// The probability that the losses of a round are masked: that of the R W packets sent for a window of
+/// `window`, each lost with probability `loss`, at most W (R - 1) are lost (paper 000, section VI-B).
 ///
 /// # Errors
 /// An argument outside its domain: a probability, a window of at least 1, R from 1 to 1e9.
@@ -43,8 +44,8 @@ pub fn mask_probability(
     Ok(masked(loss, f64::from(window), redundancy, rounding))
 }
 
-/// The smallest redundancy R, in steps of 0.01 from 1, by which the losses of a round are masked with probability `target`
-/// (the paper: 0.8).
+/// The smallest redundancy R, in steps of 0.01 from 1, by which the losses of a round are masked with
+/// probability `target` (the paper: 0.8).
 ///
 /// # Errors
 /// An argument outside its domain; a loss that needs more than [`LARGEST_REDUNDANCY`].
@@ -69,7 +70,8 @@ pub fn redundancy(loss: f64, window: u32, target: f64, rounding: Rounding) -> Re
             high = middle;
         }
     }
-    // Gamma stays below Ceil and comes back to it whenever W (R - 1) is whole, which is at the latest a step of 1 on.
+    // Gamma stays below Ceil and comes back to it whenever W (R - 1) is whole, which is at the latest a step
+    // of 1 on.
     let first = (low..=last).take(101).find(|&step| enough(step));
     first.map(at).ok_or(DomainError {
         what: "the loss probability",
@@ -78,7 +80,8 @@ pub fn redundancy(loss: f64, window: u32, target: f64, rounding: Rounding) -> Re
     })
 }
 
-/// What of a link of rate `rate` coded flows can use: min{C (1-p), C / R} (paper 000, section VI-C), in the unit of `rate`.
+/// What of a link of rate `rate` coded flows can use: min{C (1-p), C / R} (paper 000, section VI-C), in the
+/// unit of `rate`.
 ///
 /// # Errors
 /// An argument outside its domain.
@@ -99,7 +102,8 @@ fn masked(p: f64, w: f64, r: f64, rounding: Rounding) -> f64 {
         Rounding::Continuous => (packets, losses),
         Rounding::Gamma => (packets, libm::floor(losses)),
     };
-    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1); the sum with gamma functions telescopes to the same for real n.
+    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1); the sum with gamma functions telescopes to the same for real
+    // n.
     incomplete_beta(packets - losses, losses + 1.0, 1.0 - p).is
 }
 

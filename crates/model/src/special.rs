@@ -1,7 +1,7 @@
 //! The binomial law for real arguments, without cancellation or underflow before the result itself underflows.
 //!
-//! Probabilities come in pairs of a tail and its complement, each with its own relative accuracy: a block's loss of
-//! 1e-200 is as good as one of 0.3.
+//! Probabilities come in pairs of a tail and its complement, each with its own relative accuracy: a block's
+//! loss of 1e-200 is as good as one of 0.3.
 
 use std::f64::consts::PI;
 
@@ -23,11 +23,11 @@ impl Tail {
     }
 }
 
-/// I_x(a, b), the regularised incomplete beta function, and 1 - I_x(a, b) = I_(1-x)(b, a). The relative error of the
-/// smaller one stays below 1e-12 for a + b up to 1e6.
+/// I_x(a, b), the regularised incomplete beta function, and 1 - I_x(a, b) = I_(1-x)(b, a). The relative error
+/// of the smaller one stays below 1e-12 for a + b up to 1e6.
 ///
-/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). Arguments are clamped: x into 0..=1; where a <= 0 the law has all its mass at
-/// 0 and I is 1, where b <= 0 it has it at 1 and I is 0 below.
+/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). Arguments are clamped: x into 0..=1; where a <= 0 the law has all
+/// its mass at 0 and I is 1, where b <= 0 it has it at 1 and I is 0 below.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if a.is_nan() || a <= 0.0 || x >= 1.0 {
         return Tail::ALWAYS;
@@ -45,7 +45,8 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     }
 }
 
-/// P(Bin(n, p) = k) for real n >= k >= 0, with the binomial coefficient by gamma functions (Loader 2000); 0 outside.
+/// P(Bin(n, p) = k) for real n >= k >= 0, with the binomial coefficient by gamma functions (Loader 2000); 0
+/// outside.
 pub fn binomial(n: f64, k: f64, p: f64) -> f64 {
     if !(k >= 0.0 && n >= k && (0.0..=1.0).contains(&p)) || n.is_infinite() {
         0.0
@@ -60,7 +61,8 @@ pub fn binomial(n: f64, k: f64, p: f64) -> f64 {
     }
 }
 
-/// Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)) x^a (1 - x)^b for positive a and b: what a saddle point leaves of it.
+/// Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)) x^a (1 - x)^b for positive a and b: what a saddle point
+/// leaves of it.
 fn power_term(a: f64, b: f64, x: f64) -> f64 {
     let n = a + b;
     let exponent = stirling_error(n)
@@ -93,7 +95,8 @@ fn deviance(x: f64, mean: f64) -> f64 {
         let ln = if ratio.is_normal() { libm::log(ratio) } else { libm::log(x) - libm::log(mean) };
         return x * ln + mean - x;
     }
-    // x ln(x / mean) = 2 x (v + v^3 / 3 + ...), of which the first term cancels against mean - x up to (x - mean) v.
+    // x ln(x / mean) = 2 x (v + v^3 / 3 + ...), of which the first term cancels against mean - x up to (x -
+    // mean) v.
     let (mut term, mut sum) = (2.0 * x * v, (x - mean) * v);
     for j in 1..1000 {
         term *= v * v;

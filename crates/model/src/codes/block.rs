@@ -1,7 +1,9 @@
-//! Systematic MDS blocks without feedback: K source packets as they are, then N - K repairs; any K of the N suffice.
+//! Systematic MDS blocks without feedback: K source packets as they are, then N - K repairs; any K of the N
+//! suffice.
 //!
-//! A source packet that arrives is delivered at once unless an earlier one of its block is missing; from the first loss on, all wait until K packets
-//! of the block have arrived, or its last one has passed, when what is missing is given up.
+//! A source packet that arrives is delivered at once unless an earlier one of its block is missing; from the
+//! first loss on, all wait until K packets of the block have arrived, or its last one has passed, when what
+//! is missing is given up.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, at_least};
@@ -24,7 +26,8 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
     let (k, n) = (k as usize, n as usize);
     let mut late = vec![0.0; n];
     let mut lost = 0.0;
-    // The first loss of the block at source packet f, after f that arrived; before the block the chain is in its steady state.
+    // The first loss of the block at source packet f, after f that arrived; before the block the chain is in
+    // its steady state.
     let mut intact = [1.0 - share, share];
     for f in 0..k {
         let first = intact[0] * lose[0] + intact[1] * lose[1];
@@ -33,7 +36,8 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
             continue;
         }
         let after = wait(k - f, n - f - 1, lose);
-        // Source packet i is delivered when the block is decoded (or ends); those sent before that know their delay from f.
+        // Source packet i is delivered when the block is decoded (or ends); those sent before that know their
+        // delay from f.
         for i in f..k {
             for (elapsed, waiting) in after.waiting.iter().enumerate().skip(i - f) {
                 late[elapsed - (i - f)] += first * waiting / k as f64;
@@ -80,10 +84,11 @@ fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
 }
 
 impl Wait {
-    /// The expected number of source packets that are lost for ever: the first, and those of the `sources` behind it that are lost, if the block
-    /// fails.
+    /// The expected number of source packets that are lost for ever: the first, and those of the `sources`
+    /// behind it that are lost, if the block fails.
     fn lost_sources(&self, sources: usize, lose: [f64; 2]) -> f64 {
-        // By how many of the sources are lost, and the state after them; then whether the repairs make up for them.
+        // By how many of the sources are lost, and the state after them; then whether the repairs make up for
+        // them.
         let mut at = vec![[0.0f64; 2]; sources + 1];
         at[0][1] = 1.0;
         for _ in 0..sources {

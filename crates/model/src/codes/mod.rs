@@ -1,10 +1,12 @@
 //! What is left of losses behind our own codes, and how long what they recover is late (ours, in no paper).
 //!
 //! * [`block`]: systematic MDS blocks without feedback.
-//! * [`window`]: a sliding window with repairs at even distances, a span after which a symbol is given up, and exact repairs on feedback.
+//! * [`window`]: a sliding window with repairs at even distances, a span after which a symbol is given up,
+//!   and exact repairs on feedback.
 //!
-//! Time counts in packets sent. Codes are taken for ideal: any combination of the right span is innovative, as it is over GF(256) but for
-//! some parts in 256. Losses are those of a two-state chain, of which independent ones are a case.
+//! Time counts in packets sent. Codes are taken for ideal: any combination of the right span is innovative,
+//! as it is over GF(256) but for some parts in 256. Losses are those of a two-state chain, of which
+//! independent ones are a case.
 
 pub mod block;
 pub mod window;
@@ -46,18 +48,20 @@ pub struct Residual {
     pub loss: f64,
     /// Packets sent for each source packet.
     pub sent_per_source: f64,
-    /// `late[d]`: the share of source packets that d packets after they were sent are neither delivered, in order, nor given up. It ends where
-    /// there are none left, but for 1e-15 of them.
+    /// `late[d]`: the share of source packets that d packets after they were sent are neither delivered, in
+    /// order, nor given up. It ends where there are none left, but for 1e-15 of them.
     pub late: Vec<f64>,
 }
 
 impl Residual {
-    /// The mean time until a source packet is delivered, in order, or given up: in packets sent, beyond the path's own.
+    /// The mean time until a source packet is delivered, in order, or given up: in packets sent, beyond the
+    /// path's own.
     pub fn mean_delay(&self) -> f64 {
         self.late.iter().sum()
     }
 
-    /// The time, in packets sent, within which the share `quantile` of the source packets is delivered or given up.
+    /// The time, in packets sent, within which the share `quantile` of the source packets is delivered or
+    /// given up.
     ///
     /// # Errors
     /// A quantile outside 0 to 1.

@@ -1,11 +1,13 @@
-//! A sliding window: source packets as they come, a repair over the open gap after every so many of them, exact repairs when feedback has told of
-//! the gap, and a span after which what is still missing is given up.
+//! A sliding window: source packets as they come, a repair over the open gap after every so many of them,
+//! exact repairs when feedback has told of the gap, and a span after which what is still missing is given up.
 //!
-//! What counts is the deficit: how many source packets are missing beyond the repairs that have arrived since. A gap opens with a lost source
-//! packet; a lost one more widens it, a repair that arrives narrows it; at 0 all of it is decoded at once. While it is open nothing is delivered
-//! in order. `feedback` packets after it opened the sender knows, and sends repairs until it is closed; `span` packets after it opened, the window has
-//! moved past it, and all that it lost is given up. Everything follows from how long gaps last and where in the schedule the next one opens. The
-//! law is exact for this sender (a test simulates it); a real one hears of each change with a delay and counts repairs in flight by their mean.
+//! What counts is the deficit: how many source packets are missing beyond the repairs that have arrived
+//! since. A gap opens with a lost source packet; a lost one more widens it, a repair that arrives narrows it;
+//! at 0 all of it is decoded at once. While it is open nothing is delivered in order. `feedback` packets
+//! after it opened the sender knows, and sends repairs until it is closed; `span` packets after it opened,
+//! the window has moved past it, and all that it lost is given up. Everything follows from how long gaps last
+//! and where in the schedule the next one opens. The law is exact for this sender (a test simulates it); a
+//! real one hears of each change with a delay and counts repairs in flight by their mean.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, require};
@@ -17,7 +19,8 @@ pub struct Window {
     pub repair_every: Option<u32>,
     /// Packets after which a gap is given up.
     pub span: u32,
-    /// Packets sent in one round trip, after which repairs are sent until the gap is closed; None where there is no feedback.
+    /// Packets sent in one round trip, after which repairs are sent until the gap is closed; None where there
+    /// is no feedback.
     pub feedback: Option<u32>,
 }
 
@@ -36,8 +39,9 @@ const UNLIKELY: f64 = 1e-25;
 impl Window {
     /// What the window leaves of `losses`.
     ///
-    /// The work is a cycle's source packets times the packets of a gap times the spread of its deficit: less than a millisecond for spans of a hundred,
-    /// seconds at the far end, where repairs hardly keep up with losses.
+    /// The work is a cycle's source packets times the packets of a gap times the spread of its deficit: less
+    /// than a millisecond for spans of a hundred, seconds at the far end, where repairs hardly keep up with
+    /// losses.
     ///
     /// # Errors
     /// A cycle outside 1 to 64, a span outside 1 to 5000, a feedback of 0; losses outside their domain.
@@ -94,8 +98,9 @@ impl Window {
                 sent += weight * ends * opens[state].packets;
             }
             late.resize(late.len().max(gap.open.len()), 0.0);
-            // A source packet sent `at` packets into a gap is late by d when the gap is open d packets on: the sum over all packets up to the
-            // feedback by differences of sums from the end, less the few that are repairs.
+            // A source packet sent `at` packets into a gap is late by d when the gap is open d packets on:
+            // the sum over all packets up to the feedback by differences of sums from the end, less the few
+            // that are repairs.
             let told = gap.is_source.len().min(self.feedback.map_or(usize::MAX, |packets| packets as usize));
             let repairs: Vec<usize> = (0..told).filter(|at| !gap.is_source[*at]).collect();
             let mut beyond = vec![0.0; gap.open.len() + 1];
@@ -129,7 +134,8 @@ impl Window {
         let (cycle, sources) = (self.cycle(), self.sources());
         let feedback = self.feedback.map_or(usize::MAX, |packets| packets as usize);
         let mut schedule = (phase + 1) % cycle;
-        // Open gaps by deficit and whether the last packet was lost: their probability, and that times how many source packets they lost.
+        // Open gaps by deficit and whether the last packet was lost: their probability, and that times how
+        // many source packets they lost.
         let mut at = vec![[[0.0f64; 2]; 2]; self.span as usize + 2];
         at[1][1] = [1.0, 1.0];
         let mut gap = Gap { open: vec![1.0], is_source: vec![true], ends: vec![0.0; 2 * cycle], lost: 0.0 };
@@ -197,8 +203,8 @@ impl Window {
     fn turns(&self, lose: [f64; 2]) -> [Idle; 2] {
         let mut turns = [Idle::none(self.sources()), Idle::none(self.sources())];
         let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
-        // A turn without a lost source packet leads back to the start: two equations, solved without a difference, for what opens a gap in a
-        // turn is known by itself however small it is.
+        // A turn without a lost source packet leads back to the start: two equations, solved without a
+        // difference, for what opens a gap in a turn is known by itself however small it is.
         let opens = [0, 1].map(|bad| turns[bad].phases.iter().sum::<f64>());
         let [mut good, mut bad] = turns;
         let leaves_bad = left[1][0] + opens[1];
@@ -214,7 +220,8 @@ impl Window {
         [good, bad]
     }
 
-    /// The rest of a cycle, from `phase` on: what happens in it until a gap opens, and the states at its end in which none has.
+    /// The rest of a cycle, from `phase` on: what happens in it until a gap opens, and the states at its end
+    /// in which none has.
     fn to_the_end(self, phase: usize, bad: usize, lose: [f64; 2], idle: &mut Idle) -> [f64; 2] {
         let mut state = [0.0; 2];
         state[bad] = 1.0;
@@ -377,7 +384,8 @@ mod tests {
         assert!((got.loss - 0.2).abs() < 1e-12 && (got.sent_per_source - 1.0).abs() < 1e-12, "{got:?}");
         let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
         assert!((dead.loss - 1.0).abs() < 1e-12);
-        // A loss so rare that no difference from 1 can tell it: it and the source packets up to the next repair wait, 5 in the mean.
+        // A loss so rare that no difference from 1 can tell it: it and the source packets up to the next
+        // repair wait, 5 in the mean.
         let slow = Window { repair_every: Some(9), span: 1000, feedback: None };
         let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
         assert!((rare.late[0] / 5e-14 - 1.0).abs() < 1e-9 && rare.loss < 1e-30, "{rare:?}");

@@ -1,11 +1,12 @@
-//! Blocks of N units of which any K suffice, each unit lost independently of the others (paper 003, section 4.1).
+//! Blocks of N units of which any K suffice, each unit lost independently of the others (paper 003, section
+//! 4.1).
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, incomplete_beta};
 
-/// P(N, K): the probability that a block is lost, that is that fewer than K of its N units arrive, each lost with
-/// probability `loss` (paper 003, section 4.1). It is the regularised incomplete beta function I_p(N-K+1, K), stable for any
-/// p and large N; both it and the probability of arrival keep their digits.
+/// P(N, K): the probability that a block is lost, that is that fewer than K of its N units arrive, each lost
+/// with probability `loss` (paper 003, section 4.1). It is the regularised incomplete beta function
+/// I_p(N-K+1, K), stable for any p and large N; both it and the probability of arrival keep their digits.
 ///
 /// # Errors
 /// A loss outside 0 to 1, K = 0, N < K.

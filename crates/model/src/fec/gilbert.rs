@@ -1,11 +1,12 @@
 //! Blocks of units that are lost in bursts (paper 003, sections 2.1 and 5): equation (7), and the chain itself.
 //!
-//! The chain is in the Bad state for a share L of the units and stays there with probability q; it leaves the Good state with
-//! probability p = L (1-q) / (1-L). Equation (7) takes a packet to be lost by one burst longer than its R = N - K redundant
-//! units only, which its assumption 2, (1-q) L N << 1, is to allow. That does not hold at little burstiness (0.2 at q = 0.01,
-//! L = 0.01), where several short bursts in one block matter: three times too high a throughput at N = 21, K = 20. The exact law
-//! costs no more: a block is lost when more than R units are lost before the K-th arrives; each good unit is preceded by a
-//! burst with probability p; bursts are geometric. So it is a binomial mixture of negative binomial tails.
+//! The chain is in the Bad state for a share L of the units and stays there with probability q; it leaves the
+//! Good state with probability p = L (1-q) / (1-L). Equation (7) takes a packet to be lost by one burst
+//! longer than its R = N - K redundant units only, which its assumption 2, (1-q) L N << 1, is to allow. That
+//! does not hold at little burstiness (0.2 at q = 0.01, L = 0.01), where several short bursts in one block
+//! matter: three times too high a throughput at N = 21, K = 20. The exact law costs no more: a block is lost
+//! when more than R units are lost before the K-th arrives; each good unit is preceded by a burst with
+//! probability p; bursts are geometric. So it is a binomial mixture of negative binomial tails.
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, binomial, incomplete_beta};
@@ -22,8 +23,8 @@ pub struct Gilbert {
 /// When TCP sends its packets over the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spacing {
-    /// Far from each other: the unit before a packet is lost with probability L whatever became of the packet before it
-    /// (the paper's assumption 1).
+    /// Far from each other: the unit before a packet is lost with probability L whatever became of the packet
+    /// before it (the paper's assumption 1).
     #[default]
     Independent,
     /// Without a gap, so that a burst may reach from one packet into the next.
@@ -34,10 +35,12 @@ pub enum Spacing {
 pub const LARGEST_BLOCK: u32 = 1 << 20;
 
 impl Gilbert {
-    /// p: the probability that a unit that arrived is followed by one that is lost, L (1-q) / (1-L), after equation (2).
+    /// p: the probability that a unit that arrived is followed by one that is lost, L (1-q) / (1-L), after
+    /// equation (2).
     ///
     /// # Errors
-    /// A share outside 0 to 1, L = 1, q = 1, or a p that were greater than 1: a loss above one half needs q >= 2 - 1/L.
+    /// A share outside 0 to 1, L = 1, q = 1, or a p that were greater than 1: a loss above one half needs q
+    /// >= 2 - 1/L.
     pub fn become_bad(&self) -> Result<f64, DomainError> {
         let (l, q) = (self.loss, self.stay_bad);
         require((0.0..1.0).contains(&l), "the loss probability of a unit", l, "at least 0 and less than 1")?;
@@ -52,8 +55,8 @@ impl Gilbert {
         Ok(p.min(1.0))
     }
 
-    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet of one block. Above 1 where its
-    /// linearisation 1 - (1-p)^K = K p fails.
+    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet of one block. Above 1
+    /// where its linearisation 1 - (1-p)^K = K p fails.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -66,8 +69,8 @@ impl Gilbert {
         Ok(libm::pow(q, n - least) * self.loss * ((1.0 - q) * least + q))
     }
 
-    /// 1/T of the chain itself: loss events for each good packet, of `blocks` blocks of which each needs K of its N units; a
-    /// burst of lost packets is one event.
+    /// 1/T of the chain itself: loss events for each good packet, of `blocks` blocks of which each needs K of
+    /// its N units; a burst of lost packets is one event.
     ///
     /// # Errors
     /// An argument outside its domain; N above [`LARGEST_BLOCK`].
@@ -84,8 +87,9 @@ impl Gilbert {
             if spacing == Spacing::Independent {
                 return Ok(good_before * from_good.is + self.loss * from_bad.is);
             }
-            // T is the mean length of a run of good packets: the share of good packets over that of good ones followed by a lost
-            // one. A good packet's last unit, by reversal of the chain, is as likely as its first.
+            // T is the mean length of a run of good packets: the share of good packets over that of good ones
+            // followed by a lost one. A good packet's last unit, by reversal of the chain, is as likely as
+            // its first.
             let last_good = good_before * chain.after_good(n - k, k - 1).is_not;
             let last_bad = if n == k { 0.0 } else { self.loss * chain.after_bad(n - k - 1, k).is_not };
             return Ok(ratio(
@@ -104,7 +108,8 @@ impl Gilbert {
         Ok(ratio(last[0] * lost[0] + last[1] * lost[1], last[0] + last[1]))
     }
 
-    /// The probability that a block of N units of which K suffice is lost, exactly: any block of the stationary chain.
+    /// The probability that a block of N units of which K suffice is lost, exactly: any block of the
+    /// stationary chain.
     ///
     /// # Errors
     /// As [`exact`](Gilbert::exact).
@@ -113,7 +118,8 @@ impl Gilbert {
     }
 }
 
-/// The mean length of a burst as the probability that a loss is followed by another: q = 1 - 1/length (paper 003, eq. (1)).
+/// The mean length of a burst as the probability that a loss is followed by another: q = 1 - 1/length (paper
+/// 003, eq. (1)).
 ///
 /// # Errors
 /// A length below 1.
@@ -160,8 +166,9 @@ impl Chain {
         if k == 0 { Tail { is: 0.0, is_not: 1.0 } } else { self.mixture(spare + 1, k - 1, 1) }
     }
 
-    /// Bursts precede `gaps` good units with probability p each, and `sure` more for sure; their lengths are geometric from 1
-    /// on. The probability that they are longer than `spare` in sum: that of `spare` units fewer than that many end a burst.
+    /// Bursts precede `gaps` good units with probability p each, and `sure` more for sure; their lengths are
+    /// geometric from 1 on. The probability that they are longer than `spare` in sum: that of `spare` units
+    /// fewer than that many end a burst.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
         let (n, r) = (f64::from(gaps), f64::from(spare));
         let mean = n * self.p;
@@ -187,7 +194,8 @@ impl Chain {
         Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
     }
 
-    /// The probability that `blocks` blocks in a row are good, from the state before them (0: Good) to that of their last unit.
+    /// The probability that `blocks` blocks in a row are good, from the state before them (0: Good) to that
+    /// of their last unit.
     fn good_blocks(self, n: u32, k: u32, blocks: u32) -> [[f64; 2]; 2] {
         let block = [self.good_block(n, k, 0), self.good_block(n, k, 1)];
         let times = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
@@ -207,7 +215,8 @@ impl Chain {
     /// One block, unit by unit, from `state`: the probability that it is good, by the state of its last unit.
     fn good_block(self, n: u32, k: u32, state: usize) -> [f64; 2] {
         let (k, spare) = (k as usize, (n - k) as usize);
-        // Count what there may be fewer of: losses up to the spare ones, or arrivals below K, of which enough are not counted on.
+        // Count what there may be fewer of: losses up to the spare ones, or arrivals below K, of which enough
+        // are not counted on.
         let (by_losses, most) = if spare < k { (true, spare) } else { (false, k) };
         let mut at = vec![[0.0f64; 2]; most + 1];
         at[0][state] = 1.0;
@@ -286,7 +295,8 @@ mod tests {
         assert!(losses.exact(u32::MAX, 20, 1, Spacing::Independent).is_err());
         assert!(losses.exact(21, 20, 0, Spacing::Independent).is_err());
         assert!(losses.single_burst(f64::NAN, 20).is_err() && losses.single_burst(20.0, 0).is_err());
-        // q = 0: no burst is longer than a unit, so that one redundant unit clears the link by (7), not exactly.
+        // q = 0: no burst is longer than a unit, so that one redundant unit clears the link by (7), not
+        // exactly.
         let single = Gilbert { loss: 0.01, stay_bad: 0.0 };
         assert_eq!((single.single_burst(21.0, 20), single.single_burst(20.0, 20)), (Ok(0.0), Ok(0.2)));
         assert!(single.exact(21, 20, 1, Spacing::Independent).unwrap() > 0.01);

@@ -1,8 +1,8 @@
 //! TCP's throughput over a link with block FEC, and how much FEC is best (paper 003, equations (3) to (7)).
 //!
-//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of what TCP reaches with the
-//! losses that are left and of the K/N of the link that FEC leaves; it rises with N up to where both are equal (the link is
-//! *clean*), and falls as K/N from there.
+//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of what TCP
+//! reaches with the losses that are left and of the K/N of the link that FEC leaves; it rises with N up to
+//! where both are equal (the link is *clean*), and falls as K/N from there.
 
 use super::block::{loss_of_block, packet_of};
 use super::gilbert::{Gilbert, LARGEST_BLOCK, Spacing};
@@ -45,8 +45,8 @@ pub enum Law {
     /// sqrt(3 T / 2) / RTT packets a second for T packets between losses: the paper's choice.
     #[default]
     SquareRoot,
-    /// Equation (16) of paper 000 with a first time-out of so many seconds and no largest window: the paper blames
-    /// time-outs for where its simulations fall short, and invites other formulas.
+    /// Equation (16) of paper 000 with a first time-out of so many seconds and no largest window: the paper
+    /// blames time-outs for where its simulations fall short, and invites other formulas.
     TimeOuts(f64),
 }
 
@@ -75,8 +75,9 @@ impl CodedLink {
         self.throughput_of(n)
     }
 
-    /// The left side of equation (4): the rate, in units a second with the redundancy, of a link on which TCP's losses and the
-    /// link's rate bind alike. [`rate`](CodedLink::rate) below it means that N units are enough. Infinite without loss.
+    /// The left side of equation (4): the rate, in units a second with the redundancy, of a link on which
+    /// TCP's losses and the link's rate bind alike. [`rate`](CodedLink::rate) below it means that N units are
+    /// enough. Infinite without loss.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -94,8 +95,8 @@ impl CodedLink {
         self.events(n)
     }
 
-    /// G: the throughput that FEC gains over the throughput that it costs, equation (5). Negative where the link is clean
-    /// without it; None at N = K, where nothing is paid.
+    /// G: the throughput that FEC gains over the throughput that it costs, equation (5). Negative where the
+    /// link is clean without it; None at N = K, where nothing is paid.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -107,8 +108,9 @@ impl CodedLink {
         Ok((n > self.k).then(|| gained * k / (f64::from(n) - k)))
     }
 
-    /// The real N that solves equation (4): the amount of FEC from which the link is clean. K where it is clean without FEC; None
-    /// where the losses are not defined between whole numbers (the chain itself), or no N up to 2^32 cleans the link.
+    /// The real N that solves equation (4): the amount of FEC from which the link is clean. K where it is
+    /// clean without FEC; None where the losses are not defined between whole numbers (the chain itself), or
+    /// no N up to 2^32 cleans the link.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -139,8 +141,8 @@ impl CodedLink {
         Ok(Some(low.midpoint(high)))
     }
 
-    /// The whole N of the largest throughput; the smallest of them where several are best. N is searched up to 2^32 - 1 (up to
-    /// [`LARGEST_BLOCK`] for the chain itself).
+    /// The whole N of the largest throughput; the smallest of them where several are best. N is searched up
+    /// to 2^32 - 1 (up to [`LARGEST_BLOCK`] for the chain itself).
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).

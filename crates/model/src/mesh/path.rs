@@ -75,12 +75,13 @@ impl Frames {
         positive("the time of a packet in seconds", cycle).map(|()| cycle)
     }
 
-    /// C_path, in bits a second, of `hops` hops that each lose a packet with probability `link_loss`: equation (12), which is (1)
-    /// without loss.
+    /// C_path, in bits a second, of `hops` hops that each lose a packet with probability `link_loss`:
+    /// equation (12), which is (1) without loss.
     ///
-    /// A hop carries only what the ones before it did not lose, so that a packet takes 1 + (1-p) + (1-p)^2 + ... cycles until it is lost
-    /// or there, and (1-p)^h of them arrive. From the fifth hop on the path's ends do not disturb each other (paper 002, lemma 3.1 with
-    /// k = 2; the paper's h/4 read as ceil(h/4) transmissions at once): the first four hops, which carry most, set the pace.
+    /// A hop carries only what the ones before it did not lose, so that a packet takes 1 + (1-p) + (1-p)^2 +
+    /// ... cycles until it is lost or there, and (1-p)^h of them arrive. From the fifth hop on the path's
+    /// ends do not disturb each other (paper 002, lemma 3.1 with k = 2; the paper's h/4 read as ceil(h/4)
+    /// transmissions at once): the first four hops, which carry most, set the pace.
     ///
     /// # Errors
     /// No hop, a loss outside 0 to 1, wrong frames.
@@ -93,7 +94,8 @@ impl Frames {
         Ok(self.data_bytes * 8.0 / cycle * libm::pow(arrive, f64::from(hops)) / cycles)
     }
 
-    /// The capacity that several paths through one gateway have together, in bits a second; equal for equal paths.
+    /// The capacity that several paths through one gateway have together, in bits a second; equal for equal
+    /// paths.
     ///
     /// # Errors
     /// No path; as [`path_capacity`](Frames::path_capacity).
@@ -123,19 +125,19 @@ impl Frames {
 /// How paths of different length share the one channel of their gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Joint {
-    /// As if all were as long as the longest: "usually depends to the longest path" (section 4). Flows share it equally, and some
-    /// of the channel stays idle.
+    /// As if all were as long as the longest: "usually depends to the longest path" (section 4). Flows share
+    /// it equally, and some of the channel stays idle.
     #[default]
     LongestPath,
-    /// Each path has the channel for the same time, which maximises the sum of the logarithms of their rates when each takes the time that
-    /// its length costs (ours): the sum of 1/n of each path's capacity.
+    /// Each path has the channel for the same time, which maximises the sum of the logarithms of their rates
+    /// when each takes the time that its length costs (ours): the sum of 1/n of each path's capacity.
     EqualAirtime,
     /// Each path has the same rate, and the time that it takes (ours).
     EqualRates,
 }
 
-/// R = 1/(1-P): what a sender must send for each packet that is to arrive, where a path loses P (section 5.1). At most `cap`, for the paper's
-/// is infinite at P = 1.
+/// R = 1/(1-P): what a sender must send for each packet that is to arrive, where a path loses P (section
+/// 5.1). At most `cap`, for the paper's is infinite at P = 1.
 ///
 /// # Errors
 /// A loss outside 0 to 1, a cap below 1.

@@ -1,4 +1,5 @@
-//! What each flow of a gateway may send (paper 004, equations (3) to (7)), and how many blocks that is (equations (8) to (11)).
+//! What each flow of a gateway may send (paper 004, equations (3) to (7)), and how many blocks that is
+//! (equations (8) to (11)).
 
 use crate::domain::{DomainError, Form, at_least, not_negative, positive, require, share};
 
@@ -17,13 +18,15 @@ impl Default for Flow {
     }
 }
 
-/// The rates x_s, in the unit of `capacity`, that maximise the sum of w_s log x_s with the sum of x_s at most `capacity` and x_s
-/// at most its cap: equations (3) to (6) with weights and caps, solved by filling up. Without them C_g / |S_g|, equation (7).
+/// The rates x_s, in the unit of `capacity`, that maximise the sum of w_s log x_s with the sum of x_s at most
+/// `capacity` and x_s at most its cap: equations (3) to (6) with weights and caps, solved by filling up.
+/// Without them C_g / |S_g|, equation (7).
 ///
 /// Gateways are independent of each other (equation (6)): call it for each.
 ///
 /// # Errors
-/// No flow; a capacity that is negative or not finite; a weight that is not positive, a cap that is not positive or is NaN.
+/// No flow; a capacity that is negative or not finite; a weight that is not positive, a cap that is not
+/// positive or is NaN.
 pub fn shares(capacity: f64, flows: &[Flow]) -> Result<Vec<f64>, DomainError> {
     not_negative("the capacity", capacity)?;
     require(!flows.is_empty(), "the number of flows", 0.0, "1 or more")?;
@@ -34,8 +37,8 @@ pub fn shares(capacity: f64, flows: &[Flow]) -> Result<Vec<f64>, DomainError> {
         weight += flow.weight;
     }
     positive("the sum of the flows' weights", weight)?;
-    // The level is what a weight of 1 gets. Flows whose cap is below theirs keep the cap, the others share the rest; those
-    // with the lowest cap for their weight first.
+    // The level is what a weight of 1 gets. Flows whose cap is below theirs keep the cap, the others share
+    // the rest; those with the lowest cap for their weight first.
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| (flows[*a].cap / flows[*a].weight).total_cmp(&(flows[*b].cap / flows[*b].weight)));
     let mut rates = vec![0.0; flows.len()];
@@ -53,7 +56,8 @@ pub fn shares(capacity: f64, flows: &[Flow]) -> Result<Vec<f64>, DomainError> {
 /// A TCP/LT flow as its gateway sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Blocks {
-    /// x_s: the rate that the gateway gave it, in bits a second; of coded packets, as (8) has it, so that its goodput is x_s (1-P).
+    /// x_s: the rate that the gateway gave it, in bits a second; of coded packets, as (8) has it, so that its
+    /// goodput is x_s (1-P).
     pub rate_bps: f64,
     /// P_s: the share of packets that its path loses.
     pub loss: f64,
@@ -66,9 +70,11 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// N_s-MAX: how many blocks may be on their way at once, equation (11): floor(x_s (1-P) T_s / (8 L_Data L)).
+    /// N_s-MAX: how many blocks may be on their way at once, equation (11): floor(x_s (1-P) T_s / (8 L_Data
+    /// L)).
     ///
-    /// As printed it can be 0, which blocks the flow for ever: no block, no new T_s. The corrected form is at least 1.
+    /// As printed it can be 0, which blocks the flow for ever: no block, no new T_s. The corrected form is at
+    /// least 1.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -83,8 +89,8 @@ impl Blocks {
         })
     }
 
-    /// The least T_s, in seconds, for which (11) as printed allows a block at all: 8 L_Data L / (x_s (1-P)). Infinite where nothing
-    /// arrives.
+    /// The least T_s, in seconds, for which (11) as printed allows a block at all: 8 L_Data L / (x_s (1-P)).
+    /// Infinite where nothing arrives.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -93,7 +99,8 @@ impl Blocks {
         Ok(self.block_bits() / (self.rate_bps * (1.0 - self.loss)))
     }
 
-    /// The rate of coded packets, in bits a second, at which `blocks` blocks at once are sent: the middle of (8).
+    /// The rate of coded packets, in bits a second, at which `blocks` blocks at once are sent: the middle of
+    /// (8).
     ///
     /// # Errors
     /// An argument outside its domain; a loss of 1.
@@ -116,8 +123,8 @@ impl Blocks {
     }
 }
 
-/// A new estimate of P_s or T_s: 7/8 of the old one and 1/8 of the sample, equations (9) and (10); the sample itself where there is none,
-/// which the paper leaves open.
+/// A new estimate of P_s or T_s: 7/8 of the old one and 1/8 of the sample, equations (9) and (10); the sample
+/// itself where there is none, which the paper leaves open.
 ///
 /// # Errors
 /// A value that is not finite.
@@ -206,7 +213,8 @@ mod tests {
             let sum: f64 = rates.iter().sum();
             let caps: f64 = flows.iter().map(|flow| flow.cap).sum();
             prop_assert!((sum - capacity.min(caps)).abs() <= 1e-9 * capacity, "{sum} {capacity} {caps}");
-            // Karush, Kuhn and Tucker: w/x is the same for all that are not at their cap, and no less for those that are.
+            // Karush, Kuhn and Tucker: w/x is the same for all that are not at their cap, and no less for
+            // those that are.
             let level = flows.iter().zip(&rates).filter(|(f, x)| **x < f.cap).map(|(f, x)| x / f.weight).fold(0.0, f64::max);
             for (flow, x) in flows.iter().zip(&rates) {
                 prop_assert!(*x <= flow.cap);

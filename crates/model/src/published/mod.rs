@@ -1,7 +1,8 @@
 //! Published numbers beside ours: the models by name, so that what a paper states can be data.
 //!
-//! `papers/000` to `004` list the comparisons (`model.toml`): where a number stands, its digits, the reading under which it comes out, and which
-//! function of this module computes it from which arguments. [`evaluate`] computes it; [`agrees`] compares it with the printed digits.
+//! `papers/000` to `004` list the comparisons (`model.toml`): where a number stands, its digits, the reading
+//! under which it comes out, and which function of this module computes it from which arguments. [`evaluate`]
+//! computes it; [`agrees`] compares it with the printed digits.
 
 mod functions;
 pub mod trends;
@@ -72,8 +73,8 @@ pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateEr
     }
 }
 
-/// Whether `value` is what is printed, to the last digit of `printed` ("0.0220" has four): half a unit of it. None where `printed` is no
-/// plain decimal number.
+/// Whether `value` is what is printed, to the last digit of `printed` ("0.0220" has four): half a unit of it.
+/// None where `printed` is no plain decimal number.
 pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     let number: f64 = printed.parse().ok()?;
     if !printed.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {

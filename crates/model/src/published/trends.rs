@@ -1,4 +1,5 @@
-//! Claims about curves, as assertions on curves that the models compute. Those of simulated curves are the simulator's.
+//! Claims about curves, as assertions on curves that the models compute. Those of simulated curves are the
+//! simulator's.
 
 use crate::domain::DomainError;
 use crate::fec::gilbert::Gilbert;
@@ -603,7 +604,8 @@ mod tests {
 
     #[test]
     fn what_does_not_hold_is_said() {
-        // The same claims with parameters for which they do not: fig. 20b's for p = 0.01, fig. 17b's range for q = 0.04.
+        // The same claims with parameters for which they do not: fig. 20b's for p = 0.01, fig. 17b's range
+        // for q = 0.04.
         assert!(!tcp_coincides(SMALL, &[0.01], &[0.03, 0.04], 1.0).unwrap().holds);
         assert!(!stations_range(0.04, 4.0, 5.0).unwrap().holds);
         assert!(!larger_blocks_in_bursts(&[(30, 33), (20, 22)]).unwrap().holds);

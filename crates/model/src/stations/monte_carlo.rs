@@ -1,8 +1,9 @@
 //! Users who start transfers at random, slot by slot: section IX-B of paper 000.
 //!
-//! In each slot of 0.1 s a user starts a transfer with probability q/10; files queue up and are served at T. Users do not touch
-//! each other, so each is followed from transfer to transfer rather than from slot to slot, and only the slots between which
-//! it is active are noted: the time is that of the transfers, not of users times slots.
+//! In each slot of 0.1 s a user starts a transfer with probability q/10; files queue up and are served at T.
+//! Users do not touch each other, so each is followed from transfer to transfer rather than from slot to
+//! slot, and only the slots between which it is active are noted: the time is that of the transfers, not of
+//! users times slots.
 
 use super::network::whole;
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
@@ -64,11 +65,12 @@ impl Default for Experiment {
 }
 
 impl Experiment {
-    /// One run, with the random numbers of the stream `stations` of `seed`. Independent runs take `seed.run(i)`.
+    /// One run, with the random numbers of the stream `stations` of `seed`. Independent runs take
+    /// `seed.run(i)`.
     ///
     /// # Errors
-    /// An argument outside its domain: more than one transfer a slot in the mean, more than 1e8 slots, probabilities that do not
-    /// sum to 1 within 1e-9.
+    /// An argument outside its domain: more than one transfer a slot in the mean, more than 1e8 slots,
+    /// probabilities that do not sum to 1 within 1e-9.
     pub fn run(&self, seed: Seed) -> Result<Run, DomainError> {
         let slots = self.check()?;
         let (slots, first) = (slots as usize, (self.warm_up / self.slot) as usize);
@@ -244,7 +246,8 @@ mod tests {
 
     #[test]
     fn figure_18() {
-        // Computed independently, one seed: the mean of the ceiling over all slots and over the second half, of the number itself.
+        // Computed independently, one seed: the mean of the ceiling over all slots and over the second half,
+        // of the number itself.
         for (mix, q, mbps, want) in [
             (MIX_A, 0.02, 1.0, [2.841, 3.000, 2.279, 2.475]),
             (MIX_A, 0.03, 3.0, [2.958, 3.001, 2.482, 2.551]),

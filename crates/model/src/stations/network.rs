@@ -55,7 +55,8 @@ pub enum Protocol {
         redundancy: f64,
         /// How long a flow lasts. The paper does not say; its plateau of 4 Mbit/s needs [`Duration::Infinite`].
         duration: Duration,
-        /// Whether redundancy beyond 1/(1-p) is paid for out of B, so that T <= B/R as in section VI-C. Section X leaves it out.
+        /// Whether redundancy beyond 1/(1-p) is paid for out of B, so that T <= B/R as in section VI-C.
+        /// Section X leaves it out.
         redundancy_charged: bool,
     },
 }
@@ -65,7 +66,8 @@ pub enum Protocol {
 pub struct Prediction {
     /// T: the throughput of an active user, in bits a second.
     pub throughput_bps: f64,
-    /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in service; more may wait.
+    /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in
+    /// service; more may wait.
     pub active_fraction: f64,
     /// N_bs: equation (22), a real number.
     pub stations: f64,
@@ -74,7 +76,8 @@ pub struct Prediction {
 }
 
 impl Default for Network {
-    /// Figs. 17a and 18a: 1000 users, files of 3.2024 MB (in bits), 300 Mbit/s and 200 users a station, no loss; q = 0.02, 1 Mbit/s.
+    /// Figs. 17a and 18a: 1000 users, files of 3.2024 MB (in bits), 300 Mbit/s and 200 users a station, no
+    /// loss; q = 0.02, 1 Mbit/s.
     fn default() -> Network {
         Network {
             users: 1000,
@@ -122,8 +125,8 @@ impl Network {
         Ok(Prediction { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
     }
 
-    /// How many users `stations` stations serve: the largest N for which equation (22) asks for no more. None where users never
-    /// need any, because they transfer nothing.
+    /// How many users `stations` stations serve: the largest N for which equation (22) asks for no more. None
+    /// where users never need any, because they transfer nothing.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -137,7 +140,8 @@ impl Network {
         Ok(Some(libm::floor(f64::from(stations) / each * (1.0 + 1e-12))))
     }
 
-    /// The power of the stations that must be built, in watts, at `station_w` each (section VII quotes 2 to 3 kW).
+    /// The power of the stations that must be built, in watts, at `station_w` each (section VII quotes 2 to 3
+    /// kW).
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -146,7 +150,8 @@ impl Network {
         Ok(self.predict()?.whole_stations * station_w)
     }
 
-    /// The load q mu_f / T: transfers in service by Little's law, before the limit of 1 in equation (21). Infinite at T = 0.
+    /// The load q mu_f / T: transfers in service by Little's law, before the limit of 1 in equation (21).
+    /// Infinite at T = 0.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -255,7 +260,8 @@ mod tests {
         ] {
             assert!((at(q, mbps, file) - want).abs() <= 1.1e-3, "{file} {q} {mbps}: {}", at(q, mbps, file));
         }
-        // 17b at q = 0.03: 5 up to 1.22 Mbit/s, 6.1/B to 1.5, 4.07 beyond; at 0.04: 5, then 1000 B / 300, then 5.42.
+        // 17b at q = 0.03: 5 up to 1.22 Mbit/s, 6.1/B to 1.5, 4.07 beyond; at 0.04: 5, then 1000 B / 300,
+        // then 5.42.
         for (q, mbps, want) in [
             (0.03, 0.1, 5.0),
             (0.03, 1.2192, 5.0),

@@ -13,7 +13,8 @@ pub struct Airtime {
     pub ip_header_bytes: f64,
     /// MAC header, in bytes. The 4.108 and 3.166 of the paper's example belong to 44 bytes, its table II to 47.
     pub mac_header_bytes: f64,
-    /// MAC acknowledgment, in bytes. Table II counts no PLCP for it, so that exchanges are shorter than any real ones.
+    /// MAC acknowledgment, in bytes. Table II counts no PLCP for it, so that exchanges are shorter than any
+    /// real ones.
     pub mac_ack_bytes: f64,
     /// PHY preamble and header, in bytes.
     pub phy_bytes: f64,
@@ -72,8 +73,8 @@ pub struct Exchange {
     pub packet_bits: f64,
     /// tau* / rho*: these bits over T_TCP-DATA, in bits a second.
     pub full_bps: f64,
-    /// EIFS, in seconds: SIFS + DIFS + PHY + a MAC acknowledgment of 14 bytes at the PHY header's rate, the reading that gives the
-    /// 364 us of table I (at the basic rate it were 308).
+    /// EIFS, in seconds: SIFS + DIFS + PHY + a MAC acknowledgment of 14 bytes at the PHY header's rate, the
+    /// reading that gives the 364 us of table I (at the basic rate it were 308).
     pub eifs: f64,
 }
 
@@ -81,7 +82,8 @@ impl Airtime {
     /// The durations of section IV-A.
     ///
     /// # Errors
-    /// A length or gap that is negative or not finite, a rate that is not positive, no payload or back-off at all.
+    /// A length or gap that is negative or not finite, a rate that is not positive, no payload or back-off at
+    /// all.
     pub fn exchange(&self) -> Result<Exchange, DomainError> {
         not_negative("the TCP data in bytes", self.tcp_data_bytes)?;
         not_negative("the TCP acknowledgment in bytes", self.tcp_ack_bytes)?;

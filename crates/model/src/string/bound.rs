@@ -1,11 +1,12 @@
-//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling, theorem 3.1, and by random
-//! access with bounded attempts, table III.
+//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling, theorem
+//! 3.1, and by random access with bounded attempts, table III.
 //!
-//! Under random access the best is to load all links alike, l_i = rho forward and eta rho on the last reverse link, with the busiest
-//! attempting as much as it may. (The printed optimisation leaves out that the acknowledgments must get through and that attempts
-//! are bounded; without the first, rho were 0.2357 instead of 0.2317 for five nodes.) With equal ranges the conflicts are those of
-//! intervals, so that the product form can be inverted (see [`Conflicts::attempts_for`]) and the paper's iteration is not needed:
-//! each x_i grows with rho, and rho is where the largest of them meets its bound.
+//! Under random access the best is to load all links alike, l_i = rho forward and eta rho on the last reverse
+//! link, with the busiest attempting as much as it may. (The printed optimisation leaves out that the
+//! acknowledgments must get through and that attempts are bounded; without the first, rho were 0.2357 instead
+//! of 0.2317 for five nodes.) With equal ranges the conflicts are those of intervals, so that the product
+//! form can be inverted (see [`Conflicts::attempts_for`]) and the paper's iteration is not needed: each x_i
+//! grows with rho, and rho is where the largest of them meets its bound.
 
 use super::airtime::Airtime;
 use super::interference::{Range, interference_range};
@@ -15,14 +16,16 @@ use crate::domain::{DomainError, at_least, not_negative, positive, require};
 /// The optimum under random access.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EqualLoad {
-    /// rho*: the share of time that each forward link carries packets, which is the end-to-end throughput over mu_data.
+    /// rho*: the share of time that each forward link carries packets, which is the end-to-end throughput
+    /// over mu_data.
     pub rho: f64,
     /// x_1 to x_n: attempt ratios of the forward links, then of the last reverse one. None for a single node.
     pub attempts: Vec<f64>,
 }
 
-/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of `window` packets and acknowledgments that cost
-/// nothing: 1/(n-1) for n <= k+2, else W/(n-1) up to 1/(k+2). A window of 0 gives 0.
+/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of `window` packets and
+/// acknowledgments that cost nothing: 1/(n-1) for n <= k+2, else W/(n-1) up to 1/(k+2). A window of 0 gives
+/// 0.
 ///
 /// # Errors
 /// Fewer than two nodes.
@@ -40,10 +43,12 @@ pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainEr
     })
 }
 
-/// The optimum for n nodes of equal range k, attempt ratios of data links up to `attempt_cap` and eta = `ack_ratio`.
+/// The optimum for n nodes of equal range k, attempt ratios of data links up to `attempt_cap` and eta =
+/// `ack_ratio`.
 ///
-/// From n = 2 (k+2) on rho does not change: the link in the middle sees no end. A single node has no link; rho is 1 by the convention of
-/// table III. The like bound on the link of acknowledgments never binds with the paper's numbers, and is not applied.
+/// From n = 2 (k+2) on rho does not change: the link in the middle sees no end. A single node has no link;
+/// rho is 1 by the convention of table III. The like bound on the link of acknowledgments never binds with
+/// the paper's numbers, and is not applied.
 ///
 /// # Errors
 /// No node, more than a million; a range above 1000; a cap or eta that is negative or not finite.
@@ -71,7 +76,8 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
 /// [`equal_load`] for nodes with ranges of their own, one each.
 ///
 /// # Errors
-/// Fewer than two nodes or more than a million, a wrong cap or eta; ranges whose conflicts are not those of intervals, on more than 64 nodes.
+/// Fewer than two nodes or more than a million, a wrong cap or eta; ranges whose conflicts are not those of
+/// intervals, on more than 64 nodes.
 pub fn equal_load_by_ranges(
     ranges: &[u32],
     attempt_cap: f64,
@@ -95,14 +101,16 @@ pub fn equal_load_by_ranges(
     Ok(EqualLoad { rho, attempts })
 }
 
-/// A string under TCP, from its geometry to bits a second: the answer of `ripstop model string`. [`Default`] is the paper's.
+/// A string under TCP, from its geometry to bits a second: the answer of `ripstop model string`. [`Default`]
+/// is the paper's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// n: the number of nodes.
     pub nodes: u32,
     /// Who disturbs whom.
     pub disturbance: Disturbance,
-    /// The largest attempt ratio of a data link; the paper's 4.108, where its table II says 4.114 ([`Airtime::exchange`]).
+    /// The largest attempt ratio of a data link; the paper's 4.108, where its table II says 4.114
+    /// ([`Airtime::exchange`]).
     pub attempt_cap: f64,
     /// eta.
     pub ack_ratio: f64,
@@ -188,9 +196,10 @@ impl Network {
     }
 }
 
-/// The throughput of one packet at a time (W = 1), in bits a second: a data exchange and its back-off on each of the n-1 links, then
-/// the acknowledgment's on each of them, or with coding on the first only, if one assumes it to ride along from there. Fig. 7 does
-/// not say which of these, or theorem 3.1, its bound at W = 1 is.
+/// The throughput of one packet at a time (W = 1), in bits a second: a data exchange and its back-off on each
+/// of the n-1 links, then the acknowledgment's on each of them, or with coding on the first only, if one
+/// assumes it to ride along from there. Fig. 7 does not say which of these, or theorem 3.1, its bound at W =
+/// 1 is.
 ///
 /// # Errors
 /// Fewer than two nodes; a wrong airtime.
@@ -214,7 +223,8 @@ struct Uniform {
 impl Uniform {
     /// x_i for loads rho and eta rho; infinite where they are too much.
     ///
-    /// Cliques are windows of k+2 links, separators the k+1 that two of them share; only the last clique has the reverse link.
+    /// Cliques are windows of k+2 links, separators the k+1 that two of them share; only the last clique has
+    /// the reverse link.
     fn attempts(&self, i: u32, rho: f64) -> f64 {
         let (n, width) = (self.links, self.k + 2);
         let load = if i == n { self.eta * rho } else { rho };
@@ -238,7 +248,8 @@ impl Uniform {
     }
 }
 
-/// The largest value in 0 to `high` for which `right` holds, if it holds up to there and not beyond; 0 where it never holds.
+/// The largest value in 0 to `high` for which `right` holds, if it holds up to there and not beyond; 0 where
+/// it never holds.
 fn largest(high: f64, right: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, high);
     if right(high) {

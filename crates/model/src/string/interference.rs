@@ -1,21 +1,25 @@
-//! How far a transmission disturbs: the interference range k of each node of a string, in hops (paper 002, section II-A).
+//! How far a transmission disturbs: the interference range k of each node of a string, in hops (paper 002,
+//! section II-A).
 
 use crate::domain::{DomainError, positive, require};
 
 /// What makes a node unable to receive while another one transmits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Range {
-    /// A transmitter within so many metres is heard. In ns-2 550 m, which is where the paper's k = 2 comes from.
+    /// A transmitter within so many metres is heard. In ns-2 550 m, which is where the paper's k = 2 comes
+    /// from.
     CarrierSense(f64),
-    /// One for which the ratio of signal to interference and noise falls short, the paper's definition. With ns-2's capture of 10 and
-    /// exponent 4 it makes k = 1 of equal distances, whatever they are, for 2^4 > 10.
+    /// One for which the ratio of signal to interference and noise falls short, the paper's definition. With
+    /// ns-2's capture of 10 and exponent 4 it makes k = 1 of equal distances, whatever they are, for 2^4 >
+    /// 10.
     Sinr(Radio),
 }
 
 /// Path loss by a power law, as in the definition of k.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
-    /// beta: the least ratio of signal to interference and noise at which a frame is received, as a number (not dB).
+    /// beta: the least ratio of signal to interference and noise at which a frame is received, as a number
+    /// (not dB).
     pub capture: f64,
     /// zeta: the power law's exponent.
     pub exponent: f64,
@@ -25,13 +29,13 @@ pub struct Radio {
     pub reference: f64,
 }
 
-/// k for each node of a string whose neighbours are `spacings` metres apart, one spacing fewer than nodes: the number of hops
-/// up to which a transmitter disturbs it, on the side where that is more. It is at least 1, for a neighbour is heard by
-/// definition, and no more than the string has nodes there.
+/// k for each node of a string whose neighbours are `spacings` metres apart, one spacing fewer than nodes:
+/// the number of hops up to which a transmitter disturbs it, on the side where that is more. It is at least
+/// 1, for a neighbour is heard by definition, and no more than the string has nodes there.
 ///
 /// # Errors
-/// No spacing or one that is not positive; a range or radio that is not; a neighbour that cannot be heard without any
-/// interference.
+/// No spacing or one that is not positive; a range or radio that is not; a neighbour that cannot be heard
+/// without any interference.
 pub fn interference_range(spacings: &[f64], range: Range) -> Result<Vec<u32>, DomainError> {
     require(!spacings.is_empty(), "the number of spacings", 0.0, "1 or more")?;
     for spacing in spacings {

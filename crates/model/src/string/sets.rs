@@ -1,12 +1,15 @@
-//! Which links may be active together, and what each carries when all attempt at random (paper 002, section III-B).
+//! Which links may be active together, and what each carries when all attempt at random (paper 002, section
+//! III-B).
 //!
-//! Links that disturb each other conflict; a set without conflict is independent. While a set is active, every link that could
-//! join it attempts after an exponential back-off. The chain of active sets is reversible, and its law is a product:
-//! pi(A) is proportional to the product of x_i = beta_i / mu_i over the links of A, equation (1).
+//! Links that disturb each other conflict; a set without conflict is independent. While a set is active,
+//! every link that could join it attempts after an exponential back-off. The chain of active sets is
+//! reversible, and its law is a product: pi(A) is proportional to the product of x_i = beta_i / mu_i over the
+//! links of A, equation (1).
 
 use crate::domain::{DomainError, Form, at_least, not_negative, require};
 
-/// Links and their conflicts. The string's links are 1, 2, ... n-1 forward, then the one from node n back to node n-1.
+/// Links and their conflicts. The string's links are 1, 2, ... n-1 forward, then the one from node n back to
+/// node n-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts {
     /// For each link the links in conflict with it, ascending.
@@ -17,8 +20,8 @@ pub struct Conflicts {
 const MOST_SETS: usize = 1 << 18;
 
 impl Conflicts {
-    /// The forward links of a string and the last reverse link (where acknowledgments cannot ride on data), for nodes that are
-    /// disturbed by transmitters up to `ranges[i]` hops away, one for each node.
+    /// The forward links of a string and the last reverse link (where acknowledgments cannot ride on data),
+    /// for nodes that are disturbed by transmitters up to `ranges[i]` hops away, one for each node.
     ///
     /// # Errors
     /// Fewer than two nodes, or more than a million.
@@ -44,9 +47,9 @@ impl Conflicts {
         Ok(Conflicts { with })
     }
 
-    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, n to 2n-2 backward from node n, as in fig. 3. The two
-    /// constraints printed also allow {4, 8} there, which is {1, 5} with transmitters and receivers swapped; the list that is
-    /// printed keeps transmitters more than k hops apart, too.
+    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, n to 2n-2 backward from node n,
+    /// as in fig. 3. The two constraints printed also allow {4, 8} there, which is {1, 5} with transmitters
+    /// and receivers swapped; the list that is printed keeps transmitters more than k hops apart, too.
     ///
     /// # Errors
     /// Fewer than two nodes, or more than 1000.
@@ -98,7 +101,8 @@ impl Conflicts {
         Ok(sets)
     }
 
-    /// The share of time that each link carries packets, rho_i in equations (3) and (4), for the attempt ratios x_i.
+    /// The share of time that each link carries packets, rho_i in equations (3) and (4), for the attempt
+    /// ratios x_i.
     ///
     /// # Errors
     /// Not one x_i for each link, one that is negative or not finite; too many sets.
@@ -144,10 +148,11 @@ impl Conflicts {
 
     /// The attempt ratios x_i under which link i carries the load `loads[i]`: the product form inverted.
     ///
-    /// Where a link's conflicts among the links before it conflict with each other as well (the case of all equal ranges; tried from
-    /// both ends), the loads of cliques say it at once: with C_v a link and its conflicts before it, and S_v those alone,
-    /// x_i = l_i prod over the S_v that have i of (1 - l(S_v)) / prod over the C_v that have i of (1 - l(C_v)). Else the x_i are found by
-    /// proportional scaling over all independent sets. None where no x_i carry so much.
+    /// Where a link's conflicts among the links before it conflict with each other as well (the case of all
+    /// equal ranges; tried from both ends), the loads of cliques say it at once: with C_v a link and its
+    /// conflicts before it, and S_v those alone, x_i = l_i prod over the S_v that have i of (1 - l(S_v)) /
+    /// prod over the C_v that have i of (1 - l(C_v)). Else the x_i are found by proportional scaling over all
+    /// independent sets. None where no x_i carry so much.
     ///
     /// # Errors
     /// Not one load for each link, one outside 0 to 1; too many sets.
@@ -165,7 +170,8 @@ impl Conflicts {
         self.by_scaling(loads)
     }
 
-    /// For each link the conflicts before it in order, which [`by_cliques`](Conflicts::by_cliques) needs to be a clique.
+    /// For each link the conflicts before it in order, which [`by_cliques`](Conflicts::by_cliques) needs to
+    /// be a clique.
     fn before(&self, link: usize, backwards: bool) -> impl Iterator<Item = usize> + Clone + '_ {
         self.with[link].iter().copied().filter(move |&other| (other > link) == backwards)
     }
@@ -199,7 +205,8 @@ impl Conflicts {
         for _ in 0..20_000 {
             let mut furthest = 0.0f64;
             for link in 0..loads.len() {
-                // Each link in turn is put right, given the others: x / (1 + x c) = load for c the weight of the rest.
+                // Each link in turn is put right, given the others: x / (1 + x c) = load for c the weight of
+                // the rest.
                 let law = self.law(&sets, &attempts)?;
                 let got = self.shares(&sets, &law)[link];
                 if loads[link] == 0.0 {

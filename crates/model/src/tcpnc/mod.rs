@@ -1,4 +1,5 @@
-//! TCP/NC: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper 001, section 6).
+//! TCP/NC: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper 001,
+//! section 6).
 //!
 //! * [`Coded`]: a TCP/NC flow; its window and throughput by round and in the mean.
 //! * [`chain`]: how many packets it takes to open the window: the Markov chain of fig. 6.

@@ -46,8 +46,8 @@ pub struct Prediction {
     pub throughput_bps: f64,
     /// The window after these rounds, in packets: equation (17).
     pub window_final: f64,
-    /// The expected number of packets sent until the window is W_max: [`chain::packets_to_reach`], or (18) as printed.
-    /// Infinite at p = 1.
+    /// The expected number of packets sent until the window is W_max: [`chain::packets_to_reach`], or (18) as
+    /// printed. Infinite at p = 1.
     pub packets_to_wmax: f64,
 }
 
@@ -61,7 +61,8 @@ pub struct Round {
 }
 
 impl Default for Coded {
-    /// Section VI of the paper: a window from 1 to 50 packets of 1000 bytes, 0.8 s, 1000 s; no loss, no redundancy.
+    /// Section VI of the paper: a window from 1 to 50 packets of 1000 bytes, 0.8 s, 1000 s; no loss, no
+    /// redundancy.
     fn default() -> Coded {
         Coded {
             loss: 0.0,
@@ -139,20 +140,23 @@ impl Coded {
         }
     }
 
-    /// g = min{1, R (1-p)}: packets by which the window grows in a round, and the share of it that a round acknowledges.
+    /// g = min{1, R (1-p)}: packets by which the window grows in a round, and the share of it that a round
+    /// acknowledges.
     fn growth(&self) -> f64 {
         (self.redundancy * (1.0 - self.loss)).min(1.0)
     }
 
-    /// `E[W_i]`: equation (17). The recursion above it in the paper has (i - 1) g; (20) and the sum in paper 001 go with (17).
+    /// `E[W_i]`: equation (17). The recursion above it in the paper has (i - 1) g; (20) and the sum in paper
+    /// 001 go with (17).
     fn window(&self, round: f64) -> f64 {
         // Nothing grows at g = 0, however many rounds there are.
         let grown = if self.growth() == 0.0 { 0.0 } else { round * self.growth() };
         self.max_window.min(self.first_window + grown)
     }
 
-    /// The mean window of n rounds by (17): the sum behind f(n) over n, with the slope g that f(n) leaves out and, where the
-    /// window has reached W_max, the last term + r* (r* + 1) / 2 for the printed r* (r* - 1) / 2.
+    /// The mean window of n rounds by (17): the sum behind f(n) over n, with the slope g that f(n) leaves out
+    /// and, where the window has reached W_max, the last term + r* (r* + 1) / 2 for the printed r* (r* - 1) /
+    /// 2.
     fn mean_window(&self, rounds: f64) -> f64 {
         let g = self.growth();
         let first = self.first_window.min(self.max_window);
@@ -210,7 +214,8 @@ mod tests {
             assert!((mbps(Coded { first_window: 25.0, ..printed }) - want[0]).abs() <= 5.1e-7);
             assert!((mbps(printed) - want[1]).abs() <= 5.1e-5);
             assert!((mbps(flow) - want[2]).abs() <= 5.1e-5);
-            // The corrected form lacks as much of n W_max from 24 as the printed one from 25: 24 * 25 / 2 + ... = 300 + 25.
+            // The corrected form lacks as much of n W_max from 24 as the printed one from 25: 24 * 25 / 2 +
+            // ... = 300 + 25.
             let from_24 = Coded { first_window: 24.0, ..flow };
             assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} {}", mbps(from_24), want[0]);
         }

@@ -12,7 +12,8 @@ fn near(got: f64, want: f64, decimals: i32, what: &str) {
 
 #[test]
 fn figure_2_and_its_optimum() {
-    // Computed independently: K, throughput for R = 0 to 5, then N by (4), its N/K and throughput there, and the best N.
+    // Computed independently: K, throughput for R = 0 to 5, then N by (4), its N/K and throughput there, and
+    // the best N.
     for (k, rates, n_real, percent, peak, best) in [
         (10, [70.73, 303.88, 1525.21, 2307.69, 2142.86, 2000.00], 12.2797, 122.80, 2443.05, 13),
         (20, [102.50, 321.49, 1196.86, 2608.70, 2500.00, 2400.00], 22.5657, 112.83, 2658.91, 23),
