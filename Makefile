@@ -4,7 +4,7 @@
 TARGET ?= $(CURDIR)/target
 export CARGO_TARGET_DIR := $(TARGET)
 
-.PHONY: help build demo test accept oracle bench soak fmt clean
+.PHONY: help build demo test accept oracle papers bench soak fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,11 @@ accept: ## measure the figures that the product is to reach (about 22 minutes on
 oracle: ## the simulator against ns-2's results, cell by cell (a minute)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --test-threads=1
+
+papers: ## the papers' experiments run again, with pages and figures in docs/papers (minutes); ARGS="000.fig12" picks
+	@tools/need.sh cargo cc
+	cargo build --release --locked -p ripstop-cli
+	$(TARGET)/release/ripstop papers run --results $(TARGET)/papers --pages docs/papers $(ARGS)
 
 bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
 	@tools/need.sh cargo cc

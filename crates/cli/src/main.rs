@@ -11,6 +11,7 @@ mod fec_flags;
 mod keys;
 mod link_flags;
 mod output;
+mod papers;
 mod progress;
 mod signals;
 mod sim;
@@ -44,7 +45,8 @@ Examples:
   ripstop status                  what it is doing
   ripstop speed                   what this machine can do, beside what bounds it
   ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time
-  ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet";
+  ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet
+  ripstop papers run 000.fig12    an experiment of a paper, and its numbers beside ours";
 
 #[derive(Subcommand)]
 enum Command {
@@ -56,6 +58,7 @@ enum Command {
     Status(status::Flags),
     Sim(sim::Flags),
     Sweep(sweep::Flags),
+    Papers(papers::Flags),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Status(flags) => status::run(&flags),
         Command::Sim(flags) => sim::run(&flags),
         Command::Sweep(flags) => sweep::run(&flags),
+        Command::Papers(flags) => papers::run(&flags),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,280 @@
+//! `ripstop papers`: the papers' experiments, run again, and what they state beside what comes out.
+
+mod evaluate;
+mod experiment;
+mod expression;
+mod figure;
+mod formulas;
+mod judge;
+mod library;
+mod measure;
+mod page;
+mod points;
+mod published;
+mod report;
+mod results;
+mod trace;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::{self, Table};
+use clap::Subcommand;
+use experiment::Experiment;
+use judge::{Judged, Verdict};
+use library::Library;
+use results::{Meter, Plan, Store};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Run the experiments of the papers again, and set what they state beside what comes out
+///
+/// The experiments are data: scenarios, what the paper states, what an independent simulation got, and what we expect to find and why. They are
+/// built into the program; --dir reads others.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    List(ListFlags),
+    Show(ShowFlags),
+    Run(RunFlags),
+}
+
+/// List the experiments
+#[derive(clap::Args)]
+struct ListFlags {
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// Say what an experiment consists of, or print the scenario of one of its points
+#[derive(clap::Args)]
+#[command(after_help = SHOW_EXAMPLES)]
+struct ShowFlags {
+    /// The experiment, such as 000.fig12
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print the scenario of this point, by its number, for `ripstop sim run`
+    #[arg(long, value_name = "POINT")]
+    scenario: Option<usize>,
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON object with all scenarios instead of text
+    #[arg(long, conflicts_with = "scenario")]
+    json: bool,
+}
+
+/// Run experiments and judge them: exit status 1 when something that should hold does not
+#[derive(clap::Args)]
+#[command(after_help = RUN_EXAMPLES)]
+struct RunFlags {
+    /// Experiments, such as 000.fig12, or papers, such as 003 [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// A few runs of what is quick, in seconds: a smoke test
+    #[arg(long)]
+    quick: bool,
+    /// At most so many threads; the result does not depend on it [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Keep results here, and simulate only what is not there; they count for this very build of the program
+    /// [default: ripstop/papers in the user's cache]
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
+    /// Keep no results, and use none
+    #[arg(long, conflicts_with = "results")]
+    fresh: bool,
+    /// Write a page for each paper into this directory, with figures
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
+    #[command(flatten)]
+    source: Source,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct Source {
+    /// Read experiments from this directory (papers/README.md) instead of the program
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop papers list
+  ripstop papers show 000.fig12
+  ripstop papers run 000.fig12
+  ripstop papers run --pages pages            all of them (minutes), with pages and figures";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  ripstop papers show 000.fig12
+  ripstop papers show 000.fig12 --scenario 3 > point.toml
+  ripstop sim run point.toml --trace events.csv";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  ripstop papers run --quick
+  ripstop papers run 003 --pages pages
+  ripstop papers run --dir my-papers --json > verdicts.json";
+
+/// Does what was asked for.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    match &flags.command {
+        Command::List(flags) => list(flags),
+        Command::Show(flags) => show(flags),
+        Command::Run(flags) => judge_all(flags),
+    }
+}
+
+#[derive(Serialize)]
+struct Listed<'a> {
+    id: &'a str,
+    title: &'a str,
+    #[serde(rename = "where")]
+    place: &'a str,
+    points: usize,
+    numbers: usize,
+    claims: usize,
+}
+
+fn list(flags: &ListFlags) -> Outcome<()> {
+    let library = Library::open(flags.source.dir.as_deref())?;
+    fn listed(experiment: &Experiment) -> Listed<'_> {
+        Listed {
+            id: &experiment.id,
+            title: &experiment.title,
+            place: &experiment.place,
+            points: experiment.points.iter().map(Vec::len).sum(),
+            numbers: experiment.checks.iter().map(|check| check.cells.len()).sum(),
+            claims: experiment.claims.len(),
+        }
+    }
+    let all: Vec<Listed<'_>> = library.experiments.iter().map(listed).collect();
+    if flags.json {
+        return output::json(&serde_json::json!({ "experiments": all }));
+    }
+    let mut table = Table::titled(["", "points", "numbers", "claims"]);
+    for one in all {
+        table.row([
+            format!("{:<16}{} ({})", one.id, one.title, one.place),
+            one.points.to_string(),
+            one.numbers.to_string(),
+            one.claims.to_string(),
+        ]);
+    }
+    output::print(&table.render())
+}
+
+fn show(flags: &ShowFlags) -> Outcome<()> {
+    let library = Library::open(flags.source.dir.as_deref())?;
+    let chosen = library.chosen(std::slice::from_ref(&flags.id))?;
+    let [k] = chosen[..] else {
+        return Err(Failure::Usage(format!("`{}` is a paper; name one of its experiments", flags.id)));
+    };
+    let experiment = &library.experiments[k];
+    let points = || {
+        experiment
+            .sets
+            .iter()
+            .zip(&experiment.points)
+            .flat_map(|(set, all)| all.iter().map(move |p| (set, p)))
+    };
+    if let Some(number) = flags.scenario {
+        let Some((_, point)) = points().nth(number) else {
+            return Err(Failure::flag("--scenario", format!("the last point is {}", points().count() - 1)));
+        };
+        let text = point.scenario.to_toml().map_err(|error| Failure::Config(error.to_string()))?;
+        return output::print(&text);
+    }
+    if flags.json {
+        let points: Vec<serde_json::Value> = points()
+            .map(|(set, point)| {
+                serde_json::json!({ "set": set.name.as_ref(), "at": point.label(), "scenario": point.scenario })
+            })
+            .collect();
+        return output::json(&serde_json::json!({
+            "id": experiment.id, "title": experiment.title, "where": experiment.place, "about": experiment.about, "points": points,
+        }));
+    }
+    output::print(&report::describe(experiment))
+}
+
+/// What `run` prints with `--json`.
+#[derive(Serialize)]
+struct Outcomes<'a> {
+    version: &'static str,
+    quick: bool,
+    experiments: &'a [Judged],
+    /// How many verdicts of each kind.
+    verdicts: std::collections::BTreeMap<Verdict, usize>,
+    points_simulated: usize,
+    points_kept: usize,
+    wall_s: f64,
+}
+
+fn judge_all(flags: &RunFlags) -> Outcome<()> {
+    if flags.threads == Some(0) {
+        return Err(Failure::flag("--threads", "0 threads run nothing; write at least 1"));
+    }
+    let began = Instant::now();
+    let library = Library::open(flags.source.dir.as_deref())?;
+    let chosen: Vec<&Experiment> =
+        library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let plan = Plan { quick: flags.quick, threads: flags.threads.unwrap_or(cores) };
+    let kept = if flags.fresh { None } else { flags.results.clone().or_else(results::usual_directory) };
+    let mut store = Store::open(kept)?;
+    let mut meter = Meter::new(&chosen, &plan);
+    let (mut results, mut judged) = (Vec::new(), Vec::new());
+    for experiment in &chosen {
+        let found = store.run(experiment, &plan, &mut meter)?;
+        let verdicts = judge::judge(experiment, &found, &library.published, flags.quick);
+        if !flags.json {
+            output::print(&(report::experiment(&verdicts) + "\n"))?;
+        }
+        results.push(found);
+        judged.push(verdicts);
+    }
+    drop(meter);
+    if let Some(directory) = &flags.pages {
+        let shown = chosen.iter().zip(&results).zip(&judged);
+        let shown: Vec<page::Shown<'_>> = shown
+            .map(|((experiment, results), judged)| page::Shown { experiment, results, judged })
+            .collect();
+        page::write(directory, &shown)?;
+    }
+    let wrong = judged.iter().flat_map(Judged::verdicts).filter(|verdict| verdict.is_wrong()).count();
+    if flags.json {
+        output::json(&Outcomes {
+            version: env!("CARGO_PKG_VERSION"),
+            quick: flags.quick,
+            experiments: &judged,
+            verdicts: report::count(&judged),
+            points_simulated: store.simulated,
+            points_kept: store.kept,
+            wall_s: began.elapsed().as_secs_f64(),
+        })?;
+    } else {
+        let took = format!(
+            "{} points simulated, {} kept, {:.1} s\n",
+            store.simulated,
+            store.kept,
+            began.elapsed().as_secs_f64()
+        );
+        output::print(&format!("{}\n{took}", report::summary(&judged)))?;
+    }
+    match wrong {
+        0 => Ok(()),
+        n => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
+    }
+}

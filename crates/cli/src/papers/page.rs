@@ -1,0 +1,116 @@
+//! A page for each paper, in Markdown, with its figures.
+
+use super::experiment::Experiment;
+use super::figure;
+use super::judge::Judged;
+use super::report;
+use crate::failure::{Failure, Outcome};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// An experiment with what it gave.
+pub(super) struct Shown<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) results: &'a [Vec<Value>],
+    pub(super) judged: &'a Judged,
+}
+
+/// Writes the pages of all papers that there are experiments of: `NNN.md` and `figures/`.
+///
+/// # Errors
+/// What the file system said.
+pub(super) fn write(directory: &Path, all: &[Shown<'_>]) -> Outcome<()> {
+    let figures = directory.join("figures");
+    std::fs::create_dir_all(&figures).map_err(|e| Failure::work(figures.display(), e))?;
+    let mut papers: Vec<&str> = all.iter().map(|shown| shown.experiment.paper()).collect();
+    papers.dedup();
+    for paper in papers {
+        let own: Vec<&Shown<'_>> = all.iter().filter(|shown| shown.experiment.paper() == paper).collect();
+        let path = directory.join(format!("{paper}.md"));
+        std::fs::write(&path, page(paper, &own)).map_err(|e| Failure::work(path.display(), e))?;
+    }
+    for shown in all {
+        for (k, spec) in shown.experiment.figures.iter().enumerate() {
+            let path = figures.join(figure_name(shown.experiment, k));
+            let svg = figure::draw(spec, shown.experiment, shown.results, shown.judged);
+            std::fs::write(&path, svg).map_err(|e| Failure::work(path.display(), e))?;
+        }
+    }
+    Ok(())
+}
+
+fn figure_name(experiment: &Experiment, k: usize) -> String {
+    format!("{}-{}.svg", experiment.id, k + 1)
+}
+
+fn page(paper: &str, all: &[&Shown<'_>]) -> String {
+    let mut text = format!(
+        "# Paper {paper}: its simulations, beside ours\n\nMade by `make papers` from [`papers/{paper}`](../../papers/{paper}); change that, not this. \
+         Where a number has an interval it is 95 %, by Student's t over independent runs.\n\n"
+    );
+    for shown in all {
+        let _ = writeln!(text, "- [{}](#{}): {}", shown.judged.id, anchor(shown), shown.judged.title);
+    }
+    for shown in all {
+        text += &section(shown);
+    }
+    text
+}
+
+/// As GitHub makes it of the heading.
+fn anchor(shown: &Shown<'_>) -> String {
+    let heading = format!("{} {}", shown.judged.id, shown.judged.title).to_lowercase();
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+fn section(shown: &Shown<'_>) -> String {
+    let Shown { experiment, judged, .. } = shown;
+    let mut text = format!("\n## {} {}\n\n", judged.id, judged.title);
+    let _ = write!(text, "Paper {}, {}", experiment.paper(), judged.place);
+    if let Some(also) = &experiment.also {
+        let _ = write!(text, "; {also}");
+    }
+    let _ = writeln!(text, ".\n\n{}", experiment.about.trim());
+    for (k, figure) in experiment.figures.iter().enumerate() {
+        let _ = writeln!(text, "\n![{}](figures/{})", figure.title, figure_name(experiment, k));
+    }
+    if !judged.entries.is_empty() {
+        let bys: Vec<&String> =
+            judged.entries.iter().filter_map(|entry| entry.reference_by.as_ref()).collect();
+        if let Some(by) = bys.first() {
+            let _ = writeln!(text, "\nReference: {by}.");
+        }
+        text += "\n| | published | ours | reference | verdict |\n|---|---|---|---|---|\n";
+        for entry in &judged.entries {
+            let unit = if entry.unit.is_empty() { String::new() } else { format!(", {}", entry.unit) };
+            let _ = writeln!(
+                text,
+                "| {}{unit}; {} | {} | {} | {} | {} |",
+                entry.measure,
+                report::at(entry),
+                report::published(entry),
+                report::ours(entry).replace("+-", "± "),
+                report::reference(entry).replace("+-", "± "),
+                entry.verdict.word(),
+            );
+        }
+    }
+    if !judged.claims.is_empty() {
+        text += "\n| claim | what decides it | verdict |\n|---|---|---|\n";
+        for claim in &judged.claims {
+            let assertions: Vec<String> = claim
+                .assertions
+                .iter()
+                .map(|a| format!("`{}`: {}", a.text, a.values.replace('|', "\\|")))
+                .collect();
+            let _ =
+                writeln!(text, "| {} | {} | {} |", claim.text, assertions.join("<br>"), claim.verdict.word());
+        }
+    }
+    for (why, what) in report::reasons(judged) {
+        let _ = writeln!(text, "\n*{what}*: {why}.");
+    }
+    text
+}

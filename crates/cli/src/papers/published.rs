@@ -1,0 +1,121 @@
+//! What the papers state: `papers/NNN/published.toml`.
+
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Value;
+
+/// All that is stated by the papers that are read.
+#[derive(Debug, Default)]
+pub(super) struct Published {
+    entries: BTreeMap<String, Entry>,
+    trends: BTreeSet<String>,
+}
+
+/// Numbers of a paper that a cell names.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Cited {
+    /// As printed, one by one.
+    pub(super) each: Vec<f64>,
+    /// Their mean: flows that are alike are compared together.
+    pub(super) mean: f64,
+}
+
+#[derive(Debug, Deserialize)]
+struct File {
+    #[serde(default)]
+    entry: Vec<Entry>,
+    #[serde(default)]
+    trends: Vec<Trend>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Entry {
+    id: String,
+    value: Option<Value>,
+    values: Option<Vec<Value>>,
+    columns: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Trend {
+    id: String,
+}
+
+impl Published {
+    /// Adds what a file has.
+    ///
+    /// # Errors
+    /// What the TOML reader says, with its line.
+    pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
+        let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+        self.entries.extend(file.entry.into_iter().map(|entry| (entry.id.clone(), entry)));
+        self.trends.extend(file.trends.into_iter().map(|trend| trend.id));
+        Ok(())
+    }
+
+    /// Whether a trend of this name is stated.
+    pub(super) fn has_trend(&self, id: &str) -> bool {
+        self.trends.contains(id)
+    }
+
+    /// The number called `id`, `id[k]` (the k-th value from 0) or `id[row].COLUMN`.
+    ///
+    /// # Errors
+    /// What there is not, and what there is.
+    pub(super) fn number(&self, name: &str) -> Result<f64, String> {
+        let (id, rest) = name.split_once('[').unwrap_or((name, ""));
+        let entry = self.entries.get(id).ok_or_else(|| format!("`published.toml` has no entry `{id}`"))?;
+        let found = match rest.split_once(']') {
+            None => entry.value.as_ref(),
+            Some((index, column)) => {
+                let row = index.parse::<usize>().ok().and_then(|k| entry.values.as_ref()?.get(k));
+                match column.strip_prefix('.') {
+                    None => row,
+                    Some(column) => row.and_then(|row| {
+                        let at = entry.columns.as_ref()?.iter().position(|name| name == column)?;
+                        row.as_array()?.get(at)
+                    }),
+                }
+            }
+        };
+        found.and_then(number).ok_or_else(|| {
+            format!("`{name}` is no number; write `{id}`, `{id}[k]` or `{id}[row].COLUMN`, counting from 0")
+        })
+    }
+
+    /// Several numbers and their mean; None where there are none.
+    pub(super) fn mean(&self, names: &[String]) -> Option<Cited> {
+        let each: Vec<f64> = names.iter().filter_map(|name| self.number(name).ok()).collect();
+        let mean = each.iter().sum::<f64>() / each.len() as f64;
+        (!each.is_empty()).then_some(Cited { each, mean })
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_found_by_entry_row_and_column() {
+        let mut published = Published::default();
+        published
+            .add(
+                "[[entry]]\nid = \"a\"\nvalue = 2\n[[entry]]\nid = \"b\"\nvalues = [0.5, 0.25]\n\
+                 [[entry]]\nid = \"t\"\ncolumns = [\"x\", \"y\"]\nvalues = [[1, 2], [3, 4.5]]\n\
+                 [[trends]]\nid = \"up\"\n",
+            )
+            .unwrap();
+        let names = ["a", "b[1]", "t[1].y"];
+        assert_eq!(names.map(|name| published.number(name)), [Ok(2.0), Ok(0.25), Ok(4.5)]);
+        for wrong in ["c", "a[0]", "b", "b[2]", "t[0]", "t[0].z", "t[x].y"] {
+            assert!(published.number(wrong).is_err(), "{wrong}");
+        }
+        let both = published.mean(&["t[0].x".into(), "t[1].x".into()]).unwrap();
+        assert_eq!((both.mean, both.each.len()), (2.0, 2));
+        assert!(published.has_trend("up") && !published.has_trend("down"));
+    }
+}

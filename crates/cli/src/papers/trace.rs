@@ -1,0 +1,72 @@
+//! A run recorded event by event: the window of its first flow, and what was lost.
+
+use ripstop_base::Time;
+use ripstop_link::Fate;
+use ripstop_sim::network::{Happening, Observer};
+use ripstop_sim::scenario::{Scenario, ScenarioError, run_once};
+use serde_json::{Value, json};
+
+/// Records the first run of `scenario`: `window` (pairs of a moment, s, and the window as far as the receiver allowed it, packets; where it
+/// changes), `falls`, `window_before` (before it first shrank), `window_least` and `window_most` (from then on), `lost`.
+///
+/// # Errors
+/// The setting that cannot be.
+pub(super) fn record(scenario: &Scenario) -> Result<Value, ScenarioError> {
+    let most = scenario.flow.first().map_or(f64::INFINITY, |flow| f64::from(flow.window));
+    let mut recorder = Recorder { most, window: Vec::new(), lost: 0 };
+    run_once(scenario, 0, &mut recorder)?;
+    Ok(recorder.summary())
+}
+
+struct Recorder {
+    /// The receiver's window.
+    most: f64,
+    window: Vec<(f64, f64)>,
+    lost: u64,
+}
+
+impl Observer for Recorder {
+    fn note(&mut self, now: Time, happening: Happening<'_>) {
+        match happening {
+            Happening::Offered { fate: Fate::Lost { .. }, .. } => self.lost += 1,
+            Happening::Window { flow: 0, cwnd, .. } => {
+                let cwnd = cwnd.min(self.most);
+                if self.window.last().is_none_or(|(_, before)| *before != cwnd) {
+                    self.window.push((now.as_secs_f64(), cwnd));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Recorder {
+    fn summary(&self) -> Value {
+        let windows: Vec<f64> = self.window.iter().map(|(_, window)| *window).collect();
+        let shrinks = |k: &usize| windows[k + 1] < windows[*k];
+        let falls: Vec<usize> = (0..windows.len().saturating_sub(1)).filter(shrinks).collect();
+        let largest = || windows.iter().copied().fold(0.0, f64::max);
+        let after = &windows[falls.first().map_or(0, |k| k + 1)..];
+        json!({
+            "window": self.window,
+            "falls": falls.len(),
+            "window_before": falls.first().map_or_else(largest, |k| windows[*k]),
+            "window_least": after.iter().copied().fold(f64::INFINITY, f64::min),
+            "window_most": after.iter().copied().fold(0.0, f64::max),
+            "lost": self.lost,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn falls_are_counted_and_what_is_around_the_first() {
+        let window = [2.0, 8.0, 4.0, 5.0, 1.0, 6.0].iter().enumerate().map(|(k, w)| (k as f64, *w)).collect();
+        let summary = Recorder { most: 50.0, window, lost: 3 }.summary();
+        let numbers = ["falls", "window_before", "window_least", "window_most", "lost"];
+        assert_eq!(numbers.map(|name| summary[name].as_f64()), [2.0, 8.0, 1.0, 6.0, 3.0].map(Some));
+    }
+}
