@@ -30,7 +30,7 @@ pub(crate) struct Flags {
 
 #[derive(Subcommand)]
 enum Command {
-    Tandem(tandem::Flags),
+    Tandem(Box<tandem::Flags>),
     Fec(fec::Flags),
     Run(RunFlags),
 }

@@ -63,7 +63,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PACKETS", help_heading = "The flows")]
     initial_window: Option<u32>,
     /// Packets that Vegas keeps in the path's queues: it grows below ALPHA, shrinks above BETA, and ends its slow start above
-    /// GAMMA [default: 1,3,1]
+    /// GAMMA [default: 28,30,2, as paper 000's authors have it; ns-2's own are 1,3,1]
     #[arg(long, value_name = "ALPHA,BETA,GAMMA", value_parser = thresholds, help_heading = "The flows")]
     vegas: Option<VegasConfig>,
     /// Acknowledge every so many packets, or after 100 ms
@@ -145,7 +145,7 @@ fn thresholds(text: &str) -> Result<VegasConfig, String> {
     let numbers: Option<Vec<u32>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
     match numbers.as_deref() {
         Some([alpha, beta, gamma]) => Ok(VegasConfig { alpha: *alpha, beta: *beta, gamma: *gamma }),
-        _ => Err("three numbers of packets with commas between, such as `1,3,1`".to_owned()),
+        _ => Err("three numbers of packets with commas between, such as `28,30,2`".to_owned()),
     }
 }
 

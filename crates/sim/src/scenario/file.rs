@@ -125,8 +125,13 @@ count = 2
             ("duration = \"100s\"", "intervals = [[\"5s\", \"3s\"]]", 3, "an interval ends after it begins"),
             ("[\"a\", \"b\"]", "[\"a\", \"b\"]\none-way = true", 12, "no links lead from `b` to `a`"),
             ("count = 2", "window = 0", 12, "sends nothing"),
-            ("count = 2", "vegas = { alpha = 28 }", 12, "newreno has no such thresholds"),
-            ("count = 2", "tcp = \"vegas\"\nvegas = { alpha = 4 }", 13, "alpha, 4, is above beta, 3"),
+            ("count = 2", "vegas = { alpha = 1, beta = 3, gamma = 1 }", 12, "newreno has no such thresholds"),
+            (
+                "count = 2",
+                "tcp = \"vegas\"\nvegas = { alpha = 4, beta = 3, gamma = 1 }",
+                13,
+                "alpha, 4, is above beta, 3",
+            ),
             ("count = 2", "tcp = \"cubik\"", 12, "cubik"),
             (
                 "count = 2",

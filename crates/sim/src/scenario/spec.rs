@@ -204,7 +204,7 @@ pub struct FlowSpec {
     /// Granularity of the clock that measures round trips; when left out 10 ms. Those of today measure exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Span>,
-    /// What only Vegas is told; ns-2's 1, 3 and 1 when left out.
+    /// What only Vegas is told; 28, 30 and 2 when left out, as for paper 000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
     /// Every so many packets are acknowledged, or after 100 ms.
@@ -265,7 +265,7 @@ impl FlowSpec {
         sender.rto.min = span(self.rto_min, usual.rto.min);
         sender.rto.max = span(self.rto_max, usual.rto.max);
         sender.rto.tick = span(self.tick, usual.rto.tick);
-        sender.vegas = self.vegas.unwrap_or_default();
+        sender.vegas = self.vegas.unwrap_or(VegasConfig::LOSSY);
         sender
     }
 

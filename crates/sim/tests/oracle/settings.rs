@@ -5,7 +5,7 @@ use ripstop_base::{Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{Fec, LinkConfig, Loss};
 use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{FecPath, FlowSpec, IntervalReport, Report, RunSpec, Scenario, Tandem};
-use ripstop_sim::tcp::{Variant, VegasConfig};
+use ripstop_sim::tcp::Variant;
 use std::time::Duration;
 
 /// The seed of all comparisons.
@@ -68,7 +68,6 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
         _ => forth.clone(),
     };
     let mut flow = FlowSpec { tcp: variant(setting), ..FlowSpec::new("", "") };
-    flow.vegas = (flow.tcp == Variant::Vegas).then_some(VegasConfig::LOSSY);
     let span = |name: &str| setting.number(name).map(|s| Span::from(Duration::from_secs_f64(s)));
     flow.rto_min = span("minrto");
     flow.rto_max = span("maxrto");
