@@ -30,7 +30,7 @@ oracle: ## the simulator against ns-2's results, cell by cell (a minute)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --test-threads=1
 
-papers: ## the papers' experiments run again, with pages and figures in docs/papers (minutes); ARGS="000.fig12" picks
+papers: ## the papers' experiments run again, with pages and figures in docs/papers (13 CPU minutes); ARGS="000.fig12" picks
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop papers run --results $(TARGET)/papers --pages docs/papers $(ARGS)
