@@ -101,7 +101,10 @@ fn built_in() -> Vec<Text> {
     BUILT_IN.iter().map(|(path, text)| Text { path: (*path).to_owned(), text: (*text).to_owned() }).collect()
 }
 
-/// All TOML files one level below a directory, by name.
+/// What a paper's closed forms are compared with; nothing is simulated for it.
+const OF_THE_MODELS: &str = "model.toml";
+
+/// All TOML files one level below a directory, by name, but for those of the models.
 fn read(directory: &Path) -> Outcome<Vec<Text>> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -118,7 +121,10 @@ fn read(directory: &Path) -> Outcome<Vec<Text>> {
     };
     let mut texts = Vec::new();
     for folder in entries(directory)?.iter().filter(|path| path.is_dir()) {
-        for file in entries(folder)?.iter().filter(|path| path.extension().is_some_and(|e| e == "toml")) {
+        let simulated = |path: &&std::path::PathBuf| {
+            path.extension().is_some_and(|e| e == "toml") && !path.ends_with(OF_THE_MODELS)
+        };
+        for file in entries(folder)?.iter().filter(simulated) {
             let path = file.strip_prefix(directory).unwrap_or(file).display().to_string();
             texts.push(Text { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
         }
