@@ -1,15 +1,18 @@
 //! What every other crate agrees on before it says anything: what a moment is ([`Time`]), how
 //! people write quantities ([`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]), and how
 //! one master seed becomes independent random streams ([`Seed`], [`Stream`]); and how values in
-//! files are read ([`Word`], [`word`]) and complaints say where they stand ([`Place`]).
+//! files are read ([`Word`], [`word`]) and complaints say where they stand ([`Place`]). [`Delays`] keeps many
+//! delays in little room.
 //!
 //! Nothing here reads a clock or a source of entropy.
 
+mod delays;
 mod quantity;
 mod seed;
 mod time;
 mod written;
 
+pub use delays::Delays;
 pub use quantity::{Bytes, Fraction, QuantityError, QueueLimit, Rate, Span};
 pub use seed::{Seed, Stream};
 pub use time::Time;

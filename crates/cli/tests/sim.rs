@@ -321,7 +321,7 @@ fn coding_below_tcp_hides_losses() {
             && nc(&coded, "redundant") > 10.0
     );
     assert!(
-        nc(&coded, "decode_delay_s") > 0.0
+        coded["flows"][0]["decode_delay_s"]["p99"].as_f64() > Some(0.0)
             && nc(&coded, "rows_max") > 1.0
             && nc(&coded, "repeated_acks") > 10.0
     );

@@ -1,5 +1,8 @@
 //! The papers' own formulas, for assertions that set a simulation beside its model.
 
+use ripstop_model::fec::gilbert::Gilbert;
+use ripstop_model::fec::{CodedLink, UnitLosses};
+use ripstop_model::prediction;
 use ripstop_model::tcp::Tcp;
 
 /// Paper 000, section VI: four links of 100 ms each way, at most 50 packets, T_o = 3 s.
@@ -8,13 +11,9 @@ const TCP: Tcp = Tcp { rtt: 0.8, time_out: 3.75, window: 50.0 };
 /// Megabits in one of its packets.
 const MEGABITS: f64 = 8000.0 / 1e6;
 
-/// Paper 003, section 4.2: units a second, and RTT in seconds.
-const MU: f64 = 3000.0;
-const RTT: f64 = 0.56;
-
-/// What is lost on so many links that lose q each.
+/// What is lost on so many links that lose q each; NaN of what is no share, as of all formulas outside their domains.
 pub(super) fn path_loss(q: f64, hops: f64) -> f64 {
-    1.0 - (1.0 - q).powf(hops)
+    prediction::path_loss(q, hops as u32).unwrap_or(f64::NAN)
 }
 
 /// Paper 000, eq. (16), Mbit/s.
@@ -27,44 +26,24 @@ pub(super) fn td_tcp(p: f64) -> f64 {
     TCP.capped_throughput(p) * MEGABITS
 }
 
-/// Paper 003, eq. (6), with S = K: units a second, all C connections together.
+/// Paper 003, eq. (6): units a second, all C connections together, over section 4.2's link.
 pub(super) fn fec(k: f64, n: f64, p: f64, c: f64) -> f64 {
-    bounded(c * k, block_loss(k, n, p), k / n)
+    coded(k, UnitLosses::Independent(p), c).throughput(n as u32).unwrap_or(f64::NAN)
 }
 
 /// Paper 003, eqs. (3) and (7).
 pub(super) fn burst_fec(k: f64, n: f64, q: f64, l: f64) -> f64 {
-    bounded(k, q.powf(n - k) * l * ((1.0 - q) * k + q), k / n)
+    let losses = UnitLosses::SingleBurst(Gilbert { loss: l, stay_bad: q });
+    coded(k, losses, 1.0).throughput(n as u32).unwrap_or(f64::NAN)
 }
 
 /// Paper 003: the integer N at which eq. (6) is largest.
 pub(super) fn clean_n(k: f64, p: f64, c: f64) -> f64 {
-    let all = (0..100).map(|r| k + f64::from(r));
-    all.fold((k, 0.0), |best, n| {
-        let now = fec(k, n, p, c);
-        if now > best.1 { (n, now) } else { best }
-    })
-    .0
+    coded(k, UnitLosses::Independent(p), c).n_best().map_or(f64::NAN, f64::from)
 }
 
-/// min{S/RTT sqrt(3/(2P)), mu K/N}.
-fn bounded(s: f64, p: f64, rate: f64) -> f64 {
-    (s / RTT * (1.5 / p).sqrt()).min(MU * rate)
-}
-
-/// P(N, K), section 4.1: more than N - K of N units are lost.
-fn block_loss(k: f64, n: f64, p: f64) -> f64 {
-    // The term of i losses from that of i - 1; the sum of the terms that are lost, small ones alone.
-    let mut term = (1.0 - p).powf(n);
-    let mut lost = 0.0;
-    let units = n as u32;
-    for i in 0..=units {
-        if f64::from(i) > n - k {
-            lost += term;
-        }
-        term *= f64::from(units - i) / f64::from(i + 1) * p / (1.0 - p);
-    }
-    lost
+fn coded(k: f64, losses: UnitLosses, c: f64) -> CodedLink {
+    CodedLink { k: k as u32, losses, flows: c as u32, ..CodedLink::default() }
 }
 
 #[cfg(test)]

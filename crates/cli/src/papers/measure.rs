@@ -135,16 +135,16 @@ impl Measure {
                 .iter()
                 .find(|part| part["from_s"].as_f64() == Some(from) && part["to_s"].as_f64() == Some(to))?,
         };
-        let over_flows = |path: &str| {
+        let over = |path: &str, read: fn(&Value) -> Option<Number>| {
             let flows = part["flows"].as_array()?;
             let chosen: Vec<&Value> = match place.flow {
                 None => flows.iter().collect(),
                 Some(k) => vec![flows.get(k)?],
             };
-            let each: Option<Vec<Number>> =
-                chosen.iter().map(|flow| statistic(flow.pointer(path)?)).collect();
+            let each: Option<Vec<Number>> = chosen.iter().map(|flow| read(flow.pointer(path)?)).collect();
             Some(mean(&each?))
         };
+        let over_flows = |path: &str| over(path, statistic);
         let goodput = || match place.flow {
             None => statistic(&part["goodput_bps"]),
             Some(_) => over_flows("/goodput_bps"),
@@ -162,8 +162,8 @@ impl Measure {
             Measure::Timeouts => over_flows("/timeouts"),
             Measure::Retransmits => over_flows("/retransmits"),
             Measure::Delay => over_flows("/delay_s"),
-            Measure::DecodeDelay => over_flows("/nc/decode_delay_s"),
-            Measure::DecodeP99 => over_flows("/nc/decode_delay_p99_s"),
+            Measure::DecodeDelay => over_flows("/decode_delay_s"),
+            Measure::DecodeP99 => over("/decode_delay_s/p99", |p99| plain(p99.as_f64()?)),
             Measure::RowsMax => over_flows("/nc/rows_max"),
             Measure::RepeatedAcks => over_flows("/nc/repeated_acks"),
             Measure::Recoded => over_flows("/nc/recoded"),

@@ -2,13 +2,12 @@
 
 use super::packet::Body;
 use crate::tcp::Ack;
-use ripstop_base::{Seed, Time};
+use ripstop_base::{Delays, Seed, Time};
 use ripstop_codes::Length;
 use ripstop_proto::session::nc::{
     Config, ConfigError, Factor, NcAck, NcPacket, NcReceiver, NcRelay, NcSender,
 };
 use ripstop_proto::session::nc::{ReceiverCounts, RelayCounts, SenderCounts};
-use std::time::Duration;
 
 /// A combination on its way.
 pub type Combination = NcPacket<Length>;
@@ -31,21 +30,10 @@ pub struct NcStatus {
     pub receiver: ReceiverCounts,
     /// The relays', in the order of the route.
     pub relays: Vec<RelayCounts>,
-    /// From seen to decoded; None before anything was decoded.
-    pub decode_delay: Option<DecodeDelay>,
+    /// From seen to decoded.
+    pub decode_delays: Delays,
     /// Mean over time of the combinations that wait at the receiver.
     pub mean_rows: f64,
-}
-
-/// How long segments waited from seen to decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DecodeDelay {
-    /// The mean, exact.
-    pub mean: Duration,
-    /// The median, to 3 %.
-    pub p50: Duration,
-    /// The 99th percentile, to 3 %.
-    pub p99: Duration,
 }
 
 #[derive(Debug)]
@@ -69,17 +57,11 @@ impl Layer {
     }
 
     pub(super) fn status(&self) -> NcStatus {
-        let delays = self.receiver.decode_delays();
-        let quantile = |q| delays.quantile(q).unwrap_or_default();
         NcStatus {
             sender: self.sender.counts(),
             receiver: self.receiver.counts(),
             relays: self.relays.iter().map(|(_, relay)| relay.counts()).collect(),
-            decode_delay: delays.mean().map(|mean| DecodeDelay {
-                mean,
-                p50: quantile(0.5),
-                p99: quantile(0.99),
-            }),
+            decode_delays: self.receiver.decode_delays().clone(),
             mean_rows: self.receiver.mean_rows(),
         }
     }

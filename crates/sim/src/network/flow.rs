@@ -1,13 +1,12 @@
 //! One connection: its two ends, and what is measured of it.
 
-use super::delays::Delays;
 use super::packet::TCP_IP_HEADERS;
 use crate::engine::Alarm;
 use crate::tcp::{
     Ack, Demand, Mechanisms, Pattern, Reassembly, Receiver, Sender, SenderConfig, Source, SourceConfig,
     SourceError, Variant,
 };
-use ripstop_base::{Stream, Time};
+use ripstop_base::{Delays, Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 

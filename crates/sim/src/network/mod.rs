@@ -4,7 +4,6 @@
 //! them one after another.
 
 mod coding;
-mod delays;
 mod flow;
 mod packet;
 mod routes;
@@ -12,8 +11,7 @@ mod tunnel;
 mod watch;
 mod wire;
 
-pub use coding::{Combination, DecodeDelay, NcConfig, NcStatus};
-pub use delays::Delays;
+pub use coding::{Combination, NcConfig, NcStatus};
 pub use flow::{FlowConfig, FlowDelays, FlowTotals};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
 pub use tunnel::{TunnelDatagram, TunnelStatus};

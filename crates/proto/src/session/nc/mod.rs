@@ -22,7 +22,6 @@
 //! `docs/tcp-nc.md` has the options and what each of them costs.
 
 mod config;
-mod delays;
 mod receiver;
 mod redundancy;
 mod relay;
@@ -32,7 +31,6 @@ pub use config::{
     Acknowledge, Coefficients, Config, ConfigError, Factor, Loss, Redundancy, Retransmissions, Rounding,
     Window,
 };
-pub use delays::Delays;
 pub use receiver::{NcReceiver, ReceiverCounts};
 pub use redundancy::rule;
 pub use relay::{NcRelay, RelayCounts};

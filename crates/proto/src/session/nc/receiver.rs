@@ -1,9 +1,8 @@
 //! The receiver's side: combinations in, segments in order and answers out.
 
 use super::config::{Acknowledge, Config, ConfigError};
-use super::delays::Delays;
 use super::{NcAck, NcPacket};
-use ripstop_base::Time;
+use ripstop_base::{Delays, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Decoder, Limits};
 use std::collections::VecDeque;

@@ -1,13 +1,13 @@
 //! What is said of a flow.
 
 use crate::engine::{DelayStatistic, Sample, Statistic};
-use crate::network::{Delays, FlowDelays, FlowTotals, NcStatus};
+use crate::network::{FlowDelays, FlowTotals, NcStatus};
 use crate::scenario::FlowSpec;
 use crate::scenario::totals::RunTotals;
 use crate::tcp::Mechanisms;
+use ripstop_base::Delays;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// What was measured of a flow, over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -37,8 +37,7 @@ pub struct FlowReport {
     pub completed: Option<Statistic>,
     /// Transfers that were begun and not complete at its end; None where the source has none.
     pub unfinished: Option<Statistic>,
-    /// From seen to decoded in its coding layer, in whole runs, to 3 %; unknown where it has none. Percentiles are the means of
-    /// the runs' own.
+    /// From seen to decoded in its coding layer, in whole runs; unknown where it has none. Percentiles to .8 %.
     pub decode_delay_s: DelayStatistic,
     /// How often the mechanisms of its sender did their work, by their names as in [`Mechanisms`]; None for the TCPs after ns-2,
     /// which have none of them.
@@ -91,6 +90,7 @@ impl FlowReport {
             && parts.iter().any(|part| part.did.active < seconds * (1.0 - 1e-12));
         let bits = |did: &FlowTotals| did.bytes as f64 * 8.0;
         let transfers = spec.source.transfers();
+        let details = || parts.iter().filter_map(|part| part.detail);
         let status = |k: usize| runs.iter().filter_map(move |run| run.coding.get(k)?.as_ref());
         FlowReport {
             name,
@@ -101,11 +101,11 @@ impl FlowReport {
             timeouts: count(&|did| did.timeouts),
             retransmits: count(&|did| did.retransmits),
             packets_sent: count(&|did| did.sent),
-            delay_s: delays(parts, |delays| &delays.packets),
-            completion_s: delays(parts, |delays| &delays.transfers),
+            delay_s: delays(details().map(|detail| &detail.delays.packets)),
+            completion_s: delays(details().map(|detail| &detail.delays.transfers)),
             completed: transfers.then(|| count(&|did| did.completed)),
             unfinished: transfers.then(|| statistic(&|part| (part.end.begun - part.end.completed) as f64)),
-            decode_delay_s: decode_delays(status(k)),
+            decode_delay_s: delays(status(k).map(|status| &status.decode_delays)),
             mechanisms: mechanisms(parts),
             nc: NcReport::new(&status(k).collect::<Vec<_>>()),
         }
@@ -113,25 +113,14 @@ impl FlowReport {
 }
 
 /// Delays of all runs: the mean of the runs' means, percentiles of all together.
-fn delays(parts: &[FlowPart<'_>], pick: impl Fn(&FlowDelays) -> &Delays) -> DelayStatistic {
+fn delays<'a>(runs: impl Iterator<Item = &'a Delays>) -> DelayStatistic {
     let (mut means, mut all) = (Sample::default(), Delays::default());
-    for delays in parts.iter().filter_map(|part| part.detail).map(|detail| pick(&detail.delays)) {
+    for delays in runs {
         means.extend(delays.mean_s());
         all.merge(delays);
     }
     let Statistic { mean, ci95, n } = means.statistic();
     DelayStatistic { mean, ci95, n, p50: all.quantile_s(0.5), p99: all.quantile_s(0.99) }
-}
-
-fn decode_delays<'a>(all: impl Iterator<Item = &'a NcStatus>) -> DelayStatistic {
-    let [mut means, mut p50, mut p99] = [Sample::default(); 3];
-    for delay in all.filter_map(|status| status.decode_delay) {
-        means.push(delay.mean.as_secs_f64());
-        p50.push(delay.p50.as_secs_f64());
-        p99.push(delay.p99.as_secs_f64());
-    }
-    let Statistic { mean, ci95, n } = means.statistic();
-    DelayStatistic { mean, ci95, n, p50: p50.statistic().mean, p99: p99.statistic().mean }
 }
 
 fn mechanisms(parts: &[FlowPart<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
@@ -177,10 +166,6 @@ const MECHANISMS: [(&str, Mechanism); 25] = [
 /// What the coding layer of a flow did in whole runs, warm-up included.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NcReport {
-    /// From seen to decoded, the mean.
-    pub decode_delay_s: Statistic,
-    /// Its 99th percentile within a run.
-    pub decode_delay_p99_s: Statistic,
     /// Combinations sent by the sender.
     pub combinations: Statistic,
     /// Combinations that told the receiver nothing new.
@@ -200,13 +185,7 @@ impl NcReport {
         let statistic = |value: &dyn Fn(&NcStatus) -> f64| {
             all.iter().map(|status| value(status)).collect::<Sample>().statistic()
         };
-        let delay = |pick: &dyn Fn(&crate::network::DecodeDelay) -> Duration| {
-            let known = all.iter().filter_map(|status| status.decode_delay.as_ref());
-            known.map(|delay| pick(delay).as_secs_f64()).collect::<Sample>().statistic()
-        };
         (!all.is_empty()).then(|| NcReport {
-            decode_delay_s: delay(&|delay| delay.mean),
-            decode_delay_p99_s: delay(&|delay| delay.p99),
             combinations: statistic(&|s| s.sender.combinations as f64),
             redundant: statistic(&|s| s.receiver.redundant as f64),
             rows: statistic(&|s| s.mean_rows),

@@ -1,4 +1,4 @@
-//! Delays, counted in buckets of constant relative width.
+//! Delays, counted in buckets of constant relative width: exact sums, quantiles to .8 %.
 
 use std::time::Duration;
 
@@ -44,6 +44,11 @@ impl Delays {
     /// How many were recorded.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The longest; None without any.
+    pub fn max(&self) -> Option<Duration> {
+        self.range.map(|(_, longest)| longest)
     }
 
     /// Their mean in seconds, exact; None without any.
@@ -100,7 +105,7 @@ fn lowest(at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ripstop_base::Seed;
+    use crate::Seed;
 
     #[test]
     fn quantiles_are_near_and_the_mean_is_exact() {
@@ -115,6 +120,7 @@ mod tests {
         whole.merge(&other);
         assert_eq!(whole.quantile_s(0.5), one.quantile_s(0.5), "seed 4");
         assert_eq!((whole.count(), whole.mean_s()), (20_000, one.mean_s()), "seed 4");
+        assert_eq!((whole.max(), Delays::default().max()), (one.max(), None));
         values.sort_by(f64::total_cmp);
         for q in [0.01, 0.5, 0.99, 0.9999] {
             let (got, want) = (one.quantile_s(q).unwrap(), values[(q * 20_000.0) as usize - 1]);
