@@ -33,7 +33,7 @@ oracle: ## the simulator against ns-2's results, cell by cell (a minute)
 papers: ## the papers' experiments run again, with pages and figures in docs/papers (13 CPU minutes); ARGS="000.fig12" picks
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop papers run --results $(TARGET)/papers --pages docs/papers $(ARGS)
+	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers $(ARGS)
 
 bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
 	@tools/need.sh cargo cc

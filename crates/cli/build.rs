@@ -1,7 +1,7 @@
-//! Gives the program a number that changes when its simulator does: results of `ripstop sweep` are kept under it.
+//! Gives the program a number that changes when its simulator does: results of `ripstop sweep` and `ripstop papers` are kept under it.
 //!
 //! What a simulation answers is a function of the pure crates' sources and of three libraries' versions, and of nothing else: not of the
-//! machine, the build's profile, or the edge to the operating system.
+//! machine, the build's profile, or the edge to the operating system. What `papers` makes of it before it is kept counts too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,17 @@ const CRATES: [&str; 7] = ["base", "codes", "gf256", "link", "model", "proto", "
 /// The libraries that do.
 const LIBRARIES: [&str; 3] = ["libm", "rand_core", "rand_xoshiro"];
 
+/// Files of this crate that shape what is kept.
+const OWN: [&str; 2] = ["src/papers/results.rs", "src/papers/trace.rs"];
+
 fn main() {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    for name in OWN {
+        let file = manifest.join(name);
+        println!("cargo::rerun-if-changed={}", file.display());
+        hash.add(&fs::read(file).unwrap_or_default());
+    }
     for name in CRATES {
         let sources = manifest.join("..").join(name).join("src");
         println!("cargo::rerun-if-changed={}", sources.display());

@@ -90,7 +90,8 @@ fn results_are_kept_and_do_not_depend_on_threads() {
     let kept = tempfile::tempdir().unwrap();
     let pages = tempfile::tempdir().unwrap();
     let words = ["papers", "run", "--json", "--dir", path(papers.path())];
-    let more = ["--results", path(kept.path()), "--pages", path(pages.path())];
+    let store = kept.path().join("papers.redb");
+    let more = ["--store", path(&store), "--pages", path(pages.path())];
     let first = json(&run(&[&words[..], &more].concat()));
     assert_eq!(
         (&first["points_simulated"], &first["verdicts"]["reproduced"]),
@@ -104,14 +105,15 @@ fn results_are_kept_and_do_not_depend_on_threads() {
     let three = timeless(json(&run(&[&words[..], &["--fresh", "--threads", "3"]].concat())));
     assert_eq!(one, three);
     assert_eq!(one["experiments"], first["experiments"]);
-    // Another seed is another result; a file that is no result is made anew.
+    // Another seed is another result; a file that is no store is refused, and left alone.
     let other = directory(&SMALL.replace("duration", "seed = 2\nduration"));
-    let seed = ["papers", "run", "--json", "--dir", path(other.path()), "--results", path(kept.path())];
+    let seed = ["papers", "run", "--json", "--dir", path(other.path()), "--store", path(&store)];
     assert_eq!(json(&run(&seed))["points_simulated"], 2);
-    for entry in std::fs::read_dir(kept.path()).unwrap() {
-        std::fs::write(entry.unwrap().path(), "{").unwrap();
-    }
-    assert_eq!(json(&run(&[&words[..], &more].concat()))["experiments"], first["experiments"]);
+    std::fs::write(&store, "{").unwrap();
+    let refused = run(&[&words[..], &more].concat());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && said.contains("not a store of results"), "{said}");
+    assert_eq!(std::fs::read(&store).unwrap(), b"{");
     let page = std::fs::read_to_string(pages.path().join("009.md")).unwrap();
     assert!(page.contains("reproduced") && page.contains("figures/009.small-1.svg"), "{page}");
     let figure = std::fs::read_to_string(pages.path().join("figures/009.small-1.svg")).unwrap();

@@ -17,11 +17,12 @@ mod trace;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
+use crate::store::Store;
 use clap::Subcommand;
 use experiment::Experiment;
 use judge::{Judged, Verdict};
 use library::Library;
-use results::{Meter, Plan, Store};
+use results::{Meter, Plan, Results};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -84,12 +85,12 @@ struct RunFlags {
     /// At most so many threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Keep results here, and simulate only what is not there; they count for this very build of the program
-    /// [default: ripstop/papers in the user's cache]
-    #[arg(long, value_name = "DIR")]
-    results: Option<PathBuf>,
+    /// Keep results in this file, and simulate only what is not there; they count for this version of the simulator
+    /// [default: ripstop/papers.redb in the user's cache]
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
     /// Keep no results, and use none
-    #[arg(long, conflicts_with = "results")]
+    #[arg(long, conflicts_with = "store")]
     fresh: bool,
     /// Write a page for each paper into this directory, with figures
     #[arg(long, value_name = "DIR")]
@@ -222,6 +223,25 @@ struct Outcomes<'a> {
     wall_s: f64,
 }
 
+impl RunFlags {
+    /// Where results are kept, if they are.
+    fn open_store(&self) -> Outcome<Option<Store>> {
+        let path = match &self.store {
+            _ if self.fresh => return Ok(None),
+            Some(path) => path.clone(),
+            None => match results::usual_file() {
+                Some(path) => path,
+                None => return Ok(None),
+            },
+        };
+        // A cache that nobody has used yet; a folder of one's own one makes oneself.
+        if let (None, Some(folder)) = (&self.store, path.parent()) {
+            std::fs::create_dir_all(folder).map_err(|error| Failure::work(folder.display(), error))?;
+        }
+        Store::open_or_create(&path).map(Some)
+    }
+}
+
 fn judge_all(flags: &RunFlags) -> Outcome<()> {
     if flags.threads == Some(0) {
         return Err(Failure::flag("--threads", "0 threads run nothing; write at least 1"));
@@ -232,12 +252,11 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
         library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plan = Plan { quick: flags.quick, threads: flags.threads.unwrap_or(cores) };
-    let kept = if flags.fresh { None } else { flags.results.clone().or_else(results::usual_directory) };
-    let mut store = Store::open(kept)?;
+    let mut kept = Results::new(flags.open_store()?);
     let mut meter = Meter::new(&chosen, &plan);
     let (mut results, mut judged) = (Vec::new(), Vec::new());
     for experiment in &chosen {
-        let found = store.run(experiment, &plan, &mut meter)?;
+        let found = kept.run(experiment, &plan, &mut meter)?;
         let verdicts = judge::judge(experiment, &found, &library.published, flags.quick);
         if !flags.json {
             output::print(&(report::experiment(&verdicts) + "\n"))?;
@@ -260,15 +279,15 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
             quick: flags.quick,
             experiments: &judged,
             verdicts: report::count(&judged),
-            points_simulated: store.simulated,
-            points_kept: store.kept,
+            points_simulated: kept.simulated,
+            points_kept: kept.kept,
             wall_s: began.elapsed().as_secs_f64(),
         })?;
     } else {
         let took = format!(
             "{} points simulated, {} kept, {:.1} s\n",
-            store.simulated,
-            store.kept,
+            kept.simulated,
+            kept.kept,
             began.elapsed().as_secs_f64()
         );
         output::print(&format!("{}\n{took}", report::summary(&judged)))?;

@@ -5,12 +5,11 @@ use super::points::Point;
 use super::trace;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
+use crate::store::{Key, Store, VERSION, key_of};
 use ripstop_sim::scenario::{self, Scenario, ScenarioError};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,33 +28,20 @@ impl Plan {
     }
 }
 
-/// Results by what they are results of: the scenario, and the program that made them.
-pub(super) struct Store {
+/// Results by what they are results of: the scenario, and the simulator that made them.
+pub(super) struct Results {
     /// Where they are kept from one call to the next.
-    directory: Option<PathBuf>,
-    /// Of the program's own file: any other build may simulate otherwise.
-    program: String,
-    known: BTreeMap<String, Value>,
+    store: Option<Store>,
+    known: BTreeMap<Key, Value>,
     /// Points that were simulated now, and those that were known.
     pub(super) simulated: usize,
     pub(super) kept: usize,
 }
 
-impl Store {
-    /// Results in a directory, which is made when there is none; without one they are kept for this call.
-    ///
-    /// # Errors
-    /// What the file system said.
-    pub(super) fn open(directory: Option<PathBuf>) -> Outcome<Store> {
-        let program = match &directory {
-            None => String::new(),
-            Some(directory) => {
-                std::fs::create_dir_all(directory).map_err(|e| Failure::work(directory.display(), e))?;
-                let program = std::env::current_exe().and_then(std::fs::read);
-                hex(&program.map_err(|e| Failure::work("reading this program's own file", e))?)
-            }
-        };
-        Ok(Store { directory, program, known: BTreeMap::new(), simulated: 0, kept: 0 })
+impl Results {
+    /// Results that are kept in this store; without one they are kept for this call.
+    pub(super) fn new(store: Option<Store>) -> Results {
+        Results { store, known: BTreeMap::new(), simulated: 0, kept: 0 }
     }
 
     /// Runs all points of an experiment that are not known, and gives of each set the results of its points; null where the set is left out.
@@ -98,8 +84,8 @@ impl Store {
         scenario.run.runs = runs;
         let wrong = |error: ScenarioError| Failure::Config(format!("{name}: {error}"));
         let text = scenario.to_toml().map_err(wrong)?;
-        let key = hex(format!("{}\n{traced}\n{text}", self.program).as_bytes());
-        if let Some(known) = self.known(&key) {
+        let key = key_of(&[VERSION, if traced { "papers, traced" } else { "papers" }, &text]);
+        if let Some(known) = self.known(&key)? {
             self.kept += 1;
             return Ok(known);
         }
@@ -107,8 +93,8 @@ impl Store {
         // What is read back is what is written: a number may change in its last digit on the way.
         let text = serde_json::to_string(&result).map_err(|e| Failure::work("writing JSON", e))?;
         let result: Value = serde_json::from_str(&text).map_err(|e| Failure::work("reading JSON", e))?;
-        if let Some(directory) = &self.directory {
-            write(&directory.join(format!("{key}.json")), &text)?;
+        if let Some(store) = &self.store {
+            store.put(&key, VERSION, &text)?;
         }
         self.known.insert(key, result.clone());
         self.simulated += 1;
@@ -116,22 +102,25 @@ impl Store {
         Ok(result)
     }
 
-    fn known(&mut self, key: &str) -> Option<Value> {
+    fn known(&mut self, key: &Key) -> Outcome<Option<Value>> {
         if let Some(known) = self.known.get(key) {
-            return Some(known.clone());
+            return Ok(Some(known.clone()));
         }
-        let path = self.directory.as_ref()?.join(format!("{key}.json"));
-        let value: Value = serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()?;
-        self.known.insert(key.to_owned(), value.clone());
-        Some(value)
+        let Some(text) = self.store.as_ref().map_or(Ok(None), |store| store.get(key))? else {
+            return Ok(None);
+        };
+        let value: Value =
+            serde_json::from_str(&text).map_err(|e| Failure::work("a result in the store", e))?;
+        self.known.insert(*key, value.clone());
+        Ok(Some(value))
     }
 }
 
 /// Where results are kept when nothing is said: the user's cache.
-pub(super) fn usual_directory() -> Option<PathBuf> {
+pub(super) fn usual_file() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-    Some(cache.join("ripstop/papers"))
+    Some(cache.join("ripstop/papers.redb"))
 }
 
 /// What is under way, and how long it may take.
@@ -175,17 +164,4 @@ fn simulate(
     let trace = if traced { trace::record(scenario)? } else { Value::Null };
     let packet = scenario.flow.first().map(|flow| flow.packet.get());
     Ok(json!({ "packet_bytes": packet, "report": report, "trace": trace }))
-}
-
-/// A file is whole or not there: a call that is killed leaves no half of one.
-fn write(path: &Path, text: &str) -> Outcome<()> {
-    let failed = |error: std::io::Error| Failure::work(path.display(), error);
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(failed)?;
-    file.persist(path).map(drop).map_err(|error| failed(error.error))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,11 +5,7 @@ use super::plan::{CASE, Plan, written};
 use super::value::Entry;
 use crate::failure::{Failure, Outcome};
 use crate::sim::FlagKind;
-use sha2::{Digest, Sha256};
-
-/// By what a result is found: a hash of the program's version and of the whole scenario, which holds the seed and the number of
-/// runs.
-pub(super) type Key = [u8; 32];
+use crate::store::{Key, key_of};
 
 /// One point of a plan.
 #[derive(Clone, Debug)]
@@ -75,7 +71,7 @@ impl Cell {
             let run = &resolved.scenario.run;
             (run.duration.duration().as_secs_f64() * f64::from(run.runs), run.runs)
         });
-        let key = resolved.map(|resolved| key_of(version, &resolved.text));
+        let key = resolved.map(|resolved| key_of(&[version, &resolved.text]));
         Cell { index, values, texts, key, work_s, runs }
     }
 
@@ -84,15 +80,6 @@ impl Cell {
         let pairs = plan.keys.iter().zip(&self.texts).filter(|(_, text)| !text.is_empty());
         pairs.map(|(key, text)| format!("{key}={text}")).collect::<Vec<_>>().join(", ")
     }
-}
-
-fn key_of(version: &str, scenario: &str) -> Key {
-    let mut hash = Sha256::new();
-    // The length in front keeps the two apart.
-    hash.update((version.len() as u64).to_le_bytes());
-    hash.update(version);
-    hash.update(scenario);
-    hash.finalize().into()
 }
 
 /// Where a path leads in a scenario; the first of several.

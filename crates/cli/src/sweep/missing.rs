@@ -1,16 +1,16 @@
 //! The cells that are missing: run, and each result kept as soon as it is there.
 
 use super::base::Base;
-use super::cells::{Cell, Key};
+use super::cells::Cell;
 use super::columns::State;
 use super::plan::Plan;
 use super::results::Counts;
-use super::store::Store;
+use super::show;
 use super::work::{Message, Pool};
-use super::{VERSION, show};
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::signals::Signals;
+use crate::store::{Key, Store, VERSION};
 use ripstop_sim::scenario::{Scenario, run_once};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError};

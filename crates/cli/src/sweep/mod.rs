@@ -3,7 +3,6 @@
 mod base;
 mod cells;
 mod columns;
-mod export;
 mod missing;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -12,12 +11,13 @@ mod plan;
 mod range;
 mod results;
 mod show;
-mod store;
 mod value;
 mod work;
 
 use crate::failure::{Failure, Outcome};
+use crate::files;
 use crate::output;
+use crate::store::{Store, VERSION};
 use base::Base;
 use cells::Cell;
 use columns::State;
@@ -28,7 +28,6 @@ use results::{Counts, Sweep};
 use ripstop_base::Place;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-use store::Store;
 
 /// Run a grid of simulations, and only those whose results are not there yet
 ///
@@ -90,9 +89,6 @@ Examples:
   ripstop sweep plan.toml --dry-run
   ripstop sweep plan.toml --csv results.csv
   ripstop sweep plan.toml --only tcp=reno --only loss=1% --json";
-
-/// The simulator that this program has: results of another one are not reused.
-const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RIPSTOP_SIMULATOR"));
 
 /// Runs what is left of a plan, and prints and writes all of it.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
@@ -176,7 +172,7 @@ impl Flags {
             ("--parquet", self.parquet.as_deref()),
         ];
         for (flag, path) in files.iter().filter_map(|(flag, path)| Some((*flag, (*path)?))) {
-            export::check(flag, path)?;
+            files::check(flag, path)?;
             let same = |other: &Path| path == other || is_same(path, other);
             if same(&self.plan) || same(store) {
                 return Err(Failure::flag(flag, "this file is the plan or the store; write another name"));
@@ -197,14 +193,14 @@ impl Flags {
                     .csv(&mut std::io::stdout().lock())
                     .map_err(|error| error.of("printing the result"))?,
                 false => {
-                    export::whole(path, |out| sweep.csv(out))?;
+                    files::whole(path, |out| sweep.csv(out))?;
                     files.push(path.clone());
                 }
             }
         }
         #[cfg(feature = "parquet")]
         if let Some(path) = &self.parquet {
-            export::whole(path, |out| parquet::write(sweep, out))?;
+            files::whole(path, |out| parquet::write(sweep, out))?;
             files.push(path.clone());
         }
         Ok(files)

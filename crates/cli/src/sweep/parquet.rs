@@ -1,10 +1,10 @@
 //! The table of results as a Parquet file.
 
 use super::columns::KeyColumn;
-use super::export::Refused;
 use super::results::Sweep;
 use super::value::Entry;
 use crate::failure::Failure;
+use crate::files::Refused;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -107,8 +107,8 @@ mod tests {
     use super::super::columns::State;
     use super::super::place::Source;
     use super::super::plan::Plan;
-    use super::super::store::Store;
     use super::*;
+    use crate::store::Store;
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     #[test]
@@ -124,7 +124,7 @@ mod tests {
         let states = [State::Run, State::Missing];
         let sweep = Sweep { plan: &plan, cells: &cells, states: &states, store: Some(&store) };
         let path = directory.path().join("a.parquet");
-        super::super::export::whole(&path, |out| write(&sweep, out)).unwrap();
+        crate::files::whole(&path, |out| write(&sweep, out)).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let rows: Vec<String> =
             reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();

@@ -2,11 +2,11 @@
 
 use super::cells::Cell;
 use super::columns::{self, KeyColumn, State, Statistics};
-use super::export::{self, Refused};
 use super::plan::Plan;
-use super::store::Store;
 use super::value::Entry;
 use crate::failure::{Failure, Outcome};
+use crate::files::{self, Refused};
+use crate::store::Store;
 use serde::Serialize;
 use serde_json::Value;
 use std::io::Write;
@@ -127,10 +127,10 @@ impl Sweep<'_> {
         let (keys, statistics) = self.columns()?;
         let names = keys.iter().map(|column| column.name.clone());
         let first = ["cell".to_owned()].into_iter().chain(names).chain(["state".to_owned()]);
-        export::csv_line(out, first.chain(statistics.names.iter().cloned()))?;
+        files::csv_line(out, first.chain(statistics.names.iter().cloned()))?;
         for k in 0..self.cells.len() {
             let row = self.row(k, &keys, &statistics)?;
-            export::csv_line(out, row.iter().map(Entry::text))?;
+            files::csv_line(out, row.iter().map(Entry::text))?;
         }
         Ok(out.flush()?)
     }

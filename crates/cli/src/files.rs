@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 /// Why a table was not written.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(crate) enum Refused {
     /// It could not be made.
     Content(Failure),
     /// Whoever takes it did not.
@@ -30,7 +30,7 @@ impl From<io::Error> for Refused {
 
 impl Refused {
     /// As a failure of the command; `what` is the file's name.
-    pub(super) fn of(self, what: impl std::fmt::Display) -> Failure {
+    pub(crate) fn of(self, what: impl std::fmt::Display) -> Failure {
         match self {
             Refused::Content(failure) => failure,
             Refused::Writing(error) if error.kind() == io::ErrorKind::BrokenPipe => Failure::OutputClosed,
@@ -44,7 +44,7 @@ impl Refused {
 ///
 /// # Errors
 /// What the system refused, with the file's name.
-pub(super) fn whole(
+pub(crate) fn whole(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Refused>,
 ) -> Outcome<()> {
@@ -65,11 +65,11 @@ pub(super) fn whole(
     file.persist(&target).map(drop).map_err(|error| failed(error.error))
 }
 
-/// Says before a long sweep what would only come out after it: a folder that is not there, a file that may not be written.
+/// Says before long work what would only come out after it: a folder that is not there, a file that may not be written.
 ///
 /// # Errors
 /// The flag, and what is wrong.
-pub(super) fn check(flag: &str, path: &Path) -> Outcome<()> {
+pub(crate) fn check(flag: &str, path: &Path) -> Outcome<()> {
     let wrong =
         |error: &dyn std::fmt::Display| Err(Failure::flag(flag, format!("{}: {error}", path.display())));
     if path.is_dir() {
@@ -88,7 +88,7 @@ pub(super) fn check(flag: &str, path: &Path) -> Outcome<()> {
 ///
 /// # Errors
 /// What the writer says.
-pub(super) fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> io::Result<()> {
+pub(crate) fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> io::Result<()> {
     for (k, entry) in entries.enumerate() {
         if k > 0 {
             out.write_all(b",")?;
@@ -112,12 +112,12 @@ fn directory(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// What the system refused, without that name, which says nothing to anybody.
-pub(super) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+pub(crate) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = directory(path);
     // The usual mistake, in the system's own words.
     std::fs::metadata(&directory)?;
     tempfile::Builder::new()
-        .prefix(".sweep-")
+        .prefix(".ripstop-")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(directory)
         .map_err(|error| error.kind().into())

@@ -1,12 +1,30 @@
 //! Where results are kept: one file, in which each result is there as a whole or not at all, whatever happens to the program.
 
-use super::cells::Key;
-use super::export;
 use crate::failure::{Failure, Outcome};
+use crate::files;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition, TableError};
+use sha2::{Digest, Sha256};
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+
+/// The simulator that this program has: results of another one are not reused.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RIPSTOP_SIMULATOR"));
+
+/// By what a result is found: a hash of the simulator's version and of all that decides the result, such as the whole scenario,
+/// which holds the seed and the number of runs.
+pub(crate) type Key = [u8; 32];
+
+/// The key of what `parts` decide.
+pub(crate) fn key_of(parts: &[&str]) -> Key {
+    let mut hash = Sha256::new();
+    for part in parts {
+        // The length in front keeps neighbours apart.
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
 
 /// What the file says of itself.
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("ripstop");
@@ -17,9 +35,9 @@ const FORMAT: &str = "1";
 /// What the store may keep in memory.
 const CACHE_BYTES: usize = 16 << 20;
 
-/// The results of sweeps.
+/// Results of simulations.
 #[derive(Debug)]
-pub(super) struct Store {
+pub(crate) struct Store {
     database: Database,
     path: PathBuf,
 }
@@ -28,8 +46,8 @@ impl Store {
     /// Opens the store in a file, and makes it if there is none.
     ///
     /// # Errors
-    /// A file that is in use by another sweep, is no store, or is one of another format; what the system refused.
-    pub(super) fn open_or_create(path: &Path) -> Outcome<Store> {
+    /// A file that is in use by another program, is no store, or is one of another format; what the system refused.
+    pub(crate) fn open_or_create(path: &Path) -> Outcome<Store> {
         if !path.try_exists().map_err(|error| Failure::work(path.display(), error))? {
             create(path)?;
         }
@@ -40,7 +58,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open_or_create`].
-    pub(super) fn open_if_there(path: &Path) -> Outcome<Option<Store>> {
+    pub(crate) fn open_if_there(path: &Path) -> Outcome<Option<Store>> {
         match path.try_exists() {
             Ok(true) => Store::open(path).map(Some),
             Ok(false) => Ok(None),
@@ -56,9 +74,9 @@ impl Store {
         }
         let database = quietly(|| Builder::new().set_cache_size(CACHE_BYTES).open(path));
         let database = database.unwrap_or_else(|| Err(damaged())).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => {
-                failed(&"is in use by another sweep; wait for its end, or give --store")
-            }
+            DatabaseError::DatabaseAlreadyOpen => failed(
+                &"is in use by another sweep or run; wait for its end, or give another file to --store",
+            ),
             DatabaseError::UpgradeRequired(_) => failed(&other_format("an older one")),
             DatabaseError::Storage(StorageError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 failed(&"is not a store of results; give another file to --store")
@@ -90,7 +108,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system refused.
-    pub(super) fn get(&self, key: &Key) -> Outcome<Option<String>> {
+    pub(crate) fn get(&self, key: &Key) -> Outcome<Option<String>> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
         let found = table.get(key).map_err(|error| self.failed(error))?;
@@ -101,7 +119,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system refused.
-    pub(super) fn has<'a>(&self, keys: impl Iterator<Item = Option<&'a Key>>) -> Outcome<Vec<bool>> {
+    pub(crate) fn has<'a>(&self, keys: impl Iterator<Item = Option<&'a Key>>) -> Outcome<Vec<bool>> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
         let is_there = |key: Option<&Key>| match key {
@@ -115,7 +133,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system refused; then what was kept before is still there.
-    pub(super) fn put(&self, key: &Key, version: &str, result: &str) -> Outcome<()> {
+    pub(crate) fn put(&self, key: &Key, version: &str, result: &str) -> Outcome<()> {
         let writing = self.database.begin_write().map_err(|error| self.failed(error))?;
         {
             let mut table = writing.open_table(RESULTS).map_err(|error| self.failed(error))?;
@@ -136,7 +154,7 @@ impl Store {
 /// Makes an empty store beside its place and moves it there: nobody ever sees half of one.
 fn create(path: &Path) -> Outcome<()> {
     let failed = |why: &dyn std::fmt::Display| Failure::work(path.display(), why);
-    let file = export::temporary_beside(path).map_err(|error| failed(&error))?;
+    let file = files::temporary_beside(path).map_err(|error| failed(&error))?;
     let fill = || -> Result<(), redb::Error> {
         let database = Builder::new().set_cache_size(CACHE_BYTES).create(file.path())?;
         let writing = database.begin_write()?;
@@ -147,7 +165,7 @@ fn create(path: &Path) -> Outcome<()> {
     fill().map_err(|error| failed(&words(error)))?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
-        // Another sweep was faster. Whether it still is at work shows when the store is opened.
+        // Another program was faster. Whether it still is at work shows when the store is opened.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(&error.error)),
     }
@@ -161,7 +179,7 @@ fn words(error: redb::Error) -> String {
     }
 }
 
-const DAMAGED: &str = "is damaged; restore it from a copy, or remove it and run the sweep again";
+const DAMAGED: &str = "is damaged; restore it from a copy, or remove it and run the same again";
 
 fn damaged() -> DatabaseError {
     DatabaseError::Storage(StorageError::Corrupted(DAMAGED.to_owned()))
@@ -201,7 +219,7 @@ mod tests {
         store.put(&[1; 32], "0.1", "{}").unwrap();
         store.put(&[1; 32], "0.1", "[]").unwrap();
         // Somebody else finds it in use.
-        assert!(said(Store::open_or_create(&path)).contains("in use by another sweep"));
+        assert!(said(Store::open_or_create(&path)).contains("in use by another"));
         drop(store);
         let store = Store::open_if_there(&path).unwrap().unwrap();
         assert_eq!(store.get(&[1; 32]).unwrap().as_deref(), Some("[]"));
