@@ -16,6 +16,8 @@ mod tests;
 #[allow(unsafe_code, reason = "processor instructions")]
 mod x86;
 
+pub use portable::dot;
+
 use crate::memory::{CHUNK, Chunk, Fresh, Slot, bytes, bytes_mut};
 use fused::{MOST_OUTPUTS, Product};
 use lanes::Engine;

@@ -262,6 +262,18 @@ fn matrices_of_short_rows() {
 }
 
 #[test]
+fn dot_products() {
+    for len in 0..=257 {
+        let (a, b) = (noise(len + len % 3, 1), noise(len + len % 2, 2));
+        let want = a.iter().zip(&b).fold(0, |sum, (a, b)| sum ^ field::mul(*a, *b));
+        assert_eq!(dot(&a, &b), want, "length {len}");
+    }
+    for c in 0..=255 {
+        assert_eq!(dot(&[c], &[0x9d]), field::mul(c, 0x9d));
+    }
+}
+
+#[test]
 fn the_environment_chooses() {
     let fastest = Kernel::all().next().unwrap();
     assert_eq!(choose(None), (fastest, None));

@@ -8,10 +8,15 @@
 //! Beside them a row stores its *transform*: which combination of the payloads as they arrived it is.
 //! Payloads themselves are not touched before a symbol is decoded.
 //!
-//! A row lies in memory as `columns`, then `transform`, in whole chunks together: one chunk as long as
-//! there are few of both. An elimination step is one matrix operation over all rows.
+//! The matrix lies in memory by rows, with their transforms; or by columns, where there are no transforms (payloads
+//! without content): then many rows mostly wait for few columns.
 
+mod columns;
+mod rows;
+
+use columns::Columns;
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
+use rows::Rows;
 
 /// No column.
 pub(super) const NONE: u32 = u32::MAX;
@@ -32,23 +37,23 @@ pub enum Pivots {
     Highest,
 }
 
+/// The coefficients of all rows at the free columns.
+#[derive(Clone, Debug)]
+enum Store {
+    /// With transforms.
+    Rows(Rows),
+    /// Without.
+    Columns(Columns),
+}
+
 /// Rows over free columns, with their transforms.
 #[derive(Clone, Debug)]
 pub(super) struct Echelon {
     order: Pivots,
-    /// Whether rows have transforms. Where payloads have no content they need none.
-    transforms: bool,
-    /// Bytes of a row that hold columns, and those after them that hold the transform. Together whole chunks.
-    column_room: usize,
-    transform_room: usize,
-    /// All rows, end to end.
-    store: Vec<Chunk>,
+    store: Store,
     /// Each row's pivot, and whether they count up one by one, as they do in a dense code.
     pivots: Vec<u64>,
     pivots_run: bool,
-    /// For each row a column in which it was not zero when last looked at, so that a row is known not
-    /// to be decoded by a look at one byte.
-    witnesses: Vec<u32>,
     /// The symbol of each column, or [`VACANT`]. Columns ascend with their symbols while `ordered`, which
     /// makes the lowest one easy to find.
     columns: Vec<u64>,
@@ -65,23 +70,18 @@ pub(super) struct Echelon {
     work: Vec<Chunk>,
     /// A factor for each row.
     factors: Vec<u8>,
-    /// Kept for their memory.
-    spare: Vec<Chunk>,
+    /// Kept for its memory.
     kept: Vec<(u32, u64)>,
 }
 
 impl Echelon {
+    /// With transforms, or without: payloads without content need none.
     pub(super) fn new(order: Pivots, transforms: bool) -> Echelon {
-        let (column_room, transform_room) = Echelon::rooms(transforms);
         Echelon {
             order,
-            transforms,
-            column_room,
-            transform_room,
-            store: Vec::new(),
+            store: if transforms { Store::Rows(Rows::new()) } else { Store::Columns(Columns::new()) },
             pivots: Vec::new(),
             pivots_run: true,
-            witnesses: Vec::new(),
             columns: Vec::new(),
             columns_used: 0,
             ordered: true,
@@ -91,14 +91,8 @@ impl Echelon {
             slots_used: 0,
             work: vec![Chunk::ZERO],
             factors: Vec::new(),
-            spare: Vec::new(),
             kept: Vec::new(),
         }
-    }
-
-    /// The smallest room for columns and transform: one chunk together.
-    fn rooms(transforms: bool) -> (usize, usize) {
-        if transforms { (CHUNK / 2, CHUNK / 2) } else { (CHUNK, 0) }
     }
 
     /// How many rows there are.
@@ -123,15 +117,24 @@ impl Echelon {
 
     /// The transform of `row`: a factor for each slot.
     pub(super) fn transform(&self, row: usize) -> &[u8] {
-        let start = row * self.stride() * CHUNK + self.column_room;
-        &bytes(&self.store)[start..start + self.slots.len()]
+        match &self.store {
+            Store::Rows(rows) => &rows.transform(row)[..self.slots.len()],
+            Store::Columns(_) => &[],
+        }
     }
 
     /// The coefficients of `row` at the free columns: (symbol, coefficient), not in order.
     pub(super) fn free_part(&self, row: usize) -> impl Iterator<Item = (u64, u8)> + '_ {
-        let coefficients = &bytes(&self.store[row * self.stride()..])[..self.column_room];
-        let named = self.columns.iter().zip(coefficients);
-        named.filter(|(id, c)| **c != 0 && **id != VACANT).map(|(id, c)| (*id, *c))
+        let named = self.columns.iter().enumerate().map(move |(column, id)| (*id, self.at(row, column)));
+        named.filter(|(id, c)| *c != 0 && *id != VACANT)
+    }
+
+    /// What `row` holds at `column`.
+    fn at(&self, row: usize, column: usize) -> u8 {
+        match &self.store {
+            Store::Rows(rows) => rows.row(row)[column],
+            Store::Columns(columns) => columns.at(row, column),
+        }
     }
 
     /// The symbol of `column`, if it is in use.
@@ -151,11 +154,12 @@ impl Echelon {
 
     /// Forgets all rows, columns and slots.
     pub(super) fn clear(&mut self) {
-        (self.column_room, self.transform_room) = Echelon::rooms(self.transforms);
-        self.store.clear();
+        match &mut self.store {
+            Store::Rows(rows) => rows.clear(),
+            Store::Columns(columns) => columns.clear(),
+        }
         self.pivots.clear();
         self.pivots_run = true;
-        self.witnesses.clear();
         self.columns.clear();
         self.live.clear();
         self.columns_used = 0;
@@ -166,7 +170,7 @@ impl Echelon {
 
     /// Makes room for `more` columns. True when the columns were numbered anew.
     pub(super) fn reserve_columns(&mut self, more: usize) -> bool {
-        if self.columns.len() + more <= self.column_room {
+        if self.columns.len() + more <= self.column_room() {
             return false;
         }
         let mut kept = std::mem::take(&mut self.kept);
@@ -176,13 +180,11 @@ impl Echelon {
         // Half as much again, so that laying out anew stays rare; as yet it may cost nothing.
         let wanted = kept.len() + more;
         let room = if self.rows() == 0 { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
-        let old = self.column_room;
-        self.lay_out(room, self.transform_room.next_multiple_of(CHUNK), |from, to| {
-            for (column, (old, _)) in kept.iter().enumerate() {
-                to[column] = from[*old as usize];
-            }
-            to[room..room + from.len() - old].copy_from_slice(&from[old..]);
-        });
+        let order = kept.iter().map(|(column, _)| *column);
+        match &mut self.store {
+            Store::Rows(rows) => rows.rearrange_columns(room, order),
+            Store::Columns(columns) => columns.rearrange_columns(room, order),
+        }
         self.columns.clear();
         self.live.clear();
         for (_, id) in kept.drain(..) {
@@ -190,22 +192,7 @@ impl Echelon {
         }
         self.kept = kept;
         self.ordered = true;
-        self.witnesses.fill(0);
         true
-    }
-
-    /// Gives every row so much room for columns and for the transform; `copy` takes over each row's
-    /// bytes, from the old row to the new one, which is zero.
-    fn lay_out(&mut self, column_room: usize, transform_room: usize, copy: impl Fn(&[u8], &mut [u8])) {
-        let before = self.stride();
-        (self.column_room, self.transform_room) = (column_room, transform_room);
-        let stride = self.stride();
-        self.spare.clear();
-        self.spare.resize(self.rows() * stride, Chunk::ZERO);
-        for (from, to) in self.store.chunks_exact(before).zip(self.spare.chunks_exact_mut(stride)) {
-            copy(bytes(from), bytes_mut(to));
-        }
-        std::mem::swap(&mut self.store, &mut self.spare);
     }
 
     /// A new column for `id`; room was reserved.
@@ -248,14 +235,8 @@ impl Echelon {
             return vacant;
         }
         self.slots.push(true);
-        if self.slots.len() > self.transform_room {
-            let column_room = self.column_room.next_multiple_of(CHUNK);
-            let transform_room = (self.transform_room * 3 / 2 + 1).next_multiple_of(CHUNK);
-            let old = self.column_room;
-            self.lay_out(column_room, transform_room, |from, to| {
-                to[..old].copy_from_slice(&from[..old]);
-                to[column_room..column_room + from.len() - old].copy_from_slice(&from[old..]);
-            });
+        if let Store::Rows(rows) = &mut self.store {
+            rows.reserve_slots(self.slots.len());
         }
         self.slots.len() - 1
     }
@@ -274,7 +255,8 @@ impl Echelon {
         self.factors.clear();
         self.factors.resize(self.rows(), 0);
         if let Some(slot) = slot {
-            bytes_mut(&mut self.work)[self.column_room + slot] = 1;
+            let at = self.column_room() + slot;
+            bytes_mut(&mut self.work)[at] = 1;
         }
     }
 
@@ -330,8 +312,8 @@ impl Echelon {
             *factor = draw();
             each(*pivot, *factor);
         }
-        Kernel::chosen().gather(&mut self.work, &self.store, &self.factors);
-        let (columns, transforms) = bytes(&self.work).split_at(self.column_room);
+        self.gather();
+        let (columns, transforms) = bytes(&self.work).split_at(self.column_room());
         for (id, c) in self.columns.iter().zip(columns).filter(|(id, _)| **id != VACANT) {
             each(*id, *c);
         }
@@ -341,8 +323,16 @@ impl Echelon {
     /// Eliminates the pivots from the row at work and, if anything is left, adds it as a new row and
     /// returns its pivot. Pivot columns are zero in all other rows, so that one pass is enough.
     pub(super) fn reduce(&mut self) -> Option<u64> {
-        Kernel::chosen().gather(&mut self.work, &self.store, &self.factors);
+        self.gather();
         self.insert()
+    }
+
+    /// Adds all rows, each times its factor, to the row at work.
+    fn gather(&mut self) {
+        match &self.store {
+            Store::Rows(rows) => rows.gather(&mut self.work, &self.factors),
+            Store::Columns(columns) => columns.gather(&mut self.work, &self.factors, self.columns.len()),
+        }
     }
 
     /// Adds the row at work, which is zero at all pivots; returns its pivot, None when it is zero.
@@ -354,30 +344,23 @@ impl Echelon {
         kernel.mul(bytes_mut(&mut self.work), scale);
         self.clear_column(column);
         bytes_mut(&mut self.work)[column] = 0;
-        self.store.extend_from_slice(&self.work);
+        match &mut self.store {
+            Store::Rows(rows) => rows.push(&self.work, self.order, self.columns.len()),
+            Store::Columns(columns) => columns.push(&self.work, self.columns.len()),
+        }
         self.pivots_run &= self.pivots.last().is_none_or(|last| last.checked_add(1) == Some(id));
         self.pivots.push(id);
-        // A guess that is mostly right: the column that is farthest from becoming a pivot.
-        self.witnesses.push(match self.order {
-            Pivots::Lowest => (self.columns.len() - 1) as u32,
-            Pivots::Highest => 0,
-        });
         self.release_column(column as u32);
         Some(id)
     }
 
-    /// Makes `column` zero in all rows by adding multiples of the row at work, which is 1 there.
+    /// Makes `column`, or what else lies at that byte, zero in all rows by adding multiples of the row at work, which is 1
+    /// there.
     fn clear_column(&mut self, column: usize) {
-        let stride = self.stride() * CHUNK;
-        self.factors.clear();
-        self.factors.resize(self.rows(), 0);
-        let all = bytes(&self.store);
-        let mut at = column;
-        for factor in &mut self.factors {
-            *factor = all[at];
-            at += stride;
+        match &mut self.store {
+            Store::Rows(rows) => rows.eliminate(&self.work, column),
+            Store::Columns(columns) => columns.eliminate(&self.work, column, self.columns.len()),
         }
-        Kernel::chosen().scatter(&mut self.store, &self.work, &self.factors);
     }
 
     /// The symbol at which the row at work is to have its pivot, and its column.
@@ -401,9 +384,9 @@ impl Echelon {
 
     /// The symbol of `column` became known: it is no unknown any more, in any row.
     pub(super) fn erase_column(&mut self, column: u32) {
-        let stride = self.stride();
-        for row in self.store.chunks_exact_mut(stride) {
-            bytes_mut(row)[column as usize] = 0;
+        match &mut self.store {
+            Store::Rows(rows) => rows.erase_column(column as usize),
+            Store::Columns(columns) => columns.erase_column(column as usize),
         }
         self.release_column(column);
     }
@@ -411,22 +394,32 @@ impl Echelon {
     /// The pivot of `row` became known: what is left of the row says something about its free columns,
     /// and the lowest of them is its new pivot, which is returned.
     pub(super) fn repivot(&mut self, row: usize) -> Option<u64> {
-        let stride = self.stride();
-        self.work.clear();
-        self.work.extend_from_slice(&self.store[row * stride..][..stride]);
+        self.take_up(row);
         self.remove(row);
         self.insert()
     }
 
     /// Removes `row`; the last row takes its place.
     pub(super) fn remove(&mut self, row: usize) {
-        let stride = self.stride();
-        let last = self.rows() - 1;
-        self.store.copy_within(last * stride.., row * stride);
-        self.store.truncate(last * stride);
+        match &mut self.store {
+            Store::Rows(rows) => rows.remove(row),
+            Store::Columns(columns) => columns.remove(row),
+        }
+        self.pivots_run &= row == self.rows() - 1;
         self.pivots.swap_remove(row);
-        self.pivots_run &= row == last;
-        self.witnesses.swap_remove(row);
+    }
+
+    /// Makes a copy of `row` the row at work.
+    fn take_up(&mut self, row: usize) {
+        self.work.clear();
+        self.work.resize(self.stride(), Chunk::ZERO);
+        match &self.store {
+            Store::Rows(rows) => bytes_mut(&mut self.work).copy_from_slice(rows.row(row)),
+            Store::Columns(columns) => {
+                let work = bytes_mut(&mut self.work)[..self.columns.len()].iter_mut();
+                work.enumerate().for_each(|(column, c)| *c = columns.at(row, column));
+            }
+        }
     }
 
     /// The symbol of `column` will never be known: the rows are replaced by all their combinations
@@ -435,8 +428,7 @@ impl Echelon {
     ///
     /// Room for a column must have been reserved.
     pub(super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
-        let stride = self.stride();
-        let involved = |row: &usize| bytes(&self.store[row * stride..])[column as usize] != 0;
+        let involved = |row: &usize| self.at(*row, column as usize) != 0;
         let involved = (0..self.rows()).filter(involved);
         let row = match self.order {
             Pivots::Lowest => involved.max_by_key(|row| self.pivots[*row]),
@@ -444,8 +436,7 @@ impl Echelon {
         };
         let freed = row.map(|row| {
             let pivot = self.pivots[row];
-            self.work.clear();
-            self.work.extend_from_slice(&self.store[row * stride..][..stride]);
+            self.take_up(row);
             self.remove(row);
             let again = self.claim_column(pivot);
             bytes_mut(&mut self.work)[again as usize] = 1;
@@ -465,22 +456,9 @@ impl Echelon {
             units.extend(0..self.rows());
             return;
         }
-        let stride = self.stride() * CHUNK;
-        let all = bytes(&self.store);
-        let mut at = 0;
-        for row in 0..self.witnesses.len() {
-            if all[at + self.witnesses[row] as usize] == 0 {
-                let coefficients = &all[at..][..self.columns.len()];
-                let nonzero = match self.order {
-                    Pivots::Lowest => coefficients.iter().rposition(|c| *c != 0),
-                    Pivots::Highest => coefficients.iter().position(|c| *c != 0),
-                };
-                match nonzero {
-                    Some(column) => self.witnesses[row] = column as u32,
-                    None => units.push(row),
-                }
-            }
-            at += stride;
+        match &mut self.store {
+            Store::Rows(rows) => rows.units(self.order, self.columns.len(), units),
+            Store::Columns(columns) => columns.units(self.columns.len(), units),
         }
     }
 
@@ -497,12 +475,10 @@ impl Echelon {
             self.clear();
             return;
         }
-        let stride = self.stride();
         for unit in units {
             let Some(slot) = self.transform(*unit).iter().position(|c| *c != 0) else { continue };
-            let at = self.column_room + slot;
-            self.work.clear();
-            self.work.extend_from_slice(&self.store[unit * stride..][..stride]);
+            let at = self.column_room() + slot;
+            self.take_up(*unit);
             let scale = inv(bytes(&self.work)[at]);
             Kernel::chosen().mul(bytes_mut(&mut self.work), scale);
             self.clear_column(at);
@@ -516,20 +492,28 @@ impl Echelon {
 
     /// Makes every row its own payload: row i stands for the payload in slot i, alone.
     pub(super) fn reset_transforms(&mut self) {
-        let stride = self.stride();
-        let start = self.column_room;
-        for (row, chunks) in self.store.chunks_exact_mut(stride).enumerate() {
-            let transform = &mut bytes_mut(chunks)[start..];
-            transform.fill(0);
-            transform[row] = 1;
+        if let Store::Rows(rows) = &mut self.store {
+            rows.reset_transforms();
         }
         self.slots.clear();
         self.slots.resize(self.pivots.len(), true);
         self.slots_used = self.slots.len();
     }
 
+    /// How many columns there is room for.
+    fn column_room(&self) -> usize {
+        match &self.store {
+            Store::Rows(rows) => rows.column_room(),
+            Store::Columns(columns) => columns.column_room(),
+        }
+    }
+
+    /// Chunks that the row at work takes.
     fn stride(&self) -> usize {
-        (self.column_room + self.transform_room) / CHUNK
+        match &self.store {
+            Store::Rows(rows) => rows.stride(),
+            Store::Columns(columns) => columns.stride(),
+        }
     }
 }
 
