@@ -20,7 +20,7 @@ mod kernel;
 mod memory;
 
 pub use field::{POLYNOMIAL, div, exp, inv, log, mul};
-pub use kernel::{Form, Isa, Kernel, KernelError, dot};
+pub use kernel::{Form, Isa, Kernel, KernelError};
 pub use memory::{CHUNK, Chunk, Slot, bytes, bytes_mut, chunks_for};
 
 /// `dst ^= src` with the chosen kernel; see [`Kernel::xor`].

@@ -47,6 +47,10 @@ pub(super) trait Lanes {
         s1: Self::Source,
         f1: Self::Factor,
     ) -> Self::Vector;
+    /// `sum` plus those bytes of `a` beside which `b` has bit 7.
+    unsafe fn add_where(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Every byte shifted left by one bit.
+    unsafe fn shift(vector: Self::Vector) -> Self::Vector;
     /// Hints that the cache line at `from` will be read soon; `from` need not be valid.
     unsafe fn prefetch(from: *const u8);
     /// The bare multiplication instructions on a register, nothing else: what bounds every kernel.
@@ -83,6 +87,8 @@ pub(super) trait Engine: Lanes {
     unsafe fn gather(dst: *mut u8, len: usize, rows: *const u8, coefficients: &[u8]);
     /// `row i += coefficients[i] * src`.
     unsafe fn scatter(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]);
+    /// The sum of the products of the bytes of `a` and `b`, `len` of each.
+    unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8;
     /// `rounds` rounds of multiplications on registers; answers a byte that depends on all.
     unsafe fn registers(rounds: usize) -> u8;
 }
@@ -136,6 +142,12 @@ macro_rules! engine {
             unsafe fn scatter(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]) {
                 // SAFETY: passed on to the caller.
                 unsafe { $crate::kernel::stream::scatter::<$lanes>(rows, len, src, coefficients) }
+            }
+
+            $(#[target_feature(enable = $features)])?
+            unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8 {
+                // SAFETY: passed on to the caller.
+                unsafe { $crate::kernel::stream::dot::<$lanes>(a, b, len) }
             }
 
             $(#[target_feature(enable = $features)])?

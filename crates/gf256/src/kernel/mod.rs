@@ -16,8 +16,6 @@ mod tests;
 #[allow(unsafe_code, reason = "processor instructions")]
 mod x86;
 
-pub use portable::dot;
-
 use crate::memory::{CHUNK, Chunk, Fresh, Slot, bytes, bytes_mut};
 use fused::{MOST_OUTPUTS, Product};
 use lanes::Engine;
@@ -375,6 +373,26 @@ impl Kernel {
                 }
             }
         }
+    }
+
+    /// The sum of the products of the bytes of `a` and `b`, over the shorter of the two: a vector times a vector.
+    #[allow(unsafe_code, reason = "calls vector code")]
+    pub fn dot(self, a: &[Chunk], b: &[Chunk]) -> u8 {
+        let chunks = a.len().min(b.len());
+        #[cfg(target_arch = "x86_64")]
+        {
+            let (len, a, b) = (chunks * CHUNK, bytes(a).as_ptr(), bytes(b).as_ptr());
+            // SAFETY: both have as many bytes, and the Kernel is proof of the instructions.
+            unsafe {
+                match self.isa {
+                    Isa::Gfni512 => return x86::Gfni512::dot(a, b, len),
+                    Isa::Gfni256 => return x86::Gfni256::dot(a, b, len),
+                    Isa::Avx2 => return x86::Shuffle256::dot(a, b, len),
+                    Isa::Portable => {}
+                }
+            }
+        }
+        portable::dot(bytes(&a[..chunks]).as_chunks().0, bytes(&b[..chunks]).as_chunks().0)
     }
 
     /// Runs `rounds` rounds of the kernel's multiplication instructions on registers alone, and

@@ -75,6 +75,12 @@ macro_rules! model {
                 let (a, b) = unsafe { (Self::times(s0, f0), Self::times(s1, f1)) };
                 std::array::from_fn(|i| ternary(0x96, sum[i], a[i], b[i]))
             }
+            unsafe fn add_where(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector {
+                std::array::from_fn(|i| if b[i] & 0x80 == 0 { sum[i] } else { sum[i] ^ a[i] })
+            }
+            unsafe fn shift(vector: Self::Vector) -> Self::Vector {
+                vector.map(|byte| byte << 1)
+            }
             unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector {
                 // SAFETY: touches no memory.
                 unsafe { Self::times(vector, factor) }

@@ -5,10 +5,12 @@
 //! the accumulator, then add the sources whose coefficient has that bit. So M x K products cost half
 //! of 8 x M x K XORs and 7 x M doublings, and no table look-ups at all.
 
+use crate::field;
+
 /// Bytes handled side by side, a few registers' worth.
 const WIDTH: usize = 64;
 
-type Block = [u8; WIDTH];
+pub(super) type Block = [u8; WIDTH];
 
 /// `dst += src` over the shorter of the two.
 pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
@@ -103,41 +105,24 @@ pub(super) fn mul(dst: &mut [u8], c: u8) {
     }
 }
 
-/// The sum of the products `a[i] * b[i]`, over the shorter of the two.
-///
-/// For each bit of `b`, the bytes of `a` beside which it is set are added up; Horner's rule over the eight sums comes last,
-/// once. So a product costs four operations a bit, and none of them is a multiplication.
-pub fn dot(a: &[u8], b: &[u8]) -> u8 {
-    let len = a.len().min(b.len());
-    let (a_blocks, a_rest) = a[..len].as_chunks::<NARROW>();
-    let (b_blocks, b_rest) = b[..len].as_chunks::<NARROW>();
-    let mut sums = [[0; NARROW]; 8];
-    for (a, b) in a_blocks.iter().zip(b_blocks) {
-        sift(&mut sums, a, b);
-    }
-    let pad = |rest: &[u8]| {
-        let mut block = [0; NARROW];
-        block[..rest.len()].copy_from_slice(rest);
-        block
-    };
-    sift(&mut sums, &pad(a_rest), &pad(b_rest));
-    let horner = |sum: [u8; NARROW], next: [u8; NARROW]| add(double(sum), &next);
-    sums.into_iter().reduce(horner).into_iter().flatten().fold(0, |sum, byte| sum ^ byte)
-}
-
-/// A register's worth.
-const NARROW: usize = 16;
-
-/// Adds to each sum, highest bit first, the bytes of `a` beside which `b` has the bit.
-#[inline(always)]
-fn sift(sums: &mut [[u8; NARROW]; 8], a: &[u8; NARROW], b: &[u8; NARROW]) {
-    let mut b = *b;
-    for sum in sums {
-        for ((sum, a), b) in sum.iter_mut().zip(a).zip(&mut b) {
-            *sum ^= a & (*b as i8 >> 7) as u8;
-            *b = b.wrapping_add(*b);
+/// The sum of the products `a[i] * b[i]`: bit by bit of `b`, eight bytes at a time.
+pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
+    let mut sums = [0; 8];
+    for (a, b) in a.iter().zip(b) {
+        let (a, b) = (a.as_chunks::<8>().0, b.as_chunks::<8>().0);
+        for (a, b) in a.iter().zip(b) {
+            let (a, b) = (u64::from_le_bytes(*a), u64::from_le_bytes(*b));
+            for (bit, sum) in sums.iter_mut().enumerate() {
+                let set = b >> bit & 0x0101_0101_0101_0101;
+                // 0xff where the bit is set.
+                *sum ^= a & (set << 8).wrapping_sub(set);
+            }
         }
     }
+    sums.iter().rev().fold(0, |total, sum| {
+        let byte = sum.to_le_bytes().iter().fold(0, |sum, byte| sum ^ byte);
+        field::double(total) ^ byte
+    })
 }
 
 /// Blocks that [`registers`] works on at once.
@@ -160,7 +145,7 @@ pub(super) fn registers(rounds: usize) -> u8 {
 }
 
 #[inline(always)]
-fn add<const N: usize>(acc: [u8; N], source: &[u8; N]) -> [u8; N] {
+fn add(acc: Block, source: &Block) -> Block {
     let mut sum = acc;
     for (s, byte) in sum.iter_mut().zip(source) {
         *s ^= byte;
@@ -170,6 +155,6 @@ fn add<const N: usize>(acc: [u8; N], source: &[u8; N]) -> [u8; N] {
 
 /// Multiplies every byte by x.
 #[inline(always)]
-fn double<const N: usize>(block: [u8; N]) -> [u8; N] {
+fn double(block: Block) -> Block {
     block.map(|byte| (byte << 1) ^ ((byte as i8 >> 7) as u8 & 0x1d))
 }

@@ -153,6 +153,43 @@ unsafe fn scatter_columns<L: Lanes, const C: usize>(
     }
 }
 
+/// For each bit of `b`, the bytes of `a` beside which it is set are added up; Horner's rule over the eight sums comes last, once.
+/// So a product of two variables costs four plain instructions a bit, where no instruction multiplies them.
+#[inline(always)]
+pub(super) unsafe fn dot<L: Lanes>(a: *const u8, b: *const u8, len: usize) -> u8 {
+    // SAFETY: as in `xor_into`; the last store is to a buffer as long as any vector.
+    unsafe {
+        let mut sums = [L::zero(); 8];
+        let mut at = 0;
+        while at < len {
+            let (a, mut b) = (L::load(a.add(at)), L::load(b.add(at)));
+            for sum in &mut sums {
+                *sum = L::add_where(*sum, a, b);
+                b = L::shift(b);
+            }
+            at += L::WIDTH;
+        }
+        let two = L::factor_of(2);
+        let mut total = sums[0];
+        for sum in &sums[1..] {
+            total = L::xor(L::times(L::prepare(total), two), *sum);
+        }
+        let mut bytes = [0; 64];
+        L::store(bytes.as_mut_ptr(), total);
+        fold(&bytes)
+    }
+}
+
+/// The sum of all bytes.
+pub(super) fn fold(bytes: &[u8; 64]) -> u8 {
+    let (words, _) = bytes.as_chunks::<8>();
+    let mut word = words.iter().fold(0, |sum, word| sum ^ u64::from_le_bytes(*word));
+    for shift in [32, 16, 8] {
+        word ^= word >> shift;
+    }
+    word as u8
+}
+
 /// See [`super::lanes::Engine::registers`]: `rounds * CHAINS` vectors are multiplied.
 #[inline(always)]
 pub(super) unsafe fn registers<L: Lanes>(rounds: usize) -> u8 {

@@ -69,6 +69,14 @@ impl Lanes for Gfni512 {
         _mm512_ternarylogic_epi64::<0x96>(sum, Self::times(s0, f0), Self::times(s1, f1))
     }
     #[inline(always)]
+    unsafe fn add_where(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        _mm512_xor_si512(sum, _mm512_maskz_mov_epi8(_mm512_movepi8_mask(b), a))
+    }
+    #[inline(always)]
+    unsafe fn shift(vector: __m512i) -> __m512i {
+        _mm512_add_epi8(vector, vector)
+    }
+    #[inline(always)]
     unsafe fn arithmetic(vector: __m512i, factor: __m512i) -> __m512i {
         Self::times(vector, factor)
     }
@@ -131,6 +139,15 @@ impl Lanes for Gfni256 {
     #[inline(always)]
     unsafe fn add_two(sum: __m256i, s0: __m256i, f0: __m256i, s1: __m256i, f1: __m256i) -> __m256i {
         Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
+    }
+    #[inline(always)]
+    unsafe fn add_where(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // Bit 7 is the sign.
+        _mm256_xor_si256(sum, _mm256_and_si256(a, _mm256_cmpgt_epi8(_mm256_setzero_si256(), b)))
+    }
+    #[inline(always)]
+    unsafe fn shift(vector: __m256i) -> __m256i {
+        _mm256_add_epi8(vector, vector)
     }
     #[inline(always)]
     unsafe fn arithmetic(vector: __m256i, factor: __m256i) -> __m256i {
@@ -210,6 +227,15 @@ impl Lanes for Shuffle256 {
         f1: [__m256i; 2],
     ) -> __m256i {
         Self::xor(Self::xor(sum, Self::times(s0, f0)), Self::times(s1, f1))
+    }
+    #[inline(always)]
+    unsafe fn add_where(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // Bit 7 is the sign.
+        _mm256_xor_si256(sum, _mm256_and_si256(a, _mm256_cmpgt_epi8(_mm256_setzero_si256(), b)))
+    }
+    #[inline(always)]
+    unsafe fn shift(vector: __m256i) -> __m256i {
+        _mm256_add_epi8(vector, vector)
     }
     #[inline(always)]
     unsafe fn arithmetic(vector: __m256i, factor: [__m256i; 2]) -> __m256i {

@@ -1,7 +1,7 @@
 //! Columns that lie one after the other, without transforms: where thousands of rows wait for a few unseen symbols, an
 //! elimination step is one long vector operation for each of those.
 
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, dot};
+use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
 
 /// A matrix stored by columns.
 #[derive(Clone, Debug)]
@@ -16,8 +16,8 @@ pub(super) struct Columns {
     count: usize,
     /// Columns before this are zero.
     first: usize,
-    /// Kept for their memory.
-    pivot: Vec<Chunk>,
+    /// A factor for each row; kept, as `spare` is, for the memory.
+    factors: Vec<Chunk>,
     spare: Vec<Chunk>,
 }
 
@@ -29,18 +29,19 @@ impl Columns {
             store: vec![Chunk::ZERO; CHUNK],
             count: 0,
             first: 0,
-            pivot: Vec::new(),
+            factors: Vec::new(),
             spare: Vec::new(),
         }
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Forgets all rows, and what the first `columns` columns hold.
+    pub(super) fn clear(&mut self, columns: usize) {
+        // The height stays: where many rows waited, many will again.
+        for column in self.used(columns) {
+            self.erase_column(column);
+        }
         self.count = 0;
         self.first = 0;
-        // The height stays: where many rows waited, many will again.
-        self.room = CHUNK;
-        self.store.clear();
-        self.store.resize(self.room * self.height, Chunk::ZERO);
     }
 
     /// How many columns there is room for.
@@ -84,19 +85,25 @@ impl Columns {
     }
 
     /// `work` += the sum of all rows, each times its factor.
-    pub(super) fn gather(&self, work: &mut [Chunk], factors: &[u8], columns: usize) {
+    pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], columns: usize) {
         // Rows that wait are mostly older than what is combined now.
-        let start = factors.iter().position(|c| *c != 0).unwrap_or(factors.len()) / CHUNK * CHUNK;
-        let work = bytes_mut(work);
+        let Some(start) = factors.iter().position(|c| *c != 0) else { return };
+        let skip = start / CHUNK;
+        self.factors.clear();
+        self.factors.resize(chunks_for(factors.len()) - skip, Chunk::ZERO);
+        let recent = &factors[skip * CHUNK..];
+        bytes_mut(&mut self.factors)[..recent.len()].copy_from_slice(recent);
+        let (kernel, work) = (Kernel::chosen(), bytes_mut(work));
         for column in self.used(columns) {
-            work[column] ^= dot(&factors[start..], &self.column(column)[start..factors.len()]);
+            let chunks = &self.store[column * self.height..][skip..self.height];
+            work[column] ^= kernel.dot(&self.factors, chunks);
         }
     }
 
     /// Makes `pivot` zero in all rows by adding multiples of `work`, which is 1 there.
     pub(super) fn eliminate(&mut self, work: &[Chunk], pivot: usize, columns: usize) {
         self.cover(work, columns);
-        let mut factors = std::mem::take(&mut self.pivot);
+        let mut factors = std::mem::take(&mut self.factors);
         factors.clear();
         factors.extend_from_slice(&self.store[pivot * self.height..][..self.height]);
         let kernel = Kernel::chosen();
@@ -108,7 +115,7 @@ impl Columns {
             }
         }
         self.erase_column(pivot);
-        self.pivot = factors;
+        self.factors = factors;
     }
 
     /// Adds `work` as a row, over the first `columns` columns.
@@ -144,10 +151,10 @@ impl Columns {
     }
 
     /// Removes `row`; the last row takes its place.
-    pub(super) fn remove(&mut self, row: usize) {
+    pub(super) fn remove(&mut self, row: usize, columns: usize) {
         self.count -= 1;
         let last = self.count;
-        for column in self.used(self.room) {
+        for column in self.used(columns) {
             let column = self.column_mut(column);
             column[row] = column[last];
             column[last] = 0;
@@ -156,7 +163,8 @@ impl Columns {
 
     /// Makes `column` zero in all rows.
     pub(super) fn erase_column(&mut self, column: usize) {
-        self.column_mut(column).fill(0);
+        let rows = self.count;
+        self.column_mut(column)[..rows].fill(0);
         self.first += usize::from(column == self.first);
     }
 

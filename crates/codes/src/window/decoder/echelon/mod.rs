@@ -156,7 +156,7 @@ impl Echelon {
     pub(super) fn clear(&mut self) {
         match &mut self.store {
             Store::Rows(rows) => rows.clear(),
-            Store::Columns(columns) => columns.clear(),
+            Store::Columns(columns) => columns.clear(self.columns.len()),
         }
         self.pivots.clear();
         self.pivots_run = true;
@@ -329,7 +329,7 @@ impl Echelon {
 
     /// Adds all rows, each times its factor, to the row at work.
     fn gather(&mut self) {
-        match &self.store {
+        match &mut self.store {
             Store::Rows(rows) => rows.gather(&mut self.work, &self.factors),
             Store::Columns(columns) => columns.gather(&mut self.work, &self.factors, self.columns.len()),
         }
@@ -403,7 +403,7 @@ impl Echelon {
     pub(super) fn remove(&mut self, row: usize) {
         match &mut self.store {
             Store::Rows(rows) => rows.remove(row),
-            Store::Columns(columns) => columns.remove(row),
+            Store::Columns(columns) => columns.remove(row, self.columns.len()),
         }
         self.pivots_run &= row == self.rows() - 1;
         self.pivots.swap_remove(row);
