@@ -129,6 +129,9 @@ const BOTH: [(&str, &str); 5] = [("0", "1"), ("5%", "1"), ("20%", "1"), ("5%", "
 
 /// Real and virtual time may differ by so much, or by two standard errors where runs vary by more.
 const AGREEMENT: f64 = 0.03;
+/// A machine that makes 1 packet in 100 later than this says nothing about the program: in virtual time, ends that now and then wait
+/// up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
+const LATE: f64 = 2e-3;
 /// Runs in virtual time, and Student's t for 95 % of so many.
 const MANY: u64 = 30;
 const T95: f64 = 2.045;
@@ -153,10 +156,12 @@ fn real_and_virtual_time_agree() {
         };
         let goodput = |report: &Value| contender(report, "ripstop").and_then(|c| c["goodput_bps"].as_f64());
         let name = format!("loss {loss}, bursts of {burst}");
-        let mut real = Vec::new();
+        let (mut real, mut late) = (Vec::new(), 0.0_f64);
         for seed in 1..=runs() {
             let (report, fates) = demo(seed, &[]);
             real.push(goodput(&report).unwrap_or(f64::NAN));
+            let wire = contender(&report, "ripstop").map(|c| &c["wire"]["late_p99_s"]);
+            late = late.max(wire.and_then(Value::as_f64).unwrap_or(0.0));
             let simulated = demo(seed, &["--virtual", "--runs=1"]).1;
             for way in ["forth", "back"] {
                 let both = fates.compare(&simulated, "ripstop", way);
@@ -187,7 +192,12 @@ fn real_and_virtual_time_agree() {
         );
         // NaN is no agreement.
         if apart.abs().partial_cmp(&most) != Some(std::cmp::Ordering::Less) {
-            problems.push(format!("{name}: real time is {:+.1} % off", 100.0 * apart));
+            let control = if late > LATE { "INCONCLUSIVE, the machine is too busy: " } else { "" };
+            problems.push(format!(
+                "{name}: {control}real time is {:+.1} % off, with 1 packet in 100 up to {:.1} ms late",
+                100.0 * apart,
+                1e3 * late
+            ));
         }
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));

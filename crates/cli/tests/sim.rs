@@ -122,15 +122,23 @@ fn what_cannot_be_is_named_with_its_flag_or_its_line() {
     }
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("wrong.toml");
-    std::fs::write(&path, "[[link]]\nbetween = [\"a\", \"b\"]\n\n[[flow]]\nfrom = \"a\"\nto = \"c\"\n")
-        .unwrap();
-    let output = run(&["sim", "run", path.to_str().unwrap()]);
-    assert!(
-        stderr(&output).contains("wrong.toml:6:6: `flow[0].to`: no link names the node `c`"),
-        "{}",
-        stderr(&output)
-    );
-    assert_eq!(output.status.code(), Some(2));
+    for (end, words) in [
+        ("to = \"c\"", "wrong.toml:6:6: `flow[0].to`: no link names the node `c`"),
+        (
+            "to = \"b\"\nnc = { window-last = 0 }",
+            "wrong.toml:7:22: `flow[0].nc.window-last`: a coding window of 0 packets",
+        ),
+        (
+            "to = \"b\"\nnc = { coef-bytes = 3 }",
+            "wrong.toml:7:21: `flow[0].nc.coef-bytes`: a coefficient takes 0 or 1 byte",
+        ),
+    ] {
+        let text = format!("[[link]]\nbetween = [\"a\", \"b\"]\n\n[[flow]]\nfrom = \"a\"\n{end}\n");
+        std::fs::write(&path, text).unwrap();
+        let output = run(&["sim", "run", path.to_str().unwrap()]);
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(2));
+    }
     let output = run(&["sim", "run", "/nowhere.toml"]);
     assert!(stderr(&output).contains("/nowhere.toml: No such file") && output.status.code() == Some(1));
 }

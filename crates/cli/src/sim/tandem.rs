@@ -274,7 +274,8 @@ pub(super) fn flag(field: &str) -> Option<&'static str> {
         ("start", "--start"),
         ("stop", "--stop"),
         ("nc.recode-at", "--recode-at"),
-        ("nc.redundancy", "--coef-bytes"),
+        ("nc.coef-bytes", "--coef-bytes"),
+        ("nc.redundancy", "--redundancy"),
     ]
     .into_iter()
     .find_map(|(field, flag)| name.starts_with(field).then_some(flag))

@@ -3,7 +3,7 @@
 use super::{FlowSpec, Scenario, ScenarioError};
 use crate::network::NcConfig;
 use ripstop_proto::session::nc::{
-    Acknowledge, Config, Factor, Loss, Redundancy, Retransmissions, Rounding, Window,
+    Acknowledge, Config, ConfigError, Factor, Loss, Redundancy, Retransmissions, Rounding, Window,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -132,8 +132,18 @@ impl NcSpec {
             coef_bytes: self.coef_bytes,
             ..Config::default()
         };
-        session.check().map_err(|error| ("redundancy", error.to_string()))?;
+        session.check().map_err(|error| (self.field_of(&error), error.to_string()))?;
         Ok(NcConfig { session, relays: self.relays(nodes, losses)? })
+    }
+
+    /// The field that a setting of the session comes from.
+    fn field_of(&self, error: &ConfigError) -> &'static str {
+        match error {
+            ConfigError::Window if self.window_last.is_some() => "window-last",
+            ConfigError::Window => "window-oldest",
+            ConfigError::CoefBytes(_) => "coef-bytes",
+            ConfigError::RuleWindow(_) | ConfigError::Ahead(_) => "redundancy",
+        }
     }
 
     /// Where it is coded anew: behind so many links, with which factor.
