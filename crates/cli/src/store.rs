@@ -72,7 +72,11 @@ impl Store {
         if !about.is_file() {
             return Err(failed(&"is not a regular file; results are kept in one"));
         }
-        let database = quietly(|| Builder::new().set_cache_size(CACHE_BYTES).open(path));
+        // What was overwritten in the middle shows when it is read, which may be after hours, or not at all.
+        let database = quietly(|| {
+            let mut database = Builder::new().set_cache_size(CACHE_BYTES).open(path)?;
+            if database.check_integrity()? { Ok(database) } else { Err(damaged()) }
+        });
         let database = database.unwrap_or_else(|| Err(damaged())).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => failed(
                 &"is in use by another sweep or run; wait for its end, or give another file to --store",
@@ -248,6 +252,26 @@ mod tests {
             "{}",
             said(Store::open_or_create(&path))
         );
+        // Overwritten somewhere: an error at once, or nothing that mattered.
+        std::fs::remove_file(&path).unwrap();
+        let store = Store::open_or_create(&path).unwrap();
+        let result = |k: u8| format!("{k}").repeat(500);
+        (0..40).for_each(|k| store.put(&[k; 32], "1", &result(k)).unwrap());
+        drop(store);
+        let whole = std::fs::read(&path).unwrap();
+        let mut refused = 0;
+        for at in (0..whole.len()).step_by(4096 * 3 + 512) {
+            let mut bytes = whole.clone();
+            bytes[at..].iter_mut().take(64).for_each(|byte| *byte ^= 0x5a);
+            std::fs::write(&path, &bytes).unwrap();
+            match Store::open_or_create(&path) {
+                Ok(store) => {
+                    (0..40).for_each(|k| assert_eq!(store.get(&[k; 32]).unwrap(), Some(result(k)), "{at}"));
+                }
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > 0);
         // Of another format, and another program's.
         for (format, words) in [(Some("7"), "has the format `7`"), (None, "not a store of results")] {
             std::fs::remove_file(&path).unwrap();
