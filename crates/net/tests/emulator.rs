@@ -2,6 +2,8 @@
 //! real time and virtual time.
 
 mod common;
+#[path = "common/transfer.rs"]
+mod transfer;
 
 use common::with_namespaces;
 use ripstop_base::{Fraction, Rate, Seed, Span, Stream, Time};
@@ -9,9 +11,9 @@ use ripstop_link::{Duplicate, Link, LinkConfig, Loss};
 use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, LEFT_TO_RIGHT, Side, Snapshot};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::UdpSocket;
 use std::time::Duration;
+use transfer::transfer;
 
 const SEED: u64 = 7;
 
@@ -99,19 +101,10 @@ fn kernel_tcp_arrives_whole_over_a_lossy_link() {
             ..LinkConfig::path(Rate::from_bps(200_000_000), Duration::from_millis(4), share(0.005))
         };
         let (emulator, left, right) = start(&config(lossy.clone(), lossy, false));
-        let listener = right.run(|| TcpListener::bind("10.0.0.2:80")).unwrap().unwrap();
         let mut sent = vec![0; 3_000_000];
         Seed::new(SEED).stream("file").fill(&mut sent);
         let before = emulator.snapshot();
-        let receiving = std::thread::spawn(move || {
-            let mut got = Vec::new();
-            listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
-            got
-        });
-        let mut stream = left.run(|| TcpStream::connect("10.0.0.2:80")).unwrap().unwrap();
-        stream.write_all(&sent).unwrap();
-        drop(stream);
-        assert!(receiving.join().unwrap() == sent, "what arrived is not what was sent");
+        transfer(&left, &right, &sent);
         let after = emulator.snapshot();
         assert!(after.running && emulator.is_running());
         check(&after);

@@ -1,12 +1,14 @@
 //! Namespaces, devices and the command `ip`, on the machine at hand.
 
 mod common;
+#[path = "common/transfer.rs"]
+mod transfer;
 
 use common::with_namespaces;
 use ripstop_net::os::ip::{IpError, ip};
 use ripstop_net::os::netns::{Namespace, NetnsError};
 use ripstop_net::os::tun::{GROTable, IDEAL_BATCH_SIZE, Tun, TunConfig, VIRTIO_NET_HDR_LEN};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
@@ -14,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use transfer::transfer;
 
 #[test]
 fn namespaces_are_separate_hosts() {
@@ -149,17 +152,8 @@ fn offloading_devices_cut_and_join_segments() {
             let cut = cut.clone();
             std::thread::spawn(move || forward(&from, &to, &cut))
         });
-        let listener = right.run(|| TcpListener::bind("10.0.0.2:80")).unwrap().unwrap();
         let sent: Vec<u8> = (0..2_000_000u32).map(|k| (k.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let receiving = std::thread::spawn(move || {
-            let mut got = Vec::new();
-            listener.accept().unwrap().0.read_to_end(&mut got).unwrap();
-            got
-        });
-        let mut stream = left.run(|| TcpStream::connect("10.0.0.2:80")).unwrap().unwrap();
-        stream.write_all(&sent).unwrap();
-        drop(stream);
-        assert!(receiving.join().unwrap() == sent, "what arrived is not what was sent");
+        transfer(&left, &right, &sent);
         assert!(cut.load(Ordering::Relaxed) > 0, "the kernel never sent a large segment");
         for host in [&left, &right] {
             ip(host, &["link", "del", "tun0"]).unwrap();
