@@ -11,6 +11,7 @@ mod fec_flags;
 mod files;
 mod keys;
 mod link_flags;
+mod model;
 mod output;
 mod papers;
 mod progress;
@@ -48,6 +49,8 @@ Examples:
   ripstop speed                   what this machine can do, beside what bounds it
   ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time
   ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet
+  ripstop model fec --optimise    what the papers' closed forms say of a link
+  ripstop papers check            what the papers state beside what the models compute
   ripstop papers run 000.fig12    an experiment of a paper, and its numbers beside ours";
 
 #[derive(Subcommand)]
@@ -60,6 +63,7 @@ enum Command {
     Status(status::Flags),
     Sim(sim::Flags),
     Sweep(sweep::Flags),
+    Model(model::Flags),
     Papers(papers::Flags),
 }
 
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
         Command::Status(flags) => status::run(&flags),
         Command::Sim(flags) => sim::run(&flags),
         Command::Sweep(flags) => sweep::run(&flags),
+        Command::Model(flags) => model::run(&flags),
         Command::Papers(flags) => papers::run(&flags),
     };
     match outcome {

@@ -5,11 +5,17 @@ use serde_json::Value;
 
 /// Asserts that `value` is what docs/schemas/`name` describes.
 pub(crate) fn check(name: &str, value: &Value) {
+    check_part(name, "", value);
+}
+
+/// Asserts that `value` is what a part of docs/schemas/`name` describes, such as `/$defs/tcp`.
+pub(crate) fn check_part(name: &str, part: &str, value: &Value) {
     let path = format!("{}/../../docs/schemas/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
     let schema: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path}: {e}"));
     let mut problems = Vec::new();
-    walk(&schema, &schema, value, "$", &mut problems);
+    let wanted = schema.pointer(part).unwrap_or_else(|| panic!("{name} has no {part}"));
+    walk(&schema, wanted, value, "$", &mut problems);
     assert!(problems.is_empty(), "{name}:\n{}", problems.join("\n"));
 }
 

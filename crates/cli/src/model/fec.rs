@@ -1,0 +1,200 @@
+//! `ripstop model fec`: block FEC on a link under TCP.
+
+use super::arguments::{Named, answer, count, number};
+use super::print::{self, Lines};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use clap::ValueEnum;
+use ripstop_base::{Fraction, Span};
+use ripstop_model::fec::block::block_loss;
+use ripstop_model::fec::gilbert::{Gilbert, Spacing};
+use ripstop_model::fec::{CodedLink, Law, UnitLosses};
+use serde::Serialize;
+
+/// TCP over a link that sends each block of K units as N, and the best N (paper 003)
+///
+/// Equations (3) to (6); with --stay-bad losses come in bursts, by equation (7), and beside it by the Gilbert chain itself: (7) is poor where bursts
+/// are short.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Flags {
+    /// K: units of a block
+    #[arg(long, value_name = "UNITS", default_value = "20", value_parser = count)]
+    k: u32,
+    /// N: units sent for a block [default: the best, with --optimise]
+    #[arg(long, value_name = "UNITS", required_unless_present = "optimise", value_parser = count)]
+    n: Option<u32>,
+    /// p, L: share of units lost
+    #[arg(long, value_name = "SHARE", default_value = "1%")]
+    unit_loss: Fraction,
+    /// q: probability that the unit after a lost one is lost [default: as --unit-loss, independent losses]
+    #[arg(long, value_name = "SHARE")]
+    stay_bad: Option<Fraction>,
+    /// How the chain goes on from one packet to the next: without a gap, or as if they were far from each other
+    #[arg(long, value_name = "SPACING", default_value = "back-to-back", requires = "stay_bad")]
+    spacing: Gap,
+    /// mu: units that the link carries in a second, redundancy included
+    #[arg(long, value_name = "UNITS", default_value = "3000", value_parser = number)]
+    mu: f64,
+    /// RTT
+    #[arg(long, value_name = "TIME", default_value = "560ms")]
+    rtt: Span,
+    /// C: connections that share the link
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
+    flows: u32,
+    /// Blocks that a packet fills
+    #[arg(long, value_name = "BLOCKS", default_value = "1", value_parser = count)]
+    packet_blocks: u32,
+    /// TCP's throughput by its losses: the paper's square root, or (16) of paper 000, with time-outs
+    #[arg(long, value_name = "LAW", default_value = "sqrt")]
+    formula: Formula,
+    /// The first time-out, for --formula timeout [default: 3s]
+    #[arg(long, value_name = "TIME")]
+    rto: Option<Span>,
+    /// Find the N of the largest throughput
+    #[arg(long)]
+    optimise: bool,
+    /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Formula {
+    Sqrt,
+    Timeout,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Gap {
+    BackToBack,
+    Independent,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop model fec --k 20 --n 22 --unit-loss 1%                     fig. 2
+  ripstop model fec --k 20 --unit-loss 1% --optimise
+  ripstop model fec --k 10 --n 11 --flows 9                          fig. 8
+  ripstop model fec --k 20 --n 22 --unit-loss 1% --stay-bad 0.5      fig. 10, and the chain itself
+  ripstop model fec --k 20 --n 22 --formula timeout --json";
+
+const NAMED: Named = &[
+    ("the number of units K", "--k"),
+    ("the number of units N", "--n"),
+    ("the loss probability of a unit", "--unit-loss"),
+    ("the probability to stay bad", "--stay-bad"),
+    ("the rate of the link in units a second", "--mu"),
+    ("the round-trip time in seconds", "--rtt"),
+    ("the number of flows", "--flows"),
+    ("the number of blocks in a packet", "--packet-blocks"),
+    ("the size of the blocks N x min(K, N-K+1)", "--n"),
+    ("the time-out in seconds", "--rto"),
+];
+
+#[derive(Serialize)]
+struct Report {
+    n: u32,
+    throughput_units_per_s: f64,
+    clean_rate_units_per_s: f64,
+    block_loss: f64,
+    gain: Option<f64>,
+    exact_gilbert_units_per_s: Option<f64>,
+    n_real: Option<f64>,
+    n_best: Option<u32>,
+    best_units_per_s: Option<f64>,
+    exact_n_best: Option<u32>,
+}
+
+pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    let law = match (flags.formula, flags.rto) {
+        (Formula::Sqrt, None) => Law::SquareRoot,
+        (Formula::Sqrt, Some(_)) => {
+            return Err(Failure::flag(
+                "--rto",
+                "the square root knows no time-outs; add --formula timeout, or leave it out",
+            ));
+        }
+        (Formula::Timeout, rto) => Law::TimeOuts(rto.map_or(3.0, |rto| rto.duration().as_secs_f64())),
+    };
+    let loss = flags.unit_loss.get();
+    let chain = flags.stay_bad.map(|stay_bad| Gilbert { loss, stay_bad: stay_bad.get() });
+    let spacing = match flags.spacing {
+        Gap::BackToBack => Spacing::BackToBack,
+        Gap::Independent => Spacing::Independent,
+    };
+    let link = CodedLink {
+        k: flags.k,
+        losses: chain.map_or(UnitLosses::Independent(loss), UnitLosses::SingleBurst),
+        rate: flags.mu,
+        rtt: flags.rtt.duration().as_secs_f64(),
+        flows: flags.flows,
+        packet_blocks: flags.packet_blocks,
+        law,
+    };
+    let exact = chain.map(|chain| CodedLink { losses: UnitLosses::Bursts(chain, spacing), ..link });
+    let best = if flags.optimise { Some(answer(link.n_best(), NAMED)?) } else { None };
+    // One of the two is there.
+    let n = flags.n.or(best).unwrap_or(flags.k);
+    let block_loss = match chain {
+        Some(chain) => answer(chain.block_loss(n, flags.k), NAMED)?,
+        None => answer(block_loss(n, flags.k, loss), NAMED)?.is,
+    };
+    let exact_n_best = match exact.filter(|_| flags.optimise) {
+        Some(exact) => Some(answer(exact.n_best(), NAMED)?),
+        None => None,
+    };
+    let report = Report {
+        n,
+        throughput_units_per_s: answer(link.throughput(n), NAMED)?,
+        clean_rate_units_per_s: answer(link.clean_rate(n), NAMED)?,
+        block_loss,
+        gain: answer(link.gain(n), NAMED)?,
+        exact_gilbert_units_per_s: exact.map(|exact| answer(exact.throughput(n), NAMED)).transpose()?,
+        n_real: if flags.optimise { answer(link.n_real(), NAMED)? } else { None },
+        n_best: best,
+        best_units_per_s: best.map(|n| answer(link.throughput(n), NAMED)).transpose()?,
+        exact_n_best,
+    };
+    if flags.json { output::json(&report) } else { output::print(&table(&report, flags)) }
+}
+
+fn table(report: &Report, flags: &Flags) -> String {
+    let units = "units/s";
+    let mut lines = Lines::new();
+    let law = match (flags.stay_bad.is_some(), flags.flows) {
+        (true, _) => "of data, (3) with (7)",
+        (false, 1) => "of data, (3)",
+        (false, _) => "of data, all connections, (6)",
+    };
+    lines.line(
+        &format!("throughput, N = {}", report.n),
+        print::number(report.throughput_units_per_s, units),
+        law,
+    );
+    if let Some(exact) = report.exact_gilbert_units_per_s {
+        lines.line("", print::number(exact, units), "by the Gilbert chain itself");
+    }
+    let clean = report.clean_rate_units_per_s >= flags.mu;
+    lines.line(
+        "clean up to a link of",
+        print::number(report.clean_rate_units_per_s, units),
+        "left side of (4)",
+    );
+    lines.line(
+        "bound by",
+        if clean { "the link" } else { "losses" },
+        if clean { "no loss is left that TCP would feel" } else { "" },
+    );
+    lines.line("blocks lost", print::percent(report.block_loss), "P(N,K)");
+    lines.line("gain over cost", print::optional(report.gain, ""), "G, (5)");
+    if let Some(best) = report.n_best {
+        lines.line("clean from N =", print::optional(report.n_real, ""), "(4), a real number");
+        lines.line("best N", best.to_string(), "");
+        lines.line("", print::optional(report.best_units_per_s, units), "");
+    }
+    if let Some(best) = report.exact_n_best {
+        lines.line("best N by the chain itself", best.to_string(), "");
+    }
+    lines.render()
+}

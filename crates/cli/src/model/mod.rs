@@ -1,0 +1,63 @@
+//! `ripstop model`: what the papers' closed forms say of a link, a network, a code.
+//!
+//! A command is a module with its flags, what it prints for a program and what it prints for people. The formulas are
+//! `ripstop_model`'s. In JSON what is infinite, or was not asked for, is null.
+
+mod arguments;
+mod fec;
+mod mesh;
+mod monte_carlo;
+mod print;
+mod redundancy;
+mod stations;
+mod string;
+mod tcp;
+mod tcpnc;
+
+use crate::failure::Outcome;
+use clap::Subcommand;
+
+/// Compute throughput, redundancy, stations and capacities by the papers' closed forms
+///
+/// Where a printed formula is wrong the corrected one is computed, and the printed one with --as-printed; docs/models.md says which equation
+/// a figure is, how good it is, and what is wrong in print. What is not said has the papers' value.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Tcp(tcp::Flags),
+    Tcpnc(tcpnc::Flags),
+    Redundancy(redundancy::Flags),
+    Stations(Box<stations::Flags>),
+    Fec(fec::Flags),
+    String(string::Flags),
+    Mesh(mesh::Flags),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop model tcp --loss 1.5% --rtt 100ms
+  ripstop model tcpnc --loss 10% --redundancy 1.13 --srtt 830ms --rate 2Mbit/s
+  ripstop model redundancy --loss 10% --window 50 --target 0.8
+  ripstop model stations --protocol tcpnc --loss 2% --rate 2Mbit/s --stations 4
+  ripstop model fec --k 20 --unit-loss 1% --optimise
+  ripstop model string --nodes 10
+  ripstop model mesh --hops 3 --link-loss 5% --flows 4 --json";
+
+/// Computes and prints.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    match &flags.command {
+        Command::Tcp(flags) => tcp::run(flags),
+        Command::Tcpnc(flags) => tcpnc::run(flags),
+        Command::Redundancy(flags) => redundancy::run(flags),
+        Command::Stations(flags) => stations::run(flags),
+        Command::Fec(flags) => fec::run(flags),
+        Command::String(flags) => string::run(flags),
+        Command::Mesh(flags) => mesh::run(flags),
+    }
+}

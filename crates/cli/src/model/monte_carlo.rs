@@ -1,0 +1,186 @@
+//! `ripstop model stations --monte-carlo`: the users one by one, paper 000, section IX-B.
+
+use super::arguments::{Named, answer};
+use super::print::Lines;
+use crate::failure::{Failure, Outcome};
+use clap::Args;
+use ripstop_base::{Bytes, Fraction, Seed, Span};
+use ripstop_model::stations::Network;
+use ripstop_model::stations::monte_carlo::{Experiment, MIX_A};
+use ripstop_sim::engine::{Sample, Statistic};
+use serde::Serialize;
+
+/// Flags of the experiment.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Users one by one")]
+pub(super) struct MonteCarloFlags {
+    /// Also draw transfers at random, in slots of 0.1 s
+    #[arg(long)]
+    monte_carlo: bool,
+    /// Independent runs
+    #[arg(long, value_name = "N", default_value = "100", requires = "monte_carlo", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    runs: u32,
+    /// Length of a run, which begins with no transfer
+    #[arg(long, value_name = "TIME", default_value = "1000s", requires = "monte_carlo")]
+    seconds: Span,
+    /// Time at the beginning of a run that is not counted (the paper counts all)
+    #[arg(long, value_name = "TIME", default_value = "0s", requires = "monte_carlo")]
+    warmup: Span,
+    /// Where all randomness comes from
+    #[arg(long, value_name = "N", default_value = "1", requires = "monte_carlo")]
+    seed: u64,
+    /// Files and their shares: `doc` (8 kB), `image` (1 MB), `mp3` (3 MB), `video` (20 MB), or a size
+    /// [default: fig. 18a's, doc=30%,image=30%,mp3=30%,video=10%, made as large as --file-mean says]
+    #[arg(long, value_name = "FILE=SHARE", value_delimiter = ',', value_parser = share_of_file)]
+    file_mix: Vec<(f64, f64)>,
+}
+
+/// Files: their size in bits, their share.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mix(Vec<(f64, f64)>);
+
+/// What came of it.
+#[derive(Debug, Serialize)]
+pub(super) struct MonteCarlo {
+    /// The mean over all slots of the stations of a slot, each rounded up: what the paper plots.
+    mean_of_ceiling: Statistic,
+    /// The same without rounding.
+    mean_fractional: Statistic,
+    active_fraction: Statistic,
+    transfers: Statistic,
+    runs: u32,
+    seconds_s: f64,
+    warmup_s: f64,
+    seed: u64,
+}
+
+impl MonteCarloFlags {
+    pub(super) fn asked(&self) -> bool {
+        self.monte_carlo
+    }
+
+    /// The files, where they were given.
+    ///
+    /// # Errors
+    /// Shares that do not sum to 1; files that would say nothing.
+    pub(super) fn mix(&self, mean_is_given: bool) -> Outcome<Option<Mix>> {
+        if self.file_mix.is_empty() {
+            return Ok(None);
+        }
+        if mean_is_given && !self.monte_carlo {
+            let problem = "with --file-mean it says nothing but to --monte-carlo; leave one of them out";
+            return Err(Failure::flag("--file-mix", problem));
+        }
+        let sum: f64 = self.file_mix.iter().map(|file| file.1).sum();
+        if (sum - 1.0).abs() > 1e-9 {
+            let problem = format!(
+                "the shares sum to {sum}; write shares that sum to 1, such as `doc=30%,image=30%,mp3=30%,video=10%`"
+            );
+            return Err(Failure::flag("--file-mix", problem));
+        }
+        Ok(Some(Mix(self.file_mix.clone())))
+    }
+}
+
+impl Mix {
+    /// The mean size of a file.
+    pub(super) fn mean_bits(&self) -> f64 {
+        self.0.iter().map(|(bits, share)| bits * share).sum()
+    }
+
+    /// Fig. 18a's with another mean.
+    fn of_mean(bits: f64) -> Mix {
+        let paper = Mix(MIX_A.to_vec());
+        let scale = bits / paper.mean_bits();
+        Mix(paper.0.into_iter().map(|(size, share)| (size * scale, share)).collect())
+    }
+}
+
+/// Runs the experiment for users who get `throughput_bps` when they are active.
+pub(super) fn run(
+    network: &Network,
+    throughput_bps: f64,
+    mix: Option<Mix>,
+    flags: &MonteCarloFlags,
+    named: Named,
+) -> Outcome<MonteCarlo> {
+    let experiment = Experiment {
+        users: network.users,
+        arrivals_per_s: network.arrivals_per_s,
+        files: mix.unwrap_or_else(|| Mix::of_mean(network.file_bits)).0,
+        throughput_bps,
+        station_share: (network.user_bps / network.station_bps).max(1.0 / f64::from(network.station_users)),
+        seconds: flags.seconds.duration().as_secs_f64(),
+        warm_up: flags.warmup.duration().as_secs_f64(),
+        ..Experiment::default()
+    };
+    let [mut ceiling, mut fractional, mut active, mut transfers] = [Sample::default(); 4];
+    for i in 0..flags.runs {
+        let run = answer(experiment.run(Seed::new(flags.seed).run(u64::from(i))), named)?;
+        ceiling.push(run.stations_whole);
+        fractional.push(run.stations);
+        active.push(run.active_fraction);
+        transfers.push(run.transfers as f64);
+    }
+    Ok(MonteCarlo {
+        mean_of_ceiling: ceiling.statistic(),
+        mean_fractional: fractional.statistic(),
+        active_fraction: active.statistic(),
+        transfers: transfers.statistic(),
+        runs: flags.runs,
+        seconds_s: experiment.seconds,
+        warmup_s: experiment.warm_up,
+        seed: flags.seed,
+    })
+}
+
+impl MonteCarlo {
+    pub(super) fn lines(&self, lines: &mut Lines) {
+        let interval = |s: &Statistic| match (s.mean, s.ci95) {
+            (Some(mean), Some(ci95)) => format!("{mean:.3} +-{ci95:.3}"),
+            (Some(mean), None) => format!("{mean:.3}"),
+            _ => "-".to_owned(),
+        };
+        let what = format!(
+            "rounded up slot by slot; {} runs of {} s, seed {}",
+            self.runs, self.seconds_s, self.seed
+        );
+        lines.line("stations, users one by one", interval(&self.mean_of_ceiling), &what);
+        lines.line("", interval(&self.mean_fractional), "not rounded");
+        lines.line("active", interval(&self.active_fraction), "share of the users");
+    }
+}
+
+/// `doc=30%`, `1.5MB=0.3`.
+fn share_of_file(text: &str) -> Result<(f64, f64), String> {
+    let wrong = |what: &str| format!("`{text}`: {what}; write for example `doc=30%` or `1.5MB=0.3`");
+    let (file, share) = text.split_once('=').ok_or_else(|| wrong("a file, `=`, and its share are wanted"))?;
+    let share: Fraction = share.parse().map_err(|_| wrong("the share is none"))?;
+    let bytes = match file.trim() {
+        "doc" => 8e3,
+        "image" => 1e6,
+        "mp3" => 3e6,
+        "video" => 20e6,
+        size => size
+            .parse::<Bytes>()
+            .map_err(|_| wrong("the file is neither `doc`, `image`, `mp3`, `video` nor a size"))?
+            .get() as f64,
+    };
+    Ok((bytes * 8.0, share.get()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_shares() {
+        assert_eq!(share_of_file("doc=30%"), Ok((64e3, 0.3)));
+        assert_eq!(share_of_file("1.5MB=0.25"), Ok((12e6, 0.25)));
+        for wrong in ["doc", "doc=x", "docs=0.3", "=0.3", "video=130%"] {
+            assert!(share_of_file(wrong).unwrap_err().contains("doc=30%"), "{wrong}");
+        }
+        let mix = Mix::of_mean(25.6e6);
+        assert!((mix.mean_bits() - 25.6e6).abs() < 1e-6);
+    }
+}

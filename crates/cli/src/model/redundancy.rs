@@ -1,0 +1,81 @@
+//! `ripstop model redundancy`: how much redundancy TCP/NC needs.
+
+use super::arguments::{Named, answer, count};
+use super::print::{self, Lines};
+use crate::failure::Outcome;
+use crate::output;
+use clap::ValueEnum;
+use ripstop_base::Fraction;
+use ripstop_model::redundancy::{Rounding, mask_probability, redundancy};
+use serde::Serialize;
+
+/// The redundancy that masks the losses of a round (paper 000, section VI-B)
+///
+/// The smallest R, in steps of 0.01, for which at most W (R-1) of R W packets are lost with the target's probability.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Flags {
+    /// p: share of packets lost
+    #[arg(long, value_name = "SHARE")]
+    loss: Fraction,
+    /// W: packets of a round
+    #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = count)]
+    window: u32,
+    /// With which probability losses are to be masked; less than 1
+    #[arg(long, value_name = "SHARE", default_value = "0.8")]
+    target: Fraction,
+    /// How R W and W (R-1) are made whole: both up, both down, neither (a continuous law), or only the sum's last term (the
+    /// coefficients by gamma functions)
+    #[arg(long, value_name = "READING", default_value = "ceil")]
+    reading: Reading,
+    /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Reading {
+    Ceil,
+    Floor,
+    Continuous,
+    Gamma,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop model redundancy --loss 9.63% --window 50 --target 0.8
+  ripstop model redundancy --loss 18.55% --reading floor
+  ripstop model redundancy --loss 1% --window 200 --target 99% --json";
+
+const NAMED: Named = &[
+    ("the loss probability", "--loss"),
+    ("the window in packets", "--window"),
+    ("the target probability", "--target"),
+];
+
+#[derive(Serialize)]
+struct Report {
+    redundancy: f64,
+    mask_probability: f64,
+}
+
+pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    let (loss, window) = (flags.loss.get(), flags.window);
+    let rounding = match flags.reading {
+        Reading::Ceil => Rounding::Ceil,
+        Reading::Floor => Rounding::Floor,
+        Reading::Continuous => Rounding::Continuous,
+        Reading::Gamma => Rounding::Gamma,
+    };
+    let chosen = answer(redundancy(loss, window, flags.target.get(), rounding), NAMED)?;
+    let masked = answer(mask_probability(loss, window, chosen, rounding), NAMED)?;
+    if flags.json {
+        return output::json(&Report { redundancy: chosen, mask_probability: masked });
+    }
+    let mut lines = Lines::new();
+    lines.line("redundancy", print::number(chosen, ""), "R");
+    lines.line("losses of a round are masked", print::percent(masked), "of the time");
+    // A loss of 1 needs more than there is, and was refused.
+    lines.line("in the mean it would take", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
+    output::print(&lines.render())
+}

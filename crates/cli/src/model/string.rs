@@ -1,0 +1,126 @@
+//! `ripstop model string`: TCP over a string of 802.11 nodes with network coding.
+
+use super::arguments::{Named, answer, count, metres, number};
+use super::print::{self, Lines};
+use crate::failure::Outcome;
+use crate::output;
+use ripstop_model::string::airtime::Airtime;
+use ripstop_model::string::bound::{Disturbance, Network, Prediction};
+use ripstop_model::string::interference::{Radio, Range};
+use serde::Serialize;
+
+/// The largest throughput of a string of wireless nodes whose acknowledgments ride on data (paper 002)
+///
+/// Under random access with bounded attempts (table III), and by perfect scheduling (theorem 3.1); 802.11b, 11 Mbit/s, segments of 1460 bytes.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Flags {
+    /// n: nodes
+    #[arg(long, value_name = "N", default_value = "10", value_parser = count)]
+    nodes: u32,
+    /// k: a transmitter disturbs nodes up to so many hops away [default: 2, or by --spacing]
+    #[arg(long, value_name = "HOPS", value_parser = count, conflicts_with = "spacing")]
+    k: Option<u32>,
+    /// The largest attempt ratio x_i of a data link
+    #[arg(long, value_name = "RATIO", default_value = "4.108", value_parser = number)]
+    attempt_cap: f64,
+    /// eta: time of an acknowledgment over that of data
+    #[arg(long, value_name = "RATIO", default_value = "0.3027", value_parser = number)]
+    ack_ratio: f64,
+    /// Leave out that acknowledgments must get through, as the optimisation is printed
+    #[arg(long, conflicts_with = "ack_ratio")]
+    as_printed: bool,
+    /// W: packets in the network, for the bound by scheduling [default: enough]
+    #[arg(long, value_name = "PACKETS", value_parser = count)]
+    window: Option<u32>,
+    /// Distances of neighbours, one fewer than nodes, or one for all; each node's k follows from them
+    #[arg(long, value_name = "DISTANCES", value_delimiter = ',', value_parser = metres)]
+    spacing: Vec<f64>,
+    /// How far a transmitter is heard [default: 550m, ns-2's]
+    #[arg(long, value_name = "DISTANCE", requires = "spacing", value_parser = metres)]
+    carrier_sense: Option<f64>,
+    /// k by the ratio of signal to interference instead, as the paper defines it: the least that is received (a number, not dB)
+    #[arg(long, value_name = "RATIO", requires = "spacing", conflicts_with = "carrier_sense", value_parser = number)]
+    capture: Option<f64>,
+    /// Exponent of the path loss, for --capture
+    #[arg(long, value_name = "NUMBER", default_value = "4", requires = "capture", value_parser = number)]
+    path_exponent: f64,
+    /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop model string --nodes 10                                     table III, last row
+  ripstop model string --nodes 5 --attempt-cap 4.108 --json           the example of section III-B
+  ripstop model string --nodes 6 --spacing 200                        k by ns-2's carrier sense
+  ripstop model string --nodes 4 --spacing 200,120,200 --capture 10   k by signal and interference";
+
+const NAMED: Named = &[
+    ("the number of nodes", "--nodes"),
+    ("the interference range k", "--k"),
+    ("the largest attempt ratio", "--attempt-cap"),
+    ("the ratio of an acknowledgment's time to that of data", "--ack-ratio"),
+    ("the number of spacings", "--spacing"),
+    ("the spacing of two nodes in metres", "--spacing"),
+    ("the carrier-sense range in metres", "--carrier-sense"),
+    ("the capture ratio", "--capture"),
+    ("the exponent of the path loss", "--path-exponent"),
+    ("the number of links", "--nodes"),
+    ("the number of independent sets", "--nodes"),
+];
+
+#[derive(Serialize)]
+struct Report {
+    rho: f64,
+    throughput_bps: f64,
+    attempts: Vec<f64>,
+    scheduling_bound: f64,
+    scheduling_bound_bps: f64,
+    k: Vec<u32>,
+}
+
+pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    let spacing = match flags.spacing[..] {
+        [one] => vec![one; (flags.nodes as usize).saturating_sub(1).min(1_000_000)],
+        _ => flags.spacing.clone(),
+    };
+    let range = match flags.capture {
+        None => Range::CarrierSense(flags.carrier_sense.unwrap_or(550.0)),
+        // Without noise, as in ns-2.
+        Some(capture) => {
+            Range::Sinr(Radio { capture, exponent: flags.path_exponent, noise: 0.0, reference: 1.0 })
+        }
+    };
+    let network = Network {
+        nodes: flags.nodes,
+        disturbance: if flags.spacing.is_empty() {
+            Disturbance::Hops(flags.k.unwrap_or(2))
+        } else {
+            Disturbance::Spacing(spacing, range)
+        },
+        attempt_cap: flags.attempt_cap,
+        ack_ratio: if flags.as_printed { 0.0 } else { flags.ack_ratio },
+        window: flags.window.unwrap_or(u32::MAX),
+        airtime: Airtime::default(),
+    };
+    let got = answer(network.predict(), NAMED)?;
+    let full_bps = answer(network.airtime.exchange(), NAMED)?.full_bps;
+    let Prediction { rho, throughput_bps, attempts, scheduling_bound, k } = got;
+    let scheduling_bound_bps = scheduling_bound * full_bps;
+    let report = Report { rho, throughput_bps, attempts, scheduling_bound, scheduling_bound_bps, k };
+    if flags.json { output::json(&report) } else { output::print(&table(&report)) }
+}
+
+fn table(report: &Report) -> String {
+    let mut lines = Lines::new();
+    lines.line("throughput, random access", print::rate(report.throughput_bps), "tau*, table III");
+    lines.line("", print::percent(report.rho), "rho*: share of time of each forward link");
+    lines.line("by perfect scheduling", print::rate(report.scheduling_bound_bps), "theorem 3.1");
+    lines.line("", print::percent(report.scheduling_bound), "of the link rate");
+    let list = |all: Vec<String>| all.join(" ");
+    lines.line("attempts", "", &list(report.attempts.iter().map(|x| print::number(*x, "")).collect()));
+    lines.line("k", "", &list(report.k.iter().map(u32::to_string).collect()));
+    lines.render()
+}
