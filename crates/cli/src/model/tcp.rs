@@ -12,7 +12,7 @@ use serde::Serialize;
 
 /// TCP's throughput over a lossy path (paper 000, equations (1) to (16))
 ///
-/// As table I of the paper computes it: the floor of E[W] in (13), the duration of time-outs of (15) as printed.
+/// As table I of the paper computes it: the whole packets of the mean window in (13), the duration of time-outs of (15) as printed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {

@@ -28,7 +28,7 @@ pub(super) struct Flags {
     /// W_max: the largest window, packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
-    /// E[W_1]: the window at first, packets (table I of the paper was computed with 25)
+    /// `E[W_1]`: the window at first, packets (table I of the paper was computed with 25)
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = number)]
     w1: f64,
     /// How long the flow lasts; `inf` for ever

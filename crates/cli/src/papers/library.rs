@@ -2,7 +2,9 @@
 
 use super::experiment::Experiment;
 use super::published::Published;
+use super::stated::{Numbers, Trends};
 use crate::failure::{Failure, Outcome};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Experiments and what the papers state.
@@ -11,6 +13,16 @@ pub(super) struct Library {
     pub(super) experiments: Vec<Experiment>,
     /// Numbers and trends.
     pub(super) published: Published,
+    /// What is to come of them, by paper.
+    pub(super) stated: BTreeMap<String, Stated>,
+}
+
+/// What is to come of what a paper states.
+pub(super) struct Stated {
+    /// The path of `model.toml`, for messages.
+    pub(super) path: String,
+    pub(super) numbers: Numbers,
+    pub(super) trends: Trends,
 }
 
 /// A file of the directory `papers`: its path there and what is in it.
@@ -29,7 +41,19 @@ macro_rules! files {
 const BUILT_IN: &[(&str, &str)] = files![
     "000/published.toml",
     "001/published.toml",
+    "002/published.toml",
     "003/published.toml",
+    "004/published.toml",
+    "000/model.toml",
+    "001/model.toml",
+    "002/model.toml",
+    "003/model.toml",
+    "004/model.toml",
+    "000/trends.toml",
+    "001/trends.toml",
+    "002/trends.toml",
+    "003/trends.toml",
+    "004/trends.toml",
     "000/fig2.toml",
     "000/fig3.toml",
     "000/fig9.toml",
@@ -64,20 +88,43 @@ impl Library {
 
     fn of(texts: &[Text]) -> Outcome<Library> {
         let mut published = Published::default();
-        let is_published = |text: &&Text| text.path.ends_with("/published.toml");
-        for text in texts.iter().filter(is_published) {
+        let named = |name: &str| {
+            let end = format!("/{name}");
+            texts.iter().filter(move |text| text.path.ends_with(&end))
+        };
+        for text in named(PUBLISHED) {
             published.add(&text.text).map_err(|error| Failure::Config(format!("{}: {error}", text.path)))?;
         }
+        let wrong = |error: super::experiment::FileError| Failure::Config(error.to_string());
+        let mut stated = BTreeMap::new();
+        for Text { path, text } in named(NUMBERS) {
+            let numbers = Numbers::parse(path, text).map_err(wrong)?;
+            let paper = path.trim_end_matches(NUMBERS).trim_end_matches('/').to_owned();
+            if numbers.paper != paper {
+                return Err(Failure::Config(format!(
+                    "{path}: `paper` is \"{}\", not \"{paper}\"",
+                    numbers.paper
+                )));
+            }
+            let beside = format!("{paper}/{TRENDS}");
+            let trends = match named(TRENDS).find(|text| text.path == beside) {
+                Some(Text { path, text }) => Trends::parse(path, text).map_err(wrong)?,
+                None => Trends::default(),
+            };
+            stated.insert(paper, Stated { path: path.clone(), numbers, trends });
+        }
         let mut experiments = Vec::new();
-        for Text { path, text } in texts.iter().filter(|text| !is_published(text)) {
+        let of_no_experiment = [PUBLISHED, NUMBERS, TRENDS];
+        let simulated =
+            |text: &&Text| !of_no_experiment.iter().any(|name| text.path.ends_with(&format!("/{name}")));
+        for Text { path, text } in texts.iter().filter(simulated) {
             let id = id(path).ok_or_else(|| {
                 Failure::Config(format!("{path}: an experiment is `NNN/NAME.toml`, such as `000/fig12.toml`"))
             })?;
-            let experiment = Experiment::parse(&id, path, text, &published);
-            experiments.push(experiment.map_err(|error| Failure::Config(error.to_string()))?);
+            experiments.push(Experiment::parse(&id, path, text, &published).map_err(wrong)?);
         }
         experiments.sort_by_cached_key(|experiment| natural(&experiment.id));
-        Ok(Library { experiments, published })
+        Ok(Library { experiments, published, stated })
     }
 
     /// Those that were asked for, by name or paper; all without names.
@@ -101,10 +148,16 @@ fn built_in() -> Vec<Text> {
     BUILT_IN.iter().map(|(path, text)| Text { path: (*path).to_owned(), text: (*text).to_owned() }).collect()
 }
 
-/// What a paper's closed forms are compared with; nothing is simulated for it.
-const OF_THE_MODELS: &str = "model.toml";
+/// What a paper states.
+const PUBLISHED: &str = "published.toml";
 
-/// All TOML files one level below a directory, by name, but for those of the models.
+/// What its closed forms are compared with.
+const NUMBERS: &str = "model.toml";
+
+/// Who decides its trends.
+const TRENDS: &str = "trends.toml";
+
+/// All TOML files one level below a directory, by name.
 fn read(directory: &Path) -> Outcome<Vec<Text>> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -121,10 +174,8 @@ fn read(directory: &Path) -> Outcome<Vec<Text>> {
     };
     let mut texts = Vec::new();
     for folder in entries(directory)?.iter().filter(|path| path.is_dir()) {
-        let simulated = |path: &&std::path::PathBuf| {
-            path.extension().is_some_and(|e| e == "toml") && !path.ends_with(OF_THE_MODELS)
-        };
-        for file in entries(folder)?.iter().filter(simulated) {
+        let toml = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "toml");
+        for file in entries(folder)?.iter().filter(toml) {
             let path = file.strip_prefix(directory).unwrap_or(file).display().to_string();
             texts.push(Text { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
         }

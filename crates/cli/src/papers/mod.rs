@@ -1,5 +1,6 @@
 //! `ripstop papers`: the papers' experiments, run again, and what they state beside what comes out.
 
+mod check;
 mod evaluate;
 mod experiment;
 mod expression;
@@ -13,6 +14,7 @@ mod points;
 mod published;
 mod report;
 mod results;
+mod stated;
 mod trace;
 
 use crate::failure::{Failure, Outcome};
@@ -27,7 +29,7 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Run the experiments of the papers again, and set what they state beside what comes out
+/// Run the experiments of the papers again, compute their models, and set what they state beside what comes out
 ///
 /// The experiments are data: scenarios, what the paper states, what an independent simulation got, and what we expect to find and why. They are
 /// built into the program; --dir reads others.
@@ -43,6 +45,7 @@ enum Command {
     List(ListFlags),
     Show(ShowFlags),
     Run(RunFlags),
+    Check(check::Flags),
 }
 
 /// List the experiments
@@ -114,6 +117,7 @@ Examples:
   ripstop papers list
   ripstop papers show 000.fig12
   ripstop papers run 000.fig12
+  ripstop papers check                        every published number and trend beside the models
   ripstop papers run --pages pages            all of them (minutes), with pages and figures";
 
 const SHOW_EXAMPLES: &str = "\
@@ -134,6 +138,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         Command::List(flags) => list(flags),
         Command::Show(flags) => show(flags),
         Command::Run(flags) => judge_all(flags),
+        Command::Check(flags) => check::run(flags),
     }
 }
 

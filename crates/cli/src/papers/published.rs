@@ -1,14 +1,15 @@
 //! What the papers state: `papers/NNN/published.toml`.
 
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
 use toml::Value;
 
 /// All that is stated by the papers that are read.
 #[derive(Debug, Default)]
 pub(super) struct Published {
-    entries: BTreeMap<String, Entry>,
-    trends: BTreeSet<String>,
+    /// Numbers, in the papers' order.
+    pub(super) entries: Vec<Entry>,
+    /// Trends, in the papers' order.
+    pub(super) trends: Vec<Trend>,
 }
 
 /// Numbers of a paper that a cell names.
@@ -28,17 +29,32 @@ struct File {
     trends: Vec<Trend>,
 }
 
+/// A number, or a table of them.
 #[derive(Debug, Deserialize)]
-struct Entry {
-    id: String,
+pub(super) struct Entry {
+    pub(super) id: String,
+    #[serde(default, rename = "where")]
+    pub(super) place: String,
+    #[serde(default)]
+    pub(super) quantity: String,
+    #[serde(default)]
+    pub(super) units: String,
+    /// What it is to the paper: a parameter, a definition, a claim, or computed or simulated.
+    #[serde(default)]
+    pub(super) kind: String,
     value: Option<Value>,
     values: Option<Vec<Value>>,
     columns: Option<Vec<String>>,
 }
 
+/// A trend.
 #[derive(Debug, Deserialize)]
-struct Trend {
-    id: String,
+pub(super) struct Trend {
+    pub(super) id: String,
+    #[serde(default, rename = "where")]
+    pub(super) place: String,
+    #[serde(default)]
+    pub(super) assertion: String,
 }
 
 impl Published {
@@ -48,14 +64,19 @@ impl Published {
     /// What the TOML reader says, with its line.
     pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
-        self.entries.extend(file.entry.into_iter().map(|entry| (entry.id.clone(), entry)));
-        self.trends.extend(file.trends.into_iter().map(|trend| trend.id));
+        self.entries.extend(file.entry);
+        self.trends.extend(file.trends);
         Ok(())
     }
 
     /// Whether a trend of this name is stated.
     pub(super) fn has_trend(&self, id: &str) -> bool {
-        self.trends.contains(id)
+        self.trends.iter().any(|trend| trend.id == id)
+    }
+
+    /// The entry of this name.
+    pub(super) fn entry(&self, id: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.id == id)
     }
 
     /// The number called `id`, `id[k]` (the k-th value from 0) or `id[row].COLUMN`.
@@ -64,7 +85,7 @@ impl Published {
     /// What there is not, and what there is.
     pub(super) fn number(&self, name: &str) -> Result<f64, String> {
         let (id, rest) = name.split_once('[').unwrap_or((name, ""));
-        let entry = self.entries.get(id).ok_or_else(|| format!("`published.toml` has no entry `{id}`"))?;
+        let entry = self.entry(id).ok_or_else(|| format!("`published.toml` has no entry `{id}`"))?;
         let found = match rest.split_once(']') {
             None => entry.value.as_ref(),
             Some((index, column)) => {
@@ -88,6 +109,19 @@ impl Published {
         let each: Vec<f64> = names.iter().filter_map(|name| self.number(name).ok()).collect();
         let mean = each.iter().sum::<f64>() / each.len() as f64;
         (!each.is_empty()).then_some(Cited { each, mean })
+    }
+}
+
+impl Entry {
+    /// What is printed, as far as it is a number or a short list of them.
+    pub(super) fn printed(&self) -> Option<String> {
+        match (&self.value, &self.values) {
+            (Some(value), _) => Some(value.to_string()),
+            (None, Some(values)) if values.iter().all(|value| number(value).is_some()) => {
+                Some(values.iter().map(Value::to_string).collect::<Vec<_>>().join(", "))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -8,7 +8,8 @@ use crate::mesh::path::Frames;
 use crate::prediction::{Connection, path_loss};
 use crate::stations::monte_carlo::{Experiment, MIX_A, MIX_B};
 use crate::stations::{Network, Protocol};
-use crate::string::bound::{equal_load, scheduling_bound};
+use crate::string::airtime::Airtime;
+use crate::string::bound::{equal_load, one_packet_at_a_time, scheduling_bound};
 use crate::tcpnc::Coded;
 use ripstop_base::Seed;
 
@@ -42,6 +43,7 @@ pub const TRENDS: &[&str] = &[
     "002.t.bell",
     "002.t.table3",
     "002.t.below_perfect",
+    "002.t.fig7.bound",
     "003.t.fig2.peak",
     "003.t.fig2.K",
     "003.t.fig3",
@@ -86,6 +88,7 @@ pub fn trend(id: &str) -> Option<Result<Trend, DomainError>> {
         "002.t.bell" => middle_attempts_most(),
         "002.t.table3" => bound_falls(),
         "002.t.below_perfect" => below_perfect(),
+        "002.t.fig7.bound" => bound_by_window(),
         "003.t.fig2.peak" => peak(),
         "003.t.fig2.K" => larger_blocks(),
         "003.t.fig3" => needed_redundancy(),
@@ -369,6 +372,34 @@ fn below_perfect() -> Result<Trend, DomainError> {
         holds &= equal_load(n, 2, 4.108, 0.3027)?.rho < scheduling_bound(n, 2, u32::MAX)?;
     }
     decided(holds, "rho* < min{1/(n-1), 1/4} for n = 2 to 14".into())
+}
+
+/// Fig. 7: up to W = 3 by theorem 3.1's shape; from there table III's level for ten nodes. At W = 1 the paper does
+/// not say what is drawn: one packet at a time with or without its acknowledgments, or theorem 3.1 itself.
+fn bound_by_window() -> Result<Trend, DomainError> {
+    let airtime = Airtime::default();
+    let full = airtime.exchange()?.full_bps / 1e3;
+    let share: Result<Vec<f64>, DomainError> = (1..=20).map(|w| scheduling_bound(10, 2, w)).collect();
+    let share = share?;
+    // Three digits of rho*, as in the table.
+    let level = libm::round(equal_load(10, 2, 4.108, 0.3027)?.rho * 1e3) / 1e3 * full;
+    let mut holds = rises(&share[..3]) && share[2..].iter().all(|bound| *bound == share[2]);
+    holds &= (level - 1523.0).abs() <= 0.5;
+    let first = [
+        one_packet_at_a_time(10, &airtime, false)? / 1e3,
+        one_packet_at_a_time(10, &airtime, true)? / 1e3,
+        share[0] * full,
+    ];
+    for one in first {
+        holds &= rises(&[one, f64::midpoint(one, level), level]);
+    }
+    decided(
+        holds,
+        format!(
+            "{:.4?} of the link rate for W = 1 to 3, constant beyond; {first:.1?} kbit/s at W = 1 by three readings, {level:.0} from W = 3 on",
+            &share[..3]
+        ),
+    )
 }
 
 // Paper 003.

@@ -1,0 +1,107 @@
+//! Verdicts on trends.
+
+use super::Verdict;
+use crate::failure::{Failure, Outcome};
+use crate::papers::library::{Library, Stated};
+use crate::papers::stated::{Judge, Trend};
+use ripstop_model::published::trends::trend;
+use serde::Serialize;
+
+/// A published trend, decided.
+#[derive(Debug, Serialize)]
+pub(super) struct Decided {
+    pub(super) id: String,
+    #[serde(rename = "where")]
+    pub(super) place: String,
+    pub(super) text: String,
+    /// What decides it: the models, experiments, or nothing yet.
+    pub(super) decided_by: &'static str,
+    pub(super) verdict: Verdict,
+    /// The figures that it was decided by.
+    pub(super) evidence: Option<String>,
+    pub(super) why: Option<String>,
+    /// The experiments of `ripstop papers run` with a claim about it.
+    pub(super) run: Vec<String>,
+}
+
+/// All trends of a paper. One that `trends.toml` forgets fails.
+pub(super) fn judge(paper: &str, stated: &Stated, library: &Library) -> Outcome<Vec<Decided>> {
+    let specs: Vec<&Trend> = stated.trends.trends.iter().map(|spanned| spanned.as_ref()).collect();
+    let wrong = |problem: String| {
+        Failure::Config(format!("{}: {problem}", stated.path.replace("model.toml", "trends.toml")))
+    };
+    if let Some(stranger) = specs.iter().find(|spec| !library.published.has_trend(&spec.id)) {
+        return Err(wrong(format!("`published.toml` has no trend `{}`", stranger.id)));
+    }
+    let own = format!("{paper}.");
+    let mut all = Vec::new();
+    for published in library.published.trends.iter().filter(|trend| trend.id.starts_with(&own)) {
+        let mut decided = Decided {
+            id: published.id.clone(),
+            place: published.place.clone(),
+            text: published.assertion.clone(),
+            decided_by: "nothing",
+            verdict: Verdict::Failed,
+            evidence: None,
+            why: Some("`trends.toml` does not say what decides it".to_owned()),
+            run: Vec::new(),
+        };
+        if let Some(spec) = specs.iter().find(|spec| spec.id == published.id) {
+            let claims = claims(spec, library).map_err(wrong)?;
+            decided.run.clone_from(&spec.experiments);
+            decide(&mut decided, spec, claims).map_err(wrong)?;
+        }
+        all.push(decided);
+    }
+    Ok(all)
+}
+
+fn decide(decided: &mut Decided, spec: &Trend, not_expected: Option<String>) -> Result<(), String> {
+    (decided.decided_by, decided.verdict, decided.why) = match spec.decided_by {
+        Judge::Nothing => {
+            ("nothing", Verdict::NotCheckable, spec.needs.as_ref().map(|needs| format!("needs {needs}")))
+        }
+        Judge::Simulation => ("simulation", Verdict::Simulated, not_expected),
+        Judge::Model => {
+            let found = trend(&spec.id).ok_or_else(|| format!("no model decides `{}`", spec.id))?;
+            let found = found.map_err(|error| format!("`{}`: {error}", spec.id))?;
+            decided.evidence = Some(found.evidence);
+            let (verdict, why) = match (found.holds, spec.fails) {
+                (true, false) => {
+                    let both: Vec<String> = spec.note.iter().cloned().chain(not_expected).collect();
+                    (Verdict::Holds, (!both.is_empty()).then(|| both.join(" ")))
+                }
+                (false, true) => (Verdict::DoesNotHold, spec.because.clone()),
+                (true, true) => {
+                    let said = spec.because.clone().unwrap_or_default();
+                    (Verdict::Unexpected, Some(format!("holds, though said not to: {said}")))
+                }
+                (false, false) => (Verdict::Failed, Some("does not hold".to_owned())),
+            };
+            ("model", verdict, why)
+        }
+    };
+    Ok(())
+}
+
+/// Why experiments are not expected to bear a trend out, or a part of it; each must speak of it.
+fn claims(spec: &Trend, library: &Library) -> Result<Option<String>, String> {
+    let id = spec.claim.as_ref().unwrap_or(&spec.id);
+    let mut not_expected = Vec::new();
+    for name in &spec.experiments {
+        let found = library.experiments.iter().find(|experiment| experiment.id == *name);
+        let experiment = found.ok_or_else(|| format!("`{}`: there is no experiment `{name}`", spec.id))?;
+        let mut own = experiment
+            .claims
+            .iter()
+            .filter(|claim| claim.id.as_ref().is_some_and(|known| known.as_ref() == id))
+            .peekable();
+        if own.peek().is_none() {
+            return Err(format!("`{}`: `{name}` has no claim about `{id}`", spec.id));
+        }
+        not_expected.extend(own.filter_map(|claim| claim.because.clone()));
+    }
+    let words =
+        || format!("Simulations are not expected to bear it out in all: {}.", not_expected.join("; "));
+    Ok((!not_expected.is_empty()).then(words))
+}

@@ -1,0 +1,290 @@
+//! What is to come of what a paper states: `papers/NNN/model.toml` for numbers, `papers/NNN/trends.toml` for trends.
+
+use super::experiment::FileError;
+use ripstop_model::published::{Arguments, Value};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// A paper's `model.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Numbers {
+    /// The paper's number.
+    pub(super) paper: String,
+    /// The paper's title.
+    pub(super) title: String,
+    /// Numbers that closed forms compute.
+    #[serde(default, rename = "comparison")]
+    pub(super) comparisons: Vec<Spanned<Comparison>>,
+    /// Numbers that they do not.
+    #[serde(default)]
+    pub(super) elsewhere: Vec<Spanned<Elsewhere>>,
+    /// What is wrong in print.
+    #[serde(default, rename = "erratum")]
+    pub(super) errata: Vec<Erratum>,
+}
+
+/// A printed number, and the function that computes it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Comparison {
+    pub(super) id: String,
+    /// The entry of `published.toml`, where it is one.
+    pub(super) published: Option<String>,
+    #[serde(rename = "where")]
+    pub(super) place: String,
+    pub(super) row: Option<String>,
+    pub(super) column: String,
+    /// With the digits that are printed.
+    pub(super) printed: String,
+    pub(super) unit: String,
+    pub(super) status: Status,
+    /// What is to be true of ours and the printed one.
+    #[serde(default)]
+    pub(super) relation: Relation,
+    pub(super) reading: Option<String>,
+    /// Ours, where the printed one does not come out.
+    pub(super) corrected: Option<String>,
+    pub(super) why: Option<String>,
+    pub(super) function: String,
+    arguments: BTreeMap<String, toml::Value>,
+}
+
+/// What becomes of a printed number.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Status {
+    /// The formula as printed gives it.
+    Exact,
+    /// It comes out under a reading that is named.
+    Reading,
+    /// The formula or the number is misprinted.
+    Erratum,
+    /// Ours is another, and nothing is misprinted.
+    Differs,
+}
+
+/// How ours is to stand to the printed number.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+pub(super) enum Relation {
+    /// To the last printed digit.
+    #[default]
+    #[serde(rename = "equals")]
+    Equals,
+    #[serde(rename = "at least")]
+    AtLeast,
+    #[serde(rename = "less than")]
+    LessThan,
+}
+
+/// A published entry that no closed form computes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Elsewhere {
+    pub(super) published: String,
+    /// The experiments that simulate it.
+    #[serde(default)]
+    pub(super) experiments: Vec<String>,
+    /// What it would take.
+    pub(super) needs: Option<String>,
+}
+
+/// Something that is wrong in print.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Erratum {
+    pub(super) id: String,
+    #[serde(rename = "where")]
+    pub(super) place: String,
+    pub(super) printed: String,
+    pub(super) corrected: String,
+}
+
+/// A paper's `trends.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Trends {
+    #[serde(default, rename = "trend")]
+    pub(super) trends: Vec<Spanned<Trend>>,
+}
+
+/// Who decides a trend.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Trend {
+    pub(super) id: String,
+    pub(super) decided_by: Judge,
+    /// Experiments with a claim about it.
+    #[serde(default)]
+    pub(super) experiments: Vec<String>,
+    /// The trend of which their claims are, where it is another paper's.
+    pub(super) claim: Option<String>,
+    /// What it would take.
+    pub(super) needs: Option<String>,
+    /// Under which reading it holds.
+    pub(super) note: Option<String>,
+    /// Whether it does not hold; with why.
+    #[serde(default)]
+    pub(super) fails: bool,
+    pub(super) because: Option<String>,
+}
+
+/// What decides a trend.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Judge {
+    /// Curves of closed forms.
+    Model,
+    /// Experiments.
+    Simulation,
+    /// Nothing yet.
+    Nothing,
+}
+
+impl Numbers {
+    /// Reads `model.toml`.
+    ///
+    /// # Errors
+    /// Line, field, what is wrong and what would be right.
+    pub(super) fn parse(name: &str, text: &str) -> Result<Numbers, FileError> {
+        let numbers: Numbers = read(name, text)?;
+        for spanned in &numbers.comparisons {
+            let (at, one) = (spanned.span().start, spanned.as_ref());
+            let wrong = |problem: &str| Err(error(name, text, at, format!("`{}`: {problem}", one.id)));
+            if one.printed.parse::<f64>().is_err() {
+                return wrong("`printed` must be a plain number with its digits");
+            }
+            if (one.status == Status::Reading) != one.reading.is_some() {
+                return wrong("`reading` names the reading of a status \"reading\", and only there");
+            }
+            let other = matches!(one.status, Status::Erratum | Status::Differs);
+            if other != one.corrected.is_some() || other != one.why.is_some() {
+                return wrong(
+                    "`corrected` and `why` belong to a status \"erratum\" or \"differs\", and only there",
+                );
+            }
+        }
+        for spanned in &numbers.elsewhere {
+            let one = spanned.as_ref();
+            if one.experiments.is_empty() != one.needs.is_some() {
+                let problem = format!("`{}`: either `experiments` or `needs`", one.published);
+                return Err(error(name, text, spanned.span().start, problem));
+            }
+        }
+        Ok(numbers)
+    }
+}
+
+impl Trends {
+    /// Reads `trends.toml`.
+    ///
+    /// # Errors
+    /// As [`Numbers::parse`].
+    pub(super) fn parse(name: &str, text: &str) -> Result<Trends, FileError> {
+        let trends: Trends = read(name, text)?;
+        for spanned in &trends.trends {
+            let one = spanned.as_ref();
+            let problem = if (one.decided_by == Judge::Nothing) != one.needs.is_some() {
+                "`needs` says what it takes to decide what nothing decides, and only there"
+            } else if one.decided_by == Judge::Simulation && one.experiments.is_empty() {
+                "`experiments` is missing: which of them decide?"
+            } else if one.decided_by == Judge::Nothing && !one.experiments.is_empty() {
+                "with `experiments` it is decided by \"simulation\""
+            } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != Judge::Model) {
+                "`because` says why a trend of the models fails: with `fails = true`, and only there"
+            } else {
+                continue;
+            };
+            return Err(error(name, text, spanned.span().start, format!("`{}`: {problem}", one.id)));
+        }
+        Ok(trends)
+    }
+}
+
+impl Comparison {
+    /// As the models take them.
+    pub(super) fn arguments(&self) -> Arguments {
+        arguments(&self.arguments)
+    }
+}
+
+/// Arguments as the models take them; what is neither number nor word is a word that none of them knows.
+pub(super) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
+    let value = |value: &toml::Value| match value {
+        toml::Value::Integer(number) => Value::Number(*number as f64),
+        toml::Value::Float(number) => Value::Number(*number),
+        toml::Value::String(word) => Value::Word(word.clone()),
+        other => Value::Word(other.to_string()),
+    };
+    table.iter().map(|(name, given)| (name.clone(), value(given))).collect()
+}
+
+/// Reads a file, or says on which line it is wrong.
+pub(super) fn read<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, FileError> {
+    toml::from_str(text).map_err(|wrong| {
+        let at = wrong.span().map_or(0, |span| span.start);
+        error(name, text, at, wrong.message().trim_end().to_owned())
+    })
+}
+
+/// A problem at a byte of a file.
+pub(super) fn error(name: &str, text: &str, at: usize, problem: String) -> FileError {
+    FileError {
+        name: name.to_owned(),
+        line: text.get(..at).unwrap_or(text).matches('\n').count() + 1,
+        problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMBERS: &str = r#"paper = "009"
+title = "t"
+[[comparison]]
+id = "009.a"
+where = "w"
+column = "c"
+printed = "0.50"
+unit = "u"
+status = "exact"
+function = "path_loss"
+arguments = { link_loss = 0.5, links = 1 }
+[[elsewhere]]
+published = "009.b"
+needs = "a thing"
+"#;
+
+    const TRENDS: &str = "[[trend]]\nid = \"009.t\"\ndecided-by = \"nothing\"\nneeds = \"a thing\"\n";
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let numbers = Numbers::parse("n", NUMBERS).map_err(|e| e.to_string()).unwrap();
+        assert_eq!(numbers.comparisons[0].as_ref().arguments()["links"], Value::Number(1.0));
+        for (from, to, said) in [
+            ("\"0.50\"", "\"half\"", "n:3: `009.a`: `printed`"),
+            ("\"exact\"", "\"reading\"", "n:3: `009.a`: `reading`"),
+            ("\"exact\"", "\"erratum\"", "n:3: `009.a`: `corrected` and `why`"),
+            ("\"exact\"", "\"right\"", "n:9: unknown variant `right`"),
+            ("column", "colum", "n:6: unknown field `colum`"),
+            ("needs = \"a thing\"", "", "n:12: `009.b`: either"),
+        ] {
+            let said_there = Numbers::parse("n", &NUMBERS.replace(from, to)).unwrap_err().to_string();
+            assert!(said_there.starts_with(said), "{to}: {said_there}");
+        }
+        assert!(Trends::parse("t", TRENDS).is_ok());
+        for (from, to, said) in [
+            ("\"nothing\"", "\"model\"", "`needs`"),
+            ("needs = \"a thing\"", "experiments = [\"009.x\"]", "`needs`"),
+            ("nothing\"\nneeds = \"a thing\"", "simulation\"", "`experiments` is missing"),
+            ("nothing\"\nneeds = \"a thing\"", "model\"\nfails = true", "`because`"),
+            ("decided-by", "decided", "unknown field"),
+        ] {
+            let said_there = Trends::parse("t", &TRENDS.replace(from, to)).unwrap_err().to_string();
+            assert!(said_there.contains(said), "{to}: {said_there}");
+        }
+    }
+}

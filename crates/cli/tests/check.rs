@@ -1,0 +1,222 @@
+//! What the papers state beside what the models compute, as a user asks for it.
+
+mod common;
+
+use common::{json, run, schema, stderr, stdout};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+const PAPERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers");
+
+/// The repository's papers in a directory of their own, one file of them changed.
+fn altered(file: &str, from: &str, to: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    for folder in entries(Path::new(PAPERS)).into_iter().filter(|path| path.is_dir()) {
+        let own = directory.path().join(folder.file_name().unwrap());
+        std::fs::create_dir(&own).unwrap();
+        for path in entries(&folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "toml"))
+        {
+            std::fs::copy(&path, own.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let path = directory.path().join(file);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{file} has no {from}");
+    std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+    directory
+}
+
+fn entries(path: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn all<'a>(report: &'a Value, what: &'a str) -> impl Iterator<Item = &'a Value> {
+    report["papers"].as_array().unwrap().iter().flat_map(move |paper| paper[what].as_array().unwrap())
+}
+
+#[test]
+fn every_number_and_every_trend_has_its_verdict() {
+    let report = json(&run(&["papers", "check", "--json"]));
+    schema::check("check.schema.json", &report);
+    fn of<'a>(kinds: &'a [&str]) -> impl Fn(&&Value) -> bool + 'a {
+        move |one| kinds.contains(&one["verdict"].as_str().unwrap())
+    }
+    // Papers 000 and 001 share numbers: counted once.
+    let own = |one: &&Value| !one["id"].as_str().unwrap().starts_with("001.");
+    let reproduced = all(&report, "numbers").filter(of(&["reproduced", "reading"])).filter(own).count();
+    assert!(reproduced >= 67, "{reproduced}");
+    for one in all(&report, "numbers") {
+        let is = |key: &str| !one[key].is_null();
+        match one["verdict"].as_str().unwrap() {
+            "reproduced" => assert!(is("ours") && is("printed"), "{one}"),
+            "reading" => assert!(is("ours") && is("why"), "{one}"),
+            "erratum" | "differs" => assert!(is("ours") && is("corrected") && is("why"), "{one}"),
+            "simulated" => assert!(!one["run"].as_array().unwrap().is_empty(), "{one}"),
+            "not-checkable" => assert!(is("why"), "{one}"),
+            other => panic!("{other}: {one}"),
+        }
+    }
+    assert!(all(&report, "numbers").filter(of(&["erratum"])).count() >= 15);
+    assert_eq!(all(&report, "trends").count(), 76);
+    for one in all(&report, "trends") {
+        let decided = (one["decided_by"].as_str().unwrap(), one["verdict"].as_str().unwrap());
+        match decided {
+            ("model", "holds") => assert!(!one["evidence"].as_str().unwrap().is_empty(), "{one}"),
+            ("simulation", "simulated") => assert!(!one["run"].as_array().unwrap().is_empty(), "{one}"),
+            ("nothing", "not-checkable") => {
+                assert!(one["why"].as_str().unwrap().starts_with("needs "), "{one}")
+            }
+            other => panic!("{other:?}: {one}"),
+        }
+    }
+    assert!(all(&report, "trends").filter(of(&["holds"])).count() >= 35);
+    assert!(all(&report, "errata").count() >= 25);
+    let counted: u64 = report["numbers"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum();
+    assert_eq!(counted as usize, all(&report, "numbers").count());
+    // The repository's files are those in the program.
+    assert_eq!(report, json(&run(&["papers", "check", "--json", "--dir", PAPERS])));
+}
+
+#[test]
+fn tables_for_people_by_paper() {
+    let text = stdout(&run(&["papers", "check", "002", "004"]));
+    for words in [
+        "002  Network Coding",
+        "0.231689",
+        "002.table3.tau.5",
+        "rho* rounded to three digits first",
+        "needs a simulator",
+        "right: ",
+        "62.95 % of equation (1)",
+    ] {
+        assert!(text.contains(words), "no `{words}` in {text}");
+    }
+    assert!(stdout(&run(&["papers", "check", "003"])).contains("`ripstop papers run 003.fig9`"));
+    assert!(!text.contains("000.table1") && text.contains("trends: "), "{text}");
+    let output = run(&["papers", "check", "009"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("000, 001, 002, 003, 004"), "{}", stderr(&output));
+    assert!(stdout(&run(&["papers", "check", "--help"])).contains("Examples:"));
+    let nothing = tempfile::tempdir().unwrap();
+    std::fs::create_dir(nothing.path().join("009")).unwrap();
+    std::fs::write(nothing.path().join("009/published.toml"), "").unwrap();
+    let output = run(&["papers", "check", "--dir", nothing.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn what_should_hold_and_does_not_is_told_by_the_exit_status() {
+    let fig20b = "id = \"000.t.fig20b\"\ndecided-by = \"model\"\n";
+    let fails = format!("{fig20b}fails = true\nbecause = \"so\"\n");
+    let (published, more) =
+        ("[[trends]]\n", "[[trends]]\nid = \"000.t.new\"\nassertion = \"n\"\n\n[[trends]]\n");
+    let entry = "[[entry]]\nid = \"002.new\"\nkind = \"analytic\"\nvalue = 1\n\n[[entry]]\n";
+    for (file, from, to, id, verdict, words) in [
+        (
+            "000/model.toml",
+            "printed = \"0.0667\"",
+            "printed = \"0.0668\"",
+            "000.table1.tcp.1",
+            "failed",
+            "is not 0.0668",
+        ),
+        (
+            "000/model.toml",
+            "{ link_loss = 0.005, rtt = 0.8",
+            "{ link_loss = 0.006, rtt = 0.8",
+            "000.table1.tcp.1",
+            "failed",
+            "is not 0.0667",
+        ),
+        (
+            "000/model.toml",
+            "corrected = \"1248\"",
+            "corrected = \"1249\"",
+            "000.eq18.states",
+            "failed",
+            "is not 1249",
+        ),
+        (
+            "000/model.toml",
+            "printed = \"1225\"",
+            "printed = \"1248\"",
+            "000.eq18.states",
+            "unexpected",
+            "though said not to",
+        ),
+        (
+            "003/model.toml",
+            "printed = \"2700\"",
+            "printed = \"2800\"",
+            "003.fig8.total",
+            "failed",
+            "is not at least 2800",
+        ),
+        ("000/trends.toml", fig20b, &fails, "000.t.fig20b", "unexpected", "though said not to: so"),
+        ("000/published.toml", published, more, "000.t.new", "failed", "does not say what decides it"),
+        (
+            "002/published.toml",
+            "[[entry]]\n",
+            entry,
+            "002.new",
+            "failed",
+            "neither `model.toml` nor an experiment",
+        ),
+    ] {
+        let papers = altered(file, from, to);
+        let words_of = ["papers", "check", "--dir", papers.path().to_str().unwrap()];
+        let output = run(&[&words_of[..], &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{to}: {}", stderr(&output));
+        let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let wrong: Vec<&Value> = all(&report, "numbers")
+            .chain(all(&report, "trends"))
+            .filter(|one| matches!(one["verdict"].as_str(), Some("failed" | "unexpected")))
+            .collect();
+        assert!(
+            wrong.len() == 1 && wrong[0]["id"] == id && wrong[0]["verdict"] == verdict,
+            "{to}: {wrong:?}"
+        );
+        assert!(wrong[0]["why"].as_str().unwrap().contains(words), "{to}: {wrong:?}");
+        let text = stdout(&run(&words_of));
+        assert!(text.contains(&verdict.to_uppercase()) && text.contains(words), "{to}: {text}");
+    }
+}
+
+#[test]
+fn a_bad_file_is_named() {
+    for (file, from, to, words) in [
+        ("000/model.toml", "function = \"path_loss\"", "function = \"path_lost\"", "no function `path_lost`"),
+        ("000/model.toml", "link_loss = 0.005, links = 4", "link_loss = 0.005, lines = 4", "`links`"),
+        ("000/model.toml", "link_loss = 0.005, links = 4", "link_loss = 5, links = 4", "between 0 and 1"),
+        ("000/model.toml", "paper = \"000\"", "paper = \"001\"", "not \"000\""),
+        (
+            "000/model.toml",
+            "published = \"000.sec6b.jump\"",
+            "published = \"000.sec6b.hump\"",
+            "no entry `000.sec6b.hump`",
+        ),
+        ("000/model.toml", "[\"000.fig13\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
+        ("000/model.toml", "status = \"exact\"", "status = \"wrong\"", "000/model.toml:"),
+        ("000/trends.toml", "id = \"000.t.fig5\"", "id = \"000.t.fig55\"", "no trend `000.t.fig55`"),
+        (
+            "000/trends.toml",
+            "[\"000.fig12\"]",
+            "[\"000.fig13\"]",
+            "`000.fig13` has no claim about `000.t.fig12.jump`",
+        ),
+        ("000/trends.toml", "[\"000.fig12\"]", "[\"000.fig99\"]", "no experiment `000.fig99`"),
+        (
+            "000/trends.toml",
+            "decided-by = \"simulation\"",
+            "decided-by = \"model\"",
+            "no model decides `000.t.fig9.p0`",
+        ),
+        ("000/trends.toml", "\ndecided-by", "\ndecided-bye", "000/trends.toml:"),
+    ] {
+        let papers = altered(file, from, to);
+        let output = run(&["papers", "check", "--dir", papers.path().to_str().unwrap()]);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{to}: {text}");
+        assert!(text.contains(file) && text.contains(words), "{to}: {text}");
+    }
+}
