@@ -30,9 +30,10 @@ oracle: ## the simulator against ns-2's results, cell by cell (a minute)
 	@tools/need.sh cargo cc
 	cargo test --release --locked -p ripstop-sim --features oracle --test oracle -- --nocapture --test-threads=1
 
-papers: ## the papers' experiments run again, with pages and figures in docs/papers (13 CPU minutes); ARGS="000.fig12" picks
+papers: ## the papers' models and experiments computed again, with pages and figures in docs/papers (13 CPU minutes); ARGS="000.fig12" picks
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
+	$(TARGET)/release/ripstop papers check --pages docs/papers > /dev/null
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers $(ARGS)
 
 bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)

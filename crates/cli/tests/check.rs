@@ -220,3 +220,51 @@ fn a_bad_file_is_named() {
         assert!(text.contains(file) && text.contains(words), "{to}: {text}");
     }
 }
+
+#[test]
+fn figures_of_closed_forms_are_listed_shown_and_drawn() {
+    let listed = json(&run(&["papers", "list", "--json"]));
+    let ids: Vec<&str> =
+        listed["figures"].as_array().unwrap().iter().map(|figure| figure["id"].as_str().unwrap()).collect();
+    assert!(ids.len() >= 25 && ids.contains(&"000.fig21d") && ids.contains(&"003.fig12"), "{ids:?}");
+    assert!(stdout(&run(&["papers", "list"])).contains("002.table3"));
+    // Fig. 2 by its numbers.
+    let figure = json(&run(&["papers", "show", "003.fig2", "--json"]));
+    let curve = &figure["curves"][1];
+    let at = |k: usize| (curve["x"][k].as_f64().unwrap(), curve["y"][k].as_f64().unwrap());
+    assert_eq!(curve["name"], "K = 20");
+    assert!((at(2).0 - 1.1).abs() < 1e-12 && (at(2).1 - 1196.86).abs() < 0.006, "{:?}", at(2));
+    assert!(stdout(&run(&["papers", "show", "002.table3"])).contains("three digits"));
+    assert_eq!(run(&["papers", "show", "003.fig2", "--scenario", "0"]).status.code(), Some(2));
+    // Pages.
+    let pages = tempfile::tempdir().unwrap();
+    let output = run(&["papers", "check", "002", "003", "--pages", pages.path().to_str().unwrap()]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let page = std::fs::read_to_string(pages.path().join("003-models.md")).unwrap();
+    for words in
+        ["## Numbers", "## Trends", "## Wrong in print", "figures/003.fig10.svg", "| 43.74 | 43.7409 |"]
+    {
+        assert!(page.contains(words), "no {words} in {page}");
+    }
+    let figures = entries(&pages.path().join("figures"));
+    assert_eq!(figures.len(), 10);
+    for path in figures {
+        let svg = std::fs::read_to_string(&path).unwrap();
+        let whole =
+            svg.starts_with("<svg") && svg.ends_with("</svg>\n") && svg.matches("<path d=\"M").count() > 10;
+        assert!(whole && !svg.contains("NaN") && !svg.contains("inf"), "{}", path.display());
+    }
+    let table = std::fs::read_to_string(pages.path().join("figures/002.table3.svg")).unwrap();
+    assert!(table.contains("published, reference"));
+    assert!(!pages.path().join("000-models.md").exists());
+    for (from, to, words) in [
+        ("x-over = \"k\"", "x-over = \"loss\"\nlog-z = true", "unknown field `log-z`"),
+        ("id = \"003.fig2\"", "id = \"003.fig5\"", "two experiments or figures are called `003.fig5`"),
+        ("function = \"fec_throughput\"", "function = \"fec\"", "no function `fec`"),
+    ] {
+        let papers = altered("003/figures.toml", from, to);
+        let output = run(&["papers", "check", "--dir", papers.path().to_str().unwrap()]);
+        let said = stderr(&output);
+        assert!(output.status.code() == Some(2) && said.contains(words), "{to}: {said}");
+    }
+}

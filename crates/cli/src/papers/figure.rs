@@ -13,28 +13,68 @@ const MARGINS: [f64; 4] = [64.0, 150.0, 34.0, 46.0];
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"];
 
+/// A line of a figure.
 #[derive(Debug, Default)]
-struct Curve {
-    name: String,
-    points: Vec<(f64, f64, f64)>,
+pub(super) struct Curve {
+    pub(super) name: String,
+    /// x, y, half of y's interval.
+    pub(super) points: Vec<(f64, f64, f64)>,
     /// What others have.
-    others: Vec<(f64, f64)>,
+    pub(super) others: Vec<(f64, f64)>,
     /// Whether values stay until the next: a window.
-    steps: bool,
+    pub(super) steps: bool,
 }
 
-/// The figure.
+/// What is drawn, with what stands at its axes.
+#[derive(Debug)]
+pub(super) struct Chart<'a> {
+    pub(super) title: &'a str,
+    pub(super) x: &'a str,
+    pub(super) y: &'a str,
+    pub(super) log_x: bool,
+    pub(super) log_y: bool,
+    pub(super) curves: Vec<Curve>,
+}
+
+/// The figure of an experiment.
 pub(super) fn draw(
     figure: &Figure,
     experiment: &Experiment,
     results: &[Vec<Value>],
     judged: &Judged,
 ) -> String {
-    let curves = curves(figure, experiment, results, judged);
+    let unit =
+        |name: &str, unit: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
+    let chart = Chart {
+        title: &figure.title,
+        x: if figure.x == "time" { "time, s" } else { &figure.x },
+        y: &unit(figure.y.name(), figure.y.unit()),
+        log_x: figure.log_x,
+        log_y: figure.log_y,
+        curves: curves(figure, experiment, results, judged),
+    };
+    chart.svg()
+}
+
+impl Chart<'_> {
+    /// As SVG; what a logarithm cannot show is left out.
+    pub(super) fn svg(mut self) -> String {
+        for curve in &mut self.curves {
+            curve
+                .points
+                .retain(|p| p.1.is_finite() && (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
+            curve.others.retain(|p| (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
+        }
+        svg(&self)
+    }
+}
+
+fn svg(chart: &Chart<'_>) -> String {
+    let curves = &chart.curves;
     let all =
         || curves.iter().flat_map(|c| c.points.iter().map(|p| (p.0, p.1)).chain(c.others.iter().copied()));
-    let x = Axis::over(all().map(|p| p.0), figure.log_x, false);
-    let y = Axis::over(all().map(|p| p.1), figure.log_y, true);
+    let x = Axis::over(all().map(|p| p.0), chart.log_x, false);
+    let y = Axis::over(all().map(|p| p.1), chart.log_y, true);
     let [left, right, top, bottom] = MARGINS;
     let at = |px: f64, py: f64| {
         (left + x.part(px) * (SIZE.0 - left - right), SIZE.1 - bottom - y.part(py) * (SIZE.1 - top - bottom))
@@ -43,7 +83,7 @@ pub(super) fn draw(
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"18\" font-size=\"13\">{}</text>\n",
-        escape(&figure.title)
+        escape(chart.title)
     );
     for tick in x.ticks() {
         let (tx, _) = at(tick, y.low);
@@ -66,18 +106,15 @@ pub(super) fn draw(
             show(tick)
         );
     }
-    let unit =
-        |name: &str, unit: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
-    let x_name = if figure.x == "time" { "time, s" } else { &figure.x };
     let _ = writeln!(
         svg,
         "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
          <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
         (left + width - right) / 2.0,
         height - 10.0,
-        escape(x_name),
+        escape(chart.x),
         (top + height - bottom) / 2.0,
-        escape(&unit(figure.y.name(), figure.y.unit()))
+        escape(chart.y)
     );
     for (k, curve) in curves.iter().enumerate() {
         let colour = COLOURS[k % COLOURS.len()];
@@ -167,9 +204,6 @@ fn curves(figure: &Figure, experiment: &Experiment, results: &[Vec<Value>], judg
         if figure.x != "time" {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        // What a logarithm cannot show.
-        curve.points.retain(|p| (!figure.log_x || p.0 > 0.0) && (!figure.log_y || p.1 > 0.0));
-        curve.others.retain(|p| (!figure.log_x || p.0 > 0.0) && (!figure.log_y || p.1 > 0.0));
     }
     curves
 }

@@ -1,6 +1,7 @@
 //! The experiments that the program knows: its own, or those of a directory.
 
 use super::experiment::Experiment;
+use super::model_figure::ModelFigure;
 use super::published::Published;
 use super::stated::{Numbers, Trends};
 use crate::failure::{Failure, Outcome};
@@ -15,6 +16,8 @@ pub(super) struct Library {
     pub(super) published: Published,
     /// What is to come of them, by paper.
     pub(super) stated: BTreeMap<String, Stated>,
+    /// What closed forms draw, in the papers' order.
+    pub(super) figures: Vec<ModelFigure>,
 }
 
 /// What is to come of what a paper states.
@@ -54,6 +57,10 @@ const BUILT_IN: &[(&str, &str)] = files![
     "002/trends.toml",
     "003/trends.toml",
     "004/trends.toml",
+    "000/figures.toml",
+    "002/figures.toml",
+    "003/figures.toml",
+    "004/figures.toml",
     "000/fig2.toml",
     "000/fig3.toml",
     "000/fig9.toml",
@@ -113,8 +120,12 @@ impl Library {
             };
             stated.insert(paper, Stated { path: path.clone(), numbers, trends });
         }
+        let mut figures: Vec<ModelFigure> = Vec::new();
+        for Text { path, text } in named(FIGURES) {
+            figures.extend(ModelFigure::parse(path, text, &published).map_err(wrong)?);
+        }
         let mut experiments = Vec::new();
-        let of_no_experiment = [PUBLISHED, NUMBERS, TRENDS];
+        let of_no_experiment = [PUBLISHED, NUMBERS, TRENDS, FIGURES];
         let simulated =
             |text: &&Text| !of_no_experiment.iter().any(|name| text.path.ends_with(&format!("/{name}")));
         for Text { path, text } in texts.iter().filter(simulated) {
@@ -124,7 +135,15 @@ impl Library {
             experiments.push(Experiment::parse(&id, path, text, &published).map_err(wrong)?);
         }
         experiments.sort_by_cached_key(|experiment| natural(&experiment.id));
-        Ok(Library { experiments, published, stated })
+        let once = |id: &str| {
+            figures.iter().filter(|figure| figure.id == id).count()
+                + experiments.iter().filter(|experiment| experiment.id == id).count()
+                == 1
+        };
+        if let Some(twice) = figures.iter().find(|figure| !once(&figure.id)) {
+            return Err(Failure::Config(format!("two experiments or figures are called `{}`", twice.id)));
+        }
+        Ok(Library { experiments, published, stated, figures })
     }
 
     /// Those that were asked for, by name or paper; all without names.
@@ -156,6 +175,9 @@ const NUMBERS: &str = "model.toml";
 
 /// Who decides its trends.
 const TRENDS: &str = "trends.toml";
+
+/// What they draw.
+const FIGURES: &str = "figures.toml";
 
 /// All TOML files one level below a directory, by name.
 fn read(directory: &Path) -> Outcome<Vec<Text>> {
@@ -231,6 +253,26 @@ mod tests {
         assert!(there == here, "built in are other texts");
         let library = Library::open(None).map_err(|failure| format!("{failure:?}")).unwrap();
         assert!(library.experiments.len() >= 17);
+        // Every figure of closed forms that the papers have.
+        let drawn: Vec<&str> = library.figures.iter().map(|figure| figure.id.as_str()).collect();
+        for (paper, all) in [
+            ("000", "5 17a 17b 18a 18b 19a 19b 20a 20b 20c 20d 21a 21b 21c 21d"),
+            ("002", "7"),
+            ("003", "2 3 4 7 8 10 11 12"),
+        ] {
+            for one in all.split(' ') {
+                assert!(drawn.contains(&format!("{paper}.fig{one}").as_str()), "{paper}.fig{one}");
+            }
+        }
+        assert!(drawn.contains(&"002.table3"));
+        for figure in &library.figures {
+            let chart = figure.compute(&library.published).unwrap();
+            assert!(
+                chart.curves.iter().flat_map(|curve| &curve.points).all(|point| point.1.is_finite()),
+                "{}",
+                figure.id
+            );
+        }
         // Nothing stands there that is not compared, and each can fail.
         for experiment in &library.experiments {
             let cells: usize = experiment.checks.iter().map(|check| check.cells.len()).sum();

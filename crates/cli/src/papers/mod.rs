@@ -9,6 +9,7 @@ mod formulas;
 mod judge;
 mod library;
 mod measure;
+mod model_figure;
 mod page;
 mod points;
 mod published;
@@ -24,6 +25,7 @@ use clap::Subcommand;
 use experiment::Experiment;
 use judge::{Judged, Verdict};
 use library::Library;
+use model_figure::ModelFigure;
 use results::{Meter, Plan, Results};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -48,7 +50,7 @@ enum Command {
     Check(check::Flags),
 }
 
-/// List the experiments
+/// List the experiments and the figures of closed forms
 #[derive(clap::Args)]
 struct ListFlags {
     #[command(flatten)]
@@ -58,11 +60,11 @@ struct ListFlags {
     json: bool,
 }
 
-/// Say what an experiment consists of, or print the scenario of one of its points
+/// Say what an experiment consists of, print the scenario of one of its points, or compute a figure of closed forms
 #[derive(clap::Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct ShowFlags {
-    /// The experiment, such as 000.fig12
+    /// The experiment or figure, such as 000.fig12 or 003.fig2
     #[arg(value_name = "ID")]
     id: String,
     /// Print the scenario of this point, by its number, for `ripstop sim run`
@@ -70,7 +72,7 @@ struct ShowFlags {
     scenario: Option<usize>,
     #[command(flatten)]
     source: Source,
-    /// Print one JSON object with all scenarios instead of text
+    /// Print one JSON object with all scenarios, or all curves, instead of text
     #[arg(long, conflicts_with = "scenario")]
     json: bool,
 }
@@ -123,6 +125,7 @@ Examples:
 const SHOW_EXAMPLES: &str = "\
 Examples:
   ripstop papers show 000.fig12
+  ripstop papers show 003.fig2 --json          the curves of a figure
   ripstop papers show 000.fig12 --scenario 3 > point.toml
   ripstop sim run point.toml --trace events.csv";
 
@@ -167,7 +170,9 @@ fn list(flags: &ListFlags) -> Outcome<()> {
     }
     let all: Vec<Listed<'_>> = library.experiments.iter().map(listed).collect();
     if flags.json {
-        return output::json(&serde_json::json!({ "experiments": all }));
+        let drawn = |figure: &ModelFigure| serde_json::json!({ "id": figure.id, "title": figure.title, "where": figure.place, "curves": figure.curves() });
+        let figures: Vec<serde_json::Value> = library.figures.iter().map(drawn).collect();
+        return output::json(&serde_json::json!({ "experiments": all, "figures": figures }));
     }
     let mut table = Table::titled(["", "points", "numbers", "claims"]);
     for one in all {
@@ -178,11 +183,19 @@ fn list(flags: &ListFlags) -> Outcome<()> {
             one.claims.to_string(),
         ]);
     }
-    output::print(&table.render())
+    let mut figures = Table::titled(["figures of closed forms", "curves"]);
+    for one in &library.figures {
+        figures.row([format!("{:<16}{}", one.id, one.title), one.curves().to_string()]);
+    }
+    let figures = if library.figures.is_empty() { String::new() } else { format!("\n{}", figures.render()) };
+    output::print(&(table.render() + &figures))
 }
 
 fn show(flags: &ShowFlags) -> Outcome<()> {
     let library = Library::open(flags.source.dir.as_deref())?;
+    if let Some(figure) = library.figures.iter().find(|figure| figure.id == flags.id) {
+        return show_figure(figure, &library, flags);
+    }
     let chosen = library.chosen(std::slice::from_ref(&flags.id))?;
     let [k] = chosen[..] else {
         return Err(Failure::Usage(format!("`{}` is a paper; name one of its experiments", flags.id)));
@@ -213,6 +226,27 @@ fn show(flags: &ShowFlags) -> Outcome<()> {
         }));
     }
     output::print(&report::describe(experiment))
+}
+
+fn show_figure(figure: &ModelFigure, library: &Library, flags: &ShowFlags) -> Outcome<()> {
+    if flags.scenario.is_some() {
+        return Err(Failure::flag(
+            "--scenario",
+            format!("`{}` is drawn by closed forms; nothing is simulated", figure.id),
+        ));
+    }
+    let chart = figure.compute(&library.published).map_err(Failure::Config)?;
+    if !flags.json {
+        return output::print(&figure.describe(&chart));
+    }
+    let curve = |curve: &figure::Curve| {
+        let (x, y): (Vec<f64>, Vec<f64>) = curve.points.iter().map(|point| (point.0, point.1)).unzip();
+        serde_json::json!({ "name": curve.name, "x": x, "y": y })
+    };
+    let curves: Vec<serde_json::Value> = chart.curves.iter().map(curve).collect();
+    output::json(&serde_json::json!({
+        "id": figure.id, "title": figure.title, "where": figure.place, "about": figure.about, "x": chart.x, "y": chart.y, "curves": curves,
+    }))
 }
 
 /// What `run` prints with `--json`.

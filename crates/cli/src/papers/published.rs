@@ -104,6 +104,19 @@ impl Published {
         })
     }
 
+    /// Two columns of a table, row by row.
+    ///
+    /// # Errors
+    /// What there is not.
+    pub(super) fn columns(&self, id: &str, x: &str, y: &str) -> Result<Vec<(f64, f64)>, String> {
+        let rows = self.entry(id).and_then(|entry| entry.values.as_ref()).map_or(0, Vec::len);
+        if rows == 0 {
+            return Err(format!("`published.toml` has no table `{id}`"));
+        }
+        let cell = |row: usize, column: &str| self.number(&format!("{id}[{row}].{column}"));
+        (0..rows).map(|row| Ok((cell(row, x)?, cell(row, y)?))).collect()
+    }
+
     /// Several numbers and their mean; None where there are none.
     pub(super) fn mean(&self, names: &[String]) -> Option<Cited> {
         let each: Vec<f64> = names.iter().filter_map(|name| self.number(name).ok()).collect();
@@ -148,6 +161,8 @@ mod tests {
         for wrong in ["c", "a[0]", "b", "b[2]", "t[0]", "t[0].z", "t[x].y"] {
             assert!(published.number(wrong).is_err(), "{wrong}");
         }
+        assert_eq!(published.columns("t", "x", "y"), Ok(vec![(1.0, 2.0), (3.0, 4.5)]));
+        assert!(published.columns("t", "x", "z").is_err() && published.columns("a", "x", "y").is_err());
         let both = published.mean(&["t[0].x".into(), "t[1].x".into()]).unwrap();
         assert_eq!((both.mean, both.each.len()), (2.0, 2));
         assert!(published.has_trend("up") && !published.has_trend("down"));

@@ -14,6 +14,7 @@ use crate::string::airtime::{Airtime, Exchange};
 use crate::string::{bound, sets};
 use crate::tcp::{TimeOutDuration, WindowReading};
 use crate::tcpnc::{Coded, Duration, chain};
+use ripstop_base::Seed;
 
 /// The names that [`super::evaluate`] knows.
 pub const FUNCTIONS: &[&str] = &[
@@ -34,6 +35,7 @@ pub const FUNCTIONS: &[&str] = &[
     "achievable",
     "stations",
     "stations_load",
+    "stations_drawn",
     "user_throughput_mbps",
     "unstable_below_mbps",
     "station_crossover_mbps",
@@ -49,6 +51,7 @@ pub const FUNCTIONS: &[&str] = &[
     "exchange_ratio",
     "field_us",
     "one_packet_kbps",
+    "string_bound_kbps",
     "fec_throughput",
     "fec_clean_rate",
     "fec_clean_below",
@@ -104,14 +107,12 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         }
         "stations" => network(from)?.predict()?.stations,
         "stations_load" => network(from)?.load()?,
+        "stations_drawn" => stations_drawn(from)?,
         "user_throughput_mbps" => network(from)?.predict()?.throughput_bps / 1e6,
         // Where a user asks for as much as it gets.
         "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
         "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
-        "mean_file_mb" => {
-            let files = from.word("mix", &[("a", MIX_A), ("b", MIX_B)], "`a` or `b`")?;
-            Experiment { files: files.to_vec(), ..Experiment::default() }.mean_file()? / 8e6
-        }
+        "mean_file_mb" => Experiment { files: mix(from)?, ..Experiment::default() }.mean_file()? / 8e6,
         "most_active" => f64::from(sets::most_active(from.whole("nodes")?, from.whole("k")?)?),
         "scheduling_bound" => bound::scheduling_bound(
             from.whole("nodes")?,
@@ -171,6 +172,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             let ride = from.word("acks", &[("sent", false), ("ride", true)], "`sent` or `ride`")?;
             bound::one_packet_at_a_time(from.whole("nodes")?, &Airtime::default(), ride)? / 1e3
         }
+        "string_bound_kbps" => string_bound(from)?,
         "fec_throughput" => fec(from)?.throughput(from.whole("n")?)?,
         "fec_clean_rate" => fec(from)?.clean_rate(from.whole("n")?)?,
         "fec_clean_below" => clean_below(from)?,
@@ -302,6 +304,50 @@ fn network(from: &Reader) -> Result<Network, EvaluateError> {
         loss,
         ..paper
     })
+}
+
+fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
+    Ok(from.word("mix", &[("a", MIX_A), ("b", MIX_B)], "`a` or `b`")?.to_vec())
+}
+
+/// The mean of some runs of section IX-B's experiment, each slot's stations rounded up.
+fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
+    let paper = Network::default();
+    let user_bps = from.number("mbps")? * 1e6;
+    let experiment = Experiment {
+        arrivals_per_s: from.number("arrivals")?,
+        files: mix(from)?,
+        throughput_bps: user_bps,
+        station_share: (user_bps / paper.station_bps).max(1.0 / f64::from(paper.station_users)),
+        seconds: from.number_or("seconds", 1000.0)?,
+        warm_up: from.number_or("warm_up", 0.0)?,
+        ..Experiment::default()
+    };
+    let runs = from.whole_or("runs", 10)?.clamp(1, 1000);
+    let mut sum = 0.0;
+    for run in 0..runs {
+        sum += experiment.run(Seed::new(18).run(u64::from(run)))?.stations_whole;
+    }
+    Ok(sum / f64::from(runs))
+}
+
+/// Fig. 7's bound by W, in kbit/s: from W = k + 1 on table III's, with three digits of rho*; below it on the line from W = 1, where the
+/// paper does not say what it draws.
+fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
+    let (nodes, k, window) = (from.whole_or("nodes", 10)?, from.whole_or("k", 2)?, from.number("window")?);
+    let full = Airtime::default().exchange()?.full_bps;
+    let scheduled = bound::scheduling_bound(nodes, k, 1)? * full;
+    let one = |ride| bound::one_packet_at_a_time(nodes, &Airtime::default(), ride);
+    let first = from.word(
+        "first",
+        &[("scheduled", scheduled), ("sent", one(false)?), ("ride", one(true)?)],
+        "`scheduled`, `sent` or `ride`",
+    )?;
+    let rho = bound::equal_load(nodes, k, 4.108, 0.3027)?.rho;
+    let level = libm::round(rho * 1e3) / 1e3 * full;
+    let saturates = f64::from(sets::most_active(nodes, k)?);
+    let way = if saturates > 1.0 { ((window - 1.0) / (saturates - 1.0)).clamp(0.0, 1.0) } else { 1.0 };
+    Ok((first + way * (level - first)) / 1e3)
 }
 
 fn exchange(from: &Reader) -> Result<Exchange, EvaluateError> {

@@ -1,6 +1,7 @@
 //! `ripstop papers check`: what the papers state beside what the models compute, number by number and trend by trend.
 
 mod numbers;
+mod page;
 mod print;
 mod trends;
 
@@ -12,6 +13,7 @@ use crate::output;
 use numbers::Number;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use trends::Decided;
 
 /// Set what the papers state beside what their closed forms compute: exit status 1 when something that should hold does not
@@ -26,6 +28,9 @@ pub(super) struct Flags {
     papers: Vec<String>,
     #[command(flatten)]
     source: Source,
+    /// Write a page for each paper into this directory, with the figures that closed forms draw
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
     /// Print one JSON object (docs/schemas/check.schema.json) instead of tables
     #[arg(long)]
     json: bool,
@@ -36,6 +41,7 @@ Examples:
   ripstop papers check
   ripstop papers check 002 003
   ripstop papers check --json > verdicts.json
+  ripstop papers check --pages pages           and the figures of closed forms
   ripstop papers check --dir papers            after a change there, without a new build";
 
 /// What becomes of something that a paper states.
@@ -110,6 +116,9 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     for paper in &report.papers {
         paper.numbers.iter().for_each(|one| *report.numbers.entry(one.verdict).or_default() += 1);
         paper.trends.iter().for_each(|one| *report.trends.entry(one.verdict).or_default() += 1);
+    }
+    if let Some(directory) = &flags.pages {
+        page::write(directory, &report.papers, &library)?;
     }
     if flags.json {
         output::json(&report)?;

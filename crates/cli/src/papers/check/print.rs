@@ -33,7 +33,8 @@ fn paper(paper: &Paper<'_>) -> String {
         ]);
     }
     text += &table.render();
-    for (why, ids) in reasons(&paper.numbers) {
+    let every = paper.numbers.iter().map(|number| number.verdict).collect::<std::collections::BTreeSet<_>>();
+    for (why, ids) in every.into_iter().flat_map(|verdict| reasons(&paper.numbers, verdict)) {
         let more = if ids.len() > 3 { format!(" and {} more", ids.len() - 3) } else { String::new() };
         let _ = writeln!(text, "  {}{more}: {why}", ids[..ids.len().min(3)].join(", "));
     }
@@ -62,10 +63,10 @@ fn paper(paper: &Paper<'_>) -> String {
     text + "\n"
 }
 
-/// Why numbers are not simply reproduced, each reason once, with the numbers' names.
-fn reasons(numbers: &[Number]) -> Vec<(&str, Vec<&str>)> {
+/// Why numbers have this verdict, each reason once, with the numbers' names.
+pub(super) fn reasons(numbers: &[Number], verdict: Verdict) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for number in numbers {
+    for number in numbers.iter().filter(|number| number.verdict == verdict) {
         let Some(why) = number.why.as_deref() else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, ids)) => ids.push(&number.id),
@@ -83,7 +84,7 @@ fn once_each(names: &[&str]) -> Option<String> {
 }
 
 /// With two digits more than are printed.
-fn digits(ours: f64, number: &Number) -> String {
+pub(super) fn digits(ours: f64, number: &Number) -> String {
     let printed = number.printed.as_deref().unwrap_or_default();
     let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());
     format!("{ours:.*}", decimals + 2)

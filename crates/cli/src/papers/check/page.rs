@@ -1,0 +1,105 @@
+//! A page for each paper, in Markdown, with the figures that closed forms draw.
+
+use super::{Paper, Verdict};
+use crate::failure::{Failure, Outcome};
+use crate::output::or_dash;
+use crate::papers::library::Library;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Writes `NNN-models.md` and the figures.
+///
+/// # Errors
+/// What the file system said; a figure that cannot be computed.
+pub(super) fn write(directory: &Path, papers: &[Paper<'_>], library: &Library) -> Outcome<()> {
+    let figures = directory.join("figures");
+    std::fs::create_dir_all(&figures).map_err(|e| Failure::work(figures.display(), e))?;
+    for paper in papers {
+        for figure in library.figures.iter().filter(|figure| figure.paper() == paper.id) {
+            let chart = figure.compute(&library.published).map_err(Failure::Config)?;
+            let path = figures.join(format!("{}.svg", figure.id));
+            std::fs::write(&path, chart.svg()).map_err(|e| Failure::work(path.display(), e))?;
+        }
+        let path = directory.join(format!("{}-models.md", paper.id));
+        std::fs::write(&path, page(paper, library)).map_err(|e| Failure::work(path.display(), e))?;
+    }
+    Ok(())
+}
+
+fn page(paper: &Paper<'_>, library: &Library) -> String {
+    let id = paper.id;
+    let mut text = format!(
+        "# Paper {id}: its closed forms, beside ours\n\n*{}*. Made by `make papers` from [`papers/{id}`](../../papers/{id}); change that, not this. \
+         [`models.md`](../models.md) says what the models are good for.\n\n## Numbers\n\n| | where | printed | ours | verdict |\n|---|---|---|---|---|\n",
+        paper.title
+    );
+    for number in paper.numbers.iter().filter(|number| number.verdict != Verdict::NotCheckable) {
+        let run = match number.run.is_empty() {
+            true => String::new(),
+            false => format!(" by `papers run {}`", number.run.join(" ")),
+        };
+        let why = number.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+        let unit = if number.unit.is_empty() { String::new() } else { format!(", {}", number.unit) };
+        let _ = writeln!(
+            text,
+            "| {}{} | {} | {} | {} | {}{run}{} |",
+            cell(&number.what),
+            cell(&unit),
+            cell(&number.place),
+            or_dash(number.printed.clone(), |printed| printed),
+            or_dash(number.ours, |ours| super::print::digits(ours, number)),
+            number.verdict.word(),
+            cell(&why)
+        );
+    }
+    text += "\nNot to be checked:\n\n";
+    for (why, ids) in super::print::reasons(&paper.numbers, Verdict::NotCheckable) {
+        let _ = writeln!(
+            text,
+            "- {why}: {}",
+            ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
+        );
+    }
+    text += "\n## Trends\n\n| | what decides it | verdict |\n|---|---|---|\n";
+    for trend in &paper.trends {
+        let runs = (!trend.run.is_empty()).then(|| format!("`papers run {}`", trend.run.join(" ")));
+        let why: Vec<&str> =
+            [&trend.evidence, &trend.why, &runs].into_iter().flatten().map(String::as_str).collect();
+        let _ = writeln!(
+            text,
+            "| {} ({}) | {} | {} |",
+            cell(&trend.text),
+            cell(&trend.place),
+            cell(&why.join("; ")),
+            trend.verdict.word()
+        );
+    }
+    text += "\n## Wrong in print\n\n| where | printed | right |\n|---|---|---|\n";
+    for erratum in &paper.errata {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} |",
+            cell(erratum.place),
+            cell(erratum.printed),
+            cell(erratum.corrected)
+        );
+    }
+    for figure in library.figures.iter().filter(|figure| figure.paper() == id) {
+        let _ = writeln!(
+            text,
+            "\n## {} {}\n\nPaper {id}, {}.\n\n{}\n\n![{}](figures/{}.svg)",
+            figure.id,
+            figure.title,
+            figure.place,
+            figure.about.trim(),
+            figure.title,
+            figure.id
+        );
+    }
+    text
+}
+
+/// Text that a table's cell can hold.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ").replace('*', "\\*").replace('_', "\\_")
+}

@@ -1,0 +1,269 @@
+//! Figures that closed forms draw: `papers/NNN/figures.toml`.
+
+use super::evaluate::show;
+use super::experiment::FileError;
+use super::figure::{Chart, Curve};
+use super::published::Published;
+use super::stated::{arguments, error, read};
+use crate::output::Table;
+use ripstop_model::published::{Arguments, Value, evaluate};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use toml::Spanned;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default, rename = "figure")]
+    figures: Vec<Spanned<ModelFigure>>,
+}
+
+/// Curves of one function of the models.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct ModelFigure {
+    /// Paper and name, such as `000.fig17a`.
+    pub(super) id: String,
+    pub(super) title: String,
+    #[serde(rename = "where")]
+    pub(super) place: String,
+    /// What a reader should know.
+    pub(super) about: String,
+    /// Of `ripstop_model::published`.
+    function: String,
+    /// For all curves.
+    #[serde(default)]
+    arguments: BTreeMap<String, toml::Value>,
+    /// The argument along the axis.
+    x: String,
+    /// What stands at the axes.
+    x_name: String,
+    y_name: String,
+    /// So many values between these, both included.
+    from: Option<f64>,
+    to: Option<f64>,
+    points: Option<u32>,
+    /// Or these.
+    #[serde(default)]
+    values: Vec<f64>,
+    /// The argument that the axis is divided by: N/K.
+    x_over: Option<String>,
+    #[serde(default)]
+    log_x: bool,
+    #[serde(default)]
+    log_y: bool,
+    #[serde(rename = "curve")]
+    curves: Vec<CurveSpec>,
+}
+
+/// A curve.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CurveSpec {
+    name: String,
+    /// Another function than the figure's.
+    function: Option<String>,
+    #[serde(default)]
+    arguments: BTreeMap<String, toml::Value>,
+    /// Its own values along the axis.
+    #[serde(default)]
+    values: Vec<f64>,
+    /// Columns of an entry of `published.toml` that are what is printed of it.
+    printed: Option<Printed>,
+}
+
+/// Columns of a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Printed {
+    entry: String,
+    x: String,
+    y: String,
+}
+
+/// The largest number of points of a curve.
+const MOST_POINTS: usize = 2000;
+
+impl ModelFigure {
+    /// Reads a file and checks what can be without drawing.
+    ///
+    /// # Errors
+    /// Line, field, what is wrong and what would be right.
+    pub(super) fn parse(
+        name: &str,
+        text: &str,
+        published: &Published,
+    ) -> Result<Vec<ModelFigure>, FileError> {
+        let file: File = read(name, text)?;
+        let mut figures = Vec::new();
+        for spanned in file.figures {
+            let (at, figure) = (spanned.span().start, spanned.into_inner());
+            let wrong = |problem: String| error(name, text, at, format!("`{}`: {problem}", figure.id));
+            let paper = name.split('/').next().unwrap_or(name);
+            if !figure.id.starts_with(&format!("{paper}.")) {
+                return Err(wrong(format!("`id` must begin with `{paper}.`")));
+            }
+            for curve in &figure.curves {
+                let along = figure.along(curve);
+                if along.is_empty() || along.len() > MOST_POINTS {
+                    let wanted =
+                        "write `values`, or `from`, `to` and `points` (2 to 2000; with `log-x` from above 0)";
+                    return Err(wrong(format!("{} points along the axis; {wanted}", along.len())));
+                }
+                // The first point shows whether function and arguments are right.
+                figure.at(curve, along[0]).map_err(&wrong)?;
+                if let Some(printed) = &curve.printed {
+                    published.columns(&printed.entry, &printed.x, &printed.y).map_err(&wrong)?;
+                }
+            }
+            figures.push(figure);
+        }
+        Ok(figures)
+    }
+
+    /// Whether `other`, as a user wrote it, means this.
+    pub(super) fn paper(&self) -> &str {
+        self.id.split('.').next().unwrap_or(&self.id)
+    }
+
+    /// How many curves there are.
+    pub(super) fn curves(&self) -> usize {
+        self.curves.len()
+    }
+
+    /// All curves, computed.
+    ///
+    /// # Errors
+    /// A point that the model refuses.
+    pub(super) fn compute(&self, published: &Published) -> Result<Chart<'_>, String> {
+        let mut curves = Vec::new();
+        for spec in &self.curves {
+            let mut curve = Curve { name: spec.name.clone(), ..Curve::default() };
+            for x in self.along(spec) {
+                curve.points.push((x / self.scale(spec)?, self.at(spec, x)?, 0.0));
+            }
+            if let Some(printed) = &spec.printed {
+                curve.others = published.columns(&printed.entry, &printed.x, &printed.y)?;
+            }
+            curves.push(curve);
+        }
+        let Self { title, x_name: x, y_name: y, log_x, log_y, .. } = self;
+        Ok(Chart { title, x, y, log_x: *log_x, log_y: *log_y, curves })
+    }
+
+    /// What it is, and its curves as a table.
+    pub(super) fn describe(&self, chart: &Chart<'_>) -> String {
+        let mut text = format!("{}  {} ({})\n\n{}\n", self.id, self.title, self.place, self.about.trim());
+        let _ = writeln!(text, "\n{} by {}", self.y_name, self.x_name);
+        for curve in &chart.curves {
+            let _ = writeln!(text, "\n{}", curve.name);
+            let mut table = Table::default();
+            // A screenful of each.
+            let step = curve.points.len().div_ceil(15).max(1);
+            for (x, y, _) in curve.points.iter().step_by(step) {
+                table.row([format!("  {}", show(*x)), show(*y)]);
+            }
+            text += &table.render();
+        }
+        text
+    }
+
+    /// The values along a curve.
+    fn along(&self, curve: &CurveSpec) -> Vec<f64> {
+        let listed = if curve.values.is_empty() { &self.values } else { &curve.values };
+        if !listed.is_empty() {
+            return listed.clone();
+        }
+        let (Some(from), Some(to), Some(points)) = (self.from, self.to, self.points) else {
+            return Vec::new();
+        };
+        if points < 2 || points as usize > MOST_POINTS || (self.log_x && (from <= 0.0 || to <= 0.0)) {
+            return Vec::new();
+        }
+        let part = |i: u32| f64::from(i) / f64::from(points - 1);
+        (0..points)
+            .map(|i| match self.log_x {
+                true => libm::exp(libm::log(from) + part(i) * (libm::log(to) - libm::log(from))),
+                false => from + part(i) * (to - from),
+            })
+            .collect()
+    }
+
+    fn arguments(&self, curve: &CurveSpec) -> Arguments {
+        let mut all = arguments(&self.arguments);
+        all.extend(arguments(&curve.arguments));
+        all
+    }
+
+    fn at(&self, curve: &CurveSpec, x: f64) -> Result<f64, String> {
+        let mut all = self.arguments(curve);
+        all.insert(self.x.clone(), Value::Number(x));
+        let function = curve.function.as_ref().unwrap_or(&self.function);
+        evaluate(function, &all)
+            .map_err(|error| format!("curve `{}` at {} = {x}: {error}", curve.name, self.x))
+    }
+
+    /// What the axis is divided by.
+    fn scale(&self, curve: &CurveSpec) -> Result<f64, String> {
+        let Some(name) = &self.x_over else { return Ok(1.0) };
+        match self.arguments(curve).get(name) {
+            Some(Value::Number(number)) if *number != 0.0 => Ok(*number),
+            _ => Err(format!("curve `{}`: `x-over` is `{name}`, which is no argument of it", curve.name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIGURE: &str = r#"
+[[figure]]
+id = "009.fig1"
+title = "t"
+where = "w"
+about = "a"
+function = "fec_throughput"
+arguments = { loss = 0.01 }
+x = "n"
+x-name = "N/K"
+y-name = "units/s"
+x-over = "k"
+curve = [{ name = "K = 10", arguments = { k = 10 }, values = [10, 12, 14] }]
+"#;
+
+    #[test]
+    fn curves_are_computed_along_their_axis() {
+        let published = Published::default();
+        let parse = |text: &str| ModelFigure::parse("009/figures.toml", text, &published);
+        let figures = parse(FIGURE).map_err(|error| error.to_string()).unwrap();
+        let chart = figures[0].compute(&published).unwrap();
+        let points = &chart.curves[0].points;
+        assert_eq!((points.len(), points[1].0), (3, 1.2));
+        assert!((points[1].1 - 1525.21).abs() < 0.01 && (points[2].1 - 2142.86).abs() < 0.01);
+        let text = figures[0].describe(&chart);
+        assert!(text.contains("K = 10") && text.contains("1525"), "{text}");
+        let svg = chart.svg();
+        assert!(svg.starts_with("<svg") && svg.contains("units/s") && !svg.contains("NaN"));
+        for (from, to, said) in [
+            ("009.fig1", "008.fig1", "009/figures.toml:2: `008.fig1`: `id` must begin"),
+            ("values = [10, 12, 14]", "", "0 points along the axis"),
+            ("values = [10,", "values = [9,", "at n = 9: the number of units N is 9"),
+            ("fec_throughput", "fec_thruput", "no function `fec_thruput`"),
+            ("loss = 0.01", "los = 0.01", "`loss`"),
+            ("title", "titel", "unknown field `titel`"),
+        ] {
+            let error = parse(&FIGURE.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(said), "{to}: {error}");
+        }
+        let axis = FIGURE
+            .replace("values = [10, 12, 14]", "")
+            .replace("x = \"n\"", "x = \"loss\"\nfrom = 1e-4\nto = 1\npoints = 5\nlog-x = true");
+        let axis = axis.replace("x-over = \"k\"", "").replace("{ loss = 0.01 }", "{ n = 12 }");
+        let figures = parse(&axis).map_err(|error| error.to_string()).unwrap();
+        let xs: Vec<f64> =
+            figures[0].compute(&published).unwrap().curves[0].points.iter().map(|p| p.0).collect();
+        assert!((xs[1] / 1e-3 - 1.0).abs() < 1e-12 && xs.len() == 5, "{xs:?}");
+    }
+}
