@@ -66,22 +66,27 @@ fn decide(decided: &mut Decided, spec: &Trend, not_expected: Option<String>) -> 
             let found = trend(&spec.id).ok_or_else(|| format!("no model decides `{}`", spec.id))?;
             let found = found.map_err(|error| format!("`{}`: {error}", spec.id))?;
             decided.evidence = Some(found.evidence);
-            let (verdict, why) = match (found.holds, spec.fails) {
-                (true, false) => {
-                    let both: Vec<String> = spec.note.iter().cloned().chain(not_expected).collect();
-                    (Verdict::Holds, (!both.is_empty()).then(|| both.join(" ")))
-                }
-                (false, true) => (Verdict::DoesNotHold, spec.because.clone()),
-                (true, true) => {
-                    let said = spec.because.clone().unwrap_or_default();
-                    (Verdict::Unexpected, Some(format!("holds, though said not to: {said}")))
-                }
-                (false, false) => (Verdict::Failed, Some("does not hold".to_owned())),
-            };
+            let (verdict, why) = computed(found.holds, spec, not_expected);
             ("model", verdict, why)
         }
     };
     Ok(())
+}
+
+/// The verdict on a trend that a model decides.
+fn computed(holds: bool, spec: &Trend, not_expected: Option<String>) -> (Verdict, Option<String>) {
+    match (holds, spec.fails) {
+        (true, false) => {
+            let both: Vec<String> = spec.note.iter().cloned().chain(not_expected).collect();
+            (Verdict::Holds, (!both.is_empty()).then(|| both.join(" ")))
+        }
+        (false, true) => (Verdict::DoesNotHold, spec.because.clone()),
+        (true, true) => {
+            let said = spec.because.clone().unwrap_or_default();
+            (Verdict::Unexpected, Some(format!("holds, though said not to: {said}")))
+        }
+        (false, false) => (Verdict::Failed, Some("does not hold".to_owned())),
+    }
 }
 
 /// Why experiments are not expected to bear a trend out, or a part of it; each must speak of it.
@@ -104,4 +109,31 @@ fn claims(spec: &Trend, library: &Library) -> Result<Option<String>, String> {
     let words =
         || format!("Simulations are not expected to bear it out in all: {}.", not_expected.join("; "));
     Ok((!not_expected.is_empty()).then(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trend_that_does_not_hold_fails_unless_it_is_said_to() {
+        let spec = |fails: bool| Trend {
+            id: "009.t".into(),
+            decided_by: Judge::Model,
+            experiments: Vec::new(),
+            claim: None,
+            needs: None,
+            note: (!fails).then(|| "as read".into()),
+            fails,
+            because: fails.then(|| "so".into()),
+        };
+        let verdict = |holds, fails| computed(holds, &spec(fails), Some("Not there.".into()));
+        assert_eq!(verdict(true, false), (Verdict::Holds, Some("as read Not there.".into())));
+        assert_eq!(verdict(false, true), (Verdict::DoesNotHold, Some("so".into())));
+        assert_eq!(verdict(true, true).0, Verdict::Unexpected);
+        assert_eq!(verdict(false, false).0, Verdict::Failed);
+        assert!(
+            Verdict::Failed.is_wrong() && Verdict::Unexpected.is_wrong() && !Verdict::DoesNotHold.is_wrong()
+        );
+    }
 }
