@@ -278,6 +278,7 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
         ("stations --monte-carlo --seconds 0", &["--seconds", "greater than 0"]),
         ("stations --monte-carlo --warmup 1000s", &["--warmup", "less than"]),
         ("stations --monte-carlo --arrivals 11", &["--arrivals", "at most 1"]),
+        ("stations --monte-carlo --users 4000000000", &["--monte-carlo", "too long", "--users"]),
         ("stations --monte-carlo --file-mix doc=30%", &["--file-mix", "0.3", "sum to 1"]),
         ("stations --file-mix song=1", &["--file-mix", "song", "doc=30%"]),
         ("stations --file-mean 3MB --file-mix doc=1", &["--file-mix", "--monte-carlo"]),

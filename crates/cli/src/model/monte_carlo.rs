@@ -35,6 +35,9 @@ pub(super) struct MonteCarloFlags {
     file_mix: Vec<(f64, f64)>,
 }
 
+/// What takes minutes is a typing error.
+const MOST_DRAWS: f64 = 2e9;
+
 /// Files: their size in bits, their share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mix(Vec<(f64, f64)>);
@@ -114,6 +117,17 @@ pub(super) fn run(
         warm_up: flags.warmup.duration().as_secs_f64(),
         ..Experiment::default()
     };
+    // Each user draws once more than it starts transfers.
+    let draws = f64::from(network.users)
+        * (network.arrivals_per_s * experiment.seconds + 1.0)
+        * f64::from(flags.runs);
+    if draws > MOST_DRAWS {
+        let problem = format!(
+            "{draws:.1e} draws (users x transfers of each x runs) take too long; fewer --users, --seconds or --runs: \
+             at most {MOST_DRAWS:.0e}"
+        );
+        return Err(Failure::flag("--monte-carlo", problem));
+    }
     let [mut ceiling, mut fractional, mut active, mut transfers] = [Sample::default(); 4];
     for i in 0..flags.runs {
         let run = answer(experiment.run(Seed::new(flags.seed).run(u64::from(i))), named)?;
