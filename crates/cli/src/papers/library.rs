@@ -70,6 +70,7 @@ const BUILT_IN: &[(&str, &str)] = files![
     "000/fig14.toml",
     "000/fig15.toml",
     "000/congestion.toml",
+    "000/choices.toml",
     "000/table1.toml",
     "000/plain-tcp.toml",
     "001/recoding.toml",
