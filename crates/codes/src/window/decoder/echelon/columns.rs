@@ -73,22 +73,32 @@ impl Columns {
     }
 
     /// Makes room for `room` columns or more, those of `kept` alone and in that order.
-    pub(super) fn rearrange_columns(&mut self, room: usize, kept: impl Iterator<Item = u32>) {
-        self.spare.clear();
-        for column in kept {
-            self.spare.extend_from_slice(&self.store[column as usize * self.height..][..self.height]);
+    pub(super) fn rearrange_columns(&mut self, room: usize, kept: impl Iterator<Item = u32> + Clone) {
+        let rows = chunks_for(self.count);
+        self.first = 0;
+        // Mostly they only move down: what is given back is the oldest.
+        if room >= self.room && kept.clone().is_sorted() {
+            for (to, from) in kept.map(|column| column as usize).enumerate().filter(|(to, from)| to != from) {
+                let (to, from) = (to * self.height, from * self.height);
+                self.store.copy_within(from..from + rows, to);
+                self.store[from..from + rows].fill(Chunk::ZERO);
+            }
+        } else {
+            self.spare.clear();
+            for column in kept {
+                self.spare.extend_from_slice(&self.store[column as usize * self.height..][..self.height]);
+            }
+            std::mem::swap(&mut self.store, &mut self.spare);
         }
         self.room = room;
-        self.first = 0;
-        self.spare.resize(room * self.height, Chunk::ZERO);
-        std::mem::swap(&mut self.store, &mut self.spare);
+        self.store.resize(room * self.height, Chunk::ZERO);
     }
 
     /// `work` += the sum of all rows, each times its factor.
     pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], columns: usize) {
         // Rows that wait are mostly older than what is combined now.
-        let Some(start) = factors.iter().position(|c| *c != 0) else { return };
-        let skip = start / CHUNK;
+        let is_zero = |chunk: &[u8]| chunk.iter().fold(0, |sum, c| sum | c) == 0;
+        let Some(skip) = factors.chunks(CHUNK).position(|chunk| !is_zero(chunk)) else { return };
         self.factors.clear();
         self.factors.resize(chunks_for(factors.len()) - skip, Chunk::ZERO);
         let recent = &factors[skip * CHUNK..];
@@ -105,10 +115,10 @@ impl Columns {
         self.cover(work, columns);
         let mut factors = std::mem::take(&mut self.factors);
         factors.clear();
-        factors.extend_from_slice(&self.store[pivot * self.height..][..self.height]);
+        factors.extend_from_slice(&self.store[pivot * self.height..][..chunks_for(self.count)]);
         let kernel = Kernel::chosen();
         let work = bytes(work);
-        let rows = self.count.next_multiple_of(CHUNK);
+        let rows = factors.len() * CHUNK;
         for column in self.used(columns) {
             if column != pivot {
                 kernel.mul_add(&mut self.column_mut(column)[..rows], &bytes(&factors)[..rows], work[column]);
@@ -170,14 +180,21 @@ impl Columns {
 
     /// Lists the rows that are zero in the first `columns` columns in `units`, ascending.
     pub(super) fn units(&self, columns: usize, units: &mut Vec<usize>) {
+        const WORD: usize = 8;
+        const LOW: u64 = u64::from_le_bytes([1; WORD]);
         for start in (0..self.count).step_by(CHUNK) {
-            let mut any = [0; CHUNK];
+            let mut any = [0; CHUNK / WORD];
             for column in self.used(columns) {
-                let part = &self.column(column)[start..start + CHUNK];
-                any.iter_mut().zip(part).for_each(|(any, c)| *any |= c);
+                let (words, _) = self.column(column)[start..start + CHUNK].as_chunks::<WORD>();
+                any.iter_mut().zip(words).for_each(|(any, word)| *any |= u64::from_le_bytes(*word));
             }
-            let rows = (self.count - start).min(CHUNK);
-            units.extend((0..rows).filter(|row| any[*row] == 0).map(|row| start + row));
+            for (at, word) in (start..self.count).step_by(WORD).zip(any) {
+                // Bit 7 of each byte that is zero, and perhaps of some above it.
+                if word.wrapping_sub(LOW) & !word & (LOW << 7) != 0 {
+                    let rows = (at..self.count).zip(word.to_le_bytes());
+                    units.extend(rows.filter(|(_, any)| *any == 0).map(|(row, _)| row));
+                }
+            }
         }
     }
 }
