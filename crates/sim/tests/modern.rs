@@ -111,7 +111,7 @@ impl Path {
             }
             Event::Data(number) => {
                 let ack = self.receiver.on_packet(number);
-                self.source.on_delivered(now, self.receiver.in_order().saturating_sub(1));
+                self.source.on_delivered(now, 1000 * self.receiver.in_order().saturating_sub(1));
                 if let Some(id) = self.flush.take_if(|_| ack.is_some()) {
                     self.engine.cancel(id);
                 } else if ack.is_none() && self.flush.is_none() {

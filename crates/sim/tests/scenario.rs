@@ -91,6 +91,8 @@ fn an_observer_sees_what_the_links_count() {
             }
             Happening::Arrived { link, .. } => arrived[link] += 1,
             Happening::Window { .. } => windows += 1,
+            Happening::Received { flow: number, .. } => assert_eq!(number, flow, "seed 2"),
+            Happening::Completed { .. } => panic!("it has no end, seed 2"),
         }
     });
     for link in [0, 1] {

@@ -1,14 +1,13 @@
 //! One connection: its two ends, and what is measured of it.
 
-use super::packet::TCP_IP_HEADERS;
+use super::kernel::{Hosts, Kernel};
 use crate::engine::Alarm;
 use crate::tcp::{
-    Ack, Demand, Mechanisms, Pattern, Reassembly, Receiver, Sender, SenderConfig, Source, SourceConfig,
-    SourceError, Variant,
+    Ack, Completion, Demand, Mechanisms, Packing, Pattern, Reassembly, Receiver, Sender, SenderConfig,
+    Source, SourceConfig, SourceError, Variant,
 };
 use ripstop_base::{Delays, Stream, Time};
 use std::collections::VecDeque;
-use std::time::Duration;
 
 /// What a connection is.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +18,12 @@ pub struct FlowConfig {
     pub sender: SenderConfig,
     /// What its receiver does with packets that are out of order.
     pub reassembly: Reassembly,
-    /// Its receiver acknowledges every so many packets, or when [`FlowConfig::ack_delay`] has passed.
+    /// What its hosts do besides: headers, how long an acknowledgement may wait, what a packet carries. A coding layer, which
+    /// answers for the receiver, has [`Hosts::Agents`] in any case.
+    pub hosts: Hosts,
+    /// Its receiver acknowledges every so many packets, or after a while.
     pub ack_every: u32,
-    /// How long an acknowledgement may be put off.
-    pub ack_delay: Duration,
-    /// Payload of a packet, bytes; what comes on top is [`Variant::packet_bytes`]'s to say.
+    /// Payload of a full packet, bytes; what comes on top is [`Hosts::packet_bytes`]'s to say.
     pub payload: u32,
     /// What there is to send.
     pub pattern: Pattern,
@@ -40,8 +40,8 @@ impl Default for FlowConfig {
             variant: Variant::default(),
             sender: SenderConfig::default(),
             reassembly: Reassembly::Buffer,
+            hosts: Hosts::Agents,
             ack_every: 1,
-            ack_delay: Duration::from_millis(100),
             payload: 1000,
             pattern: Pattern::Endless,
             start: Time::ZERO,
@@ -53,7 +53,12 @@ impl Default for FlowConfig {
 impl FlowConfig {
     /// The source that it has.
     pub fn source(&self) -> SourceConfig {
-        SourceConfig { pattern: self.pattern, payload: self.payload, start: self.start, stop: self.stop }
+        let packing = match self.hosts {
+            Hosts::Agents => Packing::Whole,
+            Hosts::Kernels => Packing::Exact,
+        };
+        let FlowConfig { pattern, payload, start, stop, .. } = *self;
+        SourceConfig { pattern, payload, packing, start, stop }
     }
 }
 
@@ -93,6 +98,8 @@ pub struct FlowTotals {
     pub begun: u64,
     /// Of these, complete.
     pub completed: u64,
+    /// Acknowledgements that were merged with the one after them ([`Hosts::Kernels`]).
+    pub merged_acks: u64,
 }
 
 impl FlowTotals {
@@ -112,6 +119,7 @@ impl FlowTotals {
             active: self.active - earlier.active,
             begun: self.begun - earlier.begun,
             completed: self.completed - earlier.completed,
+            merged_acks: self.merged_acks - earlier.merged_acks,
         }
     }
 }
@@ -127,8 +135,12 @@ pub(super) struct Flow {
     pub(super) timer: Alarm,
     /// When an acknowledgement that was put off leaves.
     pub(super) ack_timer: Alarm,
-    /// The connection that carries the answers to this one's requests, or the requests to its answers.
+    /// The flow that carries the answers to this one's requests, or the requests to its answers.
     pub(super) peer: Option<u32>,
+    /// Where its hosts are kernels, what they keep.
+    pub(super) kernel: Option<Kernel>,
+    /// Transfers that are complete and nobody was told of.
+    completions: VecDeque<Completion>,
     /// Transfers that have arrived and the peer has not been told of.
     arrived: u32,
     started: bool,
@@ -141,6 +153,8 @@ pub(super) struct Flow {
     window_since: Time,
     totals: FlowTotals,
     delays: FlowDelays,
+    /// Delays of packets first sent before this moment are not kept.
+    delays_from: Time,
 }
 
 impl Flow {
@@ -161,6 +175,8 @@ impl Flow {
             timer,
             ack_timer,
             peer: None,
+            kernel: (config.hosts == Hosts::Kernels).then(|| Kernel::new(config.payload)),
+            completions: VecDeque::with_capacity(8),
             arrived: 0,
             started: false,
             ended: Time::NEVER,
@@ -169,6 +185,7 @@ impl Flow {
             window_since: Time::ZERO,
             totals: FlowTotals::default(),
             delays: FlowDelays::default(),
+            delays_from: Time::ZERO,
             config,
         })
     }
@@ -182,6 +199,7 @@ impl Flow {
         totals.retransmits = counts.retransmits;
         totals.timeouts = counts.timeouts;
         totals.fast_retransmits = counts.fast_retransmits;
+        totals.merged_acks = self.kernel.as_ref().map_or(0, |kernel| kernel.merged);
         totals.active = now.min(self.ended).since(self.config.start).as_secs_f64();
         totals
     }
@@ -189,6 +207,12 @@ impl Flow {
     /// What it went through since this was last asked.
     pub(super) fn take_delays(&mut self) -> FlowDelays {
         std::mem::take(&mut self.delays)
+    }
+
+    /// Keeps the delays of packets first sent from `now` on only.
+    pub(super) fn forget_delays(&mut self, now: Time) {
+        self.delays = FlowDelays::default();
+        self.delays_from = now;
     }
 
     /// How often its sender's mechanisms did their work; None where the variant has none of them.
@@ -207,9 +231,12 @@ impl Flow {
         self.note_window(now);
         if !self.started && now >= self.config.start {
             self.started = true;
-            // Who answers is connected before the first request.
-            if matches!(self.config.pattern, Pattern::Answers { .. }) {
-                self.sender.offer(now, 0);
+            // It is connected before the first request is due. The way back of a connection opens when the other way does.
+            let joined = self.kernel.as_ref().is_some_and(|kernel| kernel.joined);
+            match self.config.pattern {
+                Pattern::Scheduled { .. } => self.sender.offer(now, 0),
+                Pattern::Answers { .. } if !joined => self.sender.offer(now, 0),
+                _ => {}
             }
         }
         self.feed(now);
@@ -222,9 +249,13 @@ impl Flow {
     fn feed(&mut self, now: Time) {
         while let Some(demand) = self.source.poll(now) {
             match demand {
-                Demand::Offer(packets) => {
+                Demand::Offer(bytes) => {
                     let transfer = !matches!(self.config.pattern, Pattern::Endless | Pattern::OnOff { .. });
                     self.totals.begun += u64::from(transfer);
+                    let packets = match &mut self.kernel {
+                        Some(kernel) => kernel.segments.write(bytes),
+                        None => self.config.source().packets(bytes),
+                    };
                     self.sender.offer(now, packets);
                 }
                 Demand::Stop => {
@@ -241,9 +272,32 @@ impl Flow {
         std::mem::take(&mut self.arrived)
     }
 
+    /// The other end has opened the connection that this is the way back of; the answer to that carries no data either.
+    pub(super) fn accept(&mut self, now: Time) {
+        self.note_window(now);
+        self.started = true;
+        self.sender.offer(now, 0);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.told = true;
+        }
+    }
+
+    /// Lets it send requests at these moments ([`Pattern::Scheduled`]).
+    pub(super) fn schedule(&mut self, moments: &[Time]) {
+        self.source.schedule(moments);
+    }
+
+    /// The next transfer that is complete and nobody was told of.
+    pub(super) fn pop_completion(&mut self) -> Option<Completion> {
+        self.completions.pop_front()
+    }
+
     /// So many transfers of the peer have arrived here.
     pub(super) fn on_arrivals(&mut self, now: Time, transfers: u32) {
         self.note_window(now);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.told = true;
+        }
         (0..transfers).for_each(|_| self.source.on_arrival(now));
         self.note_completions();
         self.feed(now);
@@ -253,6 +307,7 @@ impl Flow {
         while let Some(completion) = self.source.poll_completion() {
             self.totals.completed += 1;
             self.delays.transfers.record(completion.ended.since(completion.began));
+            self.completions.push_back(completion);
             if matches!(self.config.pattern, Pattern::File(_)) {
                 self.note_window(completion.ended);
                 self.ended = self.ended.min(completion.ended);
@@ -264,6 +319,10 @@ impl Flow {
     pub(super) fn on_ack(&mut self, now: Time, ack: &Ack) {
         self.note_window(now);
         self.sender.on_ack(now, ack);
+        if let Some(kernel) = &mut self.kernel {
+            kernel.segments.forget(self.sender.acknowledged());
+            kernel.told = true;
+        }
         if let Some(srtt) = self.sender.srtt() {
             self.totals.srtt.0 += srtt.as_secs_f64();
             self.totals.srtt.1 += 1;
@@ -273,6 +332,9 @@ impl Flow {
     /// The number of the next packet that leaves.
     pub(super) fn transmit(&mut self, now: Time) -> Option<u64> {
         let number = self.sender.poll_transmit()?;
+        if let Some(kernel) = &mut self.kernel {
+            kernel.segments.leave(number);
+        }
         if number >= self.delivered + self.first_sent.len() as u64 {
             self.first_sent.push_back(now);
         }
@@ -281,18 +343,25 @@ impl Flow {
 
     /// What packet `number` takes on the way.
     pub(super) fn packet_bytes(&self, number: u64) -> u32 {
-        self.config.variant.packet_bytes(number, self.config.payload as usize) as u32
+        let payload = match &self.kernel {
+            Some(kernel) => kernel.segments.payload(number),
+            None => self.config.payload,
+        };
+        self.config.hosts.packet_bytes(self.config.variant, number, payload)
     }
 
-    /// Payload of packet `number`: the first one stands for the SYN.
+    /// Payload of packet `number`, which is not acknowledged yet: the first one stands for the SYN.
     pub(super) fn payload(&self, number: u64) -> u32 {
-        if number == 0 { 0 } else { self.config.payload }
+        match &self.kernel {
+            Some(kernel) => kernel.segments.payload(number),
+            None if number == 0 => 0,
+            None => self.config.payload,
+        }
     }
 
     /// An acknowledgement as the sender is told it, and what it takes on the way: blocks are for those who heed them.
     pub(super) fn acknowledgement(&self, ack: Ack) -> (Ack, u32) {
-        let bytes = self.config.variant.ack_bytes(&ack) as u32;
-        (if bytes > TCP_IP_HEADERS { ack } else { Ack::new(ack.next, []) }, bytes)
+        self.config.hosts.acknowledgement(self.config.variant, ack)
     }
 
     /// Packet `number` has arrived; the acknowledgement that leaves for it, if one does at once.
@@ -301,10 +370,12 @@ impl Flow {
         while self.delivered < self.receiver.in_order() {
             if self.delivered > 0 {
                 self.totals.packets += 1;
-                self.totals.bytes += u64::from(self.config.payload);
+                self.totals.bytes += u64::from(self.payload(self.delivered));
                 if let Some(sent) = self.first_sent.front() {
                     let delay = now.since(*sent);
-                    self.delays.packets.record(delay);
+                    if *sent >= self.delays_from {
+                        self.delays.packets.record(delay);
+                    }
                     self.totals.delay.0 += delay.as_secs_f64();
                     self.totals.delay.1 += 1;
                 }
@@ -312,11 +383,21 @@ impl Flow {
             self.first_sent.pop_front();
             self.delivered += 1;
         }
-        self.arrived += self.source.on_delivered(now, self.delivered.saturating_sub(1));
+        self.arrived += self.source.on_delivered(now, self.totals.bytes);
         if self.arrived > 0 {
             self.note_completions();
         }
         ack
+    }
+
+    /// Bytes of payload that have arrived in order.
+    pub(super) fn delivered_bytes(&self) -> u64 {
+        self.totals.bytes
+    }
+
+    /// How many packets have arrived in order, the first one, without data, included.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
     }
 
     /// The acknowledgement that was put off.

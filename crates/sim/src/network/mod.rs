@@ -5,14 +5,17 @@
 
 mod coding;
 mod flow;
+mod kernel;
 mod packet;
 mod routes;
+mod segments;
 mod tunnel;
 mod watch;
 mod wire;
 
 pub use coding::{Combination, NcConfig, NcStatus};
 pub use flow::{FlowConfig, FlowDelays, FlowTotals};
+pub use kernel::{Hosts, STAMPED_HEADERS};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
 pub use tunnel::{TunnelDatagram, TunnelStatus};
 pub use watch::{Happening, Observer, Owner};
@@ -52,6 +55,8 @@ enum Purpose {
     Acknowledge(u32),
     /// This end of this tunnel has something to do.
     Tunnel(u32, usize),
+    /// This end of this tunnel gets the processor, later than it wanted it.
+    Processor(u32, usize),
 }
 
 /// What carries a connection's packets.
@@ -100,6 +105,8 @@ pub struct Network {
     horizon: Time,
     /// Arrivals that were not on the agenda.
     passed: u64,
+    /// Flows between kernels for which something came out of a tunnel at this moment.
+    touched: Vec<u32>,
 }
 
 impl Network {
@@ -118,6 +125,7 @@ impl Network {
             owners: Vec::new(),
             horizon: Time::ZERO,
             passed: 0,
+            touched: Vec::with_capacity(8),
         }
     }
 
@@ -142,11 +150,14 @@ impl Network {
     /// On a link or a tunnel that was not added.
     pub fn add_flow(
         &mut self,
-        config: FlowConfig,
+        mut config: FlowConfig,
         carrier: &Carrier<'_>,
         name: &str,
     ) -> Result<usize, FlowError> {
         let number = self.flows.len();
+        if matches!(carrier, Carrier::Coded(..)) {
+            config.hosts = Hosts::Agents;
+        }
         let way = match carrier {
             Carrier::Links(there, back) => {
                 Way::Route(self.add_route([there, back], Vec::new(), Owner::Flow(number as u32)))
@@ -173,19 +184,26 @@ impl Network {
     }
 
     /// Lets flow `answers` answer the requests of flow `requests`: to the one [`Pattern::Answers`], to the other
-    /// [`Pattern::Requests`].
+    /// [`Pattern::Requests`] or [`Pattern::Scheduled`].
     ///
     /// # Panics
     /// On flows that were not added, or are not of these patterns.
     pub fn pair(&mut self, requests: usize, answers: usize) {
         let pattern = |flow: usize| self.flows[flow].config.pattern;
         assert!(
-            matches!(pattern(requests), Pattern::Requests { .. })
+            matches!(pattern(requests), Pattern::Requests { .. } | Pattern::Scheduled { .. })
                 && matches!(pattern(answers), Pattern::Answers { .. }),
             "requests are answered by answers"
         );
         self.flows[requests].peer = Some(answers as u32);
         self.flows[answers].peer = Some(requests as u32);
+    }
+
+    /// Lets flow `flow`, of the pattern [`Pattern::Scheduled`], send requests at these `moments` as well, in their order.
+    pub fn schedule(&mut self, flow: usize, moments: &[Time]) {
+        self.flows[flow].schedule(moments);
+        let timer = self.flows[flow].timer;
+        self.agenda.set(timer, self.flows[flow].due());
     }
 
     /// Adds a tunnel whose ends have `config`; returns its number. Its datagrams pass the links `there`, and the other end's
@@ -205,7 +223,8 @@ impl Network {
         let route = self.add_route([there, back], Vec::new(), Owner::Tunnel(number as u32));
         let ends = [0, 1].map(|side| {
             let alarm = self.alarm(Purpose::Tunnel(number as u32, side));
-            End::new(config.clone(), self.seed, &format!("{name}/{side}"), alarm)
+            let processor = self.alarm(Purpose::Processor(number as u32, side));
+            End::new(config.clone(), self.seed, &format!("{name}/{side}"), [alarm, processor])
         });
         self.tunnels.push(Path { route, ends });
         for side in 0..2 {
@@ -241,16 +260,16 @@ impl Network {
                         self.pump(flow, observer);
                     }
                 }
+                Purpose::Acknowledge(flow) if self.flows[flow as usize].kernel.is_some() => {
+                    self.acknowledge_late(flow, observer);
+                }
                 Purpose::Acknowledge(flow) => {
                     if let Some(ack) = self.flows[flow as usize].flush() {
                         self.send_ack(flow, ack, observer);
                     }
                 }
-                Purpose::Tunnel(tunnel, side) => {
-                    let now = self.agenda.now();
-                    self.tunnels[tunnel as usize].ends[side].tunnel.handle_timeout(now);
-                    self.drive(tunnel, side, observer);
-                }
+                Purpose::Tunnel(tunnel, side) => self.call(tunnel, side, observer),
+                Purpose::Processor(tunnel, side) => self.run(tunnel, side, observer),
             }
         }
     }
@@ -296,6 +315,11 @@ impl Network {
         self.flows[flow].take_delays()
     }
 
+    /// Forgets what flow `flow` went through, and what is still to be delivered of what it has sent.
+    pub fn forget_delays(&mut self, flow: usize) {
+        self.flows[flow].forget_delays(self.agenda.now());
+    }
+
     /// How often the mechanisms of flow `flow`'s sender did their work so far; None where its variant has none of them.
     pub fn mechanisms(&self, flow: usize) -> Option<Mechanisms> {
         self.flows[flow].mechanisms()
@@ -322,6 +346,11 @@ impl Network {
     /// What the two ends of tunnel `tunnel` are doing.
     pub fn tunnel(&self, tunnel: usize) -> TunnelStatus {
         self.tunnels[tunnel].ends.each_ref().map(|end| end.tunnel.status())
+    }
+
+    /// The impairments of link `link` that are configured and never fired.
+    pub fn unfired(&self, link: usize) -> Vec<&'static str> {
+        self.wires[link].link.unfired()
     }
 
     /// How many packets are on link `link` or wait for it.
@@ -415,10 +444,9 @@ impl Network {
         match (self.owners[packet.route as usize], packet.body) {
             (Owner::Flow(flow), body) => self.receive(flow, body, observer),
             (Owner::Tunnel(tunnel), Body::Datagram(datagram)) => {
-                let (now, side) = (self.agenda.now(), usize::from(!packet.back));
-                let end = &mut self.tunnels[tunnel as usize].ends[side];
-                end.tunnel.handle_datagram(now, *datagram, packet.bytes, false);
-                self.drive(tunnel, side, observer);
+                let side = usize::from(!packet.back);
+                self.tunnels[tunnel as usize].ends[side].inbox.push((*datagram, packet.bytes));
+                self.call(tunnel, side, observer);
             }
             // Nothing else is ever put on a tunnel's route.
             (Owner::Tunnel(_), _) => {}
@@ -427,6 +455,10 @@ impl Network {
 
     /// A packet of flow `flow` has come to the end where it belongs.
     fn receive(&mut self, number: u32, body: Body, observer: &mut impl Observer) {
+        if self.flows[number as usize].kernel.is_some() {
+            self.take_in(number, body, observer);
+            return self.settle(number, observer);
+        }
         let now = self.agenda.now();
         let flow = &mut self.flows[number as usize];
         match body {
@@ -438,7 +470,7 @@ impl Network {
                     }
                     self.send_ack(number, ack, observer);
                 } else if self.agenda.when(timer) == Time::NEVER {
-                    let delay = flow.config.ack_delay;
+                    let delay = flow.config.hosts.ack_delay();
                     self.agenda.set(timer, now + delay);
                 }
                 self.tell_peer(number, observer);
@@ -448,18 +480,39 @@ impl Network {
                 self.pump(number, observer);
             }
             Body::Coded(_) | Body::Seen(_) => self.decode(number, body, observer),
-            Body::Datagram(_) => {}
+            Body::Both(_) | Body::Datagram(_) => {}
         }
     }
 
     /// Tells the connection in the other direction which requests, or answers, have arrived over flow `number`.
     fn tell_peer(&mut self, number: u32, observer: &mut impl Observer) {
-        let flow = &mut self.flows[number as usize];
-        let arrived = flow.take_arrived();
-        if let Some(peer) = flow.peer.filter(|_| arrived > 0) {
-            self.flows[peer as usize].on_arrivals(self.agenda.now(), arrived);
+        if let Some(peer) = self.note_received(number, observer) {
             self.pump(peer, observer);
         }
+    }
+
+    /// A packet of flow `number` was received: who looks on is told, and of transfers that have arrived whole the peer, which
+    /// is answered if there were any.
+    fn note_received<O: Observer>(&mut self, number: u32, observer: &mut O) -> Option<u32> {
+        let now = self.agenda.now();
+        let flow = &mut self.flows[number as usize];
+        if O::LOOKS {
+            observer.note(now, Happening::Received { flow: number as usize, bytes: flow.delivered_bytes() });
+        }
+        let arrived = flow.take_arrived();
+        if arrived == 0 {
+            return None;
+        }
+        let peer = flow.peer;
+        if let Some(peer) = peer {
+            self.flows[peer as usize].on_arrivals(now, arrived);
+        }
+        for number in [Some(number), peer].into_iter().flatten() {
+            while let Some(completion) = self.flows[number as usize].pop_completion() {
+                observer.note(now, Happening::Completed { flow: number as usize, completion });
+            }
+        }
+        peer
     }
 
     /// What a coding layer sent has come to its other end.
@@ -500,15 +553,19 @@ impl Network {
     /// Sends what flow `flow` has to send.
     fn pump(&mut self, flow: u32, observer: &mut impl Observer) {
         let now = self.agenda.now();
+        let held = self.hold(flow);
         loop {
             let told = self.acknowledge(flow);
             while let Some(number) = self.flows[flow as usize].transmit(now) {
-                let bytes = self.flows[flow as usize].packet_bytes(number);
-                self.send(flow, false, bytes, Body::Data(number), observer);
+                let (body, bytes) = self.load(flow, number);
+                self.send(flow, false, bytes, body, observer);
             }
             if !told {
                 break;
             }
+        }
+        if let Some((tunnel, side)) = held {
+            self.let_go(tunnel, side, observer);
         }
         let this = &self.flows[flow as usize];
         let (sender, due) = (&this.sender, this.due());
@@ -544,41 +601,9 @@ impl Network {
                 let end = &mut self.tunnels[tunnel as usize].ends[side];
                 end.push(flow, back, bytes, body);
                 if !end.busy {
-                    self.drive(tunnel, side, observer);
+                    self.call(tunnel, side, observer);
                 }
             }
-        }
-    }
-
-    /// Takes all outputs of one end of a tunnel, and gives it what wants to go in, by turns as its contract wants it.
-    fn drive(&mut self, tunnel: u32, side: usize, observer: &mut impl Observer) {
-        let (index, now) = (tunnel as usize, self.agenda.now());
-        let route = self.tunnels[index].route;
-        self.tunnels[index].ends[side].busy = true;
-        loop {
-            while let Some((datagram, bytes)) = self.tunnels[index].ends[side].tunnel.poll_transmit(now) {
-                let body = Body::Datagram(Box::new(datagram));
-                self.forward(Packet { route, hop: 0, back: side == 1, bytes, body }, observer);
-            }
-            let [left, right] = &mut self.tunnels[index].ends;
-            let (end, peer) = if side == 0 { (left, right) } else { (right, left) };
-            while end.tunnel.poll_event().is_some() {}
-            if let Some(delivered) = end.tunnel.poll_deliver() {
-                let label = crate::tunnel::Cargo::unload(&delivered.payload);
-                if let Some((flow, body)) = label.and_then(|label| peer.delivered(label)) {
-                    self.receive(flow, body, observer);
-                }
-                continue;
-            }
-            if !end.enter(now) {
-                break;
-            }
-        }
-        let end = &mut self.tunnels[index].ends[side];
-        end.busy = false;
-        let due = end.tunnel.poll_timeout().unwrap_or(Time::NEVER);
-        if due != self.agenda.when(end.alarm) {
-            self.agenda.set(end.alarm, due);
         }
     }
 }

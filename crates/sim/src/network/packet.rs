@@ -30,6 +30,8 @@ pub enum Body {
     Data(u64),
     /// An acknowledgement.
     Ack(Ack),
+    /// A segment, and an acknowledgement of the flow in the other direction of its connection ([`super::Network::join`]).
+    Both(Box<(u64, Ack)>),
     /// A combination of segments (TCP/NC).
     Coded(Box<Combination>),
     /// The answer to one.

@@ -1,6 +1,7 @@
 //! Who looks on while a network runs.
 
 use super::packet::Packet;
+use crate::tcp::Completion;
 use ripstop_base::Time;
 use ripstop_link::Fate;
 
@@ -48,6 +49,20 @@ pub enum Happening<'a> {
         cwnd: f64,
         /// Its smoothed round-trip time, s.
         srtt: Option<f64>,
+    },
+    /// A receiver has taken in a packet.
+    Received {
+        /// Number of the flow.
+        flow: usize,
+        /// Bytes of payload that have arrived in order so far.
+        bytes: u64,
+    },
+    /// A transfer is complete: a file, an answer; a request, with its answer.
+    Completed {
+        /// Number of the flow.
+        flow: usize,
+        /// When it was due, when it was complete, and its size.
+        completion: Completion,
     },
 }
 

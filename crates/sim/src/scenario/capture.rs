@@ -1,7 +1,7 @@
 //! A run as a capture file, for Wireshark and its kin.
 
 use super::{FlowSpec, Scenario};
-use crate::network::{Body, Happening, Observer, Owner, Packet};
+use crate::network::{Body, Happening, Hosts, Observer, Owner, Packet, STAMPED_HEADERS, TCP_IP_HEADERS};
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHeader, UdpHeader};
 use ripstop_base::Time;
 use std::io::{self, Write};
@@ -21,11 +21,14 @@ pub struct Capture<W: Write> {
 }
 
 /// Who talks, and in which size.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Ends {
     addresses: [[u8; 4]; 2],
     ports: [u16; 2],
     payload: u32,
+    hosts: Hosts,
+    /// Where packets begin in the stream, by their numbers, as far as they were seen; they need not be full.
+    begins: Vec<u32>,
 }
 
 /// Nanosecond capture (pcap), version 2.4.
@@ -59,11 +62,15 @@ impl<W: Write> Capture<W> {
             addresses: [address(&spec.from), address(&spec.to)],
             ports: [10_000 + (k % 50_000) as u16, 5001 + (k / 50_000) as u16],
             payload: spec.packet.get() as u32,
+            hosts: spec.hosts(),
+            begins: vec![0, 1],
         };
         let tunnels = scenario.tunnel.iter().map(|tunnel| Ends {
             addresses: tunnel.between.each_ref().map(|node| address(node)),
             ports: [TUNNEL_PORT; 2],
             payload: 0,
+            hosts: Hosts::Agents,
+            begins: Vec::new(),
         });
         Ok(Capture {
             flows: specs.enumerate().map(flow).collect(),
@@ -97,8 +104,8 @@ impl<W: Write> Capture<W> {
     /// Builds the headers. They say the length of the whole packet; only they are there.
     fn build(&mut self, packet: &Packet, owner: Owner) -> Result<(), String> {
         let ends = match owner {
-            Owner::Flow(k) => self.flows[k as usize],
-            Owner::Tunnel(k) => self.tunnels[k as usize],
+            Owner::Flow(k) => &mut self.flows[k as usize],
+            Owner::Tunnel(k) => &mut self.tunnels[k as usize],
         };
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
         let transport = match &packet.body {
@@ -111,7 +118,10 @@ impl<W: Write> Capture<W> {
                     checksum: 0,
                 })
             }
-            body => TransportHeader::Tcp(ends.segment(body, [from, to])?),
+            body => {
+                ends.note(body, packet.bytes);
+                TransportHeader::Tcp(ends.segment(body, [from, to])?)
+            }
         };
         let protocol = if let TransportHeader::Udp(_) = transport { IpNumber::UDP } else { IpNumber::TCP };
         let least = transport.header_len();
@@ -126,14 +136,30 @@ impl<W: Write> Capture<W> {
 }
 
 impl Ends {
+    /// Notes where the packet behind this one begins.
+    fn note(&mut self, body: &Body, bytes: u32) {
+        if let Body::Data(number) = body
+            && *number > 0
+            && *number == self.begins.len() as u64 - 1
+            && self.hosts == Hosts::Kernels
+        {
+            self.begins.push(self.byte(*number).wrapping_add(bytes.saturating_sub(STAMPED_HEADERS)));
+        }
+    }
+
+    /// Where packet `number` begins in the stream.
+    fn byte(&self, number: u64) -> u32 {
+        let seen = usize::try_from(number).ok().and_then(|at| self.begins.get(at));
+        seen.copied()
+            .unwrap_or_else(|| (1 + number.wrapping_sub(1).wrapping_mul(u64::from(self.payload))) as u32)
+    }
+
     /// The header of a segment of TCP.
     fn segment(&self, body: &Body, [from, to]: [usize; 2]) -> Result<TcpHeader, String> {
-        let byte = |number: u64| match number {
-            0 => 0,
-            n => (1 + (n - 1).wrapping_mul(u64::from(self.payload))) as u32,
-        };
+        let byte = |number: u64| self.byte(number);
         let (sequence, acknowledged) = match body {
             Body::Data(number) => (byte(*number), (*number > 0).then_some(1)),
+            Body::Both(both) => (byte(both.0), Some(1)),
             // The layer below TCP: shown as the segment that is newest in it.
             Body::Coded(combination) => (byte(combination.members.last().unwrap_or(0)), Some(1)),
             Body::Seen(answer) => (1, Some(byte(answer.first_unseen))),
@@ -143,18 +169,23 @@ impl Ends {
         let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], sequence, u16::MAX);
         tcp.acknowledgment_number = acknowledged.unwrap_or(0);
         (tcp.ack, tcp.syn) = (acknowledged.is_some(), acknowledged.is_none());
+        let mut options = Vec::with_capacity(16);
+        if self.hosts == Hosts::Kernels {
+            // Twelve bytes, which in a real header are time stamps; there are none to show.
+            options.extend((0..STAMPED_HEADERS - TCP_IP_HEADERS).map(|_| TcpOptionElement::Noop));
+        }
         if let Body::Ack(ack) = body {
             // What arrived again comes before the blocks (RFC 2883, section 4).
             let again = ack.duplicate.map(|number| (byte(number), byte(number + 1)));
             let blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));
             let mut blocks = again.into_iter().chain(blocks);
             if let Some(first) = blocks.next() {
-                let rest = [blocks.next(), blocks.next(), None];
-                let sack = TcpOptionElement::SelectiveAcknowledgement(first, rest);
-                tcp.set_options(&[TcpOptionElement::Noop, TcpOptionElement::Noop, sack])
-                    .map_err(|error| error.to_string())?;
+                let sack =
+                    TcpOptionElement::SelectiveAcknowledgement(first, [blocks.next(), blocks.next(), None]);
+                options.extend([TcpOptionElement::Noop, TcpOptionElement::Noop, sack]);
             }
         }
+        tcp.set_options(&options).map_err(|error| error.to_string())?;
         Ok(tcp)
     }
 }

@@ -32,8 +32,8 @@ const MOST_SAMPLES: u128 = 100_000;
 const MOST_RUNS: u32 = 1_000_000;
 /// What IPv4 demands of every path (RFC 791), and the largest IP packet.
 const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
-/// The largest payload: that of an IP packet without options.
-const MOST_PAYLOAD: u64 = 65_535 - 40;
+/// The largest IP packet.
+const MOST_PACKET: u64 = 65_535;
 
 impl Scenario {
     /// Checks every setting; [`super::run`] does so too.
@@ -128,11 +128,11 @@ impl Scenario {
         };
         let tunnel = &self.tunnel[k];
         let most = tunnel.config().inner_mtu();
-        if flow.packet.get() + u64::from(TCP_IP_HEADERS) > u64::from(most) {
+        if flow.packet_bytes() > u64::from(most) {
             let problem = format!(
                 "{}; through the tunnel at most {} bytes",
                 flow.packet,
-                most.saturating_sub(TCP_IP_HEADERS)
+                u64::from(most).saturating_sub(flow.header_bytes())
             );
             return Err(ScenarioError::new(field("packet"), problem));
         }
@@ -207,8 +207,9 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     if flow.initial_window == Some(0) {
         return wrong("initial-window", "a window of 0 packets sends nothing; write at least 1");
     }
-    if !(1..=MOST_PAYLOAD).contains(&flow.packet.get()) {
-        return Err(("packet", format!("{} of payload; from 1 to {MOST_PAYLOAD} bytes", flow.packet)));
+    let most = MOST_PACKET - flow.header_bytes().max(u64::from(TCP_IP_HEADERS));
+    if !(1..=most).contains(&flow.packet.get()) {
+        return Err(("packet", format!("{} of payload; from 1 to {most} bytes", flow.packet)));
     }
     let sender = flow.sender();
     if sender.rto.max.is_zero() {

@@ -20,7 +20,7 @@ pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};
 pub use report::{
     DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, Report,
-    Series, TunnelReport,
+    Series, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use source::{Drawn, SourceSpec};

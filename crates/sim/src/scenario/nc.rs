@@ -190,8 +190,7 @@ impl Scenario {
         for link in there {
             let (spec, backwards) = (&self.link[link / 2], link % 2 == 1);
             nodes.push(spec.between[usize::from(!backwards)].clone());
-            let config = if backwards { spec.back.as_ref().unwrap_or(&spec.forth) } else { &spec.forth };
-            losses.push(config.loss.mean());
+            losses.push(self.direction(*link).loss.mean());
         }
         let wrong = |(field, problem)| ScenarioError::new(format!("flow[{index}].nc.{field}"), problem);
         nc.config(flow, &nodes, &losses).map(Some).map_err(wrong)

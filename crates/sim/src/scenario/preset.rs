@@ -88,7 +88,7 @@ impl FecPath {
         let flow = FlowSpec {
             from: ends[0].clone(),
             to: ends[1].clone(),
-            packet: Bytes::new(bytes.saturating_sub(self.flow.tcp.packet_bytes(1, 0) as u64)),
+            packet: Bytes::new(bytes.saturating_sub(self.flow.header_bytes())),
             ..self.flow.clone()
         };
         Scenario {

@@ -5,6 +5,8 @@ use super::{Report, RunTotals, Scenario, ScenarioError};
 use crate::engine::replicate;
 use crate::network::{Carrier, FlowError, Network, Observer};
 use ripstop_base::Seed;
+use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use std::time::Duration;
 
 /// Runs `scenario` and says what was measured. `threads` at most work on it; the result does not depend on how many.
 /// `progress` is told of each run that is done.
@@ -46,6 +48,18 @@ pub fn run_once(
     Ok(RunTotals::of(scenario, &mut network, observer))
 }
 
+/// The round-trip time over a path without delay.
+const SHORTEST_RTT: Duration = Duration::from_micros(100);
+
+/// What the random streams of the `number`-th direction of links are named after. A link that is alone has the emulator's
+/// names: under the same seed the k-th packet meets the same fate on both.
+fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
+    match scenario.link.len() {
+        1 => format!("link/{number}"),
+        _ => format!("link/{}/{direction}", number / 2),
+    }
+}
+
 /// The network of a scenario.
 fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
     let mut network = Network::new(seed);
@@ -54,8 +68,8 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
     for (k, link) in scenario.link.iter().enumerate() {
         let back = link.back.as_ref().unwrap_or(&link.forth);
         for (name, config) in [("forth", Some(&link.forth)), ("back", (!link.one_way).then_some(back))] {
-            let number =
-                config.map(|config| network.add_link(config, &format!("link/{k}/{name}"))).transpose();
+            let stream = link_name(scenario, numbers.len(), name);
+            let number = config.map(|config| network.add_link(config, &stream)).transpose();
             numbers.push(number.map_err(|error| {
                 ScenarioError::new(format!("link[{k}].{name}.{}", error.field), error.problem)
             })?);
@@ -66,8 +80,12 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
         routes.map(|way| way.into_iter().filter_map(|k| numbers[k]).collect::<Vec<_>>())
     };
     for (k, tunnel) in scenario.tunnel.iter().enumerate() {
-        let [there, back] = links(topology.of_tunnel(scenario, k)?);
-        network.add_tunnel(&tunnel.config(), &there, &back, &format!("tunnel/{}", tunnel.name));
+        let named = topology.of_tunnel(scenario, k)?;
+        // As after a handshake over the idle path.
+        let rtt: Duration = named.iter().flatten().map(|k| scenario.direction(*k).delay.duration()).sum();
+        let [there, back] = links(named);
+        let config = TunnelConfig { initial_rtt: rtt.max(SHORTEST_RTT), ..tunnel.config() };
+        network.add_tunnel(&config, &there, &back, &format!("tunnel/{}", tunnel.name));
     }
     // Of each kind, the number of its first flow.
     let mut firsts = Vec::with_capacity(scenario.flow.len());

@@ -1,7 +1,7 @@
 //! What a scenario consists of, as it is written in a file.
 
 use super::{NcSpec, SourceSpec};
-use crate::network::FlowConfig;
+use crate::network::{FlowConfig, Hosts};
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use ripstop_base::{Bytes, Span, Time, word};
 use ripstop_link::LinkConfig;
@@ -33,6 +33,12 @@ impl Scenario {
             [Some(format!("{a}>{b}")), (!link.one_way).then(|| format!("{b}>{a}"))]
         };
         self.link.iter().flat_map(names).flatten().collect()
+    }
+
+    /// The `index`-th direction of its links: of the k-th, `forth` is 2k and the way back 2k + 1.
+    pub(super) fn direction(&self, index: usize) -> &LinkConfig {
+        let link = &self.link[index / 2];
+        link.back.as_ref().filter(|_| index % 2 == 1).unwrap_or(&link.forth)
     }
 }
 
@@ -192,7 +198,7 @@ pub struct FlowSpec {
     /// The congestion window at first, packets; when left out 2, of those of today 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Payload of a packet; 40 bytes of headers come on top.
+    /// Payload of a packet; 40 bytes of headers come on top, of those of today 52.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
     /// Floor of the retransmission time-out, before back-off; 200 ms when left out.
@@ -207,7 +213,7 @@ pub struct FlowSpec {
     /// What only Vegas is told; 28, 30 and 2 when left out, as for paper 000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
-    /// Every so many packets are acknowledged, or after 100 ms.
+    /// Every so many packets are acknowledged, or after 100 ms, of those of today 40 ms.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
     /// What the receiver does with packets that are out of order.
@@ -269,9 +275,19 @@ impl FlowSpec {
         sender
     }
 
+    /// What its hosts do: a TCP of today has kernels of today at both ends. (TCP/NC answers for the receiver itself.)
+    pub fn hosts(&self) -> Hosts {
+        if self.tcp.is_of_today() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
+    }
+
     /// Bytes of a full packet on the way, headers included.
     pub fn packet_bytes(&self) -> u64 {
-        self.tcp.packet_bytes(1, self.packet.get() as usize) as u64
+        self.packet.get().saturating_add(self.header_bytes())
+    }
+
+    /// Bytes of the headers in that.
+    pub fn header_bytes(&self) -> u64 {
+        u64::from(self.hosts().packet_bytes(self.tcp, 1, 0))
     }
 
     /// As the network wants it.
@@ -280,12 +296,12 @@ impl FlowSpec {
             variant: self.tcp,
             sender: self.sender(),
             reassembly: self.receiver,
+            hosts: self.hosts(),
             ack_every: self.ack_every,
             payload: self.packet.get() as u32,
             pattern: self.source.pattern(),
             start: Time::ZERO + self.start.duration(),
             stop: self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration()),
-            ..FlowConfig::default()
         }
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 ///
 /// `offered` is a packet that a link was offered, with when it arrives or why it does not; `arrived` one at the end of a link;
 /// `window` a sender's state after an acknowledgement or a time-out, its window in packets and its SRTT in seconds in the last two
-/// columns.
+/// columns; `completed` a transfer, with its size and how long it took.
 #[derive(Debug)]
 pub struct Trace<W: Write> {
     out: W,
@@ -46,6 +46,10 @@ impl<W: Write> Trace<W> {
     }
 
     fn write(&mut self, now: Time, happening: &Happening<'_>) -> io::Result<()> {
+        // Follows from what arrived.
+        if matches!(happening, Happening::Received { .. }) {
+            return Ok(());
+        }
         let (nanos, out) = (now.as_nanos(), &mut self.out);
         write!(out, "{}.{:09},", nanos / 1_000_000_000, nanos % 1_000_000_000)?;
         let owner = |owner: &Owner| match owner {
@@ -83,6 +87,15 @@ impl<W: Write> Trace<W> {
             Happening::Window { flow, cwnd, srtt } => {
                 writeln!(out, "window,,{},,,{cwnd:.4},{:.6}", self.flows[*flow], srtt.unwrap_or(f64::NAN))
             }
+            Happening::Completed { flow, completion } => {
+                let took = completion.ended.since(completion.began).as_secs_f64();
+                writeln!(
+                    out,
+                    "completed,,{},transfer,,{},took {took:.9}",
+                    self.flows[*flow], completion.bytes
+                )
+            }
+            Happening::Received { .. } => Ok(()),
         }
     }
 }
@@ -99,6 +112,7 @@ impl<W: Write> Observer for Trace<W> {
 fn content(packet: &Packet) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),
+        Body::Both(both) => ("data", both.0),
         Body::Ack(ack) => ("ack", ack.next),
         Body::Coded(combination) => ("combination", combination.number),
         Body::Seen(answer) => ("seen", answer.first_unseen),

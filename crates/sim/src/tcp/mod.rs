@@ -31,7 +31,7 @@ pub use modern::Mechanisms;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
 pub use sender::{SenderConfig, SenderCounts};
-pub use source::{Completion, Demand, Length, Pattern, Period, Source, SourceConfig, SourceError};
+pub use source::{Completion, Demand, Length, Packing, Pattern, Period, Source, SourceConfig, SourceError};
 pub use vegas::VegasConfig;
 
 use classic::Classic;

@@ -51,11 +51,26 @@ pub enum Pattern {
         /// From an answer to the next request.
         think: Period,
     },
+    /// Requests at moments of their own ([`Source::schedule`]), whether or not those before are answered.
+    Scheduled {
+        /// Of a request.
+        length: Length,
+    },
     /// Answers: one for each request that has arrived ([`Source::on_arrival`]), at once.
     Answers {
         /// Of an answer.
         length: Length,
     },
+}
+
+/// What becomes of the last packet of a transfer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Packing {
+    /// It is filled up, and counted as if it were full.
+    #[default]
+    Whole,
+    /// It carries what is left, and what is written while it waits.
+    Exact,
 }
 
 /// A source.
@@ -65,6 +80,8 @@ pub struct SourceConfig {
     pub pattern: Pattern,
     /// Bytes of payload in a full packet.
     pub payload: u32,
+    /// What becomes of the last packet of a transfer.
+    pub packing: Packing,
     /// Nothing is sent before.
     pub start: Time,
     /// Nothing new is sent from then on; [`Time::NEVER`]: it goes on.
@@ -74,7 +91,8 @@ pub struct SourceConfig {
 impl Default for SourceConfig {
     /// Without end, from the epoch on, 1000 bytes a packet.
     fn default() -> SourceConfig {
-        SourceConfig { pattern: Pattern::Endless, payload: 1000, start: Time::ZERO, stop: Time::NEVER }
+        let (start, stop) = (Time::ZERO, Time::NEVER);
+        SourceConfig { pattern: Pattern::Endless, payload: 1000, packing: Packing::Whole, start, stop }
     }
 }
 
@@ -96,7 +114,7 @@ impl std::error::Error for SourceError {}
 /// What a sender is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Send so many packets more ([`Sender::offer`]).
+    /// Send so many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX`: without end.
     Offer(u64),
     /// Send nothing new any more ([`Sender::stop`]).
     Stop,
@@ -123,14 +141,16 @@ pub struct Source {
     /// Of bursts: when this one ends.
     on_until: Time,
     stopped: bool,
-    /// Packets offered.
+    /// Bytes offered, packets that are filled up as if they were full.
     offered: u64,
-    /// Transfers under way: the packets offered by their ends, when they began, their bytes.
+    /// Transfers under way: the bytes offered by their ends, when they began, their own bytes.
     under_way: VecDeque<(u64, Time, u64)>,
     /// Of requests: what waits for its answer.
     unanswered: VecDeque<(Time, u64)>,
     /// Of answers: requests that have none yet.
     asked: u32,
+    /// Of requests at moments of their own: those to come.
+    moments: VecDeque<Time>,
     completions: VecDeque<Completion>,
 }
 
@@ -142,7 +162,7 @@ impl Source {
     pub fn new(config: SourceConfig, random: Stream) -> Result<Source, SourceError> {
         config.check()?;
         let due = match config.pattern {
-            Pattern::Answers { .. } => Time::NEVER,
+            Pattern::Answers { .. } | Pattern::Scheduled { .. } => Time::NEVER,
             _ => config.start,
         };
         let mut source = Source {
@@ -155,12 +175,21 @@ impl Source {
             under_way: VecDeque::with_capacity(8),
             unanswered: VecDeque::with_capacity(8),
             asked: 0,
+            moments: VecDeque::new(),
             completions: VecDeque::with_capacity(8),
         };
         if let Pattern::OnOff { on, .. } = config.pattern {
             source.on_until = config.start + source.draw(on);
         }
         Ok(source)
+    }
+
+    /// Requests are due at these `moments`, in their order: those of [`Pattern::Scheduled`]. None before the start.
+    pub fn schedule(&mut self, moments: &[Time]) {
+        self.moments.extend(moments);
+        if self.due == Time::NEVER {
+            self.due = self.next_moment();
+        }
     }
 
     /// When [`Source::poll`] has something, [`Time::NEVER`] when nothing is known to come.
@@ -179,7 +208,7 @@ impl Source {
             return Some(Demand::Stop);
         }
         let began = std::mem::replace(&mut self.due, Time::NEVER);
-        let packets = match self.config.pattern {
+        let bytes = match self.config.pattern {
             Pattern::Endless => u64::MAX,
             Pattern::File(bytes) => self.begin(began, bytes),
             Pattern::OnOff { on, off, rate } => {
@@ -188,9 +217,10 @@ impl Source {
                     self.due = self.on_until + self.draw(off);
                     self.on_until = self.due + self.draw(on);
                 }
-                1
+                u64::from(self.config.payload)
             }
-            Pattern::Requests { length, .. } => {
+            Pattern::Requests { length, .. } | Pattern::Scheduled { length } => {
+                self.due = self.next_moment();
                 let bytes = self.draw_length(length);
                 self.unanswered.push_back((began, bytes));
                 self.begin(began, bytes)
@@ -204,30 +234,28 @@ impl Source {
                 self.begin(began, bytes)
             }
         };
-        self.offered = self.offered.saturating_add(packets);
-        Some(Demand::Offer(packets))
+        self.offered = self.offered.saturating_add(bytes);
+        Some(Demand::Offer(bytes))
     }
 
     /// Polls, and lets `sender` do what is asked.
     pub fn feed(&mut self, now: Time, sender: &mut Sender) {
         while let Some(demand) = self.poll(now) {
             match demand {
-                Demand::Offer(packets) => sender.offer(now, packets),
+                Demand::Offer(bytes) => sender.offer(now, self.config.packets(bytes)),
                 Demand::Stop => sender.stop(),
             }
         }
     }
 
-    /// The receiver has so many packets of data in order, the first one, which carries none, not counted. Answers how many
-    /// transfers that completes.
-    pub fn on_delivered(&mut self, now: Time, packets: u64) -> u32 {
+    /// The receiver has so many bytes in order. Answers how many transfers that completes.
+    pub fn on_delivered(&mut self, now: Time, bytes: u64) -> u32 {
         let mut arrived = 0;
-        while let Some((_, began, bytes)) =
-            self.under_way.front().copied().filter(|(end, ..)| *end <= packets)
+        while let Some((_, began, bytes)) = self.under_way.front().copied().filter(|(end, ..)| *end <= bytes)
         {
             self.under_way.pop_front();
             arrived += 1;
-            if !matches!(self.config.pattern, Pattern::Requests { .. }) {
+            if !matches!(self.config.pattern, Pattern::Requests { .. } | Pattern::Scheduled { .. }) {
                 self.completions.push_back(Completion { began, ended: now, bytes });
             }
         }
@@ -237,10 +265,12 @@ impl Source {
     /// A transfer of the other end has arrived whole here: an answer to a request, or a request to be answered.
     pub fn on_arrival(&mut self, now: Time) {
         match self.config.pattern {
-            Pattern::Requests { think, .. } => {
+            Pattern::Requests { .. } | Pattern::Scheduled { .. } => {
                 let Some((began, bytes)) = self.unanswered.pop_front() else { return };
                 self.completions.push_back(Completion { began, ended: now, bytes });
-                self.due = now + self.draw(think);
+                if let Pattern::Requests { think, .. } = self.config.pattern {
+                    self.due = now + self.draw(think);
+                }
             }
             Pattern::Answers { .. } => {
                 self.asked += 1;
@@ -255,16 +285,23 @@ impl Source {
         self.completions.pop_front()
     }
 
-    /// Packets offered so far; `u64::MAX` of a source without end.
+    /// Bytes offered so far; `u64::MAX` of a source without end.
     pub fn offered(&self) -> u64 {
         self.offered
     }
 
-    /// A transfer of `bytes`: its packets.
+    fn next_moment(&mut self) -> Time {
+        self.moments.pop_front().map_or(Time::NEVER, |at| at.max(self.config.start))
+    }
+
+    /// A transfer of `bytes`: what it takes of the stream.
     fn begin(&mut self, began: Time, bytes: u64) -> u64 {
-        let packets = bytes.div_ceil(u64::from(self.config.payload)).max(1);
-        self.under_way.push_back((self.offered.saturating_add(packets), began, bytes));
-        packets
+        let taken = match self.config.packing {
+            Packing::Whole => self.config.packets(bytes).saturating_mul(u64::from(self.config.payload)),
+            Packing::Exact => bytes,
+        };
+        self.under_way.push_back((self.offered.saturating_add(taken), began, bytes));
+        taken
     }
 
     fn draw(&mut self, period: Period) -> Duration {
@@ -286,6 +323,11 @@ impl Source {
 }
 
 impl SourceConfig {
+    /// How many packets `bytes` make that are not joined with others; `u64::MAX` without end.
+    pub fn packets(&self, bytes: u64) -> u64 {
+        if bytes == u64::MAX { bytes } else { bytes.div_ceil(u64::from(self.payload)) }
+    }
+
     /// Checks every setting; [`Source::new`] does so too.
     ///
     /// # Errors
@@ -305,7 +347,7 @@ impl SourceConfig {
             Pattern::File(0) => wrong("file", "0 bytes are no file; write at least 1"),
             Pattern::OnOff { rate, .. } if rate.bps() == 0 => wrong("rate", "0 sends nothing; write a rate"),
             Pattern::OnOff { on, .. } if none(on) => wrong("on", "0 s sends nothing; write a longer time"),
-            Pattern::Requests { length, .. } if empty(length) => {
+            Pattern::Requests { length, .. } | Pattern::Scheduled { length } if empty(length) => {
                 wrong("requests", "a request has at least 1 byte")
             }
             Pattern::Answers { length } if empty(length) => wrong("answers", "an answer has at least 1 byte"),
@@ -343,9 +385,9 @@ mod tests {
     #[test]
     fn a_file_is_complete_when_the_last_of_it_has_arrived() {
         let mut source = source(Pattern::File(2_001));
-        assert_eq!(source.poll(MS(100)), Some(Demand::Offer(3)));
-        assert_eq!((source.on_delivered(MS(200), 2), source.poll_completion()), (0, None));
-        assert_eq!(source.on_delivered(MS(300), 3), 1);
+        assert_eq!(source.poll(MS(100)), Some(Demand::Offer(3_000)), "filled up");
+        assert_eq!((source.on_delivered(MS(200), 2_000), source.poll_completion()), (0, None));
+        assert_eq!(source.on_delivered(MS(300), 3_000), 1);
         let done = Completion { began: MS(100), ended: MS(300), bytes: 2_001 };
         assert_eq!((source.poll_completion(), source.poll_completion()), (Some(done), None));
     }
@@ -358,7 +400,7 @@ mod tests {
         let mut at = Vec::new();
         while source_.next_due() < MS(300) {
             let due = source_.next_due();
-            assert_eq!(source_.poll(due), Some(Demand::Offer(1)));
+            assert_eq!(source_.poll(due), Some(Demand::Offer(1_000)));
             at.push(due.as_nanos() / 1_000_000);
         }
         assert_eq!(at, [100, 110, 120, 200, 210, 220]);
@@ -368,7 +410,7 @@ mod tests {
         while random.next_due() < MS(60_000) {
             random.poll(random.next_due());
         }
-        assert!((1_700..2_500).contains(&random.offered()), "{}", random.offered());
+        assert!((1_700_000..2_500_000).contains(&random.offered()), "{}", random.offered());
     }
 
     #[test]
@@ -376,14 +418,14 @@ mod tests {
         let length = Length::Fixed(1_500);
         let mut client = source(Pattern::Requests { length, think: Period::Fixed(span(50)) });
         let mut server = source(Pattern::Answers { length: Length::Exponential(9_000) });
-        assert_eq!((client.poll(MS(100)), client.poll(MS(100))), (Some(Demand::Offer(2)), None));
-        assert_eq!((client.on_delivered(MS(150), 2), client.poll_completion()), (1, None));
+        assert_eq!((client.poll(MS(100)), client.poll(MS(100))), (Some(Demand::Offer(2_000)), None));
+        assert_eq!((client.on_delivered(MS(150), 2_000), client.poll_completion()), (1, None));
         assert_eq!(server.next_due(), MS(60_000));
         server.on_arrival(MS(150));
         server.on_arrival(MS(150));
-        let Some(Demand::Offer(packets)) = server.poll(MS(150)) else { panic!("no answer") };
+        let Some(Demand::Offer(bytes)) = server.poll(MS(150)) else { panic!("no answer") };
         assert!(server.poll(MS(150)).is_some() && server.poll(MS(150)).is_none(), "two were asked for");
-        assert_eq!(server.on_delivered(MS(200), packets), 1);
+        assert_eq!(server.on_delivered(MS(200), bytes), 1);
         assert_eq!(server.poll_completion().map(|c| (c.began, c.ended)), Some((MS(150), MS(200))));
         client.on_arrival(MS(200));
         assert_eq!(
@@ -394,6 +436,32 @@ mod tests {
         // An answer that nobody asked for begins nothing.
         client.on_arrival(MS(210));
         assert_eq!(client.next_due(), MS(250));
+    }
+
+    #[test]
+    fn requests_on_schedule_wait_for_nothing() {
+        let pattern = Pattern::Scheduled { length: Length::Fixed(100) };
+        let config =
+            SourceConfig { pattern, packing: Packing::Exact, start: MS(10), ..SourceConfig::default() };
+        let mut client = Source::new(config, Seed::new(1).stream("source")).expect("it can be");
+        assert_eq!(client.next_due(), Time::NEVER);
+        client.schedule(&[MS(5), MS(20), MS(20)]);
+        client.schedule(&[MS(30)]);
+        assert_eq!((client.next_due(), client.poll(MS(10))), (MS(10), Some(Demand::Offer(100))));
+        assert_eq!(client.next_due(), MS(20));
+        assert_eq!(
+            [0; 3].map(|_| client.poll(MS(25))),
+            [Some(Demand::Offer(100)), Some(Demand::Offer(100)), None]
+        );
+        assert_eq!(client.on_delivered(MS(26), 250), 2);
+        client.on_arrival(MS(40));
+        assert_eq!(
+            (client.poll_completion().map(|c| (c.began, c.ended)), client.next_due()),
+            (Some((MS(10), MS(40))), MS(30))
+        );
+        client.schedule(&[MS(50)]);
+        assert!(client.poll(MS(30)).is_some());
+        assert_eq!(client.next_due(), MS(50));
     }
 
     #[test]

@@ -101,11 +101,11 @@ impl FlowReport {
             timeouts: count(&|did| did.timeouts),
             retransmits: count(&|did| did.retransmits),
             packets_sent: count(&|did| did.sent),
-            delay_s: delays(details().map(|detail| &detail.delays.packets)),
-            completion_s: delays(details().map(|detail| &detail.delays.transfers)),
+            delay_s: delay_statistic(details().map(|detail| &detail.delays.packets)),
+            completion_s: delay_statistic(details().map(|detail| &detail.delays.transfers)),
             completed: transfers.then(|| count(&|did| did.completed)),
             unfinished: transfers.then(|| statistic(&|part| (part.end.begun - part.end.completed) as f64)),
-            decode_delay_s: delays(status(k).map(|status| &status.decode_delays)),
+            decode_delay_s: delay_statistic(status(k).map(|status| &status.decode_delays)),
             mechanisms: mechanisms(parts),
             nc: NcReport::new(&status(k).collect::<Vec<_>>()),
         }
@@ -113,7 +113,7 @@ impl FlowReport {
 }
 
 /// Delays of all runs: the mean of the runs' means, percentiles of all together.
-fn delays<'a>(runs: impl Iterator<Item = &'a Delays>) -> DelayStatistic {
+pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a Delays>) -> DelayStatistic {
     let (mut means, mut all) = (Sample::default(), Delays::default());
     for delays in runs {
         means.extend(delays.mean_s());

@@ -5,7 +5,7 @@ mod link;
 mod series;
 mod tunnel;
 
-pub use flow::{FlowReport, NcReport};
+pub use flow::{FlowReport, NcReport, delay_statistic};
 pub use link::LinkReport;
 pub use series::{FlowSeries, LinkSeries, Series};
 pub use tunnel::{DirectionReport, TunnelReport};

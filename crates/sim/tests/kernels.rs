@@ -1,0 +1,152 @@
+//! What kernels at both ends of a connection do besides congestion control: headers, acknowledgements, what packets carry, and
+//! connections of two ways.
+
+use ripstop_base::{Fraction, Rate, Seed, Span, Time};
+use ripstop_link::{LinkConfig, Loss};
+use ripstop_sim::network::{Body, Carrier, FlowConfig, Happening, Hosts, Network};
+use ripstop_sim::tcp::{Length, Pattern, SenderConfig, Variant};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+const SEED: u64 = 21;
+
+/// 10 Mbit/s, 20 ms each way.
+fn links(network: &mut Network, loss: f64) -> [usize; 2] {
+    let mut config = LinkConfig {
+        rate: Rate::from_bps(10_000_000),
+        delay: Span::from(Duration::from_millis(20)),
+        ..LinkConfig::default()
+    };
+    if loss > 0.0 {
+        config.loss = Loss::bernoulli(Fraction::new(loss).expect("a share"));
+    }
+    ["link/0", "link/1"].map(|name| network.add_link(&config, name).expect("a link"))
+}
+
+fn kernel(pattern: Pattern) -> FlowConfig {
+    FlowConfig {
+        variant: Variant::LinuxCubic,
+        sender: SenderConfig { window: 100, ..SenderConfig::linux() },
+        hosts: Hosts::Kernels,
+        ack_every: 2,
+        pattern,
+        ..FlowConfig::default()
+    }
+}
+
+#[test]
+fn headers_have_time_stamps_and_the_last_packet_what_is_left() {
+    let mut network = Network::new(Seed::new(SEED));
+    let [there, back] = links(&mut network, 0.03);
+    let file = kernel(Pattern::File(1_234_567));
+    let flow = network.add_flow(file, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+    let (mut data, mut acks, mut arrived) = (BTreeSet::new(), BTreeSet::new(), 0);
+    network.run_until(Time::from_millis(60_000), &mut |_: Time, happening: Happening<'_>| match happening {
+        Happening::Offered { packet, .. } => {
+            match &packet.body {
+                Body::Ack(ack) => acks.insert((packet.bytes, ack.blocks().count())),
+                _ => data.insert(packet.bytes),
+            };
+        }
+        Happening::Received { bytes, .. } => arrived = bytes,
+        _ => {}
+    });
+    assert_eq!(Vec::from_iter(data), [52, 52 + 567, 1052], "seed {SEED}");
+    assert!([(52, 0), (64, 1), (72, 2)].iter().all(|ack| acks.contains(ack)), "{acks:?}, seed {SEED}");
+    let totals = network.totals(flow);
+    assert_eq!((totals.bytes, arrived, totals.completed), (1_234_567, 1_234_567, 1), "seed {SEED}");
+}
+
+#[test]
+fn an_odd_packet_is_acknowledged_after_40_ms() {
+    for (hosts, wait) in [(Hosts::Kernels, 40), (Hosts::Agents, 100)] {
+        let mut network = Network::new(Seed::new(SEED));
+        let [there, back] = links(&mut network, 0.0);
+        let config = FlowConfig { hosts, ..kernel(Pattern::File(1000)) };
+        network.add_flow(config, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+        let (mut arrived, mut answered) = (Vec::new(), Vec::new());
+        network.run_until(
+            Time::from_millis(5000),
+            &mut |now: Time, happening: Happening<'_>| match happening {
+                Happening::Received { .. } => arrived.push(now),
+                Happening::Offered { link, .. } if link == back => answered.push(now),
+                _ => {}
+            },
+        );
+        assert_eq!((arrived.len(), answered.len()), (2, 2), "{hosts:?}");
+        let waits = [0, 1].map(|k: usize| answered[k].since(arrived[k]).as_millis());
+        assert_eq!(waits, [0, wait], "{hosts:?}: the SYN's, and the odd one's");
+    }
+}
+
+/// A pair of flows that ask every 100 ms, 20 times, and answer.
+fn asking(joined: bool, loss: f64) -> (Network, Vec<(usize, Duration)>, [u64; 3]) {
+    let mut network = Network::new(Seed::new(SEED));
+    let [there, back] = links(&mut network, loss);
+    let length = Length::Fixed(100);
+    let ask = kernel(Pattern::Scheduled { length });
+    let ask = network.add_flow(ask, &Carrier::Links(&[there], &[back]), "ask").expect("a flow");
+    let answer = kernel(Pattern::Answers { length });
+    let answer = network.add_flow(answer, &Carrier::Links(&[back], &[there]), "answer").expect("a flow");
+    if joined {
+        network.join(ask, answer);
+    } else {
+        network.pair(ask, answer);
+    }
+    let moments: Vec<Time> = (0..20).map(|k| Time::from_millis(500 + 100 * k)).collect();
+    network.schedule(ask, &moments);
+    // Data alone, acknowledgements alone, both.
+    let (mut done, mut packets) = (Vec::new(), [0, 0, 0]);
+    network.run_until(Time::from_millis(30_000), &mut |_: Time, happening: Happening<'_>| match happening {
+        Happening::Completed { flow, completion } => {
+            done.push((flow, completion.ended.since(completion.began)));
+        }
+        Happening::Offered { packet, .. } => match packet.body {
+            Body::Data(_) => packets[0] += 1,
+            Body::Ack(_) => packets[1] += 1,
+            Body::Both(_) => packets[2] += 1,
+            _ => panic!("seed {SEED}: {packet:?}"),
+        },
+        _ => {}
+    });
+    (network, done, packets)
+}
+
+#[test]
+fn a_connection_of_two_ways_acknowledges_with_its_data() {
+    let (_, done, packets) = asking(true, 0.0);
+    let took: Vec<Duration> = done.iter().filter(|(flow, _)| *flow == 0).map(|(_, took)| *took).collect();
+    // 40 ms, and 152 bytes twice.
+    let want = Duration::from_nanos(40_000_000 + 2 * 121_600);
+    assert_eq!(took, vec![want; 20], "one round trip each: it was connected before");
+    // SYN, and the requests: each answers nothing new, the answer before it having been acknowledged after 40 ms. The answers
+    // take what was put off with them, the first of them the answer to the SYN.
+    assert_eq!(packets, [21, 21, 21], "data alone, acknowledgements alone, both");
+    let (_, apart, [data, acks, both]) = asking(false, 0.0);
+    assert_eq!((apart.len(), data, acks, both), (40, 42, 42, 0), "two connections");
+}
+
+#[test]
+fn what_is_lost_is_asked_again_and_what_waits_goes_together() {
+    let (network, done, [_, _, both]) = asking(true, 0.2);
+    let took = done.iter().filter(|(flow, _)| *flow == 0);
+    assert_eq!(took.clone().count(), 20, "seed {SEED}: {done:?}");
+    let (asks, answers) = (network.totals(0), network.totals(1));
+    let slow = took.clone().filter(|(_, took)| *took > Duration::from_millis(200)).count();
+    assert!(slow > 0 && both > 0, "seed {SEED}: {both}, {done:?}");
+    assert!(asks.packets < 20 && answers.packets < 20, "seed {SEED}: {asks:?} {answers:?}");
+    assert_eq!((asks.bytes, answers.bytes), (2000, 2000), "seed {SEED}");
+    assert!(asks.retransmits > 0 && answers.retransmits > 0, "seed {SEED}: {asks:?} {answers:?}");
+}
+
+#[test]
+#[should_panic(expected = "one way there and back")]
+fn only_the_way_back_is_joined() {
+    let mut network = Network::new(Seed::new(SEED));
+    let [there, back] = links(&mut network, 0.0);
+    let length = Length::Fixed(100);
+    for pattern in [Pattern::Scheduled { length }, Pattern::Answers { length }] {
+        network.add_flow(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+    }
+    network.join(0, 1);
+}
