@@ -1,16 +1,16 @@
-//! The tunnel alone over a virtual link, one greedy flow (with TCP=cubic, TCP=rfc or TCP=bbr: one TCP connection): share, sent/useful and delays over a grid.
+//! The tunnel alone over a virtual link, one greedy flow: share, sent/useful and delays over a grid. (With connections inside:
+//! `ripstop sim tandem --hops 1 --tunnel`.)
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
 //!
-//! RUNS=N repeats each with other seeds, JITTER=20ms adds jitter, QUEUE=15 sets the queue, REQUESTS=1 asks small requests beside the TCP connection, TRACE=1 prints what the
-//! sender does every 25 ms.
+//! RUNS=N repeats each with other seeds, JITTER=20ms adds jitter, QUEUE=15 sets the queue, TRACE=1 prints what the sender does every
+//! 25 ms.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::engine::percentile;
-use ripstop_sim::tcp::Variant;
-use ripstop_sim::tunnel::{ConnectionConfig, Load, Parcel, Side, Traffic, Way, World};
+use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -36,28 +36,7 @@ fn main() {
         let config = Config { initial_rtt: rtt.duration(), ..Config::default() };
         let mut world: World<Parcel> =
             World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
-        if let Ok(name) = std::env::var("TCP") {
-            let variant = match name.as_str() {
-                "bbr" => Variant::Bbr,
-                "rfc" => Variant::Cubic,
-                _ => Variant::LinuxCubic,
-            };
-            let (way, packet) = (Way::Tunnel, config.inner_mtu());
-            let load = Load::Endless;
-            world.connect(1, ConnectionConfig { from: Side::Left, variant, way, packet, load });
-            if std::env::var_os("REQUESTS").is_some() {
-                // Twenty a second, as of somebody who types.
-                let mut random = seed.stream("requests");
-                let mut at = 1.0;
-                let times = std::iter::from_fn(|| {
-                    at += random.exponential(0.05);
-                    (at < 60.0).then(|| Time::from_secs_f64(at))
-                });
-                world.ask(9, 152, times.collect());
-            }
-        } else {
-            world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
-        }
+        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
         let rtt_s = rtt.duration().as_secs_f64();
         let (from, to) = ((20.0 * rtt_s).max(2.0), (60.0 * rtt_s).max(10.0).max(2.0 + 10.0));
         if std::env::var_os("TRACE").is_some() {
@@ -67,7 +46,7 @@ fn main() {
                 let s = world.status(Side::Left);
                 let offered = world.link(Side::Left).offered_bytes;
                 println!(
-                    "{:6.3} {:8} bw {:6.2} pace {:6.2} sent {:6.2} Mbit/s win {:7} fl {:7} q {:6.2} srtt {:6.1} floor {:.3} loss {:.3} lost {:?} refused {} outst {:?} rx {:?} back {:?} drops {:?} rep {:?} {:?}",
+                    "{:6.3} {:8} bw {:6.2} pace {:6.2} sent {:6.2} Mbit/s win {:7} fl {:7} q {:6.2} srtt {:6.1} floor {:.3} loss {:.3} lost {:?} refused {} outst {:?} rx {:?} back {:?} drops {:?} rep {:?}",
                     world.now().as_secs_f64(),
                     s.path.state,
                     s.path.bandwidth * 8e-6,
@@ -86,16 +65,12 @@ fn main() {
                     s.backlog,
                     s.drops,
                     s.repairs,
-                    world.connections().next().map(|tcp| (tcp.window, tcp.counts, tcp.mechanisms)),
                 );
                 last = offered;
             }
         }
         world.run_until(Time::from_secs_f64(from));
-        let bytes = |w: &World<Parcel>| match w.connections().next() {
-            Some(tcp) => tcp.in_order * u64::from(config.inner_mtu()),
-            None => w.flows(Side::Left).map(|(_, f)| f.bytes).sum::<u64>(),
-        };
+        let bytes = |w: &World<Parcel>| w.flows(Side::Left).map(|(_, f)| f.bytes).sum::<u64>();
         let (b0, o0) = (bytes(&world), world.link(Side::Left).offered_bytes);
         world.forget_delays();
         let q0 = world.link(Side::Left).queue_packet_ns;
@@ -117,7 +92,7 @@ fn main() {
         let packets = (world.link(Side::Left).queue_packet_ns - q0) as f64 / ((to - from) * 1e9);
         let queue_ms = packets * 1500.0 * 8.0 / rate.bps() as f64 * 1e3;
         println!(
-            "{:<7} {share:.4}  {xideal:.4}  {queue_ms:8.2}  {mean:8.1} {p95:8.1} {p99:8.1}        {:.3}   {:.3}  {:>8}  viol {} {:?} {:?} {:?}",
+            "{:<7} {share:.4}  {xideal:.4}  {queue_ms:8.2}  {mean:8.1} {p95:8.1} {p99:8.1}        {:.3}   {:.3}  {:>8}  viol {} {:?} {:?}",
             loss.to_string(),
             status.path.erasure_floor,
             status.loss,
@@ -125,7 +100,6 @@ fn main() {
             world.violations().count(),
             status.repairs,
             status.drops,
-            world.connections().next().map(|tcp| (tcp.counts, tcp.mechanisms)),
         );
     }
 }

@@ -11,7 +11,8 @@ use crate::workload::file::GENERATED_BYTES;
 use crate::workload::requests::{RequestReport, Schedule};
 use ripstop_base::Seed;
 use ripstop_link::Fate;
-use ripstop_sim::engine::{Delays, Sample, replicate};
+use ripstop_sim::engine::{Sample, replicate};
+use ripstop_sim::scenario::delay_statistic;
 use ripstop_sim::tunnel::{Bulk, Measured, Trial};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -141,13 +142,11 @@ fn summary(contender: Contender, course: &Course, runs: &[Run]) -> ContenderRepo
     let sent: Sample = runs.iter().filter_map(Run::sent_per_useful).collect();
     let whole: Sample =
         runs.iter().map(|run| 8.0 * run.bulk.bulk_bytes.1 as f64 / run.until.as_secs_f64()).collect();
-    let mut delays = Delays::default();
-    runs.iter().for_each(|run| delays.push_run(&run.bulk.delays));
     let over_runs = OverRuns {
         goodput_bps: goodput.statistic(),
         share: Default::default(),
         sent_per_useful: sent.statistic(),
-        delay_s: delays.statistic(),
+        delay_s: delay_statistic(runs.iter().map(|run| &run.bulk.delays)),
     };
     let facts = BulkFacts {
         goodput_bps: over_runs.goodput_bps.mean.unwrap_or(0.0),

@@ -1,7 +1,6 @@
 //! The world: two ends, two links, traffic.
 
 use super::cargo::Cargo;
-use super::connection::{Connection, ConnectionConfig, ConnectionStatus, Segment, Way};
 use super::requests::Requests;
 use super::traffic::{Pattern, Traffic};
 use super::watch::{FlowReport, Violation, Watch};
@@ -10,7 +9,6 @@ use ripstop_base::{Seed, Stream, Time};
 use ripstop_link::{ConfigError, Counters, Delivery, Fate, Link, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event as TunnelEvent, Status, Tunnel};
 use ripstop_proto::wire::Datagram;
-use std::time::Duration;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,34 +39,17 @@ enum Event<C> {
         datagram: Datagram<C>,
         bytes: u32,
     },
-    /// A packet of a connection that takes the link as it is.
-    Segment {
-        to: Side,
-        connection: usize,
-        segment: Segment,
-    },
     Wake(Side),
-    /// The end gets the processor.
-    Run(Side),
     Traffic {
         from: Side,
         index: usize,
     },
     Ask,
-    Tcp(usize),
-}
-
-/// What waits for an end to run.
-enum Input<C> {
-    Datagram(Datagram<C>, u32),
-    Inner(C),
-    /// A timer, which is looked at in any case.
-    Timer,
 }
 
 /// The names of the links from left to right and back, for their random streams: those of the emulator, which loses the same
 /// packets under the same seed.
-const LINKS: [&str; 2] = ["link/0", "link/1"];
+pub(super) const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 struct End<C: Cargo> {
     tunnel: Tunnel<C>,
@@ -79,11 +60,6 @@ struct End<C: Cargo> {
     wake: Option<(Time, EventId)>,
     events: Vec<(Time, TunnelEvent)>,
     corrupted: u64,
-    /// What has come to the end since it had the processor last: datagrams with their sizes, inner packets.
-    inbox: Vec<Input<C>>,
-    /// Whether it is to get it, and whether it has it.
-    is_called: bool,
-    runs: bool,
     /// What the link answered to each packet, where that is kept.
     fates: Option<Vec<Fate>>,
 }
@@ -91,17 +67,12 @@ struct End<C: Cargo> {
 /// Two tunnel ends and the links between them. All that happens is a function of the configuration
 /// and the seed.
 pub struct World<C: Cargo + std::fmt::Debug> {
-    seed: Seed,
     engine: Engine<Event<C>>,
     ends: [End<C>; 2],
     /// Whether anything is to go through the tunnel: its ends are silent until then.
     has_tunnel: bool,
-    /// How late an end of the tunnel gets the processor at most, and the stream that draws it.
-    lateness: (Duration, Stream),
     /// Flow and length of the requests, and what became of them.
     requests: (u32, u32, Requests),
-    /// Connections, each with its timer.
-    tcp: Vec<(Connection, Option<(Time, EventId)>)>,
 }
 
 impl<C: Cargo + std::fmt::Debug> World<C> {
@@ -125,22 +96,12 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
                 wake: None,
                 events: Vec::new(),
                 corrupted: 0,
-                inbox: Vec::new(),
-                is_called: false,
-                runs: true,
                 fates: None,
             })
         };
         let ends = [end(left, &links[0], "left", LINKS[0])?, end(right, &links[1], "right", LINKS[1])?];
-        let world = World {
-            seed,
-            engine: Engine::new(),
-            ends,
-            has_tunnel: false,
-            lateness: (Duration::ZERO, seed.stream("lateness")),
-            requests: (0, 0, Requests::default()),
-            tcp: Vec::new(),
-        };
+        let world =
+            World { engine: Engine::new(), ends, has_tunnel: false, requests: (0, 0, Requests::default()) };
         Ok(world)
     }
 
@@ -168,22 +129,6 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         &self.requests.2
     }
 
-    /// Adds a TCP connection, which begins now; its packets are in the inner flows from `flow` to `flow` +
-    /// [`INNER_FLOWS`](super::INNER_FLOWS) - 1, which no other may use.
-    pub fn connect(&mut self, flow: u32, config: ConnectionConfig) {
-        if config.way == Way::Tunnel {
-            self.raise_tunnel();
-        }
-        let mut random = self.seed.stream(&format!("tcp/{flow}"));
-        self.tcp.push((Connection::new(self.now(), config, flow, &mut random), None));
-        self.engine.at(self.engine.now(), Event::Tcp(self.tcp.len() - 1));
-    }
-
-    /// The TCP connections, in the order in which they were added.
-    pub fn connections(&self) -> impl Iterator<Item = ConnectionStatus<'_>> {
-        self.tcp.iter().map(|(tcp, _)| tcp.status())
-    }
-
     /// Keeps what becomes of each packet that is offered to a link from now on.
     pub fn keep_fates(&mut self) {
         self.ends.iter_mut().for_each(|end| end.fates = Some(end.fates.take().unwrap_or_default()));
@@ -194,40 +139,20 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         self.ends[side as usize].fates.as_deref().unwrap_or_default()
     }
 
-    /// The ends of the tunnel get the processor late from now on, as on a busy machine: from when something comes to one, or a timer
-    /// of its is due, until it runs passes a time between nothing and `most`, each time anew. The hosts' TCPs are not late.
-    pub fn set_lateness(&mut self, most: Duration) {
-        self.lateness.0 = most;
-        self.ends.iter_mut().for_each(|end| end.runs = most.is_zero());
-    }
-
     /// Runs until the moment `end`.
     pub fn run_until(&mut self, end: Time) {
         while let Some(event) = self.engine.next_until(end) {
             let now = self.engine.now();
             match event {
                 Event::Arrive { to, datagram, bytes } => {
-                    self.hand(to, Input::Datagram(datagram, bytes));
-                    self.drain(to);
-                }
-                Event::Segment { to, connection, segment } => {
-                    self.tcp[connection].0.receive(now, to, segment);
+                    self.ends[to as usize].tunnel.handle_datagram(now, datagram, bytes, false);
                     self.drain(to);
                 }
                 Event::Wake(side) => {
                     let end = &mut self.ends[side as usize];
                     end.wake = None;
-                    self.hand(side, Input::Timer);
+                    end.tunnel.handle_timeout(now);
                     self.drain(side);
-                }
-                Event::Run(side) => {
-                    let end = &mut self.ends[side as usize];
-                    (end.is_called, end.runs) = (false, true);
-                    for input in std::mem::take(&mut end.inbox) {
-                        end.take(now, input);
-                    }
-                    self.drain(side);
-                    self.ends[side as usize].runs = self.lateness.0.is_zero();
                 }
                 Event::Traffic { from, index } => {
                     self.send(from, index);
@@ -236,12 +161,6 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
                 Event::Ask => {
                     self.request(Side::Left);
                     self.drain(Side::Left);
-                }
-                Event::Tcp(index) => {
-                    let (tcp, wake) = &mut self.tcp[index];
-                    *wake = None;
-                    tcp.on_timeout(now);
-                    Side::BOTH.into_iter().for_each(|side| self.drain(side));
                 }
             }
         }
@@ -298,17 +217,11 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         for end in &mut self.ends {
             end.watch.forget_delays(now);
         }
-        self.tcp.iter_mut().for_each(|(tcp, _)| tcp.forget_delays(now));
     }
 
     /// Whether nothing is on its way from `side` any more.
     pub fn is_idle(&self, side: Side) -> bool {
         self.ends[side as usize].tunnel.is_idle()
-    }
-
-    /// Something comes to the end on `side`.
-    fn hand(&mut self, side: Side, input: Input<C>) {
-        self.ends[side as usize].hand(&mut self.engine, &mut self.lateness, side, input);
     }
 
     fn raise_tunnel(&mut self) {
@@ -364,24 +277,20 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
 
     /// Takes all outputs of one end, as the contract wants it after each input.
     fn drain(&mut self, side: Side) {
+        if !self.has_tunnel {
+            return;
+        }
         let now = self.engine.now();
         loop {
-            let is_up = self.has_tunnel && self.ends[side as usize].runs;
-            if is_up {
-                self.refill(side);
-            }
-            let sent = is_up && self.transmit(side);
-            let asked = if is_up { self.deliver(side) } else { 0 };
+            self.refill(side);
+            let sent = self.transmit(side);
+            let asked = self.deliver(side);
             (0..asked).for_each(|_| self.request(side));
-            let talked = self.talk(side);
-            if !sent && asked == 0 && !talked {
+            if !sent && asked == 0 {
                 break;
             }
         }
         let end = &mut self.ends[side as usize];
-        if !self.has_tunnel || !end.runs {
-            return;
-        }
         while let Some(event) = end.tunnel.poll_event() {
             end.events.push((now, event));
         }
@@ -392,43 +301,6 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             }
             end.wake = wanted.map(|at| (at, self.engine.at(at, Event::Wake(side))));
         }
-    }
-
-    /// Lets the ends of TCP connections on `side` send what they have to send. Whether it was anything.
-    fn talk(&mut self, side: Side) -> bool {
-        let now = self.engine.now();
-        let end = &mut self.ends[side as usize];
-        let mut any = false;
-        for (index, (tcp, wake)) in self.tcp.iter_mut().enumerate() {
-            match tcp.config.way {
-                Way::Tunnel => {
-                    while let Some((flow, len, immediate)) = tcp.poll_tunnel(now, side) {
-                        let label = end.watch.send(now, flow, len, immediate);
-                        any = true;
-                        let input = Input::Inner(C::load(label));
-                        end.hand(&mut self.engine, &mut self.lateness, side, input);
-                    }
-                }
-                Way::Link => {
-                    while let Some((segment, bytes)) = tcp.poll(now, side) {
-                        any = true;
-                        let Some(delivery) = end.offer(now, bytes) else { continue };
-                        for at in delivery.arrivals() {
-                            let to = side.other();
-                            self.engine.at(at, Event::Segment { to, connection: index, segment });
-                        }
-                    }
-                }
-            }
-            let due = tcp.next_due();
-            if wake.map(|(at, _)| at) != due {
-                if let Some((_, id)) = wake.take() {
-                    self.engine.cancel(id);
-                }
-                *wake = due.map(|at| (at, self.engine.at(at, Event::Tcp(index))));
-            }
-        }
-        any
     }
 
     /// Puts on the link what the end on `side` has to send. Whether it was anything.
@@ -457,9 +329,6 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let mut asked = 0;
         while let Some(delivered) = end.tunnel.poll_deliver() {
             let Some(label) = peer.watch.deliver(now, &delivered.payload) else { continue };
-            if self.tcp.iter_mut().any(|(tcp, _)| tcp.take(now, side, label)) {
-                continue;
-            }
             if label.flow != *flow || requests.due().is_empty() {
                 continue;
             }
@@ -476,31 +345,6 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
 }
 
 impl<C: Cargo> End<C> {
-    /// Something comes to this end, which takes it at once, or as soon as it gets the processor.
-    fn hand(
-        &mut self,
-        engine: &mut Engine<Event<C>>,
-        lateness: &mut (Duration, Stream),
-        side: Side,
-        input: Input<C>,
-    ) {
-        if self.runs {
-            return self.take(engine.now(), input);
-        }
-        self.inbox.push(input);
-        if !std::mem::replace(&mut self.is_called, true) {
-            engine.after(lateness.0.mul_f64(lateness.1.unit()), Event::Run(side));
-        }
-    }
-
-    fn take(&mut self, now: Time, input: Input<C>) {
-        match input {
-            Input::Datagram(datagram, bytes) => self.tunnel.handle_datagram(now, datagram, bytes, false),
-            Input::Inner(packet) => self.tunnel.handle_inner(now, packet),
-            Input::Timer => self.tunnel.handle_timeout(now),
-        }
-    }
-
     /// Puts a packet of `bytes` on the link: how it arrives, if it does. What arrives damaged is dropped there: a checksum or
     /// a tag tells.
     fn offer(&mut self, now: Time, bytes: u32) -> Option<Delivery> {
