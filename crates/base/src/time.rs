@@ -53,6 +53,11 @@ impl Time {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
+    /// [`Time::since`] in nanoseconds.
+    pub const fn nanos_since(self, earlier: Time) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
     /// The span from `earlier` to `self` in nanoseconds, negative when `earlier` is later.
     pub const fn signed_since(self, earlier: Time) -> i64 {
         self.0.wrapping_sub(earlier.0) as i64

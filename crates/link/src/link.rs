@@ -210,7 +210,7 @@ impl Link {
         let slot = self.serialiser.serve(now, wire, &self.rates);
         self.counters.serialised += 1;
         self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(bytes as u64);
-        let wait = slot.start.since(now).as_nanos() as u64;
+        let wait = slot.start.nanos_since(now);
         if wait > 0 {
             self.waiting.join(slot.start, bytes);
             self.note_wait(wait, bytes as u64);

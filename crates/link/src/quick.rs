@@ -108,7 +108,7 @@ impl Link {
         self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(size);
         if waits {
             self.waiting.join(free_at, bytes);
-            self.note_wait(free_at.since(now).as_nanos() as u64, size);
+            self.note_wait(free_at.nanos_since(now), size);
         }
         if lost {
             self.counters.lost_channel += 1;

@@ -103,8 +103,7 @@ fn bulk(
     fates: Option<&mut FateLog>,
     progress: &Progress,
 ) -> Outcome<(BulkFacts, RequestStats, Wire)> {
-    let mut stage =
-        Stage::raise(contender, &plan.course.path, plan.course.seed.child("bulk"), fates.is_some())?;
+    let mut stage = Stage::raise(contender, &plan.course.path, plan.course.seed, fates.is_some())?;
     progress.begin(format!("{}: bulk", contender.name()));
     let arrivals = plan.course.seed.stream("requests");
     let schedule = match plan.course.requests {

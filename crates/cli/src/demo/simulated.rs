@@ -109,8 +109,7 @@ impl Run {
         };
         let until = course.seconds.max(schedule.end());
         let requests = schedule.moments().to_vec();
-        let trial =
-            Trial { bulk: Bulk::Endless, requests, until, seed: seed.child("bulk"), fates, ..base.clone() };
+        let trial = Trial { bulk: Bulk::Endless, requests, until, seed, fates, ..base.clone() };
         let bulk = perform(trial)?;
         let file = if contender.has_file() {
             let limit = course.file_limit(GENERATED_BYTES as u64);

@@ -46,4 +46,4 @@ mod statistics;
 pub use agenda::{Agenda, Alarm};
 pub use queue::{Engine, EventId};
 pub use replicate::replicate;
-pub use statistics::{DelayStatistic, Delays, Sample, Statistic, percentile};
+pub use statistics::{DelayStatistic, Sample, Statistic, percentile};

@@ -75,32 +75,6 @@ impl FromIterator<f64> for Sample {
     }
 }
 
-/// Collects the delays of several runs. Delays within a run depend on one another, so confidence
-/// comes from the runs' means; the percentiles are those of all delays.
-#[derive(Clone, Debug, Default)]
-pub struct Delays {
-    means: Sample,
-    all: Vec<f64>,
-}
-
-impl Delays {
-    /// Adds the delays of one run; a run without any says nothing and is not counted.
-    pub fn push_run(&mut self, delays: &[f64]) {
-        if delays.is_empty() {
-            return;
-        }
-        self.means.push(delays.iter().sum::<f64>() / delays.len() as f64);
-        self.all.extend_from_slice(delays);
-    }
-
-    /// What the delays so far say.
-    pub fn statistic(&self) -> DelayStatistic {
-        let Statistic { mean, ci95, n } = self.means.statistic();
-        let mut all = self.all.clone();
-        DelayStatistic { mean, ci95, n, p50: percentile(&mut all, 50.0), p99: percentile(&mut all, 99.0) }
-    }
-}
-
 /// The `percent`-th percentile of `values` by nearest rank: the smallest of them that at least
 /// `percent` % of them do not exceed; it is always one of the values. Reorders `values`. None when
 /// there are none, or when the answer is not finite.
@@ -163,7 +137,6 @@ mod tests {
             assert_eq!(text, r#"{"mean":null,"ci95":null,"n":3}"#);
         }
         assert_eq!(of(&[f64::MAX, -f64::MAX, f64::MAX]).ci95, None);
-        assert_eq!(Delays::default().statistic(), DelayStatistic::default());
     }
 
     #[test]
@@ -201,16 +174,5 @@ mod tests {
         assert_eq!(percentile(&mut [7.0], 99.0), Some(7.0));
         assert_eq!(percentile(&mut [], 50.0), None);
         assert_eq!(percentile(&mut [1.0, f64::INFINITY], 99.0), None);
-    }
-
-    #[test]
-    fn delays_are_averaged_by_run_and_pooled_for_percentiles() {
-        let mut delays = Delays::default();
-        delays.push_run(&[1.0, 3.0]);
-        delays.push_run(&[]);
-        delays.push_run(&[4.0, 4.0, 4.0, 4.0]);
-        let got = delays.statistic();
-        assert_eq!((got.mean, got.n, got.p50, got.p99), (Some(3.0), 2, Some(4.0), Some(4.0)));
-        assert!((got.ci95.unwrap() - 12.706204736).abs() < 1e-9);
     }
 }

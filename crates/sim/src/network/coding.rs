@@ -4,6 +4,7 @@ use super::packet::Body;
 use crate::tcp::Ack;
 use ripstop_base::{Delays, Seed, Time};
 use ripstop_codes::Length;
+use ripstop_codes::window::Members;
 use ripstop_proto::session::nc::{
     Config, ConfigError, Factor, NcAck, NcPacket, NcReceiver, NcRelay, NcSender,
 };
@@ -41,6 +42,8 @@ pub(super) struct Layer {
     sender: NcSender<Length>,
     receiver: NcReceiver<Length>,
     relays: Vec<(usize, NcRelay<Length>)>,
+    /// Combinations that have arrived leave their memory to those that are still to come.
+    spare: Vec<Box<Combination>>,
 }
 
 impl Layer {
@@ -53,6 +56,7 @@ impl Layer {
             sender: NcSender::new(config.session, seed.child(&format!("{name}/nc")))?,
             receiver: NcReceiver::new(config.session)?,
             relays: config.relays.iter().map(relay).collect::<Result<_, _>>()?,
+            spare: Vec::new(),
         })
     }
 
@@ -74,7 +78,8 @@ impl Layer {
 
     /// The next combination that leaves, and its size.
     pub(super) fn transmit(&mut self) -> Option<(Body, u32)> {
-        self.sender.poll_transmit().map(combination)
+        let packet = self.sender.poll_transmit()?;
+        Some(self.load(packet))
     }
 
     /// The receiver's answer has come back.
@@ -88,7 +93,8 @@ impl Layer {
     }
 
     /// A combination has come to the receiver.
-    pub(super) fn receive(&mut self, now: Time, packet: Combination) {
+    pub(super) fn receive(&mut self, now: Time, packet: Box<Combination>) {
+        let packet = self.unload(packet);
         self.receiver.handle_packet(now, packet);
     }
 
@@ -102,14 +108,51 @@ impl Layer {
         self.receiver.poll_deliver().map(|(number, _)| number)
     }
 
-    /// The relay behind so many links.
-    pub(super) fn relay(&mut self, behind: usize) -> Option<&mut NcRelay<Length>> {
-        self.relays.iter_mut().find(|(at, _)| *at == behind).map(|(_, relay)| relay)
+    /// Whether there is a relay behind so many links.
+    pub(super) fn has_relay(&self, behind: usize) -> bool {
+        self.relays.iter().any(|(at, _)| *at == behind)
     }
-}
 
-/// As a packet's content, and its size.
-pub(super) fn combination(packet: Combination) -> (Body, u32) {
-    let bytes = packet.bytes;
-    (Body::Coded(Box::new(packet)), bytes)
+    /// A combination has come to the relay behind so many links.
+    pub(super) fn relay(&mut self, behind: usize, now: Time, packet: Box<Combination>) {
+        let packet = self.unload(packet);
+        if let Some((_, relay)) = self.relays.iter_mut().find(|(at, _)| *at == behind) {
+            relay.handle_packet(now, packet);
+        }
+    }
+
+    /// The next combination that leaves the relay behind so many links, and its size.
+    pub(super) fn relayed(&mut self, behind: usize) -> Option<(Body, u32)> {
+        let (_, relay) = self.relays.iter_mut().find(|(at, _)| *at == behind)?;
+        let packet = relay.poll_transmit()?;
+        Some(self.load(packet))
+    }
+
+    /// As a packet's content, and its size.
+    fn load(&mut self, packet: Combination) -> (Body, u32) {
+        let bytes = packet.bytes;
+        let body = match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = packet;
+                spare
+            }
+            None => Box::new(packet),
+        };
+        (Body::Coded(body), bytes)
+    }
+
+    fn unload(&mut self, mut body: Box<Combination>) -> Combination {
+        let nothing = Combination {
+            number: 0,
+            oldest: 0,
+            retransmission: false,
+            members: Members::range(0..0),
+            coding: None,
+            payload: Length(0),
+            bytes: 0,
+        };
+        let packet = std::mem::replace(&mut *body, nothing);
+        self.spare.push(body);
+        packet
+    }
 }

@@ -395,15 +395,13 @@ impl Network {
             Owner::Tunnel(_) => None,
         };
         let behind = usize::from(packet.hop);
-        let Some(layer) = layer.filter(|layer| self.layers[*layer].relay(behind).is_some()) else {
+        let Some(layer) = layer.filter(|layer| self.layers[*layer].has_relay(behind)) else {
             return self.forward(packet, observer);
         };
         let (now, route, hop) = (self.agenda.now(), packet.route, packet.hop);
         let Body::Coded(combination) = packet.body else { return };
-        let Some(relay) = self.layers[layer].relay(behind) else { return };
-        relay.handle_packet(now, *combination);
-        while let Some(packet) = self.layers[layer].relay(behind).and_then(|relay| relay.poll_transmit()) {
-            let (body, bytes) = coding::combination(packet);
+        self.layers[layer].relay(behind, now, combination);
+        while let Some((body, bytes)) = self.layers[layer].relayed(behind) {
             self.forward(Packet { route, hop, back: false, bytes, body }, observer);
         }
     }
@@ -520,7 +518,7 @@ impl Network {
         let (Way::Coded(route, layer), now) = (self.ways[flow as usize], self.agenda.now()) else { return };
         match body {
             Body::Coded(combination) => {
-                self.layers[layer].receive(now, *combination);
+                self.layers[layer].receive(now, combination);
                 while let Some(answer) = self.layers[layer].answer() {
                     let (bytes, body) = (TCP_IP_HEADERS, Body::Seen(answer));
                     self.forward(Packet { route, hop: 0, back: true, bytes, body }, observer);

@@ -21,7 +21,8 @@ pub(super) struct Wire {
     pub(super) damaged: u64,
     /// When the last bit of the last packet leaves.
     free: Time,
-    busy: Duration,
+    /// For how long it has been sending, ns.
+    busy: u64,
 }
 
 /// What a link has done since it was made.
@@ -41,13 +42,13 @@ impl Wire {
             travelling: VecDeque::with_capacity(64),
             damaged: 0,
             free: Time::ZERO,
-            busy: Duration::ZERO,
+            busy: 0,
         }
     }
 
     /// What it did so far.
     pub(super) fn totals(&self) -> LinkTotals {
-        LinkTotals { counters: *self.link.counters(), busy: self.busy }
+        LinkTotals { counters: *self.link.counters(), busy: Duration::from_nanos(self.busy) }
     }
 
     /// Offers the link a packet of so many bytes.
@@ -56,7 +57,7 @@ impl Wire {
         let fate = self.link.offer(now, bytes as usize);
         if let Some(departure) = fate.departure() {
             // Packets leave one after another, in the order in which they came.
-            self.busy += departure.since(now.max(self.free));
+            self.busy = self.busy.saturating_add(departure.nanos_since(now.max(self.free)));
             self.free = departure;
         }
         fate

@@ -64,10 +64,8 @@ impl<P: Payload> Decoder<P> {
             return Arrival::Old;
         }
         let mut unknown = self.unknown_in(&members.tail());
-        let involves_unknown = last >= self.next()
-            || !unknown.is_empty()
-            || members.singles().iter().any(|id| self.is_unknown(*id));
-        if !involves_unknown {
+        let unheard = (last + 1).saturating_sub(self.next());
+        if unheard == 0 && unknown.is_empty() && !members.singles().iter().any(|id| self.is_unknown(*id)) {
             return Arrival::Redundant;
         }
         if first < self.origin || !self.holds(members) {
@@ -76,14 +74,29 @@ impl<P: Payload> Decoder<P> {
         if self.space.rows() >= self.limits.rows {
             return Arrival::Beyond;
         }
-        if self.unseen_in(&members.tail()) > self.limits.unseen {
+        let most = self.free.len() as u64 + unheard;
+        if most > self.limits.unseen as u64 && self.unseen_in(&members.tail()) > self.limits.unseen {
             return Arrival::Wide;
         }
-        if last >= self.next() {
+        if unheard > 0 {
             self.hear_of(last);
             unknown = self.unknown_in(&members.tail());
         }
+        if !P::CONTENT && self.space.rows() == 0 && unknown.len() == 1 && members.singles().is_empty() {
+            self.take_alone(unknown.start, payload);
+            return Arrival::Innovative;
+        }
         self.eliminate(members, coding, payload, unknown)
+    }
+
+    /// A repair without content of a single unknown symbol, the one at `at`, while no row waits: it is that symbol.
+    fn take_alone(&mut self, at: usize, payload: P) {
+        let id = self.unknown.remove(at);
+        remove_sorted(&mut self.free, id);
+        self.make_known(id, payload.clone());
+        self.decoded.push_back((id, payload));
+        self.counters.decoded += 1;
+        self.tidy();
     }
 
     /// Runs a repair through the elimination. `unknown` says where the unknown members of its tail are.
@@ -162,26 +175,31 @@ impl<P: Payload> Decoder<P> {
         if unknown.is_empty() {
             return;
         }
-        // One by one where few are unknown, all at once where many are: eight cost as one.
-        let few =
-            unknown.len() < members.len() / 8 || unknown.len() < (self.space.rows() + self.space.width()) / 4;
-        let skip = members.singles().len();
-        match coding {
-            Coding::Explicit(bytes) if !few => self.space.set_run(tail.start, &bytes[skip..]),
-            Coding::Seed(_) if !few => {
-                self.buffer.resize((tail.end - tail.start) as usize, 0);
-                generator.fill(tail.start, &mut self.buffer);
-                self.space.set_run(tail.start, &self.buffer);
-            }
-            _ => {
+        let coefficients = match coding {
+            Coding::Explicit(bytes) => &bytes[members.singles().len()..],
+            Coding::Seed(_) if unknown.len() < members.len() / 8 => {
                 for at in unknown {
                     let id = self.unknown[at];
-                    let c = match coding {
-                        Coding::Seed(_) => generator.at(id),
-                        Coding::Explicit(bytes) => bytes[skip + (id - tail.start) as usize],
-                    };
-                    self.set_coefficient(id, c);
+                    self.set_coefficient(id, generator.at(id));
                 }
+                return;
+            }
+            // All at once where many are unknown: eight cost as one.
+            Coding::Seed(_) => {
+                self.buffer.resize((tail.end - tail.start) as usize, 0);
+                generator.fill(tail.start, &mut self.buffer);
+                &self.buffer[..]
+            }
+        };
+        if self.space.takes_runs() || unknown.len() >= (self.space.rows() + self.space.width()) / 4 {
+            return self.space.set_run(tail.start, coefficients);
+        }
+        for id in &self.unknown[unknown] {
+            let c = coefficients[(id - tail.start) as usize];
+            match self.cells.get((id - self.origin) as usize) {
+                Some(Cell::Pivot(row)) => self.space.set_pivot(*row, c),
+                Some(Cell::Free(column)) if *column != NONE => self.space.set_column(*column, c),
+                _ => {}
             }
         }
     }

@@ -445,7 +445,10 @@ impl<P: Payload> Decoder<P> {
 /// Where the elements that lie in `ids` are in `sorted`.
 fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
     let start = sorted.partition_point(|id| *id < ids.start);
-    let end = sorted.partition_point(|id| *id < ids.end);
+    let end = match sorted.last() {
+        Some(last) if *last >= ids.end => sorted.partition_point(|id| *id < ids.end),
+        _ => sorted.len(),
+    };
     start..end.max(start)
 }
 

@@ -172,7 +172,7 @@ impl<P: Payload> NcReceiver<P> {
     fn advance_clock(&mut self, now: Time) {
         let now = now.max(self.now);
         if self.began.is_some() {
-            self.row_nanos += self.decoder.rows() as u128 * now.since(self.now).as_nanos();
+            self.row_nanos += self.decoder.rows() as u128 * u128::from(now.nanos_since(self.now));
         } else {
             self.began = Some(now);
         }

@@ -4,18 +4,19 @@
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
 
 /// A matrix stored by columns.
+///
+/// Those that are not in use are zero. What is done to all of them is told how many columns at most are in use; a byte of a
+/// row at work that is zero costs nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
-    /// How many columns there is room for; those not in use are zero.
+    /// How many columns there is room for.
     room: usize,
-    /// Chunks that a column takes: a byte a row.
+    /// Chunks that a column takes: a byte a row. Beyond the rows there are it is zero.
     height: usize,
     /// All columns, end to end.
     store: Vec<Chunk>,
     /// How many rows there are.
     count: usize,
-    /// Columns before this are zero.
-    first: usize,
     /// A factor for each row; kept, as `spare` is, for the memory.
     factors: Vec<Chunk>,
     spare: Vec<Chunk>,
@@ -28,7 +29,6 @@ impl Columns {
             height: 1,
             store: vec![Chunk::ZERO; CHUNK],
             count: 0,
-            first: 0,
             factors: Vec::new(),
             spare: Vec::new(),
         }
@@ -37,11 +37,10 @@ impl Columns {
     /// Forgets all rows, and what the first `columns` columns hold.
     pub(super) fn clear(&mut self, columns: usize) {
         // The height stays: where many rows waited, many will again.
-        for column in self.used(columns) {
+        for column in 0..columns {
             self.erase_column(column);
         }
         self.count = 0;
-        self.first = 0;
     }
 
     /// How many columns there is room for.
@@ -67,35 +66,16 @@ impl Columns {
         bytes_mut(&mut self.store[column * self.height..][..self.height])
     }
 
-    /// The columns that may be other than zero, of the first `columns`.
-    fn used(&self, columns: usize) -> impl Iterator<Item = usize> + use<> {
-        self.first..columns.min(self.room)
-    }
-
-    /// Makes room for `room` columns or more, those of `kept` alone and in that order.
-    pub(super) fn rearrange_columns(&mut self, room: usize, kept: impl Iterator<Item = u32> + Clone) {
-        let rows = chunks_for(self.count);
-        self.first = 0;
-        // Mostly they only move down: what is given back is the oldest.
-        if room >= self.room && kept.clone().is_sorted() {
-            for (to, from) in kept.map(|column| column as usize).enumerate().filter(|(to, from)| to != from) {
-                let (to, from) = (to * self.height, from * self.height);
-                self.store.copy_within(from..from + rows, to);
-                self.store[from..from + rows].fill(Chunk::ZERO);
-            }
-        } else {
-            self.spare.clear();
-            for column in kept {
-                self.spare.extend_from_slice(&self.store[column as usize * self.height..][..self.height]);
-            }
-            std::mem::swap(&mut self.store, &mut self.spare);
+    /// Makes room for `columns` columns.
+    pub(super) fn reserve(&mut self, columns: usize) {
+        if columns > self.room {
+            self.room = (columns + columns / 2).next_multiple_of(CHUNK);
+            self.store.resize(self.room * self.height, Chunk::ZERO);
         }
-        self.room = room;
-        self.store.resize(room * self.height, Chunk::ZERO);
     }
 
-    /// `work` += the sum of all rows, each times its factor.
-    pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], columns: usize) {
+    /// `work` += the sum of all rows, each times its factor, in the columns that are `live`.
+    pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], live: &[u8]) {
         // Rows that wait are mostly older than what is combined now.
         let is_zero = |chunk: &[u8]| chunk.iter().fold(0, |sum, c| sum | c) == 0;
         let Some(skip) = factors.chunks(CHUNK).position(|chunk| !is_zero(chunk)) else { return };
@@ -103,25 +83,23 @@ impl Columns {
         self.factors.resize(chunks_for(factors.len()) - skip, Chunk::ZERO);
         let recent = &factors[skip * CHUNK..];
         bytes_mut(&mut self.factors)[..recent.len()].copy_from_slice(recent);
-        let (kernel, work) = (Kernel::chosen(), bytes_mut(work));
-        for column in self.used(columns) {
-            let chunks = &self.store[column * self.height..][skip..self.height];
-            work[column] ^= kernel.dot(&self.factors, chunks);
+        let kernel = Kernel::chosen();
+        let columns = bytes_mut(work).iter_mut().zip(self.store.chunks_exact(self.height));
+        for ((sum, column), _) in columns.zip(live).filter(|(_, live)| **live != 0) {
+            *sum ^= kernel.dot(&self.factors, &column[skip..]);
         }
     }
 
     /// Makes `pivot` zero in all rows by adding multiples of `work`, which is 1 there.
     pub(super) fn eliminate(&mut self, work: &[Chunk], pivot: usize, columns: usize) {
-        self.cover(work, columns);
         let mut factors = std::mem::take(&mut self.factors);
         factors.clear();
         factors.extend_from_slice(&self.store[pivot * self.height..][..chunks_for(self.count)]);
         let kernel = Kernel::chosen();
-        let work = bytes(work);
         let rows = factors.len() * CHUNK;
-        for column in self.used(columns) {
-            if column != pivot {
-                kernel.mul_add(&mut self.column_mut(column)[..rows], &bytes(&factors)[..rows], work[column]);
+        for (column, c) in bytes(work)[..columns].iter().enumerate() {
+            if *c != 0 && column != pivot {
+                kernel.mul_add(&mut self.column_mut(column)[..rows], bytes(&factors), *c);
             }
         }
         self.erase_column(pivot);
@@ -133,19 +111,13 @@ impl Columns {
         if self.count == self.height * CHUNK {
             self.heighten();
         }
-        self.cover(work, columns);
         let row = self.count;
         self.count += 1;
-        let work = bytes(work);
-        for column in self.used(columns) {
-            self.column_mut(column)[row] = work[column];
+        for (column, c) in bytes(work)[..columns].iter().enumerate() {
+            if *c != 0 {
+                self.column_mut(column)[row] = *c;
+            }
         }
-    }
-
-    /// The columns of `work` are in use from now on: some may have been given back before, and be claimed again.
-    fn cover(&mut self, work: &[Chunk], columns: usize) {
-        let before = &bytes(work)[..self.first.min(columns)];
-        self.first = before.iter().position(|c| *c != 0).unwrap_or(self.first);
     }
 
     /// Makes room for more rows.
@@ -164,37 +136,37 @@ impl Columns {
     pub(super) fn remove(&mut self, row: usize, columns: usize) {
         self.count -= 1;
         let last = self.count;
-        for column in self.used(columns) {
+        for column in 0..columns {
             let column = self.column_mut(column);
             column[row] = column[last];
             column[last] = 0;
         }
     }
 
-    /// Makes `column` zero in all rows.
-    pub(super) fn erase_column(&mut self, column: usize) {
-        let rows = self.count;
-        self.column_mut(column)[..rows].fill(0);
-        self.first += usize::from(column == self.first);
+    /// Removes `rows` (ascending); the others move up.
+    pub(super) fn remove_all(&mut self, rows: &[usize], columns: usize) {
+        let count = self.count;
+        for column in 0..columns {
+            let column = self.column_mut(column);
+            for (gone, row) in rows.iter().enumerate() {
+                let next = rows.get(gone + 1).map_or(count, |next| *next);
+                column.copy_within(row + 1..next, row - gone);
+            }
+            column[count - rows.len()..count].fill(0);
+        }
+        self.count -= rows.len();
     }
 
-    /// Lists the rows that are zero in the first `columns` columns in `units`, ascending.
-    pub(super) fn units(&self, columns: usize, units: &mut Vec<usize>) {
-        const WORD: usize = 8;
-        const LOW: u64 = u64::from_le_bytes([1; WORD]);
-        for start in (0..self.count).step_by(CHUNK) {
-            let mut any = [0; CHUNK / WORD];
-            for column in self.used(columns) {
-                let (words, _) = self.column(column)[start..start + CHUNK].as_chunks::<WORD>();
-                any.iter_mut().zip(words).for_each(|(any, word)| *any |= u64::from_le_bytes(*word));
-            }
-            for (at, word) in (start..self.count).step_by(WORD).zip(any) {
-                // Bit 7 of each byte that is zero, and perhaps of some above it.
-                if word.wrapping_sub(LOW) & !word & (LOW << 7) != 0 {
-                    let rows = (at..self.count).zip(word.to_le_bytes());
-                    units.extend(rows.filter(|(_, any)| *any == 0).map(|(row, _)| row));
-                }
-            }
-        }
+    /// Makes `column` zero in all rows.
+    pub(super) fn erase_column(&mut self, column: usize) {
+        let rows = chunks_for(self.count);
+        self.store[column * self.height..][..rows].fill(Chunk::ZERO);
+    }
+
+    /// Lists the rows that are zero in the first `columns` columns in `units`, ascending. `some` is one in use.
+    pub(super) fn units(&self, columns: usize, some: usize, units: &mut Vec<usize>) {
+        // Most rows have something in every column: few are left to be looked at in the others.
+        let candidates = memchr::memchr_iter(0, &self.column(some)[..self.count]);
+        units.extend(candidates.filter(|row| (0..columns).all(|column| self.at(*row, column) == 0)));
     }
 }

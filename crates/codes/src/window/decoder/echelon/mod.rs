@@ -51,9 +51,9 @@ enum Store {
 pub(super) struct Echelon {
     order: Pivots,
     store: Store,
-    /// Each row's pivot, and whether they count up one by one, as they do in a dense code.
+    /// Each row's pivot, and whether they ascend, as they do in a dense code.
     pivots: Vec<u64>,
-    pivots_run: bool,
+    pivots_ascend: bool,
     /// The symbol of each column, or [`VACANT`]. Columns ascend with their symbols while `ordered`, which
     /// makes the lowest one easy to find.
     columns: Vec<u64>,
@@ -63,6 +63,9 @@ pub(super) struct Echelon {
     columns_run: Option<u64>,
     /// 0xff for each column in use, 0 for a vacant one.
     live: Vec<u8>,
+    /// Columns that were given back and will be claimed again, where they need not ascend: a matrix by columns is as wide as
+    /// there are symbols unseen at a time, however many come and go.
+    vacant: Vec<u32>,
     /// Which slots of the transform are in use.
     slots: Vec<bool>,
     slots_used: usize,
@@ -81,12 +84,13 @@ impl Echelon {
             order,
             store: if transforms { Store::Rows(Rows::new()) } else { Store::Columns(Columns::new()) },
             pivots: Vec::new(),
-            pivots_run: true,
+            pivots_ascend: true,
             columns: Vec::new(),
             columns_used: 0,
             ordered: true,
             columns_run: None,
             live: Vec::new(),
+            vacant: Vec::new(),
             slots: Vec::new(),
             slots_used: 0,
             work: vec![Chunk::ZERO],
@@ -159,9 +163,10 @@ impl Echelon {
             Store::Columns(columns) => columns.clear(self.columns.len()),
         }
         self.pivots.clear();
-        self.pivots_run = true;
+        self.pivots_ascend = true;
         self.columns.clear();
         self.live.clear();
+        self.vacant.clear();
         self.columns_used = 0;
         self.ordered = true;
         self.slots.clear();
@@ -170,7 +175,14 @@ impl Echelon {
 
     /// Makes room for `more` columns. True when the columns were numbered anew.
     pub(super) fn reserve_columns(&mut self, more: usize) -> bool {
-        if self.columns.len() + more <= self.column_room() {
+        let rows = match &mut self.store {
+            Store::Rows(rows) => rows,
+            Store::Columns(columns) => {
+                columns.reserve(self.columns.len() + more.saturating_sub(self.vacant.len()));
+                return false;
+            }
+        };
+        if self.columns.len() + more <= rows.column_room() {
             return false;
         }
         let mut kept = std::mem::take(&mut self.kept);
@@ -179,12 +191,8 @@ impl Echelon {
         kept.sort_unstable_by_key(|(_, id)| *id);
         // Half as much again, so that laying out anew stays rare; as yet it may cost nothing.
         let wanted = kept.len() + more;
-        let room = if self.rows() == 0 { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
-        let order = kept.iter().map(|(column, _)| *column);
-        match &mut self.store {
-            Store::Rows(rows) => rows.rearrange_columns(room, order),
-            Store::Columns(columns) => columns.rearrange_columns(room, order),
-        }
+        let room = if self.pivots.is_empty() { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
+        rows.rearrange_columns(room, kept.iter().map(|(column, _)| *column));
         self.columns.clear();
         self.live.clear();
         for (_, id) in kept.drain(..) {
@@ -197,13 +205,19 @@ impl Echelon {
 
     /// A new column for `id`; room was reserved.
     pub(super) fn claim_column(&mut self, id: u64) -> u32 {
+        self.columns_used += 1;
+        if let Some(column) = self.vacant.pop() {
+            self.columns[column as usize] = id;
+            self.live[column as usize] = 0xff;
+            (self.ordered, self.columns_run) = (false, None);
+            return column;
+        }
         // Columns given back at the end are in nobody's way.
         while self.columns.last() == Some(&VACANT) {
             self.columns.pop();
             self.live.pop();
         }
         self.ordered &= self.columns.last().is_none_or(|last| *last < id);
-        self.columns_used += 1;
         self.push_column(id);
         (self.columns.len() - 1) as u32
     }
@@ -221,8 +235,13 @@ impl Echelon {
     /// Gives `column` back; it is zero in all rows.
     pub(super) fn release_column(&mut self, column: u32) {
         let id = std::mem::replace(&mut self.columns[column as usize], VACANT);
-        self.columns_used -= usize::from(id != VACANT);
-        self.live[column as usize] = 0;
+        if id != VACANT {
+            self.columns_used -= 1;
+            self.live[column as usize] = 0;
+            if matches!(self.store, Store::Columns(_)) {
+                self.vacant.push(column);
+            }
+        }
     }
 
     /// A new slot of the transform, for a payload that arrived.
@@ -270,17 +289,31 @@ impl Echelon {
         self.factors[row as usize] = c;
     }
 
+    /// So many columns may be looked through one by one.
+    const FEW: usize = 64;
+
+    /// Whether [`Echelon::set_run`] costs little more than what it sets.
+    pub(super) fn takes_runs(&self) -> bool {
+        self.pivots_ascend && (self.columns_run.is_some() || self.columns_used <= Self::FEW)
+    }
+
     /// Gives the row at work the coefficients of the contiguous symbols from `start` on, wherever they are
     /// a pivot or a column.
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
-        if let (true, Some(first)) = (self.pivots_run, self.pivots.first()) {
-            let (to, from) = overlap(*first, self.factors.len(), start, coefficients);
-            self.factors[to..][..from.len()].copy_from_slice(from);
-        } else {
-            for (factor, pivot) in self.factors.iter_mut().zip(&self.pivots) {
-                if let Some(c) = coefficients.get(place(*pivot)) {
-                    *factor = *c;
+        match (self.pivots.first(), self.pivots.last()) {
+            (Some(first), Some(last)) if self.pivots_ascend && (last - first) as usize == self.pivots.len() - 1 => {
+                let (to, from) = overlap(*first, self.factors.len(), start, coefficients);
+                self.factors[to..][..from.len()].copy_from_slice(from);
+            }
+            _ => {
+                let skip = if self.pivots_ascend { self.pivots.partition_point(|id| *id < start) } else { 0 };
+                for (factor, pivot) in self.factors[skip..].iter_mut().zip(&self.pivots[skip..]) {
+                    match coefficients.get(place(*pivot)) {
+                        Some(c) => *factor = *c,
+                        None if self.pivots_ascend => break,
+                        None => {}
+                    }
                 }
             }
         }
@@ -308,9 +341,12 @@ impl Echelon {
         mut each: impl FnMut(u64, u8),
     ) {
         self.begin(None);
-        for (factor, pivot) in self.factors.iter_mut().zip(&self.pivots) {
-            *factor = draw();
-            each(*pivot, *factor);
+        // By pivots: the order of rows is not the same with and without transforms.
+        let mut rows: Vec<usize> = (0..self.rows()).collect();
+        rows.sort_unstable_by_key(|row| self.pivots[*row]);
+        for row in rows {
+            self.factors[row] = draw();
+            each(self.pivots[row], self.factors[row]);
         }
         self.gather();
         let (columns, transforms) = bytes(&self.work).split_at(self.column_room());
@@ -331,7 +367,7 @@ impl Echelon {
     fn gather(&mut self) {
         match &mut self.store {
             Store::Rows(rows) => rows.gather(&mut self.work, &self.factors),
-            Store::Columns(columns) => columns.gather(&mut self.work, &self.factors, self.columns.len()),
+            Store::Columns(columns) => columns.gather(&mut self.work, &self.factors, &self.live),
         }
     }
 
@@ -348,7 +384,7 @@ impl Echelon {
             Store::Rows(rows) => rows.push(&self.work, self.order, self.columns.len()),
             Store::Columns(columns) => columns.push(&self.work, self.columns.len()),
         }
-        self.pivots_run &= self.pivots.last().is_none_or(|last| last.checked_add(1) == Some(id));
+        self.pivots_ascend &= self.pivots.last().is_none_or(|last| *last < id);
         self.pivots.push(id);
         self.release_column(column as u32);
         Some(id)
@@ -405,7 +441,7 @@ impl Echelon {
             Store::Rows(rows) => rows.remove(row),
             Store::Columns(columns) => columns.remove(row, self.columns.len()),
         }
-        self.pivots_run &= row == self.rows() - 1;
+        self.pivots_ascend &= row == self.rows() - 1;
         self.pivots.swap_remove(row);
     }
 
@@ -458,7 +494,10 @@ impl Echelon {
         }
         match &mut self.store {
             Store::Rows(rows) => rows.units(self.order, self.columns.len(), units),
-            Store::Columns(columns) => columns.units(self.columns.len(), units),
+            Store::Columns(columns) => {
+                let some = self.live.iter().position(|live| *live != 0).unwrap_or(0);
+                columns.units(self.columns.len(), some, units);
+            }
         }
     }
 
@@ -474,6 +513,13 @@ impl Echelon {
             }
             self.clear();
             return;
+        }
+        if let Store::Columns(columns) = &mut self.store {
+            // In one go, and the others keep their order.
+            columns.remove_all(units, self.columns.len());
+            let mut going = units.iter().copied().peekable();
+            let mut row = 0..;
+            return self.pivots.retain(|_| going.next_if_eq(&row.next().unwrap_or(usize::MAX)).is_none());
         }
         for unit in units {
             let Some(slot) = self.transform(*unit).iter().position(|c| *c != 0) else { continue };
