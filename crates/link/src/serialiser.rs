@@ -13,8 +13,16 @@ pub(crate) struct Serialiser {
     credit: u128,
     /// Which step of the rate applies at `free_at`.
     step: usize,
-    /// Work that was served last at a steady rate, and how long it took, ns: most packets are as large as the one before.
-    last: (u64, u64),
+    /// What was served last at a steady rate without credit: most packets are as large as the one before.
+    last: Served,
+}
+
+/// A piece of work, how long it took, ns, and the credit that was left.
+#[derive(Clone, Copy, Debug, Default)]
+struct Served {
+    work: u64,
+    nanos: u64,
+    credit: u64,
 }
 
 /// When a packet is on the transmitter.
@@ -54,23 +62,31 @@ impl Serialiser {
     pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };
         let work = bytes * 8_000_000_000;
-        let used = credit.min(work);
-        let work = work - used;
-        self.credit = u128::from(credit - used);
-        let nanos = if work == 0 {
-            0
-        } else if rate == 0 {
-            self.credit = 0;
-            0
+        let nanos = if credit == 0 && work == self.last.work {
+            self.credit = u128::from(self.last.credit);
+            self.last.nanos
         } else {
-            if work != self.last.0 {
-                self.last = (work, work.div_ceil(rate));
-            }
-            self.credit = u128::from(self.last.1 * rate - work);
-            self.last.1
+            self.serve_work(work, credit, rate)
         };
         self.free_at = Time::from_nanos(start.as_nanos().saturating_add(nanos));
         self.free_at
+    }
+
+    /// How long `work` takes at `rate`, ns, with a `credit`.
+    fn serve_work(&mut self, work: u64, credit: u64, rate: u64) -> u64 {
+        let used = credit.min(work);
+        let rest = work - used;
+        // Packets without a byte leave some credit over; an unlimited rate gives none.
+        let nanos = if rate == 0 { 0 } else { rest.div_ceil(rate) };
+        let left = match rest {
+            0 => credit - used,
+            _ => nanos * rate - rest.min(nanos * rate),
+        };
+        if credit == 0 {
+            self.last = Served { work, nanos, credit: left };
+        }
+        self.credit = u128::from(left);
+        nanos
     }
 
     /// Takes a packet of `bytes` offered at `now`; `rates` are the steps of the rate: the first

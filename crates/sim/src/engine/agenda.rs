@@ -75,7 +75,7 @@ impl Agenda {
                 *node = Node { key: keys.get(k).copied().unwrap_or(NEVER), alarm: k as u32 };
             }
             for at in (1..2 * leaves).rev() {
-                self.tree[at] = self.winner(at);
+                self.tree[at] = Node::winner(self.tree[2 * at], self.tree[2 * at + 1]);
             }
         }
         self.alarms += 1;
@@ -144,20 +144,25 @@ impl Agenda {
     /// Gives `alarm` a key, and plays the matches on the way to the root again as far as they change.
     fn write(&mut self, alarm: Alarm, key: u128) {
         let mut at = self.leaf(alarm);
-        self.tree[at] = Node { key, alarm: alarm.0 };
+        let mut node = Node { key, alarm: alarm.0 };
+        self.tree[at] = node;
         while at > 1 {
+            let other = self.tree[at ^ 1];
+            node = if at % 2 == 0 { Node::winner(node, other) } else { Node::winner(other, node) };
             at /= 2;
-            let winner = self.winner(at);
-            if winner == self.tree[at] {
+            if node == self.tree[at] {
                 return;
             }
-            self.tree[at] = winner;
+            self.tree[at] = node;
         }
     }
 
+}
+
+impl Node {
     /// Of two equal ones the left, whose alarm has the lower number.
-    fn winner(&self, at: usize) -> Node {
-        let (left, right) = (self.tree[2 * at], self.tree[2 * at + 1]);
+    #[inline]
+    fn winner(left: Node, right: Node) -> Node {
         if right.key < left.key { right } else { left }
     }
 }
