@@ -371,3 +371,33 @@ fn coding_below_tcp_hides_losses() {
         );
     }
 }
+
+#[test]
+fn expectations_make_a_test_of_a_run() {
+    let short =
+        ["--hops=1", "--loss=2%", "--duration=30s", "--runs=2", "--nc", "--redundancy=1.1", "--sample=10s"];
+    let with = |flags: &[&str]| run(&[&["sim", "tandem", "--json"], &short[..], flags].concat());
+    let held = with(&["--expect=goodput_bps>=100e3", "--expect=flows[flow1].cwnd_packets<=50"]);
+    let result = json(&held);
+    schema::check("sim.schema.json", &result);
+    assert!(held.status.success(), "{}", stderr(&held));
+    assert!(result["expectations"].as_array().unwrap().iter().all(|expect| expect["met"] == true));
+    // The coding window over time: never more than TCP's, and something in it.
+    let window = result["series"]["flows"][0]["nc"]["window_packets"].as_array().unwrap();
+    assert!(
+        window.len() == 3 && window.iter().all(|packets| (1.0..=50.0).contains(&packets.as_f64().unwrap()))
+    );
+
+    let missed = with(&["--expect=goodput_bps>=100e3", "--expect=goodput_bps<=1"]);
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(stderr(&missed).contains("not as expected: `goodput_bps` is "), "{}", stderr(&missed));
+    assert_eq!(json(&missed)["expectations"][1]["met"], false);
+
+    for (flag, words) in [
+        ("--expect=goodput>=1", "--expect: `goodput` is no figure: there is no `goodput`; there are "),
+        ("--expect=goodput_bps", "a figure, `>=` or `<=`, and a number"),
+    ] {
+        let wrong = with(&[flag]);
+        assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains(words), "{}", stderr(&wrong));
+    }
+}

@@ -95,7 +95,7 @@ pub(super) fn scenario(flags: &Flags) -> Result<Scenario, WrongFlag> {
         packet_blocks: flags.packet_blocks,
         flow: FlowSpec { count: flags.flows, tcp: flags.tcp, window: flags.wmax, ..FlowSpec::new("", "") },
     };
-    Ok(path.scenario())
+    Ok(flags.measure.expect(path.scenario()))
 }
 
 /// The flag that a field of the scenario was given by.

@@ -6,7 +6,9 @@ use crate::output;
 use crate::progress::Progress;
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Span;
-use ripstop_sim::scenario::{self, Capture, Report, RunSpec, RunTotals, Scenario, ScenarioError, Trace};
+use ripstop_sim::scenario::{
+    self, Capture, ExpectSpec, Report, RunSpec, RunTotals, Scenario, ScenarioError, Trace,
+};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -35,6 +37,10 @@ pub(crate) struct MeasureFlags {
     /// Also measure each piece of this length: a series over time, in `--json`
     #[arg(long, value_name = "TIME")]
     sample: Option<Span>,
+    /// Exit with status 1 unless a figure of the result is as expected: `goodput_bps>=480e3`, `flows[0].timeouts<=3`; may be given
+    /// several times
+    #[arg(long, value_name = "FIGURE>=NUMBER")]
+    expect: Vec<ExpectSpec>,
     /// At most so many threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -73,10 +79,19 @@ impl MeasureFlags {
             run.intervals.clone_from(&self.interval);
         }
     }
+
+    /// What was given is expected as well.
+    pub(super) fn expect(&self, mut scenario: Scenario) -> Scenario {
+        scenario.expect.extend(self.expect.iter().cloned());
+        scenario
+    }
 }
 
 /// The flag of a field that every scenario has, if it has one.
 pub(super) fn common_flag(field: &str) -> Option<&'static str> {
+    if field.starts_with("expect") {
+        return Some("--expect");
+    }
     let name = field.strip_prefix("run.")?;
     [
         ("duration", "--duration"),
@@ -132,7 +147,10 @@ pub(super) fn run(
         wall_s: began.elapsed().as_secs_f64(),
         cpu_s: cpu_time().saturating_sub(cpu).as_secs_f64(),
     };
-    if flags.json { output::json(&result) } else { output::print(&result.table()) }
+    if flags.json { output::json(&result) } else { output::print(&result.table()) }?;
+    let missed: Vec<String> =
+        report.expectations.iter().filter(|expect| !expect.met).map(show::missed).collect();
+    if missed.is_empty() { Ok(()) } else { Err(Failure::work("not as expected", missed.join("; "))) }
 }
 
 /// Why a run was not recorded.

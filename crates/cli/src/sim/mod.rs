@@ -64,7 +64,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         Command::Tandem(flags) => tandem::run(flags),
         Command::Fec(flags) => fec::run(flags),
         Command::Run(flags) => {
-            let mut scenario = read(&flags.file)?;
+            let mut scenario = flags.measure.expect(read(&flags.file)?);
             flags.measure.apply(&mut scenario.run);
             measure::run(&scenario, &flags.measure, measure::common_flag)
         }

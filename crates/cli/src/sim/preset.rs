@@ -41,7 +41,7 @@ pub(crate) struct PresetFlag {
 }
 
 /// Flags that say what becomes of a result, not what is simulated.
-const OF_THE_OUTPUT: [&str; 5] = ["threads", "pcap", "trace", "json", "print-scenario"];
+const OF_THE_OUTPUT: [&str; 6] = ["threads", "pcap", "trace", "json", "per-run", "print-scenario"];
 
 impl Preset {
     /// The preset of this name.

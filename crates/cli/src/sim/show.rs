@@ -2,7 +2,7 @@
 
 use crate::output::{self, Table, or_dash};
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowReport, LinkReport, Report, Scenario, TunnelReport};
+use ripstop_sim::scenario::{ExpectReport, FlowReport, LinkReport, Report, Scenario, TunnelReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -39,6 +39,7 @@ impl Result<'_> {
         text += &transfers(&report.flows);
         text += &links(&report.links);
         text += &tunnels(&report.tunnels);
+        text += &expectations(&report.expectations);
         text + &format!(
             "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time, {} virtual seconds in each)\n",
             if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) },
@@ -50,6 +51,37 @@ impl Result<'_> {
             or_dash((self.cpu_s > 0.0).then(|| report.sim_s / self.cpu_s), |ratio| format!("{ratio:.0}")),
         )
     }
+}
+
+/// An expectation that was not met.
+pub(super) fn missed(expect: &ExpectReport) -> String {
+    let found = expect.found.map_or("not known".to_owned(), number);
+    format!("`{}` is {found}, expected {}", expect.value, bounds(expect))
+}
+
+/// Without what binary fractions leave behind.
+fn number(value: f64) -> String {
+    let rounded = (value * 1e9).round() / 1e9;
+    if rounded.is_finite() { rounded.to_string() } else { value.to_string() }
+}
+
+fn bounds(expect: &ExpectReport) -> String {
+    match (expect.least, expect.most) {
+        (Some(least), Some(most)) => format!("{least} to {most}"),
+        (Some(least), None) => format!("at least {least}"),
+        (None, most) => or_dash(most, |most| format!("at most {most}")),
+    }
+}
+
+/// What became of expectations, where there are any.
+fn expectations(all: &[ExpectReport]) -> String {
+    let mut table = Table::titled(["expected", "", "is", ""]);
+    for expect in all {
+        let met = if expect.met { "as expected" } else { "NOT AS EXPECTED" };
+        let found = or_dash(expect.found, number);
+        table.row([expect.value.clone(), bounds(expect), found, met.to_owned()]);
+    }
+    if all.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }
 
 /// The report of one run with a number in place of each statistic over runs; of a statistic with percentiles these stay.

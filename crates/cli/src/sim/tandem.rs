@@ -188,7 +188,8 @@ pub(super) fn scenario(flags: &Flags) -> Result<Scenario, WrongFlag> {
     };
     let tunnel = flags.tunnel.then(|| TunnelSpec::new("tunnel", "", ""));
     let flows = flags.sources.apply(flows(flags)?)?;
-    Ok(Tandem { run, hops: flags.hops, forth, back, flows, tunnel }.scenario())
+    let tandem = Tandem { run, hops: flags.hops, forth, back, flows, tunnel };
+    Ok(flags.measure.expect(tandem.scenario()))
 }
 
 /// One kind of flow when all are alike, or each on its own.

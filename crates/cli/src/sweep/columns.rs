@@ -137,6 +137,10 @@ fn entries(result: &Value) -> Vec<(String, Entry)> {
         statistics(&prefix, interval, &mut found);
         of_flows(&prefix, interval, &mut found);
     }
+    if let Some([_, ..]) = result["expectations"].as_array().map(Vec::as_slice) {
+        let missed = result["expectations"].as_array().into_iter().flatten().filter(|e| e["met"] == false);
+        found.push(("expectations_missed".to_owned(), Entry::Count(missed.count() as u64)));
+    }
     found.extend(COUNTS.iter().map(|name| ((*name).to_owned(), number(&result[name]))));
     found
 }
@@ -180,6 +184,7 @@ mod tests {
             "scenario": {"ci95": {"ci95": 1}}, "goodput_bps": statistic, "throughput_units_per_s": null,
             "flows": (0..flows).map(flow).collect::<Vec<_>>(), "series": null, "wall_s": 1.0,
             "intervals": [{"from_s": 10.0, "to_s": 20.5, "goodput_bps": statistic, "flows": [flow(0)]}],
+            "expectations": [{"met": false}, {"met": true}, {"met": false}],
             "events": 7, "sim_s": 60.0,
         })
     }
@@ -202,13 +207,14 @@ mod tests {
         ];
         assert_eq!(means, want);
         assert_eq!(columns.names[1..3], ["goodput_bps_ci95", "goodput_bps_n"]);
-        assert_eq!(columns.names[columns.names.len() - 2..], ["events", "sim_s"]);
+        assert_eq!(columns.names[columns.names.len() - 3..], ["expectations_missed", "events", "sim_s"]);
         let row = columns.row(Some(&result(1, false)));
         assert_eq!(
             row[..4],
             [Entry::Number(1.5, Unit::None), Entry::Missing, Entry::Count(1), Entry::Missing]
         );
         assert_eq!(row.last(), Some(&Entry::Number(60.0, Unit::None)));
+        assert_eq!(row[row.len() - 3], Entry::Count(2));
         assert!(columns.row(None).iter().all(|entry| *entry == Entry::Missing) && !columns.too_many_flows);
     }
 

@@ -156,7 +156,6 @@ impl Agenda {
             self.tree[at] = node;
         }
     }
-
 }
 
 impl Node {

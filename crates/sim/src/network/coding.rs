@@ -37,6 +37,17 @@ pub struct NcStatus {
     pub mean_rows: f64,
 }
 
+/// What the coding layer of a connection holds at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NcMoment {
+    /// Segments that the sender holds and combines.
+    pub window: usize,
+    /// Combinations that wait at the receiver.
+    pub rows: usize,
+    /// Segments that the receiver has heard of and not seen.
+    pub deficit: usize,
+}
+
 #[derive(Debug)]
 pub(super) struct Layer {
     sender: NcSender<Length>,
@@ -68,6 +79,10 @@ impl Layer {
             decode_delays: self.receiver.decode_delays().clone(),
             mean_rows: self.receiver.mean_rows(),
         }
+    }
+
+    pub(super) fn moment(&self) -> NcMoment {
+        NcMoment { window: self.sender.held(), rows: self.receiver.rows(), deficit: self.receiver.deficit() }
     }
 
     /// TCP sends segment `number` with so much payload.

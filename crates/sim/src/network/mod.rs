@@ -13,7 +13,7 @@ mod tunnel;
 mod watch;
 mod wire;
 
-pub use coding::{Combination, NcConfig, NcStatus};
+pub use coding::{Combination, NcConfig, NcMoment, NcStatus};
 pub use flow::{FlowConfig, FlowDelays, FlowTotals};
 pub use kernel::{Hosts, STAMPED_HEADERS};
 pub use packet::{Body, Packet, TCP_IP_HEADERS};
@@ -339,6 +339,14 @@ impl Network {
     pub fn coding(&self, flow: usize) -> Option<NcStatus> {
         match self.ways[flow] {
             Way::Coded(_, layer) => Some(self.layers[layer].status()),
+            _ => None,
+        }
+    }
+
+    /// What the coding layer of flow `flow` holds now; None when it has none.
+    pub fn coding_now(&self, flow: usize) -> Option<NcMoment> {
+        match self.ways[flow] {
+            Way::Coded(_, layer) => Some(self.layers[layer].moment()),
             _ => None,
         }
     }

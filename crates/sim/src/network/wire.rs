@@ -36,14 +36,7 @@ pub struct LinkTotals {
 
 impl Wire {
     pub(super) fn new(link: Link, alarm: Alarm) -> Wire {
-        Wire {
-            link,
-            alarm,
-            travelling: VecDeque::with_capacity(64),
-            damaged: 0,
-            free: Time::ZERO,
-            busy: 0,
-        }
+        Wire { link, alarm, travelling: VecDeque::with_capacity(64), damaged: 0, free: Time::ZERO, busy: 0 }
     }
 
     /// What it did so far.

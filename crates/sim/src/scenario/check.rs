@@ -92,7 +92,7 @@ impl Scenario {
                 format!("{} connections; at most {MOST_FLOWS}", names.len()),
             ));
         }
-        Ok(())
+        self.check_expectations()
     }
 
     fn check_tunnels(&self, topology: &Topology<'_>) -> Result<(), ScenarioError> {

@@ -2,6 +2,7 @@
 
 mod capture;
 mod check;
+mod expect;
 mod file;
 mod nc;
 mod preset;
@@ -15,12 +16,13 @@ mod trace;
 
 pub use capture::Capture;
 pub use check::ScenarioError;
+pub use expect::{ExpectReport, ExpectSpec};
 pub use file::FileError;
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};
 pub use report::{
-    DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, Report,
-    Series, TunnelReport, delay_statistic,
+    DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, NcSeries,
+    Report, Series, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use source::{Drawn, SourceSpec};

@@ -45,6 +45,7 @@ impl Tandem {
             link: (0..self.hops).map(link).collect(),
             tunnel: self.tunnel.iter().map(tunnel).collect(),
             flow: self.flows.iter().map(flow).collect(),
+            expect: Vec::new(),
         }
     }
 }
@@ -101,6 +102,7 @@ impl FecPath {
             }],
             tunnel: Vec::new(),
             flow: vec![flow],
+            expect: Vec::new(),
         }
     }
 }

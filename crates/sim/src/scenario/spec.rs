@@ -1,6 +1,6 @@
 //! What a scenario consists of, as it is written in a file.
 
-use super::{NcSpec, SourceSpec};
+use super::{ExpectSpec, NcSpec, SourceSpec};
 use crate::network::{FlowConfig, Hosts};
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use ripstop_base::{Bytes, Span, Time, word};
@@ -23,6 +23,9 @@ pub struct Scenario {
     pub tunnel: Vec<TunnelSpec>,
     /// Connections.
     pub flow: Vec<FlowSpec>,
+    /// What the result is expected to be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expect: Vec<ExpectSpec>,
 }
 
 impl Scenario {

@@ -2,7 +2,7 @@
 
 use super::Scenario;
 use super::report::{FlowDetail, LinkSpan, TunnelSpan};
-use crate::network::{FlowTotals, NcStatus, Network, Observer};
+use crate::network::{FlowTotals, NcMoment, NcStatus, Network, Observer};
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(super) struct Snapshot {
     pub(super) flows: Vec<FlowTotals>,
     /// Packets that wait for each link, where there is a series.
     pub(super) queues: Vec<u64>,
+    /// The coding layer of each flow, where there is a series.
+    pub(super) coding: Vec<Option<NcMoment>>,
 }
 
 /// What was done in a span that is reported.
@@ -52,11 +54,12 @@ impl RunTotals {
         for at in &edges.moments {
             network.run_until(*at, observer);
             let flows = (0..network.flows()).map(|flow| network.totals(flow)).collect();
-            let queues = match scenario.run.sample {
-                Some(_) => (0..network.links()).map(|link| network.queue(link)).collect(),
-                None => Vec::new(),
-            };
-            snapshots.push(Snapshot { flows, queues });
+            let (mut queues, mut coding) = (Vec::new(), Vec::new());
+            if scenario.run.sample.is_some() {
+                queues.extend((0..network.links()).map(|link| network.queue(link)));
+                coding.extend((0..network.flows()).map(|flow| network.coding_now(flow)));
+            }
+            snapshots.push(Snapshot { flows, queues, coding });
             if edges.spans.iter().flatten().any(|edge| edge == at) {
                 note_edge(&edges, *at, network, &mut spans);
             }

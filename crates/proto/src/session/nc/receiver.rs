@@ -153,6 +153,11 @@ impl<P: Payload> NcReceiver<P> {
         self.decoder.rows()
     }
 
+    /// Segments that were heard of and are not seen.
+    pub fn deficit(&self) -> usize {
+        self.decoder.deficit()
+    }
+
     /// How many waited on average, over the time from the first to the last arrival.
     pub fn mean_rows(&self) -> f64 {
         let nanos = self.began.map_or(0, |began| self.now.since(began).as_nanos());

@@ -1,6 +1,6 @@
 //! What happened over time.
 
-use crate::network::FlowTotals;
+use crate::network::{FlowTotals, NcMoment};
 use crate::scenario::totals::{Edges, RunTotals, pieces};
 use crate::scenario::{FlowSpec, Scenario};
 use ripstop_base::Time;
@@ -31,6 +31,19 @@ pub struct FlowSeries {
     pub srtt_s: Vec<Option<f64>>,
     /// Retransmission time-outs.
     pub timeouts: Vec<f64>,
+    /// Its coding layer where each piece ends; None where it has none.
+    pub nc: Option<NcSeries>,
+}
+
+/// A coding layer over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NcSeries {
+    /// The coding window: segments that the sender holds and combines.
+    pub window_packets: Vec<f64>,
+    /// Combinations that wait at the receiver: segments that are seen and not decoded.
+    pub rows: Vec<f64>,
+    /// Segments that the receiver has heard of and not seen: what it lacks.
+    pub deficit_packets: Vec<f64>,
 }
 
 /// A link over time.
@@ -52,6 +65,22 @@ impl Series {
             runs.iter().map(|run| run.snapshots[b].flows[flow].less(&run.snapshots[a].flows[flow])).collect()
         };
         let names = scenario.flow.iter().flat_map(FlowSpec::names);
+        let nc = |flow: usize| {
+            let over = |value: &dyn Fn(&NcMoment) -> usize| -> Option<Vec<f64>> {
+                let mean = |at: &Time| {
+                    let moment = |run: &RunTotals| {
+                        run.snapshots[edges.index(*at)].coding.get(flow)?.as_ref().map(|m| value(m) as f64)
+                    };
+                    runs.iter().map(moment).sum::<Option<f64>>().map(|sum| sum / n)
+                };
+                moments[1..].iter().map(mean).collect()
+            };
+            Some(NcSeries {
+                window_packets: over(&|moment| moment.window)?,
+                rows: over(&|moment| moment.rows)?,
+                deficit_packets: over(&|moment| moment.deficit)?,
+            })
+        };
         let flow = |(k, name): (usize, String)| {
             let over = |value: &dyn Fn(&FlowTotals, f64) -> f64| {
                 let mean = |pair: &[Time]| {
@@ -70,6 +99,7 @@ impl Series {
                 cwnd_packets: over(&|totals, seconds| totals.window / seconds),
                 srtt_s: moments.windows(2).map(srtt).collect(),
                 timeouts: over(&|totals, _| totals.timeouts as f64),
+                nc: nc(k),
             }
         };
         let link = |(k, name): (usize, String)| LinkSeries {

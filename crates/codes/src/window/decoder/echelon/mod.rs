@@ -302,7 +302,9 @@ impl Echelon {
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
         match (self.pivots.first(), self.pivots.last()) {
-            (Some(first), Some(last)) if self.pivots_ascend && (last - first) as usize == self.pivots.len() - 1 => {
+            (Some(first), Some(last))
+                if self.pivots_ascend && (last - first) as usize == self.pivots.len() - 1 =>
+            {
                 let (to, from) = overlap(*first, self.factors.len(), start, coefficients);
                 self.factors[to..][..from.len()].copy_from_slice(from);
             }
