@@ -10,6 +10,7 @@
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, binomial, incomplete_beta};
+use std::ops::Range;
 
 /// Losses of units in bursts, by the two numbers that the paper varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,6 +149,30 @@ fn ratio(events: f64, good: f64) -> f64 {
     if good > 0.0 { events / good } else { 1.0 }
 }
 
+/// The terms `range` of the binomial law of `n` trials with chance `p`, each from its neighbour nearer to the largest.
+fn binomial_terms(n: u32, p: f64, range: Range<u32>) -> Vec<f64> {
+    let mut terms = vec![0.0; range.len()];
+    if range.is_empty() {
+        return terms;
+    }
+    let largest = libm::floor((f64::from(n) + 1.0) * p) as u32;
+    let at = largest.clamp(range.start, range.end - 1);
+    let (odds, place) = (p / (1.0 - p), (at - range.start) as usize);
+    terms[place] = binomial(f64::from(n), f64::from(at), p);
+    if terms[place] == 0.0 {
+        return terms;
+    }
+    for k in place + 1..terms.len() {
+        let below = f64::from(range.start) + k as f64 - 1.0;
+        terms[k] = terms[k - 1] * ((f64::from(n) - below) / (below + 1.0) * odds);
+    }
+    for k in (0..place).rev() {
+        let here = f64::from(range.start) + k as f64;
+        terms[k] = terms[k + 1] * ((here + 1.0) / (f64::from(n) - here) / odds);
+    }
+    terms
+}
+
 /// The chain by its transitions: Good to Bad with probability p, Bad to Bad with q.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
@@ -176,20 +201,33 @@ impl Chain {
         let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
         let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
         let last = libm::ceil((mean + width + 400.0).min(n)) as u32;
+        // P(Bin(spare, 1-q) < bursts + sure), by whichever tail of it, for the fewest bursts; above, term by term.
+        let fewest = match first + sure {
+            0 => Tail { is: 0.0, is_not: 1.0 },
+            all if all > spare => Tail { is: 1.0, is_not: 0.0 },
+            all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q),
+        };
+        let ends = binomial_terms(spare, 1.0 - self.q, first + sure..(last + sure).min(spare) + 1);
+        let weights = binomial_terms(gaps, self.p, first..last + 1);
         let mut sum = Tail { is: 0.0, is_not: 0.0 };
-        for bursts in first..=last {
-            let weight = binomial(n, f64::from(bursts), self.p);
-            let all = bursts + sure;
-            // P(Bin(spare, 1-q) < all), by whichever tail of it.
-            let longer = if all == 0 {
-                Tail { is: 0.0, is_not: 1.0 }
-            } else if all > spare {
-                Tail { is: 1.0, is_not: 0.0 }
-            } else {
-                incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q)
-            };
-            sum.is += weight * longer.is;
-            sum.is_not += weight * longer.is_not;
+        let mut longer = fewest.is;
+        for (k, weight) in weights.iter().enumerate() {
+            sum.is += weight * longer;
+            longer = ends.get(k).map_or(1.0, |end| longer + end);
+        }
+        // The other tail from its thin end on, so that its terms are added and never subtracted.
+        let most = last + sure;
+        let mut shorter = match most {
+            all if all > spare => 0.0,
+            0 => 1.0,
+            all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q).is_not,
+        };
+        for (k, weight) in weights.iter().enumerate().rev() {
+            // Of `first + k` bursts; the term of one burst more is in already.
+            if k + 1 < weights.len() {
+                shorter += ends.get(k).copied().unwrap_or(0.0);
+            }
+            sum.is_not += weight * shorter;
         }
         Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
     }
@@ -276,6 +314,39 @@ mod tests {
             want += binomial(5.0, f64::from(bursts), 1e-12) * longer;
         }
         assert!((got / want - 1.0).abs() < 1e-12, "{got} {want}");
+    }
+
+    /// Term by term, each on its own.
+    fn slowly(chain: Chain, spare: u32, gaps: u32) -> Tail {
+        let mut sum = Tail { is: 0.0, is_not: 0.0 };
+        for bursts in 0..=gaps {
+            let weight = binomial(f64::from(gaps), f64::from(bursts), chain.p);
+            let longer = match bursts {
+                0 => Tail { is: 0.0, is_not: 1.0 },
+                all if all > spare => Tail { is: 1.0, is_not: 0.0 },
+                all => incomplete_beta(f64::from(spare - all) + 1.0, f64::from(all), chain.q),
+            };
+            sum = Tail { is: sum.is + weight * longer.is, is_not: sum.is_not + weight * longer.is_not };
+        }
+        sum
+    }
+
+    #[test]
+    fn terms_from_their_neighbours_keep_their_digits() {
+        // Terms that a double can only tell from 0 far from the mean are left out.
+        let close = |got: f64, want: f64| want < 1e-150 || (got / want - 1.0).abs() < 1e-9;
+        for p in [0.0, 1e-9, 0.004, 0.3, 0.97, 1.0] {
+            for q in [0.0, 0.02, 0.5, 0.98] {
+                for (spare, gaps) in [(0, 1), (3, 200), (40, 200), (300, 200), (1000, 500), (2, 3000)] {
+                    let chain = Chain { p, q };
+                    let (got, want) = (chain.after_good(spare, gaps), slowly(chain, spare, gaps));
+                    assert!(
+                        close(got.is, want.is) && close(got.is_not, want.is_not),
+                        "{chain:?} {spare} {gaps}: {got:?} {want:?}"
+                    );
+                }
+            }
+        }
     }
 
     #[test]
