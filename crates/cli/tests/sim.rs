@@ -391,7 +391,8 @@ fn expectations_make_a_test_of_a_run() {
     let missed = with(&["--expect=goodput_bps>=100e3", "--expect=goodput_bps<=1"]);
     assert_eq!(missed.status.code(), Some(1));
     assert!(stderr(&missed).contains("not as expected: `goodput_bps` is "), "{}", stderr(&missed));
-    assert_eq!(json(&missed)["expectations"][1]["met"], false);
+    let result: Value = serde_json::from_str(&stdout(&missed)).unwrap();
+    assert_eq!(result["expectations"][1]["met"], false);
 
     for (flag, words) in [
         ("--expect=goodput>=1", "--expect: `goodput` is no figure: there is no `goodput`; there are "),

@@ -102,8 +102,13 @@ fn the_table_is_for_people_and_equal_seeds_give_equal_tables() {
 fn all_contenders_meet_the_same_losses() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("fates");
-    let output =
-        with(&["--burst=3", "--contenders=reno,bbr,ripstop,tunnel", "--fates", path.to_str().unwrap()]);
+    let output = with(&[
+        "--burst=3",
+        "--contenders=reno,bbr,ripstop,tunnel",
+        "--seed=2",
+        "--fates",
+        path.to_str().unwrap(),
+    ]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();

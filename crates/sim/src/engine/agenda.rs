@@ -148,7 +148,7 @@ impl Agenda {
         self.tree[at] = node;
         while at > 1 {
             let other = self.tree[at ^ 1];
-            node = if at % 2 == 0 { Node::winner(node, other) } else { Node::winner(other, node) };
+            node = if at.is_multiple_of(2) { Node::winner(node, other) } else { Node::winner(other, node) };
             at /= 2;
             if node == self.tree[at] {
                 return;

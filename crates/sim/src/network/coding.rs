@@ -54,6 +54,7 @@ pub(super) struct Layer {
     receiver: NcReceiver<Length>,
     relays: Vec<(usize, NcRelay<Length>)>,
     /// Combinations that have arrived leave their memory to those that are still to come.
+    #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare: Vec<Box<Combination>>,
 }
 
