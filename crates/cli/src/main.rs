@@ -13,6 +13,7 @@ mod keys;
 mod link_flags;
 mod model;
 mod output;
+mod plan;
 mod papers;
 mod progress;
 mod signals;
@@ -65,6 +66,7 @@ enum Command {
     Sweep(sweep::Flags),
     Model(model::Flags),
     Papers(papers::Flags),
+    Plan(plan::Flags),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         Command::Sweep(flags) => sweep::run(&flags),
         Command::Model(flags) => model::run(&flags),
         Command::Papers(flags) => papers::run(&flags),
+        Command::Plan(flags) => plan::run(&flags),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,6 +7,7 @@
 //! * [`masking`]: whether so many repairs make up for the losses among so many packets; the rule
 //!   by which the tunnel sends repairs ahead of losses.
 //! * [`mesh`]: TCP through the gateway of a wireless mesh (paper 004).
+//! * [`plan`]: what a link will bring before it is used; the answer of `ripstop plan`.
 //! * [`published`]: the models by name, so that what a paper states can be data.
 //! * [`redundancy`]: how much redundancy TCP/NC needs (paper 000, section VI).
 //! * [`special`]: the binomial law for real arguments, without underflow.
@@ -22,6 +23,7 @@ pub mod domain;
 pub mod fec;
 pub mod masking;
 pub mod mesh;
+pub mod plan;
 pub mod prediction;
 pub mod published;
 pub mod redundancy;

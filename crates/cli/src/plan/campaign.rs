@@ -1,0 +1,129 @@
+//! The campaign that a plan's weights and errors come from: every scheme simulated on links drawn from a seed.
+
+use super::draw;
+use super::scenes::Stage;
+use crate::failure::{Failure, Outcome};
+use crate::progress::Progress;
+use crate::store::{Store, VERSION, key_of};
+use ripstop_model::plan::{Path, Scheme};
+use ripstop_sim::scenario::{self, Report, ScenarioError};
+use serde::{Deserialize, Serialize};
+use std::path::Path as File;
+
+/// Bits that the runs of one scheme on one link move together, at least where two runs do.
+const BITS: f64 = 4e9;
+/// Runs of a scheme on a link.
+const RUNS: (u32, u32) = (2, 8);
+
+/// What the simulator says of a scheme on a link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Measured {
+    /// Goodput of each run, all connections together, bit/s.
+    pub(super) each_bps: Vec<f64>,
+    /// Bytes sent for each useful one; None where nothing arrived.
+    pub(super) sent_per_useful: Option<f64>,
+    /// Percentiles of the delay of packets, s.
+    pub(super) delay_p50_s: Option<f64>,
+    pub(super) delay_p99_s: Option<f64>,
+    /// Share of the time in which the link was sending.
+    pub(super) utilisation: f64,
+}
+
+impl Measured {
+    /// Its mean, bit/s.
+    pub(super) fn mean(&self) -> f64 {
+        self.each_bps.iter().sum::<f64>() / self.each_bps.len().max(1) as f64
+    }
+
+    /// The standard deviation of a run, bit/s; 0 of a single one.
+    pub(super) fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self.each_bps.iter().map(|run| (run - mean) * (run - mean)).sum();
+        (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
+    }
+
+    /// The standard error of the mean, bit/s.
+    pub(super) fn error(&self) -> f64 {
+        self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
+    }
+}
+
+/// A link, and each scheme on it in the order of [`Scheme::FITTED`].
+#[derive(Clone, Debug)]
+pub(super) struct Case {
+    pub(super) number: u64,
+    pub(super) path: Path,
+    pub(super) measured: Vec<Measured>,
+}
+
+/// Simulates `scheme` on `stage`.
+///
+/// # Errors
+/// A link that the simulator does not take.
+pub(super) fn measure(
+    stage: &Stage,
+    scheme: &Scheme,
+    runs: u32,
+    seed: u64,
+    threads: usize,
+) -> Outcome<Measured> {
+    let scenario = stage.scenario(scheme, runs, seed);
+    let refused = |error: ScenarioError| Failure::Usage(error.to_string());
+    let totals = scenario::run_all(&scenario, threads, || {}).map_err(refused)?;
+    let all = Report::new(&scenario, &totals);
+    let flows = f64::from(stage.flows);
+    let each = |run| Report::new(&scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
+    let utilisation = all.links[0].utilisation.mean.unwrap_or(0.0);
+    let each_bps: Vec<f64> = totals.iter().map(each).collect();
+    let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;
+    let offered = utilisation * stage.forth.rate.bps() as f64;
+    Ok(Measured {
+        sent_per_useful: (useful > 0.0).then(|| offered / useful),
+        each_bps,
+        delay_p50_s: all.flows[0].delay_s.p50,
+        delay_p99_s: all.flows[0].delay_s.p99,
+        utilisation,
+    })
+}
+
+/// The first `links` links of `seed`, from the store where they are there.
+///
+/// # Errors
+/// What the store or the simulator refused.
+pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Outcome<Vec<Case>> {
+    let progress = Progress::new();
+    let mut cases = Vec::with_capacity(links as usize);
+    for number in 0..links {
+        let path = draw::link(seed, number);
+        let stage = draw::stage(&path);
+        let runs = ((BITS / stage.bits()) as u32).clamp(RUNS.0, RUNS.1);
+        let mut measured = Vec::with_capacity(Scheme::FITTED.len());
+        for scheme in Scheme::FITTED {
+            progress.begin(format!("seed {seed}, link {number} of {links}: {}", scheme.name()));
+            progress.show(String::new);
+            let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
+            let scenario = stage.scenario(&scheme, runs, run_seed);
+            let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
+            let key = key_of(&["plan", VERSION, &text]);
+            let unreadable = |error: serde_json::Error| Failure::work("the store", error);
+            measured.push(match store.get(&key)? {
+                Some(kept) => serde_json::from_str(&kept).map_err(unreadable)?,
+                None => {
+                    let new = measure(&stage, &scheme, runs, run_seed, threads)?;
+                    store.put(&key, VERSION, &serde_json::to_string(&new).map_err(unreadable)?)?;
+                    new
+                }
+            });
+        }
+        cases.push(Case { number, path, measured });
+    }
+    Ok(cases)
+}
+
+/// Opens the store.
+///
+/// # Errors
+/// What the system refused.
+pub(super) fn store(path: &File) -> Outcome<Store> {
+    Store::open_or_create(path)
+}

@@ -1,0 +1,75 @@
+//! The planner: what a link will bring before it is used, by closed forms.
+//!
+//! * [`path`]: the link.
+//! * [`scheme`]: the ways to use it, and what their headers leave.
+//! * [`wear`]: what else they lose, as causes with fitted weights; [`fitted`] has the weights.
+//! * [`plain`]: plain TCP by what bounds it.
+//! * [`nc`]: TCP/NC.
+//!
+//! `docs/plan-report.md` says how good they are, beside the simulator.
+
+pub mod delay;
+pub mod fitted;
+pub mod nc;
+pub mod path;
+pub mod plain;
+pub mod scheme;
+pub mod wear;
+
+pub use path::{PATH_MTU, Path};
+pub use scheme::{NcSettings, Scheme};
+
+use crate::domain::DomainError;
+
+/// A share is measured from so many round trips on, or from two seconds on if that is later.
+pub const MEASURED_FROM_RTTS: f64 = 20.0;
+
+/// What bounds a scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Losses, which it takes for congestion.
+    Losses,
+    /// The link: what it carries, less headers, repairs and the time in which it is not filled.
+    Link,
+    /// Its window.
+    Window,
+}
+
+/// What a scheme is to bring.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// Payload that arrives in order, all connections together, bit/s.
+    pub goodput_bps: f64,
+    /// The same as a share of C (1-p).
+    pub share: f64,
+    /// Bytes sent for each byte that is of use, headers included.
+    pub sent_per_useful: f64,
+    /// What bounds it.
+    pub bound: Bound,
+}
+
+/// What `scheme` is to bring over `path`.
+///
+/// # Errors
+/// A quantity of the path outside its domain.
+pub fn predict(path: &Path, scheme: Scheme) -> Result<Prediction, DomainError> {
+    path.check()?;
+    let link = plain::by_link(scheme, path);
+    let (goodput_bps, bound) = match scheme {
+        Scheme::Reno => least(plain::reno_by_losses(path), link),
+        Scheme::Cubic => least(plain::cubic_by_losses(path), link),
+        Scheme::Bbr | Scheme::TunnelCubic | Scheme::TunnelBbr => (link, Bound::Link),
+        Scheme::TcpNc(nc) => (nc::goodput(path, nc), Bound::Window),
+    };
+    let share = goodput_bps / path.capacity();
+    let each = 1.0 / (scheme.ceiling() * (1.0 - path.loss));
+    let sent_per_useful = match scheme {
+        Scheme::TcpNc(nc) => nc.redundancy / scheme.ceiling(),
+        _ => each,
+    };
+    Ok(Prediction { goodput_bps, share, sent_per_useful, bound })
+}
+
+fn least(by_losses: f64, by_link: f64) -> (f64, Bound) {
+    if by_losses < by_link { (by_losses, Bound::Losses) } else { (by_link, Bound::Link) }
+}

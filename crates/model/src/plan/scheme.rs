@@ -1,0 +1,80 @@
+//! The ways to use a link that the planner knows.
+
+/// A way to use a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scheme {
+    /// Plain TCP, Reno.
+    Reno,
+    /// Plain TCP, CUBIC.
+    Cubic,
+    /// Plain TCP, BBR.
+    Bbr,
+    /// CUBIC inside the tunnel.
+    TunnelCubic,
+    /// BBR inside the tunnel.
+    TunnelBbr,
+    /// TCP/NC (papers 000 and 001).
+    TcpNc(NcSettings),
+}
+
+/// The settings of TCP/NC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NcSettings {
+    /// R: combinations sent for each segment.
+    pub redundancy: f64,
+    /// W: the receiver's window, packets. It is what keeps TCP from filling the queue: behind the coding layer
+    /// a queue that overflows is one more loss that nobody answers.
+    pub window: u32,
+}
+
+impl Scheme {
+    /// What the wear of is fitted, in the order of [`Scheme::fitted_index`].
+    pub const FITTED: [Scheme; 5] =
+        [Scheme::Reno, Scheme::Cubic, Scheme::Bbr, Scheme::TunnelCubic, Scheme::TunnelBbr];
+
+    /// Its name, as `--json` has it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Scheme::Reno => "reno",
+            Scheme::Cubic => "cubic",
+            Scheme::Bbr => "bbr",
+            Scheme::TunnelCubic => "tunnel-cubic",
+            Scheme::TunnelBbr => "tunnel-bbr",
+            Scheme::TcpNc(_) => "tcpnc",
+        }
+    }
+
+    /// Whether it codes.
+    pub fn codes(&self) -> bool {
+        matches!(self, Scheme::TunnelCubic | Scheme::TunnelBbr | Scheme::TcpNc(_))
+    }
+
+    /// Whether it runs inside the tunnel.
+    pub fn is_tunnel(&self) -> bool {
+        matches!(self, Scheme::TunnelCubic | Scheme::TunnelBbr)
+    }
+
+    /// Payload over bytes on the wire of a packet that is not coded: no share of C (1-p) is greater.
+    pub fn ceiling(&self) -> f64 {
+        let wire = super::PATH_MTU;
+        match self {
+            Scheme::Reno | Scheme::Cubic | Scheme::Bbr => (wire - TCP_HEADERS) / wire,
+            Scheme::TunnelCubic | Scheme::TunnelBbr => {
+                (wire - TUNNEL_MTU_TAKES - TCP_HEADERS) / (wire - TUNNEL_MTU_TAKES + SOURCE_HEADERS)
+            }
+            Scheme::TcpNc(nc) => {
+                let payload = wire - PLAIN_HEADERS;
+                payload / (wire + f64::from(nc.window))
+            }
+        }
+    }
+}
+
+/// Bytes of IP and TCP in front of the data, with time stamps.
+pub const TCP_HEADERS: f64 = 52.0;
+/// The same of hosts without time stamps, on which TCP/NC stands.
+pub const PLAIN_HEADERS: f64 = 40.0;
+/// What the tunnel takes of the path's MTU, bytes.
+pub const TUNNEL_MTU_TAKES: f64 = 64.0;
+/// What it puts before a source packet, bytes.
+pub const SOURCE_HEADERS: f64 = 56.0;
