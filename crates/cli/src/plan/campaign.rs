@@ -6,6 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::store::{Store, VERSION, key_of};
 use ripstop_model::plan::{Path, Scheme};
+use ripstop_sim::engine::Sample;
 use ripstop_sim::scenario::{self, Report, ScenarioError};
 use serde::{Deserialize, Serialize};
 use std::path::Path as File;
@@ -42,6 +43,11 @@ impl Measured {
         (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
     }
 
+    /// Half of the 95 % interval of the mean, bit/s; None of a single run.
+    pub(super) fn interval(&self) -> Option<f64> {
+        self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
+    }
+
     /// The standard error of the mean, bit/s.
     pub(super) fn error(&self) -> f64 {
         self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
@@ -72,7 +78,8 @@ pub(super) fn measure(
     let totals = scenario::run_all(&scenario, threads, || {}).map_err(refused)?;
     let all = Report::new(&scenario, &totals);
     let flows = f64::from(stage.flows);
-    let each = |run| Report::new(&scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
+    let each =
+        |run| Report::new(&scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
     let utilisation = all.links[0].utilisation.mean.unwrap_or(0.0);
     let each_bps: Vec<f64> = totals.iter().map(each).collect();
     let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;

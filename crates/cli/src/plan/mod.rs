@@ -1,30 +1,162 @@
-//! `ripstop plan`.
+//! `ripstop plan`: what a link will bring before it is used, which scheme to use on it, and when coding will not help.
+//!
+//! The closed forms are `ripstop_model::plan`'s. `plan campaign` sets them beside the simulator on links drawn from a seed; their weights and
+//! errors come from there.
 
 mod campaign;
+mod compute;
 mod draw;
+mod errors;
 mod fit;
+mod report;
 mod scenes;
+mod show;
 
-use crate::failure::Outcome;
-use ripstop_model::plan::Scheme;
-use std::path::PathBuf;
+use crate::failure::{Failure, Outcome};
+use crate::link_flags::burst;
+use crate::output;
+use clap::{Args, Subcommand, ValueEnum};
+use ripstop_base::{Fraction, QueueLimit, Rate, Span};
+use ripstop_model::plan::advice::Traffic;
+use ripstop_model::plan::{PATH_MTU, Path};
 
-/// Plan
-#[derive(clap::Args)]
+/// Say what a link will bring, which scheme to use on it, and when coding will not help
+///
+/// By closed forms, plain CUBIC and BBR by a quick simulation as well where the link is small enough for one; each number with the model it
+/// comes from and that model's error beside the simulator (docs/plan.md, docs/plan-report.md).
+#[derive(Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Flags {
-    #[arg(long)]
-    seed: u64,
-    #[arg(long)]
-    links: u64,
-    #[arg(long)]
-    store: PathBuf,
-    #[arg(long)]
-    threads: usize,
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    ask: Option<Ask>,
 }
 
+#[derive(Subcommand)]
+enum Command {
+    Campaign(report::Flags),
+}
+
+/// What is planned.
+#[derive(Args)]
+struct Ask {
+    /// Bits the link carries in a second, IP headers included
+    #[arg(long, value_name = "RATE", help_heading = "The link")]
+    rate: Rate,
+    /// Round-trip time of the idle link without serialisation
+    #[arg(long, value_name = "TIME", help_heading = "The link")]
+    rtt: Span,
+    /// Share of packets lost in the data direction
+    #[arg(long, value_name = "SHARE", help_heading = "The link")]
+    loss: Fraction,
+    /// Share of packets lost on the way back [default: as --loss]
+    #[arg(long, value_name = "SHARE", help_heading = "The link")]
+    loss_back: Option<Fraction>,
+    /// Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel
+    #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = burst, help_heading = "The link")]
+    burst: f64,
+    /// What may wait for the link in each direction, in packets (200) or bytes (300kB)
+    /// [default: one bandwidth-delay product, at least 10 packets]
+    #[arg(long, value_name = "QUEUE", help_heading = "The link")]
+    queue: Option<QueueLimit>,
+    /// Connections at the same time
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "What it is for")]
+    flows: u32,
+    /// Long transfers, small requests, or both beside each other
+    #[arg(long, value_name = "KIND", default_value = "bulk", help_heading = "What it is for")]
+    traffic: TrafficFlag,
+    /// Most bytes that may be sent beyond those of use, as a share of these: headers, repairs and what is sent again
+    #[arg(long, value_name = "SHARE", help_heading = "What it is for")]
+    budget: Option<Fraction>,
+    /// Users of base stations over such links: the stations and the power that coding saves (paper 000, sections VII to X)
+    #[arg(long, value_name = "N", help_heading = "What it is for")]
+    users: Option<u32>,
+    /// Run the simulator on every scheme, and print what it says beside what was predicted
+    #[arg(long)]
+    verify: bool,
+    /// Print one JSON object (docs/schemas/plan.schema.json) instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TrafficFlag {
+    Bulk,
+    Interactive,
+    Mixed,
+}
+
+impl TrafficFlag {
+    fn kind(self) -> Traffic {
+        match self {
+            TrafficFlag::Bulk => Traffic::Bulk,
+            TrafficFlag::Interactive => Traffic::Interactive,
+            TrafficFlag::Mixed => Traffic::Mixed,
+        }
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%
+  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4% --burst 6 --flows 30 --traffic mixed --json
+  ripstop plan --rate 5Mbit/s --rtt 80ms --loss 15% --loss-back 0 --verify
+  ripstop plan --rate 2Mbit/s --rtt 100ms --loss 2% --users 1000
+  ripstop plan campaign --help                        where the errors come from";
+
+/// The flags by which the model's arguments are given.
+const NAMED: &[(&str, &str)] = &[
+    ("the rate in bits a second", "--rate"),
+    ("the round-trip time in seconds", "--rtt"),
+    ("the loss probability", "--loss"),
+    ("the loss probability of the way back", "--loss-back"),
+    ("the mean run of losses in packets", "--burst"),
+    ("the queue in bytes", "--queue"),
+    ("the number of connections", "--flows"),
+    ("the number of users", "--users"),
+];
+
+/// The least queue when none is given, packets: less than that is a choice that somebody made.
+const USUAL_QUEUE: f64 = 10.0;
+
+/// Plans and prints.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
-    let store = campaign::store(&flags.store)?;
-    let cases = campaign::cases(flags.seed, flags.links, &store, flags.threads)?;
-    let fitted: Vec<_> = Scheme::FITTED.iter().map(|s| (*s, fit::fit(*s, &cases))).collect();
-    crate::output::print(&fit::source(flags.seed, flags.links, &fitted))
+    match (&flags.command, &flags.ask) {
+        (Some(Command::Campaign(flags)), _) => report::run(flags),
+        (None, Some(ask)) => plan(ask),
+        (None, None) => {
+            Err(Failure::Usage("nothing to plan: --rate, --rtt and --loss say what the link is".to_owned()))
+        }
+    }
+}
+
+fn plan(ask: &Ask) -> Outcome<()> {
+    let path = ask.path();
+    path.check().map_err(|error| {
+        let flag = NAMED.iter().find(|(what, _)| *what == error.what);
+        flag.map_or_else(|| Failure::Usage(error.to_string()), |(_, flag)| Failure::flag(flag, error))
+    })?;
+    let plan = compute::plan(&path, ask)?;
+    if ask.json { output::json(&plan) } else { output::print(&show::text(&plan)) }
+}
+
+impl Ask {
+    fn path(&self) -> Path {
+        let (rate, rtt) = (self.rate.bps() as f64, self.rtt.duration().as_secs_f64());
+        let queue = match self.queue {
+            Some(QueueLimit::Bytes(bytes)) => bytes as f64,
+            Some(QueueLimit::Packets(packets)) => packets as f64 * PATH_MTU,
+            None => (rate * rtt / 8.0).max(USUAL_QUEUE * PATH_MTU),
+        };
+        Path {
+            rate,
+            rtt,
+            loss: self.loss.get(),
+            loss_back: self.loss_back.unwrap_or(self.loss).get(),
+            burst: self.burst,
+            queue,
+            flows: self.flows,
+        }
+    }
 }

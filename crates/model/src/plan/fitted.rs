@@ -1,4 +1,6 @@
-//! Weights of causes, as fitted. Written by `make plan-report`; do not edit.
+//! Weights of causes, as fitted to 150 links of seed 1. Written by `make plan-report`; do not edit.
+//!
+//! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early.
 
 use super::scheme::Scheme;
 use super::wear::Term;
@@ -15,8 +17,133 @@ pub fn terms(scheme: Scheme) -> &'static [Term] {
     }
 }
 
-const RENO: &[Term] = &[];
-const CUBIC: &[Term] = &[];
-const BBR: &[Term] = &[];
-const TUNNEL_CUBIC: &[Term] = &[];
-const TUNNEL_BBR: &[Term] = &[];
+const RENO: &[Term] = &[
+    Term { weight: 0.00069, powers: [0.5, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00289, powers: [0.5, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 2.08182, powers: [0.5, 1.5, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.86169, powers: [0.5, 2.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.09539, powers: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00390, powers: [1.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00313, powers: [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00446, powers: [1.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.24341, powers: [1.0, 0.5, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.46345, powers: [1.0, 1.0, 0.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 0.30578, powers: [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.41369, powers: [1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.21751, powers: [1.0, 1.5, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.01949, powers: [1.0, 2.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00321, powers: [2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.04446, powers: [2.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 5.99839, powers: [2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 306724.43983, powers: [2.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00813, powers: [2.0, 0.0, 0.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 39840.83082, powers: [2.0, 0.0, 4.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00573, powers: [2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00023, powers: [2.0, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00018, powers: [2.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00024, powers: [2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00470, powers: [2.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.14214, powers: [2.0, 0.5, 2.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.37267, powers: [2.0, 0.5, 4.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 294.59743, powers: [2.0, 0.5, 4.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 0.00265, powers: [2.0, 0.5, 0.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00020, powers: [2.0, 0.5, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00015, powers: [2.0, 0.5, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00020, powers: [2.0, 0.5, 0.0, 2.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00344, powers: [2.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.09767, powers: [2.0, 1.0, 2.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.06051, powers: [2.0, 1.0, 4.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 0.01421, powers: [0.5, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0] },
+    Term { weight: 0.01742, powers: [0.5, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0] },
+    Term { weight: 0.09291, powers: [0.5, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0] },
+    Term { weight: 0.01344, powers: [0.5, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0] },
+    Term { weight: 0.01127, powers: [0.5, 0.0, 0.0, 0.0, 0.5, 1.0, 0.0] },
+    Term { weight: 0.00300, powers: [0.5, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0] },
+    Term { weight: 0.02999, powers: [0.5, 0.0, 2.0, 0.0, 0.0, 2.0, 0.0] },
+    Term { weight: 0.00998, powers: [0.5, 0.0, 0.0, 0.0, 0.5, 2.0, 0.0] },
+    Term { weight: 0.00012, powers: [1.0, 0.0, 0.0, 0.0, 0.5, 0.0, 0.0] },
+    Term { weight: 0.01282, powers: [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0] },
+    Term { weight: 0.08878, powers: [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0] },
+    Term { weight: 0.48601, powers: [1.0, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0] },
+    Term { weight: 0.13381, powers: [1.0, 0.0, 0.0, 0.0, 0.5, 1.0, 0.0] },
+    Term { weight: 0.06572, powers: [1.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0] },
+    Term { weight: 0.66939, powers: [1.0, 0.0, 2.0, 0.0, 0.0, 2.0, 0.0] },
+    Term { weight: 166.76909, powers: [1.0, 0.0, 0.0, 0.0, 0.5, 2.0, 0.0] },
+    Term { weight: 1.97121, powers: [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0] },
+    Term { weight: 0.14633, powers: [0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0] },
+    Term { weight: 0.25001, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 0.0] },
+];
+
+const CUBIC: &[Term] = &[
+    Term { weight: 13.70935, powers: [0.5, 2.0, 4.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 2.73552, powers: [0.5, 2.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 1.55794, powers: [1.0, 2.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 628461.42150, powers: [2.0, 0.0, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 157799.53639, powers: [2.0, 0.5, 4.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 190887.23074, powers: [2.0, 0.5, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.81086, powers: [0.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0] },
+    Term { weight: 0.54339, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 0.0] },
+];
+
+const BBR: &[Term] = &[
+    Term { weight: 0.02286, powers: [0.5, 1.5, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.13503, powers: [0.5, 2.0, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 2.34502, powers: [2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 6.84732, powers: [2.0, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.05979, powers: [2.0, 0.0, 0.0, 2.0, 0.0, 0.0, 1.0] },
+    Term { weight: 10.81148, powers: [2.0, 0.5, 0.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 233.06077, powers: [2.0, 0.5, 4.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 71.99136, powers: [2.0, 0.5, 4.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 19.72432, powers: [2.0, 1.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 53.81050, powers: [2.0, 1.0, 4.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 3.26481, powers: [2.0, 1.5, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 1.42719, powers: [1.0, 0.0, 2.0, 0.0, 0.0, 1.0, 0.0] },
+    Term { weight: 0.00996, powers: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.02083, powers: [0.0, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00212, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 1.0] },
+    Term { weight: 0.15578, powers: [0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 1.0] },
+];
+
+const TUNNEL_CUBIC: &[Term] = &[
+    Term { weight: 0.42200, powers: [0.5, 0.5, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.15496, powers: [0.5, 1.0, 0.0, 0.5, 0.0, 0.0, 0.0] },
+    Term { weight: 0.25732, powers: [0.5, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 1.25412, powers: [0.5, 1.0, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 1.19330, powers: [0.5, 1.5, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.77823, powers: [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.96915, powers: [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.53809, powers: [2.0, 1.5, 1.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.95741, powers: [2.0, 1.5, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 5.22742, powers: [2.0, 1.5, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 13.32473, powers: [2.0, 2.0, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.20307, powers: [0.5, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0] },
+    Term { weight: 0.07840, powers: [0.5, 0.0, 0.0, 0.0, 0.5, 1.0, 0.0] },
+    Term { weight: 0.01890, powers: [0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.03603, powers: [0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 1.88138, powers: [0.0, 0.0, 8.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.14572, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 0.0] },
+    Term { weight: 0.12537, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 1.0] },
+    Term { weight: 0.40330, powers: [0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 1.0] },
+];
+
+const TUNNEL_BBR: &[Term] = &[
+    Term { weight: 0.08832, powers: [0.5, 0.0, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.01558, powers: [0.5, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.59360, powers: [0.5, 0.5, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.15711, powers: [0.5, 0.5, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 0.84322, powers: [0.5, 1.5, 4.0, 0.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.19285, powers: [0.5, 1.5, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 1.01185, powers: [1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 4.65650, powers: [1.0, 2.0, 4.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 2.96489, powers: [2.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 3.72366, powers: [2.0, 1.5, 0.0, 0.5, 0.0, 0.0, 1.0] },
+    Term { weight: 2.04091, powers: [2.0, 1.5, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.00176, powers: [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0] },
+    Term { weight: 0.51835, powers: [0.0, 0.0, 8.0, 0.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.04058, powers: [0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0] },
+    Term { weight: 0.34100, powers: [0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0] },
+    Term { weight: 0.00772, powers: [0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 0.0] },
+    Term { weight: 0.35514, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 1.0] },
+    Term { weight: 0.02025, powers: [0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 1.0] },
+    Term { weight: 0.02309, powers: [0.0, 0.0, 2.0, 0.0, 0.0, 2.0, 0.0] },
+];

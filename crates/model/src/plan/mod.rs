@@ -4,10 +4,14 @@
 //! * [`scheme`]: the ways to use it, and what their headers leave.
 //! * [`wear`]: what else they lose, as causes with fitted weights; [`fitted`] has the weights.
 //! * [`plain`]: plain TCP by what bounds it.
-//! * [`nc`]: TCP/NC.
+//! * [`nc`]: TCP/NC. [`block`]: block codes below TCP.
+//! * [`advice`]: which scheme to use.
+//! * [`delay`]: how long packets and requests take.
 //!
 //! `docs/plan-report.md` says how good they are, beside the simulator.
 
+pub mod advice;
+pub mod block;
 pub mod delay;
 pub mod fitted;
 pub mod nc;

@@ -29,15 +29,7 @@ pub struct Path {
 impl Default for Path {
     /// The link of the comparisons: 20 Mbit/s, 100 ms, 5 % both ways, a queue of one bandwidth-delay product.
     fn default() -> Path {
-        Path {
-            rate: 20e6,
-            rtt: 0.1,
-            loss: 0.05,
-            loss_back: 0.05,
-            burst: 1.0,
-            queue: 250_000.0,
-            flows: 1,
-        }
+        Path { rate: 20e6, rtt: 0.1, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 250_000.0, flows: 1 }
     }
 }
 

@@ -8,6 +8,8 @@ use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 
 /// Bytes of data in a full packet.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
+/// The payload's share of a full packet.
+pub const PAYLOAD_SHARE: f64 = PAYLOAD / super::PATH_MTU;
 /// Linux: a time-out is no shorter than this beyond the round-trip time, s.
 const RTO_MIN: f64 = 0.2;
 

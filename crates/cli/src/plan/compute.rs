@@ -1,0 +1,332 @@
+//! A plan: all numbers of it, as `--json` prints them.
+
+use super::errors::{Errors, Miss};
+use super::{Ask, campaign, draw};
+use crate::failure::{Failure, Outcome};
+use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
+use ripstop_model::plan::block::{self, BlockCode};
+use ripstop_model::plan::{Bound, Path, Scheme, delay, nc, predict};
+use ripstop_model::stations::{Network, Protocol};
+use serde::Serialize;
+
+/// Bits that the quick simulation of a scheme moves at most: two schemes take less than a second and a half.
+const QUICK_BITS: f64 = 1.2e9;
+/// Runs of it.
+const QUICK_RUNS: (u32, u32) = (2, 8);
+/// Runs under `--verify`.
+const VERIFY_RUNS: u32 = 8;
+/// Bits that the verification of a scheme moves at most, but for two runs of it.
+const VERIFY_BITS: f64 = 20e9;
+/// The seed of both.
+const SEED: u64 = 1;
+/// Power of a base station, W (paper 000, section VII: 2 to 3 kW).
+const STATION_W: f64 = 2500.0;
+
+/// The answer.
+#[derive(Debug, Serialize)]
+pub(super) struct Plan {
+    pub(super) link: LinkFacts,
+    pub(super) traffic: &'static str,
+    pub(super) budget: Option<f64>,
+    /// Whether coding brings anything.
+    pub(super) coding_helps: bool,
+    pub(super) recommended: &'static str,
+    pub(super) reason: String,
+    pub(super) cautions: Vec<String>,
+    /// What to write into the tunnel's configuration; None where no tunnel is recommended.
+    pub(super) config: Option<String>,
+    pub(super) schemes: Vec<SchemePlan>,
+    pub(super) stations: Option<Stations>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct LinkFacts {
+    pub(super) rate_bps: f64,
+    pub(super) rtt_s: f64,
+    pub(super) loss: f64,
+    pub(super) loss_back: f64,
+    pub(super) burst_packets: f64,
+    pub(super) queue_bytes: f64,
+    pub(super) flows: u32,
+    /// C (1-p).
+    pub(super) capacity_bps: f64,
+    pub(super) bdp_packets: f64,
+}
+
+/// What is said of a scheme.
+#[derive(Debug, Serialize)]
+pub(super) struct SchemePlan {
+    pub(super) scheme: &'static str,
+    /// Whether the program can do it on the wire.
+    pub(super) available: bool,
+    pub(super) goodput_bps: f64,
+    /// Of C (1-p).
+    pub(super) share: f64,
+    pub(super) bound: &'static str,
+    pub(super) sent_per_useful: f64,
+    pub(super) packet_p50_s: f64,
+    pub(super) packet_p99_s: f64,
+    pub(super) request_p50_s: f64,
+    pub(super) request_p99_s: f64,
+    /// The model that the goodput is by.
+    pub(super) model: &'static str,
+    /// Its error on such links beside the simulator, relative; None where it was never set beside it.
+    pub(super) error_median: Option<f64>,
+    pub(super) error_p95: Option<f64>,
+    pub(super) settings: Option<String>,
+    pub(super) simulated: Option<Simulated>,
+}
+
+/// What the simulator says.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Simulated {
+    pub(super) goodput_bps: f64,
+    /// Half of the 95 % interval of the mean.
+    pub(super) ci95_bps: Option<f64>,
+    pub(super) runs: u32,
+    /// Predicted over simulated, less 1; None where nothing arrived.
+    pub(super) error: Option<f64>,
+    pub(super) sent_per_useful: Option<f64>,
+    pub(super) packet_p50_s: Option<f64>,
+    pub(super) packet_p99_s: Option<f64>,
+}
+
+/// Base stations for so many users (paper 000, (22)).
+#[derive(Debug, Serialize)]
+pub(super) struct Stations {
+    pub(super) users: u32,
+    pub(super) tcp: f64,
+    pub(super) tcpnc: f64,
+    pub(super) saved: f64,
+    pub(super) saved_power_w: f64,
+}
+
+/// Makes it.
+pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
+    let errors = Errors::committed()?;
+    let coded = Scheme::TcpNc(nc::settings(path));
+    let mut schemes = Vec::new();
+    let mut candidates: Vec<(usize, Candidate)> = Vec::new();
+    for scheme in Scheme::FITTED.into_iter().chain([coded]) {
+        let mut one = by_model(path, scheme, &errors)?;
+        one.simulated = simulate(path, scheme, ask.verify, one.goodput_bps)?;
+        if one.available {
+            // What was simulated on this very link is better than any closed form.
+            let goodput_bps = one.simulated.map_or(one.goodput_bps, |simulated| simulated.goodput_bps);
+            let (sent_per_useful, request_p99) = (one.sent_per_useful, one.request_p99_s);
+            candidates.push((schemes.len(), Candidate { scheme, goodput_bps, sent_per_useful, request_p99 }));
+        }
+        schemes.push(one);
+    }
+    schemes.push(by_blocks(path, block::best(path)));
+    let budget = ask.budget.map(|budget| budget.get());
+    let offered: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).collect();
+    let choice = advice::choose(&offered, ask.traffic.kind(), budget)
+        .ok_or_else(|| Failure::Work("there is no scheme to choose from".to_owned()))?;
+    let chosen = offered[choice.index].scheme;
+    Ok(Plan {
+        link: LinkFacts {
+            rate_bps: path.rate,
+            rtt_s: path.rtt,
+            loss: path.loss,
+            loss_back: path.loss_back,
+            burst_packets: path.burst,
+            queue_bytes: path.queue,
+            flows: path.flows,
+            capacity_bps: path.capacity(),
+            bdp_packets: path.packets(),
+        },
+        traffic: match ask.traffic.kind() {
+            Traffic::Bulk => "bulk",
+            Traffic::Interactive => "interactive",
+            Traffic::Mixed => "mixed",
+        },
+        budget,
+        coding_helps: chosen.is_tunnel(),
+        recommended: chosen.name(),
+        reason: reason(choice.reason, chosen),
+        cautions: advice::cautions(path).into_iter().map(caution).collect(),
+        config: chosen.is_tunnel().then(|| config(path, budget)),
+        schemes,
+        stations: ask.users.map(|users| stations(path, users)).transpose()?,
+    })
+}
+
+fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan> {
+    let got = predict(path, scheme).map_err(|error| Failure::Usage(error.to_string()))?;
+    let (packet, request) = (delay::bulk(path, scheme), delay::request(path, scheme));
+    let error: Option<Miss> = errors.of(scheme, path);
+    let (model, settings) = match scheme {
+        Scheme::Reno => ("plan: (16) of paper 000, or the link", None),
+        Scheme::Cubic => ("plan: RFC 9438 5.1, or the link", None),
+        Scheme::Bbr => ("plan: wear, plain BBR", None),
+        Scheme::TunnelCubic => ("plan: wear, CUBIC in the tunnel", None),
+        Scheme::TunnelBbr => ("plan: wear, BBR in the tunnel", None),
+        Scheme::TcpNc(nc) => {
+            ("paper 000, (20) and VI-C", Some(format!("R = {}, W = {} packets", nc.redundancy, nc.window)))
+        }
+    };
+    Ok(SchemePlan {
+        scheme: scheme.name(),
+        available: !matches!(scheme, Scheme::TcpNc(_)),
+        goodput_bps: got.goodput_bps,
+        share: got.share,
+        bound: match got.bound {
+            Bound::Losses => "losses",
+            Bound::Link => "link",
+            Bound::Window => "window",
+        },
+        sent_per_useful: got.sent_per_useful,
+        packet_p50_s: packet.p50,
+        packet_p99_s: packet.p99,
+        request_p50_s: request.p50,
+        request_p99_s: request.p99,
+        model,
+        error_median: error.map(|miss| miss.median),
+        error_p95: error.map(|miss| miss.p95),
+        settings,
+        simulated: None,
+    })
+}
+
+fn by_blocks(path: &Path, code: BlockCode) -> SchemePlan {
+    let (packet, request) = (delay::bulk(path, Scheme::Cubic), delay::request(path, Scheme::Cubic));
+    let block = f64::from(code.n) * path.packet_time();
+    SchemePlan {
+        scheme: "block",
+        available: false,
+        goodput_bps: code.goodput_bps,
+        share: code.goodput_bps / path.capacity(),
+        bound: "link",
+        sent_per_useful: path.rate / code.goodput_bps.max(1.0),
+        packet_p50_s: packet.p50,
+        packet_p99_s: path.rtt / 2.0 + block,
+        request_p50_s: request.p50,
+        request_p99_s: request.p99,
+        model: "codes/block, then RFC 9438 5.1",
+        error_median: None,
+        error_p95: None,
+        settings: Some(format!("K = {}, N = {}", code.k, code.n)),
+        simulated: None,
+    }
+}
+
+/// The quick simulation of plain CUBIC and BBR, or that of all schemes.
+fn simulate(path: &Path, scheme: Scheme, verify: bool, predicted: f64) -> Outcome<Option<Simulated>> {
+    let stage = draw::stage(path);
+    let quick = matches!(scheme, Scheme::Cubic | Scheme::Bbr);
+    let runs = match verify {
+        true => ((VERIFY_BITS / stage.bits()) as u32).clamp(2, VERIFY_RUNS),
+        false if quick && 2.0 * stage.bits() <= QUICK_BITS => {
+            ((QUICK_BITS / stage.bits()) as u32).clamp(QUICK_RUNS.0, QUICK_RUNS.1)
+        }
+        false => return Ok(None),
+    };
+    let threads = if verify { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
+    let measured = campaign::measure(&stage, &scheme, runs, SEED, threads)?;
+    let mean = measured.mean();
+    Ok(Some(Simulated {
+        goodput_bps: mean,
+        ci95_bps: measured.interval(),
+        runs,
+        error: (mean > 0.0).then(|| predicted / mean - 1.0),
+        sent_per_useful: measured.sent_per_useful,
+        packet_p50_s: measured.delay_p50_s,
+        packet_p99_s: measured.delay_p99_s,
+    }))
+}
+
+fn reason(reason: Reason, scheme: Scheme) -> String {
+    match reason {
+        Reason::MostGoodput if scheme.is_tunnel() => {
+            "it brings most: losses are repaired, not taken for congestion"
+        }
+        Reason::MostGoodput => "it brings most; coding would only add its headers",
+        Reason::AsGoodWithoutTunnel => "nothing brings noticeably more, and nothing has to be set up for it",
+        Reason::LeastDelay => "requests feel losses least in it",
+        Reason::Both => "it keeps requests short beside transfers, and brings about as much as anything",
+        Reason::Budget => "it brings most of what stays within --budget",
+        Reason::OverBudget => "nothing stays within --budget on this link; it sends least",
+    }
+    .to_owned()
+}
+
+fn caution(caution: Caution) -> String {
+    match caution {
+        Caution::NoLoss => {
+            "no loss: coding will not help; a tunnel only costs its headers, 4 % of the rate more than TCP's own".to_owned()
+        }
+        Caution::FlowsFillIt => "so many plain connections fill the link in spite of its losses: coding shortens delays and brings no goodput".to_owned(),
+        Caution::FewPackets { packets } => format!(
+            "the path holds {packets:.1} packets: repairs queue behind what they are to mend, and little can be measured"
+        ),
+        Caution::ShallowQueue { packets } => format!(
+            "the queue holds {packets:.0} packets: every TCP overruns it, and what it drops is congestion that no code mends"
+        ),
+        Caution::LongRuns => {
+            "losses in long runs: connections that start over it differ from each other by more than schemes do".to_owned()
+        }
+        Caution::MayBeCongestion => {
+            "this holds for losses that are the link's own; losses that go when less is sent are congestion, and coding will not help".to_owned()
+        }
+    }
+}
+
+/// What of the tunnel's configuration differs from its defaults, or matters here.
+fn config(path: &Path, budget: Option<f64>) -> String {
+    let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operating.md\nrate = \"fair\"\nredundancy = \"adaptive\"\n".to_owned();
+    if let Some(budget) = budget {
+        let percent = (budget * 100.0).round();
+        text.push_str(&format!("max-overhead = {{ bulk = \"{percent}%\", interactive = \"{percent}%\" }}\n"));
+    }
+    // Runs of losses outlast what a packet is waited for by default.
+    let patience = (8.0 * path.rtt).max(1.0);
+    let run = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
+    if run > patience {
+        text.push_str(&format!("patience = \"{run:.1}s\"\n"));
+    }
+    text
+}
+
+fn stations(path: &Path, users: u32) -> Outcome<Stations> {
+    let network = |protocol| Network {
+        users,
+        user_bps: path.rate,
+        station_bps: Network::default().station_bps.max(path.rate),
+        loss: path.loss,
+        protocol,
+        ..Network::default()
+    };
+    let count = |protocol| {
+        let got = network(protocol).predict();
+        got.map(|got| got.whole_stations).map_err(|error| Failure::flag("--users", error))
+    };
+    let tcp = match Protocol::PAPER_TCP {
+        Protocol::Tcp { first_time_out, max_window, packet_bytes, .. } => {
+            Protocol::Tcp { rtt: path.rtt, first_time_out, max_window, packet_bytes }
+        }
+        other => other,
+    };
+    let coded = match Protocol::paper_tcp_nc(path.loss) {
+        Protocol::TcpNc {
+            max_window,
+            first_window,
+            packet_bytes,
+            redundancy,
+            duration,
+            redundancy_charged,
+            ..
+        } => Protocol::TcpNc {
+            srtt: path.rtt,
+            max_window,
+            first_window,
+            packet_bytes,
+            redundancy,
+            duration,
+            redundancy_charged,
+        },
+        other => other,
+    };
+    let (tcp, tcpnc) = (count(tcp)?, count(coded)?);
+    Ok(Stations { users, tcp, tcpnc, saved: tcp - tcpnc, saved_power_w: (tcp - tcpnc) * STATION_W })
+}
