@@ -4,10 +4,10 @@
 TARGET ?= $(CURDIR)/target
 export CARGO_TARGET_DIR := $(TARGET)
 
-.PHONY: help build demo test accept oracle papers bench soak fmt clean
+.PHONY: help build demo test accept oracle papers plan-report bench soak fmt clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 build: ## build the program: target/release/ripstop
 	@tools/need.sh cargo cc
@@ -35,6 +35,14 @@ papers: ## the papers' models and experiments computed again, with pages and fig
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop papers check --pages docs/papers > /dev/null
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers $(ARGS)
+
+plan-report: ## fit the planner to the simulator on one seed, and write its errors on another to docs/plan-report.md (an hour)
+	@tools/need.sh cargo cc
+	cargo build --release --locked -p ripstop-cli
+	$(TARGET)/release/ripstop plan campaign --seed 1 --links 300 --store $(TARGET)/plan.redb --fit crates/model/src/plan/fitted.rs > /dev/null
+	cargo fmt --all
+	cargo build --release --locked -p ripstop-cli
+	$(TARGET)/release/ripstop plan campaign --seed 2 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/cli/src/plan/errors.toml > /dev/null
 
 bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
 	@tools/need.sh cargo cc

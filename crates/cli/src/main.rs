@@ -50,6 +50,7 @@ Examples:
   ripstop speed                   what this machine can do, beside what bounds it
   ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time
   ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet
+  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%  what a link will bring, and what to use on it
   ripstop model fec --optimise    what the papers' closed forms say of a link
   ripstop papers check            what the papers state beside what the models compute
   ripstop papers run 000.fig12    an experiment of a paper, and its numbers beside ours";

@@ -64,7 +64,7 @@ fn unknown_words_are_refused_with_the_known_ones() {
 #[test]
 fn help_has_examples_and_every_flag_is_in_the_table() {
     let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md")).unwrap();
-    let commands: [(&[&str], usize); 10] = [
+    let commands: [(&[&str], usize); 12] = [
         (&["demo"], 11),
         (&["emulate"], 11),
         (&["up"], 2),
@@ -75,6 +75,8 @@ fn help_has_examples_and_every_flag_is_in_the_table() {
         (&["sim", "fec"], 20),
         (&["sim", "run"], 8),
         (&["sweep"], 8),
+        (&["plan"], 12),
+        (&["plan", "campaign"], 7),
     ];
     for (command, least) in commands {
         let output = run(&[command, &["--help"]].concat());

@@ -7,7 +7,8 @@ use crate::progress::Progress;
 use crate::store::{Store, VERSION, key_of};
 use ripstop_model::plan::{Path, Scheme};
 use ripstop_sim::engine::Sample;
-use ripstop_sim::scenario::{self, Report, ScenarioError};
+use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::path::Path as File;
 
@@ -15,6 +16,8 @@ use std::path::Path as File;
 const BITS: f64 = 4e9;
 /// Runs of a scheme on a link.
 const RUNS: (u32, u32) = (2, 8);
+/// Runs of requests.
+const REQUEST_RUNS: u32 = 4;
 
 /// What the simulator says of a scheme on a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -54,12 +57,21 @@ impl Measured {
     }
 }
 
+/// What the simulator says of small requests on a quiet link: percentiles, s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Requests {
+    pub(super) p50_s: Option<f64>,
+    pub(super) p99_s: Option<f64>,
+}
+
 /// A link, and each scheme on it in the order of [`Scheme::FITTED`].
 #[derive(Clone, Debug)]
 pub(super) struct Case {
     pub(super) number: u64,
     pub(super) path: Path,
     pub(super) measured: Vec<Measured>,
+    /// Plain, and inside the tunnel.
+    pub(super) requests: [Requests; 2],
 }
 
 /// Simulates `scheme` on `stage`.
@@ -103,28 +115,48 @@ pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Out
     for number in 0..links {
         let path = draw::link(seed, number);
         let stage = draw::stage(&path);
+        let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
         let runs = ((BITS / stage.bits()) as u32).clamp(RUNS.0, RUNS.1);
         let mut measured = Vec::with_capacity(Scheme::FITTED.len());
         for scheme in Scheme::FITTED {
             progress.begin(format!("seed {seed}, link {number} of {links}: {}", scheme.name()));
             progress.show(String::new);
-            let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
             let scenario = stage.scenario(&scheme, runs, run_seed);
-            let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
-            let key = key_of(&["plan", VERSION, &text]);
-            let unreadable = |error: serde_json::Error| Failure::work("the store", error);
-            measured.push(match store.get(&key)? {
-                Some(kept) => serde_json::from_str(&kept).map_err(unreadable)?,
-                None => {
-                    let new = measure(&stage, &scheme, runs, run_seed, threads)?;
-                    store.put(&key, VERSION, &serde_json::to_string(&new).map_err(unreadable)?)?;
-                    new
-                }
-            });
+            measured.push(kept(store, &scenario, || measure(&stage, &scheme, runs, run_seed, threads))?);
         }
-        cases.push(Case { number, path, measured });
+        let mut requests = [Requests::default(); 2];
+        for (tunnel, found) in [false, true].into_iter().zip(&mut requests) {
+            let scenario = stage.requests(tunnel, REQUEST_RUNS, run_seed);
+            *found = kept(store, &scenario, || measure_requests(&scenario, threads))?;
+        }
+        cases.push(Case { number, path, measured, requests });
     }
     Ok(cases)
+}
+
+/// What is kept of `scenario`, or what `make` makes of it, which is kept then.
+fn kept<T: Serialize + DeserializeOwned>(
+    store: &Store,
+    scenario: &Scenario,
+    make: impl FnOnce() -> Outcome<T>,
+) -> Outcome<T> {
+    let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
+    let key = key_of(&["plan", VERSION, &text]);
+    let unreadable = |error: serde_json::Error| Failure::work("the store", error);
+    if let Some(kept) = store.get(&key)? {
+        return serde_json::from_str(&kept).map_err(unreadable);
+    }
+    let new = make()?;
+    store.put(&key, VERSION, &serde_json::to_string(&new).map_err(unreadable)?)?;
+    Ok(new)
+}
+
+/// How long requests take.
+fn measure_requests(scenario: &Scenario, threads: usize) -> Outcome<Requests> {
+    let report =
+        scenario::run(scenario, threads, || {}).map_err(|error| Failure::Usage(error.to_string()))?;
+    let completion = report.flows[0].completion_s;
+    Ok(Requests { p50_s: completion.p50, p99_s: completion.p99 })
 }
 
 /// Opens the store.

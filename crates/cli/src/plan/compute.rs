@@ -5,7 +5,7 @@ use super::{Ask, campaign, draw};
 use crate::failure::{Failure, Outcome};
 use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
 use ripstop_model::plan::block::{self, BlockCode};
-use ripstop_model::plan::{Bound, Path, Scheme, delay, nc, predict};
+use ripstop_model::plan::{Bound, Path, Scheme, counted_on, delay, nc, predict};
 use ripstop_model::stations::{Network, Protocol};
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ pub(super) struct SchemePlan {
     /// Of C (1-p).
     pub(super) share: f64,
     pub(super) bound: &'static str,
-    pub(super) sent_per_useful: f64,
+    pub(super) sent_per_useful: Option<f64>,
     pub(super) packet_p50_s: f64,
     pub(super) packet_p99_s: f64,
     pub(super) request_p50_s: f64,
@@ -73,6 +73,9 @@ pub(super) struct SchemePlan {
     /// Its error on such links beside the simulator, relative; None where it was never set beside it.
     pub(super) error_median: Option<f64>,
     pub(super) error_p95: Option<f64>,
+    /// The median errors of two delays.
+    pub(super) packet_p99_error_median: Option<f64>,
+    pub(super) request_p99_error_median: Option<f64>,
     pub(super) settings: Option<String>,
     pub(super) simulated: Option<Simulated>,
 }
@@ -112,8 +115,10 @@ pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
         one.simulated = simulate(path, scheme, ask.verify, one.goodput_bps)?;
         if one.available {
             // What was simulated on this very link is better than any closed form.
-            let goodput_bps = one.simulated.map_or(one.goodput_bps, |simulated| simulated.goodput_bps);
-            let (sent_per_useful, request_p99) = (one.sent_per_useful, one.request_p99_s);
+            let counted = counted_on(path, scheme, one.goodput_bps);
+            let goodput_bps = one.simulated.map_or(counted, |simulated| simulated.goodput_bps);
+            let (sent_per_useful, request_p99) =
+                (one.sent_per_useful.unwrap_or(f64::INFINITY), one.request_p99_s);
             candidates.push((schemes.len(), Candidate { scheme, goodput_bps, sent_per_useful, request_p99 }));
         }
         schemes.push(one);
@@ -155,7 +160,18 @@ pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
 fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan> {
     let got = predict(path, scheme).map_err(|error| Failure::Usage(error.to_string()))?;
     let (packet, request) = (delay::bulk(path, scheme), delay::request(path, scheme));
-    let error: Option<Miss> = errors.of(scheme, path);
+    let error: Option<Miss> = errors.of(scheme.name(), path);
+    let median = |what: Option<&str>| what.and_then(|what| errors.of(what, path)).map(|miss| miss.median);
+    let packet_error = median(match scheme {
+        Scheme::Bbr => Some("packet-p99-bbr"),
+        Scheme::TunnelBbr => Some("packet-p99-tunnel"),
+        _ => None,
+    });
+    let request_error = median(match scheme {
+        Scheme::Cubic => Some("request-p99-plain"),
+        Scheme::TunnelCubic => Some("request-p99-tunnel"),
+        _ => None,
+    });
     let (model, settings) = match scheme {
         Scheme::Reno => ("plan: (16) of paper 000, or the link", None),
         Scheme::Cubic => ("plan: RFC 9438 5.1, or the link", None),
@@ -176,7 +192,7 @@ fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan>
             Bound::Link => "link",
             Bound::Window => "window",
         },
-        sent_per_useful: got.sent_per_useful,
+        sent_per_useful: Some(got.sent_per_useful),
         packet_p50_s: packet.p50,
         packet_p99_s: packet.p99,
         request_p50_s: request.p50,
@@ -184,13 +200,15 @@ fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan>
         model,
         error_median: error.map(|miss| miss.median),
         error_p95: error.map(|miss| miss.p95),
+        packet_p99_error_median: packet_error,
+        request_p99_error_median: request_error,
         settings,
         simulated: None,
     })
 }
 
 fn by_blocks(path: &Path, code: BlockCode) -> SchemePlan {
-    let (packet, request) = (delay::bulk(path, Scheme::Cubic), delay::request(path, Scheme::Cubic));
+    let request = delay::request(path, Scheme::Cubic);
     let block = f64::from(code.n) * path.packet_time();
     SchemePlan {
         scheme: "block",
@@ -198,14 +216,16 @@ fn by_blocks(path: &Path, code: BlockCode) -> SchemePlan {
         goodput_bps: code.goodput_bps,
         share: code.goodput_bps / path.capacity(),
         bound: "link",
-        sent_per_useful: path.rate / code.goodput_bps.max(1.0),
-        packet_p50_s: packet.p50,
+        sent_per_useful: (code.goodput_bps > 0.0).then(|| path.rate / code.goodput_bps),
+        packet_p50_s: path.rtt / 2.0 + path.packet_time(),
         packet_p99_s: path.rtt / 2.0 + block,
         request_p50_s: request.p50,
         request_p99_s: request.p99,
         model: "codes/block, then RFC 9438 5.1",
         error_median: None,
         error_p95: None,
+        packet_p99_error_median: None,
+        request_p99_error_median: None,
         settings: Some(format!("K = {}, N = {}", code.k, code.n)),
         simulated: None,
     }

@@ -1,48 +1,9 @@
 //! How good the closed forms are, by the committed report.
 
 use crate::failure::{Failure, Outcome};
-use ripstop_model::plan::{Path, Scheme};
+use ripstop_model::plan::{Kind, Path};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// What kind of losses a path has: closed forms are as good as the chances that they average over are tame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Kind {
-    /// None.
-    Clean,
-    /// Packets alone, or two of them.
-    Apart,
-    /// Runs of up to six.
-    Runs,
-    /// Longer ones.
-    LongRuns,
-}
-
-impl Kind {
-    /// All of them.
-    pub(super) const ALL: [Kind; 4] = [Kind::Clean, Kind::Apart, Kind::Runs, Kind::LongRuns];
-
-    /// That of a path.
-    pub(super) fn of(path: &Path) -> Kind {
-        match path.burst {
-            _ if path.loss == 0.0 => Kind::Clean,
-            burst if burst <= 2.0 => Kind::Apart,
-            burst if burst <= 6.0 => Kind::Runs,
-            _ => Kind::LongRuns,
-        }
-    }
-
-    /// In words.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Kind::Clean => "no loss",
-            Kind::Apart => "losses in runs of up to 2",
-            Kind::Runs => "losses in runs of 2 to 6",
-            Kind::LongRuns => "losses in longer runs",
-        }
-    }
-}
 
 /// By how much a prediction misses the simulator's mean, relative to it, over the links of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +18,7 @@ pub(super) struct Miss {
 
 /// The errors of all schemes, by their names, over the kinds of path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Errors(BTreeMap<String, BTreeMap<Kind, Miss>>);
+pub(super) struct Errors(BTreeMap<String, BTreeMap<String, Miss>>);
 
 /// As the report left it.
 const COMMITTED: &str = include_str!("errors.toml");
@@ -71,14 +32,14 @@ impl Errors {
         toml::from_str(COMMITTED).map_err(|error| Failure::work("errors.toml", error))
     }
 
-    /// What is known of `scheme` on such paths.
-    pub(super) fn of(&self, scheme: Scheme, path: &Path) -> Option<Miss> {
-        self.0.get(scheme.name())?.get(&Kind::of(path)).copied()
+    /// What is known of `what`, such as the name of a scheme, on such paths.
+    pub(super) fn of(&self, what: &str, path: &Path) -> Option<Miss> {
+        self.0.get(what)?.get(Kind::of(path).name()).copied()
     }
 
     /// Notes what is known.
-    pub(super) fn set(&mut self, scheme: Scheme, kind: Kind, miss: Miss) {
-        self.0.entry(scheme.name().to_owned()).or_default().insert(kind, miss);
+    pub(super) fn set(&mut self, what: &str, kind: Kind, miss: Miss) {
+        self.0.entry(what.to_owned()).or_default().insert(kind.name().to_owned(), miss);
     }
 
     /// As it is committed.
@@ -96,12 +57,13 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ripstop_model::plan::Scheme;
 
     #[test]
     fn the_committed_errors_can_be_read() {
         let errors = Errors::committed().unwrap();
         for scheme in Scheme::FITTED {
-            assert!(errors.of(scheme, &Path::default()).is_some(), "{}", scheme.name());
+            assert!(errors.of(scheme.name(), &Path::default()).is_some(), "{}", scheme.name());
         }
     }
 }

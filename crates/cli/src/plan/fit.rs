@@ -1,16 +1,17 @@
 //! Fits the weights of causes to a campaign: least squares with weights that may not be negative, of the logarithm of what is left.
 
-use super::campaign::Case;
-use ripstop_model::plan::wear::{Causes, Term};
-use ripstop_model::plan::{Scheme, plain};
+use super::campaign::{Case, Measured, Requests};
+use ripstop_model::plan::delay::{self, TIMES};
+use ripstop_model::plan::wear::{self, Causes, Term};
+use ripstop_model::plan::{Kind, Scheme, plain};
 use std::fmt::Write;
 
 /// The noise that a link is believed to have at least, relative.
 const FLOOR: f64 = 0.03;
-/// Of a share below this nothing is learnt.
+/// A share below this counts as this.
 const LEAST_SHARE: f64 = 1e-3;
-/// A link whose losses bound a TCP to less than so many times what the link leaves says nothing of the link.
-const LOSS_BOUND: f64 = 2.0;
+/// How much a link whose runs differ from each other still counts: where a connection lives or dies, the mean is what is wanted.
+const MOST_NOISE: f64 = 0.3;
 /// A weight so small is left out.
 const SMALLEST: f64 = 1e-4;
 
@@ -72,43 +73,113 @@ struct Row {
 }
 
 /// The terms of `scheme` that fit `cases` best.
-pub(super) fn fit(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
+fn fit(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
     let candidates = candidates();
     let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
-    let rows: Vec<Row> = cases.iter().filter_map(|case| row(scheme, index, case, &candidates)).collect();
-    let mut damped: Vec<f64> = rows.iter().map(|row| row.weight).collect();
+    let rows: Vec<Row> = cases.iter().map(|case| row(scheme, index, case, &candidates)).collect();
     let mut weights = vec![0.0; candidates.len()];
-    // What is far off counts by its distance, not by its square: links on which a connection lived or died.
-    for _ in 0..8 {
-        least_squares(&rows, &damped, &mut weights);
-        for (damped, row) in damped.iter_mut().zip(&rows) {
-            let off = (dot(&row.products, &weights) - row.left).abs() * row.weight;
-            *damped = row.weight / off.max(1.0).sqrt();
-        }
-    }
+    robust(&rows, 1.0, &mut weights);
     let terms = candidates.into_iter().zip(weights).map(|(powers, weight)| Term { weight, powers });
     terms.filter(|term| term.weight > SMALLEST).collect()
 }
 
-fn row(scheme: Scheme, index: usize, case: &Case, candidates: &[[f64; 7]]) -> Option<Row> {
+fn row(scheme: Scheme, index: usize, case: &Case, candidates: &[[f64; 7]]) -> Row {
     let measured = &case.measured[index];
-    let ceiling = case.path.capacity() * scheme.ceiling();
-    let by_losses = match scheme {
-        Scheme::Reno => plain::reno_by_losses(&case.path),
-        Scheme::Cubic => plain::cubic_by_losses(&case.path),
-        _ => f64::INFINITY,
-    };
-    let share = measured.mean() / ceiling;
-    if share < LEAST_SHARE || by_losses < LOSS_BOUND * ceiling {
-        return None;
-    }
-    let left = -libm::log(share.min(1.0));
-    let noise = measured.error() / measured.mean();
+    let [by_losses, by_link] = plain::bounds(scheme, &case.path);
+    let share = (measured.mean() / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
+    let left = -libm::log(share);
+    let noise = (measured.error() / measured.mean().max(1.0)).min(MOST_NOISE);
     // Of what is all but lost a factor matters less.
     let weight = 1.0 / (FLOOR * FLOOR + noise * noise + 0.01 * left.min(2.0).powi(2)).sqrt();
     let causes = Causes::of(&case.path);
     let products = candidates.iter().map(|powers| Term::product(powers, &causes)).collect();
-    Some(Row { products, left, weight })
+    Row { products, left, weight }
+}
+
+/// The weights of the times that make up the delays of `scheme`, for its median and its 99th percentile: least squares of relative
+/// errors.
+fn fit_delays(scheme: Scheme, cases: &[Case]) -> [[f64; TIMES]; 2] {
+    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
+    [|one: &Measured| one.delay_p50_s, |one: &Measured| one.delay_p99_s].map(|of| {
+        let row = |case: &Case| {
+            // Of a handful of packets a percentile says nothing.
+            let measured = &case.measured[index];
+            let enough = measured.mean() > 1e-2 * case.path.capacity();
+            let left = of(measured).filter(|_| enough)? - case.path.rtt / 2.0;
+            let products = delay::times(&case.path).to_vec();
+            Some(Row { products, left, weight: 1.0 / (left + 0.1 * case.path.rtt).max(1e-4) })
+        };
+        times_of(&cases.iter().filter_map(row).collect::<Vec<Row>>())
+    })
+}
+
+/// The terms of what `scheme` sends in vain, beyond headers and what the link loses.
+fn fit_waste(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
+    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
+    let candidates = candidates();
+    let row = |case: &Case| {
+        let least = 1.0 / (scheme.ceiling() * (1.0 - case.path.loss));
+        let left = libm::log((case.measured[index].sent_per_useful? / least).clamp(1.0, 100.0));
+        let causes = Causes::of(&case.path);
+        let products = candidates.iter().map(|powers| Term::product(powers, &causes)).collect();
+        Some(Row { products, left, weight: 1.0 / (0.02 + 0.1 * left) })
+    };
+    let rows: Vec<Row> = cases.iter().filter_map(row).collect();
+    let mut weights = vec![0.0; candidates.len()];
+    robust(&rows, 1.0, &mut weights);
+    let terms = candidates.into_iter().zip(weights).map(|(powers, weight)| Term { weight, powers });
+    terms.filter(|term| term.weight > SMALLEST).collect()
+}
+
+/// By how much a link of each kind is missed, the median relative error.
+fn doubts(scheme: Scheme, terms: &[Term], cases: &[Case]) -> [f64; Kind::ALL.len()] {
+    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
+    Kind::ALL.map(|kind| {
+        let of_kind = cases.iter().filter(|case| Kind::of(&case.path) == kind);
+        let missed = of_kind.map(|case| {
+            let path = &case.path;
+            let [by_losses, by_link] = plain::bounds(scheme, path);
+            let predicted = by_losses.min(by_link) * wear::left(terms, &Causes::of(path));
+            let mean = case.measured[index].mean();
+            (predicted - mean).abs() / mean.max(1e-3 * path.capacity())
+        });
+        let mut missed: Vec<f64> = missed.collect();
+        missed.sort_by(f64::total_cmp);
+        missed.get(missed.len() / 2).copied().unwrap_or(0.0)
+    })
+}
+
+/// The weights of the times that make up requests' delays, plain and in the tunnel, for their median and their 99th percentile.
+fn fit_requests(tunnel: bool, cases: &[Case]) -> [[f64; TIMES]; 2] {
+    [|one: &Requests| one.p50_s, |one: &Requests| one.p99_s].map(|of| {
+        let row = |case: &Case| {
+            let left = (of(&case.requests[usize::from(tunnel)])? - case.path.rtt).max(0.0);
+            let products = delay::request_times(&case.path).to_vec();
+            Some(Row { products, left, weight: 1.0 / (left + 0.1 * case.path.rtt).max(1e-4) })
+        };
+        times_of(&cases.iter().filter_map(row).collect::<Vec<Row>>())
+    })
+}
+
+fn times_of(rows: &[Row]) -> [f64; TIMES] {
+    let mut weights = vec![0.0; TIMES];
+    robust(rows, 0.2, &mut weights);
+    let mut found = [0.0; TIMES];
+    found.copy_from_slice(&weights);
+    found
+}
+
+/// Least squares in which what is far off, by `far` and more, counts by its distance and not by its square: links on which a
+/// connection lived or died.
+fn robust(rows: &[Row], far: f64, solution: &mut [f64]) {
+    let mut damped: Vec<f64> = rows.iter().map(|row| row.weight).collect();
+    for _ in 0..8 {
+        least_squares(rows, &damped, solution);
+        for (damped, row) in damped.iter_mut().zip(rows) {
+            let off = (dot(&row.products, solution) - row.left).abs() * row.weight;
+            *damped = row.weight / (off / far).max(1.0).sqrt();
+        }
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -147,26 +218,74 @@ fn least_squares(rows: &[Row], weights: &[f64], solution: &mut [f64]) {
 }
 
 /// The weights as a source file of the model.
-pub(super) fn source(seed: u64, links: u64, fitted: &[(Scheme, Vec<Term>)]) -> String {
+pub(super) fn source(seed: u64, cases: &[Case]) -> String {
+    let links = cases.len();
+    let fitted: Vec<_> = Scheme::FITTED.iter().map(|scheme| (*scheme, fit(*scheme, cases))).collect();
     let mut text = format!(
         "//! Weights of causes, as fitted to {links} links of seed {seed}. Written by `make plan-report`; do not edit.\n\
          //!\n\
          //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early.\n\n\
-         use super::scheme::Scheme;\nuse super::wear::Term;\n\n\
+         use super::kind::Kind;\nuse super::scheme::Scheme;\nuse super::wear::Term;\n\n\
          /// The terms of a scheme.\npub fn terms(scheme: Scheme) -> &'static [Term] {{\n    match scheme {{\n"
     );
-    for (scheme, _) in fitted {
+    for (scheme, _) in &fitted {
         let _ = writeln!(text, "        Scheme::{scheme:?} => {},", constant(*scheme));
     }
     text.push_str("        Scheme::TcpNc(_) => &[],\n    }\n}\n");
-    for (scheme, terms) in fitted {
+    for (scheme, terms) in &fitted {
         let _ = writeln!(text, "\nconst {}: &[Term] = &[", constant(*scheme));
-        for term in terms {
-            let _ = writeln!(text, "    Term {{ weight: {:.5}, powers: {:?} }},", term.weight, term.powers);
-        }
-        text.push_str("];\n");
+        write_terms(&mut text, terms);
     }
+    text.push_str(
+        "\n/// The terms of what a scheme sends in vain, beyond headers and what the link loses.\n\
+         pub fn waste(scheme: Scheme) -> &'static [Term] {\n    match scheme {\n",
+    );
+    for scheme in Scheme::FITTED {
+        let _ = writeln!(text, "        Scheme::{scheme:?} => {}_WASTE,", constant(scheme));
+    }
+    text.push_str("        Scheme::TcpNc(_) => &[],\n    }\n}\n");
+    for scheme in Scheme::FITTED {
+        let _ = writeln!(text, "\nconst {}_WASTE: &[Term] = &[", constant(scheme));
+        write_terms(&mut text, &fit_waste(scheme, cases));
+    }
+    text.push_str(
+        "\n/// The median error on the links that it was fitted to, by their kind; none is known of TCP/NC.\n\
+         pub fn doubt(scheme: Scheme, kind: Kind) -> f64 {\n    let by_kind = match scheme {\n",
+    );
+    for (scheme, terms) in &fitted {
+        let rounded = doubts(*scheme, terms, cases).map(|doubt| libm::round(doubt * 1e4) / 1e4);
+        let _ = writeln!(text, "        Scheme::{scheme:?} => {rounded:?},");
+    }
+    text.push_str("        Scheme::TcpNc(_) => [0.0; 4],\n    };\n    by_kind[kind as usize]\n}\n");
+    let _ = write!(
+        text,
+        "\n/// Weights of [`times`](super::delay::times), of the median and of the 99th percentile.\n\
+         pub fn delays(scheme: Scheme) -> [[f64; {TIMES}]; 2] {{\n    match scheme {{\n"
+    );
+    for scheme in Scheme::FITTED {
+        let rounded = fit_delays(scheme, cases).map(|weights| weights.map(|w| libm::round(w * 1e4) / 1e4));
+        let like = if scheme == Scheme::TunnelCubic { " | Scheme::TcpNc(_)" } else { "" };
+        let _ = writeln!(text, "        Scheme::{scheme:?}{like} => {rounded:?},");
+    }
+    text.push_str("    }\n}\n");
+    let _ = write!(
+        text,
+        "\n/// Weights of [`request_times`](super::delay::request_times), plain or in the tunnel.\n\
+         pub fn requests(tunnel: bool) -> [[f64; {TIMES}]; 2] {{\n    match tunnel {{\n"
+    );
+    for tunnel in [false, true] {
+        let rounded = fit_requests(tunnel, cases).map(|weights| weights.map(|w| libm::round(w * 1e4) / 1e4));
+        let _ = writeln!(text, "        {tunnel} => {rounded:?},");
+    }
+    text.push_str("    }\n}\n");
     text
+}
+
+fn write_terms(text: &mut String, terms: &[Term]) {
+    for term in terms {
+        let _ = writeln!(text, "    Term {{ weight: {:.5}, powers: {:?} }},", term.weight, term.powers);
+    }
+    text.push_str("];\n");
 }
 
 fn constant(scheme: Scheme) -> String {

@@ -2,12 +2,13 @@
 
 use super::campaign::{self, Case};
 use super::draw;
-use super::errors::{Errors, Kind, Miss};
+use super::errors::{Errors, Miss};
 use super::fit;
 use crate::failure::{Failure, Outcome};
 use crate::files;
 use crate::output;
-use ripstop_model::plan::{Scheme, predict};
+use ripstop_model::plan::advice::{self, Candidate, Traffic};
+use ripstop_model::plan::{Kind, Path, Scheme, counted_on, delay, predict};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 ///
 /// What is in the store is not simulated again: a campaign that was stopped goes on where it was.
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
     /// Where the links come from
     #[arg(long, value_name = "N")]
@@ -39,6 +41,11 @@ pub(super) struct Flags {
     threads: Option<u64>,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  ripstop plan campaign --seed 3 --links 50 --store plan.redb
+  ripstop plan campaign --seed 3 --links 50 --store plan.redb --page report.md --threads 1";
+
 /// Runs it.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     for (flag, path) in [("--fit", &flags.fit), ("--page", &flags.page), ("--errors", &flags.errors)] {
@@ -51,9 +58,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let store = campaign::store(&flags.store)?;
     let cases = campaign::cases(flags.seed, flags.links, &store, threads)?;
     if let Some(path) = &flags.fit {
-        let fitted: Vec<_> =
-            Scheme::FITTED.iter().map(|scheme| (*scheme, fit::fit(*scheme, &cases))).collect();
-        let text = fit::source(flags.seed, flags.links, &fitted);
+        let text = fit::source(flags.seed, &cases);
         files::whole(path, |out| Ok(out.write_all(text.as_bytes())?))?;
     }
     let judged = judge(&cases)?;
@@ -100,22 +105,27 @@ impl Judged<'_> {
 }
 
 fn judge(cases: &[Case]) -> Outcome<Vec<Judged<'_>>> {
-    let judged = |case: &'_ Case| {
-        let predicted: Result<Vec<f64>, _> = Scheme::FITTED
-            .iter()
-            .map(|scheme| predict(&case.path, *scheme).map(|got| got.goodput_bps))
-            .collect();
-        let predicted = predicted.map_err(|error| Failure::Work(error.to_string()))?;
-        let most =
-            |values: &[f64]| (0..values.len()).reduce(|a, b| if values[b] > values[a] { b } else { a });
-        let means: Vec<f64> = case.measured.iter().map(campaign::Measured::mean).collect();
-        let (chosen, best) = (most(&predicted).unwrap_or(0), most(&means).unwrap_or(0));
-        Ok((predicted, chosen, best))
-    };
-    cases
-        .iter()
-        .map(|case| judged(case).map(|(predicted, chosen, best)| Judged { case, predicted, chosen, best }))
-        .collect()
+    cases.iter().map(judge_one).collect()
+}
+
+fn judge_one(case: &Case) -> Outcome<Judged<'_>> {
+    let path = &case.path;
+    let mut predicted = Vec::with_capacity(Scheme::FITTED.len());
+    let mut candidates = Vec::with_capacity(Scheme::FITTED.len());
+    for scheme in Scheme::FITTED {
+        let got = predict(path, scheme).map_err(|error| Failure::Work(error.to_string()))?;
+        predicted.push(got.goodput_bps);
+        candidates.push(Candidate {
+            scheme,
+            goodput_bps: counted_on(path, scheme, got.goodput_bps),
+            sent_per_useful: got.sent_per_useful,
+            request_p99: delay::request(path, scheme).p99,
+        });
+    }
+    let chosen = advice::choose(&candidates, Traffic::Bulk, None).map_or(0, |choice| choice.index);
+    let mean = |k: usize| case.measured[k].mean();
+    let best = (0..predicted.len()).reduce(|a, b| if mean(b) > mean(a) { b } else { a }).unwrap_or(0);
+    Ok(Judged { case, predicted, chosen, best })
 }
 
 /// The value below which the share `q` of `values` lies.
@@ -125,17 +135,65 @@ fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
     values.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
+/// What the closed forms predict beside the goodput: its name, what was measured, and what was predicted.
+type Figure = (&'static str, fn(&Case) -> Option<f64>, fn(&Path) -> f64);
+
+/// Delays of packets are those of the tunnel with BBR inside and of plain BBR; requests those of CUBIC, plain and inside.
+const FIGURES: [Figure; 10] = [
+    ("sent-per-useful-bbr", |case| case.measured[2].sent_per_useful, |path| sent(path, Scheme::Bbr)),
+    ("sent-per-useful-tunnel", |case| case.measured[4].sent_per_useful, |path| sent(path, Scheme::TunnelBbr)),
+    ("packet-p50-bbr", |case| case.measured[2].delay_p50_s, |path| delay::bulk(path, Scheme::Bbr).p50),
+    ("packet-p99-bbr", |case| case.measured[2].delay_p99_s, |path| delay::bulk(path, Scheme::Bbr).p99),
+    (
+        "packet-p50-tunnel",
+        |case| case.measured[4].delay_p50_s,
+        |path| delay::bulk(path, Scheme::TunnelBbr).p50,
+    ),
+    (
+        "packet-p99-tunnel",
+        |case| case.measured[4].delay_p99_s,
+        |path| delay::bulk(path, Scheme::TunnelBbr).p99,
+    ),
+    ("request-p50-plain", |case| case.requests[0].p50_s, |path| delay::request(path, Scheme::Cubic).p50),
+    ("request-p99-plain", |case| case.requests[0].p99_s, |path| delay::request(path, Scheme::Cubic).p99),
+    (
+        "request-p50-tunnel",
+        |case| case.requests[1].p50_s,
+        |path| delay::request(path, Scheme::TunnelCubic).p50,
+    ),
+    (
+        "request-p99-tunnel",
+        |case| case.requests[1].p99_s,
+        |path| delay::request(path, Scheme::TunnelCubic).p99,
+    ),
+];
+
+fn sent(path: &Path, scheme: Scheme) -> f64 {
+    predict(path, scheme).map_or(f64::NAN, |got| got.sent_per_useful)
+}
+
+fn miss_of(misses: Vec<f64>) -> Option<Miss> {
+    let links = misses.len() as u64;
+    let three = |x: f64| (x.min(1e3) * 1e3).round() / 1e3;
+    let (median, p95) = (three(quantile(misses.clone(), 0.5)), three(quantile(misses, 0.95)));
+    (links > 0).then_some(Miss { median, p95, links })
+}
+
 fn errors(judged: &[Judged<'_>]) -> Errors {
     let mut errors = Errors::default();
-    for (index, scheme) in Scheme::FITTED.into_iter().enumerate() {
-        for kind in Kind::ALL {
-            let of_kind = judged.iter().filter(|one| Kind::of(&one.case.path) == kind);
-            let misses: Vec<f64> = of_kind.map(|one| one.miss(index).min(1e3)).collect();
-            if !misses.is_empty() {
-                let links = misses.len() as u64;
-                let three = |x: f64| (x * 1e3).round() / 1e3;
-                let (median, p95) = (three(quantile(misses.clone(), 0.5)), three(quantile(misses, 0.95)));
-                errors.set(scheme, kind, Miss { median, p95, links });
+    for kind in Kind::ALL {
+        let of_kind = || judged.iter().filter(move |one| Kind::of(&one.case.path) == kind);
+        for (index, scheme) in Scheme::FITTED.into_iter().enumerate() {
+            if let Some(miss) = miss_of(of_kind().map(|one| one.miss(index)).collect()) {
+                errors.set(scheme.name(), kind, miss);
+            }
+        }
+        for (name, measured, predicted) in FIGURES {
+            let off = |one: &Judged<'_>| {
+                measured(one.case).map(|measured| (predicted(&one.case.path) / measured - 1.0).abs())
+            };
+            if let Some(miss) = miss_of(of_kind().filter_map(off).collect()) {
+                errors.set(name, kind, miss);
             }
         }
     }
@@ -182,6 +240,21 @@ fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
             percent(quantile(misses, 0.95))
         );
     }
+    text.push_str("\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n");
+    for (name, measured, predicted) in FIGURES {
+        let off = |one: &Judged<'_>| {
+            measured(one.case).map(|measured| (predicted(&one.case.path) / measured - 1.0).abs())
+        };
+        if let Some(miss) = miss_of(judged.iter().filter_map(off).collect()) {
+            let _ = writeln!(
+                text,
+                "| {name} | {} | {} | {} |",
+                miss.links,
+                percent(miss.median),
+                percent(miss.p95)
+            );
+        }
+    }
     text.push_str("\n## The worst ten\n\n");
     let mut worst: Vec<&Judged<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.miss(b.chosen).total_cmp(&a.miss(a.chosen)));
@@ -192,17 +265,38 @@ fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
             one.case.measured[scheme].each_bps.iter().map(|run| format!("{:.3}", run / capacity)).collect();
         let _ = writeln!(
             text,
-            "- link {}, {}: predicted {:.3}, simulated {:.3} (runs {}); best: {}. `{}`",
+            "- link {}, {}: predicted {:.3}, simulated {:.3} (runs {}); best: {}; {}. `{}`",
             one.case.number,
             Scheme::FITTED[scheme].name(),
             one.predicted[scheme] / capacity,
             one.mean(scheme) / capacity,
             runs.join(", "),
             Scheme::FITTED[one.best].name(),
+            why(one),
             draw::command(&one.case.path)
         );
     }
     text
+}
+
+/// What is known of why a link is missed.
+fn why(one: &Judged<'_>) -> &'static str {
+    let path = &one.case.path;
+    let (noise, miss) = (one.noise(one.chosen), one.miss(one.chosen));
+    let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
+    if noise > 0.5 * miss || noise > 0.5 {
+        "runs differ from each other as much: a connection whose start meets a run of losses takes the path for full and stays small"
+    } else if mean < 0.5 * predicted && path.burst > 2.0 {
+        "in all runs the start met runs of losses, and the connection stayed small"
+    } else if path.queue_packets() < 20.0 {
+        "a queue of a few packets, overrun in every start"
+    } else if path.packets() < 10.0 {
+        "so few packets on the way that chance decides"
+    } else if mean < predicted {
+        "more is lost in the start than the fitted causes say"
+    } else {
+        "less is lost than the fitted causes say"
+    }
 }
 
 fn percent(share: f64) -> String {

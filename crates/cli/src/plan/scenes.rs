@@ -4,7 +4,9 @@ use ripstop_base::{Bytes, Span};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_model::plan::scheme::TUNNEL_MTU_TAKES;
 use ripstop_model::plan::{MEASURED_FROM_RTTS, NcSettings, Scheme};
-use ripstop_sim::scenario::{FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, Tandem, TunnelSpec};
+use ripstop_sim::scenario::{
+    Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
+};
 use ripstop_sim::tcp::Variant;
 use std::time::Duration;
 
@@ -98,6 +100,38 @@ impl Stage {
         .scenario()
     }
 }
+
+impl Stage {
+    /// Small requests and their answers on the link that carries nothing else, each a while after the answer to the one before, in CUBIC,
+    /// plain or inside the tunnel.
+    pub(super) fn requests(&self, tunnel: bool, runs: u32, seed: u64) -> Scenario {
+        let scheme = if tunnel { Scheme::TunnelCubic } else { Scheme::Cubic };
+        let mut scenario = self.scenario(&scheme, runs, seed);
+        let length = Drawn::Fixed(Bytes::new(REQUEST));
+        let think = Drawn::Exponential(Span::from(THINK));
+        let Some(flow) = scenario.flow.pop() else { return scenario };
+        let (from, to) = (flow.to.clone(), flow.from.clone());
+        let answers = SourceSpec::Answers { to: "ask".to_owned(), length };
+        let ask = FlowSpec {
+            name: "ask".to_owned(),
+            count: 1,
+            source: SourceSpec::Requests { length, think },
+            ..flow
+        };
+        let answer = FlowSpec { name: "answer".to_owned(), from, to, source: answers, ..ask.clone() };
+        scenario.flow = vec![ask, answer];
+        scenario.run.warmup = Span::from(Duration::from_secs(1));
+        scenario.run.duration = Span::from(REQUESTS * (self.rtt() + THINK));
+        scenario
+    }
+}
+
+/// Bytes of a small request, and of its answer.
+const REQUEST: u64 = 100;
+/// From an answer to the next request, the mean.
+const THINK: Duration = Duration::from_millis(50);
+/// Requests in a run, where none is late.
+const REQUESTS: u32 = 500;
 
 /// Losses of this share in runs of this mean length.
 pub(super) fn losses(loss: ripstop_base::Fraction, burst: f64) -> Loss {

@@ -71,7 +71,7 @@ fn row(scheme: &SchemePlan, simulated: bool) -> Vec<String> {
         scheme.scheme.to_owned(),
         output::rate(scheme.goodput_bps),
         output::share(scheme.share),
-        output::share(scheme.sent_per_useful),
+        output::or_dash(scheme.sent_per_useful, output::share),
         output::time(scheme.packet_p50_s),
         output::time(scheme.packet_p99_s),
         output::time(scheme.request_p50_s),

@@ -4,6 +4,7 @@
 //! * [`scheme`]: the ways to use it, and what their headers leave.
 //! * [`wear`]: what else they lose, as causes with fitted weights; [`fitted`] has the weights.
 //! * [`plain`]: plain TCP by what bounds it.
+//! * [`kind`]: kinds of paths, by how good a closed form can be on them.
 //! * [`nc`]: TCP/NC. [`block`]: block codes below TCP.
 //! * [`advice`]: which scheme to use.
 //! * [`delay`]: how long packets and requests take.
@@ -14,12 +15,14 @@ pub mod advice;
 pub mod block;
 pub mod delay;
 pub mod fitted;
+pub mod kind;
 pub mod nc;
 pub mod path;
 pub mod plain;
 pub mod scheme;
 pub mod wear;
 
+pub use kind::Kind;
 pub use path::{PATH_MTU, Path};
 pub use scheme::{NcSettings, Scheme};
 
@@ -58,15 +61,18 @@ pub struct Prediction {
 /// A quantity of the path outside its domain.
 pub fn predict(path: &Path, scheme: Scheme) -> Result<Prediction, DomainError> {
     path.check()?;
-    let link = plain::by_link(scheme, path);
+    let causes = wear::Causes::of(path);
+    let [by_losses, by_link] = plain::bounds(scheme, path);
     let (goodput_bps, bound) = match scheme {
-        Scheme::Reno => least(plain::reno_by_losses(path), link),
-        Scheme::Cubic => least(plain::cubic_by_losses(path), link),
-        Scheme::Bbr | Scheme::TunnelCubic | Scheme::TunnelBbr => (link, Bound::Link),
         Scheme::TcpNc(nc) => (nc::goodput(path, nc), Bound::Window),
+        _ => {
+            let bound = if by_losses < by_link { Bound::Losses } else { Bound::Link };
+            (by_losses.min(by_link) * wear::left(fitted::terms(scheme), &causes), bound)
+        }
     };
     let share = goodput_bps / path.capacity();
-    let each = 1.0 / (scheme.ceiling() * (1.0 - path.loss));
+    let waste = 1.0 / wear::left(fitted::waste(scheme), &causes);
+    let each = waste / (scheme.ceiling() * (1.0 - path.loss));
     let sent_per_useful = match scheme {
         Scheme::TcpNc(nc) => nc.redundancy / scheme.ceiling(),
         _ => each,
@@ -74,6 +80,7 @@ pub fn predict(path: &Path, scheme: Scheme) -> Result<Prediction, DomainError> {
     Ok(Prediction { goodput_bps, share, sent_per_useful, bound })
 }
 
-fn least(by_losses: f64, by_link: f64) -> (f64, Bound) {
-    if by_losses < by_link { (by_losses, Bound::Losses) } else { (by_link, Bound::Link) }
+/// What is counted on of a prediction when schemes are compared: less of those that are known to be wrong more often on such paths.
+pub fn counted_on(path: &Path, scheme: Scheme, goodput_bps: f64) -> f64 {
+    goodput_bps / (1.0 + fitted::doubt(scheme, Kind::of(path)))
 }

@@ -1,9 +1,7 @@
 //! Plain TCP over the link, by what bounds it: losses, or the link.
 
-use super::fitted;
 use super::path::Path;
 use super::scheme::{Scheme, TCP_HEADERS};
-use super::wear::{Causes, left};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 
 /// Bytes of data in a full packet.
@@ -37,8 +35,12 @@ pub fn cubic_by_losses(path: &Path) -> f64 {
     if window < 4.0 { friend } else { own.max(friend) }
 }
 
-/// What the link itself leaves of a plain TCP, bit/s: headers, queue and start.
-pub fn by_link(scheme: Scheme, path: &Path) -> f64 {
-    let causes = Causes::of(path);
-    path.capacity() * scheme.ceiling() * left(fitted::terms(scheme), &causes)
+/// What bounds a scheme before any wear, bit/s: its losses, where it takes them for congestion, and the link less headers.
+pub fn bounds(scheme: Scheme, path: &Path) -> [f64; 2] {
+    let by_losses = match scheme {
+        Scheme::Reno => reno_by_losses(path),
+        Scheme::Cubic => cubic_by_losses(path),
+        _ => f64::INFINITY,
+    };
+    [by_losses, path.capacity() * scheme.ceiling()]
 }

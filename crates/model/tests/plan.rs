@@ -1,0 +1,161 @@
+//! The planner's closed forms over their whole range.
+
+use proptest::prelude::*;
+use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
+use ripstop_model::plan::wear::{Causes, Term};
+use ripstop_model::plan::{Path, Scheme, block, delay, nc, predict};
+
+fn paths() -> impl Strategy<Value = Path> {
+    (4.0f64..11.0, -5.0f64..1.7, 0.0f64..0.9, 0.0f64..0.9, 0.0f64..4.0, 0.0f64..10.0, 1u32..1000).prop_map(
+        |(rate, rtt, loss, loss_back, burst, queue, flows)| {
+            // Runs long enough for the loss.
+            let least = 1.000_001 * loss.max(loss_back) / (1.0 - loss.max(loss_back));
+            Path {
+                rate: 10f64.powf(rate),
+                rtt: 10f64.powf(rtt),
+                loss,
+                loss_back,
+                burst: 10f64.powf(burst).max(least).max(1.0),
+                queue: 1500.0 * 10f64.powf(queue),
+                flows,
+            }
+        },
+    )
+}
+
+fn schemes(path: &Path) -> Vec<Scheme> {
+    Scheme::FITTED.into_iter().chain([Scheme::TcpNc(nc::settings(path))]).collect()
+}
+
+proptest! {
+    #[test]
+    fn every_number_is_a_number_and_nothing_beats_the_link(path in paths()) {
+        path.check().unwrap();
+        for scheme in schemes(&path) {
+            let got = predict(&path, scheme).unwrap();
+            prop_assert!(got.goodput_bps >= 0.0 && got.goodput_bps <= path.capacity() * scheme.ceiling() * (1.0 + 1e-12),
+                "{scheme:?} {got:?}");
+            prop_assert!((0.0..1.0).contains(&got.share), "{scheme:?} {got:?}");
+            prop_assert!(got.sent_per_useful >= 1.0 && !got.sent_per_useful.is_nan(), "{scheme:?} {got:?}");
+            for delays in [delay::bulk(&path, scheme), delay::request(&path, scheme)] {
+                prop_assert!(delays.p50 >= path.rtt / 2.0 && delays.p99 >= delays.p50 && delays.p99.is_finite(),
+                    "{scheme:?} {delays:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn goodput_falls_with_the_loss(path in paths(), more in 0.0f64..1.0) {
+        // Independent losses may be any.
+        let most = if path.burst == 1.0 { 0.9 } else { (0.999_999 * path.burst / (path.burst + 1.0)).min(0.9) };
+        let lossier = Path { loss: path.loss + more * (most - path.loss).max(0.0), ..path };
+        for scheme in Scheme::FITTED {
+            let (less, more) = (predict(&path, scheme).unwrap(), predict(&lossier, scheme).unwrap());
+            prop_assert!(more.goodput_bps <= less.goodput_bps * (1.0 + 1e-9), "{scheme:?}: {less:?} {more:?}");
+        }
+    }
+
+    #[test]
+    fn goodput_does_not_fall_with_more_connections(path in paths(), more in 1u32..100) {
+        let fuller = Path { flows: path.flows + more, ..path };
+        for scheme in Scheme::FITTED {
+            let (few, many) = (predict(&path, scheme).unwrap(), predict(&fuller, scheme).unwrap());
+            prop_assert!(many.goodput_bps >= few.goodput_bps * (1.0 - 1e-9), "{scheme:?}");
+        }
+    }
+
+    #[test]
+    fn wild_input_is_an_error_or_an_answer(
+        x in prop::array::uniform6(prop::sample::select(vec![
+            f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0, 0.0, 1e-300, 0.3, 1.0, 7.0, 1500.0, 1e7, 1e300,
+        ])),
+        flows in prop::sample::select(vec![0, 1, u32::MAX]),
+    ) {
+        let path = Path { rate: x[0], rtt: x[1], loss: x[2], loss_back: x[3], burst: x[4], queue: x[5], flows };
+        for scheme in Scheme::FITTED {
+            match predict(&path, scheme) {
+                Ok(got) => prop_assert!(got.goodput_bps.is_finite() && got.goodput_bps >= 0.0),
+                Err(error) => prop_assert!(!error.domain.is_empty() && !error.what.is_empty()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_is_within_the_budget_where_anything_is(
+        goodputs in prop::array::uniform4(1.0f64..100.0), sent in prop::array::uniform4(1.0f64..2.0),
+        late in prop::array::uniform4(0.01f64..2.0), budget in prop::option::of(0.0f64..1.0),
+        traffic in prop::sample::select(vec![Traffic::Bulk, Traffic::Interactive, Traffic::Mixed]),
+    ) {
+        let schemes = [Scheme::Cubic, Scheme::Bbr, Scheme::TunnelCubic, Scheme::TunnelBbr];
+        let all: Vec<Candidate> = (0..4).map(|k| Candidate {
+            scheme: schemes[k], goodput_bps: goodputs[k], sent_per_useful: sent[k], request_p99: late[k],
+        }).collect();
+        let choice = advice::choose(&all, traffic, budget).unwrap();
+        let fits = |one: &Candidate| budget.is_none_or(|budget| one.sent_per_useful - 1.0 <= budget);
+        prop_assert_eq!(choice.reason == Reason::OverBudget, !all.iter().any(fits));
+        if choice.reason != Reason::OverBudget {
+            let chosen = &all[choice.index];
+            prop_assert!(fits(chosen));
+            if traffic == Traffic::Bulk {
+                prop_assert!(all.iter().filter(|one| fits(one)).all(|one| chosen.goodput_bps >= 0.98 * one.goodput_bps));
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20))]
+    #[test]
+    fn block_codes_stay_below_the_link(path in paths()) {
+        let code = block::best(&path);
+        prop_assert!(code.goodput_bps >= 0.0 && code.goodput_bps < path.capacity() * (1.0 + 1e-9), "{code:?}");
+        prop_assert!(code.residual_loss <= path.loss * (1.0 + 1e-9) && code.n >= code.k, "{code:?}");
+    }
+}
+
+#[test]
+fn nobody_to_choose_from() {
+    assert_eq!(advice::choose(&[], Traffic::Bulk, None), None);
+}
+
+#[test]
+fn a_term_leaves_out_what_has_no_power() {
+    let causes = Causes { loss: 0.25, burst: 0.1, size: 0.5, few: 0.0, shallow: 1.0, short: 0.0, early: 1.0 };
+    // 0 to the power of 0 is no 0 here.
+    assert_eq!(Term::product(&[0.0; 7], &causes), 1.0);
+    assert_eq!(Term::product(&[0.5, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], &causes), 0.125);
+    assert_eq!(Term::product(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], &causes), 0.0);
+}
+
+#[test]
+fn clean_links_are_told_that_coding_will_not_help() {
+    let clean = Path { loss: 0.0, loss_back: 0.0, ..Path::default() };
+    assert_eq!(advice::cautions(&clean), [Caution::NoLoss]);
+    for scheme in [Scheme::Cubic, Scheme::Bbr] {
+        let plain = predict(&clean, scheme).unwrap().goodput_bps;
+        assert!(plain > predict(&clean, Scheme::TunnelBbr).unwrap().goodput_bps);
+        // 1448 of 1500 bytes.
+        assert!(plain > 0.93 * clean.rate && plain <= 0.9654 * clean.rate);
+    }
+    let slow = Path { rate: 5e5, rtt: 0.02, queue: 15_000.0, ..Path::default() };
+    assert!(advice::cautions(&slow).iter().any(|one| matches!(one, Caution::FewPackets { .. })));
+    // Ten thousand connections of which each loses little.
+    let crowded = Path { loss: 0.001, flows: 10_000, ..Path::default() };
+    assert!(advice::cautions(&crowded).contains(&Caution::FlowsFillIt));
+}
+
+#[test]
+fn lossy_links_are_the_tunnels() {
+    // Losses at which the square root leaves CUBIC next to nothing.
+    let lossy = Path { loss: 0.2, loss_back: 0.2, ..Path::default() };
+    let at = |scheme| predict(&lossy, scheme).unwrap().share;
+    assert!(
+        at(Scheme::Cubic) < 0.02 && at(Scheme::Reno) < 0.02,
+        "{} {}",
+        at(Scheme::Cubic),
+        at(Scheme::Reno)
+    );
+    assert!(at(Scheme::TunnelCubic) > 0.8 && at(Scheme::TunnelBbr) > 0.8);
+    let late = |scheme| delay::request(&lossy, scheme).p99;
+    assert!(late(Scheme::TunnelCubic) < 0.115 && late(Scheme::Cubic) > 0.5);
+}
