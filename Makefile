@@ -39,7 +39,7 @@ papers: ## the papers' models and experiments computed again, with pages and fig
 plan-report: ## fit the planner to the simulator on one seed, and write its errors on another to docs/plan-report.md (an hour)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop plan campaign --seed 1 --links 300 --store $(TARGET)/plan.redb --fit crates/model/src/plan/fitted.rs > /dev/null
+	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --store $(TARGET)/plan.redb --fit crates/model/src/plan/fitted.rs > /dev/null
 	cargo fmt --all
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 2 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/cli/src/plan/errors.toml > /dev/null

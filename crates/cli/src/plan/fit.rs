@@ -105,9 +105,10 @@ fn fit_delays(scheme: Scheme, cases: &[Case]) -> [[f64; TIMES]; 2] {
             // Of a handful of packets a percentile says nothing.
             let measured = &case.measured[index];
             let enough = measured.mean() > 1e-2 * case.path.capacity();
-            let left = of(measured).filter(|_| enough)? - case.path.rtt / 2.0;
+            let whole = of(measured).filter(|_| enough)?;
+            let left = whole - case.path.rtt / 2.0;
             let products = delay::times(&case.path).to_vec();
-            Some(Row { products, left, weight: 1.0 / (left + 0.1 * case.path.rtt).max(1e-4) })
+            Some(Row { products, left, weight: 1.0 / whole.max(1e-4) })
         };
         times_of(&cases.iter().filter_map(row).collect::<Vec<Row>>())
     })
@@ -151,21 +152,31 @@ fn doubts(scheme: Scheme, terms: &[Term], cases: &[Case]) -> [f64; Kind::ALL.len
 
 /// The weights of the times that make up requests' delays, plain and in the tunnel, for their median and their 99th percentile.
 fn fit_requests(tunnel: bool, cases: &[Case]) -> [[f64; TIMES]; 2] {
-    [|one: &Requests| one.p50_s, |one: &Requests| one.p99_s].map(|of| {
+    let of: [(f64, fn(&Requests) -> Option<f64>); 2] = [(0.5, |one| one.p50_s), (0.99, |one| one.p99_s)];
+    of.map(|(quantile, of)| {
         let row = |case: &Case| {
-            let left = (of(&case.requests[usize::from(tunnel)])? - case.path.rtt).max(0.0);
-            let products = delay::request_times(&case.path).to_vec();
-            Some(Row { products, left, weight: 1.0 / (left + 0.1 * case.path.rtt).max(1e-4) })
+            let whole = of(&case.requests[usize::from(tunnel)])?;
+            let left = (whole - case.path.rtt).max(0.0);
+            let products = delay::request_times(&case.path, quantile).to_vec();
+            Some(Row { products, left, weight: 1.0 / whole.max(1e-4) })
         };
         times_of(&cases.iter().filter_map(row).collect::<Vec<Row>>())
     })
 }
 
+/// The weights of times whose sums are closest to delays by their ratio, twice too long as bad as twice too short. The weight of a row is
+/// one over the whole delay.
 fn times_of(rows: &[Row]) -> [f64; TIMES] {
-    let mut weights = vec![0.0; TIMES];
-    robust(rows, 0.2, &mut weights);
     let mut found = [0.0; TIMES];
-    found.copy_from_slice(&weights);
+    robust(rows, 0.5, &mut found);
+    for _ in 0..10 {
+        let weighed = rows.iter().map(|row| {
+            let whole = 1.0 / row.weight;
+            let predicted = (whole + dot(&row.products, &found) - row.left).max(0.1 * whole);
+            Row { products: row.products.clone(), weight: 1.0 / (whole * predicted).sqrt(), ..*row }
+        });
+        robust(&weighed.collect::<Vec<Row>>(), 0.5, &mut found);
+    }
     found
 }
 

@@ -16,32 +16,51 @@ pub struct Delays {
 /// Linux: a time-out is no shorter than this beyond the round-trip time, s.
 const RTO_MIN: f64 = 0.2;
 
-/// What a small request and its answer may wait for beyond a round trip, s, on a link that carries nothing else: the link to send
-/// them, and repairs at its pace; round trips in which something is sent again; time-outs; and runs of losses that take both.
-pub fn request_times(path: &Path) -> [f64; TIMES] {
+/// A sender gives up waiting longer than this, s.
+const RTO_MAX: f64 = 120.0;
+
+/// What a small request and its answer may wait for beyond a round trip, s, on a link that carries nothing else, in all but
+/// 1 - `quantile` of cases: the link to send them, and repairs at its pace; round trips in which something is sent again, and runs of
+/// losses in them; time-outs, where losses do not know of each other, and where one follows the other.
+pub fn request_times(path: &Path, quantile: f64) -> [f64; TIMES] {
     let lost = path.loss.max(path.loss_back);
     let root = libm::sqrt(lost);
-    let run = libm::sqrt(path.burst);
+    let again = lost.max(1.0 - 1.0 / path.burst);
     [
         path.packet_time(),
         path.packet_time() * root,
         path.rtt * root,
-        path.rtt * lost * run,
+        path.rtt * lost * libm::sqrt(path.burst),
         path.rtt * lost * path.burst,
         RTO_MIN * root,
-        RTO_MIN * lost * run,
-        RTO_MIN * lost * path.burst,
+        time_outs(path, lost, quantile),
+        time_outs(path, again, quantile),
     ]
+}
+
+/// The time-outs that a request goes through in all but 1 - `quantile` of cases, when what is sent again is lost with probability `again`:
+/// each is twice the one before.
+fn time_outs(path: &Path, again: f64, quantile: f64) -> f64 {
+    let mut open = 1.0 - (1.0 - path.loss) * (1.0 - path.loss_back);
+    let (mut wait, mut next) = (0.0, path.rtt + RTO_MIN);
+    while open > 1.0 - quantile && wait < RTO_MAX {
+        wait += next;
+        next *= 2.0;
+        open *= again;
+    }
+    wait.min(RTO_MAX)
 }
 
 /// How long a small request takes with its answer, on a link that carries nothing else: a round trip, and fitted weights of what it may
 /// wait for. Plain TCP sends what is lost again after a time-out, which doubles; the tunnel sends up to four repairs after each such
 /// packet, but a run of losses takes them along.
 pub fn request(path: &Path, scheme: Scheme) -> Delays {
-    let times = request_times(path);
-    let [p50, p99] = fitted::requests(scheme.is_tunnel()).map(|weights| {
+    let [median, last] = fitted::requests(scheme.is_tunnel());
+    let of = |weights: [f64; TIMES], quantile| {
+        let times = request_times(path, quantile);
         path.rtt + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
-    });
+    };
+    let (p50, p99) = (of(median, 0.5), of(last, 0.99));
     Delays { p50, p99: p99.max(p50) }
 }
 
