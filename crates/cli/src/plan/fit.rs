@@ -152,8 +152,8 @@ fn doubts(scheme: Scheme, terms: &[Term], cases: &[Case]) -> [f64; Kind::ALL.len
 
 /// The weights of the times that make up requests' delays, plain and in the tunnel, for their median and their 99th percentile.
 fn fit_requests(tunnel: bool, cases: &[Case]) -> [[f64; TIMES]; 2] {
-    let of: [(f64, fn(&Requests) -> Option<f64>); 2] = [(0.5, |one| one.p50_s), (0.99, |one| one.p99_s)];
-    of.map(|(quantile, of)| {
+    [0.5, 0.99].map(|quantile| {
+        let of = |one: &Requests| if quantile < 0.9 { one.p50_s } else { one.p99_s };
         let row = |case: &Case| {
             let whole = of(&case.requests[usize::from(tunnel)])?;
             let left = (whole - case.path.rtt).max(0.0);
