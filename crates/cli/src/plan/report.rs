@@ -258,25 +258,47 @@ fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
     text.push_str("\n## The worst ten\n\n");
     let mut worst: Vec<&Judged<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.miss(b.chosen).total_cmp(&a.miss(a.chosen)));
-    for one in worst.into_iter().take(10) {
-        let scheme = one.chosen;
+    for one in worst.into_iter().take(LISTED) {
+        let _ = writeln!(text, "{}; {}. `{}`", line_of(one), why(one), draw::command(&one.case.path));
+    }
+    text.push_str("\n## Where another scheme brings most\n\nLong runs of losses left out, the ten at which most is missed.\n\n");
+    let mut missed: Vec<&Judged<'_>> = judged
+        .iter()
+        .filter(|one| !one.is_near_best() && Kind::of(&one.case.path) != Kind::LongRuns)
+        .collect();
+    missed
+        .sort_by(|a, b| (a.mean(a.chosen) / a.mean(a.best)).total_cmp(&(b.mean(b.chosen) / b.mean(b.best))));
+    for one in missed.into_iter().take(LISTED) {
         let capacity = one.case.path.capacity();
-        let runs: Vec<String> =
-            one.case.measured[scheme].each_bps.iter().map(|run| format!("{:.3}", run / capacity)).collect();
         let _ = writeln!(
             text,
-            "- link {}, {}: predicted {:.3}, simulated {:.3} (runs {}); best: {}; {}. `{}`",
-            one.case.number,
-            Scheme::FITTED[scheme].name(),
-            one.predicted[scheme] / capacity,
-            one.mean(scheme) / capacity,
-            runs.join(", "),
-            Scheme::FITTED[one.best].name(),
-            why(one),
+            "{}, which brings {:.3} (predicted {:.3}). `{}`",
+            line_of(one),
+            one.mean(one.best) / capacity,
+            one.predicted[one.best] / capacity,
             draw::command(&one.case.path)
         );
     }
     text
+}
+
+/// Links that are listed one by one.
+const LISTED: usize = 10;
+
+fn line_of(one: &Judged<'_>) -> String {
+    let scheme = one.chosen;
+    let capacity = one.case.path.capacity();
+    let each = &one.case.measured[scheme].each_bps;
+    let runs: Vec<String> = each.iter().map(|run| format!("{:.3}", run / capacity)).collect();
+    format!(
+        "- link {}, {}: predicted {:.3}, simulated {:.3} (runs {}); best: {}",
+        one.case.number,
+        Scheme::FITTED[scheme].name(),
+        one.predicted[scheme] / capacity,
+        one.mean(scheme) / capacity,
+        runs.join(", "),
+        Scheme::FITTED[one.best].name()
+    )
 }
 
 /// What is known of why a link is missed.
