@@ -28,7 +28,7 @@ pub struct NcSettings {
 }
 
 impl Scheme {
-    /// What the wear of is fitted, in the order of [`Scheme::fitted_index`].
+    /// Those whose wear is fitted, in the order in which campaigns keep them.
     pub const FITTED: [Scheme; 5] =
         [Scheme::Reno, Scheme::Cubic, Scheme::Bbr, Scheme::TunnelCubic, Scheme::TunnelBbr];
 
