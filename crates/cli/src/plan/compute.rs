@@ -261,7 +261,7 @@ fn reason(reason: Reason, scheme: Scheme) -> String {
         Reason::MostGoodput if scheme.is_tunnel() => {
             "it brings most: losses are repaired, not taken for congestion"
         }
-        Reason::MostGoodput => "it brings most; coding would only add its headers",
+        Reason::MostGoodput => "it brings most, without anything to set up",
         Reason::AsGoodWithoutTunnel => "nothing brings noticeably more, and nothing has to be set up for it",
         Reason::LeastDelay => "requests feel losses least in it",
         Reason::Both => "it keeps requests short beside transfers, and brings about as much as anything",
