@@ -259,7 +259,7 @@ fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
     let mut worst: Vec<&Judged<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.miss(b.chosen).total_cmp(&a.miss(a.chosen)));
     for one in worst.into_iter().take(LISTED) {
-        let _ = writeln!(text, "{}; {}. `{}`", line_of(one), why(one), draw::command(&one.case.path));
+        let _ = writeln!(text, "{}; {}. `{}`", line_of(one), special(one), draw::command(&one.case.path));
     }
     text.push_str("\n## Where another scheme brings most\n\nLong runs of losses left out, the ten at which most is missed.\n\n");
     let mut missed: Vec<&Judged<'_>> = judged
@@ -301,23 +301,23 @@ fn line_of(one: &Judged<'_>) -> String {
     )
 }
 
-/// What is known of why a link is missed.
-fn why(one: &Judged<'_>) -> &'static str {
+/// What is special about a link that is missed; why, only a trace says.
+fn special(one: &Judged<'_>) -> &'static str {
     let path = &one.case.path;
     let (noise, miss) = (one.noise(one.chosen), one.miss(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
     if noise > 0.5 * miss || noise > 0.5 {
-        "runs differ from each other as much: a connection whose start meets a run of losses takes the path for full and stays small"
+        "runs differ from each other as much"
     } else if mean < 0.5 * predicted && path.burst > 2.0 {
-        "in all runs the start met runs of losses, and the connection stayed small"
+        "losses in long runs, and less in every run than predicted"
     } else if path.queue_packets() < 20.0 {
-        "a queue of a few packets, overrun in every start"
+        "a queue of a few packets"
     } else if path.packets() < 10.0 {
-        "so few packets on the way that chance decides"
+        "few packets on the way"
     } else if mean < predicted {
-        "more is lost in the start than the fitted causes say"
+        "less than the fitted causes say"
     } else {
-        "less is lost than the fitted causes say"
+        "more than the fitted causes say"
     }
 }
 
