@@ -132,6 +132,8 @@ const AGREEMENT: f64 = 0.03;
 /// A machine that makes 1 packet in 100 later than this says nothing about the program: in virtual time, ends that now and then wait
 /// up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
 const LATE: f64 = 2e-3;
+/// So a run in which it was is made again, so often at most.
+const TRIES: usize = 4;
 /// Runs in virtual time, and Student's t for 95 % of so many.
 const MANY: u64 = 30;
 const T95: f64 = 2.045;
@@ -158,10 +160,21 @@ fn real_and_virtual_time_agree() {
         let name = format!("loss {loss}, bursts of {burst}");
         let (mut real, mut late) = (Vec::new(), 0.0_f64);
         for seed in 1..=runs() {
-            let (report, fates) = demo(seed, &[]);
-            real.push(goodput(&report).unwrap_or(f64::NAN));
-            let wire = contender(&report, "ripstop").map(|c| &c["wire"]["late_p99_s"]);
-            late = late.max(wire.and_then(Value::as_f64).unwrap_or(0.0));
+            // Chosen by how late the machine was, and by nothing else.
+            let lateness = |report: &Value| {
+                let wire = contender(report, "ripstop").map(|c| &c["wire"]["late_p99_s"]);
+                wire.and_then(Value::as_f64).unwrap_or(f64::INFINITY)
+            };
+            let mut tries = Vec::new();
+            while tries.len() < TRIES && !tries.iter().any(|(report, _)| lateness(report) <= LATE) {
+                tries.push(demo(seed, &[]));
+            }
+            let quietest = tries.into_iter().min_by(|a, b| lateness(&a.0).total_cmp(&lateness(&b.0)));
+            let (report, fates) = quietest.expect("at least one");
+            let carried = goodput(&report).unwrap_or(f64::NAN);
+            println!("{name}, seed {seed}: {:.2} Mbit/s, {:.1} ms late", carried / 1e6, 1e3 * lateness(&report));
+            real.push(carried);
+            late = late.max(lateness(&report));
             let simulated = demo(seed, &["--virtual", "--runs=1"]).1;
             for way in ["forth", "back"] {
                 let both = fates.compare(&simulated, "ripstop", way);

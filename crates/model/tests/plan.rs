@@ -157,5 +157,6 @@ fn lossy_links_are_the_tunnels() {
     );
     assert!(at(Scheme::TunnelCubic) > 0.8 && at(Scheme::TunnelBbr) > 0.8);
     let late = |scheme| delay::request(&lossy, scheme).p99;
-    assert!(late(Scheme::TunnelCubic) < 0.115 && late(Scheme::Cubic) > 0.5);
+    // Plain TCP waits for time-outs, which double; the fit knows no more than the order of it.
+    assert!(5.0 * late(Scheme::TunnelCubic) < late(Scheme::Cubic) && late(Scheme::Cubic) > 0.5);
 }
