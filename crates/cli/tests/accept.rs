@@ -172,7 +172,11 @@ fn real_and_virtual_time_agree() {
             let quietest = tries.into_iter().min_by(|a, b| lateness(&a.0).total_cmp(&lateness(&b.0)));
             let (report, fates) = quietest.expect("at least one");
             let carried = goodput(&report).unwrap_or(f64::NAN);
-            println!("{name}, seed {seed}: {:.2} Mbit/s, {:.1} ms late", carried / 1e6, 1e3 * lateness(&report));
+            println!(
+                "{name}, seed {seed}: {:.2} Mbit/s, {:.1} ms late",
+                carried / 1e6,
+                1e3 * lateness(&report)
+            );
             real.push(carried);
             late = late.max(lateness(&report));
             let simulated = demo(seed, &["--virtual", "--runs=1"]).1;

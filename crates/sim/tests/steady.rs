@@ -3,7 +3,8 @@
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Fec, LinkConfig, Loss};
-use ripstop_sim::network::{Carrier, FlowConfig, Happening, Network};
+use ripstop_proto::session::nc::{Config, Factor, Redundancy, Rounding};
+use ripstop_sim::network::{Carrier, FlowConfig, Happening, NcConfig, Network};
 use ripstop_sim::tcp::Variant;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -52,6 +53,17 @@ fn link(mbits: u64, loss: f64) -> LinkConfig {
 
 /// Flows over a chain of links.
 fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> Network {
+    coded_chain(hop, hops, flows, variant, None)
+}
+
+/// The same, with TCP/NC of so much redundancy below each.
+fn coded_chain(
+    hop: &LinkConfig,
+    hops: usize,
+    flows: usize,
+    variant: Variant,
+    redundancy: Option<f64>,
+) -> Network {
     let mut network = Network::new(Seed::new(11));
     let mut add = |way: &str| -> Vec<usize> {
         (0..hops).map(|k| network.add_link(hop, &format!("{way}/{k}")).expect("a link")).collect()
@@ -59,7 +71,16 @@ fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> Netwo
     let (there, back) = (add("there"), add("back"));
     for k in 0..flows {
         let config = FlowConfig { variant, ..FlowConfig::default() };
-        network.add_flow(config, &Carrier::Links(&there, &back), &format!("flow/{k}")).expect("a flow");
+        let coding = redundancy.map(|factor| {
+            let factor = Factor::new(factor).expect("a factor");
+            let redundancy = Redundancy::Fixed { factor, rounding: Rounding::Accumulator };
+            NcConfig { session: Config { redundancy, ..Config::default() }, relays: Vec::new() }
+        });
+        let carrier = match &coding {
+            Some(coding) => Carrier::Coded(&there, &back, coding),
+            None => Carrier::Links(&there, &back),
+        };
+        network.add_flow(config, &carrier, &format!("flow/{k}")).expect("a flow");
     }
     network
 }
@@ -74,19 +95,22 @@ fn nothing_is_allocated_in_the_steady_state() {
     };
     let coded = LinkConfig { fec: Some(fec), ..link(2, 0.0) };
     let cases = [
-        ("plain", link(2, 0.0), Variant::Reno),
-        ("losses", link(2, 0.01), Variant::NewReno),
-        ("selective", link(2, 0.01), Variant::Sack),
-        ("block code", coded, Variant::Reno),
+        ("plain", link(2, 0.0), Variant::Reno, None),
+        ("losses", link(2, 0.01), Variant::NewReno, None),
+        ("selective", link(2, 0.01), Variant::Sack, None),
+        ("block code", coded, Variant::Reno, None),
+        ("TCP/NC", link(2, 0.01), Variant::Reno, Some(1.2)),
     ];
-    for (name, hop, variant) in cases {
-        let mut network = chain(&hop, 4, 2, variant);
+    for (name, hop, variant, redundancy) in cases {
+        let mut network = coded_chain(&hop, 4, 2, variant, redundancy);
         network.run_until(Time::from_millis(2_000_000), &mut ());
         let (packets, before) = (network.totals(0).packets, ALLOCATIONS.get());
         network.run_until(Time::from_millis(3_000_000), &mut ());
         let (packets, allocated) = (network.totals(0).packets - packets, ALLOCATIONS.get() - before);
         assert!(packets > 500, "{name}: {packets} packets, seed 11");
-        assert_eq!(allocated, 0, "{name}: allocations for {packets} packets, seed 11");
+        // A decoder's memory grows with the longest wait so far, which is seldom outdone.
+        let most = if redundancy.is_some() { 12 } else { 0 };
+        assert!(allocated <= most, "{name}: {allocated} allocations for {packets} packets, seed 11");
     }
 }
 

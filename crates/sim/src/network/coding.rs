@@ -53,7 +53,7 @@ pub(super) struct Layer {
     sender: NcSender<Length>,
     receiver: NcReceiver<Length>,
     relays: Vec<(usize, NcRelay<Length>)>,
-    /// Combinations that have arrived leave their memory to those that are still to come.
+    /// Combinations that have arrived, or are lost, leave their memory to those that are still to come.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     spare: Vec<Box<Combination>>,
 }
@@ -155,6 +155,11 @@ impl Layer {
             None => Box::new(packet),
         };
         (Body::Coded(body), bytes)
+    }
+
+    /// A combination is lost on its way.
+    pub(super) fn give_back(&mut self, body: Box<Combination>) {
+        self.spare.push(body);
     }
 
     fn unload(&mut self, mut body: Box<Combination>) -> Combination {

@@ -430,7 +430,7 @@ impl Network {
                 observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
             } else if *through && wire.is_empty() {
                 match fate.arrival() {
-                    None => return,
+                    None => return self.give_back(packet),
                     Some(arrival) if arrival <= self.horizon => {
                         now = arrival;
                         packet.hop += 1;
@@ -440,9 +440,22 @@ impl Network {
                     Some(_) => {}
                 }
             }
+            if fate.delivery().is_none() {
+                return self.give_back(packet);
+            }
             return wire.carry(&mut self.agenda, now, packet, &fate);
         }
         self.hand_over(packet, observer);
+    }
+
+    /// What a packet that is lost took is used again.
+    fn give_back(&mut self, packet: Packet) {
+        if let (Body::Coded(combination), Owner::Flow(flow)) =
+            (packet.body, self.owners[packet.route as usize])
+            && let Way::Coded(_, layer) = self.ways[flow as usize]
+        {
+            self.layers[layer].give_back(combination);
+        }
     }
 
     /// A packet has come to the end of its route.
