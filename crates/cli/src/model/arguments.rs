@@ -5,7 +5,7 @@ use crate::failure::{Failure, Outcome};
 use ripstop_model::domain::DomainError;
 
 /// The flags by which a model's arguments are given: the model's words, the flag.
-pub(super) type Named = &'static [(&'static str, &'static str)];
+pub(crate) type Named = &'static [(&'static str, &'static str)];
 
 /// What a model refused, as the fault of the flag that gave it.
 pub(super) fn refused(error: DomainError, named: Named) -> Failure {
@@ -16,7 +16,7 @@ pub(super) fn refused(error: DomainError, named: Named) -> Failure {
 }
 
 /// A model's answer, or whose fault it is that there is none.
-pub(super) fn answer<T>(result: Result<T, DomainError>, named: Named) -> Outcome<T> {
+pub(crate) fn answer<T>(result: Result<T, DomainError>, named: Named) -> Outcome<T> {
     result.map_err(|error| refused(error, named))
 }
 

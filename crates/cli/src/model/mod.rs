@@ -14,6 +14,8 @@ mod string;
 mod tcp;
 mod tcpnc;
 
+pub(crate) use arguments::{Named, answer};
+
 use crate::failure::Outcome;
 use clap::Subcommand;
 

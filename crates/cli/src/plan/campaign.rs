@@ -10,7 +10,6 @@ use ripstop_sim::engine::Sample;
 use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::path::Path as File;
 
 /// Bits that the runs of one scheme on one link move together, at least where two runs do.
 const BITS: f64 = 4e9;
@@ -29,8 +28,6 @@ pub(super) struct Measured {
     /// Percentiles of the delay of packets, s.
     pub(super) delay_p50_s: Option<f64>,
     pub(super) delay_p99_s: Option<f64>,
-    /// Share of the time in which the link was sending.
-    pub(super) utilisation: f64,
 }
 
 impl Measured {
@@ -74,6 +71,14 @@ pub(super) struct Case {
     pub(super) requests: [Requests; 2],
 }
 
+impl Case {
+    /// What was measured of `scheme`, which is one of [`Scheme::FITTED`].
+    pub(super) fn of(&self, scheme: Scheme) -> &Measured {
+        let index = Scheme::FITTED.iter().position(|known| *known == scheme);
+        &self.measured[index.expect("a scheme that campaigns simulate")]
+    }
+}
+
 /// Simulates `scheme` on `stage`.
 ///
 /// # Errors
@@ -101,7 +106,6 @@ pub(super) fn measure(
         each_bps,
         delay_p50_s: all.flows[0].delay_s.p50,
         delay_p99_s: all.flows[0].delay_s.p99,
-        utilisation,
     })
 }
 
@@ -114,7 +118,7 @@ pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Out
     let mut cases = Vec::with_capacity(links as usize);
     for number in 0..links {
         let path = draw::link(seed, number);
-        let stage = draw::stage(&path);
+        let stage = Stage::of(&path);
         let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
         let runs = ((BITS / stage.bits()) as u32).clamp(RUNS.0, RUNS.1);
         let mut measured = Vec::with_capacity(Scheme::FITTED.len());
@@ -157,12 +161,4 @@ fn measure_requests(scenario: &Scenario, threads: usize) -> Outcome<Requests> {
         scenario::run(scenario, threads, || {}).map_err(|error| Failure::Usage(error.to_string()))?;
     let completion = report.flows[0].completion_s;
     Ok(Requests { p50_s: completion.p50, p99_s: completion.p99 })
-}
-
-/// Opens the store.
-///
-/// # Errors
-/// What the system refused.
-pub(super) fn store(path: &File) -> Outcome<Store> {
-    Store::open_or_create(path)
 }

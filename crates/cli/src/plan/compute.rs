@@ -1,7 +1,8 @@
 //! A plan: all numbers of it, as `--json` prints them.
 
 use super::errors::{Errors, Miss};
-use super::{Ask, campaign, draw};
+use super::scenes::Stage;
+use super::{Ask, campaign};
 use crate::failure::{Failure, Outcome};
 use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
 use ripstop_model::plan::block::{self, BlockCode};
@@ -233,7 +234,7 @@ fn by_blocks(path: &Path, code: BlockCode) -> SchemePlan {
 
 /// The quick simulation of plain CUBIC and BBR, or that of all schemes.
 fn simulate(path: &Path, scheme: Scheme, verify: bool, predicted: f64) -> Outcome<Option<Simulated>> {
-    let stage = draw::stage(path);
+    let stage = Stage::of(path);
     let quick = matches!(scheme, Scheme::Cubic | Scheme::Bbr);
     let runs = match verify {
         true => ((VERIFY_BITS / stage.bits()) as u32).clamp(2, VERIFY_RUNS),
@@ -317,36 +318,10 @@ fn stations(path: &Path, users: u32) -> Outcome<Stations> {
         protocol,
         ..Network::default()
     };
-    let count = |protocol| {
-        let got = network(protocol).predict();
-        got.map(|got| got.whole_stations).map_err(|error| Failure::flag("--users", error))
+    let count = |protocol: Protocol| {
+        let needed = network(protocol.with_rtt(path.rtt)).predict();
+        needed.map(|needed| needed.whole_stations).map_err(|error| Failure::flag("--users", error))
     };
-    let tcp = match Protocol::PAPER_TCP {
-        Protocol::Tcp { first_time_out, max_window, packet_bytes, .. } => {
-            Protocol::Tcp { rtt: path.rtt, first_time_out, max_window, packet_bytes }
-        }
-        other => other,
-    };
-    let coded = match Protocol::paper_tcp_nc(path.loss) {
-        Protocol::TcpNc {
-            max_window,
-            first_window,
-            packet_bytes,
-            redundancy,
-            duration,
-            redundancy_charged,
-            ..
-        } => Protocol::TcpNc {
-            srtt: path.rtt,
-            max_window,
-            first_window,
-            packet_bytes,
-            redundancy,
-            duration,
-            redundancy_charged,
-        },
-        other => other,
-    };
-    let (tcp, tcpnc) = (count(tcp)?, count(coded)?);
+    let (tcp, tcpnc) = (count(Protocol::PAPER_TCP)?, count(Protocol::paper_tcp_nc(path.loss))?);
     Ok(Stations { users, tcp, tcpnc, saved: tcp - tcpnc, saved_power_w: (tcp - tcpnc) * STATION_W })
 }

@@ -1,10 +1,7 @@
 //! The links of a campaign, drawn from a seed.
 
-use super::scenes::{Stage, losses};
-use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Stream};
-use ripstop_link::LinkConfig;
+use ripstop_base::{Seed, Stream};
 use ripstop_model::plan::{PATH_MTU, Path};
-use std::time::Duration;
 
 /// The fewest packets that a drawn queue holds: of less a packet never waits.
 const FEWEST: f64 = 2.0;
@@ -53,18 +50,6 @@ fn log(random: &mut Stream, from: f64, to: f64) -> f64 {
 
 fn even(random: &mut Stream, from: f64, to: f64) -> f64 {
     from + (to - from) * random.unit()
-}
-
-/// The simulator's link for a path.
-pub(super) fn stage(path: &Path) -> Stage {
-    let direction = |loss: f64| LinkConfig {
-        rate: Rate::from_bps(path.rate as u64),
-        delay: Span::from(Duration::from_secs_f64(path.rtt / 2.0)),
-        queue: Some(QueueLimit::Bytes(path.queue as u64)),
-        loss: losses(Fraction::new(loss).unwrap_or(Fraction::ZERO), path.burst),
-        ..LinkConfig::default()
-    };
-    Stage { forth: direction(path.loss), back: direction(path.loss_back), flows: path.flows }
 }
 
 /// The command that plans this link.

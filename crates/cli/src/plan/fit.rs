@@ -75,16 +75,20 @@ struct Row {
 /// The terms of `scheme` that fit `cases` best.
 fn fit(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
     let candidates = candidates();
-    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
-    let rows: Vec<Row> = cases.iter().map(|case| row(scheme, index, case, &candidates)).collect();
+    let rows: Vec<Row> = cases.iter().map(|case| row(scheme, case, &candidates)).collect();
+    terms_of(&rows, candidates)
+}
+
+/// The terms whose sums are closest to what is left, without those of next to no weight.
+fn terms_of(rows: &[Row], candidates: Vec<[f64; 7]>) -> Vec<Term> {
     let mut weights = vec![0.0; candidates.len()];
-    robust(&rows, 1.0, &mut weights);
+    robust(rows, 1.0, &mut weights);
     let terms = candidates.into_iter().zip(weights).map(|(powers, weight)| Term { weight, powers });
     terms.filter(|term| term.weight > SMALLEST).collect()
 }
 
-fn row(scheme: Scheme, index: usize, case: &Case, candidates: &[[f64; 7]]) -> Row {
-    let measured = &case.measured[index];
+fn row(scheme: Scheme, case: &Case, candidates: &[[f64; 7]]) -> Row {
+    let measured = case.of(scheme);
     let [by_losses, by_link] = plain::bounds(scheme, &case.path);
     let share = (measured.mean() / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
     let left = -libm::log(share);
@@ -99,11 +103,10 @@ fn row(scheme: Scheme, index: usize, case: &Case, candidates: &[[f64; 7]]) -> Ro
 /// The weights of the times that make up the delays of `scheme`, for its median and its 99th percentile: least squares of relative
 /// errors.
 fn fit_delays(scheme: Scheme, cases: &[Case]) -> [[f64; TIMES]; 2] {
-    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
     [|one: &Measured| one.delay_p50_s, |one: &Measured| one.delay_p99_s].map(|of| {
         let row = |case: &Case| {
             // Of a handful of packets a percentile says nothing.
-            let measured = &case.measured[index];
+            let measured = case.of(scheme);
             let enough = measured.mean() > 1e-2 * case.path.capacity();
             let whole = of(measured).filter(|_| enough)?;
             let left = whole - case.path.rtt / 2.0;
@@ -116,32 +119,27 @@ fn fit_delays(scheme: Scheme, cases: &[Case]) -> [[f64; TIMES]; 2] {
 
 /// The terms of what `scheme` sends in vain, beyond headers and what the link loses.
 fn fit_waste(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
-    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
     let candidates = candidates();
     let row = |case: &Case| {
         let least = 1.0 / (scheme.ceiling() * (1.0 - case.path.loss));
-        let left = libm::log((case.measured[index].sent_per_useful? / least).clamp(1.0, 100.0));
+        let left = libm::log((case.of(scheme).sent_per_useful? / least).clamp(1.0, 100.0));
         let causes = Causes::of(&case.path);
         let products = candidates.iter().map(|powers| Term::product(powers, &causes)).collect();
         Some(Row { products, left, weight: 1.0 / (0.02 + 0.1 * left) })
     };
     let rows: Vec<Row> = cases.iter().filter_map(row).collect();
-    let mut weights = vec![0.0; candidates.len()];
-    robust(&rows, 1.0, &mut weights);
-    let terms = candidates.into_iter().zip(weights).map(|(powers, weight)| Term { weight, powers });
-    terms.filter(|term| term.weight > SMALLEST).collect()
+    terms_of(&rows, candidates)
 }
 
 /// By how much a link of each kind is missed, the median relative error.
 fn doubts(scheme: Scheme, terms: &[Term], cases: &[Case]) -> [f64; Kind::ALL.len()] {
-    let index = Scheme::FITTED.iter().position(|known| *known == scheme).unwrap_or(0);
     Kind::ALL.map(|kind| {
         let of_kind = cases.iter().filter(|case| Kind::of(&case.path) == kind);
         let missed = of_kind.map(|case| {
             let path = &case.path;
             let [by_losses, by_link] = plain::bounds(scheme, path);
             let predicted = by_losses.min(by_link) * wear::left(terms, &Causes::of(path));
-            let mean = case.measured[index].mean();
+            let mean = case.of(scheme).mean();
             (predicted - mean).abs() / mean.max(1e-3 * path.capacity())
         });
         let mut missed: Vec<f64> = missed.collect();
@@ -237,6 +235,7 @@ pub(super) fn source(seed: u64, cases: &[Case]) -> String {
          //!\n\
          //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early.\n\n\
          use super::kind::Kind;\nuse super::scheme::Scheme;\nuse super::wear::Term;\n\n\
+         /// The seed of those links.\npub const SEED: u64 = {seed};\n\n\
          /// The terms of a scheme.\npub fn terms(scheme: Scheme) -> &'static [Term] {{\n    match scheme {{\n"
     );
     for (scheme, _) in &fitted {

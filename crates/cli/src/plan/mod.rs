@@ -14,6 +14,7 @@ mod show;
 
 use crate::failure::{Failure, Outcome};
 use crate::link_flags::burst;
+use crate::model::{Named, answer};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
@@ -106,7 +107,7 @@ Examples:
   ripstop plan campaign --help                        where the errors come from";
 
 /// The flags by which the model's arguments are given.
-const NAMED: &[(&str, &str)] = &[
+const NAMED: Named = &[
     ("the rate in bits a second", "--rate"),
     ("the round-trip time in seconds", "--rtt"),
     ("the loss probability", "--loss"),
@@ -133,10 +134,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 
 fn plan(ask: &Ask) -> Outcome<()> {
     let path = ask.path();
-    path.check().map_err(|error| {
-        let flag = NAMED.iter().find(|(what, _)| *what == error.what);
-        flag.map_or_else(|| Failure::Usage(error.to_string()), |(_, flag)| Failure::flag(flag, error))
-    })?;
+    answer(path.check(), NAMED)?;
     let plan = compute::plan(&path, ask)?;
     if ask.json { output::json(&plan) } else { output::print(&show::text(&plan)) }
 }

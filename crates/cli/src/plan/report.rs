@@ -7,8 +7,11 @@ use super::fit;
 use crate::failure::{Failure, Outcome};
 use crate::files;
 use crate::output;
+use crate::store::Store;
 use ripstop_model::plan::advice::{self, Candidate, Traffic};
+use ripstop_model::plan::fitted::SEED;
 use ripstop_model::plan::{Kind, Path, Scheme, counted_on, delay, predict};
+use ripstop_sim::engine::percentile;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -55,7 +58,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = flags.threads.map_or(cores, |threads| threads as usize);
-    let store = campaign::store(&flags.store)?;
+    let store = Store::open_or_create(&flags.store)?;
     let cases = campaign::cases(flags.seed, flags.links, &store, threads)?;
     if let Some(path) = &flags.fit {
         let text = fit::source(flags.seed, &cases);
@@ -128,11 +131,9 @@ fn judge_one(case: &Case) -> Outcome<Judged<'_>> {
     Ok(Judged { case, predicted, chosen, best })
 }
 
-/// The value below which the share `q` of `values` lies.
-fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let at = (q * values.len() as f64).ceil() as usize;
-    values.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+/// The `percent`-th percentile; what has none is infinite.
+fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
+    percentile(&mut values, percent).unwrap_or(f64::INFINITY)
 }
 
 /// What the closed forms predict beside the goodput: its name, what was measured, and what was predicted.
@@ -140,18 +141,22 @@ type Figure = (&'static str, fn(&Case) -> Option<f64>, fn(&Path) -> f64);
 
 /// Delays of packets are those of the tunnel with BBR inside and of plain BBR; requests those of CUBIC, plain and inside.
 const FIGURES: [Figure; 10] = [
-    ("sent-per-useful-bbr", |case| case.measured[2].sent_per_useful, |path| sent(path, Scheme::Bbr)),
-    ("sent-per-useful-tunnel", |case| case.measured[4].sent_per_useful, |path| sent(path, Scheme::TunnelBbr)),
-    ("packet-p50-bbr", |case| case.measured[2].delay_p50_s, |path| delay::bulk(path, Scheme::Bbr).p50),
-    ("packet-p99-bbr", |case| case.measured[2].delay_p99_s, |path| delay::bulk(path, Scheme::Bbr).p99),
+    ("sent-per-useful-bbr", |case| case.of(Scheme::Bbr).sent_per_useful, |path| sent(path, Scheme::Bbr)),
+    (
+        "sent-per-useful-tunnel",
+        |case| case.of(Scheme::TunnelBbr).sent_per_useful,
+        |path| sent(path, Scheme::TunnelBbr),
+    ),
+    ("packet-p50-bbr", |case| case.of(Scheme::Bbr).delay_p50_s, |path| delay::bulk(path, Scheme::Bbr).p50),
+    ("packet-p99-bbr", |case| case.of(Scheme::Bbr).delay_p99_s, |path| delay::bulk(path, Scheme::Bbr).p99),
     (
         "packet-p50-tunnel",
-        |case| case.measured[4].delay_p50_s,
+        |case| case.of(Scheme::TunnelBbr).delay_p50_s,
         |path| delay::bulk(path, Scheme::TunnelBbr).p50,
     ),
     (
         "packet-p99-tunnel",
-        |case| case.measured[4].delay_p99_s,
+        |case| case.of(Scheme::TunnelBbr).delay_p99_s,
         |path| delay::bulk(path, Scheme::TunnelBbr).p99,
     ),
     ("request-p50-plain", |case| case.requests[0].p50_s, |path| delay::request(path, Scheme::Cubic).p50),
@@ -172,10 +177,15 @@ fn sent(path: &Path, scheme: Scheme) -> f64 {
     predict(path, scheme).map_or(f64::NAN, |got| got.sent_per_useful)
 }
 
+/// By how much a figure is missed, relative; None where it was not measured.
+fn off((_, measured, predicted): &Figure, one: &Judged<'_>) -> Option<f64> {
+    measured(one.case).map(|measured| (predicted(&one.case.path) / measured - 1.0).abs())
+}
+
 fn miss_of(misses: Vec<f64>) -> Option<Miss> {
     let links = misses.len() as u64;
     let three = |x: f64| (x.min(1e3) * 1e3).round() / 1e3;
-    let (median, p95) = (three(quantile(misses.clone(), 0.5)), three(quantile(misses, 0.95)));
+    let (median, p95) = (three(quantile(misses.clone(), 50.0)), three(quantile(misses, 95.0)));
     (links > 0).then_some(Miss { median, p95, links })
 }
 
@@ -188,12 +198,9 @@ fn errors(judged: &[Judged<'_>]) -> Errors {
                 errors.set(scheme.name(), kind, miss);
             }
         }
-        for (name, measured, predicted) in FIGURES {
-            let off = |one: &Judged<'_>| {
-                measured(one.case).map(|measured| (predicted(&one.case.path) / measured - 1.0).abs())
-            };
-            if let Some(miss) = miss_of(of_kind().filter_map(off).collect()) {
-                errors.set(name, kind, miss);
+        for figure in FIGURES {
+            if let Some(miss) = miss_of(of_kind().filter_map(|one| off(&figure, one)).collect()) {
+                errors.set(figure.0, kind, miss);
             }
         }
     }
@@ -202,8 +209,10 @@ fn errors(judged: &[Judged<'_>]) -> Errors {
 
 fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
     let mut text = format!(
-        "# The planner beside the simulator\n\n{} links drawn from seed {}; the weights were fitted to other links. `make plan-report` writes this page.\n\n",
-        flags.links, flags.seed
+        "# The planner beside the simulator\n\n{} links drawn from seed {}; the weights were fitted to {}. `make plan-report` writes this page.\n\n",
+        flags.links,
+        flags.seed,
+        if flags.seed == SEED { "links of this very seed" } else { "other links" }
     );
     text.push_str("| links | | error of the recommended scheme: median | 95th percentile | a single run's own deviation: median | 95th percentile | within 3 % of the best |\n|---|---|---|---|---|---|---|\n");
     let mut line = |name: &str, some: Vec<&Judged<'_>>| {
@@ -217,10 +226,10 @@ fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
             text,
             "| {name} | {} | {} | {} | {} | {} | {} |",
             some.len(),
-            percent(quantile(misses.clone(), 0.5)),
-            percent(quantile(misses, 0.95)),
-            percent(quantile(noise.clone(), 0.5)),
-            percent(quantile(noise, 0.95)),
+            percent(quantile(misses.clone(), 50.0)),
+            percent(quantile(misses, 95.0)),
+            percent(quantile(noise.clone(), 50.0)),
+            percent(quantile(noise, 95.0)),
             percent(near)
         );
     };
@@ -236,19 +245,17 @@ fn page(flags: &Flags, judged: &[Judged<'_>]) -> String {
             text,
             "| {} | {times} | {} | {} |",
             scheme.name(),
-            percent(quantile(misses.clone(), 0.5)),
-            percent(quantile(misses, 0.95))
+            percent(quantile(misses.clone(), 50.0)),
+            percent(quantile(misses, 95.0))
         );
     }
     text.push_str("\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n");
-    for (name, measured, predicted) in FIGURES {
-        let off = |one: &Judged<'_>| {
-            measured(one.case).map(|measured| (predicted(&one.case.path) / measured - 1.0).abs())
-        };
-        if let Some(miss) = miss_of(judged.iter().filter_map(off).collect()) {
+    for figure in FIGURES {
+        if let Some(miss) = miss_of(judged.iter().filter_map(|one| off(&figure, one)).collect()) {
             let _ = writeln!(
                 text,
-                "| {name} | {} | {} | {} |",
+                "| {} | {} | {} | {} |",
+                figure.0,
                 miss.links,
                 percent(miss.median),
                 percent(miss.p95)

@@ -1,9 +1,10 @@
 //! The simulations that stand behind a plan: one scenario for each scheme over the link that is planned.
 
-use ripstop_base::{Bytes, Span};
-use ripstop_link::{LinkConfig, Loss};
-use ripstop_model::plan::scheme::TUNNEL_MTU_TAKES;
-use ripstop_model::plan::{MEASURED_FROM_RTTS, NcSettings, Scheme};
+use crate::link_flags::loss_model;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
+use ripstop_link::LinkConfig;
+use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
+use ripstop_model::plan::{MEASURED_FROM_RTTS, NcSettings, PATH_MTU, Path, Scheme};
 use ripstop_sim::scenario::{
     Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
 };
@@ -21,12 +22,6 @@ pub(super) struct Stage {
     pub(super) flows: u32,
 }
 
-/// Bytes of IP and TCP in front of the data, with time stamps.
-const HEADERS: u64 = 52;
-/// What a path carries at most.
-const PATH_MTU: u64 = 1500;
-/// Bytes of IP and TCP in front of the data of TCP/NC, which stands on the simulator's plain hosts.
-const PLAIN_HEADERS: u64 = 40;
 /// A receiver's window that never decides, packets.
 const NO_LIMIT: u32 = 1_000_000;
 /// A run is no shorter than this.
@@ -34,9 +29,21 @@ const SHORTEST: Duration = Duration::from_secs(10);
 /// Nor than so many round trips.
 const ROUND_TRIPS: u32 = 60;
 /// Nor than so many packets take: of fewer a share says little.
-const PACKETS: u64 = 1000;
+const PACKETS: usize = 1000;
 
 impl Stage {
+    /// The simulator's link for a path.
+    pub(super) fn of(path: &Path) -> Stage {
+        let direction = |loss: f64| LinkConfig {
+            rate: Rate::from_bps(path.rate as u64),
+            delay: Span::from(Duration::from_secs_f64(path.rtt / 2.0)),
+            queue: Some(QueueLimit::Bytes(path.queue as u64)),
+            loss: loss_model(Fraction::new(loss).unwrap_or(Fraction::ZERO), path.burst),
+            ..LinkConfig::default()
+        };
+        Stage { forth: direction(path.loss), back: direction(path.loss_back), flows: path.flows }
+    }
+
     /// The round-trip time of the idle link.
     fn rtt(&self) -> Duration {
         self.forth.delay.duration() + self.back.delay.duration()
@@ -45,7 +52,7 @@ impl Stage {
     /// How long a run is, and what of it is not measured.
     pub(super) fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
-        let packets = self.forth.rate.time_for((PACKETS * PATH_MTU) as usize);
+        let packets = self.forth.rate.time_for(PACKETS * PATH_MTU as usize);
         let whole = SHORTEST.max(rtt * ROUND_TRIPS).max(packets);
         (whole, Duration::from_secs(2).max(rtt.mul_f64(MEASURED_FROM_RTTS)))
     }
@@ -66,12 +73,9 @@ impl Stage {
             ..RunSpec::default()
         };
         let usual = FlowSpec { count: self.flows, window: NO_LIMIT, ack_every: 2, ..FlowSpec::new("", "") };
-        let plain = |tcp| FlowSpec { tcp, packet: Bytes::new(PATH_MTU - HEADERS), ..usual.clone() };
-        let inside = |tcp| FlowSpec {
-            tcp,
-            packet: Bytes::new(PATH_MTU - TUNNEL_MTU_TAKES as u64 - HEADERS),
-            ..usual.clone()
-        };
+        let packet = |headers: f64| Bytes::new((PATH_MTU - headers) as u64);
+        let plain = |tcp| FlowSpec { tcp, packet: packet(TCP_HEADERS), ..usual.clone() };
+        let inside = |tcp| FlowSpec { tcp, packet: packet(TUNNEL_MTU_TAKES + TCP_HEADERS), ..usual.clone() };
         let (flow, tunnel) = match scheme {
             Scheme::Reno => (plain(Variant::LinuxReno), false),
             Scheme::Cubic => (plain(Variant::LinuxCubic), false),
@@ -84,8 +88,12 @@ impl Stage {
                     coef_bytes: 1,
                     ..NcSpec::default()
                 };
-                let payload = Bytes::new(PATH_MTU - PLAIN_HEADERS);
-                let flow = FlowSpec { tcp: Variant::Reno, packet: payload, window: *window, ..usual.clone() };
+                let flow = FlowSpec {
+                    tcp: Variant::Reno,
+                    packet: packet(PLAIN_HEADERS),
+                    window: *window,
+                    ..usual.clone()
+                };
                 (FlowSpec { nc: Some(nc), ack_every: 1, ..flow }, false)
             }
         };
@@ -99,9 +107,7 @@ impl Stage {
         }
         .scenario()
     }
-}
 
-impl Stage {
     /// Small requests and their answers on the link that carries nothing else, each a while after the answer to the one before, in CUBIC,
     /// plain or inside the tunnel.
     pub(super) fn requests(&self, tunnel: bool, runs: u32, seed: u64) -> Scenario {
@@ -132,8 +138,3 @@ const REQUEST: u64 = 100;
 const THINK: Duration = Duration::from_millis(50);
 /// Requests in a run, where none is late.
 const REQUESTS: u32 = 500;
-
-/// Losses of this share in runs of this mean length.
-pub(super) fn losses(loss: ripstop_base::Fraction, burst: f64) -> Loss {
-    crate::link_flags::loss_model(loss, burst)
-}

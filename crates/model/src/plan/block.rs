@@ -1,7 +1,8 @@
 //! Block codes below a plain TCP: K packets and N - K repairs, without feedback.
 
 use super::path::Path;
-use super::plain::{self, PAYLOAD_SHARE};
+use super::plain;
+use super::scheme::Scheme;
 use crate::codes::block;
 
 /// Source packets in a block.
@@ -32,7 +33,7 @@ pub fn best(path: &Path) -> BlockCode {
         };
         let rate = path.rate * f64::from(SOURCES) / f64::from(n);
         let behind = Path { rate, loss: residual_loss, burst: 1.0, ..*path };
-        let by_code = rate * (1.0 - residual_loss) * PAYLOAD_SHARE;
+        let by_code = rate * (1.0 - residual_loss) * Scheme::Cubic.ceiling();
         let goodput_bps = plain::cubic_by_losses(&behind).min(by_code);
         if goodput_bps > found.goodput_bps {
             found = BlockCode { k: SOURCES, n, residual_loss, goodput_bps };

@@ -2,6 +2,7 @@
 
 use super::fitted;
 use super::path::Path;
+use super::plain::RTO_MIN;
 use super::scheme::Scheme;
 
 /// The median and the 99th percentile of a delay, s.
@@ -12,9 +13,6 @@ pub struct Delays {
     /// One in a hundred is longer.
     pub p99: f64,
 }
-
-/// Linux: a time-out is no shorter than this beyond the round-trip time, s.
-const RTO_MIN: f64 = 0.2;
 
 /// A sender gives up waiting longer than this, s.
 const RTO_MAX: f64 = 120.0;

@@ -6,6 +6,9 @@ use super::kind::Kind;
 use super::scheme::Scheme;
 use super::wear::Term;
 
+/// The seed of those links.
+pub const SEED: u64 = 1;
+
 /// The terms of a scheme.
 pub fn terms(scheme: Scheme) -> &'static [Term] {
     match scheme {

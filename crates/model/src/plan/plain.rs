@@ -6,10 +6,8 @@ use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 
 /// Bytes of data in a full packet.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
-/// The payload's share of a full packet.
-pub const PAYLOAD_SHARE: f64 = PAYLOAD / super::PATH_MTU;
 /// Linux: a time-out is no shorter than this beyond the round-trip time, s.
-const RTO_MIN: f64 = 0.2;
+pub(super) const RTO_MIN: f64 = 0.2;
 
 /// What losses leave of Reno, bit/s, each connection for itself: equation (16) of paper 000 for loss *events*. A run of losses is one
 /// of them, since a sender with selective acknowledgements halves its window once for it.

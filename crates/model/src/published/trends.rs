@@ -308,30 +308,9 @@ fn coded_costs_little() -> Result<Trend, DomainError> {
 }
 
 fn longer_round_trip() -> Result<Trend, DomainError> {
-    let slow_tcp = Protocol::Tcp { rtt: 0.5, first_time_out: 3.0, max_window: 50.0, packet_bytes: 1000.0 };
-    let Protocol::TcpNc {
-        max_window,
-        first_window,
-        packet_bytes,
-        redundancy,
-        duration,
-        redundancy_charged,
-        ..
-    } = Protocol::paper_tcp_nc(0.0)
-    else {
-        return decided(false, "no TCP/NC".into());
-    };
-    let slow_coded = Protocol::TcpNc {
-        srtt: 0.5,
-        max_window,
-        first_window,
-        packet_bytes,
-        redundancy,
-        duration,
-        redundancy_charged,
-    };
     let mut holds = true;
-    for protocol in [slow_tcp, slow_coded] {
+    for protocol in [Protocol::PAPER_TCP, Protocol::paper_tcp_nc(0.0)].map(|protocol| protocol.with_rtt(0.5))
+    {
         holds &= (throughput(8e6, 0.0, protocol)? - 0.8e6).abs() < 1e-3;
         // Beyond the cap N_bs rises with B, as much for both.
         let beyond = [stations(0.02, 2e6, SMALL, 0.0, protocol)?, stations(0.02, 4e6, SMALL, 0.0, protocol)?];

@@ -110,6 +110,15 @@ impl Protocol {
             redundancy_charged: false,
         }
     }
+
+    /// The same over paths with this round-trip time, s.
+    pub fn with_rtt(mut self, seconds: f64) -> Protocol {
+        match &mut self {
+            Protocol::Ideal => {}
+            Protocol::Tcp { rtt, .. } | Protocol::TcpNc { srtt: rtt, .. } => *rtt = seconds,
+        }
+        self
+    }
 }
 
 impl Network {

@@ -428,22 +428,15 @@ impl Network {
                 let (link, owner) = (*link as usize, self.owners[packet.route as usize]);
                 let first = packet.hop == 0;
                 observer.note(now, Happening::Offered { link, packet: &packet, owner, first, fate: &fate });
-            } else if *through && wire.is_empty() {
-                match fate.arrival() {
-                    None => return self.give_back(packet),
-                    Some(arrival) if arrival <= self.horizon => {
-                        now = arrival;
-                        packet.hop += 1;
-                        self.passed += 1;
-                        continue;
-                    }
-                    Some(_) => {}
-                }
             }
-            if fate.delivery().is_none() {
-                return self.give_back(packet);
+            let Some(delivery) = fate.delivery() else { return self.give_back(packet) };
+            if !O::LOOKS && *through && wire.is_empty() && delivery.arrival <= self.horizon {
+                now = delivery.arrival;
+                packet.hop += 1;
+                self.passed += 1;
+                continue;
             }
-            return wire.carry(&mut self.agenda, now, packet, &fate);
+            return wire.carry(&mut self.agenda, now, packet, &delivery);
         }
         self.hand_over(packet, observer);
     }

@@ -3,7 +3,7 @@
 use super::packet::Packet;
 use crate::engine::{Agenda, Alarm};
 use ripstop_base::Time;
-use ripstop_link::{Counters, Fate, Link};
+use ripstop_link::{Counters, Delivery, Fate, Link};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -56,10 +56,9 @@ impl Wire {
         fate
     }
 
-    /// Carries out the `fate` that the link had for a packet that was offered at `now`.
+    /// Carries a packet that was offered at `now` and is to be delivered.
     #[inline]
-    pub(super) fn carry(&mut self, agenda: &mut Agenda, now: Time, packet: Packet, fate: &Fate) {
-        let Some(delivery) = fate.delivery() else { return };
+    pub(super) fn carry(&mut self, agenda: &mut Agenda, now: Time, packet: Packet, delivery: &Delivery) {
         if delivery.corruption.is_some() {
             self.damaged += 1 + u64::from(delivery.copy.is_some());
             return;
