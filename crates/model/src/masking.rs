@@ -5,6 +5,10 @@
 //! with probability close to 1 over GF(256)). Paper 000 section VI-B chooses R so that losses are
 //! masked with probability 0.8; this is the same question for a flight of any size.
 
+use crate::fec::gilbert::Gilbert;
+
+/// Flights of so many packets are followed by the chain's exact law.
+const CHAIN_UP_TO: u32 = 512;
 /// With no more repairs to spare than this the sum is exact (it has so many terms and one).
 const EXACT_UP_TO: u32 = 64;
 
@@ -30,6 +34,30 @@ pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
         let z = (total * p - f64::from(spare) - 0.5) / (total * p * (1.0 - p)).sqrt();
         normal_cdf(z)
     }
+}
+
+/// The same where losses come in runs of `burst` packets on average: a two-state chain, any n + r packets of it.
+///
+/// Exact for n + r <= 512; beyond, the normal approximation with the chain's variance. Runs that are no longer than those of
+/// independent losses, 1/(1-p), count as independent ones.
+pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64 {
+    let stay_bad = 1.0 - 1.0 / burst.max(1.0);
+    // Not so, or losses would follow each other less than by chance (or the chain would not exist).
+    if !(p > 0.0 && p < 1.0) || stay_bad <= p || stay_bad.is_nan() {
+        return unmasked_probability(deficit, n, r, p);
+    }
+    let Some(spare) = r.checked_sub(deficit) else { return 1.0 };
+    let (total, needed) = (n.saturating_add(r), n.saturating_add(deficit));
+    if needed == 0 {
+        return 0.0;
+    }
+    if total <= CHAIN_UP_TO {
+        return Gilbert { loss: p, stay_bad }.block_loss(total, needed).unwrap_or(1.0);
+    }
+    let memory = stay_bad - p * (1.0 - stay_bad) / (1.0 - p);
+    let packets = f64::from(total);
+    let variance = packets * p * (1.0 - p) * (1.0 + memory) / (1.0 - memory);
+    normal_cdf((packets * p - f64::from(spare) - 0.5) / variance.sqrt())
 }
 
 /// P(Bin(total, p) > spare).
@@ -89,6 +117,52 @@ mod tests {
     }
 
     #[test]
+    fn runs_of_losses_are_the_chain_packet_by_packet() {
+        for (p, burst) in [(0.05, 4.0), (0.3, 10.0), (0.01, 20.0)] {
+            let (stay, start) = (1.0 - 1.0 / burst, p / burst / (1.0 - p));
+            for (deficit, n, r) in [(0, 10, 4), (0, 1, 30), (3, 40, 25), (2, 0, 9), (0, 200, 120)] {
+                // Of the stationary chain: by how many were lost, and whether the last one was.
+                let mut at = vec![[0.0; 2]; (n + r) as usize + 2];
+                at[0] = [1.0 - p, p];
+                for _ in 0..n + r {
+                    let mut next = vec![[0.0; 2]; at.len()];
+                    for (lost, from) in at.iter().enumerate().take(at.len() - 1) {
+                        next[lost][0] += from[0] * (1.0 - start) + from[1] * (1.0 - stay);
+                        next[lost + 1][1] += from[0] * start + from[1] * stay;
+                    }
+                    at = next;
+                }
+                let want: f64 =
+                    at.iter().skip((r - deficit) as usize + 1).map(|ends| ends[0] + ends[1]).sum();
+                let got = unmasked_in_runs(deficit, n, r, p, burst);
+                assert!((got - want).abs() < 1e-9, "{p} {burst} {deficit} {n} {r}: {got} {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_as_short_as_by_chance_are_independent_losses() {
+        for (p, burst) in [(0.05, 1.0), (0.2, 1.25), (0.2, 0.0), (0.3, f64::NAN), (0.0, 9.0), (1.0, 9.0)] {
+            for (deficit, n, r) in [(0, 10, 4), (1, 300, 90)] {
+                let want = unmasked_probability(deficit, n, r, p);
+                assert_eq!(unmasked_in_runs(deficit, n, r, p, burst), want, "{p} {burst}");
+            }
+        }
+        assert_eq!(unmasked_in_runs(5, 10, 4, 0.1, 9.0), 1.0);
+        assert_eq!(unmasked_in_runs(0, 0, 4, 0.1, 9.0), 0.0);
+    }
+
+    #[test]
+    fn longer_flights_in_runs_join_the_exact_ones() {
+        for (p, burst) in [(0.05, 4.0), (0.3, 10.0)] {
+            for spare in [30, 60, 180, 220] {
+                let [exact, normal] = [512, 513].map(|all| unmasked_in_runs(0, all - spare, spare, p, burst));
+                assert!((exact - normal).abs() < 0.05, "{p} {burst} {spare}: {exact} {normal}");
+            }
+        }
+    }
+
+    #[test]
     fn large_flights_are_close() {
         for p in [0.05, 0.2, 0.6] {
             for n in [41u32, 100, 170, 500, 1000] {
@@ -105,8 +179,11 @@ mod tests {
     fn total_over_the_whole_range() {
         for p in [f64::NAN, -1.0, 0.0, 1e-300, 0.5, 1.0, 2.0, f64::INFINITY] {
             for (d, n, r) in [(0, 0, 0), (0, 0, 9), (9, 1, 0), (1, u32::MAX / 4, u32::MAX / 4)] {
-                let q = unmasked_probability(d, n, r, p);
-                assert!((0.0..=1.0).contains(&q), "{d} {n} {r} {p}: {q}");
+                for burst in [1.0, 7.0, 1e9, f64::INFINITY] {
+                    for q in [unmasked_probability(d, n, r, p), unmasked_in_runs(d, n, r, p, burst)] {
+                        assert!((0.0..=1.0).contains(&q), "{d} {n} {r} {p} {burst}: {q}");
+                    }
+                }
             }
         }
     }

@@ -114,7 +114,9 @@ fn the_tunnel_hides_losses_in_either_direction() {
     let tunnel = run(&through, 2, || ()).unwrap();
     let mean = |report: &ripstop_sim::scenario::Report| report.goodput_bps.mean.unwrap_or(0.0);
     assert!(mean(&tunnel) > 5.0 * mean(&plain), "seed 5: {plain:?} {tunnel:?}");
-    assert!(plain.flows[0].retransmits.mean > Some(20.0) && tunnel.flows[0].retransmits.mean < Some(20.0));
+    let again = [&plain, &tunnel].map(|report| report.flows[0].retransmits);
+    // What the tunnel does not hide is a time-out in one run of four, which sends a window again.
+    assert!(again[0].mean > Some(35.0) && again[1].mean < Some(30.0), "seed 5: {again:?}");
     let mut backwards = through;
     let ends = (backwards.flow[0].to.clone(), backwards.flow[0].from.clone());
     (backwards.flow[0].from, backwards.flow[0].to) = ends;

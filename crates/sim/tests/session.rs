@@ -1,7 +1,7 @@
 //! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside fares.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Blackout, Change, LinkConfig};
+use ripstop_link::{Blackout, Change, LinkConfig, Loss};
 use ripstop_proto::session::tunnel::{Config, Event};
 use ripstop_sim::engine::percentile;
 use ripstop_sim::network::{Carrier, FlowConfig, Happening, Hosts, Network, STAMPED_HEADERS};
@@ -164,6 +164,23 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     assert!(refused > 10_000 && right.received.wide > 0, "{why}");
     assert_eq!((left.given_up, right.received.given_up, world.violations().count()), (0, 0, 0), "{why}");
     assert!(right.order.delivered > 120_000, "{why}");
+}
+
+/// Long runs of losses both ways: one of them takes a whole flight, its repairs and the reports of what came before.
+#[test]
+fn a_start_does_not_stand_still_in_long_runs_of_losses() {
+    let loss = Loss::Gilbert { mean: Fraction::new(0.17).expect("a share"), burst: 11.0 };
+    let link = LinkConfig { loss, ..path(0.0) };
+    let (mut shares, mut repeats) = (Vec::new(), 0);
+    for run in 0..10 {
+        let mut network = connected(Variant::Bbr, &link, Seed::new(16).run(run));
+        network.run_until(Time::from_secs_f64(10.0), &mut ());
+        shares.push(network.totals(0).bytes as f64 * 8.0 / 10.0 / (20e6 * 0.83));
+        repeats += network.tunnel(0).iter().map(|end| end.received.repeats).sum::<u64>();
+    }
+    assert!(repeats > 0, "seed 16: no report was repeated");
+    let median = percentile(&mut shares, 50.0).expect("some");
+    assert!(median > 0.45, "seed 16: {shares:.2?}");
 }
 
 /// A busy machine: what comes is taken in late, and timers ring late. What the pacer lost by that must not set the pace.

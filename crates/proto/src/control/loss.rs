@@ -19,6 +19,9 @@ const PRESUMED_PACKETS: f64 = 60.0;
 /// a path that loses packets, and a first burst that lacks one waits for a round trip, which its TCP takes for a queue.
 const GUESS: f64 = 0.05;
 const GUESS_PACKETS: f64 = 20.0;
+/// The mean length of bursts is that of about so many; what is longer than this is an outage.
+const BURSTS: u32 = 16;
+const LONGEST_BURST: u32 = 64;
 
 /// The loss of one direction of a path, learned from the fate of each datagram in number order.
 ///
@@ -34,6 +37,8 @@ pub struct LossEstimator {
     last_loss: Option<Time>,
     /// Length of the burst of losses in progress.
     run: u32,
+    /// Bursts so far.
+    bursts: u32,
     burst: f64,
 }
 
@@ -47,6 +52,7 @@ impl Default for LossEstimator {
             presumed: GUESS,
             last_loss: None,
             run: 0,
+            bursts: 0,
             burst: 1.0,
         }
     }
@@ -66,7 +72,10 @@ impl LossEstimator {
             self.run += 1;
             self.last_loss = Some(now);
         } else if self.run > 0 {
-            self.burst += (f64::from(self.run) - self.burst) / 16.0;
+            self.bursts += 1;
+            // An average over all of them (and a first one of one packet) until it has its full length.
+            let weight = 1.0 / f64::from((self.bursts + 1).min(BURSTS));
+            self.burst += (f64::from(self.run.min(LONGEST_BURST)) - self.burst) * weight;
             self.run = 0;
         }
     }

@@ -3,7 +3,7 @@
 //! What a receiver reports missing is repaired exactly, whatever is set here; proactive repairs
 //! save the round trip that a report takes. They buy delay, not throughput, and cost bandwidth one for one.
 
-use ripstop_model::masking::unmasked_probability;
+use ripstop_model::masking::unmasked_in_runs;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -74,6 +74,49 @@ const INTERACTIVE_REPAIRS: u32 = 4;
 /// Repairs of one packet follow each other by this, so that a short burst does not take them all.
 pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
 
+/// A report and all its repetitions may be lost with this probability. They are so many at least and at most.
+const REPORT_LOST: f64 = 0.01;
+/// See [`report_repeats`].
+pub const LEAST_REPEATS: u32 = 3;
+const MOST_REPEATS: u32 = 48;
+
+/// All packets that are sent into a silence at a time may be lost with this probability. They are so many at least and at most.
+const PROBES_LOST: f64 = 0.1;
+/// See [`silence_probes`].
+pub const LEAST_PROBES: u32 = 3;
+const MOST_PROBES: u32 = 32;
+
+/// Losses that differ by no more than this share are the same.
+const SAME: f64 = 0.1;
+
+/// How a path loses packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// The share of packets lost.
+    pub share: f64,
+    /// The mean length of a run of losses, packets.
+    pub burst: f64,
+}
+
+impl Losses {
+    /// The probability that `sources` and `repairs` in flight do not make up for their losses and `deficit` ones from before.
+    fn unmasked(self, deficit: u32, sources: u32, repairs: u32) -> f64 {
+        unmasked_in_runs(deficit, sources, repairs, self.share, self.burst)
+    }
+
+    /// How many packets bring the probability `lost` that nothing has arrived down to `limit`; `most` at most.
+    fn copies(self, mut lost: f64, limit: f64, most: u32) -> u32 {
+        // What follows a loss is lost with probability 1 - 1/burst.
+        let again = (1.0 - 1.0 / self.burst.max(1.0)).max(self.share);
+        let mut copies = 0;
+        while lost > limit && copies < most {
+            lost *= again;
+            copies += 1;
+        }
+        copies
+    }
+}
+
 /// Sources and proactive repairs in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
@@ -104,42 +147,54 @@ pub fn tail_wait(rtt: Duration) -> Duration {
 pub struct BulkRule {
     all: Guard,
     recent: Guard,
+    losses: Losses,
 }
 
 impl BulkRule {
     /// Whether a bulk flight wants another repair: `all` of it, and the `recent` part of what was sent (within
-    /// [`RECENT`], with the repairs of that time), on a path with loss `p`. `dither` sources are added to what is in flight, so that
-    /// repairs do not fall into step with a queue's drops.
-    pub fn is_due(&mut self, all: Flight, recent: Flight, p: f64, ahead: Ahead, dither: f64) -> bool {
-        if p <= 0.0 || all.sources == 0 {
+    /// [`RECENT`], with the repairs of that time). While sources wait, repairs are for the mean of the losses; when none do, they
+    /// cost nothing, and are for runs of losses. `dither` sources are added to what is in flight, so that repairs do not fall into
+    /// step with a queue's drops.
+    pub fn is_due(&mut self, all: Flight, recent: Flight, losses: Losses, ahead: Ahead, dither: f64) -> bool {
+        if losses.share <= 0.0 || all.sources == 0 {
             return false;
         }
-        let (whole, newest) = match ahead {
-            Ahead::Nothing => (TAIL_UNMASKED, 1.0),
-            Ahead::Waiting(rounds) if rounds < IDLE => (IDLE_UNMASKED, IDLE_UNMASKED),
-            Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED),
+        let (whole, newest, losses) = match ahead {
+            Ahead::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
+            Ahead::Waiting(rounds) if rounds < IDLE => (IDLE_UNMASKED, IDLE_UNMASKED, self.in_runs(losses)),
+            Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED, Losses { burst: 1.0, ..losses }),
         };
         let dither = if matches!(ahead, Ahead::Nothing) { 0.0 } else { dither };
         let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
-        !self.all.is_masked(Flight { sources, ..all }, p, whole)
-            || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, p, newest))
+        !self.all.is_masked(Flight { sources, ..all }, losses, whole)
+            || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
+    }
+
+    /// The losses that flights are guarded against: those of before as long as they have hardly changed, for what was found of
+    /// flights holds for these, and the law of runs takes its time.
+    fn in_runs(&mut self, losses: Losses) -> Losses {
+        let differs = |a: f64, b: f64| (a - b).abs() > SAME * b;
+        if differs(losses.share, self.losses.share) || differs(losses.burst, self.losses.burst) {
+            self.losses = losses;
+        }
+        self.losses
     }
 }
 
 /// What was found of a flight: it holds for smaller ones with as many repairs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Guard {
-    /// The largest flight known to be masked, on a path with loss `p` and but for the probability `unmasked`.
+    /// The largest flight known to be masked, on a path with these losses and but for the probability `unmasked`.
     largest: Flight,
-    p: f64,
+    losses: Losses,
     unmasked: f64,
 }
 
 impl Guard {
-    /// Whether the losses of `flight` are masked, on a path with loss `p`, but for the probability `unmasked`.
-    fn is_masked(&mut self, flight: Flight, p: f64, unmasked: f64) -> bool {
+    /// Whether `losses` are masked in `flight`, but for the probability `unmasked`.
+    fn is_masked(&mut self, flight: Flight, losses: Losses, unmasked: f64) -> bool {
         let Flight { deficit, sources, repairs } = flight;
-        let same = (self.p, self.unmasked) == (p, unmasked);
+        let same = (self.losses, self.unmasked) == (losses, unmasked);
         if same
             && (self.largest.deficit, self.largest.repairs) == (deficit, repairs)
             && sources <= self.largest.sources
@@ -148,64 +203,86 @@ impl Guard {
         }
         // A little beyond, for those that come next.
         [sources + sources / 16, sources].into_iter().any(|sources| {
-            let masked = unmasked_probability(deficit, sources, repairs, p) <= unmasked;
+            let masked = losses.unmasked(deficit, sources, repairs) <= unmasked;
             if masked {
-                *self = Guard { largest: Flight { sources, ..flight }, p, unmasked };
+                *self = Guard { largest: Flight { sources, ..flight }, losses, unmasked };
             }
             masked
         })
     }
 }
 
-/// Whether `holes` that a receiver has asked for want another repair beside those in flight, on a path with loss `p`: as
-/// many as are to arrive on average; when next to nothing waits to be sent (`waiting`, in round trips), as many as are
-/// as good as sure to, for whoever sends no more may be waiting for this one.
-pub fn exact_repair_due(holes: u32, repairs: u32, p: f64, waiting: f64) -> bool {
-    let short = f64::from(holes) - (1.0 - p) * f64::from(repairs) >= 0.5;
-    short || waiting < IDLE && unmasked_probability(holes, 0, repairs, p) > IDLE_UNMASKED
+/// Whether `holes` that a receiver has asked for want another repair beside those in flight: as many as are to arrive on
+/// average; when next to nothing waits to be sent (`waiting`, in round trips), as many as are as good as sure to, for whoever sends
+/// no more may be waiting for this one.
+pub fn exact_repair_due(holes: u32, repairs: u32, losses: Losses, waiting: f64) -> bool {
+    let short = f64::from(holes) - (1.0 - losses.share) * f64::from(repairs) >= 0.5;
+    short || waiting < IDLE && losses.unmasked(holes, 0, repairs) > IDLE_UNMASKED
 }
 
-/// How many repairs should follow an interactive packet when the loss is `p` and a burst of losses
-/// has `mean_burst` packets on average.
-pub fn interactive_repairs(p: f64, mean_burst: f64) -> u32 {
-    // What follows a loss is lost with probability 1 - 1/burst.
-    let again = (1.0 - 1.0 / mean_burst.max(1.0)).max(p);
-    let mut lost = p;
-    let mut repairs = 0;
-    while lost > INTERACTIVE_LOST && repairs < INTERACTIVE_REPAIRS {
-        lost *= again;
-        repairs += 1;
-    }
-    repairs
+/// How many repairs should follow an interactive packet.
+pub fn interactive_repairs(losses: Losses) -> u32 {
+    losses.copies(losses.share, INTERACTIVE_LOST, INTERACTIVE_REPAIRS)
+}
+
+/// How often a report that nothing follows is repeated: until it is as good as sure that the sender has one of them, as far as it
+/// is `affordable`.
+pub fn report_repeats(losses: Losses, affordable: u32) -> u32 {
+    losses.copies(losses.share, REPORT_LOST, MOST_REPEATS).min(affordable).max(LEAST_REPEATS)
+}
+
+/// How many packets go into a silence at a time: what ends it is one of them getting through, and the run of losses that took the
+/// last ones may go on.
+pub fn silence_probes(losses: Losses) -> u32 {
+    losses.copies(1.0, PROBES_LOST, MOST_PROBES).max(LEAST_PROBES)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn apart(share: f64) -> Losses {
+        Losses { share, burst: 1.0 }
+    }
+
     #[test]
     fn a_clean_path_gets_no_repair() {
         let all = Flight { deficit: 0, sources: 500, repairs: 0 };
-        assert!(!BulkRule::default().is_due(all, all, 0.0, Ahead::Nothing, 0.0));
-        assert_eq!(interactive_repairs(0.0, 1.0), 0);
+        assert!(!BulkRule::default().is_due(all, all, apart(0.0), Ahead::Nothing, 0.0));
+        assert_eq!(interactive_repairs(apart(0.0)), 0);
+    }
+
+    /// Repairs that a flight of `n` sources gets.
+    fn repairs(n: u32, losses: Losses, ahead: Ahead) -> u32 {
+        let full = |repairs| Flight { deficit: 0, sources: n, repairs };
+        (0..=10 * n)
+            .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, ahead, 0.0))
+            .expect("no more are due at some point")
     }
 
     #[test]
     fn the_steady_ratio_is_close_to_the_ideal() {
         for p in [0.01, 0.05, 0.2] {
             let n = 1_000;
-            let repairs = |ahead| {
-                let full = |r| Flight { deficit: 0, sources: n, repairs: r };
-                f64::from(
-                    (0..n).find(|r| !BulkRule::default().is_due(full(*r), full(*r), p, ahead, 0.0)).unwrap(),
-                )
-            };
             let ideal = f64::from(n) * p / (1.0 - p);
             // Two deviations of what is lost of sources and repairs.
             let margin = 1.0 + 2.0 * (f64::from(n) * p / (1.0 - p)).sqrt();
-            let [busy, idle, tail] = [Ahead::Waiting(1.0), Ahead::Waiting(0.0), Ahead::Nothing].map(repairs);
+            let [busy, idle, tail] = [Ahead::Waiting(1.0), Ahead::Waiting(0.0), Ahead::Nothing]
+                .map(|ahead| f64::from(repairs(n, apart(p), ahead)));
             assert!((ideal..ideal + margin).contains(&busy), "p {p}: {busy} {ideal}");
             assert!(busy < idle && idle < tail, "p {p}: {busy} {idle} {tail}");
+        }
+    }
+
+    #[test]
+    fn runs_of_losses_ask_for_more_only_when_nothing_waits() {
+        for (n, p) in [(10, 0.05), (10, 0.2), (300, 0.05), (2_000, 0.2)] {
+            let runs = Losses { share: p, burst: 10.0 };
+            assert_eq!(repairs(n, runs, Ahead::Waiting(1.0)), repairs(n, apart(p), Ahead::Waiting(1.0)));
+            for ahead in [Ahead::Waiting(0.0), Ahead::Nothing] {
+                let (few, many) = (repairs(n, apart(p), ahead), repairs(n, runs, ahead));
+                assert!(many > few, "{n} {p}: {many} {few}");
+            }
         }
     }
 
@@ -214,18 +291,19 @@ mod tests {
         let mut random = ripstop_base::Seed::new(5).stream("guard");
         let (mut guard, mut masked) = (Guard::default(), 0);
         let mut flight = Flight { deficit: 0, sources: 100, repairs: 4 };
-        let (mut p, mut limit) = (0.02, 0.2);
+        let (mut losses, mut limit) = (apart(0.02), 0.2);
         for _ in 0..20_000 {
             flight.sources = (flight.sources + random.below(5) as u32).clamp(52, 302) - 2;
             match random.below(60) {
                 0 => flight.repairs = random.below(9) as u32,
                 1 => flight.deficit = random.below(3) as u32,
-                2 => p = [0.02, 0.05][random.below(2) as usize],
+                2 => losses.share = [0.02, 0.05][random.below(2) as usize],
                 3 => limit = [0.2, 0.5][random.below(2) as usize],
+                4 => losses.burst = [1.0, 4.0][random.below(2) as usize],
                 _ => {}
             }
-            let is_masked = unmasked_probability(flight.deficit, flight.sources, flight.repairs, p) <= limit;
-            assert_eq!(guard.is_masked(flight, p, limit), is_masked, "{flight:?} {p} {limit}");
+            let is_masked = losses.unmasked(flight.deficit, flight.sources, flight.repairs) <= limit;
+            assert_eq!(guard.is_masked(flight, losses, limit), is_masked, "{flight:?} {losses:?} {limit}");
             masked += u32::from(is_masked);
         }
         assert!((2_000..18_000).contains(&masked), "{masked}");
@@ -233,23 +311,42 @@ mod tests {
 
     #[test]
     fn exact_repairs_are_as_good_as_sure_when_nothing_waits() {
-        let wanted = |holes, p, waiting| (0..99).find(|r| !exact_repair_due(holes, *r, p, waiting)).unwrap();
-        assert_eq!(wanted(1, 0.2, 1.0), 1);
-        assert_eq!(wanted(1, 0.2, 0.0), 3);
-        assert_eq!(wanted(4, 0.05, 1.0), 4);
-        assert_eq!(wanted(4, 0.05, 0.0), 5);
-        assert_eq!(wanted(1, 0.0, 0.0), 1);
-        assert_eq!(wanted(0, 0.5, 0.0), 0);
+        let wanted = |holes, losses, waiting| (0..99).find(|r| !exact_repair_due(holes, *r, losses, waiting));
+        assert_eq!(wanted(1, apart(0.2), 1.0), Some(1));
+        assert_eq!(wanted(1, apart(0.2), 0.0), Some(3));
+        assert_eq!(wanted(4, apart(0.05), 1.0), Some(4));
+        assert_eq!(wanted(4, apart(0.05), 0.0), Some(5));
+        assert_eq!(wanted(1, apart(0.0), 0.0), Some(1));
+        assert_eq!(wanted(0, apart(0.5), 0.0), Some(0));
+        // A run of losses may take all of them.
+        let runs = Losses { share: 0.05, burst: 10.0 };
+        assert_eq!(wanted(4, runs, 1.0), Some(4));
+        assert!(wanted(4, runs, 0.0) > Some(8));
+    }
+
+    #[test]
+    fn what_must_be_heard_is_repeated_as_the_runs_of_losses_ask() {
+        let losses = |share, burst| Losses { share, burst };
+        assert_eq!(report_repeats(apart(0.0), 99), LEAST_REPEATS);
+        assert_eq!(report_repeats(apart(0.2), 99), LEAST_REPEATS);
+        assert_eq!(report_repeats(losses(0.1, 10.0), 99), 22);
+        assert_eq!(report_repeats(losses(0.1, 10.0), 7), 7);
+        assert_eq!(report_repeats(losses(0.1, 10.0), 0), LEAST_REPEATS);
+        assert_eq!(report_repeats(losses(1.0, f64::NAN), 99), MOST_REPEATS);
+        assert_eq!(silence_probes(apart(0.05)), LEAST_PROBES);
+        assert_eq!(silence_probes(losses(0.05, 10.0)), 22);
+        assert_eq!(silence_probes(losses(1.0, 64.0)), MOST_PROBES);
     }
 
     #[test]
     fn interactive_packets_are_repeated_as_the_loss_asks() {
-        assert_eq!(interactive_repairs(0.001, 1.0), 0);
-        assert_eq!(interactive_repairs(0.002, 1.0), 1);
-        assert_eq!(interactive_repairs(0.01, 1.01), 1);
-        assert_eq!(interactive_repairs(0.05, 1.05), 2);
-        assert_eq!(interactive_repairs(0.2, 1.25), 4);
-        assert_eq!(interactive_repairs(0.05, 4.0), 4);
-        assert_eq!(interactive_repairs(1.0, f64::NAN), 4);
+        let wanted = |share, burst| interactive_repairs(Losses { share, burst });
+        assert_eq!(wanted(0.001, 1.0), 0);
+        assert_eq!(wanted(0.002, 1.0), 1);
+        assert_eq!(wanted(0.01, 1.01), 1);
+        assert_eq!(wanted(0.05, 1.05), 2);
+        assert_eq!(wanted(0.2, 1.25), 4);
+        assert_eq!(wanted(0.05, 4.0), 4);
+        assert_eq!(wanted(1.0, f64::NAN), 4);
     }
 }

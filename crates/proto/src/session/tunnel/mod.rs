@@ -33,6 +33,7 @@ pub use status::{SendCounts, Status};
 
 use crate::control::loss::LossEstimator;
 use crate::control::rate::{Fair, Fixed, RateControl};
+use crate::control::redundancy::{Losses, report_repeats};
 use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
 use held::Held;
 use ingress::{Class as FlowClass, Ingress};
@@ -50,6 +51,9 @@ use std::time::Duration;
 /// Reports may take so much of the rate of the direction they report on.
 const REPORT_SHARE: f64 = 0.004;
 const REPORT_BYTES: f64 = 110.0;
+/// Repetitions of a report may take so much of what the path carries in a round trip, but for a few packets.
+const REPEAT_SHARE: f64 = 0.2;
+const FEW_PACKETS: f64 = 4.0;
 /// A flow with less than this share of the rate is interactive, and any flow below the floor, byte/s.
 const INTERACTIVE_SHARE: f64 = 0.02;
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
@@ -367,18 +371,23 @@ impl<P: InnerPacket> Tunnel<P> {
         self.reconsider = true;
     }
 
+    /// What the path is expected to lose.
+    fn losses(&self) -> Losses {
+        Losses { share: self.loss.expected(), burst: self.loss.mean_burst() }
+    }
+
     fn path(&self, now: Time) -> Path {
         let proactive = self.loss.proactive(now);
         let view = self.rate.view();
+        let carried = (view.bandwidth * self.ledger.srtt().as_secs_f64()).max(1.0);
         Path {
-            loss: self.loss.expected(),
-            proactive: proactive.min(view.codable),
-            mean_burst: self.loss.mean_burst(),
+            losses: self.losses(),
+            proactive: Losses { share: proactive.min(view.codable), burst: self.loss.mean_burst() },
             srtt: self.ledger.srtt(),
             patience: self.patience(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
-            waiting: self.ingress.backlog().1 as f64
-                / (view.bandwidth * self.ledger.srtt().as_secs_f64()).max(1.0),
+            waiting: self.ingress.backlog().1 as f64 / carried,
+            packets: carried / f64::from(self.config.path_mtu),
         }
     }
 
@@ -415,6 +424,11 @@ impl<P: InnerPacket> Tunnel<P> {
             }
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
+            // A path of a few packets has no room for more; one that loses nothing needs none.
+            let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
+            let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
+            let losses = Losses { share: self.loss.proactive(now), ..path.losses };
+            self.receiver.set_repeats(report_repeats(losses, affordable));
         }
     }
 

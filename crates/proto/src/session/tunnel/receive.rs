@@ -2,6 +2,7 @@
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
+use crate::control::redundancy::LEAST_REPEATS;
 use crate::wire::{Batch, Feedback, Gap, Window};
 use ripstop_base::Time;
 use ripstop_codes::window::{Arrival, Coding, Decoder, Limits, Members, Pivots};
@@ -21,7 +22,6 @@ const EARLY_EVERY: u64 = 4;
 /// When nothing follows a report on at least so many arrivals, it is repeated: if it was lost, the
 /// sender may be waiting for it.
 const BUSY: u32 = 3;
-const REPEATS: u32 = 3;
 /// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report.
 /// It must be as much as is lost in a round trip, or repairs do not keep up on long fast paths.
 const UNSEEN_RANGES: usize = 512;
@@ -58,6 +58,8 @@ pub struct ReceiveCounts {
     pub malformed: u64,
     /// Reports sent.
     pub reports: u64,
+    /// Of these, repetitions of one that nothing followed.
+    pub repeats: u64,
 }
 
 /// The receiving half of a tunnel.
@@ -179,6 +181,11 @@ impl<P: InnerPacket> Receiver<P> {
         self.advance(now, window.base);
     }
 
+    /// A report that nothing follows is repeated so often (at least once).
+    pub(super) fn set_repeats(&mut self, repeats: u32) {
+        self.reporter.most_repeats = repeats.max(LEAST_REPEATS);
+    }
+
     /// Lets go of what has waited too long.
     pub(super) fn expire(&mut self, now: Time, patience: Duration) {
         let patience = self.patience.unwrap_or(patience);
@@ -198,6 +205,7 @@ impl<P: InnerPacket> Receiver<P> {
         }
         let largest = self.numbers.largest?;
         self.counts.reports += 1;
+        self.counts.repeats += u64::from(self.reporter.count == 0);
         let acked_from = self.reporter.acked_from(largest);
         let next_undecoded = self.missing.first().copied().unwrap_or(self.end);
         let unseen = ranges(self.decoder.unseen(), UNSEEN_RANGES);
@@ -366,6 +374,7 @@ struct Reporter {
     due: Option<Time>,
     /// How often the last report may yet be repeated.
     repeats: u32,
+    most_repeats: u32,
     /// Whether something arrived since the last report that asks for one.
     fresh: bool,
     largest_at: Time,
@@ -384,6 +393,7 @@ impl Reporter {
             interval: DEFAULT_INTERVAL,
             due: None,
             repeats: 0,
+            most_repeats: LEAST_REPEATS,
             fresh: false,
             largest_at: Time::ZERO,
             count: 0,
@@ -418,11 +428,16 @@ impl Reporter {
     }
 
     fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
-        self.repeats = if self.count >= BUSY { REPEATS } else { self.repeats.saturating_sub(1) };
-        self.due = (self.repeats > 0).then(|| now + self.interval.mul_f64(1.5));
+        self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
+        // However many they are, they take as long.
+        let pause = self.interval.mul_f64(1.5 * f64::from(LEAST_REPEATS) / f64::from(self.most_repeats));
+        self.due = (self.repeats > 0).then(|| now + pause);
         self.fresh = false;
-        self.marks.push_back(largest);
-        if self.marks.len() > REPORTS {
+        // A repetition tells of no number that the report before it did not.
+        if self.marks.back() != Some(&largest) {
+            self.marks.push_back(largest);
+        }
+        while self.marks.len() > self.remembered() {
             self.marks.pop_front();
         }
         let count = std::mem::take(&mut self.count);
@@ -440,8 +455,13 @@ impl Reporter {
         }
     }
 
+    /// In so many reports is each number, more of them when a run of losses takes more.
+    fn remembered(&self) -> usize {
+        REPORTS.max(self.most_repeats as usize)
+    }
+
     fn acked_from(&self, largest: u64) -> u64 {
-        let mark = if self.marks.len() < REPORTS { 0 } else { self.marks[0] };
+        let mark = if self.marks.len() < self.remembered() { 0 } else { self.marks[0] };
         mark.min((largest + 1).saturating_sub(LEAST_REPORTED)).max((largest + 1).saturating_sub(NUMBERS / 2))
     }
 }
@@ -485,11 +505,23 @@ mod tests {
         assert_eq!(r.due, Some(us(11_000)));
         let batch = r.take_batch(us(11_000), 10);
         assert_eq!(batch, Batch { count: 3, lowest: 7, mean_before_us: 67, lowest_before_us: -200 });
-        let mut repeats = 0;
+        let (mut repeats, mut last) = (0, us(11_000));
         while let Some(due) = r.due {
             assert_eq!(r.take_batch(due, 10), Batch::default());
             repeats += 1;
+            last = due;
         }
-        assert_eq!(repeats, REPEATS);
+        assert_eq!((repeats, last), (LEAST_REPEATS, us(56_000)));
+        assert_eq!(r.marks, [10], "a repetition tells of nothing new");
+        // More of them take no longer.
+        r.most_repeats = 30;
+        (11..14).for_each(|number| r.arrive(us(60_000), number, true, true, 102));
+        r.take_batch(us(70_000), 13);
+        while let Some(due) = r.due {
+            r.take_batch(due, 13);
+            repeats += 1;
+            last = due;
+        }
+        assert_eq!((repeats, last), (LEAST_REPEATS + 30, us(115_000)));
     }
 }

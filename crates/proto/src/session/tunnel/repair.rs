@@ -10,8 +10,8 @@
 use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::redundancy::{
-    Ahead as Left, BulkRule, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, exact_repair_due,
-    interactive_repairs, tail_wait,
+    Ahead as Left, BulkRule, Flight, INTERACTIVE_STEP, Losses, RECENT, RECENT_PACKETS, Redundancy,
+    exact_repair_due, interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -21,6 +21,8 @@ use std::time::Duration;
 
 /// Holes that one exact repair spans, at most: any so many of its group's repairs mend it.
 const GROUP: usize = 5;
+/// So many groups are repaired by turns.
+const INTERLEAVED: usize = 8;
 /// Repairs that one report may ask for, for each hole.
 const MOST_FOR_A_HOLE: u32 = 8;
 /// Symbols that a proactive repair spans, at most: more would cost more to combine than they bring.
@@ -48,17 +50,18 @@ pub(super) struct Plan {
 /// What the path and the budget allow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
-    /// Expected loss, for exact repairs.
-    pub(super) loss: f64,
-    /// Expected loss, for proactive ones: zero on a clean path.
-    pub(super) proactive: f64,
-    pub(super) mean_burst: f64,
+    /// Expected losses, for exact repairs.
+    pub(super) losses: Losses,
+    /// Expected losses, for proactive ones: none on a clean path.
+    pub(super) proactive: Losses,
     pub(super) srtt: Duration,
     pub(super) patience: Duration,
     /// Room for a repair body, bytes.
     pub(super) room: u32,
     /// What waits to be sent takes so many round trips at the path's rate.
     pub(super) waiting: f64,
+    /// Full packets that the path carries in a round trip.
+    pub(super) packets: f64,
 }
 
 /// A proactive repair in flight.
@@ -271,20 +274,22 @@ impl Repairs {
     /// that span them will mend, those sent ahead included.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
         let (mut holes, mut exact) = (0, 0);
-        self.due.clear();
         let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
         starts.sort_unstable();
+        let mut due: Vec<(u64, u32)> = Vec::new();
         for (id, group) in &self.groups {
             holes += group.wanted(now, sources, path);
             exact += group.in_flight;
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = starts.partition_point(|start| *start <= last) as u32;
             let most = exact + group.holes.len() as u32 * MOST_FOR_A_HOLE;
-            while exact < most && exact_repair_due(holes, exact + ahead, path.loss, path.waiting) {
-                self.due.push_back(*id);
+            let before = exact;
+            while exact < most && exact_repair_due(holes, exact + ahead, path.losses, path.waiting) {
                 exact += 1;
             }
+            due.push((*id, exact - before));
         }
+        interleave(due, &mut self.due);
     }
 
     /// The next repair to send, exact ones first.
@@ -357,7 +362,7 @@ impl Repairs {
         let interactive = (wanted > 0)
             .then(|| sources.interactive().filter(|(_, _, covered)| u32::from(*covered) < wanted))
             .and_then(|open| open.map(|(_, sent, covered)| due_at(sent, covered)).min());
-        let tail = self.tail.filter(|_| path.proactive > 0.0 && path.waiting == 0.0);
+        let tail = self.tail.filter(|_| path.proactive.share > 0.0 && path.waiting == 0.0);
         [interactive, tail.map(|last| last + tail_wait(path.srtt))].into_iter().flatten().min()
     }
 
@@ -423,9 +428,7 @@ impl Repairs {
 
     fn interactive_wanted(&self, path: &Path) -> u32 {
         match self.redundancy {
-            Redundancy::Adaptive if !self.usefulness.suspended => {
-                interactive_repairs(path.proactive, path.mean_burst)
-            }
+            Redundancy::Adaptive if !self.usefulness.suspended => interactive_repairs(path.proactive),
             _ => 0,
         }
     }
@@ -456,7 +459,7 @@ impl Repairs {
                 };
                 let left = if self.is_tail(now, path) { Left::Nothing } else { Left::Waiting(path.waiting) };
                 // Half a period either way.
-                let dither = self.dither / path.proactive.max(0.01);
+                let dither = self.dither / path.proactive.share.max(0.01);
                 self.bulk_rule.is_due(all, recent, path.proactive, left, dither)
             }
         };
@@ -498,6 +501,19 @@ impl Group {
             .is_some_and(|sent| path.patience.saturating_sub(now.since(sent)) < 2 * path.srtt);
         let extra = self.failed.saturating_sub(1).min(4) + if late { 2 } else { 0 };
         self.holes.len() as u32 + extra
+    }
+}
+
+/// Lists groups as often as they are due, some of them by turns: a run of losses takes a little of each, not all that one has.
+fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
+    into.clear();
+    for some in due.chunks_mut(INTERLEAVED) {
+        while some.iter().any(|(_, times)| *times > 0) {
+            for (id, times) in some.iter_mut().filter(|(_, times)| *times > 0) {
+                *times -= 1;
+                into.push_back(*id);
+            }
+        }
     }
 }
 
@@ -554,6 +570,15 @@ impl Usefulness {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn groups_are_repaired_by_turns() {
+        let mut due = VecDeque::from([99]);
+        let mut groups = vec![(1, 3), (2, 1), (3, 0), (4, 2)];
+        groups.extend((5..=INTERLEAVED as u64 + 1).map(|id| (id, 1)));
+        interleave(groups, &mut due);
+        assert_eq!(due, [1, 2, 4, 5, 6, 7, 8, 1, 4, 1, 9]);
+    }
 
     #[test]
     fn what_recovers_nothing_is_suspended_for_a_while() {

@@ -3,14 +3,14 @@
 
 use super::inner::InnerPacket;
 use super::{Event, Tunnel, note};
+use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
 use crate::wire::Datagram;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Into a silence go so many packets at a time: enough for the receiver to repeat its report, because what ends a
-/// silence is one of those getting through, and losses come in bursts.
-const PROBES: u32 = 3;
+/// Of a round trip full packets may take this share.
+const FULL_PROBES: f64 = 0.25;
 /// Silence grows by this factor from probe to probe, up to the limit.
 const BACK_OFF: f64 = 1.3;
 const LONGEST_SILENCE: Duration = Duration::from_millis(500);
@@ -106,7 +106,7 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.counts.silences += 1;
         self.silence.probes += 1;
-        self.silence.due = PROBES;
+        self.silence.due = silence_probes(self.losses());
     }
 
     fn give_up_in_flight(&mut self) {
@@ -126,7 +126,12 @@ impl<P: InnerPacket> Tunnel<P> {
             return None;
         }
         self.silence.due -= 1;
-        if let Some(plan) = self.repairs.plan_probe(&self.sources, &self.path(now))
+        let path = self.path(now);
+        // The first ones find out whether anything gets through, which small ones do as well; the last ones mend something.
+        if f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
+            return Some(self.send_probe(now, 0));
+        }
+        if let Some(plan) = self.repairs.plan_probe(&self.sources, &path)
             && let Some(sent) = self.send_repair(now, &plan)
         {
             return Some(sent);
