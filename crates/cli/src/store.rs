@@ -75,7 +75,9 @@ impl Store {
         // What was overwritten in the middle shows when it is read, which may be after hours, or not at all.
         let database = quietly(|| {
             let mut database = Builder::new().set_cache_size(CACHE_BYTES).open(path)?;
-            if database.check_integrity()? { Ok(database) } else { Err(damaged()) }
+            // The first check mends what a program that was stopped left half done, and says no for that.
+            let whole = database.check_integrity()? || database.check_integrity()?;
+            if whole { Ok(database) } else { Err(damaged()) }
         });
         let database = database.unwrap_or_else(|| Err(damaged())).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => failed(

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
-use ripstop_model::plan::wear::{Causes, Term};
+use ripstop_model::plan::wear::{CAUSES, Causes, Term};
 use ripstop_model::plan::{Path, Scheme, block, delay, nc, predict};
 
 fn paths() -> impl Strategy<Value = Path> {
@@ -120,11 +120,21 @@ fn nobody_to_choose_from() {
 
 #[test]
 fn a_term_leaves_out_what_has_no_power() {
-    let causes = Causes { loss: 0.25, burst: 0.1, size: 0.5, few: 0.0, shallow: 1.0, short: 0.0, early: 1.0 };
+    let causes = Causes {
+        loss: 0.25,
+        burst: 0.1,
+        size: 0.5,
+        few: 0.0,
+        shallow: 1.0,
+        short: 0.0,
+        early: 1.0,
+        far: 0.5,
+        gulp: 0.0,
+    };
     // 0 to the power of 0 is no 0 here.
-    assert_eq!(Term::product(&[0.0; 7], &causes), 1.0);
-    assert_eq!(Term::product(&[0.5, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0], &causes), 0.125);
-    assert_eq!(Term::product(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], &causes), 0.0);
+    assert_eq!(Term::product(&[0.0; CAUSES], &causes), 1.0);
+    assert_eq!(Term::product(&[0.5, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0], &causes), 0.0625);
+    assert_eq!(Term::product(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], &causes), 0.0);
 }
 
 #[test]

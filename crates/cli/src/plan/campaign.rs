@@ -11,10 +11,12 @@ use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Bits that the runs of one scheme on one link move together, at least where two runs do.
-const BITS: f64 = 4e9;
-/// Runs of a scheme on a link.
-const RUNS: (u32, u32) = (2, 8);
+/// Bits that the runs of one scheme on one link move together, at most but for two runs.
+const BITS: f64 = 16e9;
+/// Runs of a scheme on a link: twice as many, and again, until the mean is known.
+const RUNS: (u32, u32) = (2, 32);
+/// It is, when its standard error is no more than this share of it, or that of C (1-p).
+const KNOWN: (f64, f64) = (0.02, 0.003);
 /// Runs of requests.
 const REQUEST_RUNS: u32 = 4;
 
@@ -120,13 +122,13 @@ pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Out
         let path = draw::link(seed, number);
         let stage = Stage::of(&path);
         let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
-        let runs = ((BITS / stage.bits()) as u32).clamp(RUNS.0, RUNS.1);
         let mut measured = Vec::with_capacity(Scheme::FITTED.len());
         for scheme in Scheme::FITTED {
             progress.begin(format!("seed {seed}, link {number} of {links}: {}", scheme.name()));
             progress.show(String::new);
-            let scenario = stage.scenario(&scheme, runs, run_seed);
-            measured.push(kept(store, &scenario, || measure(&stage, &scheme, runs, run_seed, threads))?);
+            let scenario = stage.scenario(&scheme, RUNS.1, run_seed);
+            let make = || well_known(&stage, &scheme, path.capacity(), run_seed, threads);
+            measured.push(kept(store, &scenario, make)?);
         }
         let mut requests = [Requests::default(); 2];
         for (tunnel, found) in [false, true].into_iter().zip(&mut requests) {
@@ -136,6 +138,21 @@ pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Out
         cases.push(Case { number, path, measured, requests });
     }
     Ok(cases)
+}
+
+/// Simulates `scheme` on `stage` as often as it takes to know its mean on a link that brings `capacity` bit/s at most.
+fn well_known(stage: &Stage, scheme: &Scheme, capacity: f64, seed: u64, threads: usize) -> Outcome<Measured> {
+    let most = ((BITS / stage.bits()) as u32).clamp(RUNS.0, RUNS.1);
+    let mut runs = RUNS.0;
+    loop {
+        let measured = measure(stage, scheme, runs, seed, threads)?;
+        let enough = (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity);
+        // Two runs that agree may do so by chance.
+        if runs >= most || runs > RUNS.0 && measured.error() <= enough || measured.error() <= enough / 10.0 {
+            return Ok(measured);
+        }
+        runs = (2 * runs).min(most);
+    }
 }
 
 /// What is kept of `scenario`, or what `make` makes of it, which is kept then.

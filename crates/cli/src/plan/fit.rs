@@ -2,7 +2,7 @@
 
 use super::campaign::{Case, Measured, Requests};
 use ripstop_model::plan::delay::{self, TIMES};
-use ripstop_model::plan::wear::{self, Causes, Term};
+use ripstop_model::plan::wear::{self, CAUSES, Causes, Term};
 use ripstop_model::plan::{Kind, Scheme, plain};
 use std::fmt::Write;
 
@@ -15,51 +15,63 @@ const MOST_NOISE: f64 = 0.3;
 /// A weight so small is left out.
 const SMALLEST: f64 = 1e-4;
 
-/// The terms that are tried: what is lost, by runs of losses and the size of the window; what the size and the start cost without any
-/// loss; what small queues cost.
-fn candidates() -> Vec<[f64; 7]> {
+/// The terms that are tried: what is lost, by runs of losses and the size of the window or the way; what the size, the way and the
+/// start cost without any loss; what small queues cost.
+fn candidates() -> Vec<[f64; CAUSES]> {
+    // Loss, burst, size, few, shallow, short, early, far, gulp.
     let mut all = Vec::new();
     for loss in [0.5, 1.0, 2.0] {
         for burst in [0.0, 0.5, 1.0, 1.5, 2.0] {
             for early in [0.0, 1.0] {
                 for size in [0.0, 1.0, 2.0, 4.0] {
-                    all.push([loss, burst, size, 0.0, 0.0, 0.0, early]);
+                    all.push([loss, burst, size, 0.0, 0.0, 0.0, early, 0.0, 0.0]);
                 }
                 for few in [0.5, 1.0, 2.0] {
-                    all.push([loss, burst, 0.0, few, 0.0, 0.0, early]);
+                    all.push([loss, burst, 0.0, few, 0.0, 0.0, early, 0.0, 0.0]);
                 }
-                all.push([loss, burst, 4.0, 0.5, 0.0, 0.0, early]);
+                all.push([loss, burst, 4.0, 0.5, 0.0, 0.0, early, 0.0, 0.0]);
+            }
+            for size in [0.0, 2.0] {
+                all.push([loss, burst, size, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
+            }
+        }
+        for gulp in [0.5, 1.0, 2.0] {
+            for early in [0.0, 1.0] {
+                all.push([loss, 0.0, 0.0, 0.0, 0.0, 0.0, early, 0.0, gulp]);
             }
         }
     }
     for loss in [0.5, 1.0] {
         for power in [0.5, 1.0] {
-            all.push([loss, 0.0, 0.0, 0.0, power, 0.0, 0.0]);
+            all.push([loss, 0.0, 0.0, 0.0, power, 0.0, 0.0, 0.0, 0.0]);
         }
         for power in [1.0, 2.0] {
-            all.push([loss, 0.0, 0.0, 0.0, 0.0, power, 0.0]);
-            all.push([loss, 0.0, 2.0, 0.0, 0.0, power, 0.0]);
-            all.push([loss, 0.0, 0.0, 0.0, 0.5, power, 0.0]);
+            all.push([loss, 0.0, 0.0, 0.0, 0.0, power, 0.0, 0.0, 0.0]);
+            all.push([loss, 0.0, 2.0, 0.0, 0.0, power, 0.0, 0.0, 0.0]);
+            all.push([loss, 0.0, 0.0, 0.0, 0.5, power, 0.0, 0.0, 0.0]);
         }
     }
     for early in [0.0, 1.0] {
         for size in [0.0, 1.0, 2.0, 4.0, 8.0] {
-            all.push([0.0, 0.0, size, 0.0, 0.0, 0.0, early]);
+            all.push([0.0, 0.0, size, 0.0, 0.0, 0.0, early, 0.0, 0.0]);
         }
         for few in [0.5, 1.0, 2.0] {
-            all.push([0.0, 0.0, 0.0, few, 0.0, 0.0, early]);
+            all.push([0.0, 0.0, 0.0, few, 0.0, 0.0, early, 0.0, 0.0]);
         }
     }
+    for (size, far) in [(0.0, 1.0), (0.0, 2.0), (2.0, 1.0)] {
+        all.push([0.0, 0.0, size, 0.0, 0.0, 0.0, 0.0, far, 0.0]);
+    }
     for power in [0.5, 1.0, 2.0] {
-        all.push([0.0, 0.0, 0.0, 0.0, power, 0.0, 0.0]);
-        all.push([0.0, 0.0, 0.0, 1.0, power, 0.0, 0.0]);
-        all.push([0.0, 0.0, 0.0, 0.0, power, 0.0, 1.0]);
+        all.push([0.0, 0.0, 0.0, 0.0, power, 0.0, 0.0, 0.0, 0.0]);
+        all.push([0.0, 0.0, 0.0, 1.0, power, 0.0, 0.0, 0.0, 0.0]);
+        all.push([0.0, 0.0, 0.0, 0.0, power, 0.0, 1.0, 0.0, 0.0]);
     }
     for power in [1.0, 2.0] {
         for (size, shallow, early) in
             [(0.0, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.5, 1.0), (2.0, 0.0, 1.0), (2.0, 0.0, 0.0)]
         {
-            all.push([0.0, 0.0, size, 0.0, shallow, power, early]);
+            all.push([0.0, 0.0, size, 0.0, shallow, power, early, 0.0, 0.0]);
         }
     }
     all
@@ -80,14 +92,14 @@ fn fit(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
 }
 
 /// The terms whose sums are closest to what is left, without those of next to no weight.
-fn terms_of(rows: &[Row], candidates: Vec<[f64; 7]>) -> Vec<Term> {
+fn terms_of(rows: &[Row], candidates: Vec<[f64; CAUSES]>) -> Vec<Term> {
     let mut weights = vec![0.0; candidates.len()];
     robust(rows, 1.0, &mut weights);
     let terms = candidates.into_iter().zip(weights).map(|(powers, weight)| Term { weight, powers });
     terms.filter(|term| term.weight > SMALLEST).collect()
 }
 
-fn row(scheme: Scheme, case: &Case, candidates: &[[f64; 7]]) -> Row {
+fn row(scheme: Scheme, case: &Case, candidates: &[[f64; CAUSES]]) -> Row {
     let measured = case.of(scheme);
     let [by_losses, by_link] = plain::bounds(scheme, &case.path);
     let share = (measured.mean() / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
@@ -233,7 +245,8 @@ pub(super) fn source(seed: u64, cases: &[Case]) -> String {
     let mut text = format!(
         "//! Weights of causes, as fitted to {links} links of seed {seed}. Written by `make plan-report`; do not edit.\n\
          //!\n\
-         //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early.\n\n\
+         //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early,\n\
+         //! far, gulp.\n\n\
          use super::kind::Kind;\nuse super::scheme::Scheme;\nuse super::wear::Term;\n\n\
          /// The seed of those links.\npub const SEED: u64 = {seed};\n\n\
          /// The terms of a scheme.\npub fn terms(scheme: Scheme) -> &'static [Term] {{\n    match scheme {{\n"

@@ -5,6 +5,9 @@
 
 use super::path::Path;
 
+/// How many causes there are.
+pub const CAUSES: usize = 9;
+
 /// What makes a path hard, each 0 or more.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Causes {
@@ -22,6 +25,10 @@ pub struct Causes {
     pub short: f64,
     /// 20 RTT over the time before the measurement begins, 1 at most: how much of the start is measured.
     pub early: f64,
+    /// The round-trip time in seconds: what BBR's search for it and CUBIC's way back take.
+    pub far: f64,
+    /// B/(B+N) of runs of B packets, N packets of the bandwidth-delay product: how much of a flight a run takes along.
+    pub gulp: f64,
 }
 
 impl Causes {
@@ -37,6 +44,8 @@ impl Causes {
             shallow: 1.0 / (1.0 + queue),
             short: (1.0 - queue / packets).max(0.0),
             early: (10.0 * path.rtt).min(1.0),
+            far: path.rtt,
+            gulp: path.burst / (path.burst + packets),
         }
     }
 }
@@ -47,14 +56,14 @@ pub struct Term {
     /// Its weight, 0 or more.
     pub weight: f64,
     /// The exponents, in the order of the fields of [`Causes`], 0 or more.
-    pub powers: [f64; 7],
+    pub powers: [f64; CAUSES],
 }
 
 impl Term {
     /// The product, without its weight.
-    pub fn product(powers: &[f64; 7], causes: &Causes) -> f64 {
-        let Causes { loss, burst, size, few, shallow, short, early } = *causes;
-        [loss, burst, size, few, shallow, short, early]
+    pub fn product(powers: &[f64; CAUSES], causes: &Causes) -> f64 {
+        let Causes { loss, burst, size, few, shallow, short, early, far, gulp } = *causes;
+        [loss, burst, size, few, shallow, short, early, far, gulp]
             .into_iter()
             .zip(powers)
             .filter(|(_, power)| **power != 0.0)
