@@ -23,6 +23,15 @@ const GUESS_PACKETS: f64 = 20.0;
 const BURSTS: u32 = 16;
 const LONGEST_BURST: u32 = 64;
 
+/// How a path loses packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Losses {
+    /// The share of packets lost.
+    pub share: f64,
+    /// The mean length of a run of losses, packets.
+    pub burst: f64,
+}
+
 /// The loss of one direction of a path, learned from the fate of each datagram in number order.
 ///
 /// All losses count here, those of congestion too: a repair has to make up for either. (What a
@@ -98,6 +107,11 @@ impl LossEstimator {
             self.slow
         };
         measured + self.ignorance() * (self.presumed - measured).max(0.0)
+    }
+
+    /// What is expected of the path, runs of losses included.
+    pub fn losses(&self) -> Losses {
+        Losses { share: self.expected(), burst: self.burst }
     }
 
     /// The expected loss for repairs sent ahead of any loss: zero on a path that has lost nothing

@@ -3,6 +3,7 @@
 //! What a receiver reports missing is repaired exactly, whatever is set here; proactive repairs
 //! save the round trip that a report takes. They buy delay, not throughput, and cost bandwidth one for one.
 
+use super::loss::Losses;
 use ripstop_model::masking::unmasked_in_runs;
 use std::fmt;
 use std::str::FromStr;
@@ -88,15 +89,6 @@ const MOST_PROBES: u32 = 32;
 
 /// Losses that differ by no more than this share are the same.
 const SAME: f64 = 0.1;
-
-/// How a path loses packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Losses {
-    /// The share of packets lost.
-    pub share: f64,
-    /// The mean length of a run of losses, packets.
-    pub burst: f64,
-}
 
 impl Losses {
     /// The probability that `sources` and `repairs` in flight do not make up for their losses and `deficit` ones from before.

@@ -12,6 +12,7 @@
 //! * Delay decides; a loss while the queue is short costs nothing.
 
 use super::super::filter::WindowedMax;
+use super::super::loss::Losses;
 use super::erasure::ErasureFloor;
 use super::queue::QueueView;
 use super::{GainClass, RateSample, Report, Settled, View};
@@ -128,6 +129,8 @@ pub struct Fair {
     erasure: ErasureFloor,
     /// Overdispersion of losses: 1 when independent, more in bursts.
     dispersion: f64,
+    /// Losses of late, of whatever cause.
+    losses: Losses,
 
     rounds: u64,
     round_end: u64,
@@ -181,6 +184,7 @@ impl Fair {
             queue: QueueView::new(),
             erasure: ErasureFloor::default(),
             dispersion: 1.0,
+            losses: Losses::default(),
             rounds: 0,
             round_end: 0,
             round: Round::EMPTY,
@@ -212,6 +216,7 @@ impl Fair {
         self.last = report.now;
         self.srtt = report.srtt.as_secs_f64();
         self.report_every = report.report_every.as_secs_f64();
+        self.losses = report.losses;
         self.observe_delay(report);
         self.top *= (-dt / 10.0).exp();
         if self.state != State::Startup {
@@ -396,6 +401,21 @@ impl Fair {
         f64::from(settled.lost) > floor * n + chance + slack * n
     }
 
+    /// The same for all of a round. Runs of losses make rounds differ by more than independent ones would: the losses of n packets
+    /// vary by 2B - 1 times as much where runs of B packets are rare. But what is lost while a queue is long is the queue's.
+    fn round_exceeds(&self, round: &Round, slack: f64) -> bool {
+        let n = f64::from(round.all.packets);
+        let queued = 2 * round.queued.packets > round.all.packets;
+        let floor = self.erasure.get();
+        let runs = if queued {
+            0.0
+        } else {
+            (2.0 * self.losses.burst - 1.0).max(0.0) * self.losses.share.max(floor)
+        };
+        let chance = 2.0 * ((self.dispersion.max(1.0) * floor).max(runs) * n).sqrt();
+        f64::from(round.all.lost) > floor * n + chance + slack * n
+    }
+
     fn end_round(&mut self, report: &Report) {
         let round = std::mem::replace(&mut self.round, Round::EMPTY);
         self.rounds += 1;
@@ -412,7 +432,7 @@ impl Fair {
         }
         let recent = report.rate.map(|rate| self.sample(&rate));
         let least = if round.app_limited { UNSURE_CUT * self.bandwidth } else { 0.0 };
-        if self.exceeds(round.all, 0.02) {
+        if self.round_exceeds(&round, 0.02) {
             // A policer or a shallow buffer: what is delivered is what there is.
             if let Some(sample) = recent {
                 self.set_bandwidth(sample.max(least));
@@ -472,10 +492,10 @@ impl Fair {
         if grew {
             self.full_rate = round.max_delivered;
             self.flat_rounds = 0;
-        } else if !round.app_limited || self.exceeds(round.all, OVERRUN) {
+        } else if !round.app_limited || self.round_exceeds(round, OVERRUN) {
             self.flat_rounds += 1;
         }
-        if self.flat_rounds >= 3 || (self.flat_rounds >= 2 && self.exceeds(round.all, 0.02)) {
+        if self.flat_rounds >= 3 || (self.flat_rounds >= 2 && self.round_exceeds(round, 0.02)) {
             self.enter(State::Drain);
         }
     }
@@ -570,4 +590,25 @@ impl Fair {
 fn add(sum: &mut Settled, more: Settled) {
     sum.packets += more.packets;
     sum.lost += more.lost;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    #[test]
+    fn a_run_of_losses_is_no_overrun() {
+        let mut fair = Fair::new(Time::ZERO, Mode::Fair, 1500, 0.1, Seed::new(1).stream("rate"));
+        let half = Settled { packets: 40, lost: 20 };
+        let round = Round { all: half, ..Round::EMPTY };
+        fair.losses = Losses { share: 0.25, burst: 1.0 };
+        assert!(fair.round_exceeds(&round, 0.02), "independent losses would be a tenth");
+        fair.losses.burst = 15.0;
+        assert!(!fair.round_exceeds(&round, 0.02) && !fair.round_exceeds(&round, OVERRUN));
+        let queued = Round { queued: half, ..round };
+        assert!(fair.round_exceeds(&queued, 0.02), "a queue's drops come in runs, too");
+        let large = Round { all: Settled { packets: 4_000, lost: 2_000 }, ..Round::EMPTY };
+        assert!(fair.round_exceeds(&large, 0.02), "more than runs may be");
+    }
 }

@@ -16,6 +16,7 @@ mod queue;
 pub use fair::{Fair, Mode};
 pub use fixed::Fixed;
 
+use super::loss::Losses;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ pub struct Report {
     pub report_every: Duration,
     /// Datagrams newly reported with Congestion Experienced.
     pub ce: u64,
+    /// What the path has lost of late, of whatever cause.
+    pub losses: Losses,
 }
 
 impl Report {

@@ -31,9 +31,9 @@ pub use receive::ReceiveCounts;
 pub use repair::RepairCounts;
 pub use status::{SendCounts, Status};
 
-use crate::control::loss::LossEstimator;
+use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
-use crate::control::redundancy::{Losses, report_repeats};
+use crate::control::redundancy::report_repeats;
 use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
 use held::Held;
 use ingress::{Class as FlowClass, Ingress};
@@ -371,17 +371,12 @@ impl<P: InnerPacket> Tunnel<P> {
         self.reconsider = true;
     }
 
-    /// What the path is expected to lose.
-    fn losses(&self) -> Losses {
-        Losses { share: self.loss.expected(), burst: self.loss.mean_burst() }
-    }
-
     fn path(&self, now: Time) -> Path {
         let proactive = self.loss.proactive(now);
         let view = self.rate.view();
         let carried = (view.bandwidth * self.ledger.srtt().as_secs_f64()).max(1.0);
         Path {
-            losses: self.losses(),
+            losses: self.loss.losses(),
             proactive: Losses { share: proactive.min(view.codable), burst: self.loss.mean_burst() },
             srtt: self.ledger.srtt(),
             patience: self.patience(),
@@ -405,6 +400,7 @@ impl<P: InnerPacket> Tunnel<P> {
             |lost| loss.settle(now, lost),
         );
         report.report_every = self.announced.report_every;
+        report.losses = self.loss.losses();
         self.rate.on_report(&report);
         self.follow();
         // Reports may overtake each other; only the newest says what is missing now.

@@ -9,9 +9,10 @@
 
 use super::inner::InnerPacket;
 use super::sources::Sources;
+use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    Ahead as Left, BulkRule, Flight, INTERACTIVE_STEP, Losses, RECENT, RECENT_PACKETS, Redundancy,
-    exact_repair_due, interactive_repairs, tail_wait,
+    Ahead as Left, BulkRule, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, exact_repair_due,
+    interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};

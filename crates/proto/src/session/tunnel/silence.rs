@@ -106,7 +106,7 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.counts.silences += 1;
         self.silence.probes += 1;
-        self.silence.due = silence_probes(self.losses());
+        self.silence.due = silence_probes(self.loss.losses());
     }
 
     fn give_up_in_flight(&mut self) {
