@@ -64,6 +64,8 @@ pub(super) fn text(plan: &Plan) -> String {
 
 fn row(scheme: &SchemePlan, simulated: bool) -> Vec<String> {
     let error = match (scheme.error_median, scheme.error_p95) {
+        // A scheme that may get next to nothing is missed by any factor.
+        (Some(median), Some(p95)) if p95 >= 10.0 => format!("{:.0} / > 1000 %", median * 100.0),
         (Some(median), Some(p95)) => format!("{:.0} / {:.0} %", median * 100.0, p95 * 100.0),
         _ => "-".to_owned(),
     };
