@@ -162,7 +162,9 @@ fn kept<T: Serialize + DeserializeOwned>(
     make: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<T> {
     let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
-    let key = key_of(&["plan", VERSION, &text]);
+    // How often it is simulated, and thus the result, follows from these.
+    let rule = format!("{RUNS:?} {BITS} {KNOWN:?}");
+    let key = key_of(&["plan", VERSION, &rule, &text]);
     let unreadable = |error: serde_json::Error| Failure::work("the store", error);
     if let Some(kept) = store.get(&key)? {
         return serde_json::from_str(&kept).map_err(unreadable);

@@ -372,12 +372,12 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn path(&self, now: Time) -> Path {
-        let proactive = self.loss.proactive(now);
+        let (losses, proactive) = (self.loss.losses(), self.loss.proactive(now));
         let view = self.rate.view();
         let carried = (view.bandwidth * self.ledger.srtt().as_secs_f64()).max(1.0);
         Path {
-            losses: self.loss.losses(),
-            proactive: Losses { share: proactive.min(view.codable), burst: self.loss.mean_burst() },
+            losses,
+            proactive: Losses { share: proactive.min(view.codable), ..losses },
             srtt: self.ledger.srtt(),
             patience: self.patience(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),

@@ -181,9 +181,9 @@ impl<P: InnerPacket> Receiver<P> {
         self.advance(now, window.base);
     }
 
-    /// A report that nothing follows is repeated so often (at least once).
+    /// A report that nothing follows is repeated so often, [`LEAST_REPEATS`] or more.
     pub(super) fn set_repeats(&mut self, repeats: u32) {
-        self.reporter.most_repeats = repeats.max(LEAST_REPEATS);
+        self.reporter.most_repeats = repeats;
     }
 
     /// Lets go of what has waited too long.
@@ -374,6 +374,7 @@ struct Reporter {
     due: Option<Time>,
     /// How often the last report may yet be repeated.
     repeats: u32,
+    /// How often any is.
     most_repeats: u32,
     /// Whether something arrived since the last report that asks for one.
     fresh: bool,
