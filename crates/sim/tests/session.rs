@@ -152,7 +152,7 @@ fn a_slower_path_and_a_longer_one_are_told_apart() {
 fn a_loss_of_very_many_is_brought_back_in_time() {
     let loss = Fraction::new(0.1).expect("a share");
     let mut link = LinkConfig::path(Rate::from_bps(400_000_000), Duration::from_millis(300), loss);
-    link.queue = Some(QueueLimit::Bytes(4_500_000));
+    link.queue = Some(QueueLimit::Bytes(1_500_000));
     let (seed, config) = (Seed::new(15), Config::default());
     let mut world: World<Parcel> =
         World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
@@ -181,6 +181,33 @@ fn a_start_does_not_stand_still_in_long_runs_of_losses() {
     assert!(repeats > 0, "seed 16: no report was repeated");
     let median = percentile(&mut shares, 50.0).expect("some");
     assert!(median > 0.45, "seed 16: {shares:.2?}");
+}
+
+/// A path that holds thousands of packets, with long runs of losses: what hides them is repairs over symbols that lie apart, and for what
+/// they do not mend, repairs of many holes together.
+#[test]
+fn a_path_of_many_packets_is_filled_in_spite_of_runs_of_losses() {
+    let loss = Loss::Gilbert { mean: Fraction::new(0.1).expect("a share"), burst: 10.0 };
+    let link = LinkConfig {
+        queue: Some(QueueLimit::Bytes(1_500_000)),
+        loss: loss.clone(),
+        ..LinkConfig::path(Rate::from_bps(200_000_000), Duration::from_millis(100), Fraction::ZERO)
+    };
+    let mut shares = Vec::new();
+    let (mut spread, mut ranges) = (0, 0);
+    for run in 0..3 {
+        let mut network = connected(Variant::Bbr, &link, Seed::new(17).run(run));
+        let bytes = [3.0, 8.0].map(|at| {
+            network.run_until(Time::from_secs_f64(at), &mut ());
+            network.totals(0).bytes
+        });
+        shares.push((bytes[1] - bytes[0]) as f64 * 8.0 / 5.0 / (200e6 * 0.9));
+        let repairs = network.tunnel(0)[0].repairs;
+        (spread, ranges) = (spread + repairs.spread, ranges + repairs.ranges);
+    }
+    assert!(spread > 0 && ranges > 0, "seed 17: {spread} spread, {ranges} over ranges");
+    let median = percentile(&mut shares, 50.0).expect("some");
+    assert!(median > 0.78, "seed 17: {shares:.2?}");
 }
 
 /// A busy machine: what comes is taken in late, and timers ring late. What the pacer lost by that must not set the pace.

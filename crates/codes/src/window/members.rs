@@ -55,6 +55,34 @@ impl Members {
         Members { singles: Vec::new(), tail: if range.is_empty() { 0..0 } else { range } }
     }
 
+    /// `count` members, `step` apart, from `first` on: what a burst of losses takes of them is a `step`-th. They are singles, more of
+    /// them than [`MAX_SINGLES`] if need be, for the wire says them in a few bytes ([`Members::step`]). None where numbers end.
+    pub fn stepped(first: u64, step: u64, count: u64) -> Option<Members> {
+        if step <= 1 {
+            return first.checked_add(count).map(|end| Members::range(first..end));
+        }
+        let last = step.checked_mul(count.saturating_sub(1)).and_then(|span| first.checked_add(span))?;
+        let singles = if count == 0 {
+            Vec::new()
+        } else {
+            (first..=last).step_by(usize::try_from(step).ok()?).collect()
+        };
+        Some(Members { singles, tail: 0..0 })
+    }
+
+    /// How far apart the members are, where there are three or more and that is the same for all and a power of two, 2 or more.
+    pub fn step(&self) -> Option<u64> {
+        let [first, second, _, ..] = self.singles[..] else { return None };
+        let step = second - first;
+        let even = step.is_power_of_two() && step > 1 && self.tail.is_empty();
+        (even && self.singles.windows(2).all(|pair| pair[1] - pair[0] == step)).then_some(step)
+    }
+
+    /// Whether they are one range, of neighbours or of equally distant ones: what repairs sent ahead of losses span.
+    pub fn is_span(&self) -> bool {
+        if self.singles.is_empty() { !self.tail.is_empty() } else { self.step().is_some() }
+    }
+
     /// The single member `id`.
     pub fn one(id: u64) -> Members {
         Members { singles: vec![id], tail: 0..0 }
@@ -131,6 +159,26 @@ mod tests {
         assert_eq!(
             [3, 7, 8, 9, 11, 12].map(|id| m.position(id)),
             [Some(0), Some(1), None, Some(2), Some(4), None]
+        );
+    }
+
+    #[test]
+    fn members_may_be_equally_far_apart() {
+        let m = Members::stepped(5, 4, 100).unwrap();
+        assert_eq!((m.len(), m.first(), m.last(), m.step()), (100, Some(5), Some(401), Some(4)));
+        assert!(m.is_span() && m.contains(9) && !m.contains(10));
+        assert_eq!(m.position(13), Some(2));
+        assert_eq!(Members::stepped(5, 1, 3), Some(Members::range(5..8)));
+        assert_eq!(Members::stepped(5, 8, 0), Some(Members::default()));
+        assert_eq!(Members::stepped(u64::MAX - 8, 8, 3), None);
+        let step = |ids: &[u64]| Members::new(ids.to_vec(), 0..0).unwrap().step();
+        assert_eq!(
+            (step(&[1, 3, 5]), step(&[1, 3]), step(&[1, 4, 7]), step(&[1, 3, 7])),
+            (Some(2), None, None, None)
+        );
+        assert_eq!(Members::new(vec![1, 3, 5], 6..7).unwrap().step(), None);
+        assert!(
+            Members::range(3..4).is_span() && !Members::default().is_span() && !Members::one(3).is_span()
         );
     }
 

@@ -19,6 +19,10 @@ const PRESUMED_PACKETS: f64 = 60.0;
 /// a path that loses packets, and a first burst that lacks one waits for a round trip, which its TCP takes for a queue.
 const GUESS: f64 = 0.05;
 const GUESS_PACKETS: f64 = 20.0;
+/// In runs of so many packets, as if one had been seen: whoever is wrong about that has a first flight that waits for a round trip.
+const GUESS_BURST: f64 = 8.0;
+/// So many bursts are enough to know better.
+const PRESUMED_BURSTS: u32 = 4;
 /// The mean length of bursts is that of about so many; what is longer than this is an outage.
 const BURSTS: u32 = 16;
 const LONGEST_BURST: u32 = 64;
@@ -42,7 +46,7 @@ pub struct LossEstimator {
     lost: u64,
     slow: f64,
     fast: f64,
-    presumed: f64,
+    presumed: Losses,
     last_loss: Option<Time>,
     /// Length of the burst of losses in progress.
     run: u32,
@@ -58,7 +62,7 @@ impl Default for LossEstimator {
             lost: 0,
             slow: PRIOR_LOST / PRIOR_PACKETS,
             fast: PRIOR_LOST / PRIOR_PACKETS,
-            presumed: GUESS,
+            presumed: Losses { share: GUESS, burst: GUESS_BURST },
             last_loss: None,
             run: 0,
             bursts: 0,
@@ -89,9 +93,12 @@ impl LossEstimator {
         }
     }
 
-    /// Takes the other direction's loss, `lost` of `sent` datagrams so far, for this one's as long as little is known of this one.
-    pub fn presume(&mut self, lost: u64, sent: u64) {
-        self.presumed = (lost as f64 + GUESS * GUESS_PACKETS) / (sent as f64 + GUESS_PACKETS);
+    /// Takes the other direction's losses, `lost` of `sent` datagrams so far in `bursts` runs, for this one's as long as little is
+    /// known of this one.
+    pub fn presume(&mut self, lost: u64, sent: u64, bursts: u64) {
+        let share = (lost as f64 + GUESS * GUESS_PACKETS) / (sent as f64 + GUESS_PACKETS);
+        let burst = (lost as f64 + GUESS_BURST) / (bursts as f64 + 1.0);
+        self.presumed = Losses { share, burst: burst.clamp(1.0, f64::from(LONGEST_BURST)) };
     }
 
     /// The expected loss fraction, for sizing repairs. Follows the slow average, and steps to the
@@ -106,12 +113,14 @@ impl LossEstimator {
         } else {
             self.slow
         };
-        measured + self.ignorance() * (self.presumed - measured).max(0.0)
+        measured + self.ignorance() * (self.presumed.share - measured).max(0.0)
     }
 
-    /// What is expected of the path, runs of losses included.
+    /// What is expected of the path, runs of losses included: the longer ones of what was seen and presumed, until enough was seen.
     pub fn losses(&self) -> Losses {
-        Losses { share: self.expected(), burst: self.burst }
+        let burst =
+            if self.bursts < PRESUMED_BURSTS { self.burst.max(self.presumed.burst) } else { self.burst };
+        Losses { share: self.expected(), burst }
     }
 
     /// The expected loss for repairs sent ahead of any loss: zero on a path that has lost nothing
@@ -120,7 +129,7 @@ impl LossEstimator {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
             Some(_) => 0.0,
-            None => self.ignorance() * self.presumed,
+            None => self.ignorance() * self.presumed.share,
         }
     }
 
@@ -188,12 +197,21 @@ mod tests {
     #[test]
     fn the_other_direction_is_believed_until_this_one_is_known() {
         let mut e = LossEstimator::default();
-        e.presume(20, 80);
+        assert_eq!(e.losses(), Losses { share: GUESS, burst: GUESS_BURST });
+        e.presume(20, 80, 1);
         assert!(e.expected() > 0.19 && e.proactive(Time::ZERO) > 0.19);
+        assert_eq!(e.losses().burst, 14.0);
         run(0.0, 30, &mut e, Time::ZERO);
         assert!(e.proactive(Time::ZERO) < 0.11, "{}", e.proactive(Time::ZERO));
         run(0.0, 30, &mut e, Time::ZERO);
         assert_eq!(e.proactive(Time::ZERO), 0.0);
         assert!(e.expected() < 0.01, "{}", e.expected());
+        for lost in [true, false, true, false, true, false] {
+            e.settle(Time::ZERO, lost);
+        }
+        assert_eq!(e.losses().burst, 14.0, "of three bursts nothing is known");
+        e.settle(Time::ZERO, true);
+        e.settle(Time::ZERO, false);
+        assert_eq!(e.losses().burst, 1.0);
     }
 }

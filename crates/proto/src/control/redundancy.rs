@@ -60,9 +60,12 @@ const LARGE_FLIGHT: u32 = 25;
 const IDLE_UNMASKED: f64 = 0.03;
 /// And when nothing has followed for a while: what is missing now is found out late, and whoever waits for it may wait alone.
 const TAIL_UNMASKED: f64 = 0.003;
+/// Of the flights that a path's round trip holds, each of as many symbols as a repair spans, so many may be left so at a time: what one
+/// of them waits for, a flow waits for.
+const IDLE_FLIGHTS: f64 = 1.0;
 /// So little of a round trip's packets waiting is next to nothing.
 const IDLE: f64 = 0.05;
-/// The newest part of the flight: so long, or so many packets if these took longer. Fewer could not be guarded but at a high price.
+/// The newest part of the flight: so long, or so many packets of each step if these took longer. Fewer could not be guarded but at a high price.
 pub const RECENT: Duration = Duration::from_millis(50);
 /// See [`RECENT`].
 pub const RECENT_PACKETS: usize = 100;
@@ -86,6 +89,19 @@ const PROBES_LOST: f64 = 0.1;
 /// See [`silence_probes`].
 pub const LEAST_PROBES: u32 = 3;
 const MOST_PROBES: u32 = 32;
+
+/// Symbols that a proactive repair spans, at most: more would cost more to combine than they bring.
+pub const SPAN: u32 = 256;
+/// On a path that holds many such spans they are taken from so many times as many symbols, at most.
+const MOST_SPREAD: f64 = 16.0;
+
+/// Repairs that one hole may ask for, at most.
+const MOST_FOR_A_HOLE: u32 = 8;
+/// Of all groups of holes that are being repaired, so many may be left with holes by the repairs in flight: a flow waits for the last of
+/// them, and then for another round trip.
+const GROUPS_UNMASKED: f64 = 0.5;
+/// So many groups are repaired by turns, at most: a run of losses takes a little of each.
+pub const INTERLEAVED: usize = 8;
 
 /// Losses that differ by no more than this share are the same.
 const SAME: f64 = 0.1;
@@ -120,6 +136,36 @@ pub struct Flight {
     pub repairs: u32,
 }
 
+/// How the symbols that one proactive repair spans lie in a flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// How far apart they are: a power of two.
+    pub step: u32,
+    /// Which part of what the path holds in a round trip they are, all steps together.
+    part: f64,
+}
+
+impl Spread {
+    /// On a path that holds `packets` in a round trip. Where these are many spans, a run of losses takes a little of several repairs'
+    /// symbols rather than much of one's: as many repairs mend longer runs, for the price of a delay that is small on such a path.
+    pub fn of(packets: f64, losses: Losses) -> Spread {
+        let spans = packets / f64::from(SPAN);
+        let most = spans.min(losses.burst).clamp(1.0, MOST_SPREAD);
+        let step = 1 << (most as u32).ilog2();
+        Spread { step, part: (1.0 / spans).min(1.0) }
+    }
+
+    /// One step's part of a flight.
+    fn thin(self, flight: Flight) -> Flight {
+        let Flight { deficit, sources, repairs } = flight;
+        Flight {
+            deficit: deficit.div_ceil(self.step),
+            sources: sources / self.step,
+            repairs: repairs / self.step,
+        }
+    }
+}
+
 /// How much is left to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Ahead {
@@ -143,17 +189,28 @@ pub struct BulkRule {
 }
 
 impl BulkRule {
-    /// Whether a bulk flight wants another repair: `all` of it, and the `recent` part of what was sent (within
+    /// Whether a bulk flight wants another repair: `all` of it that repairs span, and the `recent` part of what was sent (within
     /// [`RECENT`], with the repairs of that time). While sources wait, repairs are for the mean of the losses; when none do, they
     /// cost nothing, and are for runs of losses. `dither` sources are added to what is in flight, so that repairs do not fall into
     /// step with a queue's drops.
-    pub fn is_due(&mut self, all: Flight, recent: Flight, losses: Losses, ahead: Ahead, dither: f64) -> bool {
+    pub fn is_due(
+        &mut self,
+        all: Flight,
+        recent: Flight,
+        losses: Losses,
+        spread: Spread,
+        ahead: Ahead,
+        dither: f64,
+    ) -> bool {
         if losses.share <= 0.0 || all.sources == 0 {
             return false;
         }
+        let (all, recent) = (spread.thin(all), spread.thin(recent));
+        let losses = Losses { burst: (losses.burst / f64::from(spread.step)).max(1.0), ..losses };
+        let idle = IDLE_UNMASKED * (IDLE_FLIGHTS * spread.part).min(1.0);
         let (whole, newest, losses) = match ahead {
             Ahead::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
-            Ahead::Waiting(rounds) if rounds < IDLE => (IDLE_UNMASKED, IDLE_UNMASKED, self.in_runs(losses)),
+            Ahead::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
             Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED, Losses { burst: 1.0, ..losses }),
         };
         let dither = if matches!(ahead, Ahead::Nothing) { 0.0 } else { dither };
@@ -204,12 +261,47 @@ impl Guard {
     }
 }
 
-/// Whether `holes` that a receiver has asked for want another repair beside those in flight: as many as are to arrive on
-/// average; when next to nothing waits to be sent (`waiting`, in round trips), as many as are as good as sure to, for whoever sends
-/// no more may be waiting for this one.
-pub fn exact_repair_due(holes: u32, repairs: u32, losses: Losses, waiting: f64) -> bool {
-    let short = f64::from(holes) - (1.0 - losses.share) * f64::from(repairs) >= 0.5;
-    short || waiting < IDLE && losses.unmasked(holes, 0, repairs) > IDLE_UNMASKED
+/// How many repairs a group of holes that a receiver has asked for wants, those in flight included.
+#[derive(Clone, Debug)]
+pub struct ExactRule {
+    losses: Losses,
+    /// A group may be left with holes with this probability.
+    unmasked: f64,
+    /// What was found for so many holes; 0: nothing yet.
+    found: Vec<u32>,
+}
+
+impl ExactRule {
+    /// For each of `groups` that are repaired by turns. It gets as many as arrive on average; as many as are as good as sure to when
+    /// next to nothing waits to be sent (`waiting`, in round trips), for whoever sends no more may be waiting for this one, and the
+    /// surer the more groups there are, for all that follows waits for the last of them.
+    pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
+        let turns = groups.clamp(1, INTERLEAVED) as f64;
+        let unmasked = if waiting < IDLE {
+            IDLE_UNMASKED.min(GROUPS_UNMASKED / groups.max(1) as f64)
+        } else {
+            BULK_UNMASKED
+        };
+        ExactRule {
+            losses: Losses { burst: (losses.burst / turns).max(1.0), ..losses },
+            unmasked,
+            found: Vec::new(),
+        }
+    }
+
+    /// What `holes` of one group want.
+    pub fn wanted(&mut self, holes: u32) -> u32 {
+        let at = holes as usize;
+        if self.found.len() <= at {
+            self.found.resize(at + 1, 0);
+        }
+        if self.found[at] == 0 {
+            let most = holes * MOST_FOR_A_HOLE;
+            let enough = |repairs: &u32| self.losses.unmasked(holes, 0, *repairs) <= self.unmasked;
+            self.found[at] = (holes..most).find(enough).unwrap_or(most);
+        }
+        self.found[at]
+    }
 }
 
 /// How many repairs should follow an interactive packet.
@@ -240,15 +332,18 @@ mod tests {
     #[test]
     fn a_clean_path_gets_no_repair() {
         let all = Flight { deficit: 0, sources: 500, repairs: 0 };
-        assert!(!BulkRule::default().is_due(all, all, apart(0.0), Ahead::Nothing, 0.0));
+        assert!(!BulkRule::default().is_due(all, all, apart(0.0), SMALL, Ahead::Nothing, 0.0));
         assert_eq!(interactive_repairs(apart(0.0)), 0);
     }
+
+    /// A path of one span.
+    const SMALL: Spread = Spread { step: 1, part: 1.0 };
 
     /// Repairs that a flight of `n` sources gets.
     fn repairs(n: u32, losses: Losses, ahead: Ahead) -> u32 {
         let full = |repairs| Flight { deficit: 0, sources: n, repairs };
         (0..=10 * n)
-            .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, ahead, 0.0))
+            .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, SMALL, ahead, 0.0))
             .expect("no more are due at some point")
     }
 
@@ -303,17 +398,54 @@ mod tests {
 
     #[test]
     fn exact_repairs_are_as_good_as_sure_when_nothing_waits() {
-        let wanted = |holes, losses, waiting| (0..99).find(|r| !exact_repair_due(holes, *r, losses, waiting));
-        assert_eq!(wanted(1, apart(0.2), 1.0), Some(1));
-        assert_eq!(wanted(1, apart(0.2), 0.0), Some(3));
-        assert_eq!(wanted(4, apart(0.05), 1.0), Some(4));
-        assert_eq!(wanted(4, apart(0.05), 0.0), Some(5));
-        assert_eq!(wanted(1, apart(0.0), 0.0), Some(1));
-        assert_eq!(wanted(0, apart(0.5), 0.0), Some(0));
+        let wanted = |holes, losses, waiting| ExactRule::new(1, losses, waiting).wanted(holes);
+        assert_eq!(wanted(1, apart(0.2), 1.0), 1);
+        assert_eq!(wanted(1, apart(0.2), 0.0), 3);
+        assert_eq!(wanted(4, apart(0.05), 1.0), 4);
+        assert_eq!(wanted(4, apart(0.05), 0.0), 5);
+        assert_eq!(wanted(1, apart(0.0), 0.0), 1);
+        assert_eq!(wanted(0, apart(0.5), 0.0), 0);
+        assert_eq!(wanted(3, apart(1.0), 1.0), 24);
         // A run of losses may take all of them.
         let runs = Losses { share: 0.05, burst: 10.0 };
-        assert_eq!(wanted(4, runs, 1.0), Some(4));
-        assert!(wanted(4, runs, 0.0) > Some(8));
+        assert_eq!(wanted(4, runs, 1.0), 4);
+        assert!(wanted(4, runs, 0.0) > 8);
+    }
+
+    #[test]
+    fn of_many_groups_each_is_surer_and_runs_take_less_of_it() {
+        let wanted = |groups, losses| ExactRule::new(groups, losses, 0.0).wanted(20);
+        assert_eq!(wanted(1, apart(0.2)), 30);
+        assert_eq!(wanted(100, apart(0.2)), 33);
+        let runs = Losses { share: 0.2, burst: 8.0 };
+        assert_eq!(wanted(100, runs), wanted(100, apart(0.2)), "eight groups by turns");
+        assert!(wanted(4, runs) > wanted(4, apart(0.2)));
+        // While much waits, as many as arrive on average.
+        assert_eq!(ExactRule::new(100, runs, 1.0).wanted(20), 25);
+    }
+
+    #[test]
+    fn spans_are_spread_where_the_path_holds_many_and_losses_come_in_runs() {
+        let step = |packets, burst| Spread::of(packets, Losses { share: 0.1, burst }).step;
+        assert_eq!(
+            (step(0.0, 9.0), step(500.0, 9.0), step(8_200.0, 1.0), step(1e9, f64::NAN)),
+            (1, 1, 1, 16)
+        );
+        assert_eq!((step(8_200.0, 4.0), step(1_100.0, 9.0), step(66_000.0, 20.0)), (4, 4, 16));
+        // A run of 8 packets is one loss to each of 8 repairs' symbols.
+        let runs = Losses { share: 0.05, burst: 8.0 };
+        let wanted = |losses, spread: Spread| {
+            let all =
+                |repairs| Flight { deficit: 0, sources: spread.step * SPAN, repairs: spread.step * repairs };
+            let ahead = Ahead::Waiting(0.0);
+            let due = |r: &u32| BulkRule::default().is_due(all(*r), all(*r), losses, spread, ahead, 0.0);
+            (0..200).find(|repairs| !due(repairs)).expect("no more are due at some point")
+        };
+        let spread = Spread::of(8_200.0, runs);
+        assert_eq!(wanted(runs, spread), wanted(apart(0.05), spread));
+        assert!(wanted(runs, spread) * 3 < 2 * wanted(runs, Spread { step: 1, ..spread }));
+        // Where the path holds many spans each is guarded better, for a flow waits for all of them.
+        assert!(wanted(runs, SMALL) < wanted(runs, Spread { step: 1, ..spread }));
     }
 
     #[test]

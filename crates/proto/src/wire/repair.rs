@@ -11,6 +11,13 @@ pub const SOURCE_FIELDS: usize = 3;
 pub const MAX_OUTSTANDING: u64 = (1 << 19) - 1;
 /// Most members of a repair whose coefficients are written out.
 pub const MAX_EXPLICIT: usize = 64;
+/// Most members that are equally far apart and said so.
+pub(super) const MAX_STEPPED: u64 = 1024;
+
+/// A count byte of this and k: no single members, and those of the tail are 2^k apart.
+const STEPPED: u64 = 128;
+/// The largest such k.
+const MAX_STEP_LOG: u64 = 16;
 
 /// Low bits of a source symbol's number on the wire.
 pub(crate) const ID_BITS: u32 = 20;
@@ -36,10 +43,19 @@ pub fn emit_repair(
     let anchor = members.first().ok_or(EmitError::Value("members"))?;
     let span = members.last().map_or(0, |last| last - anchor);
     // A session of the simulator combines without limit ([`Members::unlimited`]); a datagram cannot say that.
-    if span > MAX_OUTSTANDING || members.singles().len() > MAX_SINGLES {
+    let step = said_step(members, coding);
+    if span > MAX_OUTSTANDING || step.is_none() && members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
     }
     let mut w = Writer::new(buffer, repair_fields(members, coding) + combination.len())?;
+    if let (Some(step), Coding::Seed(seed)) = (step, coding) {
+        w.uint::<3>(low_id(anchor, 15));
+        w.uint::<1>(STEPPED + u64::from(step.ilog2()));
+        w.uint::<2>(u64::from(*seed));
+        w.varint(members.len() as u32);
+        w.bytes(combination);
+        return Ok(w.finish());
+    }
     let (singles, tail) = (members.singles(), members.tail());
     w.uint::<3>(low_id(anchor, singles.len().min(15) as u8));
     if singles.len() >= 15 {
@@ -66,6 +82,9 @@ pub fn emit_repair(
 /// Bytes that the fields of a repair take in front of its combination. A sender that wants every
 /// repair to fit the path chooses members so that this is at most [`super::REPAIR_FIELDS`].
 pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
+    if said_step(members, coding).is_some() {
+        return 3 + 1 + 2 + varint_len(members.len() as u32);
+    }
     let (singles, tail) = (members.singles(), members.tail());
     let distance = |from: u64, to: u64| varint_len(u32::try_from(to - from).unwrap_or(u32::MAX));
     let mut len = 3 + usize::from(singles.len() >= 15) + distance(tail.start, tail.end);
@@ -77,6 +96,12 @@ pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
         Coding::Seed(_) => 2,
         Coding::Explicit(coefficients) => coefficients.len(),
     }
+}
+
+/// How far apart the members are, if that is how they are said.
+fn said_step(members: &Members, coding: &Coding) -> Option<u64> {
+    let few = members.len() as u64 <= MAX_STEPPED && matches!(coding, Coding::Seed(_));
+    members.step().filter(|step| few && u64::from(step.ilog2()) <= MAX_STEP_LOG)
 }
 
 pub(crate) fn parse_source(body: &[u8], id_near: u64) -> Result<Packet<Symbol>, Malformed> {
@@ -96,9 +121,13 @@ pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<
     let word = r.uint::<3>("anchor")?;
     let anchor = expand(word >> 4, ID_BITS, id_near);
     let mut count = (word & 15) as usize;
+    let mut step_log = 0;
     if count == 15 {
-        count = r.uint::<1>("count")? as usize;
-        if !(15..=MAX_SINGLES).contains(&count) {
+        let byte = r.uint::<1>("count")?;
+        count = byte as usize;
+        if (STEPPED + 1..=STEPPED + MAX_STEP_LOG).contains(&byte) && !explicit {
+            (count, step_log) = (0, byte - STEPPED);
+        } else if !(15..=MAX_SINGLES).contains(&count) {
             return Err(Malformed::Value("count"));
         }
     }
@@ -126,8 +155,17 @@ pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<
         _ if count == 0 => anchor,
         _ => step(&mut r)?,
     };
-    let tail_end = tail_start.checked_add(tail_len).ok_or(Malformed::Value("tail"))?;
-    let members = Members::new(singles, tail_start..tail_end).ok_or(Malformed::Value("members"))?;
+    let members = if step_log > 0 {
+        let known = (3..=MAX_STEPPED).contains(&tail_len);
+        known.then(|| Members::stepped(anchor, 1 << step_log, tail_len)).flatten()
+    } else {
+        let tail_end = tail_start.checked_add(tail_len).ok_or(Malformed::Value("tail"))?;
+        Members::new(singles, tail_start..tail_end)
+    };
+    let members = members.ok_or(Malformed::Value("members"))?;
+    if !explicit && step_log == 0 && said_step(&members, &Coding::Seed(0)).is_some() {
+        return Err(Malformed::Form("members"));
+    }
     match (members.first(), members.last()) {
         (Some(first), Some(last)) if last - first <= MAX_OUTSTANDING => {}
         _ => return Err(Malformed::Value("members")),
@@ -164,9 +202,47 @@ mod tests {
     fn what_no_parser_would_take_is_not_written() {
         let every_other = |n: u64| Members::unlimited(&(0..n).map(|k| 2 * k).collect::<Vec<_>>()).unwrap();
         let mut buffer = [0; 256];
-        for (members, fits) in [(every_other(64), true), (every_other(66), false)] {
+        let every_third = |n: u64| Members::unlimited(&(0..n).map(|k| 3 * k).collect::<Vec<_>>()).unwrap();
+        for (members, fits) in [
+            (every_third(64), true),
+            (every_third(66), false),
+            (every_other(1024), true),
+            (every_other(1025), false),
+            (Members::stepped(9, 1 << 16, 3).unwrap(), true),
+            (Members::stepped(9, 1 << 16, 9).unwrap(), false),
+        ] {
             let written = emit_repair(&mut buffer, &members, &Coding::Seed(7), &[1, 2, 3]);
             assert_eq!(written.is_ok(), fits, "{} singles", members.singles().len());
+        }
+    }
+
+    #[test]
+    fn equally_distant_members_take_a_few_bytes() {
+        let mut buffer = [0; 64];
+        let members = Members::stepped(70_000, 16, 256).unwrap();
+        let written = emit_repair(&mut buffer, &members, &Coding::Seed(7), &[1, 2, 3]).unwrap();
+        assert_eq!(written, 3 + 1 + 2 + 2 + 3);
+        let Ok(Packet::Repair { members: read, coding, payload }) =
+            parse_repair(&buffer[..written], false, 70_100)
+        else {
+            panic!("a repair")
+        };
+        assert_eq!((read, coding, payload.as_slice()), (members, Coding::Seed(7), &[1, 2, 3][..]));
+        // There is one way to say them.
+        let listed = [0, 0, 3, 0, 7, 0, 2, 2, 1];
+        assert_eq!(parse_repair(&listed, false, 0), Err(Malformed::Form("members")));
+        // Explicit coefficients are for a few members, which are listed.
+        assert!(parse_repair(&buffer[..written], true, 70_100).is_err());
+        // 0 bits of step, and more than any, are no counts; nor are two members, or 2000.
+        for byte in [65, 127, 128, 145, 255] {
+            let mut wrong = buffer;
+            wrong[3] = byte;
+            assert!(parse_repair(&wrong[..written], false, 70_100).is_err(), "{byte}");
+        }
+        for count in [[2, 0], [0xd0, 0x0f]] {
+            let mut wrong = buffer;
+            wrong[6..8].copy_from_slice(&count);
+            assert!(parse_repair(&wrong[..written], false, 70_100).is_err(), "{count:?}");
         }
     }
 }

@@ -34,6 +34,19 @@ fn sources() -> impl Strategy<Value = Packet<Symbol>> {
 }
 
 fn repairs() -> impl Strategy<Value = Packet<Symbol>> {
+    prop_oneof![3 => listed_repairs(), 1 => stepped_repairs()]
+}
+
+/// Of equally distant members.
+fn stepped_repairs() -> impl Strategy<Value = Packet<Symbol>> {
+    (ids(), 1u32..=16, 3u64..=1024, any::<u16>(), bytes()).prop_map(|(first, log, count, seed, payload)| {
+        let count = count.min((((1 << 19) - 1) >> log) + 1);
+        let members = Members::stepped(first, 1 << log, count).unwrap();
+        Packet::Repair { members, coding: Coding::Seed(seed), payload: Symbol::from_slice(&payload) }
+    })
+}
+
+fn listed_repairs() -> impl Strategy<Value = Packet<Symbol>> {
     let steps = prop::collection::vec(1u64..2000, 0..=64);
     (ids(), steps, 1u64..300, 0u64..200, any::<Option<u16>>(), bytes()).prop_map(
         |(first, steps, apart, tail, seed, payload)| {

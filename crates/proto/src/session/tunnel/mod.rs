@@ -177,8 +177,8 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
             return;
         }
-        let (lost, sent) = self.receiver.losses();
-        self.loss.presume(lost, sent);
+        let (lost, sent, bursts) = self.receiver.losses();
+        self.loss.presume(lost, sent, bursts);
         match packet {
             Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
             Packet::Repair { members, coding, payload } => {

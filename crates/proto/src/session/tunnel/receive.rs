@@ -157,7 +157,7 @@ impl<P: InnerPacket> Receiver<P> {
             return;
         }
         let arrival = self.decoder.repair(members, coding, payload);
-        self.vain += u64::from(arrival != Arrival::Innovative && !members.tail().is_empty());
+        self.vain += u64::from(arrival != Arrival::Innovative && members.is_span());
         match arrival {
             Arrival::Innovative => {}
             Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
@@ -243,10 +243,10 @@ impl<P: InnerPacket> Receiver<P> {
         self.end
     }
 
-    /// How many of the peer's datagrams have not arrived (yet), and how many it has sent.
-    pub(super) fn losses(&self) -> (u64, u64) {
+    /// How many of the peer's datagrams have not arrived (yet), how many it has sent, and in how many runs those have been lost.
+    pub(super) fn losses(&self) -> (u64, u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
-        (sent.saturating_sub(self.counts.datagrams), sent)
+        (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)
     }
 
     /// Symbols not decoded, repairs held for them, packets that wait for earlier ones.
@@ -314,12 +314,14 @@ impl<P: InnerPacket> Receiver<P> {
 #[derive(Debug)]
 struct Numbers {
     largest: Option<u64>,
+    /// How often numbers were left out, some of them for a while.
+    gaps: u64,
     bits: Vec<u64>,
 }
 
 impl Numbers {
     fn new() -> Numbers {
-        Numbers { largest: None, bits: vec![0; NUMBERS as usize / 64] }
+        Numbers { largest: None, gaps: 0, bits: vec![0; NUMBERS as usize / 64] }
     }
 
     fn slot(number: u64) -> (usize, u64) {
@@ -328,6 +330,7 @@ impl Numbers {
 
     /// Marks `number`; false when it is marked already or too old.
     fn insert(&mut self, number: u64) -> bool {
+        self.gaps += u64::from(number > self.largest.map_or(0, |largest| largest + 1));
         match self.largest {
             Some(largest) if number + NUMBERS <= largest => return false,
             Some(largest) if number > largest => {

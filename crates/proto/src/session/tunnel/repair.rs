@@ -11,8 +11,8 @@ use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    Ahead as Left, BulkRule, Flight, INTERACTIVE_STEP, RECENT, RECENT_PACKETS, Redundancy, exact_repair_due,
-    interactive_repairs, tail_wait,
+    Ahead as Left, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, INTERLEAVED, RECENT, RECENT_PACKETS,
+    Redundancy, SPAN, Spread, interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -20,14 +20,11 @@ use ripstop_codes::window::{Coding, Members};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Holes that one exact repair spans, at most: any so many of its group's repairs mend it.
-const GROUP: usize = 5;
-/// So many groups are repaired by turns.
-const INTERLEAVED: usize = 8;
-/// Repairs that one report may ask for, for each hole.
-const MOST_FOR_A_HOLE: u32 = 8;
-/// Symbols that a proactive repair spans, at most: more would cost more to combine than they bring.
-const MAX_TAIL: u64 = 256;
+/// Holes that one exact repair lists, at most: any so many of its group's repairs mend it.
+const LISTED: usize = 5;
+/// Where they are closer together, so many make a group, at most, and a repair spans all symbols from the first to the last: what is
+/// lost of many repairs varies less than what is lost of few.
+const GROUP: usize = 32;
 /// Interactive symbols that one repair spans, at most.
 const MAX_INTERACTIVE: usize = 8;
 
@@ -114,8 +111,12 @@ impl Budget {
 pub struct RepairCounts {
     /// On request of the receiver.
     pub exact: u64,
+    /// Of these, over all symbols from a first hole to a last one.
+    pub ranges: u64,
     /// Ahead of reports, for bulk flows (or by a fixed ratio).
     pub bulk: u64,
+    /// Of these, over symbols that lie apart.
+    pub spread: u64,
     /// Ahead of reports, for interactive flows.
     pub interactive: u64,
     /// Not sent for want of budget.
@@ -141,6 +142,8 @@ pub(super) struct Repairs {
     recent: VecDeque<Time>,
     recent_repairs: VecDeque<Time>,
     bulk_rule: BulkRule,
+    /// How far apart the symbols of a bulk repair are.
+    step: u32,
     dither: f64,
     credit: f64,
     bulk: Budget,
@@ -175,6 +178,7 @@ impl Repairs {
             recent: VecDeque::new(),
             recent_repairs: VecDeque::new(),
             bulk_rule: BulkRule::default(),
+            step: 1,
             dither: 0.0,
             credit: 0.0,
             bulk: Budget::new(bulk, packet),
@@ -198,7 +202,7 @@ impl Repairs {
             self.credit = (self.credit + (ratio - 1.0).max(0.0)).min(20.0);
         }
         self.recent.push_back(now);
-        while self.recent.len() > RECENT_PACKETS
+        while self.recent.len() > RECENT_PACKETS * self.step as usize
             && self.recent.front().is_some_and(|at| now.since(*at) > RECENT)
         {
             self.recent.pop_front();
@@ -259,7 +263,8 @@ impl Repairs {
         let fresh: Vec<u64> = holes.iter().copied().filter(|id| !self.group_of.contains_key(id)).collect();
         let mut rest = &fresh[..];
         while !rest.is_empty() {
-            let fit = Self::fit(rest, GROUP, sources, path.room);
+            let near = rest.iter().take(GROUP).take_while(|id| **id - rest[0] < u64::from(SPAN)).count();
+            let fit = Self::fit(rest, LISTED, sources, path.room).max(near);
             let (these, others) = rest.split_at(fit);
             for id in these {
                 self.group_of.insert(*id, self.next_group);
@@ -271,24 +276,22 @@ impl Repairs {
         self.list_due(now, sources, path);
     }
 
-    /// Lists the exact repairs that are wanted: holes, oldest first, less what the repairs in flight
-    /// that span them will mend, those sent ahead included.
+    /// Lists the exact repairs that are wanted: those of each group of holes, oldest first, less the repairs in flight that span them,
+    /// those sent ahead included.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
-        let (mut holes, mut exact) = (0, 0);
         let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
         starts.sort_unstable();
+        let mut rule = ExactRule::new(self.groups.len(), path.losses, path.waiting);
         let mut due: Vec<(u64, u32)> = Vec::new();
+        let mut used = 0;
         for (id, group) in &self.groups {
-            holes += group.wanted(now, sources, path);
-            exact += group.in_flight;
+            let missing = rule.wanted(group.wanted(now, sources, path)).saturating_sub(group.in_flight);
+            // One that was sent ahead mends one hole of all that it spans.
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = starts.partition_point(|start| *start <= last) as u32;
-            let most = exact + group.holes.len() as u32 * MOST_FOR_A_HOLE;
-            let before = exact;
-            while exact < most && exact_repair_due(holes, exact + ahead, path.losses, path.waiting) {
-                exact += 1;
-            }
-            due.push((*id, exact - before));
+            let covered = missing.min(ahead.saturating_sub(used));
+            used += covered;
+            due.push((*id, missing - covered));
         }
         interleave(due, &mut self.due);
     }
@@ -301,7 +304,7 @@ impl Repairs {
         path: &Path,
     ) -> Option<Plan> {
         let plan = self
-            .plan_exact(sources)
+            .plan_exact(sources, path)
             .or_else(|| self.plan_interactive(now, sources, path))
             .or_else(|| self.plan_bulk(now, sources, path));
         self.unguarded &= plan.is_some();
@@ -316,6 +319,7 @@ impl Repairs {
         match plan.purpose {
             Purpose::Exact(group) => {
                 self.counts.exact += 1;
+                self.counts.ranges += u64::from(!plan.members.tail().is_empty());
                 if let Some(group) = self.groups.get_mut(&group) {
                     group.in_flight += 1;
                 }
@@ -330,6 +334,7 @@ impl Repairs {
             }
             Purpose::Bulk => {
                 self.counts.bulk += 1;
+                self.counts.spread += u64::from(plan.members.step().is_some());
                 self.bulk.spend(plan.bytes);
                 self.recent_repairs.push_back(now);
                 self.credit -= 1.0;
@@ -343,12 +348,12 @@ impl Repairs {
     /// A repair for whatever is oldest and not decoded: what is sent into a silence.
     pub(super) fn plan_probe<P: InnerPacket>(&self, sources: &Sources<P>, path: &Path) -> Option<Plan> {
         if let Some((group, state)) = self.groups.iter().next() {
-            return Some(self.exact(*group, state, sources));
+            return Some(Self::exact(*group, state, sources, path));
         }
         let end = sources.next();
         let start = sources.first().max(end.saturating_sub(4)).max(sources.tail().min(end));
         let ids: Vec<u64> = (start..end).collect();
-        let fit = Self::fit(&ids, GROUP, sources, path.room);
+        let fit = Self::fit(&ids, LISTED, sources, path.room);
         let members = Members::new(ids[..fit].to_vec(), 0..0)?;
         (!members.is_empty()).then(|| Plan {
             purpose: Purpose::Bulk,
@@ -382,17 +387,24 @@ impl Repairs {
         path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
     }
 
-    fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>) -> Option<Plan> {
+    fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>, path: &Path) -> Option<Plan> {
         while let Some(id) = self.due.pop_front() {
             if let Some(group) = self.groups.get(&id) {
-                return Some(self.exact(id, group, sources));
+                return Some(Self::exact(id, group, sources, path));
             }
         }
         None
     }
 
-    fn exact<P: InnerPacket>(&self, id: u64, group: &Group, sources: &Sources<P>) -> Plan {
-        let members = Members::new(group.holes.clone(), 0..0).unwrap_or_default();
+    fn exact<P: InnerPacket>(id: u64, group: &Group, sources: &Sources<P>, path: &Path) -> Plan {
+        let holes = &group.holes;
+        let listed = Self::fit(holes, LISTED, sources, path.room) == holes.len();
+        let members = match (holes.first(), holes.last()) {
+            // The first one by itself: it is no repair that was sent ahead.
+            (Some(first), Some(last)) if !listed => Members::new(vec![*first], first + 1..last + 1),
+            _ => Members::new(holes.clone(), 0..0),
+        }
+        .unwrap_or_default();
         Plan { purpose: Purpose::Exact(id), bytes: longest(&members, sources), members }
     }
 
@@ -435,18 +447,19 @@ impl Repairs {
     }
 
     fn plan_bulk<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) -> Option<Plan> {
-        let end = sources.next();
-        let start = sources.tail().max(end.saturating_sub(MAX_TAIL));
+        let spread = Spread::of(path.packets, path.proactive);
+        self.step = spread.step;
+        let (end, step) = (sources.next(), u64::from(spread.step));
+        let start = sources.tail().max(end.saturating_sub(u64::from(SPAN) * step));
         let due = match self.redundancy {
             Redundancy::None => false,
             Redundancy::Fixed(_) => self.credit >= 1.0 + self.dither && start < end,
             Redundancy::Adaptive if self.usefulness.suspended => false,
             Redundancy::Adaptive => {
-                let ahead = || self.proactive.iter().flatten();
                 let mut all = Flight {
                     deficit: 0,
                     sources: sources.in_flight().min((end - start) as u32),
-                    repairs: ahead().filter(|a| a.span.1 > start).count() as u32,
+                    repairs: self.ahead_beyond(start),
                 };
                 if start == sources.tail() {
                     // The whole flight: what is missing already takes its part of the repairs.
@@ -461,19 +474,38 @@ impl Repairs {
                 let left = if self.is_tail(now, path) { Left::Nothing } else { Left::Waiting(path.waiting) };
                 // Half a period either way.
                 let dither = self.dither / path.proactive.share.max(0.01);
-                self.bulk_rule.is_due(all, recent, path.proactive, left, dither)
+                self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)
             }
         };
         if !due {
             return None;
         }
-        let members = Members::range(start..end);
+        // The steps take turns, the newest symbols last.
+        let first = start + (self.counts.bulk + step - start % step) % step;
+        let members = Members::stepped(first, step, end.saturating_sub(first).div_ceil(step))?;
+        if members.is_empty() {
+            return None;
+        }
         let bytes = longest(&members, sources);
         if !self.bulk.allows(bytes) {
             self.counts.over_budget += u64::from(!std::mem::replace(&mut self.denied, true));
             return None;
         }
         Some(Plan { purpose: Purpose::Bulk, members, bytes })
+    }
+
+    /// How many proactive repairs in flight span symbols from `start` on.
+    fn ahead_beyond(&self, start: u64) -> u32 {
+        let mut count = 0;
+        for ahead in self.proactive.iter().rev().flatten() {
+            if ahead.span.1 > start {
+                count += 1;
+            } else if ahead.bulk {
+                // Those before it end before it.
+                break;
+            }
+        }
+        count
     }
 
     /// How many of `ids`, from the first, one repair can span within `room` (at least one), and `most` at most.
@@ -533,12 +565,14 @@ struct Usefulness {
     received_then: u64,
     redundant_then: u64,
     suspended: bool,
+    /// When it was judged last.
     since: Time,
 }
 
 impl Usefulness {
-    /// Judged over so many repairs.
+    /// Judged over so many repairs, and so long: on a fast path so many pass between two runs of losses.
     const SAMPLE: u64 = 400;
+    const WHILE: Duration = Duration::from_secs(1);
     const REST: Duration = Duration::from_secs(5);
 
     /// Takes the receiver's count of redundant repairs; true when proactive repair is suspended now.
@@ -556,7 +590,7 @@ impl Usefulness {
             return false;
         }
         let received = self.received - self.received_then;
-        if received < Self::SAMPLE {
+        if received < Self::SAMPLE || now.since(self.since) < Self::WHILE {
             return false;
         }
         let useless = redundant.saturating_sub(self.redundant_then) as f64;

@@ -1,5 +1,5 @@
-//! The sender's coding window: every source symbol from its first transmission until it is
-//! decoded or given up.
+//! The sender's coding window: every source symbol from its first transmission until it and all before it are
+//! decoded or given up. Those between holes are held as well, for repairs of many holes span them.
 
 use super::ingress::{BUCKETS, Class, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
@@ -147,9 +147,7 @@ impl<P: InnerPacket> Sources<P> {
     /// The datagram of symbol `id` was received (perhaps after it was taken for lost).
     pub(super) fn received(&mut self, id: u64) {
         self.settle(id, State::Known);
-        if self.lost.remove(&id) && id < self.tail {
-            self.encoder.forget(id);
-        }
+        self.lost.remove(&id);
     }
 
     /// The datagram of symbol `id` is lost.
@@ -238,13 +236,7 @@ impl<P: InnerPacket> Sources<P> {
     }
 
     fn advance_tail(&mut self) {
-        while let Some(source) = self.get(self.tail) {
-            match source.state {
-                State::InFlight => break,
-                // Repairs no longer span it: its bytes are not needed.
-                State::Known => self.encoder.forget(self.tail),
-                State::Lost => {}
-            }
+        while self.get(self.tail).is_some_and(|source| source.state != State::InFlight) {
             self.tail += 1;
         }
         while self.interactive.front().is_some_and(|id| *id < self.tail) {

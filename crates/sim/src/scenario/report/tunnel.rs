@@ -72,6 +72,10 @@ pub struct DirectionReport {
     pub repairs_over_budget: Statistic,
     /// Times that repairs ahead were suspended because they recovered nothing.
     pub repairs_suspended: Statistic,
+    /// Exact repairs over all symbols from a first hole to a last one.
+    pub repairs_ranges: Statistic,
+    /// Repairs ahead over symbols that lie apart.
+    pub repairs_spread: Statistic,
 }
 
 /// Of one run, of each end, its status at the beginning of a span and at its end.
@@ -151,5 +155,7 @@ fn direction(
         tail_probes: sent(&|s| s.sent.tail_probes),
         repairs_over_budget: sent(&|s| s.repairs.over_budget),
         repairs_suspended: sent(&|s| s.repairs.suspended),
+        repairs_ranges: sent(&|s| s.repairs.ranges),
+        repairs_spread: sent(&|s| s.repairs.spread),
     }
 }
