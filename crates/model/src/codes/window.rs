@@ -426,7 +426,9 @@ mod tests {
             // What is sent is the cycle, however it goes on.
             prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "{one:?}");
             let told = Window { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
-            prop_assert!(told.loss <= one.loss * (1.0 + 1e-9));
+            // Where a loss is likelier to be followed by an arrival than any packet, a packet more or less before the next source
+            // may take it from the safer place.
+            prop_assert!(q < p || told.loss <= one.loss * (1.0 + 1e-9) + 1e-12, "{told:?} {one:?}");
         }
     }
 }
