@@ -2,8 +2,8 @@
 
 use super::campaign::{Case, Measured, Requests};
 use ripstop_model::plan::delay::{self, TIMES};
-use ripstop_model::plan::wear::{self, CAUSES, Causes, Term};
-use ripstop_model::plan::{Kind, Scheme, plain};
+use ripstop_model::plan::wear::{CAUSES, Causes, Term};
+use ripstop_model::plan::{Scheme, plain};
 use std::fmt::Write;
 
 /// The noise that a link is believed to have at least, relative.
@@ -143,23 +143,6 @@ fn fit_waste(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
     terms_of(&rows, candidates)
 }
 
-/// By how much a link of each kind is missed, the median relative error.
-fn doubts(scheme: Scheme, terms: &[Term], cases: &[Case]) -> [f64; Kind::ALL.len()] {
-    Kind::ALL.map(|kind| {
-        let of_kind = cases.iter().filter(|case| Kind::of(&case.path) == kind);
-        let missed = of_kind.map(|case| {
-            let path = &case.path;
-            let [by_losses, by_link] = plain::bounds(scheme, path);
-            let predicted = by_losses.min(by_link) * wear::left(terms, &Causes::of(path));
-            let mean = case.of(scheme).mean();
-            (predicted - mean).abs() / mean.max(1e-3 * path.capacity())
-        });
-        let mut missed: Vec<f64> = missed.collect();
-        missed.sort_by(f64::total_cmp);
-        missed.get(missed.len() / 2).copied().unwrap_or(0.0)
-    })
-}
-
 /// The weights of the times that make up requests' delays, plain and in the tunnel, for their median and their 99th percentile.
 fn fit_requests(tunnel: bool, cases: &[Case]) -> [[f64; TIMES]; 2] {
     [0.5, 0.99].map(|quantile| {
@@ -247,7 +230,7 @@ pub(super) fn source(seed: u64, cases: &[Case]) -> String {
          //!\n\
          //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early,\n\
          //! far, gulp.\n\n\
-         use super::kind::Kind;\nuse super::scheme::Scheme;\nuse super::wear::Term;\n\n\
+         use super::scheme::Scheme;\nuse super::wear::Term;\n\n\
          /// The seed of those links.\npub const SEED: u64 = {seed};\n\n\
          /// The terms of a scheme.\npub fn terms(scheme: Scheme) -> &'static [Term] {{\n    match scheme {{\n"
     );
@@ -271,15 +254,6 @@ pub(super) fn source(seed: u64, cases: &[Case]) -> String {
         let _ = writeln!(text, "\nconst {}_WASTE: &[Term] = &[", constant(scheme));
         write_terms(&mut text, &fit_waste(scheme, cases));
     }
-    text.push_str(
-        "\n/// The median error on the links that it was fitted to, by their kind; none is known of TCP/NC.\n\
-         pub fn doubt(scheme: Scheme, kind: Kind) -> f64 {\n    let by_kind = match scheme {\n",
-    );
-    for (scheme, terms) in &fitted {
-        let rounded = doubts(*scheme, terms, cases).map(|doubt| libm::round(doubt * 1e4) / 1e4);
-        let _ = writeln!(text, "        Scheme::{scheme:?} => {rounded:?},");
-    }
-    text.push_str("        Scheme::TcpNc(_) => [0.0; 4],\n    };\n    by_kind[kind as usize]\n}\n");
     let _ = write!(
         text,
         "\n/// Weights of [`times`](super::delay::times), of the median and of the 99th percentile.\n\

@@ -46,8 +46,8 @@ pub(super) struct Flags {
 
 const EXAMPLES: &str = "\
 Examples:
-  ripstop plan campaign --seed 3 --links 50 --store plan.redb
-  ripstop plan campaign --seed 3 --links 50 --store plan.redb --page report.md --threads 1";
+  ripstop plan campaign --seed 5 --links 50 --store plan.redb
+  ripstop plan campaign --seed 5 --links 50 --store plan.redb --page report.md --threads 1";
 
 /// Runs it.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {

@@ -55,7 +55,7 @@ pub struct Choice {
 }
 
 /// What is less than this is no difference.
-const PARITY: f64 = 0.98;
+const PARITY: f64 = 0.99;
 /// What mixed traffic may give of its goodput for short requests.
 const FOR_DELAY: f64 = 0.85;
 

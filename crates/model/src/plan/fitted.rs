@@ -3,7 +3,6 @@
 //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early,
 //! far, gulp.
 
-use super::kind::Kind;
 use super::scheme::Scheme;
 use super::wear::Term;
 
@@ -211,19 +210,6 @@ const TUNNEL_BBR_WASTE: &[Term] = &[
     Term { weight: 0.03504, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 0.0, 0.0, 0.0] },
     Term { weight: 0.05086, powers: [0.0, 0.0, 0.0, 0.0, 0.5, 2.0, 1.0, 0.0, 0.0] },
 ];
-
-/// The median error on the links that it was fitted to, by their kind; none is known of TCP/NC.
-pub fn doubt(scheme: Scheme, kind: Kind) -> f64 {
-    let by_kind = match scheme {
-        Scheme::Reno => [0.0049, 0.1956, 0.302, 0.3266],
-        Scheme::Cubic => [0.0128, 0.1969, 0.2717, 0.2679],
-        Scheme::Bbr => [0.0069, 0.0293, 0.1718, 0.4148],
-        Scheme::TunnelCubic => [0.0193, 0.0167, 0.0331, 0.0497],
-        Scheme::TunnelBbr => [0.0198, 0.0107, 0.0213, 0.0348],
-        Scheme::TcpNc(_) => [0.0; 4],
-    };
-    by_kind[kind as usize]
-}
 
 /// Weights of [`times`](super::delay::times), of the median and of the 99th percentile.
 pub fn delays(scheme: Scheme) -> [[f64; 8]; 2] {
