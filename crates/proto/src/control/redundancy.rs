@@ -60,9 +60,6 @@ const LARGE_FLIGHT: u32 = 25;
 const IDLE_UNMASKED: f64 = 0.03;
 /// And when nothing has followed for a while: what is missing now is found out late, and whoever waits for it may wait alone.
 const TAIL_UNMASKED: f64 = 0.003;
-/// Of the flights that a path's round trip holds, each of as many symbols as a repair spans, so many may be left so at a time: what one
-/// of them waits for, a flow waits for.
-const IDLE_FLIGHTS: f64 = 1.0;
 /// So little of a round trip's packets waiting is next to nothing.
 const IDLE: f64 = 0.05;
 /// The newest part of the flight: so long, or so many packets of each step if these took longer. Fewer could not be guarded but at a high price.
@@ -207,7 +204,8 @@ impl BulkRule {
         }
         let (all, recent) = (spread.thin(all), spread.thin(recent));
         let losses = Losses { burst: (losses.burst / f64::from(spread.step)).max(1.0), ..losses };
-        let idle = IDLE_UNMASKED * (IDLE_FLIGHTS * spread.part).min(1.0);
+        // Of all spans that a round trip holds, for what one of them waits for, a flow waits for.
+        let idle = IDLE_UNMASKED * spread.part;
         let (whole, newest, losses) = match ahead {
             Ahead::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
             Ahead::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
