@@ -10,7 +10,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// A member is not held: it was forgotten, or is not there yet.
-    #[error("source symbol {id} is not held; the encoder holds some of {first}..{next}")]
+    #[error("source symbol {id} is not held; the encoder holds {first}..{next}")]
     NotHeld {
         /// The first such member.
         id: u64,
@@ -35,10 +35,10 @@ pub enum EncodeError {
 /// Identifiers count up from the first, without gaps; they must not pass `u64::MAX`.
 #[derive(Clone, Debug)]
 pub struct Encoder<P> {
-    /// The identifier of `symbols[0]`, which is held unless the queue is empty.
+    /// The identifier of `symbols[0]`.
     first: u64,
-    symbols: VecDeque<Option<P>>,
-    /// The symbols from here on are all held and equally long.
+    symbols: VecDeque<P>,
+    /// The symbols from here on are equally long.
     equal_from: u64,
     work: Work<P>,
 }
@@ -68,28 +68,17 @@ impl<P: Payload> Encoder<P> {
     pub fn push(&mut self, symbol: P) -> u64 {
         let id = self.next();
         let as_long = |last: &P| last.len() == symbol.len();
-        if !self.symbols.back().is_some_and(|last| last.as_ref().is_some_and(as_long)) {
+        if !self.symbols.back().is_some_and(as_long) {
             self.equal_from = id;
         }
-        self.symbols.push_back(Some(symbol));
+        self.symbols.push_back(symbol);
         id
     }
 
     /// Source symbol `id`, if it is held.
     pub fn get(&self, id: u64) -> Option<&P> {
         let at = usize::try_from(id.checked_sub(self.first)?).ok()?;
-        self.symbols.get(at)?.as_ref()
-    }
-
-    /// Frees source symbol `id`: no later repair may have it as a member. Forgetting twice, or what
-    /// never was, does nothing.
-    pub fn forget(&mut self, id: u64) {
-        let at = id.checked_sub(self.first).and_then(|at| usize::try_from(at).ok());
-        if let Some(symbol) = at.and_then(|at| self.symbols.get_mut(at)) {
-            *symbol = None;
-            self.equal_from = self.equal_from.max(id.saturating_add(1));
-        }
-        self.trim();
+        self.symbols.get(at)
     }
 
     /// Frees all source symbols before `id`.
@@ -97,7 +86,6 @@ impl<P: Payload> Encoder<P> {
         while self.first < id && self.symbols.pop_front().is_some() {
             self.first = self.first.wrapping_add(1);
         }
-        self.trim();
     }
 
     /// The lowest source symbol held; [`Encoder::next`] when none is.
@@ -188,7 +176,6 @@ impl<P: Payload> Encoder<P> {
         let (start, end) = ((ids.start - self.first) as usize, (ids.end - self.first) as usize);
         let mut longest: Option<&P> = None;
         for (at, symbol) in self.symbols.range(start..end).enumerate() {
-            let symbol = symbol.as_ref().ok_or(missing(ids.start + at as u64))?;
             if taken(at) && longest.is_none_or(|longest| longest.len() < symbol.len()) {
                 longest = Some(symbol);
             }
@@ -232,30 +219,10 @@ impl<P: Payload> Encoder<P> {
             let split = front.len();
             let front = &front[start.min(split)..end.min(split)];
             let back = &back[start.saturating_sub(split)..end.saturating_sub(split)];
-            if front.iter().chain(back).any(Option::is_none) {
-                return Err(missing(self.first_missing(tail).unwrap_or(members.tail().end)));
-            }
-            if let Some(Some(held)) = front.first().or(back.first()) {
-                // All are, so none is replaced; their number is known, which makes this fast.
-                for part in [front, back] {
-                    sources.extend(part.iter().map(|symbol| symbol.as_ref().unwrap_or(held)));
-                }
-            }
+            sources.extend(front);
+            sources.extend(back);
         }
         Ok(())
-    }
-
-    /// The first of `ids` that is not held.
-    fn first_missing(&self, mut ids: Range<u64>) -> Option<u64> {
-        ids.find(|id| self.get(*id).is_none())
-    }
-
-    /// Drops what is forgotten at the front.
-    fn trim(&mut self) {
-        while matches!(self.symbols.front(), Some(None)) {
-            self.symbols.pop_front();
-            self.first = self.first.wrapping_add(1);
-        }
     }
 }
 
@@ -287,7 +254,7 @@ mod tests {
         for (step, len) in [3, 3, 3, 9, 9, 2, 2, 2, 2, 5, 5].into_iter().enumerate() {
             encoder.push(crate::Length(len));
             if step == 7 {
-                encoder.forget(13);
+                encoder.forget_to(9);
             }
             for start in 5..encoder.next() + 2 {
                 for end in start..encoder.next() + 2 {
@@ -336,14 +303,12 @@ mod tests {
     #[test]
     fn what_is_forgotten_cannot_be_coded() {
         let mut encoder = encoder(10, 6);
-        encoder.forget(12);
-        encoder.forget(99);
-        assert_eq!((encoder.first(), encoder.next(), encoder.get(12)), (10, 16, None));
+        encoder.forget_to(13);
+        encoder.forget_to(11);
+        assert_eq!((encoder.first(), encoder.next(), encoder.get(12)), (13, 16, None));
         let error = encoder.repair(&Members::range(10..14), 1).unwrap_err();
-        assert_eq!(error, EncodeError::NotHeld { id: 12, first: 10, next: 16 });
-        assert_eq!(error.to_string(), "source symbol 12 is not held; the encoder holds some of 10..16");
-        encoder.forget_to(12);
-        assert_eq!(encoder.first(), 13);
+        assert_eq!(error, EncodeError::NotHeld { id: 10, first: 13, next: 16 });
+        assert_eq!(error.to_string(), "source symbol 10 is not held; the encoder holds 13..16");
         encoder.forget_to(100);
         assert_eq!((encoder.first(), encoder.next()), (16, 16));
         assert_eq!(encoder.push(Symbol::from_slice(b"x")), 16);
