@@ -118,20 +118,39 @@ fn a_campaign_goes_on_where_it_was() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();
     let (store, page, fit, errors) = (at("s.redb"), at("p.md"), at("f.rs"), at("e.toml"));
-    // Seed 56 begins with a slow link.
+    // Seed 128 begins with slow links.
     let words = [
-        "plan", "campaign", "--seed", "56", "--links", "1", "--store", &store, "--page", &page, "--fit",
-        &fit, "--errors", &errors,
+        "plan",
+        "campaign",
+        "--seed",
+        "56",
+        "--links",
+        "1",
+        "--plain-links",
+        "2",
+        "--store",
+        &store,
+        "--page",
+        &page,
+        "--fit",
+        &fit,
+        "--errors",
+        &errors,
     ];
     let first = run(&words);
     assert!(first.status.success(), "{}", stderr(&first));
     let written = std::fs::read_to_string(&page).unwrap();
     assert_eq!(stdout(&first), written);
     assert!(
-        written.contains("1 links drawn from seed 56") && written.contains("`ripstop plan --rate"),
+        written.contains("1 links drawn from seed 128") && written.contains("`ripstop plan --rate"),
         "{written}"
     );
-    assert!(std::fs::read_to_string(&fit).unwrap().contains("const TUNNEL_BBR: &[Term]"));
+    let fitted = std::fs::read_to_string(&fit).unwrap();
+    assert!(
+        fitted.contains("to 1 links of seed 128, those of plain TCP to 2")
+            && fitted.contains("const TUNNEL_BBR: &[Term]"),
+        "{fitted}"
+    );
     assert!(std::fs::read_to_string(&errors).unwrap().contains("median"));
     assert_eq!(stdout(&run(&words)), written);
 }

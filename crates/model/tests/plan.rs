@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
-use ripstop_model::plan::wear::{CAUSES, Causes, Term};
+use ripstop_model::plan::wear::{Causes, Term};
 use ripstop_model::plan::{Path, Scheme, block, delay, nc, predict};
 
 fn paths() -> impl Strategy<Value = Path> {
@@ -120,21 +120,16 @@ fn nobody_to_choose_from() {
 
 #[test]
 fn a_term_leaves_out_what_has_no_power() {
-    let causes = Causes {
-        loss: 0.25,
-        burst: 0.1,
-        size: 0.5,
-        few: 0.0,
-        shallow: 1.0,
-        short: 0.0,
-        early: 1.0,
-        far: 0.5,
-        gulp: 0.0,
-    };
+    let causes =
+        Causes { loss: 0.25, burst: 0.1, size: 0.5, shallow: 1.0, early: 1.0, far: 0.5, ..Causes::NONE };
     // 0 to the power of 0 is no 0 here.
-    assert_eq!(Term::product(&[0.0; CAUSES], &causes), 1.0);
-    assert_eq!(Term::product(&[0.5, 0.0, 2.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0], &causes), 0.0625);
-    assert_eq!(Term::product(&[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0], &causes), 0.0);
+    assert_eq!(Term::product(&Causes::NONE, &causes), 1.0);
+    let powers = Causes { loss: 0.5, size: 2.0, early: 1.0, far: 1.0, ..Causes::NONE };
+    assert_eq!(Term::product(&powers, &causes), 0.0625);
+    assert_eq!(Term::product(&Causes { few: 1.0, ..Causes::NONE }, &causes), 0.0);
+    // Every cause has its place in the list, and its name there.
+    assert_eq!(Causes::NAMES.iter().position(|name| *name == "halt"), Some(10));
+    assert_eq!(Causes { halt: 3.0, ..Causes::NONE }.values()[10], 3.0);
 }
 
 #[test]

@@ -11,11 +11,20 @@ use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Bits that the runs of one scheme on one link move together, at most but for two runs.
-const BITS: f64 = 16e9;
-/// Runs of a scheme on a link: twice as many, and again, until the mean is known.
-const RUNS: (u32, u32) = (2, 32);
-/// It is, when its standard error is no more than this share of it, or that of C (1-p).
+/// How often a scheme runs on a link.
+#[derive(Debug)]
+struct Effort {
+    /// The fewest and the most runs: twice as many, and again, until the mean is known.
+    runs: (u32, u32),
+    /// Bits that they move together, at most but for the fewest.
+    bits: f64,
+}
+
+/// Of plain TCP, whose mean is often that of a few dead runs among many that get all, and which takes a twentieth of a second for 1 Gbit.
+const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
+/// Of the tunnel, which takes a second for it.
+const TUNNEL: Effort = Effort { runs: (2, 32), bits: 32e9 };
+/// The mean is known when its standard error is no more than this share of it, or that of C (1-p).
 const KNOWN: (f64, f64) = (0.02, 0.003);
 /// Runs of requests.
 const REQUEST_RUNS: u32 = 4;
@@ -68,16 +77,17 @@ pub(super) struct Requests {
 pub(super) struct Case {
     pub(super) number: u64,
     pub(super) path: Path,
+    /// The first of them only, where but plain TCP was simulated.
     pub(super) measured: Vec<Measured>,
     /// Plain, and inside the tunnel.
     pub(super) requests: [Requests; 2],
 }
 
 impl Case {
-    /// What was measured of `scheme`, which is one of [`Scheme::FITTED`].
-    pub(super) fn of(&self, scheme: Scheme) -> &Measured {
-        let index = Scheme::FITTED.iter().position(|known| *known == scheme);
-        &self.measured[index.expect("a scheme that campaigns simulate")]
+    /// What was measured of `scheme`, if it was.
+    pub(super) fn of(&self, scheme: Scheme) -> Option<&Measured> {
+        let index = Scheme::FITTED.iter().position(|known| *known == scheme)?;
+        self.measured.get(index)
     }
 }
 
@@ -111,27 +121,30 @@ pub(super) fn measure(
     })
 }
 
-/// The first `links` links of `seed`, from the store where they are there.
+/// The links of `seed` with these numbers, from the store where they are there. Of the numbers of `links` all is simulated, of what `plain`
+/// has beyond them only plain TCP.
 ///
 /// # Errors
 /// What the store or the simulator refused.
-pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Outcome<Vec<Case>> {
+pub(super) fn cases(seed: u64, links: u64, plain: u64, store: &Store, threads: usize) -> Outcome<Vec<Case>> {
     let progress = Progress::new();
-    let mut cases = Vec::with_capacity(links as usize);
-    for number in 0..links {
+    let most = links.max(plain);
+    let mut cases = Vec::with_capacity(most as usize);
+    for number in 0..most {
+        let whole = number < links;
         let path = draw::link(seed, number);
         let stage = Stage::of(&path);
         let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
         let mut measured = Vec::with_capacity(Scheme::FITTED.len());
-        for scheme in Scheme::FITTED {
-            progress.begin(format!("seed {seed}, link {number} of {links}: {}", scheme.name()));
+        for scheme in Scheme::FITTED.into_iter().filter(|scheme| whole || !scheme.is_tunnel()) {
+            progress.begin(format!("seed {seed}, link {number} of {most}: {}", scheme.name()));
             progress.show(String::new);
-            let scenario = stage.scenario(&scheme, RUNS.1, run_seed);
+            let scenario = stage.scenario(&scheme, effort(&scheme).runs.1, run_seed);
             let make = || well_known(&stage, &scheme, path.capacity(), run_seed, threads);
             measured.push(kept(store, &scenario, make)?);
         }
         let mut requests = [Requests::default(); 2];
-        for (tunnel, found) in [false, true].into_iter().zip(&mut requests) {
+        for (tunnel, found) in [false, true].into_iter().zip(&mut requests).filter(|_| whole) {
             let scenario = stage.requests(tunnel, REQUEST_RUNS, run_seed);
             *found = kept(store, &scenario, || measure_requests(&scenario, threads))?;
         }
@@ -142,17 +155,22 @@ pub(super) fn cases(seed: u64, links: u64, store: &Store, threads: usize) -> Out
 
 /// Simulates `scheme` on `stage` as often as it takes to know its mean on a link that brings `capacity` bit/s at most.
 fn well_known(stage: &Stage, scheme: &Scheme, capacity: f64, seed: u64, threads: usize) -> Outcome<Measured> {
-    let most = ((BITS / stage.bits()) as u32).clamp(RUNS.0, RUNS.1);
-    let mut runs = RUNS.0;
+    let Effort { runs: (fewest, most), bits } = *effort(scheme);
+    let most = ((bits / stage.bits()) as u32).clamp(fewest, most);
+    let mut runs = fewest;
     loop {
         let measured = measure(stage, scheme, runs, seed, threads)?;
         let enough = (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity);
-        // Two runs that agree may do so by chance.
-        if runs >= most || runs > RUNS.0 && measured.error() <= enough || measured.error() <= enough / 10.0 {
+        // A few runs that agree may do so by chance.
+        if runs >= most || runs > fewest && measured.error() <= enough || measured.error() <= enough / 10.0 {
             return Ok(measured);
         }
         runs = (2 * runs).min(most);
     }
+}
+
+fn effort(scheme: &Scheme) -> &'static Effort {
+    if scheme.is_tunnel() { &TUNNEL } else { &PLAIN }
 }
 
 /// What is kept of `scenario`, or what `make` makes of it, which is kept then.
@@ -163,7 +181,7 @@ fn kept<T: Serialize + DeserializeOwned>(
 ) -> Outcome<T> {
     let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
     // How often it is simulated, and thus the result, follows from these.
-    let rule = format!("{RUNS:?} {BITS} {KNOWN:?}");
+    let rule = format!("{PLAIN:?} {TUNNEL:?} {KNOWN:?} {REQUEST_RUNS}");
     let key = key_of(&["plan", VERSION, &rule, &text]);
     let unreadable = |error: serde_json::Error| Failure::work("the store", error);
     if let Some(kept) = store.get(&key)? {

@@ -2,7 +2,7 @@
 
 use super::campaign::{Case, Measured, Requests};
 use ripstop_model::plan::delay::{self, TIMES};
-use ripstop_model::plan::wear::{CAUSES, Causes, Term};
+use ripstop_model::plan::wear::{Causes, Term};
 use ripstop_model::plan::{Scheme, plain};
 use std::fmt::Write;
 
@@ -15,65 +15,69 @@ const MOST_NOISE: f64 = 0.3;
 /// A weight so small is left out.
 const SMALLEST: f64 = 1e-4;
 
-/// The terms that are tried: what is lost, by runs of losses and the size of the window or the way; what the size, the way and the
-/// start cost without any loss; what small queues cost.
-fn candidates() -> Vec<[f64; CAUSES]> {
-    // Loss, burst, size, few, shallow, short, early, far, gulp.
+/// The terms that are tried, as the powers of their causes: what is lost, by runs of losses and the size of the window or the way;
+/// what the size, the way and the start cost without any loss; what small queues cost; what stops a sender.
+fn candidates() -> Vec<Causes> {
+    const NONE: Causes = Causes::NONE;
     let mut all = Vec::new();
     for loss in [0.5, 1.0, 2.0] {
+        let lost = Causes { loss, ..NONE };
         for burst in [0.0, 0.5, 1.0, 1.5, 2.0] {
+            let runs = Causes { burst, ..lost };
             for early in [0.0, 1.0] {
-                for size in [0.0, 1.0, 2.0, 4.0] {
-                    all.push([loss, burst, size, 0.0, 0.0, 0.0, early, 0.0, 0.0]);
-                }
-                for few in [0.5, 1.0, 2.0] {
-                    all.push([loss, burst, 0.0, few, 0.0, 0.0, early, 0.0, 0.0]);
-                }
-                all.push([loss, burst, 4.0, 0.5, 0.0, 0.0, early, 0.0, 0.0]);
+                let runs = Causes { early, ..runs };
+                all.extend([0.0, 1.0, 2.0, 4.0].map(|size| Causes { size, ..runs }));
+                all.extend([0.5, 1.0, 2.0].map(|few| Causes { few, ..runs }));
+                all.push(Causes { size: 4.0, few: 0.5, ..runs });
             }
-            for size in [0.0, 2.0] {
-                all.push([loss, burst, size, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]);
-            }
+            all.extend([0.0, 2.0].map(|size| Causes { size, far: 1.0, ..runs }));
         }
         for gulp in [0.5, 1.0, 2.0] {
-            for early in [0.0, 1.0] {
-                all.push([loss, 0.0, 0.0, 0.0, 0.0, 0.0, early, 0.0, gulp]);
-            }
+            all.extend([0.0, 1.0].map(|early| Causes { gulp, early, ..lost }));
         }
     }
     for loss in [0.5, 1.0] {
-        for power in [0.5, 1.0] {
-            all.push([loss, 0.0, 0.0, 0.0, power, 0.0, 0.0, 0.0, 0.0]);
-        }
-        for power in [1.0, 2.0] {
-            all.push([loss, 0.0, 0.0, 0.0, 0.0, power, 0.0, 0.0, 0.0]);
-            all.push([loss, 0.0, 2.0, 0.0, 0.0, power, 0.0, 0.0, 0.0]);
-            all.push([loss, 0.0, 0.0, 0.0, 0.5, power, 0.0, 0.0, 0.0]);
+        let lost = Causes { loss, ..NONE };
+        all.extend([0.5, 1.0].map(|shallow| Causes { shallow, ..lost }));
+        for short in [1.0, 2.0] {
+            all.push(Causes { short, ..lost });
+            all.push(Causes { short, size: 2.0, ..lost });
+            all.push(Causes { short, shallow: 0.5, ..lost });
         }
     }
     for early in [0.0, 1.0] {
-        for size in [0.0, 1.0, 2.0, 4.0, 8.0] {
-            all.push([0.0, 0.0, size, 0.0, 0.0, 0.0, early, 0.0, 0.0]);
-        }
-        for few in [0.5, 1.0, 2.0] {
-            all.push([0.0, 0.0, 0.0, few, 0.0, 0.0, early, 0.0, 0.0]);
-        }
+        all.extend([0.0, 1.0, 2.0, 4.0, 8.0].map(|size| Causes { size, early, ..NONE }));
+        all.extend([0.5, 1.0, 2.0].map(|few| Causes { few, early, ..NONE }));
     }
-    for (size, far) in [(0.0, 1.0), (0.0, 2.0), (2.0, 1.0)] {
-        all.push([0.0, 0.0, size, 0.0, 0.0, 0.0, 0.0, far, 0.0]);
+    all.extend([(0.0, 1.0), (0.0, 2.0), (2.0, 1.0)].map(|(size, far)| Causes { size, far, ..NONE }));
+    for shallow in [0.5, 1.0, 2.0] {
+        all.push(Causes { shallow, ..NONE });
+        all.push(Causes { shallow, few: 1.0, ..NONE });
+        all.push(Causes { shallow, early: 1.0, ..NONE });
     }
-    for power in [0.5, 1.0, 2.0] {
-        all.push([0.0, 0.0, 0.0, 0.0, power, 0.0, 0.0, 0.0, 0.0]);
-        all.push([0.0, 0.0, 0.0, 1.0, power, 0.0, 0.0, 0.0, 0.0]);
-        all.push([0.0, 0.0, 0.0, 0.0, power, 0.0, 1.0, 0.0, 0.0]);
+    for short in [1.0, 2.0] {
+        let overrun = Causes { short, ..NONE };
+        all.push(overrun);
+        all.push(Causes { shallow: 0.5, ..overrun });
+        all.push(Causes { shallow: 0.5, early: 1.0, ..overrun });
+        all.push(Causes { size: 2.0, ..overrun });
+        all.push(Causes { size: 2.0, early: 1.0, ..overrun });
     }
-    for power in [1.0, 2.0] {
-        for (size, shallow, early) in
-            [(0.0, 0.0, 0.0), (0.0, 0.5, 0.0), (0.0, 0.5, 1.0), (2.0, 0.0, 1.0), (2.0, 0.0, 0.0)]
-        {
-            all.push([0.0, 0.0, size, 0.0, shallow, power, early, 0.0, 0.0]);
-        }
+    // A start-up that overruns next to no queue.
+    for size in [0.0, 1.0, 2.0] {
+        all.extend([0.0, 1.0].map(|early| Causes { short: 8.0, size, early, ..NONE }));
     }
+    for (loss, back) in [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)] {
+        let unheard = Causes { loss, back, ..NONE };
+        all.extend([(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)].map(|(burst, few)| Causes {
+            burst,
+            few,
+            ..unheard
+        }));
+    }
+    all.push(Causes { halt: 1.0, ..NONE });
+    all.push(Causes { loss: 1.0, stuck: 1.0, ..NONE });
+    all.push(Causes { back: 1.0, stuck: 1.0, ..NONE });
     all
 }
 
@@ -87,20 +91,20 @@ struct Row {
 /// The terms of `scheme` that fit `cases` best.
 fn fit(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
     let candidates = candidates();
-    let rows: Vec<Row> = cases.iter().map(|case| row(scheme, case, &candidates)).collect();
+    let rows: Vec<Row> = cases.iter().filter_map(|case| row(scheme, case, &candidates)).collect();
     terms_of(&rows, candidates)
 }
 
 /// The terms whose sums are closest to what is left, without those of next to no weight.
-fn terms_of(rows: &[Row], candidates: Vec<[f64; CAUSES]>) -> Vec<Term> {
+fn terms_of(rows: &[Row], candidates: Vec<Causes>) -> Vec<Term> {
     let mut weights = vec![0.0; candidates.len()];
     robust(rows, 1.0, &mut weights);
     let terms = candidates.into_iter().zip(weights).map(|(powers, weight)| Term { weight, powers });
     terms.filter(|term| term.weight > SMALLEST).collect()
 }
 
-fn row(scheme: Scheme, case: &Case, candidates: &[[f64; CAUSES]]) -> Row {
-    let measured = case.of(scheme);
+fn row(scheme: Scheme, case: &Case, candidates: &[Causes]) -> Option<Row> {
+    let measured = case.of(scheme)?;
     let [by_losses, by_link] = plain::bounds(scheme, &case.path);
     let share = (measured.mean() / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
     let left = -libm::log(share);
@@ -109,7 +113,7 @@ fn row(scheme: Scheme, case: &Case, candidates: &[[f64; CAUSES]]) -> Row {
     let weight = 1.0 / (FLOOR * FLOOR + noise * noise + 0.01 * left.min(2.0).powi(2)).sqrt();
     let causes = Causes::of(&case.path);
     let products = candidates.iter().map(|powers| Term::product(powers, &causes)).collect();
-    Row { products, left, weight }
+    Some(Row { products, left, weight })
 }
 
 /// The weights of the times that make up the delays of `scheme`, for its median and its 99th percentile: least squares of relative
@@ -118,7 +122,7 @@ fn fit_delays(scheme: Scheme, cases: &[Case]) -> [[f64; TIMES]; 2] {
     [|one: &Measured| one.delay_p50_s, |one: &Measured| one.delay_p99_s].map(|of| {
         let row = |case: &Case| {
             // Of a handful of packets a percentile says nothing.
-            let measured = case.of(scheme);
+            let measured = case.of(scheme)?;
             let enough = measured.mean() > 1e-2 * case.path.capacity();
             let whole = of(measured).filter(|_| enough)?;
             let left = whole - case.path.rtt / 2.0;
@@ -134,7 +138,7 @@ fn fit_waste(scheme: Scheme, cases: &[Case]) -> Vec<Term> {
     let candidates = candidates();
     let row = |case: &Case| {
         let least = 1.0 / (scheme.ceiling() * (1.0 - case.path.loss));
-        let left = libm::log((case.of(scheme).sent_per_useful? / least).clamp(1.0, 100.0));
+        let left = libm::log((case.of(scheme)?.sent_per_useful? / least).clamp(1.0, 100.0));
         let causes = Causes::of(&case.path);
         let products = candidates.iter().map(|powers| Term::product(powers, &causes)).collect();
         Some(Row { products, left, weight: 1.0 / (0.02 + 0.1 * left) })
@@ -223,14 +227,12 @@ fn least_squares(rows: &[Row], weights: &[f64], solution: &mut [f64]) {
 
 /// The weights as a source file of the model.
 pub(super) fn source(seed: u64, cases: &[Case]) -> String {
-    let links = cases.len();
+    let links = cases.iter().filter(|case| case.of(Scheme::TunnelBbr).is_some()).count();
+    let plain = cases.len();
     let fitted: Vec<_> = Scheme::FITTED.iter().map(|scheme| (*scheme, fit(*scheme, cases))).collect();
     let mut text = format!(
-        "//! Weights of causes, as fitted to {links} links of seed {seed}. Written by `make plan-report`; do not edit.\n\
-         //!\n\
-         //! The powers are those of [`Causes`](super::wear::Causes): loss, burst, size, few, shallow, short, early,\n\
-         //! far, gulp.\n\n\
-         use super::scheme::Scheme;\nuse super::wear::Term;\n\n\
+        "//! Weights of causes, as fitted to {links} links of seed {seed}, those of plain TCP to {plain}. Written by `make plan-report`; do not edit.\n\n\
+         use super::scheme::Scheme;\nuse super::wear::{{Causes, Term}};\n\n\
          /// The seed of those links.\npub const SEED: u64 = {seed};\n\n\
          /// The terms of a scheme.\npub fn terms(scheme: Scheme) -> &'static [Term] {{\n    match scheme {{\n"
     );
@@ -280,7 +282,12 @@ pub(super) fn source(seed: u64, cases: &[Case]) -> String {
 
 fn write_terms(text: &mut String, terms: &[Term]) {
     for term in terms {
-        let _ = writeln!(text, "    Term {{ weight: {:.5}, powers: {:?} }},", term.weight, term.powers);
+        let _ = write!(text, "    Term {{ weight: {:.5}, powers: Causes {{ ", term.weight);
+        for (name, power) in Causes::NAMES.iter().zip(term.powers.values()).filter(|(_, power)| *power != 0.0)
+        {
+            let _ = write!(text, "{name}: {power:?}, ");
+        }
+        text.push_str("..Causes::NONE } },\n");
     }
     text.push_str("];\n");
 }

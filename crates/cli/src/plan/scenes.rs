@@ -4,7 +4,9 @@ use crate::link_flags::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::LinkConfig;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
-use ripstop_model::plan::{MEASURED_FROM_RTTS, NcSettings, PATH_MTU, Path, Scheme};
+use ripstop_model::plan::{
+    MEASURED_FROM_RTTS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, NcSettings, PATH_MTU, Path, Scheme,
+};
 use ripstop_sim::scenario::{
     Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
 };
@@ -24,13 +26,6 @@ pub(super) struct Stage {
 
 /// A receiver's window that never decides, packets.
 const NO_LIMIT: u32 = 1_000_000;
-/// A run is no shorter than this.
-const SHORTEST: Duration = Duration::from_secs(10);
-/// Nor than so many round trips.
-const ROUND_TRIPS: u32 = 60;
-/// Nor than so many packets take: of fewer a share says little.
-const PACKETS: usize = 1000;
-
 impl Stage {
     /// The simulator's link for a path.
     pub(super) fn of(path: &Path) -> Stage {
@@ -52,8 +47,8 @@ impl Stage {
     /// How long a run is, and what of it is not measured.
     pub(super) fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
-        let packets = self.forth.rate.time_for(PACKETS * PATH_MTU as usize);
-        let whole = SHORTEST.max(rtt * ROUND_TRIPS).max(packets);
+        let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
+        let whole = Duration::from_secs_f64(MEASURED_SECONDS).max(rtt * MEASURED_RTTS).max(packets);
         (whole, Duration::from_secs(2).max(rtt.mul_f64(MEASURED_FROM_RTTS)))
     }
 

@@ -30,6 +30,12 @@ use crate::domain::DomainError;
 
 /// A share is measured from so many round trips on, or from two seconds on if that is later.
 pub const MEASURED_FROM_RTTS: f64 = 20.0;
+/// To the end of a run, which is no shorter than this, s.
+pub const MEASURED_SECONDS: f64 = 10.0;
+/// Nor than so many round trips.
+pub const MEASURED_RTTS: u32 = 60;
+/// Nor than so many packets take: of fewer a share says little.
+pub const MEASURED_PACKETS: u32 = 1000;
 
 /// What bounds a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,13 +84,4 @@ pub fn predict(path: &Path, scheme: Scheme) -> Result<Prediction, DomainError> {
         _ => each,
     };
     Ok(Prediction { goodput_bps, share, sent_per_useful, bound })
-}
-
-/// What is counted on of a prediction when schemes are compared. Of plain BBR less, by half of what it wears off: where that is much, it is
-/// the mean of runs that get nearly all and of runs that a run of losses stopped at their start.
-pub fn counted_on(path: &Path, scheme: Scheme, goodput_bps: f64) -> f64 {
-    match scheme {
-        Scheme::Bbr => goodput_bps * (goodput_bps / (scheme.ceiling() * path.capacity())).sqrt().min(1.0),
-        _ => goodput_bps,
-    }
 }

@@ -1,5 +1,6 @@
 //! The link that is planned.
 
+use super::{MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
 use crate::codes::PacketLosses;
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::fec::gilbert::Gilbert;
@@ -98,6 +99,12 @@ impl Path {
     /// The time that the link takes for a full packet, s.
     pub fn packet_time(&self) -> f64 {
         8.0 * PATH_MTU / self.rate
+    }
+
+    /// How long a run is whose share is measured, s.
+    pub(super) fn measured_run(&self) -> f64 {
+        let round_trips = f64::from(MEASURED_RTTS) * self.rtt;
+        round_trips.max(MEASURED_SECONDS).max(f64::from(MEASURED_PACKETS) * self.packet_time())
     }
 
     /// How packets are lost on the way of the data.
