@@ -123,7 +123,7 @@ fn a_campaign_goes_on_where_it_was() {
         "plan",
         "campaign",
         "--seed",
-        "56",
+        "128",
         "--links",
         "1",
         "--plain-links",

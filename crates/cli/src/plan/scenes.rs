@@ -5,7 +5,8 @@ use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::LinkConfig;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
 use ripstop_model::plan::{
-    MEASURED_FROM_RTTS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, NcSettings, PATH_MTU, Path, Scheme,
+    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, NcSettings,
+    PATH_MTU, Path, Scheme,
 };
 use ripstop_sim::scenario::{
     Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
@@ -49,7 +50,8 @@ impl Stage {
         let rtt = self.rtt();
         let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
         let whole = Duration::from_secs_f64(MEASURED_SECONDS).max(rtt * MEASURED_RTTS).max(packets);
-        (whole, Duration::from_secs(2).max(rtt.mul_f64(MEASURED_FROM_RTTS)))
+        let from = Duration::from_secs_f64(MEASURED_FROM_SECONDS).max(rtt.mul_f64(MEASURED_FROM_RTTS));
+        (whole, from)
     }
 
     /// Bits that a run of it moves at most.

@@ -30,6 +30,8 @@ use crate::domain::DomainError;
 
 /// A share is measured from so many round trips on, or from two seconds on if that is later.
 pub const MEASURED_FROM_RTTS: f64 = 20.0;
+/// Those two seconds.
+pub const MEASURED_FROM_SECONDS: f64 = 2.0;
 /// To the end of a run, which is no shorter than this, s.
 pub const MEASURED_SECONDS: f64 = 10.0;
 /// Nor than so many round trips.

@@ -2,12 +2,16 @@
 
 use super::path::Path;
 use super::scheme::{Scheme, TCP_HEADERS};
+use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 
 /// Bytes of data in a full packet.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
 /// Linux: a time-out is no shorter than this beyond the round-trip time, s.
 pub(super) const RTO_MIN: f64 = 0.2;
+
+/// Steps of a sum over the time that is measured.
+const STEPS: u32 = 64;
 
 /// What losses leave of Reno, bit/s, each connection for itself: equation (16) of paper 000 for loss *events*. A run of losses is one
 /// of them, since a sender with selective acknowledgements halves its window once for it.
@@ -33,12 +37,68 @@ pub fn cubic_by_losses(path: &Path) -> f64 {
     if window < 4.0 { friend } else { own.max(friend) }
 }
 
-/// What bounds a scheme before any wear, bit/s: its losses, where it takes them for congestion, and the link less headers.
+/// What of the link the window fills that the start of Reno or CUBIC leaves behind over a short queue, while shares are measured.
+///
+/// A start sends two packets for each that is acknowledged, so that a round of W packets takes W/2 of the queue: at 2 Q it is overrun, and what
+/// was lost is found when the window is 4 Q. From half of that Reno grows by a packet a round trip, and CUBIC from .7 of it by its own law or as
+/// Reno's friend (RFC 9438, section 4). Where that is less than the path holds, it is what is sent.
+fn filled(scheme: Scheme, path: &Path) -> f64 {
+    let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
+    let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
+    let cubic = |after: f64| {
+        let to_plateau = libm::cbrt(0.3 * overrun / (0.4 * flows));
+        let own = overrun + 0.4 * flows * (after - to_plateau).powi(3);
+        own.max(0.7 * overrun + 0.53 * flows * after / path.rtt)
+    };
+    let window: &dyn Fn(f64) -> f64 = match scheme {
+        Scheme::Reno => &reno,
+        Scheme::Cubic => &cubic,
+        _ => return 1.0,
+    };
+    let from = MEASURED_FROM_SECONDS.max(MEASURED_FROM_RTTS * path.rtt);
+    let step = (path.measured_run() - from) / f64::from(STEPS);
+    let share = |k: u32| (window(from + (f64::from(k) + 0.5) * step) / packets).min(1.0);
+    (0..STEPS).map(share).sum::<f64>() / f64::from(STEPS)
+}
+
+/// What bounds a scheme before any wear, bit/s: its losses, where it takes them for congestion, and the link less headers, as far as its start
+/// leaves it filled.
 pub fn bounds(scheme: Scheme, path: &Path) -> [f64; 2] {
     let by_losses = match scheme {
         Scheme::Reno => reno_by_losses(path),
         Scheme::Cubic => cubic_by_losses(path),
         _ => f64::INFINITY,
     };
-    [by_losses, path.capacity() * scheme.ceiling()]
+    [by_losses, path.capacity() * scheme.ceiling() * filled(scheme, path)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `ripstop sim tandem` gives of C for a queue of an eighth of a bandwidth-delay product and less, without any loss.
+    #[test]
+    fn a_start_over_a_short_queue_leaves_the_link_idle() {
+        let path = |rate: f64, rtt: f64, share: f64| {
+            let queue = share * rate * rtt / 8.0;
+            Path { rate, rtt, loss: 0.0, loss_back: 0.0, burst: 1.0, queue, flows: 1 }
+        };
+        let long = path(635.6e6, 0.327, 0.1314);
+        let short = path(581.2e6, 0.016, 0.1);
+        let simulated = [
+            (Scheme::Reno, &long, 0.271),
+            (Scheme::Cubic, &long, 0.432),
+            (Scheme::Reno, &short, 0.647),
+            (Scheme::Cubic, &short, 0.513),
+        ];
+        for (scheme, path, share) in simulated {
+            let got = bounds(scheme, path)[1] / path.rate;
+            assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: {got} for {share}");
+        }
+        // Half of what the path holds is enough, and BBR does not start by losses.
+        for (scheme, share) in [(Scheme::Reno, 0.5), (Scheme::Cubic, 0.5), (Scheme::Bbr, 0.1)] {
+            let path = path(100e6, 0.1, share);
+            assert!((bounds(scheme, &path)[1] / (scheme.ceiling() * path.rate) - 1.0).abs() < 1e-9);
+        }
+    }
 }
