@@ -77,7 +77,7 @@ pub(super) struct Requests {
 pub(super) struct Case {
     pub(super) number: u64,
     pub(super) path: Path,
-    /// The first of them only, where but plain TCP was simulated.
+    /// Of plain TCP alone, which comes first, on links where the tunnel was not simulated.
     pub(super) measured: Vec<Measured>,
     /// Plain, and inside the tunnel.
     pub(super) requests: [Requests; 2],
@@ -121,8 +121,7 @@ pub(super) fn measure(
     })
 }
 
-/// The links of `seed` with these numbers, from the store where they are there. Of the numbers of `links` all is simulated, of what `plain`
-/// has beyond them only plain TCP.
+/// The first links of `seed`, from the store where they are there: every scheme on `links` of them, and plain TCP on `plain` if that is more.
 ///
 /// # Errors
 /// What the store or the simulator refused.

@@ -1,9 +1,10 @@
 //! The link that is planned.
 
-use super::{MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
+use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
 use crate::codes::PacketLosses;
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::fec::gilbert::Gilbert;
+use std::ops::Range;
 
 /// Bytes of a full packet on the path.
 pub const PATH_MTU: f64 = 1500.0;
@@ -101,10 +102,12 @@ impl Path {
         8.0 * PATH_MTU / self.rate
     }
 
-    /// How long a run is whose share is measured, s.
-    pub(super) fn measured_run(&self) -> f64 {
-        let round_trips = f64::from(MEASURED_RTTS) * self.rtt;
-        round_trips.max(MEASURED_SECONDS).max(f64::from(MEASURED_PACKETS) * self.packet_time())
+    /// From when to when in a run shares are measured, s.
+    pub(super) fn measured(&self) -> Range<f64> {
+        let to = MEASURED_SECONDS
+            .max(f64::from(MEASURED_RTTS) * self.rtt)
+            .max(f64::from(MEASURED_PACKETS) * self.packet_time());
+        MEASURED_FROM_SECONDS.max(MEASURED_FROM_RTTS * self.rtt)..to
     }
 
     /// How packets are lost on the way of the data.

@@ -2,8 +2,8 @@
 
 use super::path::Path;
 use super::scheme::{Scheme, TCP_HEADERS};
-use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
+use std::ops::Range;
 
 /// Bytes of data in a full packet.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
@@ -41,7 +41,7 @@ pub fn cubic_by_losses(path: &Path) -> f64 {
 ///
 /// A start sends two packets for each that is acknowledged, so that a round of W packets takes W/2 of the queue: at 2 Q it is overrun, and what
 /// was lost is found when the window is 4 Q. From half of that Reno grows by a packet a round trip, and CUBIC from .7 of it by its own law or as
-/// Reno's friend (RFC 9438, section 4). Where that is less than the path holds, it is what is sent.
+/// Reno's friend (RFC 9438, section 4: C = .4, beta = .7, alpha = .53). Where that is less than the path holds, it is what is sent.
 fn filled(scheme: Scheme, path: &Path) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
@@ -55,8 +55,8 @@ fn filled(scheme: Scheme, path: &Path) -> f64 {
         Scheme::Cubic => &cubic,
         _ => return 1.0,
     };
-    let from = MEASURED_FROM_SECONDS.max(MEASURED_FROM_RTTS * path.rtt);
-    let step = (path.measured_run() - from) / f64::from(STEPS);
+    let Range { start: from, end: to } = path.measured();
+    let step = (to - from) / f64::from(STEPS);
     let share = |k: u32| (window(from + (f64::from(k) + 0.5) * step) / packets).min(1.0);
     (0..STEPS).map(share).sum::<f64>() / f64::from(STEPS)
 }

@@ -89,7 +89,7 @@ impl Causes {
             gulp: path.burst / (path.burst + packets),
             back: path.loss_back,
             halt: libm::log1p(stops(path) * stop(path)),
-            stuck: stop(path) / path.measured_run(),
+            stuck: stop(path) / path.measured().end,
         }
     }
 }
@@ -113,7 +113,7 @@ fn stops(path: &Path) -> f64 {
 /// drawn by packet, not by time, so the k-th is waited for with q^(k-1); no more are than fit into the run that is measured.
 fn stop(path: &Path) -> f64 {
     let time_out = RTO_MIN + path.rtt + path.packet_time();
-    let most = libm::log2(1.0 + path.measured_run() / time_out);
+    let most = libm::log2(1.0 + path.measured().end / time_out);
     // The sum of (2q)^k for k from 0 to below `most`.
     let each = libm::log(2.0 * goes_on(path).max(1e-9));
     time_out * if each.abs() < 1e-9 { most } else { libm::expm1(each * most) / libm::expm1(each) }
