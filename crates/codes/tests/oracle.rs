@@ -83,6 +83,8 @@ struct World<P> {
     kept: u64,
     delivered: BTreeSet<usize>,
     arrived: BTreeSet<usize>,
+    /// So many neighbours a repair names at most. None: anything.
+    near: Option<u64>,
 }
 
 impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
@@ -103,10 +105,20 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
         let oracle = Oracle { width, rows: Vec::new(), order, given_up: BTreeSet::new() };
         let (delivered, arrived) = (BTreeSet::new(), BTreeSet::new());
         let decoder = Decoder::with_pivots(first, limits, pivots);
-        World { random, first, encoder, decoder, oracle, kept: first, delivered, arrived }
+        World { random, first, encoder, decoder, oracle, kept: first, delivered, arrived, near: None }
     }
 
     fn members(&mut self, reach: u64) -> Members {
+        if let Some(most) = self.near {
+            // A few neighbours, now and then with one from elsewhere.
+            let start = self.random.below(reach);
+            let tail = start..(start + 1 + self.random.below(most)).min(reach);
+            let far =
+                self.random.chance(0.1).then(|| self.random.below(start + 1)).filter(|far| *far < start);
+            let shift = |id: u64| id + self.first;
+            let tail = shift(tail.start)..shift(tail.end);
+            return Members::new(far.into_iter().map(shift).collect(), tail).unwrap();
+        }
         let start = self.random.below(reach);
         let tail_start = start + self.random.below(reach - start + 1);
         let tail = tail_start..(tail_start + self.random.below(12)).min(reach);
@@ -125,7 +137,9 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
     }
 
     fn step(&mut self, reach: u64) {
-        match self.random.below(100) {
+        // Few sources leave much for repairs to join.
+        let least = if self.near.is_some() { 38 } else { 0 };
+        match least + self.random.below(100 - least) {
             0..=44 => self.source(reach),
             45..=89 => self.repair(reach),
             90..=93 => {
@@ -295,6 +309,23 @@ proptest! {
     fn sketches_decode_as_gauss_says(seed: u64) {
         run(World::new(seed, Limits::default(), sketch), 150);
     }
+}
+
+#[test]
+fn rows_that_have_nothing_in_common_are_one_when_a_repair_joins_them() {
+    let mut joined = 0;
+    for seed in 0..300 {
+        let mut world = World::new(seed, Limits::default(), symbol);
+        world.near = Some(2 + seed % 4);
+        joined += run(world, 150).counters().joined;
+        let mut world = World::new(seed, Limits { history: 3, ..Limits::default() }, sketch);
+        (world.near, world.kept) = (Some(2 + seed % 4), u64::MAX);
+        joined += run(world, 150).counters().joined;
+        let mut world = World::new(seed, Limits::default(), |random| Length(1 + random.below(1400) as usize));
+        world.near = Some(2 + seed % 4);
+        joined += run(world, 150).counters().joined;
+    }
+    assert!(joined > 200, "{joined} joined");
 }
 
 #[test]

@@ -153,17 +153,28 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     let loss = Fraction::new(0.1).expect("a share");
     let mut link = LinkConfig::path(Rate::from_bps(400_000_000), Duration::from_millis(300), loss);
     link.queue = Some(QueueLimit::Bytes(1_500_000));
-    let (seed, config) = (Seed::new(15), Config::default());
-    let mut world: World<Parcel> =
-        World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
-    world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
-    world.run_until(Time::from_secs_f64(8.0));
-    let (left, right) = (world.status(Side::Left), world.status(Side::Right));
-    let refused = world.link(Side::Left).refused_queue;
-    let why = format!("seed 15: {refused} refused, {left:?}, {right:?}");
-    assert!(refused > 10_000 && right.received.wide > 0, "{why}");
-    assert_eq!((left.given_up, right.received.given_up, world.violations().count()), (0, 0, 0), "{why}");
-    assert!(right.order.delivered > 120_000, "{why}");
+    let seed = Seed::new(15);
+    // With room for the repairs that wait, and with too little: some symbols are given up then, and it goes on.
+    for (matrix_bytes, is_full, least) in
+        [(Config::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
+    {
+        let config = Config { matrix_bytes, ..Config::default() };
+        let mut world: World<Parcel> =
+            World::new([config.clone(), config.clone()], [link.clone(), link.clone()], seed).unwrap();
+        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
+        world.run_until(Time::from_secs_f64(8.0));
+        let (left, right) = (world.status(Side::Left), world.status(Side::Right));
+        let refused = world.link(Side::Left).refused_queue;
+        let why = format!("seed 15, {matrix_bytes} bytes: {refused} refused, {left:?}, {right:?}");
+        assert!(refused > 10_000 && right.received.wide > 0, "{why}");
+        assert_eq!((right.received.full > 0, left.given_up > 0), (is_full, is_full), "{why}");
+        assert_eq!(
+            (left.given_up < right.received.given_up, world.violations().count()),
+            (false, 0),
+            "{why}"
+        );
+        assert!(right.order.delivered > least, "{why}");
+    }
 }
 
 /// Long runs of losses both ways: one of them takes a whole flight, its repairs and the reports of what came before.

@@ -36,7 +36,7 @@ const PEER_GAUGES: [Figure<PeerStatus>; 4] = [
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
 /// Of every session; counters begin anew with it.
-const SESSION_COUNTERS: [Figure<SessionStatus>; 19] = [
+const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
@@ -61,6 +61,7 @@ const SESSION_COUNTERS: [Figure<SessionStatus>; 19] = [
     ("received_repairs_wide_total", "Repairs received over too many missing symbols", |s| {
         s.repairs_wide as f64
     }),
+    ("received_repairs_full_total", "Repairs received that there was no room for", |s| s.repairs_full as f64),
     ("unusable_total", "Symbols received that were of no use", |s| s.unusable as f64),
     ("given_up_total", "Symbols given up by the receiving half", |s| s.given_up as f64),
     ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),

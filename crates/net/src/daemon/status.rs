@@ -204,6 +204,8 @@ pub struct SessionStatus {
     pub redundant: u64,
     /// Repairs over more missing symbols than are brought back together: after a loss of very many.
     pub repairs_wide: u64,
+    /// Repairs for which there was no room with those that wait: so many wait for one another.
+    pub repairs_full: u64,
     /// Symbols received that were of no use: too far ahead, or repairs of what is no longer held.
     pub unusable: u64,
     /// Symbols the receiving half gave up.
@@ -271,6 +273,7 @@ impl SessionStatus {
             repairs_received: received.repairs,
             redundant: received.redundant,
             repairs_wide: received.wide,
+            repairs_full: received.full,
             unusable: received.unusable,
             given_up: received.given_up,
             delivered: status.order.delivered,

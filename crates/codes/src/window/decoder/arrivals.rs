@@ -1,8 +1,7 @@
 //! What happens when a symbol arrives: is it of use, and if so, through the elimination with it.
 
-use super::echelon::NONE;
 use super::lift::Raw;
-use super::{Arrival, Cell, Decoder, remove_sorted, within};
+use super::{Arrival, Cell, Decoder, Place, remove_sorted, within};
 use crate::Payload;
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
@@ -27,23 +26,30 @@ impl<P: Payload> Decoder<P> {
             None if self.base <= id => Arrival::Duplicate,
             None | Some(Cell::GivenUp) => Arrival::Old,
             Some(Cell::Known) => Arrival::Duplicate,
-            Some(Cell::Free(column)) => {
+            Some(Cell::Untouched) => {
                 remove_sorted(&mut self.free, id);
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
-                if column != NONE {
-                    self.space.erase_column(column);
-                    self.settle();
-                }
                 self.tidy();
                 Arrival::Innovative
             }
-            Some(Cell::Pivot(row)) => {
+            Some(Cell::Free(place)) => {
+                self.select(place.component);
+                remove_sorted(&mut self.free, id);
+                remove_sorted(&mut self.unknown, id);
+                self.make_known(id, payload);
+                self.work.space.erase_column(place.at);
+                self.settle();
+                self.tidy();
+                Arrival::Innovative
+            }
+            Some(Cell::Pivot(place)) => {
+                self.select(place.component);
                 // The payload arrived twice over; what is left of the row is news of another symbol.
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
-                let pivot = self.space.repivot(row as usize);
-                self.renumber_row(row as usize);
+                let pivot = self.work.space.repivot(place.at as usize);
+                self.renumber_row(place.at as usize);
                 self.add_pivot(pivot);
                 self.settle();
                 self.tidy();
@@ -71,25 +77,26 @@ impl<P: Payload> Decoder<P> {
         if first < self.origin || !self.holds(members) {
             return Arrival::Unusable;
         }
-        if self.space.rows() >= self.limits.rows {
-            return Arrival::Beyond;
-        }
         let most = self.free.len() as u64 + unheard;
         if most > self.limits.unseen as u64 && self.unseen_in(&members.tail()) > self.limits.unseen {
             return Arrival::Wide;
+        }
+        if !self.meet(members, unknown.clone(), unheard as usize) {
+            return Arrival::Full;
         }
         if unheard > 0 {
             self.hear_of(last);
             unknown = self.unknown_in(&members.tail());
         }
-        if !P::CONTENT && self.space.rows() == 0 && unknown.len() == 1 && members.singles().is_empty() {
+        if !P::CONTENT && self.met_none() && unknown.len() == 1 && members.singles().is_empty() {
             self.take_alone(unknown.start, payload);
             return Arrival::Innovative;
         }
+        self.join();
         self.eliminate(members, coding, payload, unknown)
     }
 
-    /// A repair without content of a single unknown symbol, the one at `at`, while no row waits: it is that symbol.
+    /// A repair without content of a single unknown symbol, the one at `at`, that no row involves: it is that symbol.
     fn take_alone(&mut self, at: usize, payload: P) {
         let id = self.unknown.remove(at);
         remove_sorted(&mut self.free, id);
@@ -108,24 +115,24 @@ impl<P: Payload> Decoder<P> {
         unknown: Range<usize>,
     ) -> Arrival {
         self.claim_columns(members);
-        let slot = P::CONTENT.then(|| self.space.claim_slot());
-        self.space.begin(slot);
+        let slot = P::CONTENT.then(|| self.work.space.claim_slot());
+        self.work.space.begin(slot);
         self.set_coefficients(members, coding, unknown);
-        let Some(pivot) = self.space.reduce() else {
+        let Some(pivot) = self.work.space.reduce() else {
             if let Some(slot) = slot {
-                self.space.release_slot(slot);
+                self.work.space.release_slot(slot);
             }
             return Arrival::Redundant;
         };
         match slot {
             Some(slot) => {
-                if self.raws.len() <= slot {
-                    self.raws.resize_with(slot + 1, || None);
+                if self.work.raws.len() <= slot {
+                    self.work.raws.resize_with(slot + 1, || None);
                 }
-                self.raws[slot] = Some(Raw::new(members, coding, payload));
+                self.work.raws[slot] = Some(Raw::new(members, coding, payload));
             }
-            None if self.longest.as_ref().is_none_or(|longest| longest.len() < payload.len()) => {
-                self.longest = Some(payload);
+            None if self.work.longest.as_ref().is_none_or(|longest| longest.len() < payload.len()) => {
+                self.work.longest = Some(payload);
             }
             None => {}
         }
@@ -136,11 +143,11 @@ impl<P: Payload> Decoder<P> {
 
     /// Sees to it that every unseen member has a column.
     fn claim_columns(&mut self, members: &Members) {
-        if self.space.columns_used() == self.free.len() {
+        if self.work.space.columns_used() == self.free.len() {
             return;
         }
         let tail = within(&self.free, &members.tail());
-        if self.space.reserve_columns(tail.len() + members.singles().len()) {
+        if self.work.space.reserve_columns(tail.len() + members.singles().len()) {
             self.renumber_columns();
         }
         for id in members.singles() {
@@ -152,9 +159,9 @@ impl<P: Payload> Decoder<P> {
     }
 
     fn claim_column(&mut self, id: u64) {
-        if self.cell(id) == Some(Cell::Free(NONE)) {
-            let column = self.space.claim_column(id);
-            self.set_cell(id, Cell::Free(column));
+        if self.cell(id) == Some(Cell::Untouched) {
+            let place = Place { component: self.at_work, at: self.work.space.claim_column(id) };
+            self.set_cell(id, Cell::Free(place));
         }
     }
 
@@ -191,14 +198,16 @@ impl<P: Payload> Decoder<P> {
                 &self.buffer[..]
             }
         };
-        if self.space.takes_runs() || unknown.len() >= (self.space.rows() + self.space.width()) / 4 {
-            return self.space.set_run(tail.start, coefficients);
+        if self.work.space.takes_runs()
+            || unknown.len() >= (self.work.space.rows() + self.work.space.width()) / 4
+        {
+            return self.work.space.set_run(tail.start, coefficients);
         }
         for id in &self.unknown[unknown] {
             let c = coefficients[(id - tail.start) as usize];
             match self.cells.get((id - self.origin) as usize) {
-                Some(Cell::Pivot(row)) => self.space.set_pivot(*row, c),
-                Some(Cell::Free(column)) if *column != NONE => self.space.set_column(*column, c),
+                Some(Cell::Pivot(place)) => self.work.space.set_pivot(place.at, c),
+                Some(Cell::Free(place)) => self.work.space.set_column(place.at, c),
                 _ => {}
             }
         }
@@ -206,8 +215,8 @@ impl<P: Payload> Decoder<P> {
 
     fn set_coefficient(&mut self, id: u64, c: u8) {
         match self.cell(id) {
-            Some(Cell::Pivot(row)) => self.space.set_pivot(row, c),
-            Some(Cell::Free(column)) if column != NONE => self.space.set_column(column, c),
+            Some(Cell::Pivot(place)) => self.work.space.set_pivot(place.at, c),
+            Some(Cell::Free(place)) => self.work.space.set_column(place.at, c),
             _ => {}
         }
     }

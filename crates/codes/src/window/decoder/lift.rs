@@ -1,6 +1,6 @@
 //! From coefficients to payloads: the one place where a decoder touches them.
 
-use super::{Cell, Decoder};
+use super::Decoder;
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
@@ -282,9 +282,9 @@ impl<P: Payload> Decoder<P> {
     /// The payloads that `rows` stand for, less everything in them that is known.
     pub(super) fn lift_rows(&mut self, rows: &[usize]) -> Vec<P> {
         let mut transforms = std::mem::take(&mut self.lifting.transforms);
-        transforms.reset(rows.len(), self.space.slots());
+        transforms.reset(rows.len(), self.work.space.slots());
         for (m, row) in rows.iter().enumerate() {
-            transforms.row_mut(m).copy_from_slice(self.space.transform(*row));
+            transforms.row_mut(m).copy_from_slice(self.work.space.transform(*row));
         }
         let payloads = self.lift(&transforms, &[]);
         self.lifting.transforms = transforms;
@@ -298,7 +298,7 @@ impl<P: Payload> Decoder<P> {
         if !P::CONTENT {
             // Any row has a share of the longest.
             let known = also.iter().filter_map(|(id, _)| self.get(*id));
-            let longest = known.chain(&self.longest).max_by_key(|payload| payload.len()).cloned();
+            let longest = known.chain(&self.work.longest).max_by_key(|payload| payload.len()).cloned();
             return longest.into_iter().collect();
         }
         let mut work = std::mem::take(&mut self.lifting);
@@ -306,7 +306,8 @@ impl<P: Payload> Decoder<P> {
         slots.clear();
         let involved = |slot: &usize| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0);
         slots.extend((0..transforms.columns()).filter(involved));
-        let raws: Vec<&Raw<P>> = slots.iter().filter_map(|slot| self.raws.get(*slot)?.as_ref()).collect();
+        let raws: Vec<&Raw<P>> =
+            slots.iter().filter_map(|slot| self.work.raws.get(*slot)?.as_ref()).collect();
         let payloads = self.lift_raws(&mut work, transforms, &slots, &raws, also);
         self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
         work.slots = slots;
@@ -425,18 +426,18 @@ impl<P: Payload> Decoder<P> {
     /// rows, and with no known symbol in them.
     pub(super) fn consolidate(&mut self) {
         self.counters.consolidations += 1;
-        let rows: Vec<usize> = (0..self.space.rows()).collect();
+        let rows: Vec<usize> = (0..self.work.space.rows()).collect();
         let payloads = self.lift_rows(&rows);
-        self.raws.clear();
+        self.work.raws.clear();
         for (row, payload) in payloads.into_iter().enumerate() {
-            let mut rest: Vec<(u64, u8)> = self.space.free_part(row).collect();
-            rest.push((self.space.pivot(row), 1));
+            let mut rest: Vec<(u64, u8)> = self.work.space.free_part(row).collect();
+            rest.push((self.work.space.pivot(row), 1));
             rest.sort_unstable_by_key(|(id, _)| *id);
             let coding = Coding::Explicit(Vec::new());
             let raw = Raw { payload, members: Members::default(), coding, folded: u64::MAX, rest };
-            self.raws.push(Some(raw));
+            self.work.raws.push(Some(raw));
         }
-        self.space.reset_transforms();
+        self.work.space.reset_transforms();
     }
 
     /// Frees known payloads before `keep`. While rows wait that may need them this is put off, unless
@@ -446,13 +447,13 @@ impl<P: Payload> Decoder<P> {
         if freed >= self.keep && self.origin >= self.keep {
             return;
         }
-        if self.space.rows() > 0 && freed < self.keep {
+        if self.rows() > 0 && freed < self.keep {
             if !must && self.keep - freed.max(self.origin) < FOLD {
                 return;
             }
             // Without content the same is held for as long, so that the same repairs are of use.
             if P::CONTENT {
-                self.fold();
+                self.with_each(Self::fold);
             }
         }
         for id in freed.max(self.origin)..self.keep.min(self.next()) {
@@ -476,9 +477,9 @@ impl<P: Payload> Decoder<P> {
         self.counters.folds += 1;
         let keep = self.keep;
         let mut work = std::mem::take(&mut self.lifting);
-        for first in (0..self.raws.len()).step_by(TOGETHER) {
-            let block = first..self.raws.len().min(first + TOGETHER);
-            let raws: Vec<&Raw<P>> = self.raws[block.clone()].iter().flatten().collect();
+        for first in (0..self.work.raws.len()).step_by(TOGETHER) {
+            let block = first..self.work.raws.len().min(first + TOGETHER);
+            let raws: Vec<&Raw<P>> = self.work.raws[block.clone()].iter().flatten().collect();
             let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
             self.known_members(&mut work, &raws, &[], keep, &mut sources);
             let mut folded = Vec::new();
@@ -493,7 +494,7 @@ impl<P: Payload> Decoder<P> {
             }
             let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
             let mut folded = folded.into_iter();
-            for (raw, rest) in self.raws[block].iter_mut().flatten().zip(rests) {
+            for (raw, rest) in self.work.raws[block].iter_mut().flatten().zip(rests) {
                 raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
                 raw.rest = rest;
                 raw.folded = raw.folded.max(keep);
@@ -506,7 +507,7 @@ impl<P: Payload> Decoder<P> {
     /// (and what was left over from before).
     fn unfolded(&self, raw: &Raw<P>) -> Vec<(u64, u8)> {
         let mut rest: Vec<(u64, u8)> = Vec::new();
-        let unknown = |id: u64| matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)));
+        let unknown = |id: u64| self.is_unknown(id);
         rest.extend(raw.rest.iter().filter(|(id, _)| *id >= self.keep || unknown(*id)));
         let (singles, tail) = raw.parts();
         let singles = singles.iter().copied().filter(|id| *id < self.keep && unknown(*id));

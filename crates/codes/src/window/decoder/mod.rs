@@ -1,6 +1,7 @@
 //! The receiver's side: source and repair symbols in any order, decoded symbols out.
 
 mod arrivals;
+mod component;
 mod echelon;
 mod lift;
 mod recombine;
@@ -11,9 +12,9 @@ mod upkeep;
 
 use super::{Coding, Members};
 use crate::Payload;
+use component::{Aside, Component};
 pub use echelon::Pivots;
-use echelon::{Echelon, NONE};
-use lift::{Lifting, Raw};
+use lift::Lifting;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -28,9 +29,10 @@ pub enum Arrival {
     Duplicate,
     /// Before the window, or given up: too late.
     Old,
-    /// Over a limit: too far ahead of the lowest symbol that is not decoded, or too many undecoded
-    /// rows. It left no trace.
+    /// Too far ahead of the lowest symbol that is not decoded ([`Limits::ahead`]). It left no trace.
     Beyond,
+    /// A repair whose row would take more memory with those that wait than [`Limits::matrix`]. It left no trace.
+    Full,
     /// A repair whose tail range has more unseen members than [`Limits::unseen`]. It left no trace.
     Wide,
     /// A repair that names a member which the decoder holds no more (given up, or freed), or whose
@@ -46,17 +48,19 @@ pub struct Limits {
     /// How many identifiers before the lowest that is not decoded are held at most, as members of
     /// later repairs. [`Decoder::keep_from`] frees them earlier.
     pub history: usize,
-    /// How many undecoded rows (payloads that wait) are held at most.
-    pub rows: usize,
+    /// How many bytes the coefficients of the rows that wait may take, with how each row is made of the payloads that
+    /// arrived (about: room for more comes on top). Rows that share unknown symbols, directly or through others, take
+    /// the square of their number, others no more than their number. That bounds the work of an arrival too.
+    pub matrix: usize,
     /// How many members of a repair's tail range may be unseen. A repair of more would have to wait for
     /// as many others, and the work of each arrival grows with the square of what is missing.
     pub unseen: usize,
 }
 
 impl Default for Limits {
-    /// 16 384 ahead, as much history, 4096 rows, any number unseen.
+    /// 16 384 ahead, as much history, a matrix of 64 MB, any number unseen.
     fn default() -> Limits {
-        Limits { ahead: 16_384, history: 16_384, rows: 4096, unseen: usize::MAX }
+        Limits { ahead: 16_384, history: 16_384, matrix: 64_000_000, unseen: usize::MAX }
     }
 }
 
@@ -73,6 +77,8 @@ pub struct Counters {
     pub old: u64,
     /// Symbols that were [`Arrival::Beyond`].
     pub beyond: u64,
+    /// Repairs that were [`Arrival::Full`].
+    pub full: u64,
     /// Repairs that were [`Arrival::Wide`].
     pub wide: u64,
     /// Repairs that were [`Arrival::Unusable`].
@@ -89,6 +95,8 @@ pub struct Counters {
     pub folds: u64,
     /// Times that payloads left behind by rows that were given up were merged away.
     pub consolidations: u64,
+    /// Times that a repair made one component of two: rows that had no unknown symbol in common before.
+    pub joined: u64,
 }
 
 /// What is known of one source symbol.
@@ -99,14 +107,25 @@ enum Cell {
     /// Will never be known.
     GivenUp,
     /// Unknown and seen: the pivot of this row.
-    Pivot(u32),
-    /// Unknown and unseen: this column, or [`NONE`] while no row involves it.
-    Free(u32),
+    Pivot(Place),
+    /// Unknown and unseen: this column.
+    Free(Place),
+    /// Unknown and unseen, and no row involves it.
+    Untouched,
+}
+
+/// Where in which component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    component: u32,
+    /// The row or the column there.
+    at: u32,
 }
 
 /// A sliding-window decoder.
 ///
-/// It keeps a reduced row echelon form over the unknown symbols, with leftmost pivots. A symbol is
+/// It keeps a reduced row echelon form over the unknown symbols, with leftmost pivots, one for each group of rows that share
+/// unknown symbols. A symbol is
 /// *seen* when it is known or a pivot, *decoded* when its value is known (paper 001, section 2; paper
 /// 000, fig. 1). Elimination works on coefficients alone; payloads are combined once, in batches, when
 /// symbols become decodable, however many rows wait.
@@ -132,12 +151,10 @@ pub struct Decoder<P> {
     unknown: Vec<u64>,
     free: Vec<u64>,
     gone: Vec<u64>,
-    space: Echelon,
-    /// The payloads that the rows are combinations of, by slot.
-    raws: Vec<Option<Raw<P>>>,
-    /// Where payloads have no content ([`Payload::CONTENT`]) there are no slots: the longest that arrived since last
-    /// no row waited stands for all of them.
-    longest: Option<P>,
+    /// The rows at work, the number of that component, and all others.
+    work: Component<P>,
+    at_work: u32,
+    aside: Aside<P>,
     decoded: VecDeque<(u64, P)>,
     /// Kept for their memory.
     buffer: Vec<u8>,
@@ -169,9 +186,9 @@ impl<P: Payload> Decoder<P> {
             unknown: Vec::new(),
             free: Vec::new(),
             gone: Vec::new(),
-            space: Echelon::new(pivots, P::CONTENT),
-            raws: Vec::new(),
-            longest: None,
+            work: Component::new(pivots),
+            at_work: 0,
+            aside: Aside::new(pivots),
             decoded: VecDeque::new(),
             buffer: Vec::new(),
             units: Vec::new(),
@@ -254,7 +271,7 @@ impl<P: Payload> Decoder<P> {
 
     /// How many combinations wait for more: seen symbols that are not decoded.
     pub fn rows(&self) -> usize {
-        self.space.rows()
+        self.work.space.rows() + self.aside.rows()
     }
 
     /// How many source symbols up to the highest are neither decoded nor given up.
@@ -304,16 +321,18 @@ impl<P: Payload> Decoder<P> {
         // go are exactly those that involve what is given up.
         for at in 0..passed {
             let given_up = self.unknown[at];
-            if let Some(Cell::Pivot(row)) = self.cell(given_up) {
-                self.remove_row(row as usize);
+            if let Some(Cell::Pivot(place)) = self.cell(given_up) {
+                self.remove_row(place);
             }
         }
         for at in 0..passed {
             let given_up = self.unknown[at];
-            if let Some(Cell::Free(column)) = self.cell(given_up)
-                && column != NONE
-            {
-                self.space.release_column(column);
+            if let Some(Cell::Free(place)) = self.cell(given_up) {
+                self.select(place.component);
+            }
+            // What goes aside may have left it without rows that involve it.
+            if let Some(Cell::Free(place)) = self.cell(given_up) {
+                self.work.space.release_column(place.at);
             }
             self.set_cell(given_up, Cell::GivenUp);
         }
@@ -338,22 +357,22 @@ impl<P: Payload> Decoder<P> {
         }
         self.hear_of(id);
         match self.cell(id) {
-            Some(Cell::Pivot(row)) => self.remove_row(row as usize),
-            Some(Cell::Free(column)) => {
-                if column != NONE {
-                    if self.space.reserve_columns(1) {
-                        self.renumber_columns();
-                    }
-                    if let Some(Cell::Free(column)) = self.cell(id)
-                        && let Some((pivot, again)) = self.space.forbid(column)
-                    {
-                        self.renumber_rows();
-                        self.set_cell(pivot, Cell::Free(again));
-                        insert_sorted(&mut self.free, pivot);
-                    }
+            Some(Cell::Pivot(place)) => self.remove_row(place),
+            Some(Cell::Free(place)) => {
+                self.select(place.component);
+                if self.work.space.reserve_columns(1) {
+                    self.renumber_columns();
+                }
+                if let Some(Cell::Free(place)) = self.cell(id)
+                    && let Some((pivot, again)) = self.work.space.forbid(place.at)
+                {
+                    self.renumber_rows();
+                    self.set_cell(pivot, Cell::Free(Place { at: again, ..place }));
+                    insert_sorted(&mut self.free, pivot);
                 }
                 remove_sorted(&mut self.free, id);
             }
+            Some(Cell::Untouched) => remove_sorted(&mut self.free, id),
             _ => return false,
         }
         self.set_cell(id, Cell::GivenUp);
@@ -384,9 +403,7 @@ impl<P: Payload> Decoder<P> {
         self.unknown.clear();
         self.free.clear();
         self.gone.clear();
-        self.space.clear();
-        self.raws.clear();
-        self.longest = None;
+        self.clear_rows();
     }
 
     fn count(&mut self, arrival: Arrival) -> Arrival {
@@ -396,6 +413,7 @@ impl<P: Payload> Decoder<P> {
             Arrival::Duplicate => &mut self.counters.duplicate,
             Arrival::Old => &mut self.counters.old,
             Arrival::Beyond => &mut self.counters.beyond,
+            Arrival::Full => &mut self.counters.full,
             Arrival::Wide => &mut self.counters.wide,
             Arrival::Unusable => &mut self.counters.unusable,
         };
@@ -434,7 +452,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     fn is_unknown(&self, id: u64) -> bool {
-        matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_)))
+        matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_) | Cell::Untouched))
     }
 
     fn unknown_in(&self, ids: &Range<u64>) -> Range<usize> {

@@ -1,6 +1,6 @@
 //! New combinations of what a decoder holds, for a relay to send on.
 
-use super::{Cell, Decoder};
+use super::{Cell, Decoder, Place};
 use crate::window::{Coding, MAX_SINGLES, Members};
 use crate::{Matrix, Payload};
 use ripstop_gf256::mul;
@@ -28,18 +28,29 @@ impl<P: Payload> Decoder<P> {
                 known.push((id, c));
             }
         }
-        let mut transform = std::mem::take(&mut self.lifting.transforms);
-        transform.reset(1, self.space.slots());
-        self.space.mix(draw, transform.row_mut(0), |id, c| sum[(id - start) as usize] = c);
+        for id in start..self.next() {
+            if let Some(Cell::Pivot(_)) = self.cell(id) {
+                sum[(id - start) as usize] = draw();
+            }
+        }
+        let mut parts = Vec::new();
+        self.with_each(|decoder| {
+            let mut transform = std::mem::take(&mut decoder.lifting.transforms);
+            transform.reset(1, decoder.work.space.slots());
+            decoder.work.space.mix(|pivot| sum[(pivot - start) as usize], transform.row_mut(0));
+            for (id, c) in decoder.work.space.mixed() {
+                sum[(id - start) as usize] = c;
+            }
+            parts.extend(decoder.lift(&transform, &std::mem::take(&mut known)));
+            decoder.lifting.transforms = transform;
+        });
         let ids: Vec<u64> = (start..).zip(&sum).filter(|(_, c)| **c != 0).map(|(id, _)| id).collect();
         // What cancelled out is no member.
         sum.retain(|c| *c != 0);
         let coding = Coding::Explicit(sum.clone());
         self.buffer = sum;
-        let members = Members::unlimited(&ids).filter(|members| !members.is_empty());
-        let payload = members.as_ref().and_then(|_| self.lift(&transform, &known).into_iter().next());
-        self.lifting.transforms = transform;
-        Some((members?, coding, payload?))
+        let members = Members::unlimited(&ids).filter(|members| !members.is_empty())?;
+        Some((members, coding, total(parts)?))
     }
 
     /// A combination of everything that is known about the symbols in `ids` alone, as long as no more
@@ -51,7 +62,8 @@ impl<P: Payload> Decoder<P> {
         mut draw: impl FnMut() -> u8,
     ) -> Option<(Members, Coding, P)> {
         let mut sum: BTreeMap<u64, u8> = BTreeMap::new();
-        let mut transform = Matrix::zero(1, self.space.slots());
+        self.neaten();
+        let mut transforms: BTreeMap<u32, Matrix> = BTreeMap::new();
         let mut known = Vec::new();
         for id in ids.start.max(self.origin)..ids.end.min(self.next()) {
             if sum.len() >= MAX_SINGLES {
@@ -63,20 +75,21 @@ impl<P: Payload> Decoder<P> {
                     *sum.entry(id).or_default() ^= c;
                     known.push((id, c));
                 }
-                Some(Cell::Pivot(row)) => {
-                    let row = row as usize;
-                    let fresh = self.space.free_part(row).filter(|(id, _)| !sum.contains_key(id)).count();
-                    let inside = self.space.free_part(row).all(|(id, _)| ids.contains(&id));
+                Some(Cell::Pivot(Place { component, at })) => {
+                    let (space, row) = (self.space_of(component), at as usize);
+                    let fresh = space.free_part(row).filter(|(id, _)| !sum.contains_key(id)).count();
+                    let inside = space.free_part(row).all(|(id, _)| ids.contains(&id));
                     if !inside || sum.len() + 1 + fresh > MAX_SINGLES {
                         continue;
                     }
                     let c = draw();
                     *sum.entry(id).or_default() ^= c;
-                    for (free, coefficient) in self.space.free_part(row) {
+                    for (free, coefficient) in space.free_part(row) {
                         *sum.entry(free).or_default() ^= mul(c, coefficient);
                     }
-                    let theirs = self.space.transform(row);
-                    transform.row_mut(0).iter_mut().zip(theirs).for_each(|(t, x)| *t ^= mul(c, *x));
+                    let ours = transforms.entry(component).or_insert_with(|| Matrix::zero(1, space.slots()));
+                    let theirs = space.transform(row);
+                    ours.row_mut(0).iter_mut().zip(theirs).for_each(|(t, x)| *t ^= mul(c, *x));
                 }
                 _ => {}
             }
@@ -85,7 +98,24 @@ impl<P: Payload> Decoder<P> {
         sum.retain(|_, c| *c != 0);
         let members: Vec<u64> = sum.keys().copied().collect();
         let members = Members::from_ids(&members).filter(|members| !members.is_empty())?;
-        let payload = self.lift(&transform, &known).into_iter().next()?;
-        Some((members, Coding::Explicit(sum.into_values().collect()), payload))
+        let mut parts = Vec::new();
+        if transforms.is_empty() {
+            parts = self.lift(&Matrix::zero(1, self.work.space.slots()), &known);
+        }
+        for (component, transform) in transforms {
+            self.select(component);
+            parts.extend(self.lift(&transform, &std::mem::take(&mut known)));
+        }
+        Some((members, Coding::Explicit(sum.into_values().collect()), total(parts)?))
     }
+}
+
+/// The sum of the payloads that components give.
+fn total<P: Payload>(parts: Vec<P>) -> Option<P> {
+    if parts.len() < 2 {
+        return parts.into_iter().next();
+    }
+    let mut ones = Matrix::zero(1, parts.len());
+    ones.row_mut(0).fill(1);
+    P::combine(&ones, &parts.iter().collect::<Vec<_>>()).into_iter().next()
 }

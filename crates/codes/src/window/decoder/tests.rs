@@ -130,7 +130,7 @@ fn payloads_of_rows_given_up_do_not_pile_up() {
     }
     // 120 unknown, 100 rows, 95 given up: what is left says five things about 25 symbols.
     assert_eq!((decoder.rows(), decoder.deficit(), decoder.undecoded()), (5, 20, 25));
-    assert!(decoder.raws.iter().flatten().count() < 80);
+    assert!(decoder.work.raws.iter().flatten().count() < 80);
     assert!(decoder.counters().consolidations > 0);
     for id in 100..120 {
         decoder.source(id, encoder.get(id).unwrap().clone());
@@ -166,7 +166,7 @@ fn a_stalled_symbol_does_not_stall_the_others() {
 
 #[test]
 fn hostile_input_is_refused_before_it_costs_anything() {
-    let limits = Limits { ahead: 100, history: 50, rows: 3, unseen: 90 };
+    let limits = Limits { ahead: 100, history: 50, matrix: 3 * 192, unseen: 90 };
     let mut decoder = Decoder::new(1000, limits);
     let payload = symbol(1);
     let by_seed = Coding::Seed(1);
@@ -190,10 +190,11 @@ fn hostile_input_is_refused_before_it_costs_anything() {
     for seed in 0..3 {
         assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..1090), seed), Arrival::Innovative);
     }
-    assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..1090), 3), Arrival::Beyond);
+    assert_eq!(repair(&mut decoder, &encoder, Members::range(1000..1090), 3), Arrival::Full);
     assert_eq!(decoder.rows(), 3);
     let counters = decoder.counters();
-    assert_eq!((counters.beyond, counters.wide, counters.old, counters.unusable), (6, 1, 2, 4));
+    assert_eq!((counters.beyond, counters.full, counters.wide), (5, 1, 1));
+    assert_eq!((counters.old, counters.unusable), (2, 4));
 
     // A leap forgets everything, and a window at the end of the world holds nothing at all.
     decoder.advance_to(1 << 60);
@@ -205,7 +206,7 @@ fn hostile_input_is_refused_before_it_costs_anything() {
 
 #[test]
 fn memory_stays_bounded_without_any_help() {
-    let limits = Limits { ahead: 64, history: 64, rows: 64, unseen: 64 };
+    let limits = Limits { ahead: 64, history: 64, matrix: 1 << 16, unseen: 64 };
     let mut decoder = Decoder::new(0, limits);
     for id in 0..10_000 {
         assert_eq!(decoder.source(id, symbol(id as u8)), Arrival::Innovative);

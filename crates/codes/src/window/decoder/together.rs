@@ -5,7 +5,6 @@
 //! are unknown members, and nothing is known about those yet, only the end counts, and the inverse of
 //! their coefficients is all that is needed.
 
-use super::echelon::NONE;
 use super::lift::{Lifting, Raw};
 use super::{Arrival, Cell, Decoder};
 use crate::Payload;
@@ -60,7 +59,7 @@ impl<P: Payload> Decoder<P> {
     /// and no row involves their unknown members.
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
-        let most = repairs.len().min(CHUNK).min(self.limits.rows);
+        let most = repairs.len().min(CHUNK);
         let usable = P::CONTENT
             && last < self.horizon()
             && last >= self.base
@@ -82,7 +81,7 @@ impl<P: Payload> Decoder<P> {
         let mut unknown: Vec<u64> = singles.filter(|id| *id >= known_to || self.is_unknown(*id)).collect();
         unknown.extend_from_slice(heard);
         unknown.extend(unheard);
-        let untouched = |id: &u64| *id >= known_to || self.cell(*id) == Some(Cell::Free(NONE));
+        let untouched = |id: &u64| *id >= known_to || self.cell(*id) == Some(Cell::Untouched);
         (!unknown.is_empty() && unknown.len() <= most && unknown.iter().all(untouched)).then_some(unknown)
     }
 

@@ -71,7 +71,7 @@ impl<P: Payload> NcReceiver<P> {
         config.check()?;
         // Rows are bounded by the segments that they are of; a bound of their own could stop decoding for good.
         let ahead = config.ahead as usize;
-        let limits = Limits { ahead, history: ahead, rows: usize::MAX, unseen: usize::MAX };
+        let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
         Ok(NcReceiver {
             config,
             decoder: Decoder::new(0, limits),

@@ -57,7 +57,7 @@ impl<P: Payload> NcRelay<P> {
     pub fn new(config: Config, factor: Factor, seed: Seed) -> Result<NcRelay<P>, ConfigError> {
         config.check()?;
         let ahead = config.ahead as usize;
-        let limits = Limits { ahead, history: ahead, rows: usize::MAX, unseen: usize::MAX };
+        let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
         Ok(NcRelay {
             config,
             factor,

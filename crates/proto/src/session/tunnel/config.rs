@@ -69,6 +69,9 @@ pub struct Config {
     pub queue_bytes: usize,
     /// Most source symbols outstanding; bounds the memory of both ends.
     pub window_symbols: u32,
+    /// Most bytes for what the repairs that wait are combinations of ([`Limits::matrix`](ripstop_codes::window::Limits)):
+    /// the square of how many wait for one another. Their payloads come on top, as many as symbols are outstanding.
+    pub matrix_bytes: usize,
 }
 
 impl Default for Config {
@@ -84,6 +87,7 @@ impl Default for Config {
             initial_rtt: Duration::from_millis(100),
             queue_bytes: 16_000_000,
             window_symbols: 1 << 16,
+            matrix_bytes: 128_000_000,
         }
     }
 }

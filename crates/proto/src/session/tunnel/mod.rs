@@ -135,7 +135,7 @@ impl<P: InnerPacket> Tunnel<P> {
             rate,
             pacer: Pacer::new(now),
             loss: LossEstimator::default(),
-            receiver: Receiver::new(config.window_symbols),
+            receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
             silence: Silence::new(now),
             announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
             announce: true,

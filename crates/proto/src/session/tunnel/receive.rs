@@ -52,6 +52,8 @@ pub struct ReceiveCounts {
     pub unusable: u64,
     /// Repairs over more missing symbols than are brought back together.
     pub wide: u64,
+    /// Repairs for which there was no room with those that wait.
+    pub full: u64,
     /// Symbols that were neither received nor recovered when they were given up.
     pub given_up: u64,
     /// Symbols that were no inner packet.
@@ -84,8 +86,9 @@ pub(super) struct Receiver<P: InnerPacket> {
 }
 
 impl<P: InnerPacket> Receiver<P> {
-    /// A receiver that follows a window of up to `limit` symbols.
-    pub(super) fn new(limit: u32) -> Receiver<P> {
+    /// A receiver that follows a window of up to `limit` symbols, and whose waiting repairs take `matrix` bytes at most
+    /// beside their payloads.
+    pub(super) fn new(limit: u32, matrix: usize) -> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
             numbers: Numbers::new(),
@@ -94,7 +97,7 @@ impl<P: InnerPacket> Receiver<P> {
             // The oldest holes are the ones to ask for: what comes later waits for them.
             decoder: Decoder::with_pivots(
                 0,
-                Limits { ahead: limit as usize, history: limit as usize, rows: 4096, unseen: MAX_UNSEEN },
+                Limits { ahead: limit as usize, history: limit as usize, matrix, unseen: MAX_UNSEEN },
                 Pivots::Highest,
             ),
             missing: BTreeSet::new(),
@@ -142,7 +145,7 @@ impl<P: InnerPacket> Receiver<P> {
                 self.deliver(now, id, gap, payload);
             }
             Arrival::Old | Arrival::Duplicate | Arrival::Redundant => {}
-            Arrival::Beyond | Arrival::Wide | Arrival::Unusable => self.counts.unusable += 1,
+            Arrival::Beyond | Arrival::Full | Arrival::Wide | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);
         self.free();
@@ -162,6 +165,7 @@ impl<P: InnerPacket> Receiver<P> {
             Arrival::Innovative => {}
             Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
             Arrival::Wide => self.counts.wide += 1,
+            Arrival::Full => self.counts.full += 1,
             Arrival::Beyond | Arrival::Unusable => self.counts.unusable += 1,
         }
         self.take_decoded(now);

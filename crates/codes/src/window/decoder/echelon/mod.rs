@@ -18,9 +18,6 @@ use columns::Columns;
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
 use rows::Rows;
 
-/// No column.
-pub(super) const NONE: u32 = u32::MAX;
-
 /// Stands for the symbol of a column that was given back. No decoder ever accepts this identifier.
 const VACANT: u64 = u64::MAX;
 
@@ -125,6 +122,11 @@ impl Echelon {
             Store::Rows(rows) => &rows.transform(row)[..self.slots.len()],
             Store::Columns(_) => &[],
         }
+    }
+
+    /// How many bytes the rows take.
+    pub(super) fn bytes(&self) -> usize {
+        self.rows() * self.stride() * CHUNK
     }
 
     /// The coefficients of `row` at the free columns: (symbol, coefficient), not in order.
@@ -334,28 +336,20 @@ impl Echelon {
         }
     }
 
-    /// Adds up all rows, each with a factor from `draw`: tells `each` the coefficient of every pivot and free column
-    /// in the sum, and writes its transform to `transform`.
-    pub(super) fn mix(
-        &mut self,
-        mut draw: impl FnMut() -> u8,
-        transform: &mut [u8],
-        mut each: impl FnMut(u64, u8),
-    ) {
+    /// Adds up all rows, each with the factor that `factor` tells for its pivot, as the row at work; writes its transform
+    /// to `transform`.
+    pub(super) fn mix(&mut self, factor: impl Fn(u64) -> u8, transform: &mut [u8]) {
         self.begin(None);
-        // By pivots: the order of rows is not the same with and without transforms.
-        let mut rows: Vec<usize> = (0..self.rows()).collect();
-        rows.sort_unstable_by_key(|row| self.pivots[*row]);
-        for row in rows {
-            self.factors[row] = draw();
-            each(self.pivots[row], self.factors[row]);
-        }
+        self.factors.iter_mut().zip(&self.pivots).for_each(|(f, pivot)| *f = factor(*pivot));
         self.gather();
-        let (columns, transforms) = bytes(&self.work).split_at(self.column_room());
-        for (id, c) in self.columns.iter().zip(columns).filter(|(id, _)| **id != VACANT) {
-            each(*id, *c);
-        }
-        transform.copy_from_slice(&transforms[..transform.len()]);
+        let room = self.column_room();
+        transform.copy_from_slice(&bytes(&self.work)[room..][..transform.len()]);
+    }
+
+    /// The coefficients of the row at work at the free columns.
+    pub(super) fn mixed(&self) -> impl Iterator<Item = (u64, u8)> + '_ {
+        let columns = self.columns.iter().copied().zip(bytes(&self.work).iter().copied());
+        columns.filter(|(id, _)| *id != VACANT)
     }
 
     /// Eliminates the pivots from the row at work and, if anything is left, adds it as a new row and
@@ -382,14 +376,19 @@ impl Echelon {
         kernel.mul(bytes_mut(&mut self.work), scale);
         self.clear_column(column);
         bytes_mut(&mut self.work)[column] = 0;
+        self.push(id);
+        self.release_column(column as u32);
+        Some(id)
+    }
+
+    /// Adds the row at work as the last one, with its pivot.
+    fn push(&mut self, pivot: u64) {
         match &mut self.store {
             Store::Rows(rows) => rows.push(&self.work, self.order, self.columns.len()),
             Store::Columns(columns) => columns.push(&self.work, self.columns.len()),
         }
-        self.pivots_ascend &= self.pivots.last().is_none_or(|last| *last < id);
-        self.pivots.push(id);
-        self.release_column(column as u32);
-        Some(id)
+        self.pivots_ascend &= self.pivots.last().is_none_or(|last| *last < pivot);
+        self.pivots.push(pivot);
     }
 
     /// Makes `column`, or what else lies at that byte, zero in all rows by adding multiples of the row at work, which is 1
@@ -417,6 +416,29 @@ impl Echelon {
             Pivots::Lowest => named.min_by_key(|(_, id)| *id),
             Pivots::Highest if self.ordered => named.next_back(),
             Pivots::Highest => named.max_by_key(|(_, id)| *id),
+        }
+    }
+
+    /// Adds the rows of `other`, which have no symbol in common with these; room for their columns was reserved. Tells
+    /// `moved` each slot of theirs, and which it is here.
+    pub(super) fn absorb(&mut self, other: &Echelon, mut moved: impl FnMut(usize, usize)) {
+        let mut columns: Vec<(usize, u64)> =
+            (0..other.width()).filter_map(|column| other.symbol_of(column).map(|id| (column, id))).collect();
+        columns.sort_unstable_by_key(|(_, id)| *id);
+        let columns: Vec<(usize, u32)> =
+            columns.into_iter().map(|(column, id)| (column, self.claim_column(id))).collect();
+        let theirs = (0..other.slots()).filter(|slot| other.slots[*slot]);
+        let slots: Vec<(usize, usize)> = theirs.map(|slot| (slot, self.claim_slot())).collect();
+        slots.iter().for_each(|(from, to)| moved(*from, *to));
+        let room = self.column_room();
+        for row in 0..other.rows() {
+            self.work.clear();
+            self.work.resize(self.stride(), Chunk::ZERO);
+            let work = bytes_mut(&mut self.work);
+            columns.iter().for_each(|(from, to)| work[*to as usize] = other.at(row, *from));
+            let transform = other.transform(row);
+            slots.iter().for_each(|(from, to)| work[room + to] = transform[*from]);
+            self.push(other.pivot(row));
         }
     }
 
