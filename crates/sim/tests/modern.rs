@@ -167,6 +167,19 @@ fn slow_start_ends_when_the_delay_rises() {
     assert!(did.resumed_starts > 0, "{did:?}");
 }
 
+/// The kernel's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, after 2.76 s at 50 Mbit/s and 300 ms: it leaves slow start when the path is full. With
+/// rounds that begin in the midst of a flight it took the flight's own queue for a full path, and 9.4 and 2.94 s.
+#[test]
+fn slow_start_lasts_until_a_long_path_is_full() {
+    for (rate, rtt, kernel) in [(20_000_000, 600, 5.60), (50_000_000, 300, 2.76)] {
+        let link = LinkConfig::path(Rate::from_bps(rate), Duration::from_millis(rtt), share(0.0));
+        let whole = 3_000_000_u64.div_ceil(1448);
+        let arrived = |by: f64| Path::new(Variant::LinuxCubic, &link, SEED, Pattern::Endless).run(by);
+        let (early, late) = (arrived(0.97 * kernel), arrived(1.03 * kernel));
+        assert!(early < whole && whole <= late, "{rate} bit/s, {rtt} ms: {early} {late} of {whole}");
+    }
+}
+
 #[test]
 fn losses_are_told_by_time_and_repaired_in_proportion() {
     let (counts, did) = run(Variant::Cubic, &path(0.02), 60.0);

@@ -114,7 +114,9 @@ pub(super) struct Delay {
 impl Delay {
     fn look(&mut self, flow: &mut Flow, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.edges();
-        if una >= self.window_end {
+        // Beyond it, not at it: a round begins with the first acknowledgement of a flight, when all of it is under way. One
+        // earlier would be in the midst of a flight after a few rounds, and take the delay of its later packets for a rise.
+        if una > self.window_end {
             *self = Delay { window_end: nxt, round_start: now, last_ack: now, round_min: None, samples: 0 };
         }
         let (Some(rtt), Some(least)) = (rtt, flow.rtt.min()) else { return };
