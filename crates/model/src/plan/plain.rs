@@ -87,9 +87,9 @@ mod tests {
         let short = path(581.2e6, 0.016, 0.1);
         let simulated = [
             (Scheme::Reno, &long, 0.271),
-            (Scheme::Cubic, &long, 0.432),
+            (Scheme::Cubic, &long, 0.500),
             (Scheme::Reno, &short, 0.647),
-            (Scheme::Cubic, &short, 0.513),
+            (Scheme::Cubic, &short, 0.511),
         ];
         for (scheme, path, share) in simulated {
             let got = bounds(scheme, path)[1] / path.rate;

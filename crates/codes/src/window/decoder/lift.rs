@@ -1,10 +1,11 @@
 //! From coefficients to payloads: the one place where a decoder touches them.
 
 use super::Decoder;
+use super::runs::{Runs, arrange};
 use crate::window::coding::Generator;
 use crate::window::{Coding, Members};
 use crate::{Matrix, Payload};
-use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
+use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
 /// Known payloads that waiting rows still need are subtracted from them, and freed, when there are
@@ -138,102 +139,6 @@ impl<P> Raw<P> {
     }
 }
 
-/// An ascending set of symbols, as runs of neighbours: known symbols have few gaps.
-#[derive(Clone, Debug, Default)]
-struct Runs {
-    runs: Vec<Run>,
-    len: usize,
-    /// Their coefficients lie where the symbols do, gaps and all: not one after the other.
-    gaps: bool,
-    /// The place of each then.
-    places: Vec<u16>,
-}
-
-/// Neighbours, and how many symbols come before them.
-#[derive(Clone, Debug)]
-struct Run {
-    ids: Range<u64>,
-    at: usize,
-}
-
-impl Runs {
-    fn clear(&mut self) {
-        self.runs.clear();
-        self.len = 0;
-    }
-
-    /// Adds the symbols `ids`, all higher than those that are in.
-    #[inline]
-    fn push_run(&mut self, ids: Range<u64>) {
-        let count = (ids.end - ids.start) as usize;
-        match self.runs.last_mut() {
-            _ if count == 0 => {}
-            Some(run) if run.ids.end == ids.start => run.ids.end = ids.end,
-            _ => self.runs.push(Run { ids, at: self.len }),
-        }
-        self.len += count;
-    }
-
-    /// The place of `id` among them.
-    fn position(&self, id: u64) -> Option<usize> {
-        let run = self.runs.get(self.runs.partition_point(|run| run.ids.end <= id))?;
-        run.ids.contains(&id).then(|| run.at + (id - run.ids.start) as usize)
-    }
-
-    /// The symbols from the first to the last.
-    fn span(&self) -> Range<u64> {
-        match (self.runs.first(), self.runs.last()) {
-            (Some(first), Some(last)) => first.ids.start..last.ids.end,
-            _ => 0..0,
-        }
-    }
-
-    /// Decides how their coefficients lie, and how many bytes they take then. Few gaps are not worth the
-    /// while of leaving them out.
-    fn settle(&mut self) -> usize {
-        let span = self.span();
-        let whole = (span.end - span.start) as usize;
-        self.gaps = whole <= (self.len + self.len / 4 + CHUNK / 2).min(usize::from(u16::MAX));
-        self.places.clear();
-        if self.gaps {
-            for run in &self.runs {
-                self.places.extend((run.ids.start - span.start) as u16..(run.ids.end - span.start) as u16);
-            }
-        }
-        if self.gaps { whole } else { self.len }
-    }
-
-    /// The place of the coefficient of `id`.
-    fn place(&self, id: u64) -> Option<usize> {
-        if !self.gaps {
-            return self.position(id);
-        }
-        let span = self.span();
-        span.contains(&id).then(|| (id - span.start) as usize)
-    }
-
-    /// Takes the coefficients of the symbols themselves, one after the other, from where they lie.
-    fn collect(&self, from: &[u8], to: &mut [u8]) {
-        if !self.gaps {
-            return to.copy_from_slice(&from[..self.len]);
-        }
-        // By index: copies of runs, each of another length, cost a wrong guess of the processor's each.
-        match from.first_chunk::<CHUNK>() {
-            // An index that cannot be out of bounds need not be checked.
-            Some(from) if self.places.last().is_some_and(|last| usize::from(*last) < CHUNK) => {
-                for (to, place) in to.iter_mut().zip(&self.places) {
-                    *to = from[usize::from(*place) % CHUNK];
-                }
-            }
-            _ => {
-                for (to, place) in to.iter_mut().zip(&self.places) {
-                    *to = from[usize::from(*place)];
-                }
-            }
-        }
-    }
-}
-
 /// Working memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lifting {
@@ -245,6 +150,7 @@ pub(super) struct Lifting {
     /// The known symbols that are to be subtracted, and the ranges of members they are among.
     known: Runs,
     spans: Vec<Range<u64>>,
+    marks: Vec<u64>,
     /// The coefficients of the known symbols: in each payload, and in each combination.
     theirs: Vec<Chunk>,
     sums: Vec<Chunk>,
@@ -360,7 +266,7 @@ impl<P: Payload> Decoder<P> {
         end: u64,
         sources: &mut Vec<&'a P>,
     ) {
-        let Lifting { spans, known, .. } = work;
+        let Lifting { spans, marks, known, .. } = work;
         spans.clear();
         known.clear();
         spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
@@ -372,7 +278,7 @@ impl<P: Payload> Decoder<P> {
                 }
             });
         }
-        spans.sort_unstable_by_key(|span| span.start);
+        arrange(spans, marks);
         let end = end.min(self.next());
         let mut done = self.origin;
         for span in spans {

@@ -5,6 +5,7 @@ mod component;
 mod echelon;
 mod lift;
 mod recombine;
+mod runs;
 #[cfg(test)]
 mod tests;
 mod together;
