@@ -49,8 +49,8 @@ pub(super) struct Flags {
 
 const EXAMPLES: &str = "\
 Examples:
-  ripstop plan campaign --seed 8 --links 50 --store plan.redb
-  ripstop plan campaign --seed 8 --links 50 --store plan.redb --page report.md --threads 1";
+  ripstop plan campaign --seed 9 --links 50 --store plan.redb
+  ripstop plan campaign --seed 9 --links 50 --store plan.redb --page report.md --threads 1";
 
 /// Runs it.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
