@@ -1,0 +1,100 @@
+//! Which columns and slots are in use, and room for more of them.
+
+use super::{Echelon, Store, VACANT};
+use ripstop_gf256::CHUNK;
+
+impl Echelon {
+    /// Makes room for `more` columns. True when the columns were numbered anew.
+    pub(in super::super) fn reserve_columns(&mut self, more: usize) -> bool {
+        let rows = match &mut self.store {
+            Store::Rows(rows) => rows,
+            Store::Columns(columns) => {
+                columns.reserve(self.columns.len() + more.saturating_sub(self.vacant.len()));
+                return false;
+            }
+        };
+        if self.columns.len() + more <= rows.column_room() {
+            return false;
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
+        kept.extend(used.map(|(column, id)| (column as u32, *id)));
+        kept.sort_unstable_by_key(|(_, id)| *id);
+        // Half as much again, so that laying out anew stays rare; as yet it may cost nothing.
+        let wanted = kept.len() + more;
+        let room = if self.pivots.is_empty() { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
+        rows.rearrange_columns(room, kept.iter().map(|(column, _)| *column));
+        self.columns.clear();
+        self.live.clear();
+        for (_, id) in kept.drain(..) {
+            self.push_column(id);
+        }
+        self.kept = kept;
+        self.ordered = true;
+        true
+    }
+
+    /// A new column for `id`; room was reserved.
+    pub(in super::super) fn claim_column(&mut self, id: u64) -> u32 {
+        self.columns_used += 1;
+        if let Some(column) = self.vacant.pop() {
+            self.columns[column as usize] = id;
+            self.live[column as usize] = 0xff;
+            (self.ordered, self.columns_run) = (false, None);
+            return column;
+        }
+        // Columns given back at the end are in nobody's way.
+        while self.columns.last() == Some(&VACANT) {
+            self.columns.pop();
+            self.live.pop();
+        }
+        self.ordered &= self.columns.last().is_none_or(|last| *last < id);
+        self.push_column(id);
+        (self.columns.len() - 1) as u32
+    }
+
+    fn push_column(&mut self, id: u64) {
+        let expected = |first: u64| first.checked_add(self.columns.len() as u64) == Some(id);
+        self.columns_run = match self.columns_run {
+            _ if self.columns.is_empty() => Some(id),
+            run => run.filter(|first| expected(*first)),
+        };
+        self.columns.push(id);
+        self.live.push(0xff);
+    }
+
+    /// Gives `column` back; it is zero in all rows.
+    pub(in super::super) fn release_column(&mut self, column: u32) {
+        let id = std::mem::replace(&mut self.columns[column as usize], VACANT);
+        if id != VACANT {
+            self.columns_used -= 1;
+            self.live[column as usize] = 0;
+            if matches!(self.store, Store::Columns(_)) {
+                self.vacant.push(column);
+            }
+        }
+    }
+
+    /// A new slot of the transform, for a payload that arrived.
+    pub(in super::super) fn claim_slot(&mut self) -> usize {
+        self.slots_used += 1;
+        if self.slots_used <= self.slots.len()
+            && let Some(vacant) = self.slots.iter().position(|used| !used)
+        {
+            self.slots[vacant] = true;
+            return vacant;
+        }
+        self.slots.push(true);
+        if let Store::Rows(rows) = &mut self.store {
+            rows.reserve_slots(self.slots.len());
+        }
+        self.slots.len() - 1
+    }
+
+    /// Gives `slot` back; no row's transform has it.
+    pub(in super::super) fn release_slot(&mut self, slot: usize) {
+        if std::mem::take(&mut self.slots[slot]) {
+            self.slots_used -= 1;
+        }
+    }
+}
