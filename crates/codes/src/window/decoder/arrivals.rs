@@ -1,5 +1,6 @@
 //! What happens when a symbol arrives: is it of use, and if so, through the elimination with it.
 
+use super::component::{keep_longest, keep_raw};
 use super::lift::Raw;
 use super::{Arrival, Cell, Decoder, Place, remove_sorted, within};
 use crate::Payload;
@@ -26,20 +27,15 @@ impl<P: Payload> Decoder<P> {
             None if self.base <= id => Arrival::Duplicate,
             None | Some(Cell::GivenUp) => Arrival::Old,
             Some(Cell::Known) => Arrival::Duplicate,
-            Some(Cell::Untouched) => {
+            Some(cell @ (Cell::Free(_) | Cell::Untouched)) => {
                 remove_sorted(&mut self.free, id);
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
-                self.tidy();
-                Arrival::Innovative
-            }
-            Some(Cell::Free(place)) => {
-                self.select(place.component);
-                remove_sorted(&mut self.free, id);
-                remove_sorted(&mut self.unknown, id);
-                self.make_known(id, payload);
-                self.work.space.erase_column(place.at);
-                self.settle();
+                if let Cell::Free(place) = cell {
+                    self.select(place.component);
+                    self.work.space.erase_column(place.at);
+                    self.settle();
+                }
                 self.tidy();
                 Arrival::Innovative
             }
@@ -125,16 +121,8 @@ impl<P: Payload> Decoder<P> {
             return Arrival::Redundant;
         };
         match slot {
-            Some(slot) => {
-                if self.work.raws.len() <= slot {
-                    self.work.raws.resize_with(slot + 1, || None);
-                }
-                self.work.raws[slot] = Some(Raw::new(members, coding, payload));
-            }
-            None if self.work.longest.as_ref().is_none_or(|longest| longest.len() < payload.len()) => {
-                self.work.longest = Some(payload);
-            }
-            None => {}
+            Some(slot) => keep_raw(&mut self.work.raws, slot, Some(Raw::new(members, coding, payload))),
+            None => keep_longest(&mut self.work.longest, payload),
         }
         self.add_pivot(Some(pivot));
         self.settle();

@@ -36,6 +36,21 @@ impl<P: Payload> Component<P> {
     }
 }
 
+/// Puts `raw` in its slot.
+pub(super) fn keep_raw<P>(raws: &mut Vec<Option<Raw<P>>>, slot: usize, raw: Option<Raw<P>>) {
+    if raws.len() <= slot {
+        raws.resize_with(slot + 1, || None);
+    }
+    raws[slot] = raw;
+}
+
+/// Keeps `payload` if it is the longest.
+pub(super) fn keep_longest<P: Payload>(longest: &mut Option<P>, payload: P) {
+    if longest.as_ref().is_none_or(|longest| longest.len() < payload.len()) {
+        *longest = Some(payload);
+    }
+}
+
 /// The components that are not at work.
 #[derive(Clone, Debug)]
 pub(super) struct Aside<P> {
@@ -96,7 +111,7 @@ impl<P: Payload> Decoder<P> {
         self.at_work = component;
     }
 
-    /// Calls `each` with each component that has rows at work.
+    /// Calls `each` with every component that has rows at work, one after the other; once, too, where none has.
     pub(super) fn with_each(&mut self, mut each: impl FnMut(&mut Self)) {
         if self.aside.rows == 0 {
             return each(self);
@@ -109,8 +124,8 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Finds the components that a repair of `members` concerns, `unknown` of its tail among them. False: its rows would
-    /// take more memory with theirs than there is.
+    /// Finds the components that a repair of `members` concerns. `unknown` says where the unknown ones of its tail are, `unheard`
+    /// how many more were not heard of yet. False: its row would take more memory with theirs than there is.
     pub(super) fn meet(&mut self, members: &Members, unknown: Range<usize>, unheard: usize) -> bool {
         let mut met = std::mem::take(&mut self.aside.met);
         met.clear();
@@ -173,15 +188,10 @@ impl<P: Payload> Decoder<P> {
         let first = self.work.space.rows();
         let raws = &mut self.work.raws;
         self.work.space.absorb(&other.space, |from, to| {
-            if raws.len() <= to {
-                raws.resize_with(to + 1, || None);
-            }
-            raws[to] = other.raws[from].take();
+            keep_raw(raws, to, other.raws[from].take());
         });
-        if let Some(longest) = other.longest.take()
-            && self.work.longest.as_ref().is_none_or(|ours| ours.len() < longest.len())
-        {
-            self.work.longest = Some(longest);
+        if let Some(longest) = other.longest.take() {
+            keep_longest(&mut self.work.longest, longest);
         }
         (first..self.work.space.rows()).for_each(|row| self.renumber_row(row));
         self.renumber_columns();

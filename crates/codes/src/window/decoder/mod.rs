@@ -330,9 +330,6 @@ impl<P: Payload> Decoder<P> {
             let given_up = self.unknown[at];
             if let Some(Cell::Free(place)) = self.cell(given_up) {
                 self.select(place.component);
-            }
-            // What goes aside may have left it without rows that involve it.
-            if let Some(Cell::Free(place)) = self.cell(given_up) {
                 self.work.space.release_column(place.at);
             }
             self.set_cell(given_up, Cell::GivenUp);
