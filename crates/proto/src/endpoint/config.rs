@@ -15,8 +15,6 @@ pub struct EndpointConfig {
     pub tunnel: TunnelConfig,
     /// Whether TCP SYNs are made to offer segments that fit the tunnel.
     pub clamp_mss: bool,
-    /// Whether datagrams are sent as capable of Explicit Congestion Notification.
-    pub ecn: bool,
     /// Packets that wait for the first handshake with a peer, at most.
     pub waiting_packets: usize,
 }
@@ -27,7 +25,6 @@ impl Default for EndpointConfig {
             secure: secure::Config::default(),
             tunnel: TunnelConfig::default(),
             clamp_mss: true,
-            ecn: true,
             waiting_packets: 128,
         }
     }

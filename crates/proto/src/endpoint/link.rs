@@ -4,6 +4,7 @@ use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
 use crate::session::tunnel::{Event, Tunnel};
+use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, Reported, TAG_LEN};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
@@ -153,7 +154,7 @@ impl Link {
             near.note(feedback);
             self.reported = near.reported;
         }
-        tunnel.handle_datagram(now, Datagram { number, packet }, bytes, ce);
+        tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
     }
 
     pub(super) fn handle_timeout(&mut self, now: Time) {
@@ -163,20 +164,19 @@ impl Link {
     }
 
     /// The next datagram to send.
-    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<(Datagram<Symbol>, u32)> {
+    pub(super) fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<Symbol>>> {
         let idle_too_long = self.greet || self.keepalive_due().is_some_and(|at| at <= now);
         let tunnel = self.tunnel.as_mut()?;
         let probe = self.mtu.as_mut().and_then(|mtu| mtu.poll_probe(now));
-        let sent = if let Some(size) = probe {
+        if let Some(size) = probe {
             let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
-            Some(tunnel.send_probe(now, size.saturating_sub(overhead).min(65_535) as u16))
-        } else if let Some(sent) = tunnel.poll_transmit(now) {
-            Some(sent)
-        } else if idle_too_long {
-            Some(tunnel.send_probe(now, 0))
-        } else {
-            None
-        };
+            tunnel.request_probe(size.saturating_sub(overhead).min(65_535) as u16);
+        }
+        let mut sent = tunnel.poll_transmit(now);
+        if sent.is_none() && idle_too_long {
+            tunnel.request_probe(0);
+            sent = tunnel.poll_transmit(now);
+        }
         if sent.is_some() {
             self.greet = false;
             self.last_sent = now;

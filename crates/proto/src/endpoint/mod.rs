@@ -24,6 +24,7 @@ pub use routes::{IpPrefix, PrefixError, Routes};
 use crate::inner::{Inner, clamp_mss};
 use crate::secure::{self, Entropy, Event as SecureEvent, Incoming, PeerId, Peers, PrivateKey, PublicKey};
 use crate::session::tunnel::Delivered;
+use crate::session::{Session, Transmit};
 use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, TAG_LEN, emit_body, parse_body};
 use link::Link;
 use ripstop_base::Time;
@@ -294,7 +295,7 @@ impl Endpoint {
             return None;
         }
         let epoch = link.epoch?;
-        let (datagram, _) = link.poll_transmit(now)?;
+        let Transmit { packet: datagram, ect, .. } = link.poll_transmit(now)?;
         let end = buffer.len().checked_sub(TAG_LEN)?;
         let Ok(body) = emit_body(&datagram.packet, buffer.get_mut(HEADER_LEN..end)?) else {
             self.counters.unsendable += 1;
@@ -303,7 +304,7 @@ impl Endpoint {
         let len = HEADER_LEN + body + TAG_LEN;
         let kind = Kind::of(&datagram.packet);
         match self.secure.seal(now, peer, epoch, datagram.number, kind, &mut buffer[..len]) {
-            Ok(to) => Some(Outgoing { to, len, ect: self.config.ecn }),
+            Ok(to) => Some(Outgoing { to, len, ect }),
             Err(_) => {
                 self.counters.unsendable += 1;
                 None

@@ -1,10 +1,11 @@
 //! Any loss, reordering and repetition in both directions; and packets that nobody honest would send.
 
-use crate::world::{Path, World};
+use crate::world::{Drive, Path, World};
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::window::{Coding, Members};
 use ripstop_codes::{Length, Symbol};
+use ripstop_proto::session::Session;
 use ripstop_proto::session::nc::*;
 
 fn path() -> impl Strategy<Value = Path> {
@@ -71,15 +72,15 @@ proptest! {
         for step in 0..300 {
             let now = Time::from_nanos(random.next_u64() >> random.below(64));
             let packet = nonsense(&mut random);
-            relay.handle_packet(now, packet.clone());
-            receiver.handle_packet(now, packet);
-            while let Some(packet) = relay.poll_transmit() {
-                receiver.handle_packet(now, packet);
+            relay.take(now, packet.clone());
+            receiver.take(now, packet);
+            while let Some(packet) = relay.send() {
+                receiver.take(now, packet);
             }
             while receiver.poll_deliver().is_some() {}
-            sender.handle_segment(now, step, Length(random.below(2_000) as usize)).unwrap();
-            let _ = sender.handle_segment(now, number(&mut random), Length(1));
-            while sender.poll_transmit().is_some() {}
+            sender.handle_inner(now, Segment { number: step, payload: Length(random.below(2_000) as usize) });
+            sender.handle_inner(now, Segment { number: number(&mut random), payload: Length(1) });
+            while sender.send().is_some() {}
             let mut ack = NcAck {
                 first_unseen: number(&mut random),
                 first_undecoded: number(&mut random),
@@ -88,12 +89,12 @@ proptest! {
                 highest: number(&mut random),
                 received: number(&mut random),
             };
-            sender.handle_ack(now, &ack);
+            sender.take(now, ack);
             ack.first_unseen = step / 2;
             ack.highest = step;
-            sender.handle_ack(now, &ack);
-            while let Some(ack) = receiver.poll_ack() {
-                sender.handle_ack(now, &ack);
+            sender.take(now, ack);
+            while let Some(ack) = receiver.send() {
+                sender.take(now, ack);
             }
             prop_assert!(receiver.rows() <= config.ahead as usize);
         }

@@ -6,9 +6,10 @@ mod world;
 
 use ripstop_base::{Fraction, Seed, Time};
 use ripstop_codes::{Length, Symbol};
+use ripstop_proto::session::Session;
 use ripstop_proto::session::nc::*;
 use std::time::Duration;
-use world::{Path, World};
+use world::{Drive, Path, World};
 
 const LOSSY: Path = Path { loss: 0.1, repeat: 0.0, jitter: 0 };
 const CLEAN: Path = Path { loss: 0.0, repeat: 0.0, jitter: 0 };
@@ -47,34 +48,34 @@ fn figure_1_of_paper_000() {
     );
     let payload = |n: u64| Symbol::from_slice(&[n as u8 + 1; 100]);
     for number in 0..3 {
-        sender.handle_segment(Time::ZERO, number, payload(number)).unwrap();
+        sender.handle_inner(Time::ZERO, Segment { number, payload: payload(number) });
     }
-    let mut packets: Vec<NcPacket<Symbol>> = std::iter::from_fn(|| sender.poll_transmit()).collect();
+    let mut packets: Vec<NcPacket<Symbol>> = std::iter::from_fn(|| sender.send()).collect();
     assert_eq!(packets.len(), 3);
     assert!(packets.iter().all(|p| p.members.len() == 3 && p.bytes == 140));
     packets.remove(1);
     for (packet, unseen) in packets.into_iter().zip([1, 2]) {
-        receiver.handle_packet(Time::from_millis(unseen), packet);
-        let ack = receiver.poll_ack().unwrap();
+        receiver.take(Time::from_millis(unseen), packet);
+        let ack = receiver.send().unwrap();
         assert_eq!(
             (ack.first_unseen, ack.first_undecoded, ack.heard, ack.deficit),
             (unseen, 0, 3, 3 - unseen)
         );
         assert_eq!(receiver.poll_deliver(), None, "seen is not decoded");
-        sender.handle_ack(Time::from_millis(unseen), &ack);
-        assert_eq!(sender.poll_acknowledge(), Some(unseen));
+        sender.take(Time::from_millis(unseen), ack);
+        assert_eq!(sender.poll_deliver(), Some(unseen));
         assert_eq!(sender.held() as u64, 3 - unseen, "released on seen");
     }
     assert_eq!(receiver.rows(), 2);
     // TCP's time-out: a combination of what is left.
-    sender.handle_segment(Time::from_millis(9), 2, payload(2)).unwrap();
-    let packet = sender.poll_transmit().unwrap();
+    sender.handle_inner(Time::from_millis(9), Segment { number: 2, payload: payload(2) });
+    let packet = sender.send().unwrap();
     assert!(packet.retransmission && packet.oldest == 2 && packet.members.len() == 1);
-    receiver.handle_packet(Time::from_millis(10), packet);
+    receiver.take(Time::from_millis(10), packet);
     for number in 0..3 {
         assert_eq!(receiver.poll_deliver(), Some((number, payload(number))));
     }
-    assert_eq!(receiver.poll_ack().unwrap().first_unseen, 3);
+    assert_eq!(receiver.send().unwrap().first_unseen, 3);
     let delays = receiver.decode_delays();
     assert_eq!(
         (delays.count(), delays.max()),
@@ -133,20 +134,20 @@ fn answering_innovative_packets_only_deadlocks() {
         let mut sender = NcSender::new(config, Seed::new(1)).unwrap();
         let mut receiver = NcReceiver::new(config).unwrap();
         for number in 0..5 {
-            sender.handle_segment(Time::ZERO, number, Length(1000)).unwrap();
-            receiver.handle_packet(Time::ZERO, sender.poll_transmit().unwrap());
+            sender.handle_inner(Time::ZERO, Segment { number, payload: Length(1000) });
+            receiver.take(Time::ZERO, sender.send().unwrap());
         }
-        while receiver.poll_ack().is_some() {}
+        while receiver.send().is_some() {}
         let mut una = 0;
         for round in 0..500 {
-            sender.handle_segment(Time::from_millis(round), una, Length(1000)).unwrap();
-            while let Some(packet) = sender.poll_transmit() {
-                receiver.handle_packet(Time::from_millis(round), packet);
+            sender.handle_inner(Time::from_millis(round), Segment { number: una, payload: Length(1000) });
+            while let Some(packet) = sender.send() {
+                receiver.take(Time::from_millis(round), packet);
             }
-            while let Some(ack) = receiver.poll_ack() {
-                sender.handle_ack(Time::from_millis(round), &ack);
+            while let Some(ack) = receiver.send() {
+                sender.take(Time::from_millis(round), ack);
             }
-            while let Some(ack) = sender.poll_acknowledge() {
+            while let Some(ack) = sender.poll_deliver() {
                 una = ack;
             }
             if una == 5 {
@@ -218,8 +219,8 @@ fn coefficients_are_charged_when_asked_for() {
         config.coef_bytes = coef_bytes;
         let mut sender = NcSender::new(config, Seed::new(1)).unwrap();
         for number in 0..3 {
-            sender.handle_segment(Time::ZERO, number, Length(1_000)).unwrap();
-            sender.poll_transmit().unwrap();
+            sender.handle_inner(Time::ZERO, Segment { number, payload: Length(1_000) });
+            sender.send().unwrap();
         }
         assert_eq!(sender.counts().bytes, bytes);
     }
@@ -297,17 +298,17 @@ fn a_relay_hides_nothing() {
     let mut receiver = NcReceiver::new(config).unwrap();
     let mut random = Seed::new(6).stream("loss");
     for number in 0..1_000 {
-        sender.handle_segment(Time::ZERO, number, Length(1_000)).unwrap();
-        while let Some(packet) = sender.poll_transmit() {
+        sender.handle_inner(Time::ZERO, Segment { number, payload: Length(1_000) });
+        while let Some(packet) = sender.send() {
             if !random.chance(0.1) {
-                relay.handle_packet(Time::ZERO, packet);
+                relay.take(Time::ZERO, packet);
             }
         }
-        while let Some(packet) = relay.poll_transmit() {
-            receiver.handle_packet(Time::ZERO, packet);
+        while let Some(packet) = relay.send() {
+            receiver.take(Time::ZERO, packet);
         }
-        if let Some(ack) = std::iter::from_fn(|| receiver.poll_ack()).last() {
-            sender.handle_ack(Time::ZERO, &ack);
+        if let Some(ack) = std::iter::from_fn(|| receiver.send()).last() {
+            sender.take(Time::ZERO, ack);
         }
     }
     let (relay, receiver) = (relay.counts().innovative, receiver.counts().innovative);
@@ -327,17 +328,17 @@ fn a_sender_waits_for_a_receiver_that_cannot_decode() {
 #[test]
 fn segments_are_numbered_without_gaps_and_what_is_late_is_told_again() {
     let mut sender = NcSender::new(Config::default(), Seed::new(1)).unwrap();
-    let error = sender.handle_segment(Time::ZERO, 1, Length(9)).unwrap_err();
-    assert_eq!(error.to_string(), "segment 1 skips some: the next new one is 0");
-    sender.handle_segment(Time::ZERO, 0, Length(9)).unwrap();
-    let packet = sender.poll_transmit().unwrap();
+    sender.handle_inner(Time::ZERO, Segment { number: 1, payload: Length(9) });
+    assert_eq!((sender.counts().gaps, sender.send()), (1, None));
+    sender.handle_inner(Time::ZERO, Segment { number: 0, payload: Length(9) });
+    let packet = sender.send().unwrap();
     let mut receiver = NcReceiver::new(Config::default()).unwrap();
-    receiver.handle_packet(Time::ZERO, packet);
-    sender.handle_ack(Time::ZERO, &receiver.poll_ack().unwrap());
-    assert_eq!(sender.poll_acknowledge(), Some(1));
+    receiver.take(Time::ZERO, packet);
+    sender.take(Time::ZERO, receiver.send().unwrap());
+    assert_eq!(sender.poll_deliver(), Some(1));
     // TCP has not heard.
-    sender.handle_segment(Time::ZERO, 0, Length(9)).unwrap();
-    assert_eq!((sender.poll_transmit(), sender.poll_acknowledge()), (None, Some(1)));
+    sender.handle_inner(Time::ZERO, Segment { number: 0, payload: Length(9) });
+    assert_eq!((sender.send(), sender.poll_deliver()), (None, Some(1)));
     assert_eq!(sender.counts().late, 1);
 }
 /// As before, with a relay that never forgets what it must not have got, and a coding window that runs ahead.

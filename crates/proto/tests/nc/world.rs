@@ -3,8 +3,24 @@
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::{Length, Payload, Symbol};
-use ripstop_proto::session::nc::{Config, Factor, NcAck, NcPacket, NcReceiver, NcRelay, NcSender};
+use ripstop_proto::session::nc::{Config, Factor, NcAck, NcPacket, NcReceiver, NcRelay, NcSender, Segment};
+use ripstop_proto::session::{Received, Session};
 use std::collections::BTreeMap;
+
+/// A session, driven in a test.
+pub(crate) trait Drive: Session {
+    /// A packet of the peer arrives; its size does not matter here.
+    fn take(&mut self, now: Time, packet: Self::Incoming) {
+        self.handle_datagram(now, Received { packet, bytes: 0, ce: false });
+    }
+
+    /// The next packet that leaves. None of these sessions has a clock.
+    fn send(&mut self) -> Option<Self::Outgoing> {
+        self.poll_transmit(Time::ZERO).map(|transmit| transmit.packet)
+    }
+}
+
+impl<S: Session> Drive for S {}
 
 /// What a path does to packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -132,13 +148,13 @@ impl<P: Content> World<P> {
         let now = Time::from_millis(self.tick);
         // TCP: a segment a tick as its window allows, and the first again when nothing moves.
         if self.next < segments && self.next < self.una + self.window {
-            self.sender.handle_segment(now, self.next, P::make(self.next)).unwrap();
+            self.sender.handle_inner(now, Segment { number: self.next, payload: P::make(self.next) });
             self.next += 1;
         } else if self.una < self.next && self.tick - self.progress > TIMEOUT {
             self.progress = self.tick;
-            self.sender.handle_segment(now, self.una, P::make(self.una)).unwrap();
+            self.sender.handle_inner(now, Segment { number: self.una, payload: P::make(self.una) });
         }
-        while let Some(packet) = self.sender.poll_transmit() {
+        while let Some(packet) = self.sender.send() {
             self.offer(0, packet);
         }
         for hop in 0..self.hops.len() {
@@ -147,15 +163,15 @@ impl<P: Content> World<P> {
                     self.receive(now, packet);
                     continue;
                 };
-                relay.handle_packet(now, packet);
-                while let Some(packet) = self.relays[hop].poll_transmit() {
+                relay.take(now, packet);
+                while let Some(packet) = self.relays[hop].send() {
                     self.offer(hop + 1, packet);
                 }
             }
         }
         while let Some(ack) = arrived(&mut self.answers, self.tick) {
-            self.sender.handle_ack(now, &ack);
-            while let Some(una) = self.sender.poll_acknowledge() {
+            self.sender.take(now, ack);
+            while let Some(una) = self.sender.poll_deliver() {
                 if una > self.una {
                     (self.una, self.progress) = (una, self.tick);
                 }
@@ -165,14 +181,14 @@ impl<P: Content> World<P> {
     }
 
     fn receive(&mut self, now: Time, packet: NcPacket<P>) {
-        self.receiver.handle_packet(now, packet);
+        self.receiver.take(now, packet);
         while let Some((number, payload)) = self.receiver.poll_deliver() {
             assert_eq!(number, self.delivered, "in order, each once");
             payload.check(number);
             self.delivered += 1;
             self.log.push((self.tick, u64::MAX - number));
         }
-        while let Some(ack) = self.receiver.poll_ack() {
+        while let Some(ack) = self.receiver.send() {
             self.log.push((self.tick, ack.first_unseen));
             let path = self.back;
             for at in self.fates(path) {

@@ -1,6 +1,6 @@
 //! TCP/NC below a connection: a coding layer at both ends, and relays that re-encode between.
 
-use super::packet::Body;
+use super::packet::{Body, TCP_IP_HEADERS};
 use crate::tcp::Ack;
 use ripstop_base::{Delays, Seed, Time};
 use ripstop_codes::Length;
@@ -8,7 +8,8 @@ use ripstop_codes::window::Members;
 use ripstop_proto::session::nc::{
     Config, ConfigError, Factor, NcAck, NcPacket, NcReceiver, NcRelay, NcSender,
 };
-use ripstop_proto::session::nc::{ReceiverCounts, RelayCounts, SenderCounts};
+use ripstop_proto::session::nc::{ReceiverCounts, RelayCounts, Segment, SenderCounts};
+use ripstop_proto::session::{Received, Session, Transmit};
 
 /// A combination on its way.
 pub type Combination = NcPacket<Length>;
@@ -89,34 +90,34 @@ impl Layer {
     /// TCP sends segment `number` with so much payload.
     pub(super) fn segment(&mut self, now: Time, number: u64, payload: u32) {
         // Numbers come from our own sender: 0, 1, 2, .. without a gap.
-        let _ = self.sender.handle_segment(now, number, Length(payload as usize));
+        self.sender.handle_inner(now, Segment { number, payload: Length(payload as usize) });
     }
 
     /// The next combination that leaves, and its size.
-    pub(super) fn transmit(&mut self) -> Option<(Body, u32)> {
-        let packet = self.sender.poll_transmit()?;
-        Some(self.load(packet))
+    pub(super) fn transmit(&mut self, now: Time) -> Option<(Body, u32)> {
+        let sent = self.sender.poll_transmit(now)?;
+        Some(self.load(sent))
     }
 
     /// The receiver's answer has come back.
     pub(super) fn answered(&mut self, now: Time, answer: &NcAck) {
-        self.sender.handle_ack(now, answer);
+        self.sender.handle_datagram(now, Received { packet: *answer, bytes: TCP_IP_HEADERS, ce: false });
     }
 
     /// The next acknowledgement for TCP.
     pub(super) fn acknowledge(&mut self) -> Option<Ack> {
-        self.sender.poll_acknowledge().map(|first_unseen| Ack::new(first_unseen, []))
+        self.sender.poll_deliver().map(|first_unseen| Ack::new(first_unseen, []))
     }
 
     /// A combination has come to the receiver.
     pub(super) fn receive(&mut self, now: Time, packet: Box<Combination>) {
-        let packet = self.unload(packet);
-        self.receiver.handle_packet(now, packet);
+        let received = self.unload(packet);
+        self.receiver.handle_datagram(now, received);
     }
 
     /// The receiver's next answer, and its size.
-    pub(super) fn answer(&mut self) -> Option<NcAck> {
-        self.receiver.poll_ack()
+    pub(super) fn answer(&mut self, now: Time) -> Option<Transmit<NcAck>> {
+        self.receiver.poll_transmit(now)
     }
 
     /// The next segment that is decoded, in order.
@@ -131,22 +132,22 @@ impl Layer {
 
     /// A combination has come to the relay behind so many links.
     pub(super) fn relay(&mut self, behind: usize, now: Time, packet: Box<Combination>) {
-        let packet = self.unload(packet);
+        let received = self.unload(packet);
         if let Some((_, relay)) = self.relays.iter_mut().find(|(at, _)| *at == behind) {
-            relay.handle_packet(now, packet);
+            relay.handle_datagram(now, received);
         }
     }
 
     /// The next combination that leaves the relay behind so many links, and its size.
-    pub(super) fn relayed(&mut self, behind: usize) -> Option<(Body, u32)> {
+    pub(super) fn relayed(&mut self, behind: usize, now: Time) -> Option<(Body, u32)> {
         let (_, relay) = self.relays.iter_mut().find(|(at, _)| *at == behind)?;
-        let packet = relay.poll_transmit()?;
-        Some(self.load(packet))
+        let sent = relay.poll_transmit(now)?;
+        Some(self.load(sent))
     }
 
     /// As a packet's content, and its size.
-    fn load(&mut self, packet: Combination) -> (Body, u32) {
-        let bytes = packet.bytes;
+    fn load(&mut self, sent: Transmit<Combination>) -> (Body, u32) {
+        let Transmit { packet, bytes, .. } = sent;
         let body = match self.spare.pop() {
             Some(mut spare) => {
                 *spare = packet;
@@ -162,7 +163,7 @@ impl Layer {
         self.spare.push(body);
     }
 
-    fn unload(&mut self, mut body: Box<Combination>) -> Combination {
+    fn unload(&mut self, mut body: Box<Combination>) -> Received<Combination> {
         let nothing = Combination {
             number: 0,
             oldest: 0,
@@ -174,6 +175,6 @@ impl Layer {
         };
         let packet = std::mem::replace(&mut *body, nothing);
         self.spare.push(body);
-        packet
+        Received { bytes: packet.bytes, packet, ce: false }
     }
 }

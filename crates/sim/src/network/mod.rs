@@ -409,7 +409,7 @@ impl Network {
         let (now, route, hop) = (self.agenda.now(), packet.route, packet.hop);
         let Body::Coded(combination) = packet.body else { return };
         self.layers[layer].relay(behind, now, combination);
-        while let Some((body, bytes)) = self.layers[layer].relayed(behind) {
+        while let Some((body, bytes)) = self.layers[layer].relayed(behind, now) {
             self.forward(Packet { route, hop, back: false, bytes, body }, observer);
         }
     }
@@ -533,8 +533,8 @@ impl Network {
         match body {
             Body::Coded(combination) => {
                 self.layers[layer].receive(now, combination);
-                while let Some(answer) = self.layers[layer].answer() {
-                    let (bytes, body) = (TCP_IP_HEADERS, Body::Seen(answer));
+                while let Some(answer) = self.layers[layer].answer(now) {
+                    let (bytes, body) = (answer.bytes, Body::Seen(answer.packet));
                     self.forward(Packet { route, hop: 0, back: true, bytes, body }, observer);
                 }
                 while let Some(segment) = self.layers[layer].deliver() {
@@ -600,11 +600,12 @@ impl Network {
         match self.ways[flow as usize] {
             Way::Route(route) => self.forward(Packet { route, hop: 0, back, bytes, body }, observer),
             Way::Coded(route, layer) => {
+                let now = self.agenda.now();
                 if let Body::Data(number) = body {
                     let payload = self.flows[flow as usize].payload(number);
-                    self.layers[layer].segment(self.agenda.now(), number, payload);
+                    self.layers[layer].segment(now, number, payload);
                 }
-                while let Some((body, bytes)) = self.layers[layer].transmit() {
+                while let Some((body, bytes)) = self.layers[layer].transmit(now) {
                     self.forward(Packet { route, hop: 0, back, bytes, body }, observer);
                 }
             }

@@ -6,6 +6,7 @@ use crate::engine::Alarm;
 use crate::tunnel::{Cargo, Label, Parcel};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::session::tunnel::{Config, Status, Tunnel};
+use ripstop_proto::session::{Received, Session, Transmit};
 use ripstop_proto::wire::Datagram;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -152,8 +153,8 @@ impl Network {
         let now = self.agenda.now();
         let end = &mut self.tunnels[tunnel as usize].ends[side];
         let mut inbox = std::mem::take(&mut end.inbox);
-        for (datagram, bytes) in inbox.drain(..) {
-            end.tunnel.handle_datagram(now, datagram, bytes, false);
+        for (packet, bytes) in inbox.drain(..) {
+            end.tunnel.handle_datagram(now, Received { packet, bytes, ce: false });
         }
         end.inbox = inbox;
         if end.tunnel.poll_timeout().is_some_and(|due| due <= now) {
@@ -172,9 +173,10 @@ impl Network {
             let end = &mut self.tunnels[index].ends[side];
             while end.enter(now) {}
             let mut any = false;
-            while let Some((datagram, bytes)) = self.tunnels[index].ends[side].tunnel.poll_transmit(now) {
+            while let Some(sent) = self.tunnels[index].ends[side].tunnel.poll_transmit(now) {
                 any = true;
-                let body = Body::Datagram(Box::new(datagram));
+                let Transmit { packet, bytes, .. } = sent;
+                let body = Body::Datagram(Box::new(packet));
                 self.forward(Packet { route, hop: 0, back: side == 1, bytes, body }, observer);
             }
             loop {

@@ -8,6 +8,7 @@ use crate::engine::{Engine, EventId};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_link::{ConfigError, Counters, Delivery, Fate, Link, LinkConfig};
 use ripstop_proto::session::tunnel::{Config, Event as TunnelEvent, Status, Tunnel};
+use ripstop_proto::session::{Received, Session, Transmit};
 use ripstop_proto::wire::Datagram;
 
 /// One of the two ends.
@@ -145,7 +146,9 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
             let now = self.engine.now();
             match event {
                 Event::Arrive { to, datagram, bytes } => {
-                    self.ends[to as usize].tunnel.handle_datagram(now, datagram, bytes, false);
+                    self.ends[to as usize]
+                        .tunnel
+                        .handle_datagram(now, Received { packet: datagram, bytes, ce: false });
                     self.drain(to);
                 }
                 Event::Wake(side) => {
@@ -308,7 +311,7 @@ impl<C: Cargo + std::fmt::Debug> World<C> {
         let now = self.engine.now();
         let end = &mut self.ends[side as usize];
         let mut sent = false;
-        while let Some((datagram, bytes)) = end.tunnel.poll_transmit(now) {
+        while let Some(Transmit { packet: datagram, bytes, .. }) = end.tunnel.poll_transmit(now) {
             sent = true;
             let Some(delivery) = end.offer(now, bytes) else { continue };
             if let Some(at) = delivery.copy {

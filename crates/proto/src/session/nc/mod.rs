@@ -8,11 +8,11 @@
 //! absorbed by the caller, for the layer has spoken already. An [`NcRelay`] on the way makes new combinations of what it
 //! gets.
 //!
-//! The contract is the sessions' ([`super`]), without time-outs: there is no timer below TCP's own.
+//! All three keep the contract of [`Session`](super::Session). None has a time-out: there is no timer below TCP's own.
 //!
 //! ```text
-//!   TCP --handle_segment--> NcSender --poll_transmit--> (NcRelay) --> NcReceiver --poll_deliver--> TCP's receiver
-//!   TCP <--poll_acknowledge-- handle_ack <------------------------ poll_ack
+//!   TCP --segment--> NcSender --NcPacket--> (NcRelay) --NcPacket--> NcReceiver --segment--> TCP's receiver
+//!   TCP <--acknowledgement-- NcSender <----------NcAck------------- NcReceiver
 //! ```
 //!
 //! All are generic over the payload: [`ripstop_codes::Symbol`] codes bytes, [`ripstop_codes::Length`] takes the same
@@ -34,8 +34,9 @@ pub use config::{
 pub use receiver::{NcReceiver, ReceiverCounts};
 pub use redundancy::rule;
 pub use relay::{NcRelay, RelayCounts};
-pub use sender::{NcSender, SegmentError, SenderCounts};
+pub use sender::{NcSender, Segment, SenderCounts};
 
+use super::Transmit;
 use ripstop_codes::window::{Coding, Members};
 
 /// What crosses the network in place of a TCP segment.
@@ -55,6 +56,13 @@ pub struct NcPacket<P> {
     pub payload: P,
     /// What it takes on a link, bytes: payload, header ([`Config::header_bytes`]), coefficients ([`Config::coef_bytes`]).
     pub bytes: u32,
+}
+
+impl<P> NcPacket<P> {
+    /// The packet as it leaves.
+    fn transmit(self) -> Transmit<NcPacket<P>> {
+        Transmit { bytes: self.bytes, packet: self, ect: false }
+    }
 }
 
 /// The answer to a packet. The paper's has `first_unseen` alone; the rest is what a sender needs that measures loss

@@ -2,10 +2,12 @@
 
 use super::config::{Acknowledge, Config, ConfigError};
 use super::{NcAck, NcPacket};
+use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Delays, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Decoder, Limits};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 /// What a receiver did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,59 +90,6 @@ impl<P: Payload> NcReceiver<P> {
             now: Time::ZERO,
             counts: ReceiverCounts::default(),
         })
-    }
-
-    /// A packet has arrived.
-    pub fn handle_packet(&mut self, now: Time, packet: NcPacket<P>) {
-        self.advance_clock(now);
-        self.counts.packets += 1;
-        self.counts.bytes += u64::from(packet.bytes);
-        let (first, span) = (packet.members.first(), packet.members.len() as u64);
-        let arrival = match (&packet.coding, first) {
-            (Some(coding), _) => self.decoder.repair(&packet.members, coding, packet.payload),
-            (None, Some(segment)) if span == 1 => {
-                let arrival = self.decoder.source(segment, packet.payload.clone());
-                if arrival == Arrival::Innovative {
-                    self.take(segment, packet.payload);
-                }
-                arrival
-            }
-            (None, _) => Arrival::Unusable,
-        };
-        match arrival {
-            Arrival::Innovative => {
-                self.counts.innovative += 1;
-                self.note_seen();
-                while let Some((segment, payload)) = self.decoder.poll_decoded() {
-                    self.take(segment, payload);
-                }
-                self.counts.most_rows = self.counts.most_rows.max(self.decoder.rows() as u64);
-            }
-            Arrival::Redundant | Arrival::Duplicate => self.counts.redundant += 1,
-            _ => self.counts.refused += 1,
-        }
-        if matches!(arrival, Arrival::Innovative | Arrival::Redundant | Arrival::Duplicate) {
-            self.received += 1;
-            self.highest = self.highest.max(packet.number);
-            // What the sender has forgotten is in no packet that it sends from now on. Those that other packets have
-            // overtaken may still come, so a window's worth more is kept.
-            self.decoder.keep_from(packet.oldest.saturating_sub(span));
-        }
-        self.answer(arrival, packet.retransmission);
-    }
-
-    /// The next segment for the receiving TCP, in order, each once: its number, and its payload, perhaps followed by zeros.
-    pub fn poll_deliver(&mut self) -> Option<(u64, P)> {
-        let payload = self.segments.front_mut()?.payload.take()?;
-        self.segments.pop_front();
-        self.next += 1;
-        self.counts.delivered += 1;
-        Some((self.next - 1, payload))
-    }
-
-    /// The next answer for the sender; it takes [`Config::header_bytes`] on a link.
-    pub fn poll_ack(&mut self) -> Option<NcAck> {
-        self.acks.pop_front()
     }
 
     /// How long segments that were seen, with all before them, took to be decoded.
@@ -242,5 +191,81 @@ impl<P: Payload> NcReceiver<P> {
             highest: self.highest,
             received: self.received,
         });
+    }
+}
+
+impl<P: Payload> Session for NcReceiver<P> {
+    type Inner = Infallible;
+    type Incoming = NcPacket<P>;
+    type Outgoing = NcAck;
+    type Delivered = (u64, P);
+    type Event = Infallible;
+
+    fn handle_inner(&mut self, _now: Time, inner: Infallible) {
+        match inner {}
+    }
+
+    fn handle_datagram(&mut self, now: Time, received: Received<NcPacket<P>>) {
+        let packet = received.packet;
+        self.advance_clock(now);
+        self.counts.packets += 1;
+        self.counts.bytes += u64::from(packet.bytes);
+        let (first, span) = (packet.members.first(), packet.members.len() as u64);
+        let arrival = match (&packet.coding, first) {
+            (Some(coding), _) => self.decoder.repair(&packet.members, coding, packet.payload),
+            (None, Some(segment)) if span == 1 => {
+                let arrival = self.decoder.source(segment, packet.payload.clone());
+                if arrival == Arrival::Innovative {
+                    self.take(segment, packet.payload);
+                }
+                arrival
+            }
+            (None, _) => Arrival::Unusable,
+        };
+        match arrival {
+            Arrival::Innovative => {
+                self.counts.innovative += 1;
+                self.note_seen();
+                while let Some((segment, payload)) = self.decoder.poll_decoded() {
+                    self.take(segment, payload);
+                }
+                self.counts.most_rows = self.counts.most_rows.max(self.decoder.rows() as u64);
+            }
+            Arrival::Redundant | Arrival::Duplicate => self.counts.redundant += 1,
+            _ => self.counts.refused += 1,
+        }
+        if matches!(arrival, Arrival::Innovative | Arrival::Redundant | Arrival::Duplicate) {
+            self.received += 1;
+            self.highest = self.highest.max(packet.number);
+            // What the sender has forgotten is in no packet that it sends from now on. Those that other packets have
+            // overtaken may still come, so a window's worth more is kept.
+            self.decoder.keep_from(packet.oldest.saturating_sub(span));
+        }
+        self.answer(arrival, packet.retransmission);
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    /// The next answer for the sender.
+    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<NcAck>> {
+        let packet = self.acks.pop_front()?;
+        Some(Transmit { packet, bytes: self.config.header_bytes, ect: false })
+    }
+
+    /// The next segment for the receiving TCP, in order, each once: its number, and its payload, perhaps followed by zeros.
+    fn poll_deliver(&mut self) -> Option<(u64, P)> {
+        let payload = self.segments.front_mut()?.payload.take()?;
+        self.segments.pop_front();
+        self.next += 1;
+        self.counts.delivered += 1;
+        Some((self.next - 1, payload))
+    }
+
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
     }
 }

@@ -3,10 +3,12 @@
 use super::NcPacket;
 use super::config::{Config, ConfigError, Factor};
 use super::redundancy::Accumulator;
+use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Limits, Recoder};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 /// What a relay did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,8 +72,35 @@ impl<P: Payload> NcRelay<P> {
         })
     }
 
+    /// What it did so far.
+    pub fn counts(&self) -> RelayCounts {
+        self.counts
+    }
+
+    fn combine(&mut self, number: u64, retransmission: bool) -> Option<NcPacket<P>> {
+        let (members, coding, payload) = self.recoder.emit_all(&mut self.random)?;
+        let bytes = self.config.packet_bytes(payload.len(), Some(members.len()));
+        self.counts.combinations += 1;
+        self.counts.bytes += u64::from(bytes);
+        let (oldest, coding) = (self.oldest, Some(coding));
+        Some(NcPacket { number, oldest, retransmission, members, coding, payload, bytes })
+    }
+}
+
+impl<P: Payload> Session for NcRelay<P> {
+    type Inner = Infallible;
+    type Incoming = NcPacket<P>;
+    type Outgoing = NcPacket<P>;
+    type Delivered = Infallible;
+    type Event = Infallible;
+
+    fn handle_inner(&mut self, _now: Time, inner: Infallible) {
+        match inner {}
+    }
+
     /// A packet of the flow has arrived. (Answers of the receiver pass a relay unchanged.)
-    pub fn handle_packet(&mut self, _now: Time, packet: NcPacket<P>) {
+    fn handle_datagram(&mut self, _now: Time, received: Received<NcPacket<P>>) {
+        let packet = received.packet;
         self.counts.packets += 1;
         let arrival = match (&packet.coding, packet.members.first()) {
             (Some(coding), _) => self.recoder.repair(&packet.members, coding, packet.payload.clone()),
@@ -102,15 +131,17 @@ impl<P: Payload> NcRelay<P> {
         });
     }
 
+    fn handle_timeout(&mut self, _now: Time) {}
+
     /// The next packet for the next hop.
-    pub fn poll_transmit(&mut self) -> Option<NcPacket<P>> {
+    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<NcPacket<P>>> {
         loop {
             match self.jobs.front_mut()? {
                 Job::Combine { number, retransmission, left } if *left > 0 => {
                     *left -= 1;
                     let (number, retransmission) = (*number, *retransmission);
                     if let Some(packet) = self.combine(number, retransmission) {
-                        return Some(packet);
+                        return Some(packet.transmit());
                     }
                 }
                 Job::Combine { .. } => drop(self.jobs.pop_front()),
@@ -118,24 +149,22 @@ impl<P: Payload> NcRelay<P> {
                     if let Some(Job::PassOn(packet)) = self.jobs.pop_front() {
                         self.counts.passed_on += 1;
                         self.counts.bytes += u64::from(packet.bytes);
-                        return Some(packet);
+                        return Some(packet.transmit());
                     }
                 }
             }
         }
     }
 
-    /// What it did so far.
-    pub fn counts(&self) -> RelayCounts {
-        self.counts
+    fn poll_deliver(&mut self) -> Option<Infallible> {
+        None
     }
 
-    fn combine(&mut self, number: u64, retransmission: bool) -> Option<NcPacket<P>> {
-        let (members, coding, payload) = self.recoder.emit_all(&mut self.random)?;
-        let bytes = self.config.packet_bytes(payload.len(), Some(members.len()));
-        self.counts.combinations += 1;
-        self.counts.bytes += u64::from(bytes);
-        let (oldest, coding) = (self.oldest, Some(coding));
-        Some(NcPacket { number, oldest, retransmission, members, coding, payload, bytes })
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
     }
 }

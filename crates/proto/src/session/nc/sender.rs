@@ -3,24 +3,21 @@
 use super::config::{Coefficients, Config, ConfigError, Factor, Retransmissions, Window};
 use super::redundancy::{Law, Sent};
 use super::{NcAck, NcPacket};
+use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Coding, Encoder, Members};
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::ops::Range;
-use thiserror::Error;
 
-/// Why a segment was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum SegmentError {
-    /// TCP numbers its segments without gaps.
-    #[error("segment {number} skips some: the next new one is {next}")]
-    Gap {
-        /// The number given.
-        number: u64,
-        /// What it can be at most.
-        next: u64,
-    },
+/// A segment of the sending TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment<P> {
+    /// Its number; TCP numbers its segments from 0 without gaps.
+    pub number: u64,
+    /// What it carries.
+    pub payload: P,
 }
 
 /// What a sender did so far.
@@ -28,6 +25,8 @@ pub enum SegmentError {
 pub struct SenderCounts {
     /// Segments that TCP sent, again or not.
     pub segments: u64,
+    /// Segments that skipped numbers, which were dropped.
+    pub gaps: u64,
     /// Of these, sent before.
     pub retransmissions: u64,
     /// Retransmissions that were not sent on ([`Retransmissions::Dropped`]).
@@ -108,74 +107,6 @@ impl<P: Payload> NcSender<P> {
             coefficients: Vec::new(),
             counts: SenderCounts::default(),
         })
-    }
-
-    /// TCP sends segment `number`: the next one, or again one that it has sent before.
-    pub fn handle_segment(&mut self, now: Time, number: u64, payload: P) -> Result<(), SegmentError> {
-        let next = self.encoder.next();
-        if number > next {
-            return Err(SegmentError::Gap { number, next });
-        }
-        self.counts.segments += 1;
-        let retransmission = number < next;
-        if retransmission {
-            self.counts.retransmissions += 1;
-            if number < self.encoder.first() {
-                self.counts.late += 1;
-                self.acks.push_back(self.encoder.first());
-                return Ok(());
-            }
-        } else {
-            self.encoder.push(payload);
-            self.counts.most_held = self.counts.most_held.max(self.held() as u64);
-        }
-        let left = match self.config.retransmissions {
-            Retransmissions::Dropped if retransmission => {
-                self.counts.dropped += 1;
-                return Ok(());
-            }
-            Retransmissions::AsTheyAre if retransmission => 1,
-            _ => self.law.due(now, self.sent, self.encoder.next(), retransmission),
-        };
-        self.jobs.push_back(Job { segment: number, retransmission, left });
-        Ok(())
-    }
-
-    /// An answer of the receiver.
-    pub fn handle_ack(&mut self, now: Time, ack: &NcAck) {
-        if ack.first_unseen > self.encoder.next() || ack.highest >= self.sent.packets {
-            self.counts.invalid_acks += 1;
-            return;
-        }
-        self.law.on_ack(now, ack);
-        self.encoder.forget_to(ack.first_unseen);
-        self.first_undecoded = self.first_undecoded.max(ack.first_undecoded.min(self.encoder.next()));
-        self.counts.acks += 1;
-        self.counts.repeated_acks += u64::from(self.last_ack == Some(ack.first_unseen));
-        self.last_ack = Some(ack.first_unseen);
-        self.acks.push_back(ack.first_unseen);
-    }
-
-    /// The next packet for the receiver.
-    pub fn poll_transmit(&mut self) -> Option<NcPacket<P>> {
-        loop {
-            let job = self.jobs.front_mut()?;
-            if job.left == 0 {
-                self.jobs.pop_front();
-                continue;
-            }
-            job.left -= 1;
-            let job = *job;
-            if let Some(packet) = self.packet(job) {
-                return Some(packet);
-            }
-        }
-    }
-
-    /// The next acknowledgement for TCP: the first segment that it need not send again. Those that arrived
-    /// late or name the same segment again are passed on too; TCP knows what to make of them.
-    pub fn poll_acknowledge(&mut self) -> Option<u64> {
-        self.acks.pop_front()
     }
 
     /// How many segments are held, for TCP to send again and to be combined.
@@ -263,5 +194,93 @@ impl<P: Payload> NcSender<P> {
                 Some((Members::unlimited(&taken)?, Coding::Explicit(coefficients), payload))
             }
         }
+    }
+}
+
+impl<P: Payload> Session for NcSender<P> {
+    type Inner = Segment<P>;
+    type Incoming = NcAck;
+    type Outgoing = NcPacket<P>;
+    type Delivered = u64;
+    type Event = Infallible;
+
+    /// TCP sends a segment: the next one, or again one that it has sent before. A segment that skips numbers is counted
+    /// and dropped.
+    fn handle_inner(&mut self, now: Time, segment: Segment<P>) {
+        let Segment { number, payload } = segment;
+        let next = self.encoder.next();
+        if number > next {
+            self.counts.gaps += 1;
+            return;
+        }
+        self.counts.segments += 1;
+        let retransmission = number < next;
+        if retransmission {
+            self.counts.retransmissions += 1;
+            if number < self.encoder.first() {
+                self.counts.late += 1;
+                self.acks.push_back(self.encoder.first());
+                return;
+            }
+        } else {
+            self.encoder.push(payload);
+            self.counts.most_held = self.counts.most_held.max(self.held() as u64);
+        }
+        let left = match self.config.retransmissions {
+            Retransmissions::Dropped if retransmission => {
+                self.counts.dropped += 1;
+                return;
+            }
+            Retransmissions::AsTheyAre if retransmission => 1,
+            _ => self.law.due(now, self.sent, self.encoder.next(), retransmission),
+        };
+        self.jobs.push_back(Job { segment: number, retransmission, left });
+    }
+
+    /// An answer of the receiver has come back.
+    fn handle_datagram(&mut self, now: Time, received: Received<NcAck>) {
+        let ack = received.packet;
+        if ack.first_unseen > self.encoder.next() || ack.highest >= self.sent.packets {
+            self.counts.invalid_acks += 1;
+            return;
+        }
+        self.law.on_ack(now, &ack);
+        self.encoder.forget_to(ack.first_unseen);
+        self.first_undecoded = self.first_undecoded.max(ack.first_undecoded.min(self.encoder.next()));
+        self.counts.acks += 1;
+        self.counts.repeated_acks += u64::from(self.last_ack == Some(ack.first_unseen));
+        self.last_ack = Some(ack.first_unseen);
+        self.acks.push_back(ack.first_unseen);
+    }
+
+    fn handle_timeout(&mut self, _now: Time) {}
+
+    fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<NcPacket<P>>> {
+        loop {
+            let job = self.jobs.front_mut()?;
+            if job.left == 0 {
+                self.jobs.pop_front();
+                continue;
+            }
+            job.left -= 1;
+            let job = *job;
+            if let Some(packet) = self.packet(job) {
+                return Some(packet.transmit());
+            }
+        }
+    }
+
+    /// The next acknowledgement for TCP: the first segment that TCP need not send again. Late acknowledgements and those
+    /// that name the same segment again are passed on too; TCP knows what to make of them.
+    fn poll_deliver(&mut self) -> Option<u64> {
+        self.acks.pop_front()
+    }
+
+    fn poll_event(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
     }
 }

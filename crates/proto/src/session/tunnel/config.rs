@@ -65,6 +65,8 @@ pub struct Config {
     pub patience: Option<Duration>,
     /// The round-trip time by the handshake.
     pub initial_rtt: Duration,
+    /// Whether datagrams leave as ECN-capable, ECT(0) (RFC 3168).
+    pub ecn: bool,
     /// Most bytes waiting on the way in, all flows together.
     pub queue_bytes: usize,
     /// Most source symbols outstanding; bounds the memory of both ends.
@@ -85,6 +87,7 @@ impl Default for Config {
             max_overhead_interactive: 3.0,
             patience: None,
             initial_rtt: Duration::from_millis(100),
+            ecn: true,
             queue_bytes: 16_000_000,
             window_symbols: 1 << 16,
             matrix_bytes: 128_000_000,

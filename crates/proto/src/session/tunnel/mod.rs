@@ -34,6 +34,7 @@ pub use status::{SendCounts, Status};
 use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::control::redundancy::report_repeats;
+use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
 use held::Held;
 use ingress::{Class as FlowClass, Ingress};
@@ -99,6 +100,8 @@ pub struct Tunnel<P: InnerPacket> {
     newest_report: Option<u64>,
     held: Held,
     seed: u16,
+    /// Padding of a probe that was asked for and has not left.
+    requested_probe: Option<u16>,
     close: bool,
     events: VecDeque<Event>,
     counts: SendCounts,
@@ -144,6 +147,7 @@ impl<P: InnerPacket> Tunnel<P> {
             newest_report: None,
             held: Held::default(),
             seed: seed.stream("coefficients").next_u64() as u16,
+            requested_probe: None,
             close: false,
             events: VecDeque::new(),
             counts: SendCounts::default(),
@@ -154,132 +158,10 @@ impl<P: InnerPacket> Tunnel<P> {
         tunnel
     }
 
-    /// Takes an inner packet from the user. A malformed one, or one longer than the tunnel's MTU,
-    /// is counted and dropped.
-    pub fn handle_inner(&mut self, now: Time, payload: P) {
-        let now = self.tick(now);
-        match payload.meta() {
-            None => self.counts.malformed += 1,
-            Some(meta) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
-            Some(meta) => {
-                self.counts.taken += 1;
-                let below = (self.rate.view().bandwidth * INTERACTIVE_SHARE).max(INTERACTIVE_FLOOR);
-                self.ingress.push(now, payload, meta, below);
-            }
-        }
-    }
-
-    /// Takes a datagram from the peer: authentic, of `bytes` bytes with IP and UDP headers, `ce`
-    /// when it carried Congestion Experienced.
-    pub fn handle_datagram(&mut self, now: Time, datagram: Datagram<P>, bytes: u32, ce: bool) {
-        let now = self.tick(now);
-        let Datagram { number, packet } = datagram;
-        if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
-            return;
-        }
-        let (lost, sent, bursts) = self.receiver.losses();
-        self.loss.presume(lost, sent, bursts);
-        match packet {
-            Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
-            Packet::Repair { members, coding, payload } => {
-                self.receiver.repair(now, &members, &coding, payload);
-            }
-            Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
-            Packet::Window(window) => self.receiver.window(now, &window),
-            Packet::Probe { .. } => {}
-            Packet::Close => self.events.push_back(Event::Closed),
-        }
-    }
-
-    /// The time asked for has come.
-    pub fn handle_timeout(&mut self, now: Time) {
-        let now = self.tick(now);
-        let patience = self.patience();
-        self.receiver.expire(now, patience);
-        if self.sources.expire(now, patience) {
-            self.announce = true;
-        }
-        if self.silence_ends().is_some_and(|at| at <= now) {
-            self.on_silence();
-        } else if self.tail_probe_due().is_some_and(|at| at <= now) {
-            self.silence.tail = TailProbe::Due;
-        }
-    }
-
-    /// The next datagram to send now, and its size in bytes with IP and UDP headers.
-    pub fn poll_transmit(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
-        let now = self.tick(now);
-        if let Some(feedback) = self.receiver.report(now) {
-            return Some(self.send(now, Content::Feedback, Packet::Feedback(Box::new(feedback))));
-        }
-        if std::mem::take(&mut self.close) {
-            return Some(self.send(now, Content::Feedback, Packet::Close));
-        }
-        if self.announcement_due() {
-            self.announce = false;
-            self.reconsider = false;
-            self.announced = self.window_now();
-            return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
-        }
-        if self.silence.probes > 0 {
-            return self.probe(now);
-        }
-        if !self.has_room() {
-            self.pacer.hold(false);
-            return None;
-        }
-        if !self.pacer.is_open(now) {
-            self.pacer.hold(self.has_waiting());
-            return None;
-        }
-        if self.silence.tail == TailProbe::Due {
-            return Some(self.probe_tail(now));
-        }
-        let path = self.path(now);
-        if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
-            && let Some(sent) = self.send_repair(now, &plan)
-        {
-            return Some(sent);
-        }
-        let sent = self.send_source(now);
-        if sent.is_none() {
-            self.pacer.hold(false);
-        }
-        sent
-    }
-
-    /// The next packet for the user.
-    pub fn poll_deliver(&mut self) -> Option<Delivered<P>> {
-        self.receiver.poll()
-    }
-
-    /// The next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    /// When [`Tunnel::handle_timeout`] and [`Tunnel::poll_transmit`] want to be called next, if nothing else happens.
-    pub fn poll_timeout(&self) -> Option<Time> {
-        let patience = self.patience();
-        let path = self.path(self.now);
-        let sending = if self.silence.probes == 0 && self.has_room() {
-            let now = self.has_waiting().then_some(self.now);
-            let due = self.repairs.next_due(&self.sources, &path);
-            [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
-        } else {
-            None
-        };
-        let (silence, tail) = (self.silence_ends(), self.tail_probe_due());
-        [sending, self.receiver.next_due(patience), self.sources.expires(patience), silence, tail]
-            .into_iter()
-            .flatten()
-            .min()
-    }
-
-    /// Sends a probe with `padding` zero bytes: a keep-alive, or a test whether the path carries that size.
-    pub fn send_probe(&mut self, now: Time, padding: u16) -> (Datagram<P>, u32) {
-        let now = self.tick(now);
-        self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
+    /// Asks for a probe with `padding` zero bytes: a keep-alive, or a test whether the path carries that size. The probe is the
+    /// next packet that [`Session::poll_transmit`] gives.
+    pub fn request_probe(&mut self, padding: u16) {
+        self.requested_probe = Some(padding);
     }
 
     /// Tells the peer that the session ends.
@@ -354,6 +236,10 @@ impl<P: InnerPacket> Tunnel<P> {
     /// What the session is doing, for people and metrics.
     pub fn status(&self) -> Status {
         status::of(self)
+    }
+
+    fn send_probe(&mut self, now: Time, padding: u16) -> Transmit<Datagram<P>> {
+        self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
     }
 
     fn tick(&mut self, now: Time) -> Time {
@@ -436,7 +322,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.sources.len() < self.config.window_symbols as usize
     }
 
-    fn send_source(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
+    fn send_source(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         if !self.window_open() {
             return None;
         }
@@ -449,7 +335,7 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
     }
 
-    fn send_repair(&mut self, now: Time, plan: &Plan) -> Option<(Datagram<P>, u32)> {
+    fn send_repair(&mut self, now: Time, plan: &Plan) -> Option<Transmit<Datagram<P>>> {
         self.seed = self.seed.wrapping_add(1);
         // A member that is no longer in the window means a plan older than the window: none is kept.
         let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
@@ -463,7 +349,7 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
     }
 
-    fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> (Datagram<P>, u32) {
+    fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.ledger.next();
         if content != Content::Feedback {
@@ -476,7 +362,7 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         self.counts.datagrams += 1;
         self.counts.bytes += u64::from(bytes);
-        (Datagram { number, packet }, bytes)
+        Transmit { packet: Datagram { number, packet }, bytes, ect: self.config.ecn }
     }
 
     /// Whether something wants to leave as soon as the pace allows it.
@@ -511,6 +397,132 @@ impl<P: InnerPacket> Tunnel<P> {
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
         Window { base: self.sources.first(), reach: self.reach(), report_every, patience: self.patience() }
+    }
+}
+
+impl<P: InnerPacket> Session for Tunnel<P> {
+    type Inner = P;
+    type Incoming = Datagram<P>;
+    type Outgoing = Datagram<P>;
+    type Delivered = Delivered<P>;
+    type Event = Event;
+
+    /// Takes an inner packet from the user. A malformed packet, or one longer than the tunnel's MTU, is counted and dropped.
+    fn handle_inner(&mut self, now: Time, payload: P) {
+        let now = self.tick(now);
+        match payload.meta() {
+            None => self.counts.malformed += 1,
+            Some(meta) if meta.len > self.config.inner_mtu() => self.counts.too_long += 1,
+            Some(meta) => {
+                self.counts.taken += 1;
+                let below = (self.rate.view().bandwidth * INTERACTIVE_SHARE).max(INTERACTIVE_FLOOR);
+                self.ingress.push(now, payload, meta, below);
+            }
+        }
+    }
+
+    /// Takes an authentic datagram of the peer.
+    fn handle_datagram(&mut self, now: Time, received: Received<Datagram<P>>) {
+        let now = self.tick(now);
+        let Received { packet: Datagram { number, packet }, bytes, ce } = received;
+        if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
+            return;
+        }
+        let (lost, sent, bursts) = self.receiver.losses();
+        self.loss.presume(lost, sent, bursts);
+        match packet {
+            Packet::Source { id, gap, payload } => self.receiver.source(now, id, gap, payload),
+            Packet::Repair { members, coding, payload } => {
+                self.receiver.repair(now, &members, &coding, payload);
+            }
+            Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
+            Packet::Window(window) => self.receiver.window(now, &window),
+            Packet::Probe { .. } => {}
+            Packet::Close => self.events.push_back(Event::Closed),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        let now = self.tick(now);
+        let patience = self.patience();
+        self.receiver.expire(now, patience);
+        if self.sources.expire(now, patience) {
+            self.announce = true;
+        }
+        if self.silence_ends().is_some_and(|at| at <= now) {
+            self.on_silence();
+        } else if self.tail_probe_due().is_some_and(|at| at <= now) {
+            self.silence.tail = TailProbe::Due;
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
+        let now = self.tick(now);
+        if let Some(padding) = self.requested_probe.take() {
+            return Some(self.send_probe(now, padding));
+        }
+        if let Some(feedback) = self.receiver.report(now) {
+            return Some(self.send(now, Content::Feedback, Packet::Feedback(Box::new(feedback))));
+        }
+        if std::mem::take(&mut self.close) {
+            return Some(self.send(now, Content::Feedback, Packet::Close));
+        }
+        if self.announcement_due() {
+            self.announce = false;
+            self.reconsider = false;
+            self.announced = self.window_now();
+            return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
+        }
+        if self.silence.probes > 0 {
+            return self.probe(now);
+        }
+        if !self.has_room() {
+            self.pacer.hold(false);
+            return None;
+        }
+        if !self.pacer.is_open(now) {
+            self.pacer.hold(self.has_waiting());
+            return None;
+        }
+        if self.silence.tail == TailProbe::Due {
+            return Some(self.probe_tail(now));
+        }
+        let path = self.path(now);
+        if let Some(plan) = self.repairs.plan(now, &mut self.sources, &path)
+            && let Some(sent) = self.send_repair(now, &plan)
+        {
+            return Some(sent);
+        }
+        let sent = self.send_source(now);
+        if sent.is_none() {
+            self.pacer.hold(false);
+        }
+        sent
+    }
+
+    fn poll_deliver(&mut self) -> Option<Delivered<P>> {
+        self.receiver.poll()
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let patience = self.patience();
+        let path = self.path(self.now);
+        let sending = if self.silence.probes == 0 && self.has_room() {
+            let now = self.has_waiting().then_some(self.now);
+            let due = self.repairs.next_due(&self.sources, &path);
+            [now, due].into_iter().flatten().min().map(|at| at.max(self.pacer.opens()))
+        } else {
+            None
+        };
+        let (silence, tail) = (self.silence_ends(), self.tail_probe_due());
+        [sending, self.receiver.next_due(patience), self.sources.expires(patience), silence, tail]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 

@@ -5,6 +5,7 @@ use super::inner::InnerPacket;
 use super::{Event, Tunnel, note};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
+use crate::session::Transmit;
 use crate::wire::Datagram;
 use ripstop_base::Time;
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Repeats what may be missing, once, well before the silence is taken for one: a report that is lost costs one datagram,
     /// a packet that is lost is found out in time.
-    pub(super) fn probe_tail(&mut self, now: Time) -> (Datagram<P>, u32) {
+    pub(super) fn probe_tail(&mut self, now: Time) -> Transmit<Datagram<P>> {
         let pause = self.ledger.last_eliciting();
         let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
         let repair = plan.and_then(|plan| self.send_repair(now, &plan));
@@ -121,7 +122,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Into a silence go a few packets at a time, until something is heard: the rate is unchanged, but it
     /// may lead nowhere.
-    pub(super) fn probe(&mut self, now: Time) -> Option<(Datagram<P>, u32)> {
+    pub(super) fn probe(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         if self.silence.due == 0 {
             return None;
         }
