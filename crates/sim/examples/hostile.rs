@@ -2,21 +2,20 @@
 //! every so often, and in the end their events and counters, and the verdict.
 
 use ripstop_base::{Seed, Time};
-use ripstop_sim::hostile::{Scenario, Session};
-use ripstop_sim::tunnel::Side;
+use ripstop_sim::hostile::{HostileScenario, HostileSession, Side};
 use std::time::Duration;
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let seed: Seed = args.next().expect("a seed").parse().expect("a seed");
     let step: u64 = args.next().map_or(250, |a| a.parse().expect("milliseconds"));
-    let scenario = Scenario::random(seed);
+    let scenario = HostileScenario::random(seed);
     println!("{scenario:#?}");
     let mut world = scenario.world(seed).expect("links");
     let mut at = Time::ZERO;
     while at < scenario.stop + Duration::from_secs(60) {
         at += Duration::from_millis(step);
-        world.run_until(at);
+        world.world.run_until(at, &mut ());
         for side in Side::BOTH {
             let (Some(s), Some(peer)) = (
                 world.status(side).and_then(|s| s.tunnel),
@@ -41,7 +40,7 @@ fn main() {
                 s.mean_burst,
                 s.settled,
                 s.spurious,
-                world.link(side).refused_queue,
+                world.world.link(side as usize).refused_queue,
                 s.backlog,
                 s.outstanding,
                 s.given_up,
@@ -54,12 +53,12 @@ fn main() {
         }
     }
     for side in Side::BOTH {
-        for (at, event) in world.events(side) {
+        for (at, event) in world.world.endpoint_events(side as usize) {
             println!("{:7.3} {side:?} {event:?}", at.as_secs_f64());
         }
-        println!("{side:?} {:?}", world.counters(side));
+        println!("{side:?} {:?}", world.world.endpoint_counters(side as usize));
         println!("{side:?} {:?}", world.status(side));
     }
-    let outcome = Session::run(seed.master()).outcome;
+    let outcome = HostileSession::run(seed.master()).outcome;
     println!("{outcome:#?}");
 }

@@ -5,7 +5,7 @@
 //! fault, or when calm sessions together lost more than they may. `--example hostile -- SEED` shows one
 //! session in detail.
 
-use ripstop_sim::hostile::{Session, Tally};
+use ripstop_sim::hostile::{HostileSession, Tally};
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
             if index >= runs {
                 return;
             }
-            let session = Session::run(first.wrapping_add(index));
+            let session = HostileSession::run(first.wrapping_add(index));
             let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.add(&session);
             if !session.outcome.faults.is_empty() {

@@ -3,15 +3,15 @@
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
-use ripstop_sim::network::{Body, Carrier, FlowConfig, Happening, Hosts, Network};
 use ripstop_sim::tcp::{Length, Pattern, SenderConfig, Variant};
+use ripstop_sim::world::{Body, Carrier, Happening, Hosts, TcpConfig, World};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 const SEED: u64 = 21;
 
 /// 10 Mbit/s, 20 ms each way.
-fn links(network: &mut Network, loss: f64) -> [usize; 2] {
+fn links(world: &mut World, loss: f64) -> [usize; 2] {
     let mut config = LinkConfig {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from(Duration::from_millis(20)),
@@ -20,28 +20,28 @@ fn links(network: &mut Network, loss: f64) -> [usize; 2] {
     if loss > 0.0 {
         config.loss = Loss::bernoulli(Fraction::new(loss).expect("a share"));
     }
-    ["link/0", "link/1"].map(|name| network.add_link(&config, name).expect("a link"))
+    ["link/0", "link/1"].map(|name| world.add_link(&config, name).expect("a link"))
 }
 
-fn kernel(pattern: Pattern) -> FlowConfig {
-    FlowConfig {
+fn kernel(pattern: Pattern) -> TcpConfig {
+    TcpConfig {
         variant: Variant::LinuxCubic,
         sender: SenderConfig { window: 100, ..SenderConfig::linux() },
         hosts: Hosts::Kernels,
         ack_every: 2,
         pattern,
-        ..FlowConfig::default()
+        ..TcpConfig::default()
     }
 }
 
 #[test]
 fn headers_have_time_stamps_and_the_last_packet_what_is_left() {
-    let mut network = Network::new(Seed::new(SEED));
-    let [there, back] = links(&mut network, 0.03);
+    let mut world = World::new(Seed::new(SEED));
+    let [there, back] = links(&mut world, 0.03);
     let file = kernel(Pattern::File(1_234_567));
-    let flow = network.add_flow(file, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+    let flow = world.add_tcp(file, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
     let (mut data, mut acks, mut arrived) = (BTreeSet::new(), BTreeSet::new(), 0);
-    network.run_until(Time::from_millis(60_000), &mut |_: Time, happening: Happening<'_>| match happening {
+    world.run_until(Time::from_millis(60_000), &mut |_: Time, happening: Happening<'_>| match happening {
         Happening::Offered { packet, .. } => {
             match &packet.body {
                 Body::Ack(ack) => acks.insert((packet.bytes, ack.blocks().count())),
@@ -53,19 +53,19 @@ fn headers_have_time_stamps_and_the_last_packet_what_is_left() {
     });
     assert_eq!(Vec::from_iter(data), [52, 52 + 567, 1052], "seed {SEED}");
     assert!([(52, 0), (64, 1), (72, 2)].iter().all(|ack| acks.contains(ack)), "{acks:?}, seed {SEED}");
-    let totals = network.totals(flow);
+    let totals = world.totals(flow);
     assert_eq!((totals.bytes, arrived, totals.completed), (1_234_567, 1_234_567, 1), "seed {SEED}");
 }
 
 #[test]
 fn an_odd_packet_is_acknowledged_after_40_ms() {
     for (hosts, wait) in [(Hosts::Kernels, 40), (Hosts::Agents, 100)] {
-        let mut network = Network::new(Seed::new(SEED));
-        let [there, back] = links(&mut network, 0.0);
-        let config = FlowConfig { hosts, ..kernel(Pattern::File(1000)) };
-        network.add_flow(config, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+        let mut world = World::new(Seed::new(SEED));
+        let [there, back] = links(&mut world, 0.0);
+        let config = TcpConfig { hosts, ..kernel(Pattern::File(1000)) };
+        world.add_tcp(config, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
         let (mut arrived, mut answered) = (Vec::new(), Vec::new());
-        network.run_until(
+        world.run_until(
             Time::from_millis(5000),
             &mut |now: Time, happening: Happening<'_>| match happening {
                 Happening::Received { .. } => arrived.push(now),
@@ -80,24 +80,24 @@ fn an_odd_packet_is_acknowledged_after_40_ms() {
 }
 
 /// A pair of flows that ask every 100 ms, 20 times, and answer.
-fn asking(joined: bool, loss: f64) -> (Network, Vec<(usize, Duration)>, [u64; 3]) {
-    let mut network = Network::new(Seed::new(SEED));
-    let [there, back] = links(&mut network, loss);
+fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) {
+    let mut world = World::new(Seed::new(SEED));
+    let [there, back] = links(&mut world, loss);
     let length = Length::Fixed(100);
     let ask = kernel(Pattern::Scheduled { length });
-    let ask = network.add_flow(ask, &Carrier::Links(&[there], &[back]), "ask").expect("a flow");
+    let ask = world.add_tcp(ask, &Carrier::Links(&[there], &[back]), "ask").expect("a flow");
     let answer = kernel(Pattern::Answers { length });
-    let answer = network.add_flow(answer, &Carrier::Links(&[back], &[there]), "answer").expect("a flow");
+    let answer = world.add_tcp(answer, &Carrier::Links(&[back], &[there]), "answer").expect("a flow");
     if joined {
-        network.join(ask, answer);
+        world.join(ask, answer);
     } else {
-        network.pair(ask, answer);
+        world.pair(ask, answer);
     }
     let moments: Vec<Time> = (0..20).map(|k| Time::from_millis(500 + 100 * k)).collect();
-    network.schedule(ask, &moments);
+    world.ask_at(ask, &moments);
     // Data alone, acknowledgements alone, both.
     let (mut done, mut packets) = (Vec::new(), [0, 0, 0]);
-    network.run_until(Time::from_millis(30_000), &mut |_: Time, happening: Happening<'_>| match happening {
+    world.run_until(Time::from_millis(30_000), &mut |_: Time, happening: Happening<'_>| match happening {
         Happening::Completed { flow, completion } => {
             done.push((flow, completion.ended.since(completion.began)));
         }
@@ -109,7 +109,7 @@ fn asking(joined: bool, loss: f64) -> (Network, Vec<(usize, Duration)>, [u64; 3]
         },
         _ => {}
     });
-    (network, done, packets)
+    (world, done, packets)
 }
 
 #[test]
@@ -128,10 +128,10 @@ fn a_connection_of_two_ways_acknowledges_with_its_data() {
 
 #[test]
 fn what_is_lost_is_asked_again_and_what_waits_goes_together() {
-    let (network, done, [_, _, both]) = asking(true, 0.2);
+    let (world, done, [_, _, both]) = asking(true, 0.2);
     let took = done.iter().filter(|(flow, _)| *flow == 0);
     assert_eq!(took.clone().count(), 20, "seed {SEED}: {done:?}");
-    let (asks, answers) = (network.totals(0), network.totals(1));
+    let (asks, answers) = (world.totals(0), world.totals(1));
     let slow = took.clone().filter(|(_, took)| *took > Duration::from_millis(200)).count();
     assert!(slow > 0 && both > 0, "seed {SEED}: {both}, {done:?}");
     assert!(asks.packets < 20 && answers.packets < 20, "seed {SEED}: {asks:?} {answers:?}");
@@ -142,11 +142,11 @@ fn what_is_lost_is_asked_again_and_what_waits_goes_together() {
 #[test]
 #[should_panic(expected = "one way there and back")]
 fn only_the_way_back_is_joined() {
-    let mut network = Network::new(Seed::new(SEED));
-    let [there, back] = links(&mut network, 0.0);
+    let mut world = World::new(Seed::new(SEED));
+    let [there, back] = links(&mut world, 0.0);
     let length = Length::Fixed(100);
     for pattern in [Pattern::Scheduled { length }, Pattern::Answers { length }] {
-        network.add_flow(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+        world.add_tcp(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
     }
-    network.join(0, 1);
+    world.join(0, 1);
 }

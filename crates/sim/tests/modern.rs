@@ -2,133 +2,64 @@
 //! part of the sources. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern` writes it anew.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Change, Duplicate, Link, LinkConfig, Policer, Reorder};
-use ripstop_sim::engine::{Engine, EventId};
-use ripstop_sim::tcp::{
-    Ack, Demand, Mechanisms, Pattern, Period, Reassembly, Receiver, Sender, SenderConfig, SenderCounts,
-    Source, SourceConfig, Variant,
-};
+use ripstop_link::{Change, Duplicate, LinkConfig, Loss, Policer, Reorder};
+use ripstop_sim::tcp::{Mechanisms, Pattern, Period, SenderConfig, Variant};
+use ripstop_sim::world::{Carrier, FlowTotals, Happening, Hosts, TcpConfig, World};
 use std::fmt::Write;
 use std::time::Duration;
 
 const SEED: Seed = Seed::new(1);
-const PACKET: usize = 1500;
+/// Payload of a full packet: 1500 bytes less 52 of headers.
+const PAYLOAD: u32 = 1448;
 /// The variants on the sender of today.
 const ALL: [Variant; 4] = [Variant::Cubic, Variant::LinuxCubic, Variant::Bbr, Variant::LinuxReno];
 
-enum Event {
-    Data(u64),
-    Ack(Ack),
-    Flush,
-    Timer,
-    Source,
-}
-
-/// One connection over two links.
+/// One connection between kernels over a link, and back over a link that neither drops for a full queue nor polices.
 struct Path {
-    engine: Engine<Event>,
-    links: [Link; 2],
-    sender: Sender,
-    receiver: Receiver,
-    source: Source,
-    timers: [Option<(Time, EventId)>; 2],
-    flush: Option<EventId>,
-    /// Transmissions of data, from 0 on, that do not arrive.
-    dropped: Vec<u64>,
-    sent: u64,
+    world: World,
+    /// The largest congestion window during the last [`Path::run`], packets.
+    cwnd: f64,
 }
 
 impl Path {
     fn new(variant: Variant, link: &LinkConfig, seed: Seed, pattern: Pattern) -> Path {
+        Path::until(variant, link, seed, pattern, Time::NEVER)
+    }
+
+    /// The same, which sends nothing new from `stop` on.
+    fn until(variant: Variant, link: &LinkConfig, seed: Seed, pattern: Pattern, stop: Time) -> Path {
         let back = LinkConfig { queue: None, policer: None, ..link.clone() };
-        let config = SourceConfig { pattern, ..SourceConfig::default() };
-        let window = SenderConfig { window: 20_000, ..SenderConfig::linux() };
-        Path {
-            engine: Engine::new(),
-            links: [Link::new(link, seed, "there").unwrap(), Link::new(&back, seed, "back").unwrap()],
-            sender: Sender::new(variant, window, &mut seed.stream("tcp")),
-            receiver: Receiver::new(Reassembly::Buffer, 2),
-            source: Source::new(config, seed.stream("source")).unwrap(),
-            timers: [None; 2],
-            flush: None,
-            dropped: Vec::new(),
-            sent: 0,
-        }
+        let mut world = World::new(seed);
+        let links = [(link, "there"), (&back, "back")];
+        let links = links.map(|(link, name)| world.add_link(link, name).expect("a link"));
+        let flow = TcpConfig {
+            variant,
+            sender: SenderConfig { window: 20_000, ..SenderConfig::linux() },
+            hosts: Hosts::Kernels,
+            ack_every: 2,
+            payload: PAYLOAD,
+            pattern,
+            stop,
+            ..TcpConfig::default()
+        };
+        world.add_tcp(flow, &Carrier::Links(&links[..1], &links[1..]), "flow").expect("a flow");
+        Path { world, cwnd: 0.0 }
     }
 
     /// Runs until `end` (s); packets of data in order by then.
     fn run(&mut self, end: f64) -> u64 {
-        loop {
-            self.transmit();
-            let due = [(self.sender.timeout(), Event::Timer), (self.source.next_due(), Event::Source)];
-            for (timer, (at, event)) in self.timers.iter_mut().zip(due) {
-                if timer.map(|(set, _)| set) != Some(at) {
-                    if let Some((_, id)) = timer.take() {
-                        self.engine.cancel(id);
-                    }
-                    *timer = Some((at, self.engine.at(at, event)));
-                }
+        self.cwnd = 0.0;
+        let cwnd = &mut self.cwnd;
+        self.world.run_until(Time::from_secs_f64(end), &mut |_: Time, happening: Happening<'_>| {
+            if let Happening::Window { cwnd: now, .. } = happening {
+                *cwnd = cwnd.max(now);
             }
-            let Some(event) = self.engine.next_until(Time::from_secs_f64(end)) else { break };
-            self.take(event);
-        }
-        self.receiver.in_order().saturating_sub(1)
+        });
+        self.world.totals(0).packets
     }
 
-    fn transmit(&mut self) {
-        let now = self.engine.now();
-        while let Some(number) = self.sender.poll_transmit() {
-            let fate = self.links[0].offer(now, PACKET);
-            if !self.dropped.contains(&self.sent) {
-                for at in fate.delivery().into_iter().flat_map(|d| d.arrivals()) {
-                    self.engine.at(at, Event::Data(number));
-                }
-            }
-            self.sent += 1;
-        }
-    }
-
-    fn take(&mut self, event: Event) {
-        let now = self.engine.now();
-        let ack = match event {
-            Event::Source => {
-                self.timers[1] = None;
-                self.source.feed(now, &mut self.sender);
-                None
-            }
-            Event::Timer => {
-                self.timers[0] = None;
-                self.sender.on_timeout(now);
-                None
-            }
-            Event::Ack(ack) => {
-                self.sender.on_ack(now, &ack);
-                None
-            }
-            Event::Flush => {
-                self.flush = None;
-                self.receiver.flush()
-            }
-            Event::Data(number) => {
-                let ack = self.receiver.on_packet(number);
-                self.source.on_delivered(now, 1000 * self.receiver.in_order().saturating_sub(1));
-                if let Some(id) = self.flush.take_if(|_| ack.is_some()) {
-                    self.engine.cancel(id);
-                } else if ack.is_none() && self.flush.is_none() {
-                    self.flush = Some(self.engine.after(Duration::from_millis(40), Event::Flush));
-                }
-                ack
-            }
-        };
-        if let Some(ack) = ack {
-            for at in self.links[1].offer(now, 52).delivery().into_iter().flat_map(|d| d.arrivals()) {
-                self.engine.at(at, Event::Ack(ack));
-            }
-        }
-    }
-
-    fn told(&self) -> (SenderCounts, Mechanisms) {
-        (self.sender.counts(), self.sender.mechanisms())
+    fn told(&self) -> (FlowTotals, Mechanisms) {
+        (self.world.totals(0), self.world.mechanisms(0).expect("a sender of today"))
     }
 }
 
@@ -145,7 +76,7 @@ fn path(loss: f64) -> LinkConfig {
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), share(loss))
 }
 
-fn run(variant: Variant, link: &LinkConfig, seconds: f64) -> (SenderCounts, Mechanisms) {
+fn run(variant: Variant, link: &LinkConfig, seconds: f64) -> (FlowTotals, Mechanisms) {
     let mut path = Path::new(variant, link, SEED, Pattern::Endless);
     path.run(seconds);
     path.told()
@@ -173,7 +104,7 @@ fn slow_start_ends_when_the_delay_rises() {
 fn slow_start_lasts_until_a_long_path_is_full() {
     for (rate, rtt, kernel) in [(20_000_000, 600, 5.60), (50_000_000, 300, 2.76)] {
         let link = LinkConfig::path(Rate::from_bps(rate), Duration::from_millis(rtt), share(0.0));
-        let whole = 3_000_000_u64.div_ceil(1448);
+        let whole = 3_000_000_u64.div_ceil(u64::from(PAYLOAD));
         let arrived = |by: f64| Path::new(Variant::LinuxCubic, &link, SEED, Pattern::Endless).run(by);
         let (early, late) = (arrived(0.97 * kernel), arrived(1.03 * kernel));
         assert!(early < whole && whole <= late, "{rate} bit/s, {rtt} ms: {early} {late} of {whole}");
@@ -195,12 +126,12 @@ fn a_lost_tail_is_probed_for() {
     for variant in ALL {
         // The last of 21 packets (with the first, which carries no data), and the next burst 2 s later.
         let on_off = Pattern::OnOff {
-            on: Period::Fixed(Duration::from_micros(20)),
+            on: Period::Fixed(Duration::from_nanos(20 * u64::from(PAYLOAD))),
             off: Period::Fixed(Duration::from_secs(2)),
             rate: Rate::from_bps(8_000_000_000),
         };
-        let mut path = Path::new(variant, &path(0.0), SEED, on_off);
-        path.dropped = vec![20];
+        let link = LinkConfig { loss: Loss::Indices { lost: vec![20], period: None }, ..path(0.0) };
+        let mut path = Path::new(variant, &link, SEED, on_off);
         let arrived = path.run(1.9);
         let (counts, did) = path.told();
         assert_eq!((arrived, counts.timeouts, did.tail_probes), (20, 0, 1), "{variant:?} {did:?}");
@@ -233,9 +164,10 @@ fn a_needless_time_out_is_undone() {
         let link = LinkConfig { schedule: vec![longer], ..path(0.0) };
         let mut path = Path::new(variant, &link, SEED, Pattern::Endless);
         path.run(12.0);
+        path.run(20.0);
         let (counts, did) = path.told();
         assert!(counts.timeouts > 0 && did.undone_timeouts > 0, "{variant:?} {counts:?} {did:?}");
-        assert!(path.sender.cwnd() > 50.0, "{variant:?}: {}", path.sender.cwnd());
+        assert!(path.cwnd > 50.0, "{variant:?}: {}", path.cwnd);
     }
 }
 
@@ -280,13 +212,15 @@ fn every_file_arrives_whole() {
         for variant in ALL {
             let mut path = Path::new(variant, &link, seed, Pattern::File(300_500));
             path.run(900.0);
-            let done = path.source.poll_completion();
-            assert!(
-                done.is_some_and(|d| d.bytes == 300_500),
-                "seed 9 run {run}, {variant:?}: {:?}",
-                path.told()
+            let totals = path.world.totals(0);
+            assert_eq!(
+                (totals.completed, totals.bytes),
+                (1, 300_500),
+                "seed 9 run {run}, {variant:?}: {totals:?}"
             );
-            assert_eq!((path.sender.acknowledged(), path.sender.timeout()), (302, Time::NEVER));
+            // Then nothing is sent any more.
+            path.run(1200.0);
+            assert_eq!(path.world.totals(0).sent, totals.sent, "seed 9 run {run}, {variant:?}");
         }
     }
 }
@@ -296,14 +230,15 @@ fn every_file_arrives_whole() {
 fn a_run_is_a_function_of_its_seed_and_ends() {
     for variant in ALL {
         let link = path(0.05);
-        let mut path = Path::new(variant, &link, SEED, Pattern::Endless);
-        path.run(3.0);
-        assert_eq!(path.told(), run(variant, &link, 3.0));
-        path.sender.stop();
-        path.run(20.0);
-        let (counts, arrived) = (path.told().0, path.receiver.in_order());
-        assert_eq!((counts.sent - counts.retransmits, path.sender.timeout()), (arrived, Time::NEVER));
-        assert_eq!(path.source.poll(Time::ZERO), None::<Demand>);
+        let mut path = Path::until(variant, &link, SEED, Pattern::Endless, Time::from_secs_f64(3.0));
+        path.run(2.9);
+        assert_eq!(path.told(), run(variant, &link, 2.9));
+        let arrived = path.run(20.0);
+        let counts = path.told().0;
+        // The first packet carries no data.
+        assert_eq!(counts.sent - counts.retransmits, arrived + 1, "{variant:?}: {counts:?}");
+        path.run(60.0);
+        assert_eq!(path.told().0.sent, counts.sent, "{variant:?}");
     }
 }
 
@@ -322,7 +257,7 @@ fn shares_are_what_they_were() {
             let shares = (0..4).map(|run| {
                 let mut tcp = Path::new(variant, &path(p), SEED.run(run), Pattern::Endless);
                 let before = tcp.run(2.0);
-                (tcp.run(60.0) - before) as f64 * 8.0 * 1448.0 / (58.0 * 20e6 * (1.0 - p))
+                (tcp.run(60.0) - before) as f64 * 8.0 * f64::from(PAYLOAD) / (58.0 * 20e6 * (1.0 - p))
             });
             format!("{:>8.4}", shares.sum::<f64>() / 4.0)
         });

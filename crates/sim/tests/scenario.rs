@@ -2,9 +2,9 @@
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Duplicate, LinkConfig, Loss, Reorder};
-use ripstop_sim::network::{Body, Carrier, FlowConfig, Happening, Network};
 use ripstop_sim::scenario::{FlowSpec, RunSpec, Scenario, Tandem, TunnelSpec, run};
 use ripstop_sim::tcp::{SenderConfig, Variant};
+use ripstop_sim::world::{Body, Carrier, Happening, TcpConfig, World};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ fn link(loss: f64) -> LinkConfig {
     }
 }
 
-/// Paper 000's network, for a short time.
+/// Paper 000's world, for a short time.
 fn tandem(loss: f64, flow: FlowSpec, tunnel: bool) -> Scenario {
     Tandem {
         run: RunSpec {
@@ -42,29 +42,29 @@ fn flow() -> FlowSpec {
 
 #[test]
 fn one_packet_at_a_time_takes_its_time() {
-    let mut network = Network::new(Seed::new(1));
+    let mut world = World::new(Seed::new(1));
     let links: Vec<usize> =
-        (0..4).map(|k| network.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
+        (0..4).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
     let sender = SenderConfig { window: 1, ..SenderConfig::default() };
-    let config = FlowConfig { sender, ..FlowConfig::default() };
-    let flow = network.add_flow(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0").unwrap();
+    let config = TcpConfig { sender, ..TcpConfig::default() };
+    let flow = world.add_tcp(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0").unwrap();
     // 40 bytes take 160 us, 1040 take 4160 us on each link; each has 100 ms.
     let syn = 400_000 + 4 * 160;
     let round = 400_000 + 2 * 4160 + 2 * 160;
-    network.run_until(Time::from_micros(syn + 10 * round - 1), &mut ());
-    assert_eq!((network.totals(flow).packets, network.totals(flow).sent), (10, 11));
-    network.run_until(Time::from_micros(syn + 10 * round), &mut ());
-    let totals = network.totals(flow);
+    world.run_until(Time::from_micros(syn + 10 * round - 1), &mut ());
+    assert_eq!((world.totals(flow).packets, world.totals(flow).sent), (10, 11));
+    world.run_until(Time::from_micros(syn + 10 * round), &mut ());
+    let totals = world.totals(flow);
     assert_eq!((totals.packets, totals.sent, totals.bytes), (10, 12, 10_000));
     assert!((totals.delay.0 / totals.delay.1 as f64 - 0.208_32).abs() < 1e-9, "{totals:?}");
     assert!((totals.window - (syn + 10 * round) as f64 * 1e-6).abs() < 1e-6, "{totals:?}");
     // Arrivals, the start, and looks at a timer that was put off.
-    assert!((11 * 4 + 1..11 * 4 + 15).contains(&network.events()), "{}", network.events());
+    assert!((11 * 4 + 1..11 * 4 + 15).contains(&world.events()), "{}", world.events());
 }
 
 #[test]
 fn an_observer_sees_what_the_links_count() {
-    let mut network = Network::new(Seed::new(2));
+    let mut world = World::new(Seed::new(2));
     let rough = LinkConfig {
         duplicate: Some(Duplicate {
             probability: Fraction::new(0.1).unwrap(),
@@ -77,11 +77,11 @@ fn an_observer_sees_what_the_links_count() {
         corrupt: Fraction::new(0.02).unwrap(),
         ..link(0.02)
     };
-    let links: Vec<usize> = (0..2).map(|k| network.add_link(&rough, &format!("link/{k}")).unwrap()).collect();
+    let links: Vec<usize> = (0..2).map(|k| world.add_link(&rough, &format!("link/{k}")).unwrap()).collect();
     let flow =
-        network.add_flow(FlowConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
+        world.add_tcp(TcpConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
     let (mut offered, mut arrived, mut windows, mut last) = ([0, 0], [0, 0], 0, Time::ZERO);
-    network.run_until(Time::from_millis(200_000), &mut |now: Time, happening: Happening<'_>| {
+    world.run_until(Time::from_millis(200_000), &mut |now: Time, happening: Happening<'_>| {
         assert!(now >= last, "time goes back, seed 2");
         last = now;
         match happening {
@@ -96,13 +96,13 @@ fn an_observer_sees_what_the_links_count() {
         }
     });
     for link in [0, 1] {
-        let (counters, damaged) = (network.link(link), network.damaged(link));
+        let (counters, damaged) = (world.link(link), world.damaged(link));
         assert_eq!(counters.offered, offered[link]);
-        let due = counters.delivered + counters.duplicated - damaged - network.on_link(link) as u64;
+        let due = counters.delivered + counters.duplicated - damaged - world.on_link(link) as u64;
         assert_eq!(arrived[link], due, "seed 2, link {link}: {counters:?}");
         assert!(damaged > 0 && counters.duplicated > 0 && counters.overtakes > 0, "seed 2: {counters:?}");
     }
-    let totals = network.totals(flow);
+    let totals = world.totals(flow);
     assert!(totals.packets > 1_000 && windows > totals.packets, "seed 2: {totals:?}");
     assert_eq!(totals.bytes, 1000 * totals.packets);
 }
@@ -189,13 +189,13 @@ fn threads_and_intervals_change_nothing() {
 #[test]
 fn delayed_acknowledgements_are_fewer() {
     let count = |ack_every: u32| {
-        let mut network = Network::new(Seed::new(3));
+        let mut world = World::new(Seed::new(3));
         let links: Vec<usize> =
-            (0..2).map(|k| network.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
-        let config = FlowConfig { ack_every, ..FlowConfig::default() };
-        let flow = network.add_flow(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
-        network.run_until(Time::from_millis(60_000), &mut ());
-        (network.totals(flow).packets, network.link(links[1]).offered)
+            (0..2).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
+        let config = TcpConfig { ack_every, ..TcpConfig::default() };
+        let flow = world.add_tcp(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
+        world.run_until(Time::from_millis(60_000), &mut ());
+        (world.totals(flow).packets, world.link(links[1]).offered)
     };
     let ((packets, acks), (delayed_packets, delayed_acks)) = (count(1), count(2));
     assert!(acks >= packets && delayed_packets * 10 > packets * 9, "{packets} {delayed_packets}");
@@ -218,13 +218,13 @@ fn a_thousand_flows_share_a_link() {
 fn links_are_charged_what_ns2_charges() {
     // The sizes of packets of data and of acknowledgements, and whether blocks are told.
     let sizes = |variant: Variant| {
-        let mut network = Network::new(Seed::new(6));
+        let mut world = World::new(Seed::new(6));
         let links: Vec<usize> =
-            (0..2).map(|k| network.add_link(&link(0.03), &format!("link/{k}")).unwrap()).collect();
-        let config = FlowConfig { variant, ..FlowConfig::default() };
-        network.add_flow(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
+            (0..2).map(|k| world.add_link(&link(0.03), &format!("link/{k}")).unwrap()).collect();
+        let config = TcpConfig { variant, ..TcpConfig::default() };
+        world.add_tcp(config, &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
         let (mut data, mut acks) = (BTreeSet::new(), BTreeSet::new());
-        network.run_until(Time::from_millis(100_000), &mut |_: Time, happening: Happening<'_>| {
+        world.run_until(Time::from_millis(100_000), &mut |_: Time, happening: Happening<'_>| {
             if let Happening::Offered { packet, .. } = happening {
                 match &packet.body {
                     Body::Ack(ack) => acks.insert((packet.bytes, ack.blocks().count())),

@@ -1,39 +1,19 @@
 //! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside fares.
 
+mod common;
+
+use common::{LINKS, TUNNEL, add_source, connected, goodput, tunnel};
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, LinkConfig, Loss};
 use ripstop_proto::session::tunnel::{Config, Event};
 use ripstop_sim::engine::percentile;
-use ripstop_sim::network::{Carrier, FlowConfig, Happening, Hosts, Network, STAMPED_HEADERS};
-use ripstop_sim::tcp::{SenderConfig, Variant};
-use ripstop_sim::tunnel::{Parcel, Side, Traffic, World};
+use ripstop_sim::tcp::Variant;
+use ripstop_sim::world::{Happening, Incident, UdpConfig};
 use std::time::Duration;
 
 fn path(loss: f64) -> LinkConfig {
     let loss = Fraction::new(loss).expect("a share");
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), loss)
-}
-
-/// One connection between kernels that always has more to send, through a tunnel over these links.
-fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> Network {
-    let mut network = Network::new(seed);
-    let links = ["link/0", "link/1"].map(|name| network.add_link(link, name).expect("a link"));
-    let config = Config::default();
-    let payload = config.inner_mtu() - STAMPED_HEADERS;
-    let tunnel = network.add_tunnel(&config, &links[..1], &links[1..], "tunnel");
-    let (sender, hosts) = (SenderConfig::linux(), Hosts::Kernels);
-    let flow = FlowConfig { variant, sender, hosts, payload, ack_every: 2, ..FlowConfig::default() };
-    network.add_flow(flow, &Carrier::Tunnel { tunnel, backwards: false }, "flow").expect("a flow");
-    network
-}
-
-/// Bytes that the left end's flows delivered from one time to another (s), as bit/s.
-fn goodput(world: &mut World<Parcel>, from: f64, to: f64) -> f64 {
-    let bytes = |world: &World<Parcel>| world.flows(Side::Left).map(|(_, flow)| flow.bytes).sum::<u64>();
-    world.run_until(Time::from_secs_f64(from));
-    let before = bytes(world);
-    world.run_until(Time::from_secs_f64(to));
-    (bytes(world) - before) as f64 * 8.0 / (to - from)
 }
 
 #[test]
@@ -45,12 +25,11 @@ fn a_sender_that_never_pauses_notices_a_silence() {
     };
     let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
     let seed = Seed::new(11);
-    let mut world: World<Parcel> =
-        World::new([Config::default(), Config::default()], [link.clone(), link], seed).unwrap();
+    let mut world = tunnel(&Config::default(), [&link; 2], seed).expect("a link");
     // More often than a probe time-out passes.
-    world.add(Side::Left, Traffic::poisson(1, 300, 100.0), seed);
-    world.run_until(Time::from_secs_f64(20.0));
-    let events = world.tunnel_events(Side::Left);
+    add_source(&mut world, UdpConfig::poisson(300, 100.0));
+    world.run_until(Time::from_secs_f64(20.0), &mut ());
+    let events = world.tunnel_events(TUNNEL, 0);
     let silent = events.iter().find(|(_, event)| *event == Event::Silent).expect("a silence, seed 11");
     let heard = events.iter().find(|(_, event)| *event == Event::Heard).expect("an end of it, seed 11");
     assert!(silent.0 > Time::from_secs_f64(5.0) && silent.0 < Time::from_secs_f64(6.5), "{silent:?}");
@@ -61,16 +40,16 @@ fn a_sender_that_never_pauses_notices_a_silence() {
 fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
     for (run, loss) in [(1, 0.0), (2, 0.05), (4, 0.2)] {
         let seed = Seed::new(12).run(run);
-        let mut network = connected(Variant::LinuxCubic, &path(loss), seed);
+        let mut world = connected(Variant::LinuxCubic, &path(loss), seed);
         let (mut window, mut acknowledgements) = (0.0, 0);
-        network.run_until(Time::from_secs_f64(12.0), &mut |_: Time, happening: Happening<'_>| {
+        world.run_until(Time::from_secs_f64(12.0), &mut |_: Time, happening: Happening<'_>| {
             if let Happening::Window { cwnd, .. } = happening {
                 (window, acknowledgements) = (cwnd, acknowledgements + 1);
             }
         });
-        let (tcp, [left, right]) = (network.totals(0), network.tunnel(0));
+        let (tcp, [left, right]) = (world.totals(0), world.tunnel(0));
         let why =
-            format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?} {:?}", network.mechanisms(0), left.drops);
+            format!("seed 12 run {run}, loss {loss}: {tcp:?} {:?} {:?}", world.mechanisms(0), left.drops);
         assert!(tcp.packets > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
@@ -81,7 +60,7 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
         // What was recovered comes out at once, and is acknowledged at once.
         assert_eq!(tcp.merged_acks > 0, loss > 0.0, "{why}");
         assert!(acknowledgements < tcp.packets * 6 / 10, "{acknowledgements}, {why}");
-        assert_eq!(network.strays(0), 0, "{why}");
+        assert_eq!(world.strays(), 0, "{why}");
     }
 }
 
@@ -89,15 +68,14 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
 fn what_stays_unanswered_is_asked_after() {
     for (run, loss) in [(1, 0.0), (2, 0.2)] {
         let seed = Seed::new(13).run(run);
-        let mut world: World<Parcel> =
-            World::new([Config::default(), Config::default()], [path(loss), path(loss)], seed).unwrap();
+        let mut world = tunnel(&Config::default(), [&path(loss); 2], seed).expect("a link");
         // Each packet is the last one for a while.
-        world.add(Side::Left, Traffic::poisson(1, 300, 2.0), seed);
-        world.run_until(Time::from_secs_f64(60.0));
-        let sent = world.status(Side::Left).sent;
+        add_source(&mut world, UdpConfig::poisson(300, 2.0));
+        world.run_until(Time::from_secs_f64(600.0), &mut ());
+        let sent = world.tunnel(TUNNEL)[0].sent;
         assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
         // Most pauses end with the answer to that, and are never taken for a silence.
-        let events = world.tunnel_events(Side::Left);
+        let events = world.tunnel_events(TUNNEL, 0);
         let silent = events.iter().filter(|(_, event)| *event == Event::Silent).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
@@ -111,11 +89,10 @@ fn a_delay_that_does_not_shrink_is_taken_for_the_paths() {
         let seed = Seed::new(7).run(run);
         let link = LinkConfig { jitter: Span::from(Duration::from_millis(20)), ..path(0.05) };
         let config = Config::default();
-        let mut world: World<Parcel> =
-            World::new([config.clone(), config.clone()], [link.clone(), link], seed).unwrap();
-        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
-        shares.push(goodput(&mut world, 2.0, 12.0) / (20e6 * 0.95));
-        accepted += world.status(Side::Left).path.delays_accepted;
+        let mut world = tunnel(&config, [&link; 2], seed).expect("a link");
+        let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
+        shares.push(goodput(&mut world, source, 2.0, 12.0) / (20e6 * 0.95));
+        accepted += world.tunnel(TUNNEL)[0].path.delays_accepted;
     }
     assert!(accepted > 0, "seed 7: no delay was taken for the path's own");
     assert!(shares.iter().all(|share| *share > 0.4), "seed 7, run by run: {shares:.2?}");
@@ -132,14 +109,13 @@ fn a_slower_path_and_a_longer_one_are_told_apart() {
     let mut accepted = [0, 0];
     for run in 0..7 {
         let (seed, config) = (Seed::new(14).run(run), Config::default());
-        let mut world: World<Parcel> =
-            World::new([config.clone(), config.clone()], [link.clone(), link.clone()], seed).unwrap();
-        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
-        fast.push(goodput(&mut world, 2.0, 6.0) / (20e6 * 0.95));
-        slow.push(goodput(&mut world, 8.0, 14.0) / (5e6 * 0.95));
-        accepted[0] += world.status(Side::Left).path.delays_accepted;
-        long.push(goodput(&mut world, 18.0, 26.0) / (5e6 * 0.95));
-        accepted[1] += world.status(Side::Left).path.delays_accepted;
+        let mut world = tunnel(&config, [&link; 2], seed).expect("a link");
+        let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
+        fast.push(goodput(&mut world, source, 2.0, 6.0) / (20e6 * 0.95));
+        slow.push(goodput(&mut world, source, 8.0, 14.0) / (5e6 * 0.95));
+        accepted[0] += world.tunnel(TUNNEL)[0].path.delays_accepted;
+        long.push(goodput(&mut world, source, 18.0, 26.0) / (5e6 * 0.95));
+        accepted[1] += world.tunnel(TUNNEL)[0].path.delays_accepted;
     }
     let medians = [&mut fast, &mut slow, &mut long].map(|shares| percentile(shares, 50.0).expect("some"));
     assert!(medians.iter().all(|share| *share > 0.8), "seed 14: {fast:.2?} {slow:.2?} {long:.2?}");
@@ -159,20 +135,15 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
         [(Config::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
     {
         let config = Config { matrix_bytes, ..Config::default() };
-        let mut world: World<Parcel> =
-            World::new([config.clone(), config.clone()], [link.clone(), link.clone()], seed).unwrap();
-        world.add(Side::Left, Traffic::greedy(1, config.inner_mtu()), seed);
-        world.run_until(Time::from_secs_f64(8.0));
-        let (left, right) = (world.status(Side::Left), world.status(Side::Right));
-        let refused = world.link(Side::Left).refused_queue;
+        let mut world = tunnel(&config, [&link; 2], seed).expect("a link");
+        add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
+        world.run_until(Time::from_secs_f64(8.0), &mut ());
+        let [left, right] = world.tunnel(TUNNEL);
+        let refused = world.link(LINKS[0]).refused_queue;
         let why = format!("seed 15, {matrix_bytes} bytes: {refused} refused, {left:?}, {right:?}");
         assert!(refused > 10_000 && right.received.wide > 0, "{why}");
         assert_eq!((right.received.full > 0, left.given_up > 0), (is_full, is_full), "{why}");
-        assert_eq!(
-            (left.given_up < right.received.given_up, world.violations().count()),
-            (false, 0),
-            "{why}"
-        );
+        assert_eq!((left.given_up < right.received.given_up, world.strays()), (false, 0), "{why}");
         assert!(right.order.delivered > least, "{why}");
     }
 }
@@ -184,10 +155,10 @@ fn a_start_does_not_stand_still_in_long_runs_of_losses() {
     let link = LinkConfig { loss, ..path(0.0) };
     let (mut shares, mut repeats) = (Vec::new(), 0);
     for run in 0..10 {
-        let mut network = connected(Variant::Bbr, &link, Seed::new(16).run(run));
-        network.run_until(Time::from_secs_f64(10.0), &mut ());
-        shares.push(network.totals(0).bytes as f64 * 8.0 / 10.0 / (20e6 * 0.83));
-        repeats += network.tunnel(0).iter().map(|end| end.received.repeats).sum::<u64>();
+        let mut world = connected(Variant::Bbr, &link, Seed::new(16).run(run));
+        world.run_until(Time::from_secs_f64(10.0), &mut ());
+        shares.push(world.totals(0).bytes as f64 * 8.0 / 10.0 / (20e6 * 0.83));
+        repeats += world.tunnel(0).iter().map(|end| end.received.repeats).sum::<u64>();
     }
     assert!(repeats > 0, "seed 16: no report was repeated");
     let median = percentile(&mut shares, 50.0).expect("some");
@@ -207,13 +178,13 @@ fn a_path_of_many_packets_is_filled_in_spite_of_runs_of_losses() {
     let mut shares = Vec::new();
     let (mut spread, mut ranges) = (0, 0);
     for run in 0..3 {
-        let mut network = connected(Variant::Bbr, &link, Seed::new(17).run(run));
+        let mut world = connected(Variant::Bbr, &link, Seed::new(17).run(run));
         let bytes = [3.0, 8.0].map(|at| {
-            network.run_until(Time::from_secs_f64(at), &mut ());
-            network.totals(0).bytes
+            world.run_until(Time::from_secs_f64(at), &mut ());
+            world.totals(0).bytes
         });
         shares.push((bytes[1] - bytes[0]) as f64 * 8.0 / 5.0 / (200e6 * 0.9));
-        let repairs = network.tunnel(0)[0].repairs;
+        let repairs = world.tunnel(0)[0].repairs;
         (spread, ranges) = (spread + repairs.spread, ranges + repairs.ranges);
     }
     assert!(spread > 0 && ranges > 0, "seed 17: {spread} spread, {ranges} over ranges");
@@ -225,14 +196,15 @@ fn a_path_of_many_packets_is_filled_in_spite_of_runs_of_losses() {
 #[test]
 fn a_late_processor_costs_little() {
     let share = |run: u64, late: u64, loss: f64| {
-        let mut network = connected(Variant::Bbr, &path(loss), Seed::new(16).run(run));
-        network.set_lateness(0, Duration::from_millis(late));
+        let mut world = connected(Variant::Bbr, &path(loss), Seed::new(16).run(run));
+        let most = Duration::from_millis(late);
+        world.schedule(Time::ZERO, Incident::LateProcessor { tunnel: TUNNEL, most });
         let mut bytes = [2.0, 22.0].map(|at| {
-            network.run_until(Time::from_secs_f64(at), &mut ());
-            network.totals(0).bytes
+            world.run_until(Time::from_secs_f64(at), &mut ());
+            world.totals(0).bytes
         });
         bytes[1] -= bytes[0];
-        assert_eq!(network.strays(0), 0, "seed 16 run {run}");
+        assert_eq!(world.strays(), 0, "seed 16 run {run}");
         bytes[1] as f64 * 8.0 / 20.0 / (20e6 * (1.0 - loss))
     };
     for (late, loss, least) in

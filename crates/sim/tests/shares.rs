@@ -6,7 +6,7 @@
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::tunnel::{Bulk, Scheme, Trial, Way};
+use ripstop_sim::trial::{Bulk, Scheme, Trial, Way};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;

@@ -4,8 +4,8 @@
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Fec, LinkConfig, Loss};
 use ripstop_proto::session::nc::{Config, Factor, Redundancy, Rounding};
-use ripstop_sim::network::{Carrier, FlowConfig, Happening, NcConfig, Network};
 use ripstop_sim::tcp::Variant;
+use ripstop_sim::world::{Carrier, Happening, NcConfig, TcpConfig, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
@@ -52,7 +52,7 @@ fn link(mbits: u64, loss: f64) -> LinkConfig {
 }
 
 /// Flows over a chain of links.
-fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> Network {
+fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> World {
     coded_chain(hop, hops, flows, variant, None)
 }
 
@@ -63,14 +63,14 @@ fn coded_chain(
     flows: usize,
     variant: Variant,
     redundancy: Option<f64>,
-) -> Network {
-    let mut network = Network::new(Seed::new(11));
+) -> World {
+    let mut world = World::new(Seed::new(11));
     let mut add = |way: &str| -> Vec<usize> {
-        (0..hops).map(|k| network.add_link(hop, &format!("{way}/{k}")).expect("a link")).collect()
+        (0..hops).map(|k| world.add_link(hop, &format!("{way}/{k}")).expect("a link")).collect()
     };
     let (there, back) = (add("there"), add("back"));
     for k in 0..flows {
-        let config = FlowConfig { variant, ..FlowConfig::default() };
+        let config = TcpConfig { variant, ..TcpConfig::default() };
         let coding = redundancy.map(|factor| {
             let factor = Factor::new(factor).expect("a factor");
             let redundancy = Redundancy::Fixed { factor, rounding: Rounding::Accumulator };
@@ -80,9 +80,9 @@ fn coded_chain(
             Some(coding) => Carrier::Coded(&there, &back, coding),
             None => Carrier::Links(&there, &back),
         };
-        network.add_flow(config, &carrier, &format!("flow/{k}")).expect("a flow");
+        world.add_tcp(config, &carrier, &format!("flow/{k}")).expect("a flow");
     }
-    network
+    world
 }
 
 #[test]
@@ -102,11 +102,11 @@ fn nothing_is_allocated_in_the_steady_state() {
         ("TCP/NC", link(2, 0.01), Variant::Reno, Some(1.2)),
     ];
     for (name, hop, variant, redundancy) in cases {
-        let mut network = coded_chain(&hop, 4, 2, variant, redundancy);
-        network.run_until(Time::from_millis(2_000_000), &mut ());
-        let (packets, before) = (network.totals(0).packets, ALLOCATIONS.get());
-        network.run_until(Time::from_millis(3_000_000), &mut ());
-        let (packets, allocated) = (network.totals(0).packets - packets, ALLOCATIONS.get() - before);
+        let mut world = coded_chain(&hop, 4, 2, variant, redundancy);
+        world.run_until(Time::from_millis(2_000_000), &mut ());
+        let (packets, before) = (world.totals(0).packets, ALLOCATIONS.get());
+        world.run_until(Time::from_millis(3_000_000), &mut ());
+        let (packets, allocated) = (world.totals(0).packets - packets, ALLOCATIONS.get() - before);
         assert!(packets > 500, "{name}: {packets} packets, seed 11");
         // A decoder's memory grows with the longest wait so far, which is seldom outdone.
         let most = if redundancy.is_some() { 12 } else { 0 };
@@ -115,10 +115,10 @@ fn nothing_is_allocated_in_the_steady_state() {
 }
 
 /// What a network has done.
-fn done(network: &Network) -> String {
-    let links: Vec<_> = (0..network.links()).map(|k| (network.link(k), network.on_link(k))).collect();
-    let flows: Vec<_> = (0..network.flows()).map(|k| network.totals(k)).collect();
-    format!("{} {links:?} {flows:?}", network.events())
+fn done(world: &World) -> String {
+    let links: Vec<_> = (0..world.links()).map(|k| (world.link(k), world.on_link(k))).collect();
+    let flows: Vec<_> = (0..world.flows()).map(|k| world.totals(k)).collect();
+    format!("{} {links:?} {flows:?}", world.events())
 }
 
 #[test]
@@ -147,22 +147,22 @@ fn whether_somebody_looks_on_changes_nothing() {
 fn links_that_are_shared_or_disturb_the_order_are_not_passed() {
     // Two flows that join and part again: what comes from two sides comes in its order.
     let join = |looking: bool| {
-        let mut network = Network::new(Seed::new(12));
+        let mut world = World::new(Seed::new(12));
         let links: Vec<usize> = (0..7)
-            .map(|k| network.add_link(&link(1 + k % 3, 0.01), &format!("link/{k}")).expect("a link"))
+            .map(|k| world.add_link(&link(1 + k % 3, 0.01), &format!("link/{k}")).expect("a link"))
             .collect();
         let l = |k: usize| links[k];
         for (k, there) in [[l(0), l(2), l(3)], [l(1), l(2), l(4)]].iter().enumerate() {
             let carrier = Carrier::Links(there, &[l(5), l(6)]);
-            network.add_flow(FlowConfig::default(), &carrier, &format!("flow/{k}")).expect("a flow");
+            world.add_tcp(TcpConfig::default(), &carrier, &format!("flow/{k}")).expect("a flow");
         }
         let end = Time::from_millis(200_000);
         if looking {
-            network.run_until(end, &mut |_: Time, _: Happening<'_>| ());
+            world.run_until(end, &mut |_: Time, _: Happening<'_>| ());
         } else {
-            network.run_until(end, &mut ());
+            world.run_until(end, &mut ());
         }
-        done(&network)
+        done(&world)
     };
     assert_eq!(join(false), join(true), "seed 12");
 }
@@ -172,11 +172,11 @@ fn work_grows_with_packets_and_not_with_flows() {
     // Events for each packet sent, over a chain whose rate grows with the flows.
     let share = |flows: usize| {
         let hop = LinkConfig { queue: None, ..link(2 * flows as u64, 0.0) };
-        let mut network = chain(&hop, 4, flows, Variant::Reno);
-        network.run_until(Time::from_millis(10_000), &mut ());
-        let sent: u64 = (0..flows).map(|k| network.totals(k).sent).sum();
+        let mut world = chain(&hop, 4, flows, Variant::Reno);
+        world.run_until(Time::from_millis(10_000), &mut ());
+        let sent: u64 = (0..flows).map(|k| world.totals(k).sent).sum();
         assert!(sent > 100 * flows as u64, "{flows} flows sent {sent}, seed 11");
-        network.events() as f64 / sent as f64
+        world.events() as f64 / sent as f64
     };
     // Eight links there and back, a packet's; what is under way at the end lacks some, and timers are few.
     for flows in [2, 50, 1000] {

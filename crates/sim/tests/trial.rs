@@ -3,10 +3,10 @@
 
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
 use ripstop_link::{Fate, Link, LinkConfig, Loss, Reason};
-use ripstop_sim::network::Happening;
 use ripstop_sim::scenario::{FlowSpec, Report, RunSpec, Tandem, TunnelSpec, run_once};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::tunnel::{Bulk, Scheme, Trial, Way};
+use ripstop_sim::trial::{Bulk, Scheme, Trial, Way};
+use ripstop_sim::world::Happening;
 use std::time::Duration;
 
 const SCHEMES: [Scheme; 8] = [

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::tunnel::{Scheme, Way};
+use ripstop_sim::trial::{Scheme, Way};
 
 /// A way to carry the same transfer over the same link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

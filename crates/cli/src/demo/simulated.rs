@@ -13,7 +13,7 @@ use ripstop_base::Seed;
 use ripstop_link::Fate;
 use ripstop_sim::engine::{Sample, replicate};
 use ripstop_sim::scenario::delay_statistic;
-use ripstop_sim::tunnel::{Bulk, Measured, Trial};
+use ripstop_sim::trial::{Bulk, Measured, Trial};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

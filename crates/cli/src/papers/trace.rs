@@ -2,8 +2,8 @@
 
 use ripstop_base::Time;
 use ripstop_link::Fate;
-use ripstop_sim::network::{Happening, Observer};
 use ripstop_sim::scenario::{Scenario, ScenarioError, run_once};
+use ripstop_sim::world::{Happening, Observer};
 use serde_json::{Value, json};
 
 /// Records the first run of `scenario`: `window` (pairs of a moment, s, and the window as far as the receiver allowed it, packets; where it

@@ -1,8 +1,6 @@
 //! One session, run to its end and past it, and judged.
 
-use super::scenario::Scenario;
-use crate::endpoint::{EndpointWorld, Mishap};
-use crate::tunnel::{FlowReport, Side};
+use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
 use ripstop_base::{Seed, Time};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_proto::endpoint::{EndpointEvent, PeerStatus};
@@ -18,11 +16,11 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// One hostile session: its seed, its scenario, and what came of it.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct HostileSession {
     /// The master seed that replays it.
     pub seed: u64,
     /// What it was put through.
-    pub scenario: Scenario,
+    pub scenario: HostileScenario,
     /// What came of it.
     pub outcome: Outcome,
 }
@@ -62,17 +60,17 @@ pub struct Outcome {
     pub impairments: Vec<(&'static str, bool)>,
 }
 
-impl Session {
+impl HostileSession {
     /// Runs the session of the master seed `seed`. A panic is a fault.
-    pub fn run(seed: u64) -> Session {
-        let scenario = Scenario::random(Seed::new(seed));
+    pub fn run(seed: u64) -> HostileSession {
+        let scenario = HostileScenario::random(Seed::new(seed));
         let outcome =
             catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
                 let words = panic.downcast_ref::<String>().map(String::as_str);
                 let words = words.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without a word");
                 Outcome { faults: vec![format!("panicked: {words}")], ..Outcome::default() }
             });
-        Session { seed, scenario, outcome }
+        HostileSession { seed, scenario, outcome }
     }
 
     /// Whether the path was never cut, no end restarted or moved, and neither direction lost more than 30 %: then all but
@@ -82,7 +80,7 @@ impl Session {
     }
 }
 
-impl Scenario {
+impl HostileScenario {
     /// Runs the scenario to its end and past it: then everything must have come to rest, delivered or given up.
     pub fn run(&self, seed: Seed) -> Outcome {
         let mut world = match self.world(seed) {
@@ -91,17 +89,21 @@ impl Scenario {
         };
         let mut outcome = Outcome::default();
         let mut watch = Watch::default();
-        while world.now() < self.stop + REST {
-            world.run_until(world.now() + LOOK);
+        while world.world.now() < self.stop + REST {
+            let until = world.world.now() + LOOK;
+            world.world.run_until(until, &mut ());
             watch.look(self, &world, &mut outcome);
         }
         self.judge(&world, &mut outcome);
         outcome
     }
 
-    fn judge(&self, world: &EndpointWorld, outcome: &mut Outcome) {
-        outcome.faults.extend(world.violations().map(|v| format!("{v:?}")));
-        outcome.events = world.processed();
+    fn judge(&self, world: &HostileWorld, outcome: &mut Outcome) {
+        let strays = world.world.strays();
+        if strays > 0 {
+            outcome.faults.push(format!("{strays} packets came out that were not under way"));
+        }
+        outcome.events = world.world.events();
         let limit = self.longest_excusable_stall();
         if outcome.longest_stall > limit {
             outcome.faults.push(format!(
@@ -126,15 +128,13 @@ impl Scenario {
 
     fn judge_side(
         &self,
-        world: &EndpointWorld,
+        world: &HostileWorld,
         side: Side,
         here: &PeerStatus,
         there: &PeerStatus,
         outcome: &mut Outcome,
     ) {
-        let flows: Vec<(u32, &FlowReport)> = world.flows(side).collect();
-        let into: u64 = flows.iter().map(|(_, report)| report.sent).sum();
-        let out: u64 = flows.iter().map(|(_, report)| report.delivered).sum();
+        let (into, out) = world.packets(side);
         if out == 0 && into > 200 && !outcome.luckless {
             outcome.faults.push(format!("{side:?}: nothing was delivered of {into} packets"));
         }
@@ -172,7 +172,13 @@ impl Scenario {
         {
             outcome.faults.push(format!("{side:?}: {into} went in, {known} are accounted for"));
         }
-        let earlier: u64 = world.before(side).iter().filter_map(|s| s.tunnel.as_ref()).map(dropped).sum();
+        let earlier: u64 = world
+            .world
+            .before_restart(side as usize)
+            .iter()
+            .filter_map(|s| s.tunnel.as_ref())
+            .map(dropped)
+            .sum();
         outcome.sent += into;
         outcome.delivered += out;
         outcome.queue_drops += drops + earlier;
@@ -183,39 +189,43 @@ impl Scenario {
         outcome.recovered += theirs.received.recovered;
     }
 
-    fn is_luckless(&self, world: &EndpointWorld) -> bool {
+    fn is_luckless(&self, world: &HostileWorld) -> bool {
         let late = self.stop + REST - Duration::from_secs(20);
         let in_time = |side| {
             world.status(side).is_some_and(|status| status.tunnel.is_some())
                 && world
-                    .events(side)
+                    .world
+                    .endpoint_events(side as usize)
                     .iter()
                     .rfind(|(_, event)| matches!(event, EndpointEvent::Connected { .. }))
                     .is_some_and(|(at, _)| *at < late)
         };
         let tried = |side| {
-            let counters = world.counters(side).1;
+            let counters = world.world.endpoint_counters(side as usize).1;
             counters.initiations + counters.initiations_repeated >= TRIES
         };
         !Side::BOTH.into_iter().all(in_time) && Side::BOTH.into_iter().all(tried)
     }
 
     /// What was to befall the session, and whether it did.
-    fn impairments(&self, world: &EndpointWorld) -> Vec<(&'static str, bool)> {
+    fn impairments(&self, world: &HostileWorld) -> Vec<(&'static str, bool)> {
         let mut all = Vec::new();
         for side in Side::BOTH {
-            let unfired = world.unfired(side);
+            let unfired = world.world.unfired(side as usize);
             let configured = configured(&self.links[side as usize]);
             all.extend(configured.into_iter().map(|name| (name, !unfired.contains(&name))));
         }
         for (_, side, mishap) in &self.mishaps {
-            let there = world.events(side.other()).iter();
+            let there = world.world.endpoint_events(side.other() as usize).iter();
             all.push(match mishap {
-                Mishap::Restart => ("restart", !world.before(*side).is_empty()),
+                Mishap::Restart => ("restart", !world.world.before_restart(*side as usize).is_empty()),
                 Mishap::Roam => {
                     ("roam", there.map(|(_, event)| event).any(|e| matches!(e, EndpointEvent::Roamed { .. })))
                 }
-                Mishap::Nuisance => ("nuisance", world.counters(*side).1.rejected.iter().sum::<u64>() > 0),
+                Mishap::Nuisance => (
+                    "nuisance",
+                    world.world.endpoint_counters(*side as usize).1.rejected.iter().sum::<u64>() > 0,
+                ),
             });
         }
         all
@@ -269,10 +279,11 @@ const ENOUGH: u64 = 20;
 const TRIES: u64 = 10;
 
 impl Progress {
-    fn of(world: &EndpointWorld, side: Side) -> Progress {
-        let (now, delivered) = (world.now(), world.flows(side).map(|(_, report)| report.delivered).sum());
-        let carried = Side::BOTH.map(|side| world.link(side).delivered);
-        Progress { at: now, delivered, carried, able: None, tried: (world.link(side).offered, now) }
+    fn of(world: &HostileWorld, side: Side) -> Progress {
+        let (now, (_, delivered)) = (world.world.now(), world.packets(side));
+        let link = |side: Side| world.world.link(side as usize);
+        let carried = Side::BOTH.map(|side| link(side).delivered);
+        Progress { at: now, delivered, carried, able: None, tried: (link(side).offered, now) }
     }
 
     /// How long nothing has come out without the links being to blame: although they carried enough, or because nothing
@@ -289,13 +300,13 @@ impl Progress {
 }
 
 impl Watch {
-    fn look(&mut self, scenario: &Scenario, world: &EndpointWorld, outcome: &mut Outcome) {
-        let whole = scenario.whole_since(world.now());
+    fn look(&mut self, scenario: &HostileScenario, world: &HostileWorld, outcome: &mut Outcome) {
+        let whole = scenario.whole_since(world.world.now());
         for side in Side::BOTH {
             let Some(status) = world.status(side) else { continue };
             let broken = status.tunnel.as_ref().and_then(|tunnel| beyond(scenario, tunnel));
             if let Some(words) = broken.filter(|_| outcome.faults.is_empty()) {
-                outcome.faults.push(format!("{side:?} at {} s: {words}", world.now().as_secs_f64()));
+                outcome.faults.push(format!("{side:?} at {} s: {words}", world.world.now().as_secs_f64()));
             }
             let waiting = match &status.tunnel {
                 Some(tunnel) => tunnel.outstanding.0 > 0 || tunnel.backlog.0 > 0,
@@ -312,7 +323,7 @@ impl Watch {
 }
 
 /// Which bound of its memory an end has broken, in words.
-fn beyond(scenario: &Scenario, tunnel: &Status) -> Option<String> {
+fn beyond(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
     let window = scenario.config.window_symbols as usize;
     let (undecoded, rows, held) = tunnel.receiving;
     [

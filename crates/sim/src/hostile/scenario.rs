@@ -1,10 +1,9 @@
-//! Random worlds: paths, impairments, traffic and mishaps, all by seed.
+//! Random hostile scenarios: paths, impairments, traffic and mishaps, all drawn from a seed.
 
-use crate::endpoint::{EndpointWorld, Mishap};
-use crate::tunnel::{Pattern, Side, Traffic};
+use crate::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Blackout, Change, ConfigError, Duplicate, Fec, Link, LinkConfig, Loss, Reorder};
-use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
 use ripstop_proto::session::tunnel::Config;
 use std::time::Duration;
 
@@ -13,15 +12,48 @@ const CODED: f64 = 0.2;
 /// Most full packets that a link loses.
 const MOST_LOSS: f64 = 0.6;
 
-/// A random world: paths, impairments and traffic, all by seed.
+/// One of the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The end whose link is the first.
+    Left,
+    /// The other end.
+    Right,
+}
+
+impl Side {
+    /// Both ends.
+    pub const BOTH: [Side; 2] = [Side::Left, Side::Right];
+
+    /// The other end.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+}
+
+/// What can befall an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// [`Incident::Restart`].
+    Restart,
+    /// [`Incident::Roam`].
+    Roam,
+    /// [`Incident::Nuisance`].
+    Nuisance,
+}
+
+/// A random scenario: two endpoints, a link each way, traffic, and what befalls the ends.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub struct HostileScenario {
     /// The link from left to right, and the one back.
     pub links: [LinkConfig; 2],
     /// The settings of both ends.
     pub config: Config,
     /// The flows into the left and into the right end.
-    pub traffic: [Vec<Traffic>; 2],
+    pub traffic: [Vec<UdpConfig>; 2],
     /// When the flows end.
     pub stop: Time,
     /// What befalls the ends, and when.
@@ -32,11 +64,11 @@ pub struct Scenario {
     pub loss: f64,
 }
 
-impl Scenario {
+impl HostileScenario {
     /// The scenario of `seed`: rates of 0.5 to 100 Mbit/s, round trips of 2 to 800 ms, loss of 0 to 60 % (bursts of up to 8),
     /// reordering, duplication, corruption, jitter, block codes on the link, rate changes, blackouts, restarts, roaming and
     /// strangers' datagrams in some of them.
-    pub fn random(seed: Seed) -> Scenario {
+    pub fn random(seed: Seed) -> HostileScenario {
         let mut r = seed.stream("hostile");
         let rate = Rate::from_bps(log_uniform(&mut r, 0.5e6, 100e6) as u64);
         let delay = Duration::from_secs_f64(log_uniform(&mut r, 0.001, 0.4));
@@ -57,7 +89,7 @@ impl Scenario {
         let mtu = config.inner_mtu();
         let traffic = [0, 1].map(|_| {
             let flows = 1 + r.below(4);
-            (0..flows as u32).map(|flow| random_traffic(&mut r, flow, mtu, rate, stop)).collect()
+            (0..flows).map(|_| random_traffic(&mut r, mtu, rate, stop)).collect()
         });
         let mut mishaps = Vec::new();
         for (mishap, chance) in [(Mishap::Restart, 0.15), (Mishap::Roam, 0.2), (Mishap::Nuisance, 0.3)] {
@@ -69,7 +101,7 @@ impl Scenario {
             }
         }
         let cut = mishaps.iter().any(|(_, _, mishap)| *mishap != Mishap::Nuisance);
-        Scenario { links, config, traffic, stop, mishaps, interrupted: blackout || cut, loss }
+        HostileScenario { links, config, traffic, stop, mishaps, interrupted: blackout || cut, loss }
     }
 
     /// How often an end restarts.
@@ -77,18 +109,60 @@ impl Scenario {
         self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).count()
     }
 
-    /// The world of the scenario, at its beginning.
+    /// The world of the scenario, at its beginning. Endpoint 0 is the left one, link 0 leads from left to right.
     ///
     /// # Errors
-    /// The link setting that cannot be; none, for a scenario by [`Scenario::random`].
-    pub fn world(&self, seed: Seed) -> Result<EndpointWorld, ConfigError> {
+    /// The link setting that cannot be; none, for a scenario by [`HostileScenario::random`].
+    pub fn world(&self, seed: Seed) -> Result<HostileWorld, ConfigError> {
         let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
-        let mut world = EndpointWorld::new([config.clone(), config], self.links.clone(), seed)?;
-        for (side, flows) in Side::BOTH.into_iter().zip(&self.traffic) {
-            flows.iter().for_each(|flow| world.add(side, *flow));
+        let mut world = World::new(seed);
+        let [there, back] = &self.links;
+        let links = [world.add_link(there, "link/0")?, world.add_link(back, "link/1")?];
+        let ends = [world.add_endpoint(config.clone()), world.add_endpoint(config)];
+        world.connect(ends[0], ends[1], &links[..1], &links[1..]);
+        let mut add = |side: Side| -> Vec<usize> {
+            let (from, to) = (side as usize, side.other() as usize);
+            let carrier = Carrier::Endpoints { from, to };
+            let named = self.traffic[from].iter().enumerate();
+            named
+                .map(|(k, source)| world.add_udp(source.clone(), &carrier, &format!("traffic/{from}/{k}")))
+                .collect()
+        };
+        let flows = Side::BOTH.map(&mut add);
+        for (at, side, mishap) in &self.mishaps {
+            let endpoint = *side as usize;
+            world.schedule(
+                *at,
+                match mishap {
+                    Mishap::Restart => Incident::Restart { endpoint },
+                    Mishap::Roam => Incident::Roam { endpoint },
+                    Mishap::Nuisance => Incident::Nuisance { endpoint },
+                },
+            );
         }
-        self.mishaps.iter().for_each(|(at, side, mishap)| world.befall(*at, *side, *mishap));
-        Ok(world)
+        Ok(HostileWorld { world, flows })
+    }
+}
+
+/// The world of a hostile scenario.
+#[derive(Debug)]
+pub struct HostileWorld {
+    /// The world. The number of an endpoint, and of the link that it sends over, is that of its side.
+    pub world: World,
+    /// The numbers of the flows into the left and into the right end.
+    pub flows: [Vec<usize>; 2],
+}
+
+impl HostileWorld {
+    /// What the end on `side` knows of its peer.
+    pub fn status(&self, side: Side) -> Option<PeerStatus> {
+        self.world.peer_status(side as usize, side.other() as usize)
+    }
+
+    /// Packets that went in on `side`, and how many of them have come out.
+    pub fn packets(&self, side: Side) -> (u64, u64) {
+        let totals = self.flows[side as usize].iter().map(|flow| self.world.totals(*flow));
+        totals.fold((0, 0), |(sent, out), flow| (sent + flow.sent, out + flow.packets))
     }
 }
 
@@ -193,18 +267,18 @@ fn packet_loss(link: &LinkConfig, seed: Seed) -> f64 {
     lost as f64 / f64::from(PACKETS)
 }
 
-fn random_traffic(r: &mut Stream, flow: u32, mtu: u32, rate: Rate, stop: Time) -> Traffic {
+fn random_traffic(r: &mut Stream, mtu: u32, rate: Rate, stop: Time) -> UdpConfig {
     let packets = rate.bps() as f64 / 8.0 / f64::from(mtu);
     let pattern = match r.below(4) {
-        0 => Pattern::Greedy { backlog: 1 + r.below(60) as usize },
-        1 => Pattern::Poisson { per_second: (packets * r.unit()).clamp(1.0, 2_000.0) },
-        2 => Pattern::Periodic {
+        0 => UdpPattern::Greedy { backlog: 1 + r.below(60) as usize },
+        1 => UdpPattern::Poisson { per_second: (packets * r.unit()).clamp(1.0, 2_000.0) },
+        2 => UdpPattern::Periodic {
             every: Duration::from_millis(1 + r.below(300)),
             burst: 1 + r.below(20) as u32,
         },
-        _ => Pattern::Poisson { per_second: 1.0 + 30.0 * r.unit() },
+        _ => UdpPattern::Poisson { per_second: 1.0 + 30.0 * r.unit() },
     };
     let least = 20 + r.below(u64::from(mtu) - 20) as u32;
     let most = least + r.below(u64::from(mtu - least) + 1) as u32;
-    Traffic { flow, pattern, len: (least, most), immediate: r.chance(0.15), start: Time::ZERO, stop }
+    UdpConfig { pattern, len: (least, most), immediate: r.chance(0.15), start: Time::ZERO, stop }
 }

@@ -1,6 +1,6 @@
 //! Many sessions, added up and judged together.
 
-use super::judge::Session;
+use super::judge::HostileSession;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub struct Tally {
     pub events: u64,
     /// Sessions in which no handshake got through for a minute; see [`super::Outcome::luckless`].
     pub luckless: u64,
-    /// Calm sessions; see [`Session::is_calm`].
+    /// Calm sessions; see [`HostileSession::is_calm`].
     pub calm_sessions: u64,
     /// Packets that went through their tunnels, lost ones included.
     pub calm_packets: u64,
@@ -53,7 +53,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds a session.
-    pub fn add(&mut self, session: &Session) {
+    pub fn add(&mut self, session: &HostileSession) {
         let (seed, outcome) = (session.seed, &session.outcome);
         self.sessions += 1;
         self.sent += outcome.sent;

@@ -1,7 +1,7 @@
 //! A run as a capture file, for Wireshark and its kin.
 
 use super::{FlowSpec, Scenario};
-use crate::network::{Body, Happening, Hosts, Observer, Owner, Packet, STAMPED_HEADERS, TCP_IP_HEADERS};
+use crate::world::{Body, Happening, Hosts, Observer, Owner, Packet, STAMPED_HEADERS, TCP_IP_HEADERS};
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHeader, UdpHeader};
 use ripstop_base::Time;
 use std::io::{self, Write};
@@ -106,10 +106,11 @@ impl<W: Write> Capture<W> {
         let ends = match owner {
             Owner::Flow(k) => &mut self.flows[k as usize],
             Owner::Tunnel(k) => &mut self.tunnels[k as usize],
+            Owner::Endpoints(_) => return Err("a scenario has no endpoints".to_owned()),
         };
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
         let transport = match &packet.body {
-            Body::Datagram(_) => {
+            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) => {
                 let length = packet.bytes.saturating_sub(IP_HEADER).min(u32::from(u16::MAX)) as u16;
                 TransportHeader::Udp(UdpHeader {
                     source_port: ends.ports[from],
@@ -164,7 +165,7 @@ impl Ends {
             Body::Coded(combination) => (byte(combination.members.last().unwrap_or(0)), Some(1)),
             Body::Seen(answer) => (1, Some(byte(answer.first_unseen))),
             Body::Ack(ack) => (1, Some(byte(ack.next))),
-            Body::Datagram(_) => (0, None),
+            Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) => (0, None),
         };
         let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], sequence, u16::MAX);
         tcp.acknowledgment_number = acknowledged.unwrap_or(0);

@@ -2,8 +2,8 @@
 
 use super::routes::Topology;
 use super::{FlowSpec, Scenario};
-use crate::network::TCP_IP_HEADERS;
 use crate::tcp::{Reassembly, Variant};
+use crate::world::TCP_IP_HEADERS;
 use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! TCP/NC in a scenario.
 
 use super::{FlowSpec, Scenario, ScenarioError};
-use crate::network::NcConfig;
+use crate::world::NcConfig;
 use ripstop_proto::session::nc::{
     Acknowledge, Config, ConfigError, Factor, Loss, Redundancy, Retransmissions, Rounding, Window,
 };

@@ -3,7 +3,7 @@
 use super::routes::Topology;
 use super::{Report, RunTotals, Scenario, ScenarioError};
 use crate::engine::replicate;
-use crate::network::{Carrier, FlowError, Network, Observer};
+use crate::world::{Carrier, FlowError, Observer, World};
 use ripstop_base::Seed;
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
 use std::time::Duration;
@@ -44,8 +44,8 @@ pub fn run_once(
     k: u64,
     observer: &mut impl Observer,
 ) -> Result<RunTotals, ScenarioError> {
-    let mut network = build(scenario, Seed::new(scenario.run.seed).run(k))?;
-    Ok(RunTotals::of(scenario, &mut network, observer))
+    let mut world = build(scenario, Seed::new(scenario.run.seed).run(k))?;
+    Ok(RunTotals::of(scenario, &mut world, observer))
 }
 
 /// The round-trip time over a path without delay.
@@ -60,16 +60,16 @@ fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     }
 }
 
-/// The network of a scenario.
-fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
-    let mut network = Network::new(seed);
+/// The world of a scenario.
+fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioError> {
+    let mut world = World::new(seed);
     // A one-way link keeps the number of its way back free.
     let mut numbers = Vec::with_capacity(2 * scenario.link.len());
     for (k, link) in scenario.link.iter().enumerate() {
         let back = link.back.as_ref().unwrap_or(&link.forth);
         for (name, config) in [("forth", Some(&link.forth)), ("back", (!link.one_way).then_some(back))] {
             let stream = link_name(scenario, numbers.len(), name);
-            let number = config.map(|config| network.add_link(config, &stream)).transpose();
+            let number = config.map(|config| world.add_link(config, &stream)).transpose();
             numbers.push(number.map_err(|error| {
                 ScenarioError::new(format!("link[{k}].{name}.{}", error.field), error.problem)
             })?);
@@ -85,12 +85,13 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
         let rtt: Duration = named.iter().flatten().map(|k| scenario.direction(*k).delay.duration()).sum();
         let [there, back] = links(named);
         let config = TunnelConfig { initial_rtt: rtt.max(SHORTEST_RTT), ..tunnel.config() };
-        network.add_tunnel(&config, &there, &back, &format!("tunnel/{}", tunnel.name));
+        let names = [0, 1].map(|side| format!("tunnel/{}/{side}", tunnel.name));
+        world.add_tunnel(&config, &there, &back, names.each_ref().map(String::as_str));
     }
     // Of each kind, the number of its first flow.
     let mut firsts = Vec::with_capacity(scenario.flow.len());
     for (k, flow) in scenario.flow.iter().enumerate() {
-        firsts.push(network.flows());
+        firsts.push(world.flows());
         let named = match &flow.tunnel {
             None => topology.of_flow(scenario, k)?,
             Some(_) => Default::default(),
@@ -106,7 +107,7 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
             (None, None) => Carrier::Links(&there, &back),
         };
         for name in flow.names() {
-            let added = network.add_flow(flow.config(), &carrier, &format!("flow/{name}"));
+            let added = world.add_tcp(flow.config(), &carrier, &format!("flow/{name}"));
             added.map_err(|error| {
                 let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
                 ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
@@ -115,8 +116,8 @@ fn build(scenario: &Scenario, seed: Seed) -> Result<Network, ScenarioError> {
     }
     for (asks, answers) in scenario.pairs()? {
         for k in 0..scenario.flow[asks].count as usize {
-            network.pair(firsts[asks] + k, firsts[answers] + k);
+            world.pair(firsts[asks] + k, firsts[answers] + k);
         }
     }
-    Ok(network)
+    Ok(world)
 }

@@ -1,8 +1,8 @@
 //! What a scenario consists of, as it is written in a file.
 
 use super::{ExpectSpec, NcSpec, SourceSpec};
-use crate::network::{FlowConfig, Hosts};
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
+use crate::world::{Hosts, TcpConfig};
 use ripstop_base::{Bytes, Span, Time, word};
 use ripstop_link::LinkConfig;
 use ripstop_proto::control::redundancy::Redundancy;
@@ -10,7 +10,7 @@ use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A network, what runs on it, and how it is measured.
+/// A world, what runs on it, and how it is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
@@ -294,8 +294,8 @@ impl FlowSpec {
     }
 
     /// As the network wants it.
-    pub fn config(&self) -> FlowConfig {
-        FlowConfig {
+    pub fn config(&self) -> TcpConfig {
+        TcpConfig {
             variant: self.tcp,
             sender: self.sender(),
             reassembly: self.receiver,

@@ -2,7 +2,7 @@
 
 use super::Scenario;
 use super::report::{FlowDetail, LinkSpan, TunnelSpan};
-use crate::network::{FlowTotals, NcMoment, NcStatus, Network, Observer};
+use crate::world::{FlowTotals, NcMoment, NcStatus, Observer, World};
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -47,35 +47,35 @@ pub(super) struct Edges {
 
 impl RunTotals {
     /// Runs `network` to the end of `scenario`.
-    pub(super) fn of(scenario: &Scenario, network: &mut Network, observer: &mut impl Observer) -> RunTotals {
+    pub(super) fn of(scenario: &Scenario, world: &mut World, observer: &mut impl Observer) -> RunTotals {
         let edges = Edges::of(scenario);
         let mut snapshots = Vec::with_capacity(edges.moments.len());
         let mut spans = vec![SpanTotals::default(); edges.spans.len()];
         for at in &edges.moments {
-            network.run_until(*at, observer);
-            let flows = (0..network.flows()).map(|flow| network.totals(flow)).collect();
+            world.run_until(*at, observer);
+            let flows = (0..world.flows()).map(|flow| world.totals(flow)).collect();
             let (mut queues, mut coding) = (Vec::new(), Vec::new());
             if scenario.run.sample.is_some() {
-                queues.extend((0..network.links()).map(|link| network.queue(link)));
-                coding.extend((0..network.flows()).map(|flow| network.coding_now(flow)));
+                queues.extend((0..world.links()).map(|link| world.queue(link)));
+                coding.extend((0..world.flows()).map(|flow| world.coding_now(flow)));
             }
             snapshots.push(Snapshot { flows, queues, coding });
             if edges.spans.iter().flatten().any(|edge| edge == at) {
-                note_edge(&edges, *at, network, &mut spans);
+                note_edge(&edges, *at, world, &mut spans);
             }
         }
-        network.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
-        let coding = (0..network.flows()).map(|flow| network.coding(flow)).collect();
-        RunTotals { snapshots, spans, coding, events: network.events() }
+        world.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
+        let coding = (0..world.flows()).map(|flow| world.coding(flow)).collect();
+        RunTotals { snapshots, spans, coding, events: world.events() }
     }
 }
 
 /// Spans end and begin at `at`.
-fn note_edge(edges: &Edges, at: Time, network: &mut Network, spans: &mut [SpanTotals]) {
-    let flows = 0..network.flows();
+fn note_edge(edges: &Edges, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
+    let flows = 0..world.flows();
     // Since the edge before: part of each span that lies around it.
     for flow in flows.clone() {
-        let delays = network.take_delays(flow);
+        let delays = world.take_delays(flow);
         for (span, [from, to]) in spans.iter_mut().zip(&edges.spans) {
             if *from < at && at <= *to {
                 span.flows[flow].delays.packets.merge(&delays.packets);
@@ -84,17 +84,17 @@ fn note_edge(edges: &Edges, at: Time, network: &mut Network, spans: &mut [SpanTo
         }
     }
     for (span, [from, to]) in spans.iter_mut().zip(&edges.spans) {
-        let links = (0..network.links()).map(|link| network.link_totals(link));
-        let tunnels = (0..network.tunnels()).map(|tunnel| network.tunnel(tunnel));
+        let links = (0..world.links()).map(|link| world.link_totals(link));
+        let tunnels = (0..world.tunnels()).map(|tunnel| world.tunnel(tunnel));
         if *from == at {
-            let both = |flow| network.mechanisms(flow).map(|mechanisms| (mechanisms, mechanisms));
+            let both = |flow| world.mechanisms(flow).map(|mechanisms| (mechanisms, mechanisms));
             let detail = |flow| FlowDetail { mechanisms: both(flow), ..FlowDetail::default() };
             span.flows = flows.clone().map(detail).collect();
             span.links = links.map(|totals| (totals, totals)).collect();
             span.tunnels = tunnels.map(|ends| ends.map(|status| (status.clone(), status))).collect();
         } else if *to == at {
             for (flow, detail) in span.flows.iter_mut().enumerate() {
-                if let Some((pair, now)) = detail.mechanisms.as_mut().zip(network.mechanisms(flow)) {
+                if let Some((pair, now)) = detail.mechanisms.as_mut().zip(world.mechanisms(flow)) {
                     pair.1 = now;
                 }
             }

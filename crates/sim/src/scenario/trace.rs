@@ -1,7 +1,7 @@
 //! Every event of a run, a line each.
 
 use super::{FlowSpec, Scenario};
-use crate::network::{Body, Happening, Observer, Owner, Packet};
+use crate::world::{Body, Happening, Observer, Owner, Packet};
 use ripstop_base::Time;
 use ripstop_link::Fate;
 use std::io::{self, Write};
@@ -53,8 +53,10 @@ impl<W: Write> Trace<W> {
         let (nanos, out) = (now.as_nanos(), &mut self.out);
         write!(out, "{}.{:09},", nanos / 1_000_000_000, nanos % 1_000_000_000)?;
         let owner = |owner: &Owner| match owner {
-            Owner::Flow(k) => &self.flows[*k as usize],
+            Owner::Flow(k) => self.flows[*k as usize].as_str(),
             Owner::Tunnel(k) => &self.tunnels[*k as usize],
+            // A scenario has no endpoints.
+            Owner::Endpoints(_) => "",
         };
         match happening {
             Happening::Offered { link, packet, owner: whose, fate, .. } => {
@@ -117,5 +119,7 @@ fn content(packet: &Packet) -> (&'static str, u64) {
         Body::Coded(combination) => ("combination", combination.number),
         Body::Seen(answer) => ("seen", answer.first_unseen),
         Body::Datagram(datagram) => ("datagram", datagram.number),
+        Body::Udp(number) => ("udp", *number),
+        Body::Sealed(_) => ("sealed", 0),
     }
 }

@@ -1,56 +1,40 @@
 //! What each sender sends when given packets are lost. The sequences are those of ns-2.35 for the same losses: one hop of
 //! 1 Gb/s and 52 ms each way, an `ErrorModel/List` with the same indices, `window` 50, the clock .418 of a tick on (seed
-//! 1805 here), everything else its default.
+//! 2520 here), everything else its default.
 
 use super::*;
-use crate::engine::Engine;
+use crate::world::{Body, Carrier, Happening, TcpConfig, World};
 use ripstop_base::{Rate, Seed, Span};
-use ripstop_link::{Link, LinkConfig};
+use ripstop_link::{LinkConfig, Loss};
 
-#[derive(Clone, Copy)]
-enum Event {
-    Data(u64),
-    Ack(Ack),
-    Timer(Time),
-}
+/// The seed under which the sender's clock is .418 of a tick on.
+const SEED: u64 = 2520;
 
-/// The first `count` packets that leave, without those whose transmission (counted from 0) is in `lost`.
+/// The first `count` packets that leave, where those whose transmission (counted from 0) is in `lost` are lost.
 fn sends(variant: Variant, config: SenderConfig, lost: &[u64], count: usize) -> Vec<u64> {
-    let path = LinkConfig {
+    let back = LinkConfig {
         rate: Rate::from_bps(1_000_000_000),
         delay: Span::from(Duration::from_millis(52)),
         ..LinkConfig::default()
     };
-    let (mut there, mut back) =
-        (Link::new(&path, Seed::new(1), "there").unwrap(), Link::new(&path, Seed::new(1), "back").unwrap());
-    let mut sender = Sender::new(variant, config, &mut Seed::new(1805).stream("tcp"));
-    let mut receiver = Receiver::new(Reassembly::Buffer, 1);
-    let mut engine = Engine::new();
+    let there = LinkConfig { loss: Loss::Indices { lost: lost.to_vec(), period: None }, ..back.clone() };
+    let mut world = World::new(Seed::new(SEED));
+    let links = [(&there, "there"), (&back, "back")].map(|(link, name)| world.add_link(link, name).unwrap());
+    let flow = TcpConfig { variant, sender: config, ..TcpConfig::default() };
+    world.add_tcp(flow, &Carrier::Links(&links[..1], &links[1..]), "flow").unwrap();
     let mut sent = Vec::new();
-    sender.offer(Time::ZERO, u64::MAX);
-    loop {
-        while let Some(number) = sender.poll_transmit() {
-            let fate = there.offer(engine.now(), variant.packet_bytes(number, 1000));
-            if !lost.contains(&(sent.len() as u64)) {
-                engine.at(fate.arrival().unwrap(), Event::Data(number));
+    while sent.len() < count && world.now() < Time::from_secs_f64(1000.0) {
+        let until = world.now() + Duration::from_secs(1);
+        world.run_until(until, &mut |_: Time, happening: Happening<'_>| {
+            if let Happening::Offered { packet, .. } = happening
+                && let Body::Data(number) = packet.body
+            {
+                sent.push(number);
             }
-            sent.push(number);
-            if sent.len() == count {
-                return sent;
-            }
-        }
-        engine.at(sender.timeout(), Event::Timer(sender.timeout()));
-        match engine.next_until(Time::from_secs_f64(1000.0)).expect("it never stops sending") {
-            Event::Data(number) => {
-                let ack = receiver.on_packet(number).unwrap();
-                let fate = back.offer(engine.now(), variant.ack_bytes(&ack));
-                engine.at(fate.arrival().unwrap(), Event::Ack(ack));
-            }
-            Event::Ack(ack) => sender.on_ack(engine.now(), &ack),
-            Event::Timer(at) if at == sender.timeout() => sender.on_timeout(engine.now()),
-            Event::Timer(_) => {}
-        }
+        });
     }
+    sent.truncate(count);
+    sent
 }
 
 fn check(lost: &[u64], config: SenderConfig, expected: [(Variant, &[u64]); 5]) {

@@ -1,10 +1,10 @@
 //! What is said of a flow.
 
 use crate::engine::{DelayStatistic, Sample, Statistic};
-use crate::network::{FlowDelays, FlowTotals, NcStatus};
 use crate::scenario::FlowSpec;
 use crate::scenario::totals::RunTotals;
 use crate::tcp::Mechanisms;
+use crate::world::{FlowDelays, FlowTotals, NcStatus};
 use ripstop_base::Delays;
 use serde::Serialize;
 use std::collections::BTreeMap;

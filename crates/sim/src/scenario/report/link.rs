@@ -1,7 +1,7 @@
 //! What is said of a link.
 
 use crate::engine::{Sample, Statistic};
-use crate::network::LinkTotals;
+use crate::world::LinkTotals;
 use ripstop_link::Counters;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! What happened over time.
 
-use crate::network::{FlowTotals, NcMoment};
 use crate::scenario::totals::{Edges, RunTotals, pieces};
 use crate::scenario::{FlowSpec, Scenario};
+use crate::world::{FlowTotals, NcMoment};
 use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;

@@ -1,0 +1,176 @@
+//! A trial: one run of a contender over one link, measured as the demonstration measures it. The contender sends a stream that
+//! always has more, or a file, and requests beside it.
+
+mod stage;
+
+use crate::tcp::Variant;
+use crate::world::STAMPED_HEADERS;
+use ripstop_base::{Delays, Seed, Time};
+use ripstop_link::{ConfigError, Counters, Fate, LinkConfig};
+use ripstop_proto::session::tunnel::Config;
+use stage::Stage;
+use std::time::Duration;
+
+/// Useful bytes of a request, and of its reply.
+pub const REQUEST_BYTES: u32 = 100;
+
+/// Bytes of a full packet on the link.
+const LINK_MTU: u32 = 1500;
+/// How often the virtual time is told.
+const STEP: Duration = Duration::from_millis(500);
+/// How much of the bulk is timed, bytes.
+const MARKS: [u64; 2] = [100_000, 1_000_000];
+
+/// How a connection's packets get from host to host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Through the tunnel.
+    Tunnel,
+    /// Over the link as they are.
+    Link,
+}
+
+/// What carries the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// The tunnel alone: a source of packets that never runs dry, and requests that nobody sends again.
+    Packets,
+    /// TCP connections between kernels.
+    Tcp(Variant, Way),
+}
+
+/// What is sent beside requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bulk {
+    /// Nothing.
+    None,
+    /// Always more.
+    Endless,
+    /// So many bytes, by a TCP; a source of bare packets has no files, and sends without end.
+    File(u64),
+}
+
+/// What is to be run.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The link in the data direction, and the way back.
+    pub links: [LinkConfig; 2],
+    /// What carries the data.
+    pub scheme: Scheme,
+    /// What is sent beside requests.
+    pub bulk: Bulk,
+    /// When 100-byte requests are due, since the start.
+    pub requests: Vec<Duration>,
+    /// Where the measured interval begins, since the start.
+    pub from: Duration,
+    /// Where it ends.
+    pub until: Duration,
+    /// How long replies are waited for after that, the bulk going on.
+    pub grace: Duration,
+    /// Whether the fates of packets are to be kept.
+    pub fates: bool,
+    /// Where all randomness comes from.
+    pub seed: Seed,
+}
+
+/// What was measured.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// Useful bytes of the bulk that came out in the measured interval, and since the start.
+    pub bulk_bytes: (u64, u64),
+    /// Useful bytes of requests that came out in the measured interval.
+    pub request_bytes: u64,
+    /// IP bytes offered to the link in the data direction in the measured interval.
+    pub offered_bytes: u64,
+    /// Since the start, until 100 kB of the bulk had come out.
+    pub first_100kb: Option<Duration>,
+    /// The same for 1 MB.
+    pub first_1mb: Option<Duration>,
+    /// The same for all of a file.
+    pub complete: Option<Duration>,
+    /// From the first transmission of the bulk's packets to their delivery in order: those sent and delivered in the measured
+    /// interval. Of a source without TCP, from the way into the tunnel.
+    pub delays: Delays,
+    /// For each request, in their order: from the moment it was due until its reply had come; or how long it had waited
+    /// at the end, without one.
+    pub latencies: Vec<Result<Duration, Duration>>,
+    /// What the link in the data direction had done by the end of the measured interval.
+    pub link: Counters,
+    /// What became of the packets on the link in the data direction and on the way back, in the order in which they were
+    /// offered; nothing unless they were to be kept.
+    pub fates: [Vec<Fate>; 2],
+    /// Impairments that are configured, on either link, and never fired.
+    pub unfired: Vec<&'static str>,
+    /// What must never happen and did.
+    pub violations: usize,
+}
+
+impl Trial {
+    /// Runs it; a file's run ends when it has arrived. `progress` is told the virtual time now and then.
+    ///
+    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty path, as after a handshake.
+    ///
+    /// # Errors
+    /// The link setting that cannot be.
+    pub fn run(&self, mut progress: impl FnMut(Duration)) -> Result<Measured, ConfigError> {
+        let mut stage = Stage::new(self)?;
+        let mut run_to = |stage: &mut Stage, end: Duration| {
+            while stage.now() < Time::ZERO + end && stage.complete().is_none() {
+                stage.run_until((stage.now() + STEP).min(Time::ZERO + end));
+                progress(stage.now().since(Time::ZERO));
+            }
+        };
+        run_to(&mut stage, self.from);
+        stage.forget_delays();
+        let (useful, offered) = (stage.useful(), stage.link().offered_bytes);
+        run_to(&mut stage, self.until);
+        let (useful_then, link) = (stage.useful(), *stage.link());
+        let (delays, marks) = (stage.delays(), stage.marks());
+        if !self.requests.is_empty() && !stage.is_answered(self.requests.len()) {
+            run_to(&mut stage, self.until + self.grace);
+        }
+
+        let (end, complete) = (stage.now(), stage.complete());
+        let since_start = |at: Time| at.since(Time::ZERO);
+        let requests = self.requests.iter().enumerate();
+        let latency = |(k, due): (usize, &Duration)| stage.latency(k).ok_or(end.since(Time::ZERO + *due));
+        let latencies = requests.map(latency).collect();
+        let [first_100kb, first_1mb] = marks.map(|at| at.map(since_start));
+        let unfired = stage.unfired();
+        let violations = stage.violations();
+        Ok(Measured {
+            bulk_bytes: (useful_then.0 - useful.0, useful_then.0),
+            request_bytes: useful_then.1 - useful.1,
+            offered_bytes: link.offered_bytes - offered,
+            first_100kb,
+            first_1mb,
+            complete: complete.map(since_start),
+            delays,
+            latencies,
+            link,
+            fates: stage.fates(),
+            unfired,
+            violations,
+        })
+    }
+
+    /// The tunnel's configuration.
+    fn config(&self) -> Config {
+        let rtt = self.links.iter().map(|link| link.delay.duration()).sum::<Duration>();
+        Config { initial_rtt: rtt.max(Duration::from_micros(100)), ..Config::default() }
+    }
+
+    /// Bytes of payload in a full packet: what headers of IP and TCP leave of it.
+    fn payload(&self) -> u32 {
+        let packet = match self.scheme {
+            Scheme::Tcp(_, Way::Link) => LINK_MTU,
+            _ => self.config().inner_mtu(),
+        };
+        packet - STAMPED_HEADERS
+    }
+
+    /// When requests are due.
+    fn due(&self) -> Vec<Time> {
+        self.requests.iter().map(|due| Time::ZERO + *due).collect()
+    }
+}

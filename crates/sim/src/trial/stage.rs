@@ -1,0 +1,243 @@
+//! The world of a trial, and what is noted while it runs.
+
+use super::{Bulk, MARKS, REQUEST_BYTES, Scheme, Trial, Way};
+use crate::tcp::{Length, Pattern, SenderConfig, Variant};
+use crate::world::{
+    Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
+};
+use ripstop_base::{Delays, Time};
+use ripstop_link::{ConfigError, Counters, Fate};
+use std::time::Duration;
+
+/// A kernel acknowledges every second packet (RFC 5681, section 4.2).
+const ACK_EVERY: u32 = 2;
+/// The names of the links from left to right and back, for their random streams: those of the emulator, which loses the same
+/// packets under the same seed.
+const LINKS: [&str; 2] = ["link/0", "link/1"];
+
+/// The world of a trial.
+pub(super) struct Stage {
+    world: World,
+    links: [usize; 2],
+    bulk: Option<usize>,
+    /// The flow that requests take.
+    requests: Option<usize>,
+    notes: Notes,
+    /// Of the source without TCP: useful bytes in a packet of the bulk.
+    payload: Option<u32>,
+}
+
+impl Stage {
+    pub(super) fn new(trial: &Trial) -> Result<Stage, ConfigError> {
+        let mut world = World::new(trial.seed);
+        let links = [world.add_link(&trial.links[0], LINKS[0])?, world.add_link(&trial.links[1], LINKS[1])?];
+        let stage = |bulk, requests, payload, world| {
+            let file = if let Bulk::File(bytes) = trial.bulk { Some(bytes.max(1)) } else { None };
+            let notes = Notes {
+                bulk,
+                payload,
+                marks: [None; 2],
+                timed_until: Time::ZERO + trial.from,
+                file: file.filter(|_| payload.is_none()),
+                complete: None,
+                requests,
+                latencies: Vec::with_capacity(trial.requests.len()),
+                fates: trial.fates.then(Default::default),
+            };
+            Stage { world, links, bulk, requests, notes, payload }
+        };
+        Ok(match trial.scheme {
+            Scheme::Packets => {
+                let (bulk, requests) = add_packets(&mut world, links, trial);
+                stage(bulk, Some(requests), Some(trial.payload()), world)
+            }
+            Scheme::Tcp(variant, way) => {
+                let (bulk, requests) = add_connections(&mut world, links, trial, variant, way);
+                stage(bulk, requests, None, world)
+            }
+        })
+    }
+
+    pub(super) fn run_until(&mut self, end: Time) {
+        self.world.run_until(end, &mut self.notes);
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// Useful bytes of the bulk and of requests that have come out.
+    pub(super) fn useful(&self) -> (u64, u64) {
+        let of = |flow: Option<usize>, payload: u32| {
+            let totals = flow.map(|flow| self.world.totals(flow)).unwrap_or_default();
+            match self.payload {
+                Some(_) => totals.packets * u64::from(payload),
+                None => totals.bytes,
+            }
+        };
+        (of(self.bulk, self.payload.unwrap_or(0)), of(self.requests, REQUEST_BYTES))
+    }
+
+    /// What the link in the data direction has done.
+    pub(super) fn link(&self) -> &Counters {
+        self.world.link(self.links[0])
+    }
+
+    /// Keeps the delays of packets sent from now on only.
+    pub(super) fn forget_delays(&mut self) {
+        self.bulk.into_iter().for_each(|bulk| self.world.forget_delays(bulk));
+    }
+
+    /// How long the bulk's packets were under way that are kept.
+    pub(super) fn delays(&mut self) -> Delays {
+        self.bulk.map_or_else(Delays::default, |bulk| self.world.take_delays(bulk).packets)
+    }
+
+    /// When as much of the bulk had come out as [`MARKS`] says.
+    pub(super) fn marks(&self) -> [Option<Time>; 2] {
+        self.notes.marks
+    }
+
+    /// When all of a file had.
+    pub(super) fn complete(&self) -> Option<Time> {
+        self.notes.complete
+    }
+
+    /// From when request number `k` was due until its reply had come.
+    pub(super) fn latency(&self, k: usize) -> Option<Duration> {
+        match (self.payload, self.requests) {
+            (Some(_), Some(requests)) => self.world.latencies(requests).get(k).copied().flatten(),
+            _ => self.notes.latencies.get(k).copied(),
+        }
+    }
+
+    /// Whether the first `n` requests are all answered.
+    pub(super) fn is_answered(&self, n: usize) -> bool {
+        (0..n).all(|k| self.latency(k).is_some())
+    }
+
+    /// The fates of packets on the two links, where they were to be kept.
+    pub(super) fn fates(&mut self) -> [Vec<Fate>; 2] {
+        self.notes.fates.take().unwrap_or_default()
+    }
+
+    /// Impairments that are configured and never fired.
+    pub(super) fn unfired(&self) -> Vec<&'static str> {
+        self.links.iter().flat_map(|link| self.world.unfired(*link)).collect()
+    }
+
+    /// What must never happen and did.
+    pub(super) fn violations(&self) -> usize {
+        self.world.strays() as usize
+    }
+}
+
+/// The tunnel alone: a source of packets that always has more, and requests that nobody sends again. The numbers of the flows
+/// of the bulk and of the requests.
+fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<usize>, usize) {
+    let names = ["tunnel/left", "tunnel/right"];
+    let tunnel = world.add_tunnel(&trial.config(), &links[..1], &links[1..], names);
+    let [there, back] = [false, true].map(|backwards| Carrier::Tunnel { tunnel, backwards });
+    let bulk = (trial.bulk != Bulk::None)
+        .then(|| world.add_udp(UdpConfig::greedy(trial.payload() + STAMPED_HEADERS), &there, "traffic/bulk"));
+    let len = REQUEST_BYTES + STAMPED_HEADERS;
+    let ask = UdpConfig::new(UdpPattern::Requests(trial.due()), len);
+    let requests = world.add_udp(ask, &there, "traffic/requests");
+    let answers = world.add_udp(UdpConfig::new(UdpPattern::Answers, len), &back, "traffic/answers");
+    world.pair(requests, answers);
+    (bulk, requests)
+}
+
+/// TCP connections between kernels, over the link or through the tunnel. The numbers of the flows of the bulk and of the
+/// requests.
+fn add_connections(
+    world: &mut World,
+    links: [usize; 2],
+    trial: &Trial,
+    variant: Variant,
+    way: Way,
+) -> (Option<usize>, Option<usize>) {
+    let [there, back] = [[links[0]], [links[1]]];
+    let names = ["tunnel/tunnel/0", "tunnel/tunnel/1"];
+    let tunnel = (way == Way::Tunnel).then(|| world.add_tunnel(&trial.config(), &there, &back, names));
+    let carrier = |backwards: bool| match tunnel {
+        Some(tunnel) => Carrier::Tunnel { tunnel, backwards },
+        None if backwards => Carrier::Links(&back, &there),
+        None => Carrier::Links(&there, &back),
+    };
+    // Streams are named as those of a scenario: a chain of one link is the very same run.
+    let mut connect = |pattern, backwards, name| {
+        let config = TcpConfig {
+            variant,
+            sender: SenderConfig::linux(),
+            hosts: Hosts::Kernels,
+            ack_every: ACK_EVERY,
+            payload: trial.payload(),
+            pattern,
+            ..TcpConfig::default()
+        };
+        let flow = world.add_tcp(config, &carrier(backwards), name);
+        flow.expect("a source with a length, and no coding layer")
+    };
+    let bulk = match trial.bulk {
+        Bulk::None => None,
+        Bulk::Endless => Some(connect(Pattern::Endless, false, "flow/flow")),
+        Bulk::File(bytes) => Some(connect(Pattern::File(bytes.max(1)), false, "flow/flow")),
+    };
+    let length = Length::Fixed(u64::from(REQUEST_BYTES));
+    let requests = (!trial.requests.is_empty()).then(|| {
+        let requests = connect(Pattern::Scheduled { length }, false, "flow/requests");
+        (requests, connect(Pattern::Answers { length }, true, "flow/answers"))
+    });
+    if let Some((requests, answers)) = requests {
+        world.join(requests, answers);
+        world.ask_at(requests, &trial.due());
+    }
+    (bulk, requests.map(|(requests, _)| requests))
+}
+
+/// What a trial notes while it runs.
+struct Notes {
+    bulk: Option<usize>,
+    /// Of a source without TCP: useful bytes in a packet of the bulk.
+    payload: Option<u32>,
+    marks: [Option<Time>; 2],
+    timed_until: Time,
+    /// The size of a file, and when it had arrived.
+    file: Option<u64>,
+    complete: Option<Time>,
+    requests: Option<usize>,
+    /// In the order of the requests: a connection answers them in that order.
+    latencies: Vec<Duration>,
+    fates: Option<[Vec<Fate>; 2]>,
+}
+
+impl Observer for Notes {
+    fn note(&mut self, now: Time, happening: Happening<'_>) {
+        match happening {
+            Happening::Offered { link, fate, .. } => {
+                if let Some(fates) = &mut self.fates {
+                    fates[link].push(*fate);
+                }
+            }
+            Happening::Received { flow, bytes } if self.bulk == Some(flow) => {
+                let (useful, at) = match self.payload {
+                    None => (bytes, Some(now)),
+                    Some(payload) => {
+                        let useful = bytes / u64::from(payload + STAMPED_HEADERS) * u64::from(payload);
+                        let ms = Time::from_nanos(now.as_nanos().div_ceil(1_000_000) * 1_000_000);
+                        (useful, Some(ms).filter(|at| *at <= self.timed_until))
+                    }
+                };
+                for (mark, least) in self.marks.iter_mut().zip(MARKS) {
+                    *mark = mark.or(at.filter(|_| useful >= least));
+                }
+                self.complete = self.complete.or(self.file.filter(|file| bytes >= *file).map(|_| now));
+            }
+            Happening::Completed { flow, completion } if self.requests == Some(flow) => {
+                self.latencies.push(completion.ended.since(completion.began));
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! How a world is built: links, flows, and the sessions that carry them.
+
+use super::World;
+use super::fabric::{Purpose, TimerKind};
+use super::node::{NodeId, Outlet, SessionId};
+use super::observer::Owner;
+use super::routes::Route;
+use super::session::{
+    Clock, EndpointNode, NcConfig, NcReceiverNode, NcRelayNode, NcSenderNode, SessionEnd, TunnelNode,
+};
+use super::tcp::{Hosts, TcpConfig, TcpFlow};
+use super::udp::{UdpConfig, UdpFlow, UdpPattern};
+use crate::tcp::SourceError;
+use ripstop_base::Time;
+use ripstop_link::{ConfigError, Link, LinkConfig};
+use ripstop_proto::endpoint::EndpointConfig;
+use ripstop_proto::session::nc::{ConfigError as NcConfigError, NcReceiver, NcRelay, NcSender};
+use ripstop_proto::session::tunnel::{Config as TunnelConfig, Tunnel};
+use std::time::Duration;
+
+/// A setting of a flow that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FlowError {
+    /// Of its coding layer.
+    #[error(transparent)]
+    Coding(#[from] NcConfigError),
+    /// Of its source.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// What carries a flow's packets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Carrier<'a> {
+    /// The links there, and those back. An empty list arrives at once.
+    Links(&'a [usize], &'a [usize]),
+    /// As [`Carrier::Links`], with a coding layer below TCP.
+    Coded(&'a [usize], &'a [usize], &'a NcConfig),
+    /// A tunnel.
+    Tunnel {
+        /// Its number.
+        tunnel: usize,
+        /// Whether data enters the tunnel where its route ends.
+        backwards: bool,
+    },
+    /// Two endpoints that are connected.
+    Endpoints {
+        /// The number of the endpoint where data goes in.
+        from: usize,
+        /// The number of the endpoint where data comes out.
+        to: usize,
+    },
+}
+
+impl World {
+    /// Adds one direction of a link; returns its number. `name`, such as `link/2`, tells its random streams from others'.
+    ///
+    /// # Errors
+    /// The setting that cannot be.
+    pub fn add_link(&mut self, config: &LinkConfig, name: &str) -> Result<usize, ConfigError> {
+        Ok(self.fabric.add_link(Link::new(config, self.seed, name)?))
+    }
+
+    /// Adds a TCP flow; returns its number among all flows. `name` tells its random streams from others'.
+    ///
+    /// # Errors
+    /// The setting of its coding layer or of its source that cannot be.
+    ///
+    /// # Panics
+    /// On a link, a tunnel or an endpoint that was not added.
+    pub fn add_tcp(
+        &mut self,
+        mut config: TcpConfig,
+        carrier: &Carrier<'_>,
+        name: &str,
+    ) -> Result<usize, FlowError> {
+        let number = self.flows.len() as u32;
+        let node = NodeId::Tcp(self.tcp.flows.len() as u32);
+        let outlet = match carrier {
+            Carrier::Coded(there, back, coding) => {
+                config.hosts = Hosts::Agents;
+                self.add_coding(number, [there, back], coding, name)?
+            }
+            other => self.outlet(number, node, other),
+        };
+        let timer = self.fabric.alarm(Purpose::Timer(node, TimerKind::Main));
+        let ack_timer = self.fabric.alarm(Purpose::Timer(node, TimerKind::DelayedAck));
+        let mut random = self.seed.stream(&format!("{name}/tcp"));
+        let draws = self.seed.stream(&format!("{name}/source"));
+        let flow = TcpFlow::new(number, outlet, config, [timer, ack_timer], &mut random, draws)?;
+        self.fabric.scheduler.set(timer, flow.due());
+        self.tcp.flows.push(flow);
+        self.flows.push(node);
+        Ok(number as usize)
+    }
+
+    /// Adds a source of UDP datagrams with its sink; returns its number among all flows. `name` tells its random stream from
+    /// others'.
+    ///
+    /// # Panics
+    /// On a link, a tunnel or an endpoint that was not added, and on a coding layer, which takes segments of a TCP only.
+    pub fn add_udp(&mut self, config: UdpConfig, carrier: &Carrier<'_>, name: &str) -> usize {
+        let number = self.flows.len() as u32;
+        let node = NodeId::Udp(self.udp.len() as u32);
+        let outlet = self.outlet(number, node, carrier);
+        let timer = self.fabric.alarm(Purpose::Timer(node, TimerKind::Main));
+        let is_greedy = matches!(config.pattern, UdpPattern::Greedy { .. });
+        let flow = UdpFlow::new(number, config, outlet, timer, self.seed.stream(name));
+        self.fabric.scheduler.set(timer, flow.first_due());
+        if let Outlet::Session([session, _]) = outlet
+            && is_greedy
+        {
+            let greedy = match session {
+                SessionId::Tunnel(k) => &mut self.tunnels[k as usize].end.greedy,
+                SessionId::Endpoint(k) => &mut self.endpoints[k as usize].end.greedy,
+                _ => unreachable!("only tunnels and endpoints carry UDP"),
+            };
+            greedy.push(self.udp.len() as u32);
+        }
+        self.udp.push(flow);
+        self.flows.push(node);
+        number as usize
+    }
+
+    /// Lets flow `answers` answer the requests of flow `requests`. TCP: the one is of the pattern
+    /// [`Answers`](crate::tcp::Pattern::Answers), the other of [`Requests`](crate::tcp::Pattern::Requests) or
+    /// [`Scheduled`](crate::tcp::Pattern::Scheduled). UDP: [`UdpPattern::Answers`] and [`UdpPattern::Requests`].
+    ///
+    /// # Panics
+    /// On flows that were not added, or are not of these patterns.
+    pub fn pair(&mut self, requests: usize, answers: usize) {
+        match (self.flows[requests], self.flows[answers]) {
+            (NodeId::Tcp(requests), NodeId::Tcp(answers)) => self.tcp.pair(requests, answers),
+            (NodeId::Udp(requests), NodeId::Udp(answers)) => {
+                assert!(self.udp[answers as usize].answers(), "requests are answered by answers");
+                self.udp[requests as usize].peer = Some(answers);
+                self.udp[answers as usize].peer = Some(requests);
+            }
+            _ => panic!("requests of one protocol are answered by another"),
+        }
+    }
+
+    /// Makes TCP flow `answers` the way back of the connection of flow `requests`: besides what [`World::pair`] does, the one
+    /// opens when the other does, and the data of each takes the other's acknowledgements with it.
+    ///
+    /// # Panics
+    /// As [`World::pair`]; on flows that are not between kernels ([`Hosts::Kernels`]), or not on each other's way back.
+    pub fn join(&mut self, requests: usize, answers: usize) {
+        let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
+            panic!("a connection of two ways is one of TCP");
+        };
+        assert!(self.turns_back(a, b), "a connection has one way there and back");
+        self.tcp.join(a, b);
+    }
+
+    /// Lets TCP flow `flow`, of the pattern [`Scheduled`](crate::tcp::Pattern::Scheduled), send requests at these `moments`
+    /// as well, in their order.
+    ///
+    /// # Panics
+    /// On a flow that was not added, or is not TCP.
+    pub fn ask_at(&mut self, flow: usize, moments: &[Time]) {
+        let NodeId::Tcp(k) = self.flows[flow] else { panic!("a flow of TCP") };
+        let flow = &mut self.tcp.flows[k as usize];
+        flow.schedule(moments);
+        self.fabric.scheduler.set(flow.timer, flow.due());
+    }
+
+    /// Adds a tunnel whose ends have `config`; returns its number. Its datagrams pass the links `there`, and the other end's
+    /// the links `back`. `names` tell the random streams of its two ends from others'.
+    ///
+    /// # Panics
+    /// On a link that was not added, and on an empty way.
+    pub fn add_tunnel(
+        &mut self,
+        config: &TunnelConfig,
+        there: &[usize],
+        back: &[usize],
+        names: [&str; 2],
+    ) -> usize {
+        assert!(!there.is_empty() && !back.is_empty(), "a tunnel needs links");
+        let number = self.tunnels();
+        let first = self.tunnels.len() as u32;
+        let ends = [1, 0].map(|side| NodeId::Session(SessionId::Tunnel(first + side)));
+        let route = self.fabric.add_route(Route::new(there, back, ends, Owner::Tunnel(number as u32)));
+        let nodes = [0, 1].map(|side| {
+            let id = SessionId::Tunnel(first + side);
+            let name = names[side as usize];
+            let clock = self.clock(id, name);
+            let entropy = self.seed.stream(name).next_u64();
+            let session = Tunnel::new(Time::ZERO, config.clone(), entropy);
+            TunnelNode {
+                end: SessionEnd::new(session, Some(clock)),
+                path: (route, side == 1),
+                events: Vec::new(),
+            }
+        });
+        for node in nodes {
+            if let Some(clock) = &node.end.clock {
+                self.fabric.scheduler.set(clock.timer, Time::ZERO);
+            }
+            self.tunnels.push(node);
+        }
+        number
+    }
+
+    /// Adds an endpoint that knows nobody yet; returns its number.
+    pub fn add_endpoint(&mut self, config: EndpointConfig) -> usize {
+        let number = self.endpoints.len() as u32;
+        let clock = self.clock(SessionId::Endpoint(number), &format!("endpoint/{number}"));
+        self.fabric.scheduler.set(clock.timer, Time::ZERO);
+        self.endpoints.push(EndpointNode::new(number, config, self.seed, clock));
+        number as usize
+    }
+
+    /// Connects two endpoints: datagrams of the first pass the links `there`, those of the second the links `back`. Each knows
+    /// the other's key and address.
+    ///
+    /// # Panics
+    /// On an endpoint or a link that was not added, and on an empty way.
+    pub fn connect(&mut self, first: usize, second: usize, there: &[usize], back: &[usize]) {
+        assert!(!there.is_empty() && !back.is_empty(), "two endpoints need links");
+        let ends = [second, first].map(|end| NodeId::Session(SessionId::Endpoint(end as u32)));
+        let route = self.fabric.add_route(Route::new(there, back, ends, Owner::Endpoints(first as u32)));
+        let now = self.fabric.now();
+        self.endpoints[first].add_peer(now, second as u32, (route, false));
+        self.endpoints[second].add_peer(now, first as u32, (route, true));
+    }
+
+    /// The alarms of a session.
+    fn clock(&mut self, session: SessionId, name: &str) -> Clock {
+        let node = NodeId::Session(session);
+        Clock {
+            timer: self.fabric.alarm(Purpose::Timer(node, TimerKind::Main)),
+            processor: self.fabric.alarm(Purpose::Timer(node, TimerKind::Processor)),
+            lateness: Duration::ZERO,
+            draws: self.seed.stream(&format!("{name}/lateness")),
+        }
+    }
+
+    /// Where the packets of flow `number` go, whose hosts are `node`.
+    fn outlet(&mut self, number: u32, node: NodeId, carrier: &Carrier<'_>) -> Outlet {
+        match carrier {
+            Carrier::Links(there, back) | Carrier::Coded(there, back, _) => {
+                let route = Route::new(there, back, [node, node], Owner::Flow(number));
+                Outlet::Route(self.fabric.add_route(route))
+            }
+            Carrier::Tunnel { tunnel, backwards } => {
+                assert!(*tunnel < self.tunnels(), "a tunnel that was not added");
+                let ends = [0, 1].map(|side| SessionId::Tunnel(2 * *tunnel as u32 + side));
+                let [first, second] = ends;
+                Outlet::Session(if *backwards { [second, first] } else { ends })
+            }
+            Carrier::Endpoints { from, to } => {
+                assert!(*from.max(to) < self.endpoints.len(), "an endpoint that was not added");
+                Outlet::Session([*from, *to].map(|end| SessionId::Endpoint(end as u32)))
+            }
+        }
+    }
+
+    /// Adds the coding layer of flow `number`.
+    fn add_coding(
+        &mut self,
+        number: u32,
+        [there, back]: [&[usize]; 2],
+        coding: &NcConfig,
+        name: &str,
+    ) -> Result<Outlet, NcConfigError> {
+        let sender = SessionId::NcSender(self.nc_senders.len() as u32);
+        let receiver = SessionId::NcReceiver(self.nc_receivers.len() as u32);
+        let ends = [receiver, sender].map(NodeId::Session);
+        let mut route = Route::new(there, back, ends, Owner::Flow(number));
+        let first_relay = self.nc_relays.len() as u32;
+        let relays = first_relay..first_relay + coding.relays.len() as u32;
+        let node = |(k, (behind, _)): (u32, &(usize, _))| (*behind, NodeId::Session(SessionId::NcRelay(k)));
+        route.relays = relays.clone().zip(&coding.relays).map(node).collect();
+        let nc_sender = NcSender::new(coding.session, self.seed.child(&format!("{name}/nc")))?;
+        let nc_receiver = NcReceiver::new(coding.session)?;
+        let route = self.fabric.add_route(route);
+        for (behind, factor) in &coding.relays {
+            let seed = self.seed.child(&format!("{name}/relay/{behind}"));
+            let relay = NcRelay::new(coding.session, *factor, seed)?;
+            let end = SessionEnd::new(relay, None);
+            self.nc_relays.push(NcRelayNode { end, route, behind: *behind as u16 });
+        }
+        let (sender_end, receiver_end) =
+            (SessionEnd::new(nc_sender, None), SessionEnd::new(nc_receiver, None));
+        let relays = relays.collect();
+        self.nc_senders.push(NcSenderNode { end: sender_end, flow: number, route, relays });
+        self.nc_receivers.push(NcReceiverNode { end: receiver_end, flow: number, route });
+        Ok(Outlet::Coding(sender))
+    }
+
+    /// Whether data of one TCP flow takes the way of the other's acknowledgements.
+    fn turns_back(&self, a: u32, b: u32) -> bool {
+        let outlet = |k: u32| self.tcp.flows[k as usize].outlet();
+        match (outlet(a), outlet(b)) {
+            (Outlet::Session([first, second]), Outlet::Session(other)) => other == [second, first],
+            (Outlet::Route(a), Outlet::Route(b)) => {
+                let links = |route, back| self.fabric.routes.way(route, back).iter().map(|hop| hop.link);
+                [false, true].into_iter().all(|back| links(a, back).eq(links(b, !back)))
+            }
+            _ => false,
+        }
+    }
+}

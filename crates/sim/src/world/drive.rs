@@ -1,0 +1,255 @@
+//! How nodes are called: what arrives is given to its node, what nodes hand to each other is passed on, sessions are drained.
+
+use super::World;
+use super::fabric::TimerKind;
+use super::node::{Handoff, NodeId, Outlet, SessionId};
+use super::observer::Observer;
+use super::packet::{Body, Ecn, Packet};
+use super::session::{
+    EndpointNode, Entering, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode,
+};
+use ripstop_base::Time;
+use ripstop_proto::session::{Received, Session};
+
+/// Calls a generic method for the type of a session's node.
+macro_rules! for_session {
+    ($world:expr, $session:expr, $method:ident ( $($argument:expr),* )) => {
+        match $session {
+            SessionId::Tunnel(k) => $world.$method::<TunnelNode>(k, $($argument),*),
+            SessionId::Endpoint(k) => $world.$method::<EndpointNode>(k, $($argument),*),
+            SessionId::NcSender(k) => $world.$method::<NcSenderNode>(k, $($argument),*),
+            SessionId::NcReceiver(k) => $world.$method::<NcReceiverNode>(k, $($argument),*),
+            SessionId::NcRelay(k) => $world.$method::<NcRelayNode>(k, $($argument),*),
+        }
+    };
+}
+
+impl World {
+    /// A packet has come over its last link to `node`.
+    #[inline]
+    pub(super) fn receive(&mut self, node: NodeId, packet: Packet, observer: &mut impl Observer) {
+        match node {
+            NodeId::Tcp(k) => self.tcp.receive(k, packet.body, &mut self.fabric, observer),
+            NodeId::Udp(k) => self.sink(k, packet.body, observer),
+            NodeId::Session(session) => for_session!(self, session, take_packet(session, packet, observer)),
+        }
+    }
+
+    /// Passes on what nodes have handed to each other, until nothing is left of it.
+    #[inline]
+    pub(super) fn settle(&mut self, observer: &mut impl Observer) {
+        loop {
+            self.pass_on(observer);
+            let Some(session) = self.ready.pop_front() else { return };
+            for_session!(self, session, call(observer));
+        }
+    }
+
+    /// The timer of a session is due, or a late one gets the processor.
+    pub(super) fn wake_session(
+        &mut self,
+        session: SessionId,
+        timer: TimerKind,
+        observer: &mut impl Observer,
+    ) {
+        match timer {
+            TimerKind::Processor => for_session!(self, session, run(observer)),
+            _ => for_session!(self, session, call(observer)),
+        }
+    }
+
+    /// The timer of a source is due. A source that always has more lets its session ask for it from now on.
+    pub(super) fn wake_source(&mut self, k: u32, observer: &mut impl Observer) {
+        let source = &mut self.udp[k as usize];
+        source.wake(&mut self.fabric, observer);
+        if source.wants(self.fabric.now()).is_some()
+            && let Outlet::Session([session, _]) = source.outlet()
+        {
+            self.make_ready(session);
+        }
+    }
+
+    /// A session is called before the moment is over.
+    pub(super) fn make_ready(&mut self, session: SessionId) {
+        if !self.ready.contains(&session) {
+            self.ready.push_back(session);
+        }
+    }
+
+    /// Passes on what nodes have handed to each other, and lets hosts answer. Sessions for which something waits then are
+    /// ready to be called.
+    #[inline]
+    fn pass_on(&mut self, observer: &mut impl Observer) {
+        loop {
+            while let Some(handoff) = self.fabric.handoffs.pop_front() {
+                match handoff {
+                    Handoff::Enter(session, entering) => {
+                        for_session!(self, session, enter(session, entering, observer));
+                    }
+                    Handoff::Leave { flow, body } => self.leave(flow, body, observer),
+                    Handoff::Arrive(packet) => {
+                        let route = self.fabric.routes.get(packet.route);
+                        let node = route.ends[usize::from(packet.back)];
+                        self.receive(node, packet, observer);
+                    }
+                }
+            }
+            self.tcp.settle_touched(&mut self.fabric, observer);
+            if self.fabric.handoffs.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// A packet has come out of a session to the host of its flow.
+    fn leave(&mut self, flow: u32, body: Body, observer: &mut impl Observer) {
+        match self.flows[flow as usize] {
+            NodeId::Tcp(k) => self.tcp.deliver(k, body, &mut self.fabric, observer),
+            NodeId::Udp(k) => self.sink(k, body, observer),
+            NodeId::Session(_) => {}
+        }
+    }
+
+    /// A UDP datagram of source `k` has come to its sink.
+    fn sink(&mut self, k: u32, body: Body, observer: &mut impl Observer) {
+        let Body::Udp(number) = body else { return };
+        let now = self.fabric.now();
+        let flow = &mut self.udp[k as usize];
+        if !flow.receive(number, now, observer) {
+            return;
+        }
+        let Some(peer) = flow.peer else { return };
+        match flow.answers() {
+            true => {
+                let request = flow.request_of(number);
+                request.into_iter().for_each(|request| self.udp[peer as usize].on_answer(request, now));
+            }
+            false => self.udp[peer as usize].answer(number, &mut self.fabric, observer),
+        }
+    }
+
+    /// A packet has come over the network to a session.
+    fn take_packet<N: SessionNode>(
+        &mut self,
+        number: u32,
+        session: SessionId,
+        packet: Packet,
+        _observer: &mut impl Observer,
+    ) {
+        let (node, fabric) = N::split(self, number);
+        let (bytes, ce) = (packet.bytes, packet.ecn == Ecn::Marked);
+        if let Some(packet) = node.unpack(packet.body, fabric) {
+            node.end().inbox.push_back(Received { packet, bytes, ce });
+            self.make_ready(session);
+        }
+    }
+
+    /// A packet of a flow goes into a session. A session that takes packets one by one is called at once.
+    fn enter<N: SessionNode>(
+        &mut self,
+        number: u32,
+        session: SessionId,
+        entering: Entering,
+        observer: &mut impl Observer,
+    ) {
+        let (node, fabric) = N::split(self, number);
+        let Some(inner) = node.enter(entering, fabric) else { return };
+        let end = node.end();
+        end.entering.push_back(inner);
+        match (end.busy, N::BATCHES) {
+            (true, _) => {}
+            (false, true) => self.make_ready(session),
+            (false, false) => self.call::<N>(number, observer),
+        }
+    }
+
+    /// Something has come to a session, or a timer of its is due: the session runs at once, unless it is late.
+    fn call<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
+        let (node, fabric) = N::split(self, number);
+        match &mut node.end().clock {
+            Some(clock) if !clock.lateness.is_zero() => {
+                if fabric.scheduler.when(clock.processor) == Time::NEVER {
+                    let late = clock.lateness.mul_f64(clock.draws.unit());
+                    fabric.scheduler.set(clock.processor, fabric.now() + late);
+                }
+            }
+            _ => self.run::<N>(number, observer),
+        }
+    }
+
+    /// A session takes in what has come to it, does what is due, and is drained.
+    fn run<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
+        let (node, fabric) = N::split(self, number);
+        node.end().take_arrived(fabric.now());
+        self.drain::<N>(number, observer);
+    }
+
+    /// The one loop that drives a session: inner packets go in, and all outputs are taken, until there are neither.
+    fn drain<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
+        N::split(self, number).0.end().busy = true;
+        loop {
+            self.refill::<N>(number);
+            let (node, fabric) = N::split(self, number);
+            let now = fabric.now();
+            let mut again = node.end().take_entering(now, N::BATCHES);
+            while let Some(sent) = node.end().session.poll_transmit(now) {
+                again = true;
+                let (bytes, ecn) = (sent.bytes, if sent.ect { Ecn::Capable } else { Ecn::NotCapable });
+                if let Some(Packed { route, back, hop, body }) = node.pack(sent.packet, fabric) {
+                    fabric.forward(Packet { route, hop, back, ecn, bytes, body }, observer);
+                }
+            }
+            while let Some(delivered) = node.end().session.poll_deliver() {
+                again = true;
+                let handoff = node.leave(delivered, fabric);
+                fabric.handoffs.extend(handoff);
+            }
+            self.pass_on(observer);
+            if !again {
+                break;
+            }
+        }
+        let (node, fabric) = N::split(self, number);
+        let now = fabric.now();
+        while let Some(event) = node.end().session.poll_event() {
+            node.note(now, event);
+        }
+        let end = node.end();
+        end.busy = false;
+        let due = end.session.poll_timeout().unwrap_or(Time::NEVER);
+        if let Some(clock) = &end.clock
+            && due != fabric.scheduler.when(clock.timer)
+        {
+            fabric.scheduler.set(clock.timer, due);
+        }
+    }
+
+    /// Sources that always have more fill up what has left a session's queue.
+    fn refill<N: SessionNode>(&mut self, number: u32) {
+        let (node, _) = N::split(self, number);
+        if node.end().greedy.is_empty() {
+            return;
+        }
+        let greedy = std::mem::take(&mut node.end().greedy);
+        let now = self.fabric.now();
+        let wanted = |world: &World, k: &u32| world.udp[*k as usize].wants(now);
+        let sources = greedy.iter().filter(|k| wanted(self, k).is_some()).count().max(1);
+        // What waits now is shared out among them, before any of them adds to it.
+        let waiting: Vec<usize> = greedy.iter().map(|k| self.waiting::<N>(number, *k) / sources).collect();
+        for (k, waiting) in greedy.iter().zip(waiting) {
+            for _ in waiting..wanted(self, k).unwrap_or(0) {
+                let Some(entering) = self.udp[*k as usize].make(now) else { break };
+                let (node, fabric) = N::split(self, number);
+                let inner = node.enter(entering, fabric);
+                node.end().entering.extend(inner);
+            }
+        }
+        N::split(self, number).0.end().greedy = greedy;
+    }
+
+    /// Packets that wait in a session for the other end of flow `k`; as many as can be where nothing is taken in.
+    fn waiting<N: SessionNode>(&mut self, number: u32, k: u32) -> usize {
+        let Outlet::Session([_, to]) = self.udp[k as usize].outlet() else { return usize::MAX };
+        N::split(self, number).0.backlog(to).unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,224 @@
+//! TCP/NC below a connection, as nodes: a coding layer at both ends, and relays that code anew between.
+
+use super::{Entering, Packed, SessionEnd, SessionNode};
+use crate::tcp::Ack;
+use crate::world::World;
+use crate::world::fabric::Fabric;
+use crate::world::node::{Handoff, SessionId};
+use crate::world::packet::{Body, Combination};
+use ripstop_base::{Delays, Time};
+use ripstop_codes::Length;
+use ripstop_codes::window::Members;
+use ripstop_proto::session::nc::{
+    Config, Factor, NcAck, NcReceiver, NcRelay, NcSender, ReceiverCounts, RelayCounts, Segment, SenderCounts,
+};
+use std::convert::Infallible;
+
+/// The coding layer of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NcConfig {
+    /// Settings of its sender, its receiver and its relays.
+    pub session: Config,
+    /// Relays: behind how many links of the route, with how many combinations for each that arrives.
+    pub relays: Vec<(usize, Factor)>,
+}
+
+/// What the coding layer of a connection has done.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NcStatus {
+    /// The sender's counters.
+    pub sender: SenderCounts,
+    /// The receiver's counters.
+    pub receiver: ReceiverCounts,
+    /// The relays' counters, in the order of the route.
+    pub relays: Vec<RelayCounts>,
+    /// How long segments took from seen to decoded.
+    pub decode_delays: Delays,
+    /// Combinations that wait at the receiver, mean over time.
+    pub mean_rows: f64,
+}
+
+/// What the coding layer of a connection holds at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NcMoment {
+    /// Segments that the sender holds and combines.
+    pub window: usize,
+    /// Combinations that wait at the receiver.
+    pub rows: usize,
+    /// Segments that the receiver has heard of and not seen.
+    pub deficit: usize,
+}
+
+/// The coding layer below a sending TCP.
+#[derive(Debug)]
+pub(in crate::world) struct NcSenderNode {
+    pub(in crate::world) end: SessionEnd<NcSender<Length>>,
+    /// The number of the flow.
+    pub(in crate::world) flow: u32,
+    pub(in crate::world) route: u32,
+    /// Its relays, by their numbers.
+    pub(in crate::world) relays: Vec<u32>,
+}
+
+/// The coding layer below a receiving TCP.
+#[derive(Debug)]
+pub(in crate::world) struct NcReceiverNode {
+    pub(in crate::world) end: SessionEnd<NcReceiver<Length>>,
+    /// The number of the flow.
+    pub(in crate::world) flow: u32,
+    pub(in crate::world) route: u32,
+}
+
+/// A node on the way that codes anew.
+#[derive(Debug)]
+pub(in crate::world) struct NcRelayNode {
+    pub(in crate::world) end: SessionEnd<NcRelay<Length>>,
+    pub(in crate::world) route: u32,
+    /// How many links of the route lie before it.
+    pub(in crate::world) behind: u16,
+}
+
+impl SessionNode for NcSenderNode {
+    type Session = NcSender<Length>;
+    const BATCHES: bool = false;
+
+    fn split(world: &mut World, number: u32) -> (&mut NcSenderNode, &mut Fabric) {
+        (&mut world.nc_senders[number as usize], &mut world.fabric)
+    }
+
+    fn end(&mut self) -> &mut SessionEnd<Self::Session> {
+        &mut self.end
+    }
+
+    fn enter(&mut self, entering: Entering, _fabric: &mut Fabric) -> Option<Segment<Length>> {
+        match entering.body {
+            Body::Data(number) => Some(Segment { number, payload: Length(entering.bytes as usize) }),
+            _ => None,
+        }
+    }
+
+    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<NcAck> {
+        match body {
+            Body::Seen(answer) => Some(answer),
+            _ => None,
+        }
+    }
+
+    fn pack(&mut self, packet: Combination, fabric: &mut Fabric) -> Option<Packed> {
+        Some(Packed { route: self.route, back: false, hop: 0, body: load(packet, fabric) })
+    }
+
+    fn leave(&mut self, first_unseen: u64, _fabric: &mut Fabric) -> Option<Handoff> {
+        Some(Handoff::Leave { flow: self.flow, body: Body::Ack(Ack::new(first_unseen, [])) })
+    }
+
+    fn note(&mut self, _now: Time, event: Infallible) {
+        match event {}
+    }
+
+    fn backlog(&self, _to: SessionId) -> Option<usize> {
+        None
+    }
+}
+
+impl SessionNode for NcReceiverNode {
+    type Session = NcReceiver<Length>;
+    const BATCHES: bool = false;
+
+    fn split(world: &mut World, number: u32) -> (&mut NcReceiverNode, &mut Fabric) {
+        (&mut world.nc_receivers[number as usize], &mut world.fabric)
+    }
+
+    fn end(&mut self) -> &mut SessionEnd<Self::Session> {
+        &mut self.end
+    }
+
+    fn enter(&mut self, _entering: Entering, _fabric: &mut Fabric) -> Option<Infallible> {
+        None
+    }
+
+    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Combination> {
+        unload(body, fabric)
+    }
+
+    fn pack(&mut self, packet: NcAck, _fabric: &mut Fabric) -> Option<Packed> {
+        Some(Packed { route: self.route, back: true, hop: 0, body: Body::Seen(packet) })
+    }
+
+    fn leave(&mut self, (number, _): (u64, Length), _fabric: &mut Fabric) -> Option<Handoff> {
+        Some(Handoff::Leave { flow: self.flow, body: Body::Data(number) })
+    }
+
+    fn note(&mut self, _now: Time, event: Infallible) {
+        match event {}
+    }
+
+    fn backlog(&self, _to: SessionId) -> Option<usize> {
+        None
+    }
+}
+
+impl SessionNode for NcRelayNode {
+    type Session = NcRelay<Length>;
+    const BATCHES: bool = false;
+
+    fn split(world: &mut World, number: u32) -> (&mut NcRelayNode, &mut Fabric) {
+        (&mut world.nc_relays[number as usize], &mut world.fabric)
+    }
+
+    fn end(&mut self) -> &mut SessionEnd<Self::Session> {
+        &mut self.end
+    }
+
+    fn enter(&mut self, _entering: Entering, _fabric: &mut Fabric) -> Option<Infallible> {
+        None
+    }
+
+    fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Combination> {
+        unload(body, fabric)
+    }
+
+    fn pack(&mut self, packet: Combination, fabric: &mut Fabric) -> Option<Packed> {
+        Some(Packed { route: self.route, back: false, hop: self.behind, body: load(packet, fabric) })
+    }
+
+    fn leave(&mut self, delivered: Infallible, _fabric: &mut Fabric) -> Option<Handoff> {
+        match delivered {}
+    }
+
+    fn note(&mut self, _now: Time, event: Infallible) {
+        match event {}
+    }
+
+    fn backlog(&self, _to: SessionId) -> Option<usize> {
+        None
+    }
+}
+
+/// A combination as a packet's content, in memory that an earlier one has left.
+fn load(packet: Combination, fabric: &mut Fabric) -> Body {
+    match fabric.spare.pop() {
+        Some(mut spare) => {
+            *spare = packet;
+            Body::Coded(spare)
+        }
+        None => Body::Coded(Box::new(packet)),
+    }
+}
+
+/// The combination in a packet, which leaves its memory to a later one.
+fn unload(body: Body, fabric: &mut Fabric) -> Option<Combination> {
+    let Body::Coded(mut body) = body else { return None };
+    let nothing = Combination {
+        number: 0,
+        oldest: 0,
+        retransmission: false,
+        members: Members::range(0..0),
+        coding: None,
+        payload: Length(0),
+        bytes: 0,
+    };
+    let packet = std::mem::replace(&mut *body, nothing);
+    fabric.spare.push(body);
+    Some(packet)
+}

@@ -1,0 +1,71 @@
+//! Inner packets as real IP packets: IPv4 and UDP headers, a label, and bytes that follow from the label.
+
+use super::label::Label;
+use ripstop_base::Seed;
+use ripstop_codes::Symbol;
+use ripstop_proto::inner::symbol::unframe;
+use std::net::Ipv4Addr;
+
+/// The shortest packet, bytes: IPv4 and UDP headers, and the label.
+pub(super) const LEAST: u32 = 20 + 8 + 12;
+const EXPEDITED: u8 = 46 << 2;
+
+/// The inner packet with this label, from one inner address to another.
+pub(super) fn inner_packet(label: Label, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+    let len = label.len.clamp(LEAST, 65_535) as usize;
+    let mut bytes = vec![0; len];
+    bytes[0] = 0x45;
+    bytes[1] = if label.immediate { EXPEDITED } else { 0 };
+    bytes[2..4].copy_from_slice(&(len as u16).to_be_bytes());
+    bytes[8] = 64;
+    bytes[9] = 17;
+    bytes[12..16].copy_from_slice(&from.octets());
+    bytes[16..20].copy_from_slice(&to.octets());
+    let checksum = ones_complement(&bytes[..20]);
+    bytes[10..12].copy_from_slice(&checksum.to_be_bytes());
+    bytes[20..22].copy_from_slice(&(1000 + label.flow as u16).to_be_bytes());
+    bytes[22..24].copy_from_slice(&5000u16.to_be_bytes());
+    bytes[24..26].copy_from_slice(&((len - 20) as u16).to_be_bytes());
+    bytes[28..32].copy_from_slice(&label.flow.to_be_bytes());
+    bytes[32..40].copy_from_slice(&label.sequence.to_be_bytes());
+    // Content that differs between any two packets, so that a mix-up cannot pass.
+    Seed::new(u64::from(label.flow) << 32).run(label.sequence).stream("content").fill(&mut bytes[40..]);
+    bytes
+}
+
+fn ones_complement(header: &[u8]) -> u16 {
+    let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    !(sum as u16)
+}
+
+/// The label of a packet that came out. None: the packet is not, byte for byte, one that [`inner_packet`] makes.
+pub(super) fn label_of(symbol: &Symbol) -> Option<Label> {
+    let (_, bytes) = unframe(symbol.as_slice()).ok()?;
+    let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));
+    let label = Label {
+        flow: u32::from_be_bytes(bytes.get(28..32)?.try_into().ok()?),
+        sequence: u64::from_be_bytes(bytes.get(32..40)?.try_into().ok()?),
+        len: bytes.len() as u32,
+        immediate: bytes[1] == EXPEDITED,
+    };
+    (inner_packet(label, address(12)?, address(16)?) == bytes).then_some(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_changed_byte_is_noticed() {
+        let label = Label { flow: 3, sequence: 77, len: 120, immediate: false };
+        let (from, to) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        let symbol = Symbol::from_parts(&[&[0], &inner_packet(label, from, to)]);
+        assert_eq!(label_of(&symbol), Some(label));
+        for at in 1..symbol.len() {
+            let mut changed = symbol.clone();
+            changed.edit(|bytes| bytes[at] ^= 0x10);
+            assert_ne!(label_of(&changed), Some(label), "byte {at}");
+        }
+    }
+}

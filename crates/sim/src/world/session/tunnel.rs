@@ -1,0 +1,66 @@
+//! One end of a tunnel as a node: the shipped session, with typed packets.
+
+use super::label::LabelledPacket;
+use super::{Entering, Packed, SessionEnd, SessionNode};
+use crate::world::World;
+use crate::world::fabric::Fabric;
+use crate::world::node::{Handoff, SessionId};
+use crate::world::packet::{Body, TunnelDatagram};
+use ripstop_base::Time;
+use ripstop_proto::session::tunnel::{Delivered, Event, Status, Tunnel};
+
+/// The states of the two ends of a tunnel: that from which its route leads there, and the other.
+pub type TunnelStatus = [Status; 2];
+
+/// One end of a tunnel.
+#[derive(Debug)]
+pub(in crate::world) struct TunnelNode {
+    pub(in crate::world) end: SessionEnd<Tunnel<LabelledPacket>>,
+    /// The route to the other end, and whether its way back leads there.
+    pub(in crate::world) path: (u32, bool),
+    /// What the session said, and when.
+    pub(in crate::world) events: Vec<(Time, Event)>,
+}
+
+impl SessionNode for TunnelNode {
+    type Session = Tunnel<LabelledPacket>;
+    const BATCHES: bool = true;
+
+    fn split(world: &mut World, number: u32) -> (&mut TunnelNode, &mut Fabric) {
+        (&mut world.tunnels[number as usize], &mut world.fabric)
+    }
+
+    fn end(&mut self) -> &mut SessionEnd<Self::Session> {
+        &mut self.end
+    }
+
+    fn enter(&mut self, entering: Entering, fabric: &mut Fabric) -> Option<LabelledPacket> {
+        let Entering { flow, back, bytes, immediate, body, .. } = entering;
+        Some(LabelledPacket::new(fabric.under_way.send(flow, back, bytes, immediate, body)))
+    }
+
+    fn unpack(&mut self, body: Body, _fabric: &mut Fabric) -> Option<TunnelDatagram> {
+        match body {
+            Body::Datagram(datagram) => Some(*datagram),
+            _ => None,
+        }
+    }
+
+    fn pack(&mut self, packet: TunnelDatagram, _fabric: &mut Fabric) -> Option<Packed> {
+        let (route, back) = self.path;
+        Some(Packed { route, back, hop: 0, body: Body::Datagram(Box::new(packet)) })
+    }
+
+    fn leave(&mut self, delivered: Delivered<LabelledPacket>, fabric: &mut Fabric) -> Option<Handoff> {
+        let (flow, body) = fabric.under_way.deliver(delivered.payload.label())?;
+        Some(Handoff::Leave { flow, body })
+    }
+
+    fn note(&mut self, now: Time, event: Event) {
+        self.events.push((now, event));
+    }
+
+    fn backlog(&self, _to: SessionId) -> Option<usize> {
+        Some(self.end.session.backlog_packets())
+    }
+}

@@ -1,0 +1,234 @@
+//! TCP in rounds, as paper 000, section III assumes it: what the equations of section IV are about, simulated.
+//!
+//! A round is one round-trip time. Its window W is sent at once; if all of it arrives, the next round's is W + 1, at most W_max.
+//! In the round of the first loss only the a packets before it count, since the receiver keeps nothing out of order
+//! (go-back-N); the window becomes W + a/W, one more round is sent with it, and what arrives of that round are duplicate
+//! acknowledgements. Three of them make a triple-duplicate event (TD): the window is halved. Fewer make a time-out (TO) of T_o
+//! rounds, after which one packet is sent with a window of 1; it may be lost again, with twice the time-out each time, to 64 T_o.
+//! Packets are lost independently. There is no slow start.
+//!
+//! [`Rounds`] goes from loss to loss: each [`Cycle`] has what equations (2) to (7) and (13) speak of.
+//!
+//! Where the paper leaves it open: windows are real numbers, and what a round does not send of its fraction the next one may, so
+//! that a window of 4.5 sends four packets and five by turns; a window is never less than 1.
+
+use ripstop_base::{Fraction, Stream};
+use ripstop_model::tcp::time_out_series;
+
+/// What the rounds are made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rules {
+    /// p: the probability that a packet is lost.
+    pub(crate) loss: Fraction,
+    /// How far the first losses of cycles lie apart.
+    pub(crate) spacing: Spacing,
+    /// W_max: the largest window, in packets, at least 1.
+    pub(crate) window: f64,
+    /// T_o: length of a first time-out, in rounds; None: there are none, and every loss halves the window.
+    pub(crate) time_out: Option<f64>,
+}
+
+/// How far the first losses of cycles lie apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    /// Each packet is lost with probability p: geometric, as section III says.
+    Independent,
+    /// (1-p)/p packets, and up to half a window more or less: what section IV says when it puts `E[r]^2` for `E[r^2]` in (8) and lets
+    /// the loss fall evenly anywhere in its round.
+    Even,
+}
+
+/// From one loss to the next: rounds j to j + r, and a time-out's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cycle {
+    /// W_j: the window of the first round.
+    pub(crate) first_window: f64,
+    /// r: rounds up to that of the loss, it included.
+    pub(crate) rounds: u64,
+    /// W_(j+r-1): the window in the round of the loss.
+    pub(crate) last_window: f64,
+    /// Packets sent in that round.
+    pub(crate) last_sent: u64,
+    /// a_(j+r-1): those of them before the loss.
+    pub(crate) last_acknowledged: u64,
+    /// N: packets acknowledged in all, each for the first time.
+    pub(crate) acknowledged: u64,
+    /// Packets sent in round j + r, after the loss.
+    pub(crate) sent_after: u64,
+    /// Time-outs of the series that ended the cycle; 0: it was a triple-duplicate event.
+    pub(crate) time_outs: u32,
+    /// Whether a time-out went before: the first packet is then one that has arrived.
+    pub(crate) after_time_out: bool,
+    /// Length in rounds: r + 1 and the time-outs.
+    pub(crate) duration: f64,
+}
+
+/// Cycle after cycle, for ever; nothing when no packet is ever lost, or none ever arrives.
+#[derive(Clone, Debug)]
+pub(crate) struct Rounds {
+    rules: Rules,
+    random: Stream,
+    window: f64,
+    /// The part of a packet that earlier windows had left.
+    credit: f64,
+    after_time_out: bool,
+    /// The window of the last loss: over so many packets an even spacing varies.
+    width: f64,
+}
+
+impl Rounds {
+    /// Starts with a window of 1.
+    pub(crate) fn new(rules: Rules, random: Stream) -> Rounds {
+        Rounds { rules, random, window: 1.0, credit: 0.0, after_time_out: false, width: 1.0 }
+    }
+
+    /// How many packets arrive before the next loss.
+    fn packets(&mut self) -> u64 {
+        let p = self.rules.loss.get();
+        let luck = self.random.unit();
+        // `as` saturates.
+        let packets = match self.rules.spacing {
+            Spacing::Independent => (libm::log(1.0 - luck) / libm::log1p(-p)) as u64,
+            Spacing::Even => libm::round((1.0 - p) / p + (luck - 0.5) * self.width).max(0.0) as u64,
+        };
+        // A packet that was sent again after a time-out and arrived ended the time-outs.
+        packets.saturating_add(u64::from(self.after_time_out))
+    }
+
+    /// The packets of a round with the present window.
+    fn send(&mut self) -> u64 {
+        let whole = libm::floor(self.window + self.credit);
+        self.credit += self.window - whole;
+        whole as u64
+    }
+
+    fn grow(&mut self, by: f64) {
+        self.window = (self.window + by).min(self.rules.window.max(1.0));
+    }
+
+    /// Whether fewer than three of `sent` packets arrive.
+    fn starves(&mut self, sent: u64) -> bool {
+        let mut arrived = 0;
+        for _ in 0..sent {
+            arrived += u64::from(!self.random.chance(self.rules.loss.get()));
+            if arrived == 3 {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Time-outs in a row, the first included: the packet sent again is lost with probability p each time.
+    fn series(&mut self) -> u32 {
+        let lost = libm::log(1.0 - self.random.unit()) / libm::log(self.rules.loss.get());
+        (lost as u32).saturating_add(1)
+    }
+}
+
+impl Iterator for Rounds {
+    type Item = Cycle;
+
+    fn next(&mut self) -> Option<Cycle> {
+        let p = self.rules.loss.get();
+        if p <= 0.0 || p >= 1.0 {
+            return None;
+        }
+        let (first_window, after_time_out) = (self.window, self.after_time_out);
+        let acknowledged = self.packets();
+        let mut left = acknowledged;
+        let mut rounds = 1;
+        let last_sent = loop {
+            let sent = self.send();
+            if left < sent {
+                break sent;
+            }
+            left -= sent;
+            rounds += 1;
+            self.grow(1.0);
+        };
+        let last_window = self.window;
+        self.grow(left as f64 / last_sent as f64);
+        let sent_after = self.send();
+        let mut duration = (rounds + 1) as f64;
+        let mut time_outs = 0;
+        let time_out = self.rules.time_out;
+        match time_out {
+            Some(first) if self.starves(sent_after) => {
+                time_outs = self.series();
+                duration += time_out_series(first, time_outs);
+                (self.window, self.credit) = (1.0, 0.0);
+            }
+            _ => self.window = (self.window / 2.0).max(1.0),
+        }
+        self.after_time_out = time_outs > 0;
+        self.width = last_window;
+        Some(Cycle {
+            first_window,
+            rounds,
+            last_window,
+            last_sent,
+            last_acknowledged: left,
+            acknowledged,
+            sent_after,
+            time_outs,
+            after_time_out,
+            duration,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_base::Seed;
+
+    fn rounds(loss: f64, window: f64, time_out: Option<f64>) -> Rounds {
+        let loss = Fraction::new(loss).unwrap();
+        let rules = Rules { loss, spacing: Spacing::Independent, window, time_out };
+        Rounds::new(rules, Seed::new(1).stream("rounds"))
+    }
+
+    #[test]
+    fn a_cycle_is_what_its_rounds_make_it() {
+        for (loss, time_out) in [(0.02, None), (0.02, Some(3.75)), (0.3, Some(3.75))] {
+            let mut before: Option<Cycle> = None;
+            for cycle in rounds(loss, f64::INFINITY, time_out).take(20_000) {
+                let r = cycle.rounds as f64;
+                assert!((cycle.last_window - (cycle.first_window + r - 1.0)).abs() < 1e-9 * r, "{cycle:?}");
+                // (7): the packets of r - 1 whole rounds and of the last to the loss, but for a fraction carried over.
+                let whole = (r - 1.0) * cycle.first_window + (r - 1.0) * (r - 2.0) / 2.0;
+                let sent = whole + cycle.last_acknowledged as f64;
+                assert!((cycle.acknowledged as f64 - sent).abs() < 1.0 + 1e-9, "{cycle:?}");
+                assert!(cycle.last_acknowledged < cycle.last_sent);
+                if let Some(before) = before {
+                    let grown =
+                        before.last_window + before.last_acknowledged as f64 / before.last_sent as f64;
+                    // (4), and a window of 1 after time-outs.
+                    let want = if before.time_outs > 0 { 1.0 } else { (grown / 2.0).max(1.0) };
+                    assert!((cycle.first_window - want).abs() < 1e-12, "{before:?} {cycle:?}");
+                    assert_eq!(cycle.after_time_out, before.time_outs > 0);
+                }
+                let waited = time_out_series(time_out.unwrap_or(0.0), cycle.time_outs);
+                // (3)
+                assert_eq!(cycle.duration, r + 1.0 + waited);
+                assert!(cycle.time_outs > 0 || time_out.is_none() || cycle.sent_after >= 3);
+                before = Some(cycle);
+            }
+        }
+    }
+
+    #[test]
+    fn the_window_stops_at_its_largest() {
+        let most = rounds(0.001, 20.0, None).take(5000).map(|c| c.last_window).fold(0.0, f64::max);
+        assert_eq!(most, 20.0);
+        assert!(rounds(0.3, 0.0, Some(1.0)).take(1000).all(|cycle| cycle.last_window == 1.0));
+    }
+
+    #[test]
+    fn nothing_happens_where_nothing_is_lost_or_nothing_arrives() {
+        assert_eq!(rounds(0.0, 50.0, Some(3.75)).next(), None);
+        assert_eq!(rounds(1.0, 50.0, Some(3.75)).next(), None);
+        // Next to it a cycle ends all the same.
+        assert!(rounds(1.0 - 1e-16, 50.0, Some(3.75)).next().is_some_and(|cycle| cycle.duration.is_finite()));
+    }
+}

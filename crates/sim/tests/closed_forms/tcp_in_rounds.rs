@@ -1,0 +1,215 @@
+//! TCP in rounds against the equations of paper 000, section IV.
+
+use super::rounds::{Cycle, Rounds, Rules, Spacing};
+use super::{SEED, assert_mean, assert_share, mean, share};
+use ripstop_base::Stream;
+use ripstop_model::tcp::{
+    Tcp, mean_time_out, mean_time_out_series, mean_window, packets_between_losses, rounds_between_losses,
+    time_out_probability,
+};
+
+fn cycles(p: f64, spacing: Spacing, window: f64, time_out: Option<f64>, n: usize) -> Vec<Cycle> {
+    let rules = Rules { loss: share(p), spacing, window, time_out };
+    // The first cycles come from a window of 1; each later one forgets three quarters of it.
+    Rounds::new(rules, SEED.stream(&format!("rounds/{p}"))).skip(30).take(n).collect()
+}
+
+/// A mean over cycles, with the standard error of means of batches: neighbours depend on each other through the window.
+fn over(cycles: &[Cycle], of: impl Fn(&Cycle) -> f64) -> (f64, f64) {
+    mean(
+        cycles
+            .chunks_exact(cycles.len() / 100)
+            .map(|batch| batch.iter().map(&of).sum::<f64>() / batch.len() as f64),
+    )
+}
+
+const NO_LIMIT: f64 = f64::INFINITY;
+const T_O: f64 = 3.75;
+
+#[test]
+fn between_losses_equation_2_holds() {
+    for p in [1e-4, 0.01, 0.1, 0.4] {
+        let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 100_000);
+        assert_mean(
+            over(&td, |c| c.acknowledged as f64),
+            packets_between_losses(p),
+            0.0,
+            &format!("(2) at {p}"),
+        );
+        // With time-outs the equation misses the packet that ended them: 1 more for each.
+        let to = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 100_000);
+        let excess = over(&to, |c| c.acknowledged as f64 - f64::from(u8::from(c.after_time_out)));
+        assert_mean(excess, packets_between_losses(p), 0.0, &format!("(2) with time-outs at {p}"));
+    }
+}
+
+#[test]
+fn windows_follow_equations_3_to_5() {
+    for p in [1e-4, 1e-3, 0.01] {
+        let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 200_000);
+        let r = over(&td, |c| c.rounds as f64).0;
+        assert_mean(over(&td, |c| c.duration), r + 1.0, 1e-12, "(3)");
+        // In the long run (4) makes E[W_j] = E[r] - 1 + E[a/W] whatever the losses; (5) has a/W even on [0, 1], but a is a whole
+        // number below W: E[a/W] = 1/2 (1 - E[1/W]) when each packet of the round is as likely to be the first lost.
+        let part = over(&td, |c| c.last_acknowledged as f64 / c.last_sent as f64);
+        assert_mean(over(&td, |c| c.first_window), r - 1.0 + part.0, 2e-4, &format!("(4) at {p}"));
+        assert_mean(over(&td, |c| c.last_window), 2.0 * (r - 1.0) + part.0, 2e-4, &format!("(4) at {p}"));
+        assert!((0.44..0.5).contains(&part.0), "{part:?}");
+        let early = 0.5 - part.0;
+        let whole = over(&td, |c| 0.5 / c.last_sent as f64).0;
+        // That the first loss falls early in its round more often than late adds p W / 12 for p W packets lost in it.
+        let skewed = over(&td, |c| p * c.last_sent as f64 / 12.0).0;
+        assert!((early - whole - skewed).abs() < 0.1 * early + 4.0 * part.1, "{p}: {early} {whole} {skewed}");
+    }
+}
+
+/// E[r] sqrt(p) for small p and independent losses.
+///
+/// Between losses the window's area grows by N ~ Exp(1/p): with S = p W^2 / 2 at the loss and a quarter of it after, S' = S/4 + E,
+/// E ~ Exp(1). So S is the sum of E_k / 4^k, whose density is sum a_k 4^k exp(-4^k s) with a_k = prod over j != k of
+/// 1/(1 - 4^(k-j)), and E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]. (Ott, Kemperman and Mathis, 1996: 1.31 = 1 / 0.7635.)
+fn independent_losses_constant() -> f64 {
+    let weight =
+        |k: i32| -> f64 { (0..40).filter(|j| *j != k).map(|j| 1.0 / (1.0 - 4f64.powi(k - j))).product() };
+    let root: f64 =
+        (0..20).map(|k| weight(k) * 0.5f64.powi(k)).sum::<f64>() * std::f64::consts::PI.sqrt() / 2.0;
+    root / 2f64.sqrt()
+}
+
+#[test]
+fn equation_9_holds_for_even_losses_and_not_for_independent_ones() {
+    let constant = independent_losses_constant();
+    assert!((1.0 / constant - 1.3098).abs() < 1e-4, "{constant}");
+    for (p, n, slack) in
+        [(1e-6, 10_000, 1e-4), (1e-5, 50_000, 1e-4), (1e-4, 100_000, 2e-4), (1e-3, 200_000, 1e-3)]
+    {
+        // Its own assumptions: r all but constant, the loss anywhere in its round. What is left is that a is a whole number.
+        let even = cycles(p, Spacing::Even, NO_LIMIT, None, n);
+        assert_mean(
+            over(&even, |c| c.rounds as f64),
+            rounds_between_losses(p),
+            slack,
+            &format!("(9), even, {p}"),
+        );
+        // Section III's independent losses: E[r^2] exceeds E[r]^2, and r is shorter by 6.5 % for the same packets.
+        let free = cycles(p, Spacing::Independent, NO_LIMIT, None, n);
+        let r = over(&free, |c| c.rounds as f64);
+        let want = constant / p.sqrt() + 2.0 / 3.0;
+        assert_mean(r, want, 1e-3, &format!("(9), independent, {p}"));
+        let ratio = r.0 / rounds_between_losses(p);
+        let short = constant / (2.0f64 / 3.0).sqrt();
+        assert!((ratio - short).abs() < 0.002 + 4.0 * r.1 / r.0, "{p}: {ratio}, not {short}");
+        // So (11) is below what it stands for by as much.
+        let tcp = Tcp { rtt: 1.0, time_out: T_O, window: NO_LIMIT };
+        let throughput = over(&free, |c| c.acknowledged as f64).0 / over(&free, |c| c.duration).0;
+        let above = throughput / tcp.td_throughput(p);
+        assert!((1.055..1.08).contains(&above), "(11) at {p}: {above}");
+    }
+}
+
+#[test]
+fn equation_12_is_never_reached() {
+    // The minimum of two bounds is one: a window that stops at W_max loses what it would have grown to.
+    let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
+    // It is furthest where both bounds meet: there it reaches four fifths.
+    // A rare loss costs the packets that windows of 25, 26, ... 49 lack, a round and a half of 50.
+    let lacks = (1..=25).map(f64::from).sum::<f64>() + 1.5 * 50.0;
+    let rare = |p: f64| 1.0 / (1.0 + p * lacks);
+    for (p, share) in [(1e-5, rare(1e-5)), (1e-4, rare(1e-4)), (5.46e-4, 0.809), (1e-3, 0.952)] {
+        let capped = cycles(p, Spacing::Independent, 50.0, None, 50_000);
+        let throughput = over(&capped, |c| c.acknowledged as f64).0 / over(&capped, |c| c.duration).0;
+        let reached = throughput / tcp.capped_throughput(p);
+        assert!((reached - share).abs() < 0.003, "(12) at {p}: {reached}, not {share}");
+    }
+}
+
+#[test]
+fn time_outs_follow_equation_13_window_by_window() {
+    for p in [0.05, 0.1, 0.3] {
+        let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 400_000);
+        let mut seen = 0;
+        for w in 1..12 {
+            let these = all.iter().filter(|c| c.sent_after == w);
+            let (n, hits) = these.fold((0, 0), |(n, hits), c| (n + 1, hits + u64::from(c.time_outs > 0)));
+            if n > 1000 {
+                let want = time_out_probability(w as f64, p);
+                assert_share(hits, n, want, &format!("(13) at W = {w}, p = {p}"));
+                seen += 1;
+            }
+        }
+        assert!(seen >= 4, "{seen} windows at {p}");
+    }
+    // (16) puts the window's mean, rounded down, for the window. But P(TO | W) is far from linear: where the mean is 8.6 nearly
+    // all time-outs come from small windows (measured .0018 for 1.7e-9), where it is 2.5 it takes all for time-outs.
+    for (p, measured) in
+        [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)]
+    {
+        let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 200_000);
+        let share = over(&all, |c| f64::from(u8::from(c.time_outs > 0)));
+        let exact = over(&all, |c| time_out_probability(c.sent_after as f64, p));
+        assert_mean(share, exact.0, 0.0, &format!("P(TO) at {p}"));
+        assert_mean(share, measured, 0.02, &format!("P(TO) at {p}"));
+        let taken = time_out_probability(mean_window(p), p);
+        let off = taken / share.0;
+        assert!(if p < 0.09 { off < 0.5 } else { off > 1.7 }, "{p}: {taken} for {share:?}");
+    }
+}
+
+#[test]
+fn equation_14_weighs_twice() {
+    for p in [0.02, 0.1, 0.4] {
+        let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 400_000);
+        let series: Vec<Cycle> = all.into_iter().filter(|c| c.time_outs > 0).collect();
+        assert!(series.len() > 500, "{} at {p}", series.len());
+        // A series of time-outs that has begun lasts as Padhye and others say: (1 + p + 2p^2 + ...) T_o / (1-p).
+        let lasts = mean(series.iter().map(|c| c.duration - (c.rounds + 1) as f64));
+        assert_mean(lasts, mean_time_out_series(T_O, p), 0.0, &format!("time-outs at {p}"));
+        // (14) has p times that: its weights are those of all losses of a packet, the first included, which (16) multiplies by
+        // the probability of a time-out once more.
+        let printed = mean_time_out(T_O, p);
+        assert_mean((lasts.0 * p, lasts.1 * p), printed, 0.0, &format!("(14) at {p}"));
+        assert!(printed < 0.5 * lasts.0);
+    }
+}
+
+#[test]
+fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
+    let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
+    let throughput = |all: &[Cycle]| over(all, |c| c.acknowledged as f64).0 / over(all, |c| c.duration).0;
+    // While time-outs are rare and losses even, it holds.
+    for (p, within) in [(0.005, 0.003), (0.01, 0.005), (0.01985050, 0.01)] {
+        let even = cycles(p, Spacing::Even, 50.0, Some(T_O), 100_000);
+        let ratio = throughput(&even) / tcp.throughput(p);
+        assert!((ratio - 1.0).abs() < within, "(16), even, at {p}: {ratio}");
+    }
+    // With independent losses, at the loss rates of Table I and beyond: what is measured over what (16) says.
+    for (p, measured) in [
+        (0.01, 1.053),
+        (0.01985050, 1.043),
+        (0.05866345, 0.980),
+        (0.09631211, 0.890),
+        (0.18549375, 0.773),
+        (0.3, 0.716),
+        (0.5, 1.059),
+    ] {
+        let all = cycles(p, Spacing::Independent, 50.0, Some(T_O), 400_000);
+        let got = throughput(&all);
+        let ratio = got / tcp.throughput(p);
+        assert!((ratio - measured).abs() < 0.01, "(16) at {p}: {ratio}, not {measured}");
+        // Four parts explain it: in (16)'s own form, with E[r] and P(TO) of independent losses, a series' duration in place of
+        // (14), and the packet that ends a series, it gives what is measured.
+        let r = over(&all, |c| c.rounds as f64).0;
+        let time_out = over(&all, |c| f64::from(u8::from(c.time_outs > 0))).0;
+        let packets = packets_between_losses(p) + time_out;
+        let repaired = packets / (r + 1.0 + time_out * mean_time_out_series(T_O, p));
+        assert!((got / repaired - 1.0).abs() < 0.012, "at {p}: {got}, not {repaired}");
+    }
+}
+
+/// Keeps the helper honest: a value off by more than four standard errors is refused.
+#[test]
+#[should_panic(expected = "not 1.5")]
+fn a_wrong_mean_is_refused() {
+    let mut random: Stream = SEED.stream("honest");
+    assert_mean(mean((0..10_000).map(|_| random.exponential(1.4))), 1.5, 0.0, "mean");
+}

@@ -1,0 +1,49 @@
+//! Two ends of a tunnel over a link each way: what several tests run on.
+
+use ripstop_base::{Seed, Time};
+use ripstop_link::{ConfigError, LinkConfig};
+use ripstop_proto::session::tunnel::Config;
+use ripstop_sim::tcp::{SenderConfig, Variant};
+use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, UdpConfig, World};
+
+/// The number of the tunnel, and of its links there and back.
+pub(crate) const TUNNEL: usize = 0;
+pub(crate) const LINKS: [usize; 2] = [0, 1];
+
+/// A world with a tunnel and nothing that sends. Links and tunnel have the same random streams as those of `ripstop demo`.
+pub(crate) fn tunnel(config: &Config, links: [&LinkConfig; 2], seed: Seed) -> Result<World, ConfigError> {
+    let mut world = World::new(seed);
+    for (link, name) in links.into_iter().zip(["link/0", "link/1"]) {
+        world.add_link(link, name)?;
+    }
+    world.add_tunnel(config, &LINKS[..1], &LINKS[1..], ["tunnel/left", "tunnel/right"]);
+    Ok(world)
+}
+
+/// Adds a source of datagrams into the left end; returns its number.
+#[allow(dead_code, reason = "not every test program has a source")]
+pub(crate) fn add_source(world: &mut World, source: UdpConfig) -> usize {
+    let name = format!("traffic/{}", world.flows());
+    world.add_udp(source, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, &name)
+}
+
+/// One connection between kernels that always has more to send, through a tunnel over these links.
+#[allow(dead_code, reason = "not every test program has a TCP")]
+pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> World {
+    let config = Config::default();
+    let mut world = tunnel(&config, [link, link], seed).expect("a link");
+    let payload = config.inner_mtu() - STAMPED_HEADERS;
+    let (sender, hosts) = (SenderConfig::linux(), Hosts::Kernels);
+    let flow = TcpConfig { variant, sender, hosts, payload, ack_every: 2, ..TcpConfig::default() };
+    world.add_tcp(flow, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, "flow").expect("a flow");
+    world
+}
+
+/// Goodput of flow `flow` from one time to another (s), bit/s.
+#[allow(dead_code, reason = "not every test program measures it")]
+pub(crate) fn goodput(world: &mut World, flow: usize, from: f64, to: f64) -> f64 {
+    world.run_until(Time::from_secs_f64(from), &mut ());
+    let before = world.totals(flow).bytes;
+    world.run_until(Time::from_secs_f64(to), &mut ());
+    (world.totals(flow).bytes - before) as f64 * 8.0 / (to - from)
+}
