@@ -1,7 +1,7 @@
 //! The world in virtual time: nodes and links on one scheduler.
 //!
-//! A **node** is a TCP flow with its two hosts ([`tcp`]), a source of UDP datagrams with its sink ([`udp`]), or a session
-//! ([`session`]): an end of a tunnel that exchanges typed packets, a whole endpoint that exchanges sealed bytes, a coding
+//! A **node** is a TCP flow with its two hosts (`tcp`), a source of UDP datagrams with its sink (`udp`), or a session
+//! (`session`): an end of a tunnel that exchanges typed packets, a whole endpoint that exchanges sealed bytes, a coding
 //! layer below a TCP, a relay. A **link** is the very one of [`ripstop_link`]. A route is a list of links; a packet passes
 //! them one after another, and is given to the node at the end.
 //!
@@ -9,10 +9,10 @@
 //!
 //! 1. [`World::run_until`] takes the next alarm: a packet arrives at the end of a link, a node's timer is due, or an incident
 //!    happens. Exactly one node is called.
-//! 2. The node puts packets on links ([`fabric`]) and hands others to nodes at the same place: a host's packet enters a
+//! 2. The node puts packets on links (`fabric`) and hands others to nodes at the same place: a host's packet enters a
 //!    tunnel, a tunnel delivers to a host. Nodes never call each other; what they hand over waits in a queue.
-//! 3. [`World::settle`] empties the queue. All that reached a node at this moment is in before the node answers. A session is
-//!    driven by [`World::drain`] alone.
+//! 3. `World::settle` empties the queue. All that reached a node at this moment is in before the node answers. A session is
+//!    driven by `World::drain` alone.
 //!
 //! All that happens is a function of what was added to the world, in which order, and of the seed.
 
