@@ -36,13 +36,13 @@ papers: ## the papers' models and experiments computed again, with pages and fig
 	$(TARGET)/release/ripstop papers check --pages docs/papers > /dev/null
 	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers $(ARGS)
 
-plan-report: ## fit the planner to the simulator on one seed, and write its errors on another to docs/plan-report.md (two hours)
+plan-report: ## fit the planner to simulations of one seed, report its errors on another: crates/model/data, docs/plan-report.md (two hours)
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store $(TARGET)/plan.redb --fit crates/model/src/plan/fitted.rs > /dev/null
-	cargo fmt --all
+	$(TARGET)/release/ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store $(TARGET)/plan.redb --data $(TARGET)/plan-links.toml > /dev/null
+	cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop plan campaign --seed 8 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/cli/src/plan/errors.toml > /dev/null
+	$(TARGET)/release/ripstop plan campaign --seed 8 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
 
 bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
 	@tools/need.sh cargo cc

@@ -114,43 +114,30 @@ fn wrong_words_name_their_flag() {
 }
 
 #[test]
-fn a_campaign_goes_on_where_it_was() {
+fn a_campaign_continues_where_it_stopped() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name).display().to_string();
-    let (store, page, fit, errors) = (at("s.redb"), at("p.md"), at("f.rs"), at("e.toml"));
+    let (store, page, data, errors) = (at("s.redb"), at("p.md"), at("d.toml"), at("e.toml"));
     // Seed 128 begins with slow links.
-    let words = [
-        "plan",
-        "campaign",
-        "--seed",
-        "128",
-        "--links",
-        "1",
-        "--plain-links",
-        "2",
-        "--store",
-        &store,
-        "--page",
-        &page,
-        "--fit",
-        &fit,
-        "--errors",
-        &errors,
-    ];
+    let campaign = "plan campaign --seed 128 --links 1 --plain-links 2 --max-rate 20Mbit/s";
+    let words: Vec<&str> = campaign
+        .split(' ')
+        .chain(["--store", &store, "--page", &page, "--data", &data, "--errors", &errors])
+        .collect();
     let first = run(&words);
     assert!(first.status.success(), "{}", stderr(&first));
     let written = std::fs::read_to_string(&page).unwrap();
     assert_eq!(stdout(&first), written);
     assert!(
-        written.contains("1 links drawn from seed 128") && written.contains("`ripstop plan --rate"),
+        written.contains("1 links were drawn from seed 128") && written.contains("`ripstop plan --rate"),
         "{written}"
     );
-    let fitted = std::fs::read_to_string(&fit).unwrap();
-    assert!(
-        fitted.contains("to 1 links of seed 128, those of plain TCP to 2")
-            && fitted.contains("const TUNNEL_BBR: &[Term]"),
-        "{fitted}"
-    );
-    assert!(std::fs::read_to_string(&errors).unwrap().contains("median"));
+    // Every scheme on the first link, plain TCP alone on the second.
+    let links = std::fs::read_to_string(&data).unwrap();
+    let count = |words: &str| links.matches(words).count();
+    assert_eq!((count("[[link]]"), count("[link.scheme.bbr]"), count("[link.scheme.tunnel-bbr]")), (2, 2, 1));
+    assert!(links.contains("plain-links = 2") && links.contains("max-rate-bps = 20000000"), "{links}");
+    let errors = std::fs::read_to_string(&errors).unwrap();
+    assert!(errors.contains("[hits.all]") && errors.contains("behaviour = "), "{errors}");
     assert_eq!(stdout(&run(&words)), written);
 }

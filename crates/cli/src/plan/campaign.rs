@@ -1,114 +1,110 @@
-//! The campaign that a plan's weights and errors come from: every scheme simulated on links drawn from a seed.
+//! The campaign: every fitted scheme simulated on links that are drawn from a seed.
+//!
+//! The planner's weights are fitted to one campaign, and its errors are measured on another. Single results are kept in a store, so a campaign
+//! that was stopped continues where it stopped.
 
+use super::behaviour;
 use super::draw;
 use super::scenes::Stage;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
 use crate::store::{Store, VERSION, key_of};
-use ripstop_model::plan::{Path, Scheme};
+use ripstop_model::plan::campaign::{
+    CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
+};
+use ripstop_model::plan::{Path, Scheme, Weights, predict};
 use ripstop_sim::engine::Sample;
 use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// How often a scheme runs on a link.
-#[derive(Debug)]
-struct Effort {
-    /// The fewest and the most runs: twice as many, and again, until the mean is known.
-    runs: (u32, u32),
-    /// Bits that they move together, at most but for the fewest.
-    bits: f64,
+/// Which links are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draw {
+    /// The seed.
+    pub(super) seed: u64,
+    /// The number of links on which every scheme is simulated.
+    pub(super) links: u64,
+    /// The number of links on which plain TCP is simulated, at least `links`.
+    pub(super) plain_links: u64,
+    /// Faster links are left out, bit/s.
+    pub(super) max_rate_bps: Option<u64>,
 }
 
-/// Of plain TCP, whose mean is often that of a few dead runs among many that get all, and which takes a twentieth of a second for 1 Gbit.
-const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
-/// Of the tunnel, which takes a second for it.
-const TUNNEL: Effort = Effort { runs: (2, 32), bits: 32e9 };
-/// The mean is known when its standard error is no more than this share of it, or that of C (1-p).
-const KNOWN: (f64, f64) = (0.02, 0.003);
-/// Runs of requests.
-const REQUEST_RUNS: u32 = 4;
-
-/// What the simulator says of a scheme on a link.
+/// The goodput and the delays of a scheme on a link, by simulation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// Goodput of each run, all connections together, bit/s.
+    /// The goodput of each run, all connections together, bit/s.
     pub(super) each_bps: Vec<f64>,
-    /// Bytes sent for each useful one; None where nothing arrived.
+    /// Bytes offered to the link for each byte of payload that arrived; `None` where nothing arrived.
     pub(super) sent_per_useful: Option<f64>,
-    /// Percentiles of the delay of packets, s.
+    /// The median of a packet's delay, s.
     pub(super) delay_p50_s: Option<f64>,
+    /// The 99th percentile of a packet's delay, s.
     pub(super) delay_p99_s: Option<f64>,
 }
 
-impl Measured {
-    /// Its mean, bit/s.
-    pub(super) fn mean(&self) -> f64 {
-        self.each_bps.iter().sum::<f64>() / self.each_bps.len().max(1) as f64
-    }
-
-    /// The standard deviation of a run, bit/s; 0 of a single one.
-    pub(super) fn deviation(&self) -> f64 {
-        let mean = self.mean();
-        let squares: f64 = self.each_bps.iter().map(|run| (run - mean) * (run - mean)).sum();
-        (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
-    }
-
-    /// Half of the 95 % interval of the mean, bit/s; None of a single run.
-    pub(super) fn interval(&self) -> Option<f64> {
-        self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
-    }
-
-    /// The standard error of the mean, bit/s.
-    pub(super) fn error(&self) -> f64 {
-        self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
-    }
-}
-
-/// What the simulator says of small requests on a quiet link: percentiles, s.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Requests {
-    pub(super) p50_s: Option<f64>,
-    pub(super) p99_s: Option<f64>,
-}
-
-/// A link, and each scheme on it in the order of [`Scheme::FITTED`].
-#[derive(Clone, Debug)]
-pub(super) struct Case {
-    pub(super) number: u64,
-    pub(super) path: Path,
-    /// Of plain TCP alone, which comes first, on links where the tunnel was not simulated.
-    pub(super) measured: Vec<Measured>,
-    /// Plain, and inside the tunnel.
-    pub(super) requests: [Requests; 2],
-}
-
-impl Case {
-    /// What was measured of `scheme`, if it was.
-    pub(super) fn of(&self, scheme: Scheme) -> Option<&Measured> {
-        let index = Scheme::FITTED.iter().position(|known| *known == scheme)?;
-        self.measured.get(index)
-    }
-}
-
-/// Simulates `scheme` on `stage`.
+/// Simulates the schemes on the links of `draw`. Results that are in the store are taken from there.
 ///
 /// # Errors
-/// A link that the simulator does not take.
+/// A store that cannot be read or written; a link that the simulator refuses.
+pub(super) fn simulate(
+    draw: Draw,
+    weights: &Weights,
+    store: &Store,
+    threads: usize,
+) -> Outcome<CampaignResults> {
+    let progress = Progress::new();
+    let shared = Shared { seed: draw.seed, weights, store, threads };
+    let Draw { seed, links, plain_links, max_rate_bps } = draw;
+    let most = links.max(plain_links);
+    let mut link = Vec::with_capacity(most as usize);
+    let slow = |path: &Path| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
+    let drawn = (0..).map(|number| (number, draw::link(seed, number))).filter(|(_, path)| slow(path));
+    for (done, (number, path)) in (0..most).zip(drawn) {
+        let all_schemes = done < links;
+        let show = |scheme: &str| {
+            progress.begin(format!("seed {seed}, link {number} ({done} of {most} done): {scheme}"));
+            progress.show(String::new);
+        };
+        link.push(simulate_link(shared, number, &path, all_schemes, &show)?);
+    }
+    let campaign = CampaignRecord {
+        seed,
+        links,
+        plain_links: (plain_links > links).then_some(plain_links),
+        max_rate_bps,
+        simulator: VERSION.to_owned(),
+        behaviour: behaviour::fingerprint()?,
+    };
+    Ok(CampaignResults { campaign, link })
+}
+
+/// Simulates `scheme` on `stage`, `runs` times.
+///
+/// # Errors
+/// A link that the simulator refuses.
 pub(super) fn measure(
     stage: &Stage,
-    scheme: &Scheme,
+    scheme: Scheme,
     runs: u32,
     seed: u64,
     threads: usize,
 ) -> Outcome<Measured> {
-    let scenario = stage.scenario(scheme, runs, seed);
+    measure_scenario(stage, &stage.scenario(scheme, runs, seed), threads)
+}
+
+/// Simulates `scenario`, which is one of `stage`.
+///
+/// # Errors
+/// A link that the simulator refuses.
+pub(super) fn measure_scenario(stage: &Stage, scenario: &Scenario, threads: usize) -> Outcome<Measured> {
     let refused = |error: ScenarioError| Failure::Usage(error.to_string());
-    let totals = scenario::run_all(&scenario, threads, || {}).map_err(refused)?;
-    let all = Report::new(&scenario, &totals);
+    let totals = scenario::run_all(scenario, threads, || {}).map_err(refused)?;
+    let all = Report::new(scenario, &totals);
     let flows = f64::from(stage.flows);
-    let each =
-        |run| Report::new(&scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
+    let each = |run| Report::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
     let utilisation = all.links[0].utilisation.mean.unwrap_or(0.0);
     let each_bps: Vec<f64> = totals.iter().map(each).collect();
     let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;
@@ -121,65 +117,150 @@ pub(super) fn measure(
     })
 }
 
-/// The first links of `seed`, from the store where they are there: every scheme on `links` of them, and plain TCP on `plain` if that is more.
+/// Simulates requests: `scenario` is [`Stage::requests`].
 ///
 /// # Errors
-/// What the store or the simulator refused.
-pub(super) fn cases(seed: u64, links: u64, plain: u64, store: &Store, threads: usize) -> Outcome<Vec<Case>> {
-    let progress = Progress::new();
-    let most = links.max(plain);
-    let mut cases = Vec::with_capacity(most as usize);
-    for number in 0..most {
-        let whole = number < links;
-        let path = draw::link(seed, number);
-        let stage = Stage::of(&path);
-        let run_seed = seed.wrapping_mul(1 << 32).wrapping_add(number);
-        let mut measured = Vec::with_capacity(Scheme::FITTED.len());
-        for scheme in Scheme::FITTED.into_iter().filter(|scheme| whole || !scheme.is_tunnel()) {
-            progress.begin(format!("seed {seed}, link {number} of {most}: {}", scheme.name()));
-            progress.show(String::new);
-            let scenario = stage.scenario(&scheme, effort(&scheme).runs.1, run_seed);
-            let make = || well_known(&stage, &scheme, path.capacity(), run_seed, threads);
-            measured.push(kept(store, &scenario, make)?);
-        }
-        let mut requests = [Requests::default(); 2];
-        for (tunnel, found) in [false, true].into_iter().zip(&mut requests).filter(|_| whole) {
-            let scenario = stage.requests(tunnel, REQUEST_RUNS, run_seed);
-            *found = kept(store, &scenario, || measure_requests(&scenario, threads))?;
-        }
-        cases.push(Case { number, path, measured, requests });
-    }
-    Ok(cases)
+/// A link that the simulator refuses.
+pub(super) fn measure_requests(scenario: &Scenario, threads: usize) -> Outcome<RequestResult> {
+    let report =
+        scenario::run(scenario, threads, || {}).map_err(|error| Failure::Usage(error.to_string()))?;
+    let completion = report.flows[0].completion_s;
+    Ok(RequestResult { p50_s: completion.p50, p99_s: completion.p99 })
 }
 
-/// Simulates `scheme` on `stage` as often as it takes to know its mean on a link that brings `capacity` bit/s at most.
-fn well_known(stage: &Stage, scheme: &Scheme, capacity: f64, seed: u64, threads: usize) -> Outcome<Measured> {
+/// The seed of all simulations on link `number` of the campaign of `seed`.
+pub(super) fn run_seed(seed: u64, number: u64) -> u64 {
+    seed.wrapping_mul(1 << 32).wrapping_add(number)
+}
+
+impl Measured {
+    /// The mean goodput, bit/s.
+    pub(super) fn mean(&self) -> f64 {
+        self.each_bps.iter().sum::<f64>() / self.each_bps.len().max(1) as f64
+    }
+
+    /// The standard deviation of a run, bit/s; 0 of a single run.
+    pub(super) fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self.each_bps.iter().map(|run| (run - mean) * (run - mean)).sum();
+        (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
+    }
+
+    /// Half of the 95 % confidence interval of the mean, bit/s; `None` of a single run.
+    pub(super) fn interval(&self) -> Option<f64> {
+        self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
+    }
+
+    /// The standard error of the mean, bit/s.
+    fn standard_error(&self) -> f64 {
+        self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
+    }
+
+    fn into_result(self, predicted_bps: f64) -> SchemeResult {
+        SchemeResult {
+            predicted_bps,
+            mean_bps: self.mean(),
+            deviation_bps: self.deviation(),
+            runs: self.each_bps.len() as u32,
+            first_bps: self.each_bps.iter().copied().take(KEPT_RUNS).collect(),
+            sent_per_useful: self.sent_per_useful,
+            packet_p50_s: self.delay_p50_s,
+            packet_p99_s: self.delay_p99_s,
+        }
+    }
+}
+
+/// How often a scheme is run on a link.
+#[derive(Debug)]
+struct Effort {
+    /// The fewest and the most runs. The number doubles until the mean is known.
+    runs: (u32, u32),
+    /// The most bits that all runs may move together. The fewest runs are made even if they move more.
+    bits: f64,
+}
+
+/// For plain TCP. Where most runs stall and a few fill the link, the mean needs many runs. A simulated Gbit takes .05 s of CPU time.
+const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
+/// For the tunnel. A simulated Gbit takes 1 s of CPU time.
+const TUNNEL: Effort = Effort { runs: (2, 32), bits: 32e9 };
+/// The mean is known when its standard error is at most the first share of the mean, or the second share of C (1-p). Half of both doubles or
+/// quadruples the runs; with twice of both the report's 95th percentile is mostly the luck of its runs.
+const KNOWN: (f64, f64) = (0.02, 0.003);
+/// Runs of requests. A run has 500 requests, so the 99th percentile is that of 2000.
+const REQUEST_RUNS: u32 = 4;
+
+/// What all links of a campaign share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    seed: u64,
+    weights: &'a Weights,
+    store: &'a Store,
+    threads: usize,
+}
+
+fn simulate_link(
+    shared: Shared<'_>,
+    number: u64,
+    path: &Path,
+    all_schemes: bool,
+    show: &dyn Fn(&str),
+) -> Outcome<LinkResult> {
+    let Shared { weights, store, threads, .. } = shared;
+    let (stage, seed) = (Stage::of(path), run_seed(shared.seed, number));
+    let mut found = BTreeMap::new();
+    for scheme in Scheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
+        show(scheme.name());
+        let scenario = stage.scenario(scheme, effort(scheme).runs.1, seed);
+        let make = || run_until_known(&stage, scheme, path.capacity(), seed, threads);
+        let measured: Measured = kept(store, &scenario, make)?;
+        let predicted =
+            predict(path, scheme, weights).map_err(|error| Failure::work("a drawn link", error))?;
+        found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
+    }
+    let requests = |tunnel: bool| -> Outcome<RequestResult> {
+        let scenario = stage.requests(tunnel, REQUEST_RUNS, seed);
+        kept(store, &scenario, || measure_requests(&scenario, threads))
+    };
+    let [plain_requests, tunnel_requests] =
+        if all_schemes { [Some(requests(false)?), Some(requests(true)?)] } else { [None, None] };
+    Ok(LinkResult { number, path: *path, plain_requests, tunnel_requests, scheme: found })
+}
+
+/// Simulates `scheme` on `stage` until the mean is known ([`KNOWN`]). `capacity` is C (1-p), bit/s.
+fn run_until_known(
+    stage: &Stage,
+    scheme: Scheme,
+    capacity: f64,
+    seed: u64,
+    threads: usize,
+) -> Outcome<Measured> {
     let Effort { runs: (fewest, most), bits } = *effort(scheme);
     let most = ((bits / stage.bits()) as u32).clamp(fewest, most);
     let mut runs = fewest;
     loop {
         let measured = measure(stage, scheme, runs, seed, threads)?;
-        let enough = (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity);
-        // A few runs that agree may do so by chance.
-        if runs >= most || runs > fewest && measured.error() <= enough || measured.error() <= enough / 10.0 {
+        let (error, enough) =
+            (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
+        // The fewest runs may agree by chance, so they must agree ten times better.
+        if runs >= most || runs > fewest && error <= enough || error <= enough / 10.0 {
             return Ok(measured);
         }
         runs = (2 * runs).min(most);
     }
 }
 
-fn effort(scheme: &Scheme) -> &'static Effort {
+fn effort(scheme: Scheme) -> &'static Effort {
     if scheme.is_tunnel() { &TUNNEL } else { &PLAIN }
 }
 
-/// What is kept of `scenario`, or what `make` makes of it, which is kept then.
+/// The stored result of `scenario`; otherwise the result of `make`, which is then stored.
 fn kept<T: Serialize + DeserializeOwned>(
     store: &Store,
     scenario: &Scenario,
     make: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<T> {
     let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
-    // How often it is simulated, and thus the result, follows from these.
+    // The number of runs, and so the result, follows from these.
     let rule = format!("{PLAIN:?} {TUNNEL:?} {KNOWN:?} {REQUEST_RUNS}");
     let key = key_of(&["plan", VERSION, &rule, &text]);
     let unreadable = |error: serde_json::Error| Failure::work("the store", error);
@@ -191,10 +272,55 @@ fn kept<T: Serialize + DeserializeOwned>(
     Ok(new)
 }
 
-/// How long requests take.
-fn measure_requests(scenario: &Scenario, threads: usize) -> Outcome<Requests> {
-    let report =
-        scenario::run(scenario, threads, || {}).map_err(|error| Failure::Usage(error.to_string()))?;
-    let completion = report.flows[0].completion_s;
-    Ok(Requests { p50_s: completion.p50, p99_s: completion.p99 })
+#[cfg(test)]
+mod tests {
+    use super::super::data;
+    use super::*;
+
+    /// Links that are simulated again, the cheapest of the report.
+    const AGAIN: usize = 3;
+    /// Runs of each scheme on them, at most as many as are kept.
+    const RUNS: usize = 8;
+
+    #[test]
+    fn the_report_has_what_the_closed_forms_predict() {
+        let (report, weights) = (data::report().unwrap(), data::weights().unwrap());
+        for link in &report.link {
+            for scheme in Scheme::FITTED {
+                let predicted = predict(&link.path, scheme, &weights).unwrap().goodput_bps;
+                let kept = link.of(scheme).unwrap().predicted_bps;
+                assert!(
+                    predicted == kept,
+                    "link {}, {}: the report has {kept} bit/s and the closed form gives {predicted}: run `make plan-report`",
+                    link.number,
+                    scheme.name()
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn links_of_the_report_are_simulated_again_with_the_same_results() {
+        let report = data::report().unwrap();
+        let mut links: Vec<&LinkResult> = report.link.iter().collect();
+        links.sort_by(|a, b| Stage::of(&a.path).bits().total_cmp(&Stage::of(&b.path).bits()));
+        assert!(links.len() >= AGAIN);
+        for link in links.into_iter().take(AGAIN) {
+            assert_eq!(draw::link(report.campaign.seed, link.number), link.path, "the draw has changed");
+            let stage = Stage::of(&link.path);
+            let seed = run_seed(report.campaign.seed, link.number);
+            for scheme in Scheme::FITTED {
+                let kept = &link.of(scheme).unwrap().first_bps;
+                let runs = RUNS.min(kept.len());
+                let again = measure(&stage, scheme, runs as u32, seed, 1).unwrap();
+                assert_eq!(
+                    again.each_bps,
+                    kept[..runs],
+                    "link {}, {}: the simulator's results have changed: run `make plan-report` and commit its results",
+                    link.number,
+                    scheme.name()
+                );
+            }
+        }
+    }
 }

@@ -1,12 +1,14 @@
 //! A plan: all numbers of it, as `--json` prints them.
 
-use super::errors::{Errors, Miss};
+use super::campaign::Measured;
+use super::data;
+use super::errors::{Errors, RelativeError};
 use super::scenes::Stage;
 use super::{Ask, campaign};
 use crate::failure::{Failure, Outcome};
 use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
 use ripstop_model::plan::block::{self, BlockCode};
-use ripstop_model::plan::{Bound, Path, Scheme, delay, nc, predict};
+use ripstop_model::plan::{Bound, Path, Scheme, Weights, delay, nc, predict};
 use ripstop_model::stations::{Network, Protocol};
 use serde::Serialize;
 
@@ -107,22 +109,21 @@ pub(super) struct Stations {
 
 /// Makes it.
 pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
-    let errors = Errors::committed()?;
-    let coded = Scheme::TcpNc(nc::settings(path));
+    let (weights, errors) = (data::weights()?, data::errors()?);
     let mut schemes = Vec::new();
     let mut candidates: Vec<(usize, Candidate)> = Vec::new();
-    for scheme in Scheme::FITTED.into_iter().chain([coded]) {
-        let mut one = by_model(path, scheme, &errors)?;
-        one.simulated = simulate(path, scheme, ask.verify, one.goodput_bps)?;
-        if one.available {
-            let goodput_bps = counted_on(&one, path.flows);
-            let (sent_per_useful, request_p99) =
-                (one.sent_per_useful.unwrap_or(f64::INFINITY), one.request_p99_s);
-            candidates.push((schemes.len(), Candidate { scheme, goodput_bps, sent_per_useful, request_p99 }));
-        }
+    let stage = Stage::of(path);
+    for scheme in Scheme::FITTED {
+        let mut one = by_model(path, scheme, &weights, &errors)?;
+        one.simulated = simulate(&stage, scheme, ask.verify, one.goodput_bps)?;
+        let goodput_bps = counted_on(&one, path.flows);
+        let (sent_per_useful, request_p99) =
+            (one.sent_per_useful.unwrap_or(f64::INFINITY), one.request_p99_s);
+        candidates.push((schemes.len(), Candidate { scheme, goodput_bps, sent_per_useful, request_p99 }));
         schemes.push(one);
     }
-    schemes.push(by_blocks(path, block::best(path)));
+    schemes.push(by_tcpnc(path, &stage, &weights, ask.verify)?);
+    schemes.push(by_blocks(path, block::best(path), &weights));
     let budget = ask.budget.map(|budget| budget.get());
     let offered: Vec<Candidate> = candidates.iter().map(|(_, candidate)| *candidate).collect();
     let choice = advice::choose(&offered, ask.traffic.kind(), budget)
@@ -156,10 +157,11 @@ pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
     })
 }
 
-fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan> {
-    let got = predict(path, scheme).map_err(|error| Failure::Usage(error.to_string()))?;
-    let (packet, request) = (delay::bulk(path, scheme), delay::request(path, scheme));
-    let error: Option<Miss> = errors.of(scheme.name(), path);
+fn by_model(path: &Path, scheme: Scheme, weights: &Weights, errors: &Errors) -> Outcome<SchemePlan> {
+    let got = predict(path, scheme, weights).map_err(|error| Failure::Usage(error.to_string()))?;
+    let packet = delay::bulk(path, scheme, weights);
+    let request = delay::request(path, scheme.is_tunnel(), weights);
+    let error: Option<RelativeError> = errors.of(scheme.name(), path);
     let median = |what: Option<&str>| what.and_then(|what| errors.of(what, path)).map(|miss| miss.median);
     let packet_error = median(match scheme {
         Scheme::Bbr => Some("packet-p99-bbr"),
@@ -171,25 +173,21 @@ fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan>
         Scheme::TunnelCubic => Some("request-p99-tunnel"),
         _ => None,
     });
-    let (model, settings) = match scheme {
-        Scheme::Reno => ("plan: (16) of paper 000, or the link", None),
-        Scheme::Cubic => ("plan: RFC 9438 5.1, or the link", None),
-        Scheme::Bbr => ("plan: wear, plain BBR", None),
-        Scheme::TunnelCubic => ("plan: wear, CUBIC in the tunnel", None),
-        Scheme::TunnelBbr => ("plan: wear, BBR in the tunnel", None),
-        Scheme::TcpNc(nc) => {
-            ("paper 000, (20) and VI-C", Some(format!("R = {}, W = {} packets", nc.redundancy, nc.window)))
-        }
+    let model = match scheme {
+        Scheme::Reno => "plan: (16) of paper 000, or the link",
+        Scheme::Cubic => "plan: RFC 9438 5.1, or the link",
+        Scheme::Bbr => "plan: wear, plain BBR",
+        Scheme::TunnelCubic => "plan: wear, CUBIC in the tunnel",
+        Scheme::TunnelBbr => "plan: wear, BBR in the tunnel",
     };
     Ok(SchemePlan {
         scheme: scheme.name(),
-        available: !matches!(scheme, Scheme::TcpNc(_)),
+        available: true,
         goodput_bps: got.goodput_bps,
         share: got.share,
         bound: match got.bound {
             Bound::Losses => "losses",
             Bound::Link => "link",
-            Bound::Window => "window",
         },
         sent_per_useful: Some(got.sent_per_useful),
         packet_p50_s: packet.p50,
@@ -201,13 +199,48 @@ fn by_model(path: &Path, scheme: Scheme, errors: &Errors) -> Outcome<SchemePlan>
         error_p95: error.map(|miss| miss.p95),
         packet_p99_error_median: packet_error,
         request_p99_error_median: request_error,
-        settings,
+        settings: None,
         simulated: None,
     })
 }
 
-fn by_blocks(path: &Path, code: BlockCode) -> SchemePlan {
-    let request = delay::request(path, Scheme::Cubic);
+/// TCP/NC, with settings for this link.
+fn by_tcpnc(path: &Path, stage: &Stage, weights: &Weights, verify: bool) -> Outcome<SchemePlan> {
+    let settings = nc::settings(path);
+    let goodput_bps = nc::goodput(path, settings);
+    // Nothing is fitted to TCP/NC: its packets wait about as long as those of CUBIC inside the tunnel.
+    let packet = delay::bulk(path, Scheme::TunnelCubic, weights);
+    let request = delay::request(path, false, weights);
+    let simulated = match verify {
+        true => {
+            let scenario = stage.nc_scenario(settings, verify_runs(stage), SEED);
+            Some(Simulated::new(&campaign::measure_scenario(stage, &scenario, cores())?, goodput_bps))
+        }
+        false => None,
+    };
+    Ok(SchemePlan {
+        scheme: "tcpnc",
+        available: false,
+        goodput_bps,
+        share: goodput_bps / path.capacity(),
+        bound: "window",
+        sent_per_useful: Some(settings.redundancy / settings.ceiling()),
+        packet_p50_s: packet.p50,
+        packet_p99_s: packet.p99,
+        request_p50_s: request.p50,
+        request_p99_s: request.p99,
+        model: "paper 000, (20) and VI-C",
+        error_median: None,
+        error_p95: None,
+        packet_p99_error_median: None,
+        request_p99_error_median: None,
+        settings: Some(format!("R = {}, W = {} packets", settings.redundancy, settings.window)),
+        simulated,
+    })
+}
+
+fn by_blocks(path: &Path, code: BlockCode, weights: &Weights) -> SchemePlan {
+    let request = delay::request(path, false, weights);
     let block = f64::from(code.n) * path.packet_time();
     SchemePlan {
         scheme: "block",
@@ -246,28 +279,40 @@ fn counted_on(one: &SchemePlan, flows: u32) -> f64 {
 }
 
 /// The quick simulation of plain CUBIC and BBR, or that of all schemes.
-fn simulate(path: &Path, scheme: Scheme, verify: bool, predicted: f64) -> Outcome<Option<Simulated>> {
-    let stage = Stage::of(path);
+fn simulate(stage: &Stage, scheme: Scheme, verify: bool, predicted: f64) -> Outcome<Option<Simulated>> {
     let quick = matches!(scheme, Scheme::Cubic | Scheme::Bbr);
     let runs = match verify {
-        true => ((VERIFY_BITS / stage.bits()) as u32).clamp(2, VERIFY_RUNS),
+        true => verify_runs(stage),
         false if quick && f64::from(QUICK_RUNS.0) * stage.bits() <= QUICK_BITS => {
             ((QUICK_BITS / stage.bits()) as u32).clamp(QUICK_RUNS.0, QUICK_RUNS.1)
         }
         false => return Ok(None),
     };
-    let threads = if verify { std::thread::available_parallelism().map_or(1, usize::from) } else { 1 };
-    let measured = campaign::measure(&stage, &scheme, runs, SEED, threads)?;
-    let mean = measured.mean();
-    Ok(Some(Simulated {
-        goodput_bps: mean,
-        ci95_bps: measured.interval(),
-        runs,
-        error: (mean > 0.0).then(|| predicted / mean - 1.0),
-        sent_per_useful: measured.sent_per_useful,
-        packet_p50_s: measured.delay_p50_s,
-        packet_p99_s: measured.delay_p99_s,
-    }))
+    let threads = if verify { cores() } else { 1 };
+    Ok(Some(Simulated::new(&campaign::measure(stage, scheme, runs, SEED, threads)?, predicted)))
+}
+
+fn verify_runs(stage: &Stage) -> u32 {
+    ((VERIFY_BITS / stage.bits()) as u32).clamp(2, VERIFY_RUNS)
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+impl Simulated {
+    fn new(measured: &Measured, predicted: f64) -> Simulated {
+        let mean = measured.mean();
+        Simulated {
+            goodput_bps: mean,
+            ci95_bps: measured.interval(),
+            runs: measured.each_bps.len() as u32,
+            error: (mean > 0.0).then(|| predicted / mean - 1.0),
+            sent_per_useful: measured.sent_per_useful,
+            packet_p50_s: measured.delay_p50_s,
+            packet_p99_s: measured.delay_p99_s,
+        }
+    }
 }
 
 fn reason(reason: Reason, scheme: Scheme) -> String {
@@ -345,8 +390,8 @@ mod tests {
 
     #[test]
     fn what_is_surer_counts_for_more() {
-        let errors = Errors::committed().unwrap();
-        let mut one = by_model(&Path::default(), Scheme::Bbr, &errors).unwrap();
+        let (weights, errors) = (data::weights().unwrap(), data::errors().unwrap());
+        let mut one = by_model(&Path::default(), Scheme::Bbr, &weights, &errors).unwrap();
         (one.goodput_bps, one.error_median, one.simulated) = (10e6, Some(0.1 / 3.0), None);
         assert_eq!(counted_on(&one, 1), 10e6);
         let simulated = |ci95_bps| Simulated {

@@ -1,69 +1,96 @@
-//! How good the closed forms are, by the committed report.
+//! How good the closed forms are, as data: `crates/model/data/plan-errors.toml`.
 
 use crate::failure::{Failure, Outcome};
+use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{Kind, Path};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// By how much a prediction misses the simulator's mean, relative to it, over the links of a kind.
+/// The key of [`Errors::hits`] for all links together.
+pub(super) const ALL_LINKS: &str = "all";
+
+/// The errors of all figures, and how often the choice was right.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Errors {
+    /// The campaign that the errors were measured on.
+    pub(super) campaign: CampaignRecord,
+    /// How often the choice was right: over all links (key `all`), and by the kind of losses.
+    pub(super) hits: BTreeMap<String, Hits>,
+    /// The error of each figure, such as a scheme's goodput, by the figure's name and the kind of losses.
+    error: BTreeMap<String, BTreeMap<String, RelativeError>>,
+}
+
+/// By how much predictions differ from the simulated mean, relative to the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Miss {
-    /// Half of the links are missed by less.
+#[serde(deny_unknown_fields)]
+pub(super) struct RelativeError {
+    /// The median over the links.
     pub(super) median: f64,
-    /// One in twenty is missed by more.
+    /// The 95th percentile over the links.
     pub(super) p95: f64,
-    /// How many links there were.
+    /// The number of links.
     pub(super) links: u64,
 }
 
-/// The errors of all schemes, by their names, over the kinds of path.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Errors(BTreeMap<String, BTreeMap<String, Miss>>);
-
-/// As the report left it.
-const COMMITTED: &str = include_str!("errors.toml");
+/// How often the recommended scheme was within 3 % of the best one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Hits {
+    /// The number of links.
+    pub(super) links: u64,
+    /// Links on which the named scheme was within 3 % of the best.
+    pub(super) scheme: u64,
+    /// Links on which the best scheme of the named family (plain TCP, tunnel) was.
+    pub(super) family: u64,
+}
 
 impl Errors {
-    /// Those of the committed report.
+    /// No errors yet, for `campaign`.
+    pub(super) fn new(campaign: CampaignRecord) -> Errors {
+        Errors { campaign, hits: BTreeMap::new(), error: BTreeMap::new() }
+    }
+
+    /// The error of `figure` on links with losses of the kind that `path` has.
+    pub(super) fn of(&self, figure: &str, path: &Path) -> Option<RelativeError> {
+        self.error.get(figure)?.get(Kind::of(path).name()).copied()
+    }
+
+    /// Sets the error of `figure` on links of `kind`.
+    pub(super) fn set(&mut self, figure: &str, kind: Kind, error: RelativeError) {
+        self.error.entry(figure.to_owned()).or_default().insert(kind.name().to_owned(), error);
+    }
+
+    /// The text of the file.
     ///
     /// # Errors
-    /// A file that was damaged before this program was built.
-    pub(super) fn committed() -> Outcome<Errors> {
-        toml::from_str(COMMITTED).map_err(|error| Failure::work("errors.toml", error))
-    }
-
-    /// What is known of `what`, such as the name of a scheme, on such paths.
-    pub(super) fn of(&self, what: &str, path: &Path) -> Option<Miss> {
-        self.0.get(what)?.get(Kind::of(path).name()).copied()
-    }
-
-    /// Notes what is known.
-    pub(super) fn set(&mut self, what: &str, kind: Kind, miss: Miss) {
-        self.0.entry(what.to_owned()).or_default().insert(kind.name().to_owned(), miss);
-    }
-
-    /// As it is committed.
-    ///
-    /// # Errors
-    /// What TOML cannot say.
+    /// A number that TOML cannot write.
     pub(super) fn to_toml(&self) -> Outcome<String> {
-        let text = toml::to_string(self).map_err(|error| Failure::work("writing TOML", error))?;
+        let text = toml::to_string(self).map_err(|error| Failure::work("writing the errors", error))?;
         Ok(format!(
-            "# Errors of the planner's closed forms. Written by `make plan-report`; do not edit.\n\n{text}"
+            "# Errors of the planner's closed forms (docs/plan-report.md). Written by `make plan-report`; do not edit.\n\n{text}"
         ))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use ripstop_model::plan::Scheme;
+    use super::super::data;
+    use ripstop_model::plan::{Path, Scheme};
 
     #[test]
-    fn the_committed_errors_can_be_read() {
-        let errors = Errors::committed().unwrap();
+    fn every_scheme_has_committed_errors() {
+        let errors = data::errors().unwrap();
         for scheme in Scheme::FITTED {
             assert!(errors.of(scheme.name(), &Path::default()).is_some(), "{}", scheme.name());
         }
+        // Written again, the file is the same but for its heading.
+        let again: super::Errors = toml::from_str(&errors.to_toml().unwrap()).unwrap();
+        assert_eq!(again, errors);
+    }
+
+    #[test]
+    fn the_errors_are_of_links_that_nothing_was_fitted_to() {
+        assert_ne!(data::errors().unwrap().campaign.seed, data::weights().unwrap().campaign.seed);
     }
 }

@@ -3,12 +3,15 @@
 //! The closed forms are `ripstop_model::plan`'s. `plan campaign` sets them beside the simulator on links drawn from a seed; their weights and
 //! errors come from there.
 
+mod behaviour;
 mod campaign;
+mod campaign_command;
 mod compute;
+mod data;
 mod draw;
 mod errors;
-mod fit;
-mod report;
+mod judge;
+mod page;
 mod scenes;
 mod show;
 
@@ -36,7 +39,7 @@ pub(crate) struct Flags {
 
 #[derive(Subcommand)]
 enum Command {
-    Campaign(report::Flags),
+    Campaign(campaign_command::Flags),
 }
 
 /// What is planned.
@@ -124,7 +127,7 @@ const USUAL_QUEUE: f64 = 10.0;
 /// Plans and prints.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match (&flags.command, &flags.ask) {
-        (Some(Command::Campaign(flags)), _) => report::run(flags),
+        (Some(Command::Campaign(flags)), _) => campaign_command::run(flags),
         (None, Some(ask)) => plan(ask),
         (None, None) => {
             Err(Failure::Usage("nothing to plan: --rate, --rtt and --loss say what the link is".to_owned()))

@@ -3,10 +3,11 @@
 use crate::link_flags::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::LinkConfig;
+use ripstop_model::plan::nc::NcSettings;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
 use ripstop_model::plan::{
-    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, NcSettings,
-    PATH_MTU, Path, Scheme,
+    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, PATH_MTU,
+    Path, Scheme,
 };
 use ripstop_sim::scenario::{
     Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
@@ -59,8 +60,44 @@ impl Stage {
         self.forth.rate.bps() as f64 * self.run().0.as_secs_f64()
     }
 
-    /// The scenario of a scheme, so many runs of it under a seed.
-    pub(super) fn scenario(&self, scheme: &Scheme, runs: u32, seed: u64) -> Scenario {
+    /// The scenario of a scheme: `runs` runs from `seed`.
+    pub(super) fn scenario(&self, scheme: Scheme, runs: u32, seed: u64) -> Scenario {
+        let (tcp, tunnel) = match scheme {
+            Scheme::Reno => (Variant::LinuxReno, false),
+            Scheme::Cubic => (Variant::LinuxCubic, false),
+            Scheme::Bbr => (Variant::Bbr, false),
+            Scheme::TunnelCubic => (Variant::LinuxCubic, true),
+            Scheme::TunnelBbr => (Variant::Bbr, true),
+        };
+        let headers = if tunnel { TUNNEL_MTU_TAKES + TCP_HEADERS } else { TCP_HEADERS };
+        let flow = FlowSpec { tcp, packet: payload(headers), ..self.flow() };
+        self.tandem(flow, tunnel, runs, seed)
+    }
+
+    /// The scenario of TCP/NC: Reno over a coding layer.
+    pub(super) fn nc_scenario(&self, settings: NcSettings, runs: u32, seed: u64) -> Scenario {
+        let NcSettings { redundancy, window } = settings;
+        let nc = NcSpec {
+            redundancy: redundancy.to_string().parse().unwrap_or(NcRedundancy::Rule),
+            coef_bytes: 1,
+            ..NcSpec::default()
+        };
+        let flow = FlowSpec {
+            tcp: Variant::Reno,
+            packet: payload(PLAIN_HEADERS),
+            window,
+            nc: Some(nc),
+            ack_every: 1,
+            ..self.flow()
+        };
+        self.tandem(flow, false, runs, seed)
+    }
+
+    fn flow(&self) -> FlowSpec {
+        FlowSpec { count: self.flows, window: NO_LIMIT, ack_every: 2, ..FlowSpec::new("", "") }
+    }
+
+    fn tandem(&self, flow: FlowSpec, tunnel: bool, runs: u32, seed: u64) -> Scenario {
         let (duration, warmup) = self.run();
         let run = RunSpec {
             duration: Span::from(duration),
@@ -68,31 +105,6 @@ impl Stage {
             runs,
             seed,
             ..RunSpec::default()
-        };
-        let usual = FlowSpec { count: self.flows, window: NO_LIMIT, ack_every: 2, ..FlowSpec::new("", "") };
-        let packet = |headers: f64| Bytes::new((PATH_MTU - headers) as u64);
-        let plain = |tcp| FlowSpec { tcp, packet: packet(TCP_HEADERS), ..usual.clone() };
-        let inside = |tcp| FlowSpec { tcp, packet: packet(TUNNEL_MTU_TAKES + TCP_HEADERS), ..usual.clone() };
-        let (flow, tunnel) = match scheme {
-            Scheme::Reno => (plain(Variant::LinuxReno), false),
-            Scheme::Cubic => (plain(Variant::LinuxCubic), false),
-            Scheme::Bbr => (plain(Variant::Bbr), false),
-            Scheme::TunnelCubic => (inside(Variant::LinuxCubic), true),
-            Scheme::TunnelBbr => (inside(Variant::Bbr), true),
-            Scheme::TcpNc(NcSettings { redundancy, window }) => {
-                let nc = NcSpec {
-                    redundancy: redundancy.to_string().parse().unwrap_or(NcRedundancy::Rule),
-                    coef_bytes: 1,
-                    ..NcSpec::default()
-                };
-                let flow = FlowSpec {
-                    tcp: Variant::Reno,
-                    packet: packet(PLAIN_HEADERS),
-                    window: *window,
-                    ..usual.clone()
-                };
-                (FlowSpec { nc: Some(nc), ack_every: 1, ..flow }, false)
-            }
         };
         Tandem {
             run,
@@ -109,7 +121,7 @@ impl Stage {
     /// plain or inside the tunnel.
     pub(super) fn requests(&self, tunnel: bool, runs: u32, seed: u64) -> Scenario {
         let scheme = if tunnel { Scheme::TunnelCubic } else { Scheme::Cubic };
-        let mut scenario = self.scenario(&scheme, runs, seed);
+        let mut scenario = self.scenario(scheme, runs, seed);
         let length = Drawn::Fixed(Bytes::new(REQUEST));
         let think = Drawn::Exponential(Span::from(THINK));
         let Some(flow) = scenario.flow.pop() else { return scenario };
@@ -135,3 +147,8 @@ const REQUEST: u64 = 100;
 const THINK: Duration = Duration::from_millis(50);
 /// Requests in a run, where none is late.
 const REQUESTS: u32 = 500;
+
+/// Bytes of data in a full packet with so many bytes of headers.
+fn payload(headers: f64) -> Bytes {
+    Bytes::new((PATH_MTU - headers) as u64)
+}

@@ -1,9 +1,9 @@
 //! How long packets and requests take.
 
-use super::fitted;
 use super::path::Path;
 use super::plain::RTO_MIN;
 use super::scheme::Scheme;
+use super::weights::{DelayWeights, TIMES, Weights};
 
 /// The median and the 99th percentile of a delay, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,8 +52,9 @@ fn time_outs(path: &Path, again: f64, quantile: f64) -> f64 {
 /// How long a small request takes with its answer, on a link that carries nothing else: a round trip, and fitted weights of what it may
 /// wait for. Plain TCP sends what is lost again after a time-out, which doubles; the tunnel sends up to four repairs after each such
 /// packet, but a run of losses takes them along.
-pub fn request(path: &Path, scheme: Scheme) -> Delays {
-    let [median, last] = fitted::requests(scheme.is_tunnel());
+pub fn request(path: &Path, tunnel: bool, weights: &Weights) -> Delays {
+    let DelayWeights { p50: median, p99: last } =
+        if tunnel { weights.tunnel_requests } else { weights.plain_requests };
     let of = |weights: [f64; TIMES], quantile| {
         let times = request_times(path, quantile);
         path.rtt + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
@@ -62,13 +63,10 @@ pub fn request(path: &Path, scheme: Scheme) -> Delays {
     Delays { p50, p99: p99.max(p50) }
 }
 
-/// The times of which a packet's delay is made up, see [`times`].
-pub const TIMES: usize = 8;
-
 /// What a packet of a transfer may wait for, s: the link to send one, and repairs that are sent at its pace; something, round
 /// trips, those in which losses are found and mended, and runs of them; the link's queue, and what of it a round trip fills; the
 /// processor.
-pub fn times(path: &Path) -> [f64; TIMES] {
+pub fn packet_times(path: &Path) -> [f64; TIMES] {
     let queue = path.queue * 8.0 / path.rate;
     let root = libm::sqrt(path.loss);
     [
@@ -84,10 +82,11 @@ pub fn times(path: &Path) -> [f64; TIMES] {
 }
 
 /// How long a packet of a transfer takes from its first transmission to its delivery in order, beside the other packets of its
-/// connection: half a round trip, and fitted weights of what it may wait for. TCP/NC is not fitted: it waits as a tunnel does.
-pub fn bulk(path: &Path, scheme: Scheme) -> Delays {
-    let times = times(path);
-    let [p50, p99] = fitted::delays(scheme).map(|weights| {
+/// connection: half a round trip, and fitted weights of what it may wait for.
+pub fn bulk(path: &Path, scheme: Scheme, weights: &Weights) -> Delays {
+    let times = packet_times(path);
+    let DelayWeights { p50, p99 } = weights.of(scheme).packets;
+    let [p50, p99] = [p50, p99].map(|weights| {
         path.rtt / 2.0 + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
     });
     // Two fits do not know of each other.

@@ -2,7 +2,7 @@
 //!
 //! * [`path`]: the link.
 //! * [`scheme`]: the ways to use it, and what their headers leave.
-//! * [`wear`]: what else they lose, as causes with fitted weights; [`fitted`] has the weights.
+//! * [`wear`]: what else they lose, as causes with fitted weights; [`weights`] are data, in [`data`].
 //! * [`plain`]: plain TCP by what bounds it.
 //! * [`kind`]: kinds of paths, by how good a closed form can be on them.
 //! * [`nc`]: TCP/NC. [`block`]: block codes below TCP.
@@ -13,18 +13,21 @@
 
 pub mod advice;
 pub mod block;
+pub mod campaign;
+pub mod data;
 pub mod delay;
-pub mod fitted;
 pub mod kind;
 pub mod nc;
 pub mod path;
 pub mod plain;
 pub mod scheme;
 pub mod wear;
+pub mod weights;
 
 pub use kind::Kind;
 pub use path::{PATH_MTU, Path};
-pub use scheme::{NcSettings, Scheme};
+pub use scheme::Scheme;
+pub use weights::{SchemeWeights, Weights};
 
 use crate::domain::DomainError;
 
@@ -46,8 +49,6 @@ pub enum Bound {
     Losses,
     /// The link: what it carries, less headers, repairs and the time in which it is not filled.
     Link,
-    /// Its window.
-    Window,
 }
 
 /// What a scheme is to bring.
@@ -67,23 +68,16 @@ pub struct Prediction {
 ///
 /// # Errors
 /// A quantity of the path outside its domain.
-pub fn predict(path: &Path, scheme: Scheme) -> Result<Prediction, DomainError> {
+pub fn predict(path: &Path, scheme: Scheme, weights: &Weights) -> Result<Prediction, DomainError> {
     path.check()?;
-    let causes = wear::Causes::of(path);
+    let (fitted, causes) = (weights.of(scheme), wear::Causes::of(path));
     let [by_losses, by_link] = plain::bounds(scheme, path);
-    let (goodput_bps, bound) = match scheme {
-        Scheme::TcpNc(nc) => (nc::goodput(path, nc), Bound::Window),
-        _ => {
-            let bound = if by_losses < by_link { Bound::Losses } else { Bound::Link };
-            (by_losses.min(by_link) * wear::left(fitted::terms(scheme), &causes), bound)
-        }
-    };
-    let share = goodput_bps / path.capacity();
-    let waste = 1.0 / wear::left(fitted::waste(scheme), &causes);
-    let each = waste / (scheme.ceiling() * (1.0 - path.loss));
-    let sent_per_useful = match scheme {
-        Scheme::TcpNc(nc) => nc.redundancy / scheme.ceiling(),
-        _ => each,
-    };
-    Ok(Prediction { goodput_bps, share, sent_per_useful, bound })
+    let goodput_bps = by_losses.min(by_link) * wear::left(&fitted.efficiency, &causes);
+    let waste = 1.0 / wear::left(&fitted.overhead, &causes);
+    Ok(Prediction {
+        goodput_bps,
+        share: goodput_bps / path.capacity(),
+        sent_per_useful: waste / (scheme.ceiling() * (1.0 - path.loss)),
+        bound: if by_losses < by_link { Bound::Losses } else { Bound::Link },
+    })
 }

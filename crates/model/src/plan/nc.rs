@@ -1,7 +1,24 @@
 //! TCP/NC over the link: its settings, and what it gets by equation (20) and section VI-C of paper 000.
 
 use super::path::{PATH_MTU, Path};
-use super::scheme::{NcSettings, PLAIN_HEADERS, Scheme};
+use super::scheme::PLAIN_HEADERS;
+
+/// The settings of TCP/NC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NcSettings {
+    /// R: combinations sent for each segment.
+    pub redundancy: f64,
+    /// W: the receiver's window, packets. It is what keeps TCP from filling the queue: behind the coding layer
+    /// a queue that overflows is one more loss that nobody answers.
+    pub window: u32,
+}
+
+impl NcSettings {
+    /// Payload over bytes on the wire of a coded packet: no share of C (1-p) is greater.
+    pub fn ceiling(&self) -> f64 {
+        (PATH_MTU - PLAIN_HEADERS) / (PATH_MTU + f64::from(self.window))
+    }
+}
 
 /// The largest window: each packet in it costs a byte of coefficients, and time to solve for.
 pub const LARGEST_WINDOW: u32 = 255;
@@ -27,5 +44,5 @@ pub fn goodput(path: &Path, nc: NcSettings) -> f64 {
     let round = path.rtt + nc.redundancy * wire / path.rate;
     let by_window = f64::from(path.flows) * f64::from(nc.window) * arrives * payload / round;
     let by_rate = path.rate / nc.redundancy * payload / wire;
-    by_window.min(by_rate).min(path.capacity() * Scheme::TcpNc(nc).ceiling())
+    by_window.min(by_rate).min(path.capacity() * nc.ceiling())
 }

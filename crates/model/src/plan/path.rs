@@ -4,25 +4,31 @@ use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURE
 use crate::codes::PacketLosses;
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::fec::gilbert::Gilbert;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Bytes of a full packet on the path.
 pub const PATH_MTU: f64 = 1500.0;
 
 /// A link and what is to run over it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Path {
     /// C: what the link carries, headers included, bit/s.
+    #[serde(rename = "rate-bps")]
     pub rate: f64,
     /// Round-trip time of the idle link without serialisation, s.
+    #[serde(rename = "rtt-s")]
     pub rtt: f64,
     /// p: the share of packets lost in the direction of the data.
     pub loss: f64,
     /// The share of packets lost on the way back.
     pub loss_back: f64,
     /// The mean length of a run of losses, packets; 1: independent losses.
+    #[serde(rename = "burst-packets")]
     pub burst: f64,
     /// What may wait for the link, bytes.
+    #[serde(rename = "queue-bytes")]
     pub queue: f64,
     /// Connections at the same time.
     pub flows: u32,

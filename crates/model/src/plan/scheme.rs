@@ -1,7 +1,7 @@
 //! The ways to use a link that the planner knows.
 
 /// A way to use a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Plain TCP, Reno.
     Reno,
@@ -13,18 +13,6 @@ pub enum Scheme {
     TunnelCubic,
     /// BBR inside the tunnel.
     TunnelBbr,
-    /// TCP/NC (papers 000 and 001).
-    TcpNc(NcSettings),
-}
-
-/// The settings of TCP/NC.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NcSettings {
-    /// R: combinations sent for each segment.
-    pub redundancy: f64,
-    /// W: the receiver's window, packets. It is what keeps TCP from filling the queue: behind the coding layer
-    /// a queue that overflows is one more loss that nobody answers.
-    pub window: u32,
 }
 
 impl Scheme {
@@ -40,13 +28,7 @@ impl Scheme {
             Scheme::Bbr => "bbr",
             Scheme::TunnelCubic => "tunnel-cubic",
             Scheme::TunnelBbr => "tunnel-bbr",
-            Scheme::TcpNc(_) => "tcpnc",
         }
-    }
-
-    /// Whether it codes.
-    pub fn codes(&self) -> bool {
-        matches!(self, Scheme::TunnelCubic | Scheme::TunnelBbr | Scheme::TcpNc(_))
     }
 
     /// Whether it runs inside the tunnel.
@@ -61,10 +43,6 @@ impl Scheme {
             Scheme::Reno | Scheme::Cubic | Scheme::Bbr => (wire - TCP_HEADERS) / wire,
             Scheme::TunnelCubic | Scheme::TunnelBbr => {
                 (wire - TUNNEL_MTU_TAKES - TCP_HEADERS) / (wire - TUNNEL_MTU_TAKES + SOURCE_HEADERS)
-            }
-            Scheme::TcpNc(nc) => {
-                let payload = wire - PLAIN_HEADERS;
-                payload / (wire + f64::from(nc.window))
             }
         }
     }

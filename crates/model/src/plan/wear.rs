@@ -5,6 +5,7 @@
 
 use super::path::Path;
 use super::plain::RTO_MIN;
+use serde::{Deserialize, Serialize};
 
 /// A sender has so many packets on the way at least, even if less fill the path.
 const FEWEST_ON_THE_WAY: f64 = 4.0;
@@ -17,7 +18,8 @@ const PROBE_EVERY_SECONDS: f64 = 10.0;
 pub const CAUSES: usize = 12;
 
 /// What makes a path hard, each 0 or more.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Causes {
     /// p: what is lost in the direction of the data.
     pub loss: f64,
@@ -120,7 +122,8 @@ fn stop(path: &Path) -> f64 {
 }
 
 /// A product of powers of causes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Term {
     /// Its weight, 0 or more.
     pub weight: f64,

@@ -1,0 +1,96 @@
+//! The behaviour fingerprint: a hash of what the simulator answers on a few short scenarios.
+//!
+//! The planner's weights and errors hold only for the simulator that they were fitted to. A hash of the simulator's sources changes with every
+//! comment. The fingerprint changes only when a result changes, and a test compares the committed fingerprint with a new one.
+
+use super::scenes::Stage;
+use crate::failure::{Failure, Outcome};
+use ripstop_model::plan::{Path, Scheme};
+use ripstop_sim::engine::Statistic;
+use ripstop_sim::scenario::{self, Report, Scenario};
+use sha2::{Digest, Sha256};
+
+/// The links: no loss; independent losses on a long path; bursts over a short queue; heavy losses in one direction. All are slow, so that the
+/// whole fingerprint takes a few seconds.
+const LINKS: [Path; 4] = [
+    Path { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
+    Path { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },
+    Path { rate: 8e6, rtt: 0.03, loss: 0.03, loss_back: 0.03, burst: 5.0, queue: 9e3, flows: 1 },
+    Path { rate: 10e6, rtt: 0.1, loss: 0.15, loss_back: 0.0, burst: 2.0, queue: 125e3, flows: 1 },
+];
+/// The link on which requests are simulated too.
+const REQUESTS_ON: usize = 1;
+/// The seed of the runs.
+const SEED: u64 = 1;
+
+/// The fingerprint of this program's simulator, 16 hexadecimal digits.
+///
+/// # Errors
+/// A scenario that the simulator refuses.
+pub(super) fn fingerprint() -> Outcome<String> {
+    let mut hash = Sha256::new();
+    for path in &LINKS {
+        let stage = Stage::of(path);
+        for scheme in Scheme::FITTED {
+            add(&mut hash, &stage.scenario(scheme, 1, SEED))?;
+        }
+    }
+    let stage = Stage::of(&LINKS[REQUESTS_ON]);
+    for tunnel in [false, true] {
+        add(&mut hash, &stage.requests(tunnel, 1, SEED))?;
+    }
+    let digest = hash.finalize();
+    Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Adds the results of `scenario` to `hash`: delivered and sent packets, losses, drops, time-outs and delays.
+fn add(hash: &mut Sha256, scenario: &Scenario) -> Outcome<()> {
+    let report =
+        scenario::run(scenario, 1, || {}).map_err(|error| Failure::work("a fixed scenario", error))?;
+    let mut figure = |value: Option<f64>| hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
+    figures(&report).into_iter().for_each(&mut figure);
+    Ok(())
+}
+
+fn figures(report: &Report) -> Vec<Option<f64>> {
+    let mean = |statistic: &Statistic| statistic.mean;
+    let mut all = Vec::new();
+    for flow in &report.flows {
+        all.extend([&flow.goodput_bps, &flow.packets_sent, &flow.retransmits, &flow.timeouts].map(mean));
+        all.extend([&flow.delay_s, &flow.completion_s].iter().flat_map(|delay| [delay.p50, delay.p99]));
+    }
+    for link in &report.links {
+        let counts = [
+            &link.offered_packets,
+            &link.dropped_queue_packets,
+            &link.dropped_other_packets,
+            &link.lost_packets,
+            &link.delivered_packets,
+            &link.delivered_bps,
+            &link.utilisation,
+        ];
+        all.extend(counts.map(mean));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::data;
+
+    #[test]
+    fn the_committed_weights_and_errors_are_of_this_simulator() {
+        let now = fingerprint().unwrap();
+        let stale = |what: &str, then: &str| {
+            assert_eq!(
+                then, now,
+                "{what} were made with a simulator that gave other results (behaviour {then}; this one: {now}). \
+                 Run `make plan-report` and commit crates/model/data and docs/plan-report.md."
+            );
+        };
+        stale("the planner's weights", &data::weights().unwrap().campaign.behaviour);
+        stale("the planner's errors", &data::errors().unwrap().campaign.behaviour);
+        stale("the links of the planner's report", &data::report().unwrap().campaign.behaviour);
+    }
+}

@@ -1,0 +1,95 @@
+//! `ripstop plan campaign`: simulates a campaign, and reports the errors of the closed forms on its links.
+
+use super::campaign::{self, Draw};
+use super::{data, judge, page};
+use crate::failure::{Failure, Outcome};
+use crate::files;
+use crate::output;
+use crate::store::Store;
+use ripstop_base::Rate;
+use ripstop_model::plan::campaign::CampaignResults;
+use std::path::{Path, PathBuf};
+
+/// Compare the planner's predictions with simulations on links drawn from a seed
+///
+/// Prints the report. Single results are kept in the store: a campaign that was stopped continues where it stopped. `make plan-report` runs two
+/// campaigns, one to fit the weights to and one to report on.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Flags {
+    /// The seed that links are drawn from
+    #[arg(long, value_name = "N")]
+    seed: u64,
+    /// The number of links
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    links: u64,
+    /// Simulate plain TCP, which takes the least time, on this many links, for --data [default: as --links]
+    #[arg(long, value_name = "N", requires = "data", value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    plain_links: Option<u64>,
+    /// Leave out faster links: they take the most time [default: none]
+    #[arg(long, value_name = "RATE")]
+    max_rate: Option<Rate>,
+    /// The file that keeps single results
+    #[arg(long, value_name = "FILE")]
+    store: PathBuf,
+    /// Write every link with its predictions and simulations to this TOML file; the example fit-plan fits weights to it
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Write the report to this page
+    #[arg(long, value_name = "FILE")]
+    page: Option<PathBuf>,
+    /// Write the errors to this TOML file; `ripstop plan` is built with crates/model/data/plan-errors.toml
+    #[arg(long, value_name = "FILE")]
+    errors: Option<PathBuf>,
+    /// The most threads to use; the result does not depend on the number [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1024))]
+    threads: Option<u64>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop plan campaign --seed 9 --links 12 --max-rate 2Mbit/s --store plan.redb
+  ripstop plan campaign --seed 9 --links 50 --store plan.redb --page report.md --threads 1";
+
+/// Runs the command.
+pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    for (flag, path) in [("--data", &flags.data), ("--page", &flags.page), ("--errors", &flags.errors)] {
+        if let Some(path) = path {
+            files::check(flag, path)?;
+        }
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = flags.threads.map_or(cores, |threads| threads as usize);
+    let store = Store::open_or_create(&flags.store)?;
+    let weights = data::weights()?;
+    let draw = Draw {
+        seed: flags.seed,
+        links: flags.links,
+        plain_links: flags.plain_links.unwrap_or(flags.links).max(flags.links),
+        max_rate_bps: flags.max_rate.map(Rate::bps),
+    };
+    let results = campaign::simulate(draw, &weights, &store, threads)?;
+    let judged = judge::judge(&results, &weights)?;
+    let page = page::page(&results.campaign, &judged, &weights);
+    if let Some(path) = &flags.data {
+        write(path, &results_text(&results)?)?;
+    }
+    if let Some(path) = &flags.page {
+        write(path, &page)?;
+    }
+    if let Some(path) = &flags.errors {
+        write(path, &judge::errors(results.campaign.clone(), &judged, &weights).to_toml()?)?;
+    }
+    output::print(&page)
+}
+
+fn results_text(results: &CampaignResults) -> Outcome<String> {
+    let text = toml::to_string(results).map_err(|error| Failure::work("writing the links", error))?;
+    Ok(format!(
+        "# A campaign of the planner: predictions and simulations. Written by `ripstop plan campaign --data`; do not edit.\n\n{text}"
+    ))
+}
+
+fn write(path: &Path, text: &str) -> Outcome<()> {
+    files::whole(path, |out| Ok(out.write_all(text.as_bytes())?))
+}

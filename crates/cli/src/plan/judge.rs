@@ -1,0 +1,227 @@
+//! Compares what was predicted on the links of a campaign with what was simulated.
+
+use super::errors::{ALL_LINKS, Errors, Hits, RelativeError};
+use crate::failure::{Failure, Outcome};
+use ripstop_model::plan::advice::{self, Candidate, Traffic};
+use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, SchemeResult};
+use ripstop_model::plan::{Kind, Path, Scheme, Weights, delay, predict};
+use ripstop_sim::engine::percentile;
+
+/// A scheme that brings this share of the best scheme's goodput counts as a hit.
+const NEAR_BEST: f64 = 0.97;
+
+/// A link with what was predicted on it.
+#[derive(Debug)]
+pub(super) struct Judged<'a> {
+    /// The link.
+    pub(super) link: &'a LinkResult,
+    /// The predicted goodput of each scheme, in the order of [`Scheme::FITTED`], bit/s.
+    pub(super) predicted: Vec<f64>,
+    /// The index of the recommended scheme.
+    pub(super) chosen: usize,
+    /// The index of the scheme that is best by simulation.
+    pub(super) best: usize,
+    simulated: Vec<&'a SchemeResult>,
+}
+
+/// Judges the links on which every scheme was simulated.
+///
+/// # Errors
+/// A link that no plan can be made for.
+pub(super) fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> Outcome<Vec<Judged<'a>>> {
+    let whole = results.link.iter().take(results.campaign.links as usize);
+    whole.map(|link| judge_link(link, weights)).collect()
+}
+
+/// The relative errors of all figures, and how often the choice was right.
+pub(super) fn errors(campaign: CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> Errors {
+    let mut errors = Errors::new(campaign);
+    errors.hits.insert(ALL_LINKS.to_owned(), hits(judged.iter()));
+    for kind in Kind::ALL {
+        let of_kind = || judged.iter().filter(move |one| Kind::of(&one.link.path) == kind);
+        if of_kind().next().is_some() {
+            errors.hits.insert(kind.name().to_owned(), hits(of_kind()));
+        }
+        for (index, scheme) in Scheme::FITTED.into_iter().enumerate() {
+            if let Some(error) = relative_error(of_kind().map(|one| one.error(index)).collect()) {
+                errors.set(scheme.name(), kind, error);
+            }
+        }
+        for figure in FIGURES {
+            if let Some(error) = figure_error(&figure, of_kind(), weights) {
+                errors.set(figure.name, kind, error);
+            }
+        }
+    }
+    errors
+}
+
+/// How often the choice was right on `links`.
+pub(super) fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a Judged<'b>>) -> Hits {
+    let mut hits = Hits { links: 0, scheme: 0, family: 0 };
+    for one in links {
+        hits.links += 1;
+        hits.scheme += u64::from(one.is_near_best());
+        hits.family += u64::from(one.is_family_near_best());
+    }
+    hits
+}
+
+/// The error of `figure` on `links`; `None` where the figure was simulated on none of them.
+pub(super) fn figure_error<'a, 'b: 'a>(
+    figure: &Figure,
+    links: impl Iterator<Item = &'a Judged<'b>>,
+    weights: &Weights,
+) -> Option<RelativeError> {
+    let off = |one: &Judged<'_>| {
+        let simulated = (figure.simulated)(one.link)?;
+        Some(((figure.predicted)(&one.link.path, weights) / simulated - 1.0).abs())
+    };
+    relative_error(links.filter_map(off).collect())
+}
+
+/// The `percent`-th percentile of `values`; infinite where there are none.
+pub(super) fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
+    percentile(&mut values, percent).unwrap_or(f64::INFINITY)
+}
+
+/// A figure that is predicted beside the goodput.
+pub(super) struct Figure {
+    /// Its name in the data and in the report.
+    pub(super) name: &'static str,
+    simulated: fn(&LinkResult) -> Option<f64>,
+    predicted: fn(&Path, &Weights) -> f64,
+}
+
+/// All of them. Delays of packets are those of BBR, plain and inside the tunnel; delays of requests those of CUBIC, plain and inside.
+pub(super) const FIGURES: [Figure; 10] = [
+    Figure {
+        name: "sent-per-useful-bbr",
+        simulated: |link| link.of(Scheme::Bbr)?.sent_per_useful,
+        predicted: |path, weights| sent_per_useful(path, Scheme::Bbr, weights),
+    },
+    Figure {
+        name: "sent-per-useful-tunnel",
+        simulated: |link| link.of(Scheme::TunnelBbr)?.sent_per_useful,
+        predicted: |path, weights| sent_per_useful(path, Scheme::TunnelBbr, weights),
+    },
+    Figure {
+        name: "packet-p50-bbr",
+        simulated: |link| link.of(Scheme::Bbr)?.packet_p50_s,
+        predicted: |path, weights| delay::bulk(path, Scheme::Bbr, weights).p50,
+    },
+    Figure {
+        name: "packet-p99-bbr",
+        simulated: |link| link.of(Scheme::Bbr)?.packet_p99_s,
+        predicted: |path, weights| delay::bulk(path, Scheme::Bbr, weights).p99,
+    },
+    Figure {
+        name: "packet-p50-tunnel",
+        simulated: |link| link.of(Scheme::TunnelBbr)?.packet_p50_s,
+        predicted: |path, weights| delay::bulk(path, Scheme::TunnelBbr, weights).p50,
+    },
+    Figure {
+        name: "packet-p99-tunnel",
+        simulated: |link| link.of(Scheme::TunnelBbr)?.packet_p99_s,
+        predicted: |path, weights| delay::bulk(path, Scheme::TunnelBbr, weights).p99,
+    },
+    Figure {
+        name: "request-p50-plain",
+        simulated: |link| link.plain_requests?.p50_s,
+        predicted: |path, weights| delay::request(path, false, weights).p50,
+    },
+    Figure {
+        name: "request-p99-plain",
+        simulated: |link| link.plain_requests?.p99_s,
+        predicted: |path, weights| delay::request(path, false, weights).p99,
+    },
+    Figure {
+        name: "request-p50-tunnel",
+        simulated: |link| link.tunnel_requests?.p50_s,
+        predicted: |path, weights| delay::request(path, true, weights).p50,
+    },
+    Figure {
+        name: "request-p99-tunnel",
+        simulated: |link| link.tunnel_requests?.p99_s,
+        predicted: |path, weights| delay::request(path, true, weights).p99,
+    },
+];
+
+impl Judged<'_> {
+    /// The mean simulated goodput of a scheme, bit/s.
+    pub(super) fn mean(&self, scheme: usize) -> f64 {
+        self.simulated[scheme].mean_bps
+    }
+
+    /// What was simulated of a scheme.
+    pub(super) fn simulated(&self, scheme: usize) -> &SchemeResult {
+        self.simulated[scheme]
+    }
+
+    /// The error of a scheme's predicted goodput, relative to the simulated mean.
+    pub(super) fn error(&self, scheme: usize) -> f64 {
+        let mean = self.mean(scheme);
+        if mean > 0.0 { (self.predicted[scheme] / mean - 1.0).abs() } else { f64::INFINITY }
+    }
+
+    /// The standard deviation of a single run, relative to the mean.
+    pub(super) fn deviation(&self, scheme: usize) -> f64 {
+        self.relative(scheme, self.simulated[scheme].deviation_bps)
+    }
+
+    /// The standard error of the simulated mean, relative to the mean. A perfect prediction is off by that much.
+    pub(super) fn standard_error(&self, scheme: usize) -> f64 {
+        self.relative(scheme, self.simulated[scheme].standard_error())
+    }
+
+    /// Whether the recommended scheme brings about as much as the best one.
+    pub(super) fn is_near_best(&self) -> bool {
+        self.mean(self.chosen) >= NEAR_BEST * self.mean(self.best)
+    }
+
+    fn is_family_near_best(&self) -> bool {
+        let tunnel = Scheme::FITTED[self.chosen].is_tunnel();
+        let family = (0..self.predicted.len()).filter(|k| Scheme::FITTED[*k].is_tunnel() == tunnel);
+        family.map(|k| self.mean(k)).fold(0.0, f64::max) >= NEAR_BEST * self.mean(self.best)
+    }
+
+    fn relative(&self, scheme: usize, bps: f64) -> f64 {
+        let mean = self.mean(scheme);
+        if mean > 0.0 { bps / mean } else { f64::INFINITY }
+    }
+}
+
+fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> Outcome<Judged<'a>> {
+    let path = &link.path;
+    let mut predicted = Vec::with_capacity(Scheme::FITTED.len());
+    let mut candidates = Vec::with_capacity(Scheme::FITTED.len());
+    let mut simulated = Vec::with_capacity(Scheme::FITTED.len());
+    for scheme in Scheme::FITTED {
+        let got = predict(path, scheme, weights).map_err(|error| Failure::Work(error.to_string()))?;
+        let missing = || Failure::Work(format!("link {}: {} was not simulated", link.number, scheme.name()));
+        simulated.push(link.of(scheme).ok_or_else(missing)?);
+        predicted.push(got.goodput_bps);
+        candidates.push(Candidate {
+            scheme,
+            goodput_bps: got.goodput_bps,
+            sent_per_useful: got.sent_per_useful,
+            request_p99: delay::request(path, scheme.is_tunnel(), weights).p99,
+        });
+    }
+    let chosen = advice::choose(&candidates, Traffic::Bulk, None).map_or(0, |choice| choice.index);
+    let mean = |k: usize| simulated[k].mean_bps;
+    let best = (0..predicted.len()).reduce(|a, b| if mean(b) > mean(a) { b } else { a }).unwrap_or(0);
+    Ok(Judged { link, predicted, chosen, best, simulated })
+}
+
+fn sent_per_useful(path: &Path, scheme: Scheme, weights: &Weights) -> f64 {
+    predict(path, scheme, weights).map_or(f64::NAN, |got| got.sent_per_useful)
+}
+
+/// The median and the 95th percentile of `errors`, three digits after the point, at most 1000.
+fn relative_error(errors: Vec<f64>) -> Option<RelativeError> {
+    let links = errors.len() as u64;
+    let three = |x: f64| (x.min(1e3) * 1e3).round() / 1e3;
+    let (median, p95) = (three(quantile(errors.clone(), 50.0)), three(quantile(errors, 95.0)));
+    (links > 0).then_some(RelativeError { median, p95, links })
+}

@@ -1,0 +1,213 @@
+//! The report of a campaign, as a page: `docs/plan-report.md`.
+
+use super::draw;
+use super::judge::{FIGURES, Judged, figure_error, hits, quantile};
+use ripstop_model::plan::campaign::CampaignRecord;
+use ripstop_model::plan::{Kind, Scheme, Weights};
+use std::fmt::Write;
+
+/// The page for the links of `campaign`, whose predictions are by `weights`.
+pub(super) fn page(campaign: &CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> String {
+    let mut text = heading(campaign, judged, weights);
+    text.push_str(&hits_by_kind(judged));
+    text.push_str(&errors_by_kind(judged));
+    text.push_str(&errors_by_scheme(judged));
+    text.push_str(&errors_by_figure(judged, weights));
+    text.push_str(&worst_links(judged));
+    text.push_str(&wrong_choices(judged));
+    text
+}
+
+/// Runs that are shown of a link in a list.
+const SHOWN_RUNS: usize = 8;
+/// Links in each list.
+const LISTED: usize = 10;
+/// A queue of fewer packets is named as what is special about a link.
+const SMALL_QUEUE: f64 = 20.0;
+/// A bandwidth-delay product of fewer packets is.
+const SMALL_BDP: f64 = 10.0;
+
+fn heading(campaign: &CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> String {
+    let fitted = &weights.campaign;
+    let fitted_to = if fitted.seed == campaign.seed {
+        "links of this very seed".to_owned()
+    } else {
+        format!("links of seed {}, none of which is here", fitted.seed)
+    };
+    let slow =
+        campaign.max_rate_bps.map_or(String::new(), |rate| format!(" (only links of at most {rate} bit/s)"));
+    let all = hits(judged.iter());
+    format!(
+        "# The planner beside the simulator\n\n\
+         For readers who want to know how far to trust `ripstop plan`. `make plan-report` writes this page.\n\n\
+         {} links were drawn from seed {}{slow}. The weights were fitted to {fitted_to}. Simulator {}, behaviour {}.\n\n\
+         - **The scheme that `plan` names is within 3 % of the best scheme on {} of the links.**\n\
+         - The best scheme of the named family (plain TCP or tunnel) is, on {}.\n\n",
+        campaign.links,
+        campaign.seed,
+        campaign.simulator,
+        campaign.behaviour,
+        percent(share(all.scheme, all.links)),
+        percent(share(all.family, all.links)),
+    )
+}
+
+fn hits_by_kind(judged: &[Judged<'_>]) -> String {
+    let mut text =
+        "| links | | the named scheme is within 3 % of the best | its family is |\n|---|---|---|---|\n"
+            .to_owned();
+    by_kind(judged, |name, some| {
+        let hits = hits(some.iter().copied());
+        let (scheme, family) = (share(hits.scheme, hits.links), share(hits.family, hits.links));
+        let _ = writeln!(text, "| {name} | {} | {} | {} |", hits.links, percent(scheme), percent(family));
+    });
+    text
+}
+
+fn errors_by_kind(judged: &[Judged<'_>]) -> String {
+    let mut text = "\nThe error of the named scheme's goodput is |predicted / simulated mean - 1|. The simulated mean has a standard error of its own, \
+                    and single runs deviate from it.\n\n\
+                    | links | median error | 95th percentile | median standard error | 95th percentile | median deviation of a run |\n\
+                    |---|---|---|---|---|---|\n"
+        .to_owned();
+    by_kind(judged, |name, some| {
+        let of = |figure: &dyn Fn(&Judged<'_>) -> f64, at: f64| {
+            percent(quantile(some.iter().map(|one| figure(one)).collect(), at))
+        };
+        let error = |one: &Judged<'_>| one.error(one.chosen);
+        let standard_error = |one: &Judged<'_>| one.standard_error(one.chosen);
+        let deviation = |one: &Judged<'_>| one.deviation(one.chosen);
+        let _ = writeln!(
+            text,
+            "| {name} | {} | {} | {} | {} | {} |",
+            of(&error, 50.0),
+            of(&error, 95.0),
+            of(&standard_error, 50.0),
+            of(&standard_error, 95.0),
+            of(&deviation, 50.0),
+        );
+    });
+    text
+}
+
+/// Calls `line` for all links, then for the links of each kind that there are.
+fn by_kind<'a>(judged: &'a [Judged<'a>], mut line: impl FnMut(&str, Vec<&Judged<'a>>)) {
+    line("all", judged.iter().collect());
+    for kind in Kind::ALL {
+        let some: Vec<&Judged<'_>> = judged.iter().filter(|one| Kind::of(&one.link.path) == kind).collect();
+        if !some.is_empty() {
+            line(kind.words(), some);
+        }
+    }
+}
+
+fn errors_by_scheme(judged: &[Judged<'_>]) -> String {
+    let mut text =
+        "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n"
+            .to_owned();
+    for (index, scheme) in Scheme::FITTED.into_iter().enumerate() {
+        let errors: Vec<f64> = judged.iter().map(|one| one.error(index)).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            scheme.name(),
+            judged.iter().filter(|one| one.chosen == index).count(),
+            judged.iter().filter(|one| one.best == index).count(),
+            percent(quantile(errors.clone(), 50.0)),
+            percent(quantile(errors, 95.0))
+        );
+    }
+    text
+}
+
+fn errors_by_figure(judged: &[Judged<'_>], weights: &Weights) -> String {
+    let mut text = "\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n".to_owned();
+    for figure in &FIGURES {
+        if let Some(error) = figure_error(figure, judged.iter(), weights) {
+            let (median, p95) = (percent(error.median), percent(error.p95));
+            let _ = writeln!(text, "| {} | {} | {median} | {p95} |", figure.name, error.links);
+        }
+    }
+    text
+}
+
+fn worst_links(judged: &[Judged<'_>]) -> String {
+    let mut text = "\n## The ten largest errors of the named scheme\n\n".to_owned();
+    let mut worst: Vec<&Judged<'_>> = judged.iter().collect();
+    worst.sort_by(|a, b| b.error(b.chosen).total_cmp(&a.error(a.chosen)));
+    for one in worst.into_iter().take(LISTED) {
+        let _ = writeln!(text, "{}; {}. `{}`", item(one), special(one), draw::command(&one.link.path));
+    }
+    text
+}
+
+fn wrong_choices(judged: &[Judged<'_>]) -> String {
+    let mut text =
+        "\n## Where another scheme brings more\n\nThe ten largest gaps, links with long bursts of losses left out.\n\n".to_owned();
+    let mut wrong: Vec<&Judged<'_>> = judged
+        .iter()
+        .filter(|one| !one.is_near_best() && Kind::of(&one.link.path) != Kind::LongRuns)
+        .collect();
+    let gap = |one: &Judged<'_>| one.mean(one.chosen) / one.mean(one.best);
+    wrong.sort_by(|a, b| gap(a).total_cmp(&gap(b)));
+    for one in wrong.into_iter().take(LISTED) {
+        let capacity = one.link.path.capacity();
+        let _ = writeln!(
+            text,
+            "{}, which brings {:.3} (predicted {:.3}). `{}`",
+            item(one),
+            one.mean(one.best) / capacity,
+            one.predicted[one.best] / capacity,
+            draw::command(&one.link.path)
+        );
+    }
+    text
+}
+
+/// A link in a list: shares of C (1-p).
+fn item(one: &Judged<'_>) -> String {
+    let scheme = one.chosen;
+    let (capacity, simulated) = (one.link.path.capacity(), one.simulated(scheme));
+    let shown = simulated.first_bps.iter().take(SHOWN_RUNS);
+    let mut runs: Vec<String> = shown.map(|run| format!("{:.3}", run / capacity)).collect();
+    if simulated.runs as usize > runs.len() {
+        runs.push(format!("and {} more", simulated.runs as usize - runs.len()));
+    }
+    format!(
+        "- link {}, {}: predicted {:.3}, simulated {:.3} (runs {}); best: {}",
+        one.link.number,
+        Scheme::FITTED[scheme].name(),
+        one.predicted[scheme] / capacity,
+        one.mean(scheme) / capacity,
+        runs.join(", "),
+        Scheme::FITTED[one.best].name()
+    )
+}
+
+/// What is special about a link with a large error. Only a trace of the link can say why the prediction is wrong.
+fn special(one: &Judged<'_>) -> &'static str {
+    let path = &one.link.path;
+    let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
+    let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
+    if deviation > 0.5 * error || deviation > 0.5 {
+        "single runs deviate by about as much"
+    } else if mean < 0.5 * predicted && path.burst > 2.0 {
+        "losses in bursts, and every run brings less than predicted"
+    } else if path.queue_packets() < SMALL_QUEUE {
+        "a queue of a few packets"
+    } else if path.packets() < SMALL_BDP {
+        "a bandwidth-delay product of a few packets"
+    } else if mean < predicted {
+        "less than predicted"
+    } else {
+        "more than predicted"
+    }
+}
+
+fn share(some: u64, of: u64) -> f64 {
+    some as f64 / of.max(1) as f64
+}
+
+fn percent(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", share * 100.0) } else { "-".to_owned() }
+}

@@ -1,0 +1,133 @@
+//! What is fitted to what.
+
+use crate::candidates::candidates;
+use crate::least_squares::{Row, dot, robust};
+use ripstop_model::plan::campaign::{CampaignResults, LinkResult, RequestResult, SchemeResult};
+use ripstop_model::plan::wear::{Causes, Term};
+use ripstop_model::plan::weights::{DelayWeights, TIMES};
+use ripstop_model::plan::{Path, Scheme, SchemeWeights, Weights, delay, plain};
+
+/// The weights that fit `results` best.
+///
+/// # Errors
+/// A campaign without links on which every scheme was simulated.
+pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
+    let links = results.link.as_slice();
+    if !links.iter().any(|link| Scheme::FITTED.iter().all(|scheme| link.of(*scheme).is_some())) {
+        return Err("the campaign has no link on which every scheme was simulated".to_owned());
+    }
+    let scheme = |scheme| SchemeWeights {
+        packets: packet_delays(scheme, links),
+        efficiency: efficiency(scheme, links),
+        overhead: overhead(scheme, links),
+    };
+    Ok(Weights {
+        campaign: results.campaign.clone(),
+        plain_requests: request_delays(links, |link| link.plain_requests),
+        tunnel_requests: request_delays(links, |link| link.tunnel_requests),
+        reno: scheme(Scheme::Reno),
+        cubic: scheme(Scheme::Cubic),
+        bbr: scheme(Scheme::Bbr),
+        tunnel_cubic: scheme(Scheme::TunnelCubic),
+        tunnel_bbr: scheme(Scheme::TunnelBbr),
+    })
+}
+
+/// Every link is believed to be at least this uncertain, relative.
+const NOISE_FLOOR: f64 = 0.03;
+/// No link is believed to be more uncertain than this, so that links whose runs differ widely still count.
+const MOST_NOISE: f64 = 0.3;
+/// A share of the bound below this counts as this: the logarithm of 0 would be infinite.
+const LEAST_SHARE: f64 = 1e-3;
+/// A smaller weight is left out.
+const SMALLEST_WEIGHT: f64 = 1e-4;
+/// A scheme that brings less of C (1-p) than this has too few packets for a percentile of their delay.
+const ENOUGH_FOR_PERCENTILES: f64 = 1e-2;
+
+/// The terms of the efficiency: least squares of its logarithm.
+fn efficiency(scheme: Scheme, links: &[LinkResult]) -> Vec<Term> {
+    let candidates = candidates();
+    let row = |link: &LinkResult| {
+        let simulated = link.of(scheme)?;
+        let [by_losses, by_link] = plain::bounds(scheme, &link.path);
+        let share = (simulated.mean_bps / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
+        let left = -libm::log(share);
+        let noise = (simulated.standard_error() / simulated.mean_bps.max(1.0)).min(MOST_NOISE);
+        // Where almost nothing is left, an error in the logarithm matters less.
+        let weight = 1.0 / (NOISE_FLOOR * NOISE_FLOOR + noise * noise + 0.01 * left.min(2.0).powi(2)).sqrt();
+        Some(Row { products: products(&candidates, &link.path), left, weight })
+    };
+    let rows: Vec<Row> = links.iter().filter_map(row).collect();
+    terms(&rows, candidates)
+}
+
+/// The terms of what is sent beyond headers and what the link loses: least squares of the logarithm.
+fn overhead(scheme: Scheme, links: &[LinkResult]) -> Vec<Term> {
+    let candidates = candidates();
+    let row = |link: &LinkResult| {
+        let least = 1.0 / (scheme.ceiling() * (1.0 - link.path.loss));
+        let left = libm::log((link.of(scheme)?.sent_per_useful? / least).clamp(1.0, 100.0));
+        Some(Row { products: products(&candidates, &link.path), left, weight: 1.0 / (0.02 + 0.1 * left) })
+    };
+    let rows: Vec<Row> = links.iter().filter_map(row).collect();
+    terms(&rows, candidates)
+}
+
+/// The weights of the times that make up a packet's delay.
+fn packet_delays(scheme: Scheme, links: &[LinkResult]) -> DelayWeights {
+    let fit = |of: fn(&SchemeResult) -> Option<f64>| {
+        let row = |link: &LinkResult| {
+            let simulated = link.of(scheme)?;
+            let enough = simulated.mean_bps > ENOUGH_FOR_PERCENTILES * link.path.capacity();
+            let whole = of(simulated).filter(|_| enough)?;
+            let left = whole - link.path.rtt / 2.0;
+            let products = delay::packet_times(&link.path).to_vec();
+            Some(Row { products, left, weight: 1.0 / whole.max(1e-4) })
+        };
+        times(&links.iter().filter_map(row).collect::<Vec<Row>>())
+    };
+    DelayWeights { p50: fit(|one| one.packet_p50_s), p99: fit(|one| one.packet_p99_s) }
+}
+
+/// The weights of the times that make up a request's delay.
+fn request_delays(links: &[LinkResult], requests: fn(&LinkResult) -> Option<RequestResult>) -> DelayWeights {
+    let fit = |of: fn(RequestResult) -> Option<f64>, quantile: f64| {
+        let row = |link: &LinkResult| {
+            let whole = of(requests(link)?)?;
+            let left = (whole - link.path.rtt).max(0.0);
+            let products = delay::request_times(&link.path, quantile).to_vec();
+            Some(Row { products, left, weight: 1.0 / whole.max(1e-4) })
+        };
+        times(&links.iter().filter_map(row).collect::<Vec<Row>>())
+    };
+    DelayWeights { p50: fit(|one| one.p50_s, 0.5), p99: fit(|one| one.p99_s, 0.99) }
+}
+
+fn products(candidates: &[Causes], path: &Path) -> Vec<f64> {
+    let causes = Causes::of(path);
+    candidates.iter().map(|powers| Term::product(powers, &causes)).collect()
+}
+
+/// The terms whose weighted sums are closest to what is left. Weights have five digits after the point.
+fn terms(rows: &[Row], candidates: Vec<Causes>) -> Vec<Term> {
+    let mut weights = vec![0.0; candidates.len()];
+    robust(rows, 1.0, &mut weights);
+    let kept = candidates.into_iter().zip(weights).filter(|(_, weight)| *weight > SMALLEST_WEIGHT);
+    kept.map(|(powers, weight)| Term { weight: libm::round(weight * 1e5) / 1e5, powers }).collect()
+}
+
+/// The weights of times whose sums are closest to delays by their ratio: twice too long is as bad as twice too short. The weight of a row is
+/// one over the whole delay. Weights have four digits after the point.
+fn times(rows: &[Row]) -> [f64; TIMES] {
+    let mut found = [0.0; TIMES];
+    robust(rows, 0.5, &mut found);
+    for _ in 0..10 {
+        let weighed = rows.iter().map(|row| {
+            let whole = 1.0 / row.weight;
+            let predicted = (whole + dot(&row.products, &found) - row.left).max(0.1 * whole);
+            Row { products: row.products.clone(), weight: 1.0 / (whole * predicted).sqrt(), ..*row }
+        });
+        robust(&weighed.collect::<Vec<Row>>(), 0.5, &mut found);
+    }
+    found.map(|weight| libm::round(weight * 1e4) / 1e4)
+}

@@ -1,0 +1,53 @@
+//! Fits the planner's weights to a campaign. `make plan-report` runs this program.
+//!
+//! ```sh
+//! ripstop plan campaign --seed 1 --links 200 --plain-links 1000 --store plan.redb --data links.toml
+//! cargo run --release -p ripstop-model --example fit-plan -- links.toml crates/model/data/plan-weights.toml
+//! ```
+//!
+//! * `candidates`: the terms that are tried.
+//! * `least_squares`: the fit itself.
+//! * `fit`: what is fitted to what.
+//! * `text`: the weights as a file.
+
+mod candidates;
+mod fit;
+mod least_squares;
+mod text;
+
+use ripstop_model::plan::campaign::CampaignResults;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [links, weights] = arguments.as_slice() else {
+        eprintln!(
+            "usage: fit-plan LINKS.toml WEIGHTS.toml\nLINKS.toml is written by `ripstop plan campaign --data`"
+        );
+        return ExitCode::from(2);
+    };
+    match run(links, weights) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(links: &str, weights: &str) -> Result<(), String> {
+    let read = std::fs::read_to_string(links).map_err(|error| format!("{links}: {error}"))?;
+    let results: CampaignResults = toml::from_str(&read).map_err(|error| format!("{links}: {error}"))?;
+    let fitted = fit::weights(&results)?;
+    std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("{weights}: {error}"))?;
+    for scheme in ripstop_model::plan::Scheme::FITTED {
+        let of = fitted.of(scheme);
+        eprintln!(
+            "{}: {} terms of efficiency, {} of overhead",
+            scheme.name(),
+            of.efficiency.len(),
+            of.overhead.len()
+        );
+    }
+    Ok(())
+}

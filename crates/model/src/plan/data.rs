@@ -1,0 +1,10 @@
+//! The planner's committed data, as TOML text. `make plan-report` writes all three files.
+
+/// The weights of the closed forms: a [`Weights`](super::Weights).
+pub const WEIGHTS: &str = include_str!("../../data/plan-weights.toml");
+
+/// The errors of the closed forms on the links of the report.
+pub const ERRORS: &str = include_str!("../../data/plan-errors.toml");
+
+/// The links of the report, a [`CampaignResults`](super::campaign::CampaignResults).
+pub const REPORT: &str = include_str!("../../data/plan-report.toml");
