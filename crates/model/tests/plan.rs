@@ -1,20 +1,20 @@
 //! The planner's closed forms over their whole range.
 
 use proptest::prelude::*;
-use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
-use ripstop_model::plan::wear::{Causes, Term};
-use ripstop_model::plan::{Path, Scheme, Weights, block, data, delay, nc, predict};
+use ripstop_model::plan::advice::{self, Candidate, Caution, ChoiceReason, TrafficKind};
+use ripstop_model::plan::efficiency::{Causes, Term};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, block, data, delay, nc, predict};
 use std::sync::LazyLock;
 
 /// The committed weights.
 static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| toml::from_str(data::WEIGHTS).unwrap());
 
-fn paths() -> impl Strategy<Value = Path> {
+fn paths() -> impl Strategy<Value = NetworkPath> {
     (4.0f64..11.0, -5.0f64..1.7, 0.0f64..0.9, 0.0f64..0.9, 0.0f64..4.0, 0.0f64..10.0, 1u32..1000).prop_map(
         |(rate, rtt, loss, loss_back, burst, queue, flows)| {
             // Runs long enough for the loss.
             let least = 1.000_001 * loss.max(loss_back) / (1.0 - loss.max(loss_back));
-            Path {
+            NetworkPath {
                 rate: 10f64.powf(rate),
                 rtt: 10f64.powf(rtt),
                 loss,
@@ -34,7 +34,7 @@ proptest! {
         let nc = nc::settings(&path);
         let coded = nc::goodput(&path, nc);
         prop_assert!(coded >= 0.0 && coded <= path.capacity() * nc.ceiling() * (1.0 + 1e-12), "{nc:?} {coded}");
-        for scheme in Scheme::FITTED {
+        for scheme in PlanScheme::FITTED {
             let got = predict(&path, scheme, &WEIGHTS).unwrap();
             prop_assert!(got.goodput_bps >= 0.0 && got.goodput_bps <= path.capacity() * scheme.ceiling() * (1.0 + 1e-12),
                 "{scheme:?} {got:?}");
@@ -51,8 +51,8 @@ proptest! {
     fn goodput_falls_with_the_loss(path in paths(), more in 0.0f64..1.0) {
         // Independent losses may be any.
         let most = if path.burst == 1.0 { 0.9 } else { (0.999_999 * path.burst / (path.burst + 1.0)).min(0.9) };
-        let lossier = Path { loss: path.loss + more * (most - path.loss).max(0.0), ..path };
-        for scheme in Scheme::FITTED {
+        let lossier = NetworkPath { loss: path.loss + more * (most - path.loss).max(0.0), ..path };
+        for scheme in PlanScheme::FITTED {
             let (less, more) = (predict(&path, scheme, &WEIGHTS).unwrap(), predict(&lossier, scheme, &WEIGHTS).unwrap());
             prop_assert!(more.goodput_bps <= less.goodput_bps * (1.0 + 1e-9), "{scheme:?}: {less:?} {more:?}");
         }
@@ -60,8 +60,8 @@ proptest! {
 
     #[test]
     fn goodput_does_not_fall_with_more_connections(path in paths(), more in 1u32..100) {
-        let fuller = Path { flows: path.flows + more, ..path };
-        for scheme in Scheme::FITTED {
+        let fuller = NetworkPath { flows: path.flows + more, ..path };
+        for scheme in PlanScheme::FITTED {
             let (few, many) = (predict(&path, scheme, &WEIGHTS).unwrap(), predict(&fuller, scheme, &WEIGHTS).unwrap());
             prop_assert!(many.goodput_bps >= few.goodput_bps * (1.0 - 1e-9), "{scheme:?}");
         }
@@ -74,8 +74,8 @@ proptest! {
         ])),
         flows in prop::sample::select(vec![0, 1, u32::MAX]),
     ) {
-        let path = Path { rate: x[0], rtt: x[1], loss: x[2], loss_back: x[3], burst: x[4], queue: x[5], flows };
-        for scheme in Scheme::FITTED {
+        let path = NetworkPath { rate: x[0], rtt: x[1], loss: x[2], loss_back: x[3], burst: x[4], queue: x[5], flows };
+        for scheme in PlanScheme::FITTED {
             match predict(&path, scheme, &WEIGHTS) {
                 Ok(got) => prop_assert!(got.goodput_bps.is_finite() && got.goodput_bps >= 0.0),
                 Err(error) => prop_assert!(!error.domain.is_empty() && !error.what.is_empty()),
@@ -87,19 +87,19 @@ proptest! {
     fn what_is_chosen_is_within_the_budget_where_anything_is(
         goodputs in prop::array::uniform4(1.0f64..100.0), sent in prop::array::uniform4(1.0f64..2.0),
         late in prop::array::uniform4(0.01f64..2.0), budget in prop::option::of(0.0f64..1.0),
-        traffic in prop::sample::select(vec![Traffic::Bulk, Traffic::Interactive, Traffic::Mixed]),
+        traffic in prop::sample::select(vec![TrafficKind::Bulk, TrafficKind::Interactive, TrafficKind::Mixed]),
     ) {
-        let schemes = [Scheme::Cubic, Scheme::Bbr, Scheme::TunnelCubic, Scheme::TunnelBbr];
+        let schemes = [PlanScheme::Cubic, PlanScheme::Bbr, PlanScheme::TunnelCubic, PlanScheme::TunnelBbr];
         let all: Vec<Candidate> = (0..4).map(|k| Candidate {
             scheme: schemes[k], goodput_bps: goodputs[k], sent_per_useful: sent[k], request_p99: late[k],
         }).collect();
         let choice = advice::choose(&all, traffic, budget).unwrap();
         let fits = |one: &Candidate| budget.is_none_or(|budget| one.sent_per_useful - 1.0 <= budget);
-        prop_assert_eq!(choice.reason == Reason::OverBudget, !all.iter().any(fits));
-        if choice.reason != Reason::OverBudget {
+        prop_assert_eq!(choice.reason == ChoiceReason::OverBudget, !all.iter().any(fits));
+        if choice.reason != ChoiceReason::OverBudget {
             let chosen = &all[choice.index];
             prop_assert!(fits(chosen));
-            if traffic == Traffic::Bulk {
+            if traffic == TrafficKind::Bulk {
                 prop_assert!(all.iter().filter(|one| fits(one)).all(|one| chosen.goodput_bps >= 0.98 * one.goodput_bps));
             }
         }
@@ -118,52 +118,59 @@ proptest! {
 
 #[test]
 fn nobody_to_choose_from() {
-    assert_eq!(advice::choose(&[], Traffic::Bulk, None), None);
+    assert_eq!(advice::choose(&[], TrafficKind::Bulk, None), None);
 }
 
 #[test]
 fn a_term_leaves_out_what_has_no_power() {
-    let causes =
-        Causes { loss: 0.25, burst: 0.1, size: 0.5, shallow: 1.0, early: 1.0, far: 0.5, ..Causes::NONE };
+    let causes = Causes {
+        loss: 0.25,
+        burst: 0.1,
+        log_bdp: 0.5,
+        small_queue: 1.0,
+        start_measured: 1.0,
+        rtt: 0.5,
+        ..Causes::NONE
+    };
     // 0 to the power of 0 is no 0 here.
     assert_eq!(Term::product(&Causes::NONE, &causes), 1.0);
-    let powers = Causes { loss: 0.5, size: 2.0, early: 1.0, far: 1.0, ..Causes::NONE };
+    let powers = Causes { loss: 0.5, log_bdp: 2.0, start_measured: 1.0, rtt: 1.0, ..Causes::NONE };
     assert_eq!(Term::product(&powers, &causes), 0.0625);
-    assert_eq!(Term::product(&Causes { few: 1.0, ..Causes::NONE }, &causes), 0.0);
+    assert_eq!(Term::product(&Causes { small_bdp: 1.0, ..Causes::NONE }, &causes), 0.0);
     // Every cause has its place in the list, and its name there.
-    assert_eq!(Causes::NAMES.iter().position(|name| *name == "halt"), Some(10));
-    assert_eq!(Causes { halt: 3.0, ..Causes::NONE }.values()[10], 3.0);
+    assert_eq!(Causes::NAMES.iter().position(|name| *name == "stall-time"), Some(10));
+    assert_eq!(Causes { stall_time: 3.0, ..Causes::NONE }.values()[10], 3.0);
 }
 
 #[test]
 fn clean_links_are_told_that_coding_will_not_help() {
-    let clean = Path { loss: 0.0, loss_back: 0.0, ..Path::default() };
+    let clean = NetworkPath { loss: 0.0, loss_back: 0.0, ..NetworkPath::default() };
     assert_eq!(advice::cautions(&clean), [Caution::NoLoss]);
-    for scheme in [Scheme::Cubic, Scheme::Bbr] {
+    for scheme in [PlanScheme::Cubic, PlanScheme::Bbr] {
         let plain = predict(&clean, scheme, &WEIGHTS).unwrap().goodput_bps;
-        assert!(plain > predict(&clean, Scheme::TunnelBbr, &WEIGHTS).unwrap().goodput_bps);
+        assert!(plain > predict(&clean, PlanScheme::TunnelBbr, &WEIGHTS).unwrap().goodput_bps);
         // 1448 of 1500 bytes.
         assert!(plain > 0.93 * clean.rate && plain <= 0.9654 * clean.rate);
     }
-    let slow = Path { rate: 5e5, rtt: 0.02, queue: 15_000.0, ..Path::default() };
+    let slow = NetworkPath { rate: 5e5, rtt: 0.02, queue: 15_000.0, ..NetworkPath::default() };
     assert!(advice::cautions(&slow).iter().any(|one| matches!(one, Caution::FewPackets { .. })));
     // Ten thousand connections of which each loses little.
-    let crowded = Path { loss: 0.001, flows: 10_000, ..Path::default() };
+    let crowded = NetworkPath { loss: 0.001, flows: 10_000, ..NetworkPath::default() };
     assert!(advice::cautions(&crowded).contains(&Caution::FlowsFillIt));
 }
 
 #[test]
 fn lossy_links_are_the_tunnels() {
     // Losses at which the square root leaves CUBIC next to nothing.
-    let lossy = Path { loss: 0.2, loss_back: 0.2, ..Path::default() };
+    let lossy = NetworkPath { loss: 0.2, loss_back: 0.2, ..NetworkPath::default() };
     let at = |scheme| predict(&lossy, scheme, &WEIGHTS).unwrap().share;
     assert!(
-        at(Scheme::Cubic) < 0.02 && at(Scheme::Reno) < 0.02,
+        at(PlanScheme::Cubic) < 0.02 && at(PlanScheme::Reno) < 0.02,
         "{} {}",
-        at(Scheme::Cubic),
-        at(Scheme::Reno)
+        at(PlanScheme::Cubic),
+        at(PlanScheme::Reno)
     );
-    assert!(at(Scheme::TunnelCubic) > 0.8 && at(Scheme::TunnelBbr) > 0.8);
+    assert!(at(PlanScheme::TunnelCubic) > 0.8 && at(PlanScheme::TunnelBbr) > 0.8);
     let late = |tunnel| delay::request(&lossy, tunnel, &WEIGHTS).p99;
     // Plain TCP waits for time-outs, which double; the fit knows no more than the order of it.
     assert!(5.0 * late(true) < late(false) && late(false) > 0.5);

@@ -5,18 +5,18 @@
 
 use super::scenes::Stage;
 use crate::failure::{Failure, Outcome};
-use ripstop_model::plan::{Path, Scheme};
+use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{self, Report, Scenario};
 use sha2::{Digest, Sha256};
 
 /// The links: no loss; independent losses on a long path; bursts over a short queue; heavy losses in one direction. All are slow, so that the
 /// whole fingerprint takes a few seconds.
-const LINKS: [Path; 4] = [
-    Path { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
-    Path { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },
-    Path { rate: 8e6, rtt: 0.03, loss: 0.03, loss_back: 0.03, burst: 5.0, queue: 9e3, flows: 1 },
-    Path { rate: 10e6, rtt: 0.1, loss: 0.15, loss_back: 0.0, burst: 2.0, queue: 125e3, flows: 1 },
+const LINKS: [NetworkPath; 4] = [
+    NetworkPath { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
+    NetworkPath { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },
+    NetworkPath { rate: 8e6, rtt: 0.03, loss: 0.03, loss_back: 0.03, burst: 5.0, queue: 9e3, flows: 1 },
+    NetworkPath { rate: 10e6, rtt: 0.1, loss: 0.15, loss_back: 0.0, burst: 2.0, queue: 125e3, flows: 1 },
 ];
 /// The link on which requests are simulated too.
 const REQUESTS_ON: usize = 1;
@@ -31,7 +31,7 @@ pub(super) fn fingerprint() -> Outcome<String> {
     let mut hash = Sha256::new();
     for path in &LINKS {
         let stage = Stage::of(path);
-        for scheme in Scheme::FITTED {
+        for scheme in PlanScheme::FITTED {
             add(&mut hash, &stage.scenario(scheme, 1, SEED))?;
         }
     }

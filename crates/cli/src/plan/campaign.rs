@@ -12,7 +12,7 @@ use crate::store::{Store, VERSION, key_of};
 use ripstop_model::plan::campaign::{
     CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
 };
-use ripstop_model::plan::{Path, Scheme, Weights, predict};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, predict};
 use ripstop_sim::engine::Sample;
 use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
@@ -60,7 +60,7 @@ pub(super) fn simulate(
     let Draw { seed, links, plain_links, max_rate_bps } = draw;
     let most = links.max(plain_links);
     let mut link = Vec::with_capacity(most as usize);
-    let slow = |path: &Path| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
+    let slow = |path: &NetworkPath| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
     let drawn = (0..).map(|number| (number, draw::link(seed, number))).filter(|(_, path)| slow(path));
     for (done, (number, path)) in (0..most).zip(drawn) {
         let all_schemes = done < links;
@@ -87,7 +87,7 @@ pub(super) fn simulate(
 /// A link that the simulator refuses.
 pub(super) fn measure(
     stage: &Stage,
-    scheme: Scheme,
+    scheme: PlanScheme,
     runs: u32,
     seed: u64,
     threads: usize,
@@ -201,14 +201,14 @@ struct Shared<'a> {
 fn simulate_link(
     shared: Shared<'_>,
     number: u64,
-    path: &Path,
+    path: &NetworkPath,
     all_schemes: bool,
     show: &dyn Fn(&str),
 ) -> Outcome<LinkResult> {
     let Shared { weights, store, threads, .. } = shared;
     let (stage, seed) = (Stage::of(path), run_seed(shared.seed, number));
     let mut found = BTreeMap::new();
-    for scheme in Scheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
+    for scheme in PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
         show(scheme.name());
         let scenario = stage.scenario(scheme, effort(scheme).runs.1, seed);
         let make = || run_until_known(&stage, scheme, path.capacity(), seed, threads);
@@ -229,7 +229,7 @@ fn simulate_link(
 /// Simulates `scheme` on `stage` until the mean is known ([`KNOWN`]). `capacity` is C (1-p), bit/s.
 fn run_until_known(
     stage: &Stage,
-    scheme: Scheme,
+    scheme: PlanScheme,
     capacity: f64,
     seed: u64,
     threads: usize,
@@ -249,7 +249,7 @@ fn run_until_known(
     }
 }
 
-fn effort(scheme: Scheme) -> &'static Effort {
+fn effort(scheme: PlanScheme) -> &'static Effort {
     if scheme.is_tunnel() { &TUNNEL } else { &PLAIN }
 }
 
@@ -286,7 +286,7 @@ mod tests {
     fn the_report_has_what_the_closed_forms_predict() {
         let (report, weights) = (data::report().unwrap(), data::weights().unwrap());
         for link in &report.link {
-            for scheme in Scheme::FITTED {
+            for scheme in PlanScheme::FITTED {
                 let predicted = predict(&link.path, scheme, &weights).unwrap().goodput_bps;
                 let kept = link.of(scheme).unwrap().predicted_bps;
                 assert!(
@@ -309,7 +309,7 @@ mod tests {
             assert_eq!(draw::link(report.campaign.seed, link.number), link.path, "the draw has changed");
             let stage = Stage::of(&link.path);
             let seed = run_seed(report.campaign.seed, link.number);
-            for scheme in Scheme::FITTED {
+            for scheme in PlanScheme::FITTED {
                 let kept = &link.of(scheme).unwrap().first_bps;
                 let runs = RUNS.min(kept.len());
                 let again = measure(&stage, scheme, runs as u32, seed, 1).unwrap();

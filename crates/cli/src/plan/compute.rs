@@ -6,9 +6,9 @@ use super::errors::{Errors, RelativeError};
 use super::scenes::Stage;
 use super::{Ask, campaign};
 use crate::failure::{Failure, Outcome};
-use ripstop_model::plan::advice::{self, Candidate, Caution, Reason, Traffic};
+use ripstop_model::plan::advice::{self, Candidate, Caution, ChoiceReason, TrafficKind};
 use ripstop_model::plan::block::{self, BlockCode};
-use ripstop_model::plan::{Bound, Path, Scheme, Weights, delay, nc, predict};
+use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, predict};
 use ripstop_model::stations::{Network, Protocol};
 use serde::Serialize;
 
@@ -108,12 +108,12 @@ pub(super) struct Stations {
 }
 
 /// Makes it.
-pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
+pub(super) fn plan(path: &NetworkPath, ask: &Ask) -> Outcome<Plan> {
     let (weights, errors) = (data::weights()?, data::errors()?);
     let mut schemes = Vec::new();
     let mut candidates: Vec<(usize, Candidate)> = Vec::new();
     let stage = Stage::of(path);
-    for scheme in Scheme::FITTED {
+    for scheme in PlanScheme::FITTED {
         let mut one = by_model(path, scheme, &weights, &errors)?;
         one.simulated = simulate(&stage, scheme, ask.verify, one.goodput_bps)?;
         let goodput_bps = counted_on(&one, path.flows);
@@ -142,9 +142,9 @@ pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
             bdp_packets: path.packets(),
         },
         traffic: match ask.traffic.kind() {
-            Traffic::Bulk => "bulk",
-            Traffic::Interactive => "interactive",
-            Traffic::Mixed => "mixed",
+            TrafficKind::Bulk => "bulk",
+            TrafficKind::Interactive => "interactive",
+            TrafficKind::Mixed => "mixed",
         },
         budget,
         coding_helps: chosen.is_tunnel(),
@@ -157,28 +157,33 @@ pub(super) fn plan(path: &Path, ask: &Ask) -> Outcome<Plan> {
     })
 }
 
-fn by_model(path: &Path, scheme: Scheme, weights: &Weights, errors: &Errors) -> Outcome<SchemePlan> {
+fn by_model(
+    path: &NetworkPath,
+    scheme: PlanScheme,
+    weights: &Weights,
+    errors: &Errors,
+) -> Outcome<SchemePlan> {
     let got = predict(path, scheme, weights).map_err(|error| Failure::Usage(error.to_string()))?;
     let packet = delay::bulk(path, scheme, weights);
     let request = delay::request(path, scheme.is_tunnel(), weights);
     let error: Option<RelativeError> = errors.of(scheme.name(), path);
     let median = |what: Option<&str>| what.and_then(|what| errors.of(what, path)).map(|miss| miss.median);
     let packet_error = median(match scheme {
-        Scheme::Bbr => Some("packet-p99-bbr"),
-        Scheme::TunnelBbr => Some("packet-p99-tunnel"),
+        PlanScheme::Bbr => Some("packet-p99-bbr"),
+        PlanScheme::TunnelBbr => Some("packet-p99-tunnel"),
         _ => None,
     });
     let request_error = median(match scheme {
-        Scheme::Cubic => Some("request-p99-plain"),
-        Scheme::TunnelCubic => Some("request-p99-tunnel"),
+        PlanScheme::Cubic => Some("request-p99-plain"),
+        PlanScheme::TunnelCubic => Some("request-p99-tunnel"),
         _ => None,
     });
     let model = match scheme {
-        Scheme::Reno => "plan: (16) of paper 000, or the link",
-        Scheme::Cubic => "plan: RFC 9438 5.1, or the link",
-        Scheme::Bbr => "plan: wear, plain BBR",
-        Scheme::TunnelCubic => "plan: wear, CUBIC in the tunnel",
-        Scheme::TunnelBbr => "plan: wear, BBR in the tunnel",
+        PlanScheme::Reno => "plan: (16) of paper 000, or the link",
+        PlanScheme::Cubic => "plan: RFC 9438 5.1, or the link",
+        PlanScheme::Bbr => "plan: wear, plain BBR",
+        PlanScheme::TunnelCubic => "plan: wear, CUBIC in the tunnel",
+        PlanScheme::TunnelBbr => "plan: wear, BBR in the tunnel",
     };
     Ok(SchemePlan {
         scheme: scheme.name(),
@@ -205,11 +210,11 @@ fn by_model(path: &Path, scheme: Scheme, weights: &Weights, errors: &Errors) -> 
 }
 
 /// TCP/NC, with settings for this link.
-fn by_tcpnc(path: &Path, stage: &Stage, weights: &Weights, verify: bool) -> Outcome<SchemePlan> {
+fn by_tcpnc(path: &NetworkPath, stage: &Stage, weights: &Weights, verify: bool) -> Outcome<SchemePlan> {
     let settings = nc::settings(path);
     let goodput_bps = nc::goodput(path, settings);
     // Nothing is fitted to TCP/NC: its packets wait about as long as those of CUBIC inside the tunnel.
-    let packet = delay::bulk(path, Scheme::TunnelCubic, weights);
+    let packet = delay::bulk(path, PlanScheme::TunnelCubic, weights);
     let request = delay::request(path, false, weights);
     let simulated = match verify {
         true => {
@@ -239,7 +244,7 @@ fn by_tcpnc(path: &Path, stage: &Stage, weights: &Weights, verify: bool) -> Outc
     })
 }
 
-fn by_blocks(path: &Path, code: BlockCode, weights: &Weights) -> SchemePlan {
+fn by_blocks(path: &NetworkPath, code: BlockCode, weights: &Weights) -> SchemePlan {
     let request = delay::request(path, false, weights);
     let block = f64::from(code.n) * path.packet_time();
     SchemePlan {
@@ -279,8 +284,8 @@ fn counted_on(one: &SchemePlan, flows: u32) -> f64 {
 }
 
 /// The quick simulation of plain CUBIC and BBR, or that of all schemes.
-fn simulate(stage: &Stage, scheme: Scheme, verify: bool, predicted: f64) -> Outcome<Option<Simulated>> {
-    let quick = matches!(scheme, Scheme::Cubic | Scheme::Bbr);
+fn simulate(stage: &Stage, scheme: PlanScheme, verify: bool, predicted: f64) -> Outcome<Option<Simulated>> {
+    let quick = matches!(scheme, PlanScheme::Cubic | PlanScheme::Bbr);
     let runs = match verify {
         true => verify_runs(stage),
         false if quick && f64::from(QUICK_RUNS.0) * stage.bits() <= QUICK_BITS => {
@@ -315,17 +320,21 @@ impl Simulated {
     }
 }
 
-fn reason(reason: Reason, scheme: Scheme) -> String {
+fn reason(reason: ChoiceReason, scheme: PlanScheme) -> String {
     match reason {
-        Reason::MostGoodput if scheme.is_tunnel() => {
+        ChoiceReason::MostGoodput if scheme.is_tunnel() => {
             "it brings most: losses are repaired, not taken for congestion"
         }
-        Reason::MostGoodput => "it brings most, without anything to set up",
-        Reason::AsGoodWithoutTunnel => "nothing brings noticeably more, and nothing has to be set up for it",
-        Reason::LeastDelay => "requests feel losses least in it",
-        Reason::Both => "it keeps requests short beside transfers, and brings about as much as anything",
-        Reason::Budget => "it brings most of what stays within --budget",
-        Reason::OverBudget => "nothing stays within --budget on this link; it sends least",
+        ChoiceReason::MostGoodput => "it brings most, without anything to set up",
+        ChoiceReason::AsGoodWithoutTunnel => {
+            "nothing brings noticeably more, and nothing has to be set up for it"
+        }
+        ChoiceReason::LeastDelay => "requests feel losses least in it",
+        ChoiceReason::Both => {
+            "it keeps requests short beside transfers, and brings about as much as anything"
+        }
+        ChoiceReason::Budget => "it brings most of what stays within --budget",
+        ChoiceReason::OverBudget => "nothing stays within --budget on this link; it sends least",
     }
     .to_owned()
 }
@@ -352,7 +361,7 @@ fn caution(caution: Caution) -> String {
 }
 
 /// What of the tunnel's configuration differs from its defaults, or matters here.
-fn config(path: &Path, budget: Option<f64>) -> String {
+fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operating.md\nrate = \"fair\"\nredundancy = \"adaptive\"\n".to_owned();
     if let Some(budget) = budget {
         let percent = (budget * 100.0).round();
@@ -367,7 +376,7 @@ fn config(path: &Path, budget: Option<f64>) -> String {
     text
 }
 
-fn stations(path: &Path, users: u32) -> Outcome<Stations> {
+fn stations(path: &NetworkPath, users: u32) -> Outcome<Stations> {
     let network = |protocol| Network {
         users,
         user_bps: path.rate,
@@ -391,7 +400,7 @@ mod tests {
     #[test]
     fn what_is_surer_counts_for_more() {
         let (weights, errors) = (data::weights().unwrap(), data::errors().unwrap());
-        let mut one = by_model(&Path::default(), Scheme::Bbr, &weights, &errors).unwrap();
+        let mut one = by_model(&NetworkPath::default(), PlanScheme::Bbr, &weights, &errors).unwrap();
         (one.goodput_bps, one.error_median, one.simulated) = (10e6, Some(0.1 / 3.0), None);
         assert_eq!(counted_on(&one, 1), 10e6);
         let simulated = |ci95_bps| Simulated {

@@ -1,7 +1,7 @@
 //! The links of a campaign, drawn from a seed.
 
 use ripstop_base::{Seed, Stream};
-use ripstop_model::plan::{PATH_MTU, Path};
+use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// The fewest packets that a drawn queue holds: of less a packet never waits.
 const FEWEST: f64 = 2.0;
@@ -12,7 +12,7 @@ const FEWEST: f64 = 2.0;
 /// loss 0 to 30 %, mean runs of 1 to 20 packets and queues of .1 to 4 bandwidth-delay products, each evenly. The other half has more
 /// of what is common: RTT and queue even in their logarithms, a quarter without loss, half with .01 to 30 % even in the logarithm, and
 /// half of them with losses that are independent. Of five links four lose as much on the way back, and one nothing.
-pub(super) fn link(seed: u64, k: u64) -> Path {
+pub(super) fn link(seed: u64, k: u64) -> NetworkPath {
     let mut random = Seed::new(seed).run(k).stream("plan");
     let plainly = random.chance(0.5);
     let rate = log(&mut random, 0.5e6, 1e9);
@@ -33,7 +33,7 @@ pub(super) fn link(seed: u64, k: u64) -> Path {
     let loss_back = if random.chance(0.8) { loss } else { 0.0 };
     // As people write them, so that a link of the report can be typed in.
     let digits = |x: f64, scale: f64| libm::round(x * scale) / scale;
-    Path {
+    NetworkPath {
         rate: digits(rate, 1e-3),
         rtt: digits(rtt, 1e4),
         loss: digits(loss, 1e5),
@@ -53,7 +53,7 @@ fn even(random: &mut Stream, from: f64, to: f64) -> f64 {
 }
 
 /// The command that plans this link.
-pub(super) fn command(path: &Path) -> String {
+pub(super) fn command(path: &NetworkPath) -> String {
     format!(
         "ripstop plan --rate {}kbit/s --rtt {}ms --loss {} --loss-back {} --burst {} --queue {}B",
         path.rate / 1e3,

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use ripstop_model::plan::campaign::CampaignRecord;
-use ripstop_model::plan::{Kind, Path};
+use ripstop_model::plan::{LossPattern, NetworkPath};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -52,12 +52,12 @@ impl Errors {
     }
 
     /// The error of `figure` on links with losses of the kind that `path` has.
-    pub(super) fn of(&self, figure: &str, path: &Path) -> Option<RelativeError> {
-        self.error.get(figure)?.get(Kind::of(path).name()).copied()
+    pub(super) fn of(&self, figure: &str, path: &NetworkPath) -> Option<RelativeError> {
+        self.error.get(figure)?.get(LossPattern::of(path).name()).copied()
     }
 
     /// Sets the error of `figure` on links of `kind`.
-    pub(super) fn set(&mut self, figure: &str, kind: Kind, error: RelativeError) {
+    pub(super) fn set(&mut self, figure: &str, kind: LossPattern, error: RelativeError) {
         self.error.entry(figure.to_owned()).or_default().insert(kind.name().to_owned(), error);
     }
 
@@ -76,13 +76,13 @@ impl Errors {
 #[cfg(test)]
 mod tests {
     use super::super::data;
-    use ripstop_model::plan::{Path, Scheme};
+    use ripstop_model::plan::{NetworkPath, PlanScheme};
 
     #[test]
     fn every_scheme_has_committed_errors() {
         let errors = data::errors().unwrap();
-        for scheme in Scheme::FITTED {
-            assert!(errors.of(scheme.name(), &Path::default()).is_some(), "{}", scheme.name());
+        for scheme in PlanScheme::FITTED {
+            assert!(errors.of(scheme.name(), &NetworkPath::default()).is_some(), "{}", scheme.name());
         }
         // Written again, the file is the same but for its heading.
         let again: super::Errors = toml::from_str(&errors.to_toml().unwrap()).unwrap();

@@ -2,9 +2,9 @@
 
 use super::errors::{ALL_LINKS, Errors, Hits, RelativeError};
 use crate::failure::{Failure, Outcome};
-use ripstop_model::plan::advice::{self, Candidate, Traffic};
+use ripstop_model::plan::advice::{self, Candidate, TrafficKind};
 use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, SchemeResult};
-use ripstop_model::plan::{Kind, Path, Scheme, Weights, delay, predict};
+use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, Weights, delay, predict};
 use ripstop_sim::engine::percentile;
 
 /// A scheme that brings this share of the best scheme's goodput counts as a hit.
@@ -15,7 +15,7 @@ const NEAR_BEST: f64 = 0.97;
 pub(super) struct Judged<'a> {
     /// The link.
     pub(super) link: &'a LinkResult,
-    /// The predicted goodput of each scheme, in the order of [`Scheme::FITTED`], bit/s.
+    /// The predicted goodput of each scheme, in the order of [`PlanScheme::FITTED`], bit/s.
     pub(super) predicted: Vec<f64>,
     /// The index of the recommended scheme.
     pub(super) chosen: usize,
@@ -37,12 +37,12 @@ pub(super) fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> Outc
 pub(super) fn errors(campaign: CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> Errors {
     let mut errors = Errors::new(campaign);
     errors.hits.insert(ALL_LINKS.to_owned(), hits(judged.iter()));
-    for kind in Kind::ALL {
-        let of_kind = || judged.iter().filter(move |one| Kind::of(&one.link.path) == kind);
+    for kind in LossPattern::ALL {
+        let of_kind = || judged.iter().filter(move |one| LossPattern::of(&one.link.path) == kind);
         if of_kind().next().is_some() {
             errors.hits.insert(kind.name().to_owned(), hits(of_kind()));
         }
-        for (index, scheme) in Scheme::FITTED.into_iter().enumerate() {
+        for (index, scheme) in PlanScheme::FITTED.into_iter().enumerate() {
             if let Some(error) = relative_error(of_kind().map(|one| one.error(index)).collect()) {
                 errors.set(scheme.name(), kind, error);
             }
@@ -90,40 +90,40 @@ pub(super) struct Figure {
     /// Its name in the data and in the report.
     pub(super) name: &'static str,
     simulated: fn(&LinkResult) -> Option<f64>,
-    predicted: fn(&Path, &Weights) -> f64,
+    predicted: fn(&NetworkPath, &Weights) -> f64,
 }
 
-/// All of them. Delays of packets are those of BBR, plain and inside the tunnel; delays of requests those of CUBIC, plain and inside.
+/// All of them. DelayQuantiles of packets are those of BBR, plain and inside the tunnel; delays of requests those of CUBIC, plain and inside.
 pub(super) const FIGURES: [Figure; 10] = [
     Figure {
         name: "sent-per-useful-bbr",
-        simulated: |link| link.of(Scheme::Bbr)?.sent_per_useful,
-        predicted: |path, weights| sent_per_useful(path, Scheme::Bbr, weights),
+        simulated: |link| link.of(PlanScheme::Bbr)?.sent_per_useful,
+        predicted: |path, weights| sent_per_useful(path, PlanScheme::Bbr, weights),
     },
     Figure {
         name: "sent-per-useful-tunnel",
-        simulated: |link| link.of(Scheme::TunnelBbr)?.sent_per_useful,
-        predicted: |path, weights| sent_per_useful(path, Scheme::TunnelBbr, weights),
+        simulated: |link| link.of(PlanScheme::TunnelBbr)?.sent_per_useful,
+        predicted: |path, weights| sent_per_useful(path, PlanScheme::TunnelBbr, weights),
     },
     Figure {
         name: "packet-p50-bbr",
-        simulated: |link| link.of(Scheme::Bbr)?.packet_p50_s,
-        predicted: |path, weights| delay::bulk(path, Scheme::Bbr, weights).p50,
+        simulated: |link| link.of(PlanScheme::Bbr)?.packet_p50_s,
+        predicted: |path, weights| delay::bulk(path, PlanScheme::Bbr, weights).p50,
     },
     Figure {
         name: "packet-p99-bbr",
-        simulated: |link| link.of(Scheme::Bbr)?.packet_p99_s,
-        predicted: |path, weights| delay::bulk(path, Scheme::Bbr, weights).p99,
+        simulated: |link| link.of(PlanScheme::Bbr)?.packet_p99_s,
+        predicted: |path, weights| delay::bulk(path, PlanScheme::Bbr, weights).p99,
     },
     Figure {
         name: "packet-p50-tunnel",
-        simulated: |link| link.of(Scheme::TunnelBbr)?.packet_p50_s,
-        predicted: |path, weights| delay::bulk(path, Scheme::TunnelBbr, weights).p50,
+        simulated: |link| link.of(PlanScheme::TunnelBbr)?.packet_p50_s,
+        predicted: |path, weights| delay::bulk(path, PlanScheme::TunnelBbr, weights).p50,
     },
     Figure {
         name: "packet-p99-tunnel",
-        simulated: |link| link.of(Scheme::TunnelBbr)?.packet_p99_s,
-        predicted: |path, weights| delay::bulk(path, Scheme::TunnelBbr, weights).p99,
+        simulated: |link| link.of(PlanScheme::TunnelBbr)?.packet_p99_s,
+        predicted: |path, weights| delay::bulk(path, PlanScheme::TunnelBbr, weights).p99,
     },
     Figure {
         name: "request-p50-plain",
@@ -180,8 +180,8 @@ impl Judged<'_> {
     }
 
     fn is_family_near_best(&self) -> bool {
-        let tunnel = Scheme::FITTED[self.chosen].is_tunnel();
-        let family = (0..self.predicted.len()).filter(|k| Scheme::FITTED[*k].is_tunnel() == tunnel);
+        let tunnel = PlanScheme::FITTED[self.chosen].is_tunnel();
+        let family = (0..self.predicted.len()).filter(|k| PlanScheme::FITTED[*k].is_tunnel() == tunnel);
         family.map(|k| self.mean(k)).fold(0.0, f64::max) >= NEAR_BEST * self.mean(self.best)
     }
 
@@ -193,10 +193,10 @@ impl Judged<'_> {
 
 fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> Outcome<Judged<'a>> {
     let path = &link.path;
-    let mut predicted = Vec::with_capacity(Scheme::FITTED.len());
-    let mut candidates = Vec::with_capacity(Scheme::FITTED.len());
-    let mut simulated = Vec::with_capacity(Scheme::FITTED.len());
-    for scheme in Scheme::FITTED {
+    let mut predicted = Vec::with_capacity(PlanScheme::FITTED.len());
+    let mut candidates = Vec::with_capacity(PlanScheme::FITTED.len());
+    let mut simulated = Vec::with_capacity(PlanScheme::FITTED.len());
+    for scheme in PlanScheme::FITTED {
         let got = predict(path, scheme, weights).map_err(|error| Failure::Work(error.to_string()))?;
         let missing = || Failure::Work(format!("link {}: {} was not simulated", link.number, scheme.name()));
         simulated.push(link.of(scheme).ok_or_else(missing)?);
@@ -208,13 +208,13 @@ fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> Outcome<Judged<'a>
             request_p99: delay::request(path, scheme.is_tunnel(), weights).p99,
         });
     }
-    let chosen = advice::choose(&candidates, Traffic::Bulk, None).map_or(0, |choice| choice.index);
+    let chosen = advice::choose(&candidates, TrafficKind::Bulk, None).map_or(0, |choice| choice.index);
     let mean = |k: usize| simulated[k].mean_bps;
     let best = (0..predicted.len()).reduce(|a, b| if mean(b) > mean(a) { b } else { a }).unwrap_or(0);
     Ok(Judged { link, predicted, chosen, best, simulated })
 }
 
-fn sent_per_useful(path: &Path, scheme: Scheme, weights: &Weights) -> f64 {
+fn sent_per_useful(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> f64 {
     predict(path, scheme, weights).map_or(f64::NAN, |got| got.sent_per_useful)
 }
 

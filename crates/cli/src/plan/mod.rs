@@ -21,8 +21,8 @@ use crate::model::{Named, answer};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
-use ripstop_model::plan::advice::Traffic;
-use ripstop_model::plan::{PATH_MTU, Path};
+use ripstop_model::plan::advice::TrafficKind;
+use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// Say what a link will bring, which scheme to use on it, and when coding will not help
 ///
@@ -92,11 +92,11 @@ enum TrafficFlag {
 }
 
 impl TrafficFlag {
-    fn kind(self) -> Traffic {
+    fn kind(self) -> TrafficKind {
         match self {
-            TrafficFlag::Bulk => Traffic::Bulk,
-            TrafficFlag::Interactive => Traffic::Interactive,
-            TrafficFlag::Mixed => Traffic::Mixed,
+            TrafficFlag::Bulk => TrafficKind::Bulk,
+            TrafficFlag::Interactive => TrafficKind::Interactive,
+            TrafficFlag::Mixed => TrafficKind::Mixed,
         }
     }
 }
@@ -143,14 +143,14 @@ fn plan(ask: &Ask) -> Outcome<()> {
 }
 
 impl Ask {
-    fn path(&self) -> Path {
+    fn path(&self) -> NetworkPath {
         let (rate, rtt) = (self.rate.bps() as f64, self.rtt.duration().as_secs_f64());
         let queue = match self.queue {
             Some(QueueLimit::Bytes(bytes)) => bytes as f64,
             Some(QueueLimit::Packets(packets)) => packets as f64 * PATH_MTU,
             None => (rate * rtt / 8.0).max(USUAL_QUEUE * PATH_MTU),
         };
-        Path {
+        NetworkPath {
             rate,
             rtt,
             loss: self.loss.get(),

@@ -3,7 +3,7 @@
 use super::draw;
 use super::judge::{FIGURES, Judged, figure_error, hits, quantile};
 use ripstop_model::plan::campaign::CampaignRecord;
-use ripstop_model::plan::{Kind, Scheme, Weights};
+use ripstop_model::plan::{LossPattern, PlanScheme, Weights};
 use std::fmt::Write;
 
 /// The page for the links of `campaign`, whose predictions are by `weights`.
@@ -93,8 +93,9 @@ fn errors_by_kind(judged: &[Judged<'_>]) -> String {
 /// Calls `line` for all links, then for the links of each kind that there are.
 fn by_kind<'a>(judged: &'a [Judged<'a>], mut line: impl FnMut(&str, Vec<&Judged<'a>>)) {
     line("all", judged.iter().collect());
-    for kind in Kind::ALL {
-        let some: Vec<&Judged<'_>> = judged.iter().filter(|one| Kind::of(&one.link.path) == kind).collect();
+    for kind in LossPattern::ALL {
+        let some: Vec<&Judged<'_>> =
+            judged.iter().filter(|one| LossPattern::of(&one.link.path) == kind).collect();
         if !some.is_empty() {
             line(kind.words(), some);
         }
@@ -105,7 +106,7 @@ fn errors_by_scheme(judged: &[Judged<'_>]) -> String {
     let mut text =
         "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n"
             .to_owned();
-    for (index, scheme) in Scheme::FITTED.into_iter().enumerate() {
+    for (index, scheme) in PlanScheme::FITTED.into_iter().enumerate() {
         let errors: Vec<f64> = judged.iter().map(|one| one.error(index)).collect();
         let _ = writeln!(
             text,
@@ -146,7 +147,7 @@ fn wrong_choices(judged: &[Judged<'_>]) -> String {
         "\n## Where another scheme brings more\n\nThe ten largest gaps, links with long bursts of losses left out.\n\n".to_owned();
     let mut wrong: Vec<&Judged<'_>> = judged
         .iter()
-        .filter(|one| !one.is_near_best() && Kind::of(&one.link.path) != Kind::LongRuns)
+        .filter(|one| !one.is_near_best() && LossPattern::of(&one.link.path) != LossPattern::LongBursts)
         .collect();
     let gap = |one: &Judged<'_>| one.mean(one.chosen) / one.mean(one.best);
     wrong.sort_by(|a, b| gap(a).total_cmp(&gap(b)));
@@ -176,11 +177,11 @@ fn item(one: &Judged<'_>) -> String {
     format!(
         "- link {}, {}: predicted {:.3}, simulated {:.3} (runs {}); best: {}",
         one.link.number,
-        Scheme::FITTED[scheme].name(),
+        PlanScheme::FITTED[scheme].name(),
         one.predicted[scheme] / capacity,
         one.mean(scheme) / capacity,
         runs.join(", "),
-        Scheme::FITTED[one.best].name()
+        PlanScheme::FITTED[one.best].name()
     )
 }
 

@@ -6,8 +6,8 @@ use ripstop_link::LinkConfig;
 use ripstop_model::plan::nc::NcSettings;
 use ripstop_model::plan::scheme::{PLAIN_HEADERS, TCP_HEADERS, TUNNEL_MTU_TAKES};
 use ripstop_model::plan::{
-    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS, PATH_MTU,
-    Path, Scheme,
+    MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS,
+    NetworkPath, PATH_MTU, PlanScheme,
 };
 use ripstop_sim::scenario::{
     Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
@@ -30,7 +30,7 @@ pub(super) struct Stage {
 const NO_LIMIT: u32 = 1_000_000;
 impl Stage {
     /// The simulator's link for a path.
-    pub(super) fn of(path: &Path) -> Stage {
+    pub(super) fn of(path: &NetworkPath) -> Stage {
         let direction = |loss: f64| LinkConfig {
             rate: Rate::from_bps(path.rate as u64),
             delay: Span::from(Duration::from_secs_f64(path.rtt / 2.0)),
@@ -61,13 +61,13 @@ impl Stage {
     }
 
     /// The scenario of a scheme: `runs` runs from `seed`.
-    pub(super) fn scenario(&self, scheme: Scheme, runs: u32, seed: u64) -> Scenario {
+    pub(super) fn scenario(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let (tcp, tunnel) = match scheme {
-            Scheme::Reno => (Variant::LinuxReno, false),
-            Scheme::Cubic => (Variant::LinuxCubic, false),
-            Scheme::Bbr => (Variant::Bbr, false),
-            Scheme::TunnelCubic => (Variant::LinuxCubic, true),
-            Scheme::TunnelBbr => (Variant::Bbr, true),
+            PlanScheme::Reno => (Variant::LinuxReno, false),
+            PlanScheme::Cubic => (Variant::LinuxCubic, false),
+            PlanScheme::Bbr => (Variant::Bbr, false),
+            PlanScheme::TunnelCubic => (Variant::LinuxCubic, true),
+            PlanScheme::TunnelBbr => (Variant::Bbr, true),
         };
         let headers = if tunnel { TUNNEL_MTU_TAKES + TCP_HEADERS } else { TCP_HEADERS };
         let flow = FlowSpec { tcp, packet: payload(headers), ..self.flow() };
@@ -120,7 +120,7 @@ impl Stage {
     /// Small requests and their answers on the link that carries nothing else, each a while after the answer to the one before, in CUBIC,
     /// plain or inside the tunnel.
     pub(super) fn requests(&self, tunnel: bool, runs: u32, seed: u64) -> Scenario {
-        let scheme = if tunnel { Scheme::TunnelCubic } else { Scheme::Cubic };
+        let scheme = if tunnel { PlanScheme::TunnelCubic } else { PlanScheme::Cubic };
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Drawn::Fixed(Bytes::new(REQUEST));
         let think = Drawn::Exponential(Span::from(THINK));

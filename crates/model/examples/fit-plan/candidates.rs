@@ -1,6 +1,6 @@
 //! The terms that the fit may use.
 
-use ripstop_model::plan::wear::Causes;
+use ripstop_model::plan::efficiency::Causes;
 
 const NONE: Causes = Causes::NONE;
 
@@ -11,9 +11,9 @@ pub(crate) fn candidates() -> Vec<Causes> {
     all.extend(without_loss());
     all.extend(small_queues());
     all.extend(lost_acknowledgements());
-    all.push(Causes { halt: 1.0, ..NONE });
-    all.push(Causes { loss: 1.0, stuck: 1.0, ..NONE });
-    all.push(Causes { back: 1.0, stuck: 1.0, ..NONE });
+    all.push(Causes { stall_time: 1.0, ..NONE });
+    all.push(Causes { loss: 1.0, stall_length: 1.0, ..NONE });
+    all.push(Causes { ack_loss: 1.0, stall_length: 1.0, ..NONE });
     all
 }
 
@@ -24,16 +24,16 @@ fn losses() -> Vec<Causes> {
         let lost = Causes { loss, ..NONE };
         for burst in [0.0, 0.5, 1.0, 1.5, 2.0] {
             let runs = Causes { burst, ..lost };
-            for early in [0.0, 1.0] {
-                let runs = Causes { early, ..runs };
-                all.extend([0.0, 1.0, 2.0, 4.0].map(|size| Causes { size, ..runs }));
-                all.extend([0.5, 1.0, 2.0].map(|few| Causes { few, ..runs }));
-                all.push(Causes { size: 4.0, few: 0.5, ..runs });
+            for start_measured in [0.0, 1.0] {
+                let runs = Causes { start_measured, ..runs };
+                all.extend([0.0, 1.0, 2.0, 4.0].map(|log_bdp| Causes { log_bdp, ..runs }));
+                all.extend([0.5, 1.0, 2.0].map(|small_bdp| Causes { small_bdp, ..runs }));
+                all.push(Causes { log_bdp: 4.0, small_bdp: 0.5, ..runs });
             }
-            all.extend([0.0, 2.0].map(|size| Causes { size, far: 1.0, ..runs }));
+            all.extend([0.0, 2.0].map(|log_bdp| Causes { log_bdp, rtt: 1.0, ..runs }));
         }
-        for gulp in [0.5, 1.0, 2.0] {
-            all.extend([0.0, 1.0].map(|early| Causes { gulp, early, ..lost }));
+        for burst_in_flight in [0.5, 1.0, 2.0] {
+            all.extend([0.0, 1.0].map(|start_measured| Causes { burst_in_flight, start_measured, ..lost }));
         }
     }
     all
@@ -44,11 +44,11 @@ fn losses_over_small_queues() -> Vec<Causes> {
     let mut all = Vec::new();
     for loss in [0.5, 1.0] {
         let lost = Causes { loss, ..NONE };
-        all.extend([0.5, 1.0].map(|shallow| Causes { shallow, ..lost }));
-        for short in [1.0, 2.0] {
-            all.push(Causes { short, ..lost });
-            all.push(Causes { short, size: 2.0, ..lost });
-            all.push(Causes { short, shallow: 0.5, ..lost });
+        all.extend([0.5, 1.0].map(|small_queue| Causes { small_queue, ..lost }));
+        for queue_deficit in [1.0, 2.0] {
+            all.push(Causes { queue_deficit, ..lost });
+            all.push(Causes { queue_deficit, log_bdp: 2.0, ..lost });
+            all.push(Causes { queue_deficit, small_queue: 0.5, ..lost });
         }
     }
     all
@@ -57,33 +57,38 @@ fn losses_over_small_queues() -> Vec<Causes> {
 /// What the window's size, the path's length and the start cost without any loss.
 fn without_loss() -> Vec<Causes> {
     let mut all = Vec::new();
-    for early in [0.0, 1.0] {
-        all.extend([0.0, 1.0, 2.0, 4.0, 8.0].map(|size| Causes { size, early, ..NONE }));
-        all.extend([0.5, 1.0, 2.0].map(|few| Causes { few, early, ..NONE }));
+    for start_measured in [0.0, 1.0] {
+        all.extend([0.0, 1.0, 2.0, 4.0, 8.0].map(|log_bdp| Causes { log_bdp, start_measured, ..NONE }));
+        all.extend([0.5, 1.0, 2.0].map(|small_bdp| Causes { small_bdp, start_measured, ..NONE }));
     }
-    all.extend([(0.0, 1.0), (0.0, 2.0), (2.0, 1.0)].map(|(size, far)| Causes { size, far, ..NONE }));
+    all.extend([(0.0, 1.0), (0.0, 2.0), (2.0, 1.0)].map(|(log_bdp, rtt)| Causes { log_bdp, rtt, ..NONE }));
     all
 }
 
 /// What a small queue costs without any loss.
 fn small_queues() -> Vec<Causes> {
     let mut all = Vec::new();
-    for shallow in [0.5, 1.0, 2.0] {
-        all.push(Causes { shallow, ..NONE });
-        all.push(Causes { shallow, few: 1.0, ..NONE });
-        all.push(Causes { shallow, early: 1.0, ..NONE });
+    for small_queue in [0.5, 1.0, 2.0] {
+        all.push(Causes { small_queue, ..NONE });
+        all.push(Causes { small_queue, small_bdp: 1.0, ..NONE });
+        all.push(Causes { small_queue, start_measured: 1.0, ..NONE });
     }
-    for short in [1.0, 2.0] {
-        let overrun = Causes { short, ..NONE };
+    for queue_deficit in [1.0, 2.0] {
+        let overrun = Causes { queue_deficit, ..NONE };
         all.push(overrun);
-        all.push(Causes { shallow: 0.5, ..overrun });
-        all.push(Causes { shallow: 0.5, early: 1.0, ..overrun });
-        all.push(Causes { size: 2.0, ..overrun });
-        all.push(Causes { size: 2.0, early: 1.0, ..overrun });
+        all.push(Causes { small_queue: 0.5, ..overrun });
+        all.push(Causes { small_queue: 0.5, start_measured: 1.0, ..overrun });
+        all.push(Causes { log_bdp: 2.0, ..overrun });
+        all.push(Causes { log_bdp: 2.0, start_measured: 1.0, ..overrun });
     }
     // A start over next to no queue.
-    for size in [0.0, 1.0, 2.0] {
-        all.extend([0.0, 1.0].map(|early| Causes { short: 8.0, size, early, ..NONE }));
+    for log_bdp in [0.0, 1.0, 2.0] {
+        all.extend([0.0, 1.0].map(|start_measured| Causes {
+            queue_deficit: 8.0,
+            log_bdp,
+            start_measured,
+            ..NONE
+        }));
     }
     all
 }
@@ -91,11 +96,11 @@ fn small_queues() -> Vec<Causes> {
 /// Acknowledgements that are lost together with data.
 fn lost_acknowledgements() -> Vec<Causes> {
     let mut all = Vec::new();
-    for (loss, back) in [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)] {
-        let unheard = Causes { loss, back, ..NONE };
-        all.extend([(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)].map(|(burst, few)| Causes {
+    for (loss, ack_loss) in [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)] {
+        let unheard = Causes { loss, ack_loss, ..NONE };
+        all.extend([(0.0, 0.0), (0.0, 1.0), (1.0, 0.0), (1.0, 1.0)].map(|(burst, small_bdp)| Causes {
             burst,
-            few,
+            small_bdp,
             ..unheard
         }));
     }

@@ -3,9 +3,9 @@
 use crate::candidates::candidates;
 use crate::least_squares::{Row, dot, robust};
 use ripstop_model::plan::campaign::{CampaignResults, LinkResult, RequestResult, SchemeResult};
-use ripstop_model::plan::wear::{Causes, Term};
+use ripstop_model::plan::efficiency::{Causes, Term};
 use ripstop_model::plan::weights::{DelayWeights, TIMES};
-use ripstop_model::plan::{Path, Scheme, SchemeWeights, Weights, delay, plain};
+use ripstop_model::plan::{NetworkPath, PlanScheme, SchemeWeights, Weights, delay, plain};
 
 /// The weights that fit `results` best.
 ///
@@ -13,7 +13,7 @@ use ripstop_model::plan::{Path, Scheme, SchemeWeights, Weights, delay, plain};
 /// A campaign without links on which every scheme was simulated.
 pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
     let links = results.link.as_slice();
-    if !links.iter().any(|link| Scheme::FITTED.iter().all(|scheme| link.of(*scheme).is_some())) {
+    if !links.iter().any(|link| PlanScheme::FITTED.iter().all(|scheme| link.of(*scheme).is_some())) {
         return Err("the campaign has no link on which every scheme was simulated".to_owned());
     }
     let scheme = |scheme| SchemeWeights {
@@ -25,11 +25,11 @@ pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
         campaign: results.campaign.clone(),
         plain_requests: request_delays(links, |link| link.plain_requests),
         tunnel_requests: request_delays(links, |link| link.tunnel_requests),
-        reno: scheme(Scheme::Reno),
-        cubic: scheme(Scheme::Cubic),
-        bbr: scheme(Scheme::Bbr),
-        tunnel_cubic: scheme(Scheme::TunnelCubic),
-        tunnel_bbr: scheme(Scheme::TunnelBbr),
+        reno: scheme(PlanScheme::Reno),
+        cubic: scheme(PlanScheme::Cubic),
+        bbr: scheme(PlanScheme::Bbr),
+        tunnel_cubic: scheme(PlanScheme::TunnelCubic),
+        tunnel_bbr: scheme(PlanScheme::TunnelBbr),
     })
 }
 
@@ -45,7 +45,7 @@ const SMALLEST_WEIGHT: f64 = 1e-4;
 const ENOUGH_FOR_PERCENTILES: f64 = 1e-2;
 
 /// The terms of the efficiency: least squares of its logarithm.
-fn efficiency(scheme: Scheme, links: &[LinkResult]) -> Vec<Term> {
+fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     let candidates = candidates();
     let row = |link: &LinkResult| {
         let simulated = link.of(scheme)?;
@@ -62,7 +62,7 @@ fn efficiency(scheme: Scheme, links: &[LinkResult]) -> Vec<Term> {
 }
 
 /// The terms of what is sent beyond headers and what the link loses: least squares of the logarithm.
-fn overhead(scheme: Scheme, links: &[LinkResult]) -> Vec<Term> {
+fn overhead(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     let candidates = candidates();
     let row = |link: &LinkResult| {
         let least = 1.0 / (scheme.ceiling() * (1.0 - link.path.loss));
@@ -74,7 +74,7 @@ fn overhead(scheme: Scheme, links: &[LinkResult]) -> Vec<Term> {
 }
 
 /// The weights of the times that make up a packet's delay.
-fn packet_delays(scheme: Scheme, links: &[LinkResult]) -> DelayWeights {
+fn packet_delays(scheme: PlanScheme, links: &[LinkResult]) -> DelayWeights {
     let fit = |of: fn(&SchemeResult) -> Option<f64>| {
         let row = |link: &LinkResult| {
             let simulated = link.of(scheme)?;
@@ -103,7 +103,7 @@ fn request_delays(links: &[LinkResult], requests: fn(&LinkResult) -> Option<Requ
     DelayWeights { p50: fit(|one| one.p50_s, 0.5), p99: fit(|one| one.p99_s, 0.99) }
 }
 
-fn products(candidates: &[Causes], path: &Path) -> Vec<f64> {
+fn products(candidates: &[Causes], path: &NetworkPath) -> Vec<f64> {
     let causes = Causes::of(path);
     candidates.iter().map(|powers| Term::product(powers, &causes)).collect()
 }

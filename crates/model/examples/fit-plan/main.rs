@@ -40,7 +40,7 @@ fn run(links: &str, weights: &str) -> Result<(), String> {
     let results: CampaignResults = toml::from_str(&read).map_err(|error| format!("{links}: {error}"))?;
     let fitted = fit::weights(&results)?;
     std::fs::write(weights, text::of(&fitted)).map_err(|error| format!("{weights}: {error}"))?;
-    for scheme in ripstop_model::plan::Scheme::FITTED {
+    for scheme in ripstop_model::plan::PlanScheme::FITTED {
         let of = fitted.of(scheme);
         eprintln!(
             "{}: {} terms of efficiency, {} of overhead",

@@ -1,8 +1,8 @@
 //! The weights as a TOML file with one line for each term, so that a difference between two fits can be read.
 
-use ripstop_model::plan::wear::{Causes, Term};
+use ripstop_model::plan::efficiency::{Causes, Term};
 use ripstop_model::plan::weights::DelayWeights;
-use ripstop_model::plan::{Scheme, Weights};
+use ripstop_model::plan::{PlanScheme, Weights};
 use std::fmt::Write;
 
 /// The text. Every number reads back as the same number.
@@ -21,7 +21,7 @@ pub(crate) fn of(weights: &Weights) -> String {
     let _ = writeln!(text, "simulator = \"{}\"\nbehaviour = \"{}\"", campaign.simulator, campaign.behaviour);
     delays(&mut text, "plain-requests", &weights.plain_requests);
     delays(&mut text, "tunnel-requests", &weights.tunnel_requests);
-    for scheme in Scheme::FITTED {
+    for scheme in PlanScheme::FITTED {
         let of = weights.of(scheme);
         let _ = writeln!(text, "\n[{}]", scheme.name());
         terms(&mut text, "efficiency", &of.efficiency);

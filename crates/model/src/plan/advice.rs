@@ -1,11 +1,11 @@
 //! Which scheme to use, and what is to be said of it.
 
-use super::path::Path;
-use super::scheme::Scheme;
+use super::path::NetworkPath;
+use super::scheme::PlanScheme;
 
 /// What the link is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Traffic {
+pub enum TrafficKind {
     /// Long transfers.
     #[default]
     Bulk,
@@ -19,7 +19,7 @@ pub enum Traffic {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
     /// The scheme.
-    pub scheme: Scheme,
+    pub scheme: PlanScheme,
     /// Payload, bit/s.
     pub goodput_bps: f64,
     /// Bytes sent for each useful one.
@@ -30,7 +30,7 @@ pub struct Candidate {
 
 /// Why a candidate was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum ChoiceReason {
     /// It brings most.
     MostGoodput,
     /// Nothing brings noticeably more, and nothing has to be set up for it.
@@ -51,7 +51,7 @@ pub struct Choice {
     /// Which candidate.
     pub index: usize,
     /// Why.
-    pub reason: Reason,
+    pub reason: ChoiceReason,
 }
 
 /// What is less than this is no difference.
@@ -62,7 +62,7 @@ const FOR_DELAY: f64 = 0.85;
 /// The one to use. None when there are no candidates.
 ///
 /// `budget` is the most that may be sent beyond what is of use, as a share of it.
-pub fn choose(candidates: &[Candidate], traffic: Traffic, budget: Option<f64>) -> Option<Choice> {
+pub fn choose(candidates: &[Candidate], traffic: TrafficKind, budget: Option<f64>) -> Option<Choice> {
     let within = |one: &Candidate| budget.is_none_or(|budget| one.sent_per_useful - 1.0 <= budget);
     let allowed: Vec<usize> = (0..candidates.len()).filter(|&k| within(&candidates[k])).collect();
     let most = |among: &[usize]| {
@@ -75,7 +75,7 @@ pub fn choose(candidates: &[Candidate], traffic: Traffic, budget: Option<f64>) -
     let Some(best) = most(&allowed) else {
         let sends = |k: usize| candidates[k].sent_per_useful;
         let least = all.into_iter().reduce(|a, b| if sends(b) < sends(a) { b } else { a });
-        return least.map(|index| Choice { index, reason: Reason::OverBudget });
+        return least.map(|index| Choice { index, reason: ChoiceReason::OverBudget });
     };
     let of_kind = |tunnel: bool| -> Vec<usize> {
         allowed.iter().copied().filter(|&k| candidates[k].scheme.is_tunnel() == tunnel).collect()
@@ -86,21 +86,24 @@ pub fn choose(candidates: &[Candidate], traffic: Traffic, budget: Option<f64>) -
         Some(plain)
             if plain != best && candidates[plain].goodput_bps >= PARITY * candidates[best].goodput_bps =>
         {
-            Choice { index: plain, reason: Reason::AsGoodWithoutTunnel }
+            Choice { index: plain, reason: ChoiceReason::AsGoodWithoutTunnel }
         }
-        _ => Choice { index: best, reason: if unbound { Reason::MostGoodput } else { Reason::Budget } },
+        _ => Choice {
+            index: best,
+            reason: if unbound { ChoiceReason::MostGoodput } else { ChoiceReason::Budget },
+        },
     };
     let (Some(plain), Some(tunnel)) = (plain, tunnel) else { return Some(bulk) };
     let sooner = candidates[tunnel].request_p99 < 0.95 * candidates[plain].request_p99;
     Some(match traffic {
-        Traffic::Interactive if sooner => Choice { index: tunnel, reason: Reason::LeastDelay },
-        Traffic::Interactive => Choice { index: plain, reason: Reason::AsGoodWithoutTunnel },
-        Traffic::Mixed
+        TrafficKind::Interactive if sooner => Choice { index: tunnel, reason: ChoiceReason::LeastDelay },
+        TrafficKind::Interactive => Choice { index: plain, reason: ChoiceReason::AsGoodWithoutTunnel },
+        TrafficKind::Mixed
             if sooner && candidates[tunnel].goodput_bps >= FOR_DELAY * candidates[best].goodput_bps =>
         {
-            Choice { index: tunnel, reason: Reason::Both }
+            Choice { index: tunnel, reason: ChoiceReason::Both }
         }
-        Traffic::Bulk | Traffic::Mixed => bulk,
+        TrafficKind::Bulk | TrafficKind::Mixed => bulk,
     })
 }
 
@@ -128,7 +131,7 @@ pub enum Caution {
 }
 
 /// All that is to be said of a path.
-pub fn cautions(path: &Path) -> Vec<Caution> {
+pub fn cautions(path: &NetworkPath) -> Vec<Caution> {
     let mut all = Vec::new();
     if path.loss == 0.0 && path.loss_back == 0.0 {
         all.push(Caution::NoLoss);

@@ -1,8 +1,8 @@
 //! Block codes below a plain TCP: K packets and N - K repairs, without feedback.
 
-use super::path::Path;
+use super::path::NetworkPath;
 use super::plain;
-use super::scheme::Scheme;
+use super::scheme::PlanScheme;
 use crate::codes::block;
 
 /// Source packets in a block.
@@ -23,7 +23,7 @@ pub struct BlockCode {
 
 /// The best N for blocks of [`SOURCES`] packets: the least of what the code leaves of the rate and of what CUBIC makes of the residual
 /// loss (paper 003, section 3, with CUBIC in place of the square-root law and the law of whole packets in place of that of units).
-pub fn best(path: &Path) -> BlockCode {
+pub fn best(path: &NetworkPath) -> BlockCode {
     let losses = path.losses();
     let mut found = BlockCode { k: SOURCES, n: SOURCES, residual_loss: path.loss, goodput_bps: 0.0 };
     for n in SOURCES..=4 * SOURCES {
@@ -32,8 +32,8 @@ pub fn best(path: &Path) -> BlockCode {
             Err(_) => path.loss,
         };
         let rate = path.rate * f64::from(SOURCES) / f64::from(n);
-        let behind = Path { rate, loss: residual_loss, burst: 1.0, ..*path };
-        let by_code = rate * (1.0 - residual_loss) * Scheme::Cubic.ceiling();
+        let behind = NetworkPath { rate, loss: residual_loss, burst: 1.0, ..*path };
+        let by_code = rate * (1.0 - residual_loss) * PlanScheme::Cubic.ceiling();
         let goodput_bps = plain::cubic_by_losses(&behind).min(by_code);
         if goodput_bps > found.goodput_bps {
             found = BlockCode { k: SOURCES, n, residual_loss, goodput_bps };

@@ -3,8 +3,8 @@
 //! `ripstop plan campaign --data FILE` writes a [`CampaignResults`] as TOML. The example `fit-plan` of this crate reads one and fits weights;
 //! `crates/model/data/plan-report.toml` is the one behind `docs/plan-report.md`.
 
-use super::path::Path;
-use super::scheme::Scheme;
+use super::path::NetworkPath;
+use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub struct LinkResult {
     /// The link's number in the draw, from 0.
     pub number: u64,
     /// The link.
-    pub path: Path,
+    pub path: NetworkPath,
     /// Requests on the otherwise idle link, over plain CUBIC; absent where only plain TCP's goodput was simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_requests: Option<RequestResult>,
@@ -99,7 +99,7 @@ pub const KEPT_RUNS: usize = 8;
 
 impl LinkResult {
     /// What was found of `scheme`, where it was simulated.
-    pub fn of(&self, scheme: Scheme) -> Option<&SchemeResult> {
+    pub fn of(&self, scheme: PlanScheme) -> Option<&SchemeResult> {
         self.scheme.get(scheme.name())
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! * [`path`]: the link.
 //! * [`scheme`]: the ways to use it, and what their headers leave.
-//! * [`wear`]: what else they lose, as causes with fitted weights; [`weights`] are data, in [`data`].
+//! * [`efficiency`]: what else they lose, as causes with fitted weights; [`weights`] are data, in [`data`].
 //! * [`plain`]: plain TCP by what bounds it.
-//! * [`kind`]: kinds of paths, by how good a closed form can be on them.
+//! * [`loss_pattern`]: kinds of paths, by how good a closed form can be on them.
 //! * [`nc`]: TCP/NC. [`block`]: block codes below TCP.
 //! * [`advice`]: which scheme to use.
 //! * [`delay`]: how long packets and requests take.
@@ -16,17 +16,17 @@ pub mod block;
 pub mod campaign;
 pub mod data;
 pub mod delay;
-pub mod kind;
+pub mod efficiency;
+pub mod loss_pattern;
 pub mod nc;
 pub mod path;
 pub mod plain;
 pub mod scheme;
-pub mod wear;
 pub mod weights;
 
-pub use kind::Kind;
-pub use path::{PATH_MTU, Path};
-pub use scheme::Scheme;
+pub use loss_pattern::LossPattern;
+pub use path::{NetworkPath, PATH_MTU};
+pub use scheme::PlanScheme;
 pub use weights::{SchemeWeights, Weights};
 
 use crate::domain::DomainError;
@@ -53,7 +53,7 @@ pub enum Bound {
 
 /// What a scheme is to bring.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
+pub struct SchemePrediction {
     /// Payload that arrives in order, all connections together, bit/s.
     pub goodput_bps: f64,
     /// The same as a share of C (1-p).
@@ -68,13 +68,17 @@ pub struct Prediction {
 ///
 /// # Errors
 /// A quantity of the path outside its domain.
-pub fn predict(path: &Path, scheme: Scheme, weights: &Weights) -> Result<Prediction, DomainError> {
+pub fn predict(
+    path: &NetworkPath,
+    scheme: PlanScheme,
+    weights: &Weights,
+) -> Result<SchemePrediction, DomainError> {
     path.check()?;
-    let (fitted, causes) = (weights.of(scheme), wear::Causes::of(path));
+    let (fitted, causes) = (weights.of(scheme), efficiency::Causes::of(path));
     let [by_losses, by_link] = plain::bounds(scheme, path);
-    let goodput_bps = by_losses.min(by_link) * wear::left(&fitted.efficiency, &causes);
-    let waste = 1.0 / wear::left(&fitted.overhead, &causes);
-    Ok(Prediction {
+    let goodput_bps = by_losses.min(by_link) * efficiency::efficiency(&fitted.efficiency, &causes);
+    let waste = 1.0 / efficiency::efficiency(&fitted.overhead, &causes);
+    Ok(SchemePrediction {
         goodput_bps,
         share: goodput_bps / path.capacity(),
         sent_per_useful: waste / (scheme.ceiling() * (1.0 - path.loss)),

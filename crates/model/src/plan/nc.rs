@@ -1,6 +1,6 @@
 //! TCP/NC over the link: its settings, and what it gets by equation (20) and section VI-C of paper 000.
 
-use super::path::{PATH_MTU, Path};
+use super::path::{NetworkPath, PATH_MTU};
 use super::scheme::PLAIN_HEADERS;
 
 /// The settings of TCP/NC.
@@ -28,7 +28,7 @@ const SPARE: f64 = 1.06;
 
 /// R and W for a path: combinations that make up for the losses with something to spare, and as many packets as fill the path with
 /// them, no more.
-pub fn settings(path: &Path) -> NcSettings {
+pub fn settings(path: &NetworkPath) -> NcSettings {
     let exact = SPARE / (1.0 - path.loss);
     let redundancy = libm::ceil(exact * 100.0) / 100.0;
     let room = path.packets() + 1.0 + 0.5 * path.queue_packets().min(path.packets());
@@ -37,7 +37,7 @@ pub fn settings(path: &Path) -> NcSettings {
 }
 
 /// What it gets, bit/s: W packets a round trip, (20) with all losses masked, and no more than C/R.
-pub fn goodput(path: &Path, nc: NcSettings) -> f64 {
+pub fn goodput(path: &NetworkPath, nc: NcSettings) -> f64 {
     let payload = 8.0 * (PATH_MTU - PLAIN_HEADERS);
     let wire = 8.0 * PATH_MTU + 8.0 * f64::from(nc.window);
     let arrives = (nc.redundancy * (1.0 - path.loss)).min(1.0);

@@ -13,7 +13,7 @@ pub const PATH_MTU: f64 = 1500.0;
 /// A link and what is to run over it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Path {
+pub struct NetworkPath {
     /// C: what the link carries, headers included, bit/s.
     #[serde(rename = "rate-bps")]
     pub rate: f64,
@@ -34,14 +34,22 @@ pub struct Path {
     pub flows: u32,
 }
 
-impl Default for Path {
+impl Default for NetworkPath {
     /// The link of the comparisons: 20 Mbit/s, 100 ms, 5 % both ways, a queue of one bandwidth-delay product.
-    fn default() -> Path {
-        Path { rate: 20e6, rtt: 0.1, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 250_000.0, flows: 1 }
+    fn default() -> NetworkPath {
+        NetworkPath {
+            rate: 20e6,
+            rtt: 0.1,
+            loss: 0.05,
+            loss_back: 0.05,
+            burst: 1.0,
+            queue: 250_000.0,
+            flows: 1,
+        }
     }
 }
 
-impl Path {
+impl NetworkPath {
     /// Fails on a link there is no plan for.
     ///
     /// # Errors

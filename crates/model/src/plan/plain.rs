@@ -1,7 +1,7 @@
 //! Plain TCP over the link, by what bounds it: losses, or the link.
 
-use super::path::Path;
-use super::scheme::{Scheme, TCP_HEADERS};
+use super::path::NetworkPath;
+use super::scheme::{PlanScheme, TCP_HEADERS};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const STEPS: u32 = 64;
 
 /// What losses leave of Reno, bit/s, each connection for itself: equation (16) of paper 000 for loss *events*. A run of losses is one
 /// of them, since a sender with selective acknowledgements halves its window once for it.
-pub fn reno_by_losses(path: &Path) -> f64 {
+pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     let tcp = Tcp { rtt: path.rtt, time_out: 1.0 + RTO_MIN / path.rtt, window: f64::INFINITY };
     let pps =
         tcp.throughput_by(path.loss / path.burst, 1.0, WindowReading::Floor, TimeOutDuration::Conditional);
@@ -24,7 +24,7 @@ pub fn reno_by_losses(path: &Path) -> f64 {
 
 /// What losses leave of CUBIC, bit/s: the larger one of its own window and of the one that it has as Reno's friend (RFC 9438, section
 /// 5.1 and figure 4), never below that of Reno.
-pub fn cubic_by_losses(path: &Path) -> f64 {
+pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
     let events = path.loss / path.burst;
     if events == 0.0 {
         return f64::INFINITY;
@@ -42,7 +42,7 @@ pub fn cubic_by_losses(path: &Path) -> f64 {
 /// A start sends two packets for each that is acknowledged, so that a round of W packets takes W/2 of the queue: at 2 Q it is overrun, and what
 /// was lost is found when the window is 4 Q. From half of that Reno grows by a packet a round trip, and CUBIC from .7 of it by its own law or as
 /// Reno's friend (RFC 9438, section 4: C = .4, beta = .7, alpha = .53). Where that is less than the path holds, it is what is sent.
-fn filled(scheme: Scheme, path: &Path) -> f64 {
+fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
     let cubic = |after: f64| {
@@ -51,8 +51,8 @@ fn filled(scheme: Scheme, path: &Path) -> f64 {
         own.max(0.7 * overrun + 0.53 * flows * after / path.rtt)
     };
     let window: &dyn Fn(f64) -> f64 = match scheme {
-        Scheme::Reno => &reno,
-        Scheme::Cubic => &cubic,
+        PlanScheme::Reno => &reno,
+        PlanScheme::Cubic => &cubic,
         _ => return 1.0,
     };
     let Range { start: from, end: to } = path.measured();
@@ -63,10 +63,10 @@ fn filled(scheme: Scheme, path: &Path) -> f64 {
 
 /// What bounds a scheme before any wear, bit/s: its losses, where it takes them for congestion, and the link less headers, as far as its start
 /// leaves it filled.
-pub fn bounds(scheme: Scheme, path: &Path) -> [f64; 2] {
+pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
     let by_losses = match scheme {
-        Scheme::Reno => reno_by_losses(path),
-        Scheme::Cubic => cubic_by_losses(path),
+        PlanScheme::Reno => reno_by_losses(path),
+        PlanScheme::Cubic => cubic_by_losses(path),
         _ => f64::INFINITY,
     };
     [by_losses, path.capacity() * scheme.ceiling() * filled(scheme, path)]
@@ -81,22 +81,22 @@ mod tests {
     fn a_start_over_a_short_queue_leaves_the_link_idle() {
         let path = |rate: f64, rtt: f64, share: f64| {
             let queue = share * rate * rtt / 8.0;
-            Path { rate, rtt, loss: 0.0, loss_back: 0.0, burst: 1.0, queue, flows: 1 }
+            NetworkPath { rate, rtt, loss: 0.0, loss_back: 0.0, burst: 1.0, queue, flows: 1 }
         };
         let long = path(635.6e6, 0.327, 0.1314);
         let short = path(581.2e6, 0.016, 0.1);
         let simulated = [
-            (Scheme::Reno, &long, 0.271),
-            (Scheme::Cubic, &long, 0.500),
-            (Scheme::Reno, &short, 0.647),
-            (Scheme::Cubic, &short, 0.511),
+            (PlanScheme::Reno, &long, 0.271),
+            (PlanScheme::Cubic, &long, 0.500),
+            (PlanScheme::Reno, &short, 0.647),
+            (PlanScheme::Cubic, &short, 0.511),
         ];
         for (scheme, path, share) in simulated {
             let got = bounds(scheme, path)[1] / path.rate;
             assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: {got} for {share}");
         }
         // Half of what the path holds is enough, and BBR does not start by losses.
-        for (scheme, share) in [(Scheme::Reno, 0.5), (Scheme::Cubic, 0.5), (Scheme::Bbr, 0.1)] {
+        for (scheme, share) in [(PlanScheme::Reno, 0.5), (PlanScheme::Cubic, 0.5), (PlanScheme::Bbr, 0.1)] {
             let path = path(100e6, 0.1, share);
             assert!((bounds(scheme, &path)[1] / (scheme.ceiling() * path.rate) - 1.0).abs() < 1e-9);
         }

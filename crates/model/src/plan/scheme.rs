@@ -2,7 +2,7 @@
 
 /// A way to use a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scheme {
+pub enum PlanScheme {
     /// Plain TCP, Reno.
     Reno,
     /// Plain TCP, CUBIC.
@@ -15,33 +15,38 @@ pub enum Scheme {
     TunnelBbr,
 }
 
-impl Scheme {
-    /// Those whose wear is fitted, in the order in which campaigns keep them.
-    pub const FITTED: [Scheme; 5] =
-        [Scheme::Reno, Scheme::Cubic, Scheme::Bbr, Scheme::TunnelCubic, Scheme::TunnelBbr];
+impl PlanScheme {
+    /// Those whose efficiency is fitted, in the order in which campaigns keep them.
+    pub const FITTED: [PlanScheme; 5] = [
+        PlanScheme::Reno,
+        PlanScheme::Cubic,
+        PlanScheme::Bbr,
+        PlanScheme::TunnelCubic,
+        PlanScheme::TunnelBbr,
+    ];
 
     /// Its name, as `--json` has it.
     pub fn name(&self) -> &'static str {
         match self {
-            Scheme::Reno => "reno",
-            Scheme::Cubic => "cubic",
-            Scheme::Bbr => "bbr",
-            Scheme::TunnelCubic => "tunnel-cubic",
-            Scheme::TunnelBbr => "tunnel-bbr",
+            PlanScheme::Reno => "reno",
+            PlanScheme::Cubic => "cubic",
+            PlanScheme::Bbr => "bbr",
+            PlanScheme::TunnelCubic => "tunnel-cubic",
+            PlanScheme::TunnelBbr => "tunnel-bbr",
         }
     }
 
     /// Whether it runs inside the tunnel.
     pub fn is_tunnel(&self) -> bool {
-        matches!(self, Scheme::TunnelCubic | Scheme::TunnelBbr)
+        matches!(self, PlanScheme::TunnelCubic | PlanScheme::TunnelBbr)
     }
 
     /// Payload over bytes on the wire of a packet that is not coded: no share of C (1-p) is greater.
     pub fn ceiling(&self) -> f64 {
         let wire = super::PATH_MTU;
         match self {
-            Scheme::Reno | Scheme::Cubic | Scheme::Bbr => (wire - TCP_HEADERS) / wire,
-            Scheme::TunnelCubic | Scheme::TunnelBbr => {
+            PlanScheme::Reno | PlanScheme::Cubic | PlanScheme::Bbr => (wire - TCP_HEADERS) / wire,
+            PlanScheme::TunnelCubic | PlanScheme::TunnelBbr => {
                 (wire - TUNNEL_MTU_TAKES - TCP_HEADERS) / (wire - TUNNEL_MTU_TAKES + SOURCE_HEADERS)
             }
         }

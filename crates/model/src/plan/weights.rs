@@ -4,8 +4,8 @@
 //! parser, or builds weights of its own.
 
 use super::campaign::CampaignRecord;
-use super::scheme::Scheme;
-use super::wear::Term;
+use super::efficiency::Term;
+use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 
 /// How many times a delay is made up of: [`packet_times`](super::delay::packet_times), [`request_times`](super::delay::request_times).
@@ -57,13 +57,13 @@ pub struct DelayWeights {
 
 impl Weights {
     /// The weights of `scheme`.
-    pub fn of(&self, scheme: Scheme) -> &SchemeWeights {
+    pub fn of(&self, scheme: PlanScheme) -> &SchemeWeights {
         match scheme {
-            Scheme::Reno => &self.reno,
-            Scheme::Cubic => &self.cubic,
-            Scheme::Bbr => &self.bbr,
-            Scheme::TunnelCubic => &self.tunnel_cubic,
-            Scheme::TunnelBbr => &self.tunnel_bbr,
+            PlanScheme::Reno => &self.reno,
+            PlanScheme::Cubic => &self.cubic,
+            PlanScheme::Bbr => &self.bbr,
+            PlanScheme::TunnelCubic => &self.tunnel_cubic,
+            PlanScheme::TunnelBbr => &self.tunnel_bbr,
         }
     }
 }

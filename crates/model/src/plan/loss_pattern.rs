@@ -1,0 +1,53 @@
+//! The pattern of a path's losses. The errors of the closed forms are given by pattern: the longer the bursts of losses, the more single runs
+//! differ from their mean, and the larger the errors.
+
+use super::path::NetworkPath;
+
+/// The pattern of a path's losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LossPattern {
+    /// Nothing is lost.
+    NoLoss,
+    /// Bursts of up to 2 packets in the mean.
+    Single,
+    /// Bursts of 2 to 6 packets in the mean.
+    ShortBursts,
+    /// Longer bursts.
+    LongBursts,
+}
+
+impl LossPattern {
+    /// All patterns.
+    pub const ALL: [LossPattern; 4] =
+        [LossPattern::NoLoss, LossPattern::Single, LossPattern::ShortBursts, LossPattern::LongBursts];
+
+    /// The pattern of the losses on `path`.
+    pub fn of(path: &NetworkPath) -> LossPattern {
+        match path.burst {
+            _ if path.loss == 0.0 => LossPattern::NoLoss,
+            burst if burst <= 2.0 => LossPattern::Single,
+            burst if burst <= 6.0 => LossPattern::ShortBursts,
+            _ => LossPattern::LongBursts,
+        }
+    }
+
+    /// The key in the data files.
+    pub fn name(self) -> &'static str {
+        match self {
+            LossPattern::NoLoss => "no-loss",
+            LossPattern::Single => "single",
+            LossPattern::ShortBursts => "short-bursts",
+            LossPattern::LongBursts => "long-bursts",
+        }
+    }
+
+    /// The name for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            LossPattern::NoLoss => "no loss",
+            LossPattern::Single => "losses in bursts of up to 2 packets",
+            LossPattern::ShortBursts => "losses in bursts of 2 to 6 packets",
+            LossPattern::LongBursts => "losses in bursts of more than 6 packets",
+        }
+    }
+}
