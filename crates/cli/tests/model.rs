@@ -247,7 +247,9 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
         ("tcp --loss 1% --packet 0", &["--packet", "greater than 0"]),
         ("tcp --loss 1% --ack-every 0", &["--ack-every", "1 or more"]),
         ("tcp --loss 1% --reading round", &["--reading", "floor", "continuous"]),
-        ("tcpnc --loss 1% --redundancy 0", &["--redundancy", "greater than 0"]),
+        ("tcpnc --loss 1% --redundancy 0", &["--redundancy", "1 or more"]),
+        // Less than one combination for each packet can never be decoded.
+        ("tcpnc --loss 1% --redundancy 0.5", &["--redundancy", "1 or more"]),
         ("tcpnc --loss 1% --redundancy 0.9 --rate 1Mbit/s", &["--redundancy", "1 or more"]),
         ("tcpnc --loss 1% --rate 0", &["--rate", "greater than 0"]),
         ("tcpnc --loss 1% --w1 0.5", &["--w1", "1 or more"]),
@@ -297,6 +299,7 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
         ("fec --n 22 --formula timeout --rto 0", &["--rto", "greater than 0"]),
         ("fec --n 22 --spacing independent", &["--stay-bad"]),
         ("string --nodes 0", &["--nodes", "1 to 1000000"]),
+        ("string --nodes 1", &["--nodes", "2 or more", "sends nothing"]),
         ("string --k 5000", &["--k", "at most 1000"]),
         ("string --attempt-cap=-1", &["--attempt-cap", "0 or more"]),
         ("string --ack-ratio=-1", &["--ack-ratio", "0 or more"]),

@@ -2,7 +2,7 @@
 
 use super::arguments::{Named, answer, count, metres, number};
 use super::print::{self, Lines};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 use ripstop_model::string::airtime::Airtime;
 use ripstop_model::string::bound::{Disturbance, Network, Prediction};
@@ -15,7 +15,7 @@ use serde::Serialize;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// n: nodes
+    /// n: the number of nodes, 2 or more
     #[arg(long, value_name = "N", default_value = "10", value_parser = count)]
     nodes: u32,
     /// k: a transmitter disturbs nodes up to so many hops away [default: 2, or by --spacing]
@@ -82,6 +82,11 @@ struct Report {
 }
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
+    if flags.nodes == 1 {
+        let problem = "the number of nodes is 1: it must be 2 or more, since a single node sends nothing over the air (table III sets its rho \
+                       to 1 by convention)";
+        return Err(Failure::flag("--nodes", problem));
+    }
     let spacing = match flags.spacing[..] {
         [one] => vec![one; (flags.nodes as usize).saturating_sub(1).min(1_000_000)],
         _ => flags.spacing.clone(),

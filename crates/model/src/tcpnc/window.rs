@@ -118,10 +118,10 @@ impl Coded {
     fn check(&self) -> Result<f64, DomainError> {
         share("the loss probability", self.loss)?;
         require(
-            self.redundancy > 0.0 && self.redundancy.is_finite(),
+            self.redundancy >= 1.0 && self.redundancy.is_finite(),
             "the redundancy R",
             self.redundancy,
-            "greater than 0 and finite",
+            "1 or more: fewer combinations than packets cannot be decoded",
         )?;
         positive("the round-trip time in seconds", self.srtt)?;
         positive("the packet size in bytes", self.packet_bytes)?;
@@ -259,7 +259,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_mean_is_that_of_the_rounds(
-            p in 0.0f64..1.0, r in 0.5f64..2.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, n in 1u32..300,
+            p in 0.0f64..1.0, r in 1.0f64..2.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, n in 1u32..300,
         ) {
             let flow = Coded {
                 loss: p, redundancy: r, first_window: w1, max_window: wmax,
@@ -272,7 +272,7 @@ mod tests {
 
         #[test]
         fn falls_with_loss_rises_with_redundancy_and_window(
-            p in 0.0f64..=1.0, r in 0.1f64..3.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, s in 0.1f64..1e6,
+            p in 0.0f64..=1.0, r in 1.0f64..3.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, s in 0.1f64..1e6,
             x in 0.0f64..1.0,
         ) {
             let flow = Coded {
