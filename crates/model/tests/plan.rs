@@ -1,7 +1,9 @@
 //! The planner's closed forms over their whole range.
 
 use proptest::prelude::*;
-use ripstop_model::plan::advice::{self, Candidate, Caution, ChoiceReason, TrafficKind};
+use ripstop_model::plan::advice::{
+    self, Candidate, Caution, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes,
+};
 use ripstop_model::plan::efficiency::{Causes, Term};
 use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, block, data, delay, nc, predict};
 use std::sync::LazyLock;
@@ -32,8 +34,9 @@ proptest! {
     fn every_number_is_a_number_and_nothing_beats_the_link(path in paths()) {
         path.check().unwrap();
         let nc = nc::settings(&path);
-        let coded = nc::goodput(&path, nc);
-        prop_assert!(coded >= 0.0 && coded <= path.capacity() * nc.ceiling() * (1.0 + 1e-12), "{nc:?} {coded}");
+        if let Ok(coded) = nc::goodput(&path, nc) {
+            prop_assert!(coded >= 0.0 && coded <= path.capacity() * nc.ceiling() * (1.0 + 1e-12), "{nc:?} {coded}");
+        }
         for scheme in PlanScheme::FITTED {
             let got = predict(&path, scheme, &WEIGHTS).unwrap();
             prop_assert!(got.goodput_bps >= 0.0 && got.goodput_bps <= path.capacity() * scheme.ceiling() * (1.0 + 1e-12),
@@ -84,23 +87,32 @@ proptest! {
     }
 
     #[test]
-    fn what_is_chosen_is_within_the_budget_where_anything_is(
+    fn the_choice_is_allowed_useful_and_within_the_budget(
         goodputs in prop::array::uniform4(1.0f64..100.0), sent in prop::array::uniform4(1.0f64..2.0),
         late in prop::array::uniform4(0.01f64..2.0), budget in prop::option::of(0.0f64..1.0),
         traffic in prop::sample::select(vec![TrafficKind::Bulk, TrafficKind::Interactive, TrafficKind::Mixed]),
+        hosts in prop::sample::select(vec![HostTcp::Cubic, HostTcp::Bbr, HostTcp::Any]),
     ) {
         let schemes = [PlanScheme::Cubic, PlanScheme::Bbr, PlanScheme::TunnelCubic, PlanScheme::TunnelBbr];
-        let all: Vec<Candidate> = (0..4).map(|k| Candidate {
-            scheme: schemes[k], goodput_bps: goodputs[k], sent_per_useful: sent[k], request_p99: late[k],
-        }).collect();
-        let choice = advice::choose(&all, traffic, budget).unwrap();
-        let fits = |one: &Candidate| budget.is_none_or(|budget| one.sent_per_useful - 1.0 <= budget);
-        prop_assert_eq!(choice.reason == ChoiceReason::OverBudget, !all.iter().any(fits));
-        if choice.reason != ChoiceReason::OverBudget {
-            let chosen = &all[choice.index];
-            prop_assert!(fits(chosen));
-            if traffic == TrafficKind::Bulk {
-                prop_assert!(all.iter().filter(|one| fits(one)).all(|one| chosen.goodput_bps >= 0.98 * one.goodput_bps));
+        let all: Vec<Candidate> = (0..4)
+            .map(|k| Candidate {
+                scheme: schemes[k], goodput_bps: goodputs[k], sent_per_useful: sent[k], request_p99: late[k],
+            })
+            .filter(|one| hosts.allows(one.scheme))
+            .collect();
+        let most = |some: &[Candidate]| some.iter().map(|one| one.goodput_bps).fold(0.0, f64::max);
+        let fits = |one: &Candidate| budget.is_none_or(|budget| one.overhead() <= budget);
+        let within: Vec<Candidate> = all.iter().copied().filter(fits).collect();
+        match advice::choose(&all, Wishes { traffic, hosts, budget }).unwrap() {
+            Choice::BudgetTooSmall { needs } => {
+                prop_assert!(most(&within) < 0.1 * most(&all));
+                prop_assert!(!fits(&all[needs]) && all[needs].goodput_bps >= 0.5 * most(&all));
+            }
+            Choice::Use { index, .. } => {
+                prop_assert!(fits(&all[index]) && most(&within) >= 0.1 * most(&all));
+                if traffic == TrafficKind::Bulk {
+                    prop_assert!(all[index].goodput_bps >= 0.99 * most(&within));
+                }
             }
         }
     }
@@ -118,7 +130,7 @@ proptest! {
 
 #[test]
 fn nobody_to_choose_from() {
-    assert_eq!(advice::choose(&[], TrafficKind::Bulk, None), None);
+    assert_eq!(advice::choose(&[], Wishes::default()), None);
 }
 
 #[test]
@@ -143,9 +155,9 @@ fn a_term_leaves_out_what_has_no_power() {
 }
 
 #[test]
-fn clean_links_are_told_that_coding_will_not_help() {
+fn links_without_loss_are_told_that_coding_will_not_help() {
     let clean = NetworkPath { loss: 0.0, loss_back: 0.0, ..NetworkPath::default() };
-    assert_eq!(advice::cautions(&clean), [Caution::NoLoss]);
+    assert_eq!(advice::cautions(&clean, clean.rate), [Caution::NoLoss]);
     for scheme in [PlanScheme::Cubic, PlanScheme::Bbr] {
         let plain = predict(&clean, scheme, &WEIGHTS).unwrap().goodput_bps;
         assert!(plain > predict(&clean, PlanScheme::TunnelBbr, &WEIGHTS).unwrap().goodput_bps);
@@ -153,10 +165,37 @@ fn clean_links_are_told_that_coding_will_not_help() {
         assert!(plain > 0.93 * clean.rate && plain <= 0.9654 * clean.rate);
     }
     let slow = NetworkPath { rate: 5e5, rtt: 0.02, queue: 15_000.0, ..NetworkPath::default() };
-    assert!(advice::cautions(&slow).iter().any(|one| matches!(one, Caution::FewPackets { .. })));
-    // Ten thousand connections of which each loses little.
-    let crowded = NetworkPath { loss: 0.001, flows: 10_000, ..NetworkPath::default() };
-    assert!(advice::cautions(&crowded).contains(&Caution::FlowsFillIt));
+    assert!(advice::cautions(&slow, 0.0).iter().any(|one| matches!(one, Caution::SmallBdp { .. })));
+    // The link counts as full where CUBIC brings nine tenths of what headers leave.
+    let crowded = NetworkPath { loss: 0.001, loss_back: 0.001, flows: 10_000, ..NetworkPath::default() };
+    let full = 0.965 * crowded.capacity();
+    assert!(advice::cautions(&crowded, 0.91 * full).contains(&Caution::CubicFillsLink));
+    assert!(!advice::cautions(&crowded, 0.89 * full).contains(&Caution::CubicFillsLink));
+}
+
+#[test]
+fn of_schemes_that_bring_the_same_the_one_with_the_least_to_set_up_is_chosen() {
+    let of = |scheme, goodput_bps| Candidate { scheme, goodput_bps, sent_per_useful: 1.1, request_p99: 0.1 };
+    let all = [
+        of(PlanScheme::TunnelBbr, 100.0),
+        of(PlanScheme::TunnelCubic, 99.5),
+        of(PlanScheme::Bbr, 99.2),
+        of(PlanScheme::Cubic, 98.9),
+    ];
+    let used = |all: &[Candidate], hosts| match advice::choose(all, Wishes { hosts, ..Wishes::default() }) {
+        Some(Choice::Use { index, reason }) => (all[index].scheme, reason),
+        other => panic!("{other:?}"),
+    };
+    // CUBIC is more than 1 % below the best. BBR is not, and takes no tunnel.
+    assert_eq!(used(&all, HostTcp::Any), (PlanScheme::Bbr, ChoiceReason::LessToSetUp));
+    assert_eq!(used(&[all[0], all[1], all[3]], HostTcp::Any).0, PlanScheme::TunnelCubic);
+    assert_eq!(used(&[all[0], of(PlanScheme::Cubic, 99.1)], HostTcp::Any).0, PlanScheme::Cubic);
+    // Where the hosts run BBR already, plain BBR needs nothing.
+    assert_eq!(used(&[all[0], all[2]], HostTcp::Bbr), (PlanScheme::Bbr, ChoiceReason::LessToSetUp));
+    assert_eq!(
+        used(&[all[0], of(PlanScheme::Bbr, 98.0)], HostTcp::Bbr),
+        (PlanScheme::TunnelBbr, ChoiceReason::MostGoodput)
+    );
 }
 
 #[test]

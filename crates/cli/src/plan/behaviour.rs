@@ -36,8 +36,8 @@ pub(super) fn fingerprint() -> Outcome<String> {
         }
     }
     let stage = Stage::of(&LINKS[REQUESTS_ON]);
-    for tunnel in [false, true] {
-        add(&mut hash, &stage.requests(tunnel, 1, SEED))?;
+    for scheme in [PlanScheme::Cubic, PlanScheme::TunnelCubic] {
+        add(&mut hash, &stage.requests(scheme, 1, SEED))?;
     }
     let digest = hash.finalize();
     Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())

@@ -12,12 +12,15 @@ use crate::store::{Store, VERSION, key_of};
 use ripstop_model::plan::campaign::{
     CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
 };
-use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, predict};
+use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, nc, predict};
 use ripstop_sim::engine::Sample;
 use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The name of TCP/NC in the data, beside the names of the fitted schemes.
+pub(super) const TCPNC: &str = "tcpnc";
 
 /// Which links are drawn.
 #[derive(Clone, Copy, Debug)]
@@ -181,8 +184,8 @@ struct Effort {
 
 /// For plain TCP. Where most runs stall and a few fill the link, the mean needs many runs. A simulated Gbit takes .05 s of CPU time.
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
-/// For the tunnel. A simulated Gbit takes 1 s of CPU time.
-const TUNNEL: Effort = Effort { runs: (2, 32), bits: 32e9 };
+/// For the tunnel and TCP/NC. A simulated Gbit takes 1 s of CPU time.
+const CODED: Effort = Effort { runs: (2, 32), bits: 32e9 };
 /// The mean is known when its standard error is at most the first share of the mean, or the second share of C (1-p). Half of both doubles or
 /// quadruples the runs; with twice of both the report's 95th percentile is mostly the luck of its runs.
 const KNOWN: (f64, f64) = (0.02, 0.003);
@@ -211,34 +214,45 @@ fn simulate_link(
     for scheme in PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
         show(scheme.name());
         let scenario = stage.scenario(scheme, effort(scheme).runs.1, seed);
-        let make = || run_until_known(&stage, scheme, path.capacity(), seed, threads);
+        let run = |runs| measure(&stage, scheme, runs, seed, threads);
+        let make = || run_until_known(&stage, effort(scheme), path.capacity(), run);
         let measured: Measured = kept(store, &scenario, make)?;
         let predicted =
             predict(path, scheme, weights).map_err(|error| Failure::work("a drawn link", error))?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
     }
-    let requests = |tunnel: bool| -> Outcome<RequestResult> {
-        let scenario = stage.requests(tunnel, REQUEST_RUNS, seed);
+    let nc = nc::settings(path);
+    if let (true, Ok(predicted)) = (all_schemes, nc::goodput(path, nc)) {
+        show(TCPNC);
+        let run = |runs| measure_scenario(&stage, &stage.nc_scenario(nc, runs, seed), threads);
+        let make = || run_until_known(&stage, &CODED, path.capacity(), run);
+        let measured: Measured = kept(store, &stage.nc_scenario(nc, CODED.runs.1, seed), make)?;
+        found.insert(TCPNC.to_owned(), measured.into_result(predicted));
+    }
+    let requests = |scheme: PlanScheme| -> Outcome<RequestResult> {
+        let scenario = stage.requests(scheme, REQUEST_RUNS, seed);
         kept(store, &scenario, || measure_requests(&scenario, threads))
     };
-    let [plain_requests, tunnel_requests] =
-        if all_schemes { [Some(requests(false)?), Some(requests(true)?)] } else { [None, None] };
+    let [plain_requests, tunnel_requests] = if all_schemes {
+        [Some(requests(PlanScheme::Cubic)?), Some(requests(PlanScheme::TunnelCubic)?)]
+    } else {
+        [None, None]
+    };
     Ok(LinkResult { number, path: *path, plain_requests, tunnel_requests, scheme: found })
 }
 
-/// Simulates `scheme` on `stage` until the mean is known ([`KNOWN`]). `capacity` is C (1-p), bit/s.
+/// Calls `run` with more and more runs on `stage` until the mean is known ([`KNOWN`]). `capacity` is C (1-p), bit/s.
 fn run_until_known(
     stage: &Stage,
-    scheme: PlanScheme,
+    effort: &Effort,
     capacity: f64,
-    seed: u64,
-    threads: usize,
+    run: impl Fn(u32) -> Outcome<Measured>,
 ) -> Outcome<Measured> {
-    let Effort { runs: (fewest, most), bits } = *effort(scheme);
+    let Effort { runs: (fewest, most), bits } = *effort;
     let most = ((bits / stage.bits()) as u32).clamp(fewest, most);
     let mut runs = fewest;
     loop {
-        let measured = measure(stage, scheme, runs, seed, threads)?;
+        let measured = run(runs)?;
         let (error, enough) =
             (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
         // The fewest runs may agree by chance, so they must agree ten times better.
@@ -250,7 +264,7 @@ fn run_until_known(
 }
 
 fn effort(scheme: PlanScheme) -> &'static Effort {
-    if scheme.is_tunnel() { &TUNNEL } else { &PLAIN }
+    if scheme.is_tunnel() { &CODED } else { &PLAIN }
 }
 
 /// The stored result of `scenario`; otherwise the result of `make`, which is then stored.
@@ -261,7 +275,7 @@ fn kept<T: Serialize + DeserializeOwned>(
 ) -> Outcome<T> {
     let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
     // The number of runs, and so the result, follows from these.
-    let rule = format!("{PLAIN:?} {TUNNEL:?} {KNOWN:?} {REQUEST_RUNS}");
+    let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}");
     let key = key_of(&["plan", VERSION, &rule, &text]);
     let unreadable = |error: serde_json::Error| Failure::work("the store", error);
     if let Some(kept) = store.get(&key)? {

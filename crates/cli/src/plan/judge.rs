@@ -1,8 +1,9 @@
 //! Compares what was predicted on the links of a campaign with what was simulated.
 
+use super::campaign::TCPNC;
 use super::errors::{ALL_LINKS, Errors, Hits, RelativeError};
 use crate::failure::{Failure, Outcome};
-use ripstop_model::plan::advice::{self, Candidate, TrafficKind};
+use ripstop_model::plan::advice::{self, Candidate, Choice, Wishes};
 use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, SchemeResult};
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, Weights, delay, predict};
 use ripstop_sim::engine::percentile;
@@ -47,6 +48,9 @@ pub(super) fn errors(campaign: CampaignRecord, judged: &[Judged<'_>], weights: &
                 errors.set(scheme.name(), kind, error);
             }
         }
+        if let Some(error) = tcpnc_error(of_kind()) {
+            errors.set(TCPNC, kind, error);
+        }
         for figure in FIGURES {
             if let Some(error) = figure_error(&figure, of_kind(), weights) {
                 errors.set(figure.name, kind, error);
@@ -78,6 +82,19 @@ pub(super) fn figure_error<'a, 'b: 'a>(
         Some(((figure.predicted)(&one.link.path, weights) / simulated - 1.0).abs())
     };
     relative_error(links.filter_map(off).collect())
+}
+
+/// The error of TCP/NC's predicted goodput on `links`; `None` where TCP/NC was simulated on none of them.
+pub(super) fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a Judged<'b>>) -> Option<RelativeError> {
+    let error = |one: &Judged<'_>| {
+        let found = one.link.scheme.get(TCPNC)?;
+        Some(if found.mean_bps > 0.0 {
+            (found.predicted_bps / found.mean_bps - 1.0).abs()
+        } else {
+            f64::INFINITY
+        })
+    };
+    relative_error(links.filter_map(error).collect())
 }
 
 /// The `percent`-th percentile of `values`; infinite where there are none.
@@ -208,7 +225,10 @@ fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> Outcome<Judged<'a>
             request_p99: delay::request(path, scheme.is_tunnel(), weights).p99,
         });
     }
-    let chosen = advice::choose(&candidates, TrafficKind::Bulk, None).map_or(0, |choice| choice.index);
+    let chosen = match advice::choose(&candidates, Wishes::default()) {
+        Some(Choice::Use { index, .. } | Choice::BudgetTooSmall { needs: index }) => index,
+        None => 0,
+    };
     let mean = |k: usize| simulated[k].mean_bps;
     let best = (0..predicted.len()).reduce(|a, b| if mean(b) > mean(a) { b } else { a }).unwrap_or(0);
     Ok(Judged { link, predicted, chosen, best, simulated })

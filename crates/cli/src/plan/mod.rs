@@ -3,6 +3,7 @@
 //! The closed forms are `ripstop_model::plan`'s. `plan campaign` sets them beside the simulator on links drawn from a seed; their weights and
 //! errors come from there.
 
+mod answer;
 mod behaviour;
 mod campaign;
 mod campaign_command;
@@ -13,7 +14,9 @@ mod errors;
 mod judge;
 mod page;
 mod scenes;
+mod schemes;
 mod show;
+mod words;
 
 use crate::failure::{Failure, Outcome};
 use crate::link_flags::burst;
@@ -21,7 +24,7 @@ use crate::model::{Named, answer};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
-use ripstop_model::plan::advice::TrafficKind;
+use ripstop_model::plan::advice::{HostTcp, TrafficKind};
 use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// Say what a link will bring, which scheme to use on it, and when coding will not help
@@ -70,9 +73,12 @@ struct Ask {
     /// Long transfers, small requests, or both beside each other
     #[arg(long, value_name = "KIND", default_value = "bulk", help_heading = "What it is for")]
     traffic: TrafficFlag,
-    /// Most bytes that may be sent beyond those of use, as a share of these: headers, repairs and what is sent again
-    #[arg(long, value_name = "SHARE", help_heading = "What it is for")]
-    budget: Option<Fraction>,
+    /// What the sending hosts run: only CUBIC, only BBR, or CUBIC that can be changed on every host
+    #[arg(long, value_name = "TCP", default_value = "any", help_heading = "What it is for")]
+    hosts: HostsFlag,
+    /// The most bytes that may be sent beyond the useful ones, as a share of these: headers, repairs and retransmissions
+    #[arg(long, value_name = "SHARE", value_parser = overhead, help_heading = "What it is for")]
+    budget: Option<f64>,
     /// Users of base stations over such links: the stations and the power that coding saves (paper 000, sections VII to X)
     #[arg(long, value_name = "N", help_heading = "What it is for")]
     users: Option<u32>,
@@ -101,10 +107,40 @@ impl TrafficFlag {
     }
 }
 
+/// The congestion control of the hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HostsFlag {
+    Cubic,
+    Bbr,
+    Any,
+}
+
+impl HostsFlag {
+    fn kind(self) -> HostTcp {
+        match self {
+            HostsFlag::Cubic => HostTcp::Cubic,
+            HostsFlag::Bbr => HostTcp::Bbr,
+            HostsFlag::Any => HostTcp::Any,
+        }
+    }
+}
+
+/// The largest `--budget`: a hundred bytes for each useful one.
+const MOST_OVERHEAD: f64 = 100.0;
+
+/// A share of 0 or more, which may exceed 1.
+fn overhead(text: &str) -> Result<f64, String> {
+    let wrong =
+        || format!("`{text}` is not an overhead; write a percentage such as 40%, or a share such as 0.4");
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
+    let share = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
+    if (0.0..=MOST_OVERHEAD).contains(&share) { Ok(share) } else { Err(wrong()) }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%
-  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4% --burst 6 --flows 30 --traffic mixed --json
+  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4% --burst 6 --hosts cubic --traffic mixed --json
   ripstop plan --rate 5Mbit/s --rtt 80ms --loss 15% --loss-back 0 --verify
   ripstop plan --rate 2Mbit/s --rtt 100ms --loss 2% --users 1000
   ripstop plan campaign --help                        where the errors come from";

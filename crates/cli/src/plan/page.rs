@@ -1,7 +1,8 @@
 //! The report of a campaign, as a page: `docs/plan-report.md`.
 
+use super::campaign::TCPNC;
 use super::draw;
-use super::judge::{FIGURES, Judged, figure_error, hits, quantile};
+use super::judge::{FIGURES, Judged, figure_error, hits, quantile, tcpnc_error};
 use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{LossPattern, PlanScheme, Weights};
 use std::fmt::Write;
@@ -123,6 +124,10 @@ fn errors_by_scheme(judged: &[Judged<'_>]) -> String {
 
 fn errors_by_figure(judged: &[Judged<'_>], weights: &Weights) -> String {
     let mut text = "\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n".to_owned();
+    if let Some(error) = tcpnc_error(judged.iter()) {
+        let (median, p95) = (percent(error.median), percent(error.p95));
+        let _ = writeln!(text, "| {TCPNC} (goodput, where predicted) | {} | {median} | {p95} |", error.links);
+    }
     for figure in &FIGURES {
         if let Some(error) = figure_error(figure, judged.iter(), weights) {
             let (median, p95) = (percent(error.median), percent(error.p95));

@@ -119,8 +119,7 @@ impl Stage {
 
     /// Small requests and their answers on the link that carries nothing else, each a while after the answer to the one before, in CUBIC,
     /// plain or inside the tunnel.
-    pub(super) fn requests(&self, tunnel: bool, runs: u32, seed: u64) -> Scenario {
-        let scheme = if tunnel { PlanScheme::TunnelCubic } else { PlanScheme::Cubic };
+    pub(super) fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Drawn::Fixed(Bytes::new(REQUEST));
         let think = Drawn::Exponential(Span::from(THINK));

@@ -1,57 +1,25 @@
-//! A plan for people.
+//! A plan as text.
 
-use super::compute::{Plan, SchemePlan};
+use super::answer::{PlanAnswer, SchemePlan};
 use crate::output::{self, Table};
 use std::fmt::Write;
 
 /// The text.
-pub(super) fn text(plan: &Plan) -> String {
-    let link = &plan.link;
-    let mut text = format!(
-        "link: {}, RTT {}, loss {} forth and {} back",
-        output::rate(link.rate_bps),
-        output::time(link.rtt_s),
-        percent(link.loss),
-        percent(link.loss_back)
-    );
-    if link.burst_packets > 1.0 {
-        let _ = write!(text, " in runs of {} packets", link.burst_packets);
-    }
-    let _ = writeln!(
-        text,
-        ", queue {}; {} arrive at most, {:.0} packets fill it\n",
-        output::bytes(link.queue_bytes),
-        output::rate(link.capacity_bps),
-        link.bdp_packets
-    );
+pub(super) fn text(plan: &PlanAnswer) -> String {
+    let mut text = link(plan);
+    let verified =
+        plan.schemes.iter().any(|scheme| scheme.simulated.is_some_and(|one| one.request_p99_s.is_some()));
     let simulated = plan.schemes.iter().any(|scheme| scheme.simulated.is_some());
-    let mut titles =
-        vec!["", "goodput", "share", "sent/useful", "packet p50", "p99", "request p50", "p99", "error"];
-    if simulated {
-        titles.extend(["simulated", "+-"]);
-    }
-    let mut table = Table::titled(titles);
-    for scheme in &plan.schemes {
-        table.row(row(scheme, simulated));
-    }
-    text.push_str(&table.render());
-    text.push_str("\nerror: median and 95th percentile of the closed form beside the simulator on such links (docs/plan-report.md)\n");
-    for scheme in &plan.schemes {
-        let settings = scheme.settings.as_ref().map_or(String::new(), |settings| format!("; {settings}"));
-        let only = if scheme.available { "" } else { "; in the simulator or on paper only" };
-        let _ = writeln!(text, "{}: {}{settings}{only}", scheme.scheme, scheme.model);
-    }
-    let _ = writeln!(text, "\nuse {}: {}", plan.recommended, plan.reason);
-    for caution in &plan.cautions {
-        let _ = writeln!(text, "- {caution}");
-    }
+    text.push_str(&table(plan, simulated, verified).render());
+    text.push_str(&notes(plan));
+    text.push_str(&advice(plan));
     if let Some(config) = &plan.config {
         let _ = write!(text, "\n{config}");
     }
     if let Some(stations) = &plan.stations {
         let _ = writeln!(
             text,
-            "\n{} users need {} stations with TCP and {} with TCP/NC: {} and {:.1} kW less (paper 000, (22))",
+            "\n{} users need {} stations with TCP and {} with TCP/NC: {} fewer, which saves {:.1} kW (paper 000, (22))",
             stations.users,
             stations.tcp,
             stations.tcpnc,
@@ -62,30 +30,119 @@ pub(super) fn text(plan: &Plan) -> String {
     text
 }
 
-fn row(scheme: &SchemePlan, simulated: bool) -> Vec<String> {
+fn link(plan: &PlanAnswer) -> String {
+    let link = &plan.link;
+    let mut text = format!(
+        "link: {}, RTT {}, loss {} for data and {} for acknowledgements",
+        output::rate(link.rate_bps),
+        output::time(link.rtt_s),
+        percent(link.loss),
+        percent(link.loss_back)
+    );
+    if link.burst_packets > 1.0 {
+        let _ = write!(text, " in bursts of {} packets", link.burst_packets);
+    }
+    let _ = writeln!(
+        text,
+        ", queue {}; at most {} arrive, and {:.0} packets fill the path\n",
+        output::bytes(link.queue_bytes),
+        output::rate(link.capacity_bps),
+        link.bdp_packets
+    );
+    text
+}
+
+fn table(plan: &PlanAnswer, simulated: bool, verified: bool) -> Table {
+    let mut titles =
+        vec!["", "goodput", "share", "sent/useful", "packet p50", "p99", "request p50", "p99", "error"];
+    if simulated {
+        titles.extend(["simulated", "+-"]);
+    }
+    if verified {
+        titles.extend(["request p50", "p99"]);
+    }
+    let mut table = Table::titled(titles);
+    for scheme in &plan.schemes {
+        table.row(row(scheme, simulated, verified));
+    }
+    table
+}
+
+fn row(scheme: &SchemePlan, simulated: bool, verified: bool) -> Vec<String> {
     let error = match (scheme.error_median, scheme.error_p95) {
-        // A scheme that may get next to nothing is missed by any factor.
+        // A scheme that may bring next to nothing is off by any factor.
         (Some(median), Some(p95)) if p95 >= 10.0 => format!("{:.0} / > 1000 %", median * 100.0),
         (Some(median), Some(p95)) => format!("{:.0} / {:.0} %", median * 100.0, p95 * 100.0),
-        _ => "-".to_owned(),
+        _ => "not known".to_owned(),
+    };
+    // A closed form whose error was never measured is an upper bound: it leaves out causes of loss.
+    let goodput = match scheme.goodput_bps {
+        Some(bps) if scheme.available || scheme.error_median.is_some() => output::rate(bps),
+        Some(bps) => format!("<= {}", output::rate(bps)),
+        None => "not predicted".to_owned(),
     };
     let mut row = vec![
         scheme.scheme.to_owned(),
-        output::rate(scheme.goodput_bps),
-        output::share(scheme.share),
+        goodput,
+        output::or_dash(scheme.share, output::share),
         output::or_dash(scheme.sent_per_useful, output::share),
-        output::time(scheme.packet_p50_s),
-        output::time(scheme.packet_p99_s),
-        output::time(scheme.request_p50_s),
-        output::time(scheme.request_p99_s),
+        output::or_dash(scheme.packet_p50_s, output::time),
+        output::or_dash(scheme.packet_p99_s, output::time),
+        output::or_dash(scheme.request_p50_s, output::time),
+        output::or_dash(scheme.request_p99_s, output::time),
         error,
     ];
+    let one = scheme.simulated;
     if simulated {
-        let one = scheme.simulated;
         row.push(output::or_dash(one, |one| output::rate(one.goodput_bps)));
         row.push(output::or_dash(one.and_then(|one| one.ci95_bps), output::rate));
     }
+    if verified {
+        row.push(output::or_dash(one.and_then(|one| one.request_p50_s), output::time));
+        row.push(output::or_dash(one.and_then(|one| one.request_p99_s), output::time));
+    }
     row
+}
+
+fn notes(plan: &PlanAnswer) -> String {
+    let mut text = "\nerror: the closed form's goodput beside the simulator's on links with such losses, median and 95th percentile \
+                    (docs/plan-report.md)\n"
+        .to_owned();
+    for scheme in &plan.schemes {
+        let settings = scheme.settings.as_ref().map_or(String::new(), |settings| format!("; {settings}"));
+        let only = if scheme.available { "" } else { "; in the simulator or on paper only" };
+        let why = scheme.not_predicted.map_or(String::new(), |why| format!("; not predicted: {why}"));
+        let _ = writeln!(text, "{}: {}{settings}{only}{why}", scheme.scheme, scheme.model);
+    }
+    text
+}
+
+fn advice(plan: &PlanAnswer) -> String {
+    let mut text = match plan.recommended {
+        Some(scheme) => format!("\nuse {scheme}: {}\n", plan.reason),
+        None => format!("\nno recommendation: {}\n", plan.reason),
+    };
+    for step in &plan.setup {
+        let _ = writeln!(text, "- {step}");
+    }
+    if let Some(accuracy) = &plan.accuracy {
+        let _ = writeln!(
+            text,
+            "- how sure: by closed forms alone, the scheme that plan names was within 3 % of the best on {:.1} % of {} simulated links, and on \
+             {:.1} % of the {} with {}; the best scheme of its family (plain or tunnel) was on {:.1} %",
+            accuracy.scheme * 100.0,
+            accuracy.links,
+            accuracy.pattern_scheme * 100.0,
+            accuracy.pattern_links,
+            accuracy.pattern,
+            accuracy.family * 100.0
+        );
+    }
+    for caution in &plan.cautions {
+        let _ = writeln!(text, "- {caution}");
+    }
+    let _ = writeln!(text, "- compared with simulations: {}", plan.domain);
+    text
 }
 
 fn percent(share: f64) -> String {

@@ -1,4 +1,4 @@
-//! Block codes below a plain TCP: K packets and N - K repairs, without feedback.
+//! Block codes below a plain TCP: K source packets and N - K repairs in each block, without feedback.
 
 use super::path::NetworkPath;
 use super::plain;
@@ -8,21 +8,21 @@ use crate::codes::block;
 /// Source packets in a block.
 pub const SOURCES: u32 = 32;
 
-/// A block code and what a CUBIC above it is to get.
+/// A block code, and what CUBIC above the code is expected to bring.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockCode {
     /// K: source packets in a block.
     pub k: u32,
     /// N: all packets of a block.
     pub n: u32,
-    /// What it leaves of the losses.
+    /// The loss that remains after decoding.
     pub residual_loss: f64,
     /// Payload that arrives in order, bit/s.
     pub goodput_bps: f64,
 }
 
-/// The best N for blocks of [`SOURCES`] packets: the least of what the code leaves of the rate and of what CUBIC makes of the residual
-/// loss (paper 003, section 3, with CUBIC in place of the square-root law and the law of whole packets in place of that of units).
+/// The best N for blocks of [`SOURCES`] packets. The goodput is the smaller one of two bounds: the rate that the code leaves, and CUBIC's
+/// throughput at the residual loss (paper 003, section 3, with CUBIC in place of the square-root law, and packets in place of units).
 pub fn best(path: &NetworkPath) -> BlockCode {
     let losses = path.losses();
     let mut found = BlockCode { k: SOURCES, n: SOURCES, residual_loss: path.loss, goodput_bps: 0.0 };

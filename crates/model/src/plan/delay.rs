@@ -8,18 +8,19 @@ use super::weights::{DelayWeights, TIMES, Weights};
 /// The median and the 99th percentile of a delay, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayQuantiles {
-    /// Half of them are shorter.
+    /// Half of the delays are shorter.
     pub p50: f64,
-    /// One in a hundred is longer.
+    /// One delay in a hundred is longer.
     pub p99: f64,
 }
 
-/// A sender gives up waiting longer than this, s.
+/// The longest time-out, s (Linux: `TCP_RTO_MAX`).
 const RTO_MAX: f64 = 120.0;
 
-/// What a small request and its answer may wait for beyond a round trip, s, on a link that carries nothing else, in all but
-/// 1 - `quantile` of cases: the link to send them, and repairs at its pace; round trips in which something is sent again, and runs of
-/// losses in them; time-outs, where losses do not know of each other, and where one follows the other.
+/// The times that a small request and its answer may take beyond a round trip on the idle path, s, in all but 1 - `quantile` of cases.
+///
+/// In this order: serialisation, of repairs too; round trips of retransmissions, among single losses and bursts; the least time-out; the
+/// time-outs in sequence where losses are independent, and where each loss follows another.
 pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     let lost = path.loss.max(path.loss_back);
     let root = libm::sqrt(lost);
@@ -36,8 +37,8 @@ pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     ]
 }
 
-/// The time-outs that a request goes through in all but 1 - `quantile` of cases, when what is sent again is lost with probability `again`:
-/// each is twice the one before.
+/// The sum of the time-outs that a request waits for in all but 1 - `quantile` of cases, s. Each time-out is twice the one before. A
+/// retransmission is lost with probability `again`.
 fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     let mut open = 1.0 - (1.0 - path.loss) * (1.0 - path.loss_back);
     let (mut wait, mut next) = (0.0, path.rtt + RTO_MIN);
@@ -49,9 +50,10 @@ fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     wait.min(RTO_MAX)
 }
 
-/// How long a small request takes with its answer, on a link that carries nothing else: a round trip, and fitted weights of what it may
-/// wait for. Plain TCP sends what is lost again after a time-out, which doubles; the tunnel sends up to four repairs after each such
-/// packet, but a run of losses takes them along.
+/// The delay of a small request and its answer on the idle path: a round trip, and the weighted sum of [`request_times`].
+///
+/// Plain TCP sends a lost packet again after a time-out, which doubles each time. The tunnel sends up to four repairs after each such packet; a
+/// burst may take these too.
 pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuantiles {
     let DelayWeights { p50: median, p99: last } =
         if tunnel { weights.tunnel_requests } else { weights.plain_requests };
@@ -63,9 +65,10 @@ pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuan
     DelayQuantiles { p50, p99: p99.max(p50) }
 }
 
-/// What a packet of a transfer may wait for, s: the link to send one, and repairs that are sent at its pace; something, round
-/// trips, those in which losses are found and mended, and runs of them; the link's queue, and what of it a round trip fills; the
-/// processor.
+/// The times that a packet of a transfer may take beyond half a round trip, s.
+///
+/// In this order: serialisation, of repairs too; round trips, those that repair losses, and those that repair bursts; the full queue, and as much
+/// of the queue as a round trip fills; a constant of 5 ms.
 pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     let queue = path.queue * 8.0 / path.rate;
     let root = libm::sqrt(path.loss);
@@ -81,14 +84,14 @@ pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     ]
 }
 
-/// How long a packet of a transfer takes from its first transmission to its delivery in order, beside the other packets of its
-/// connection: half a round trip, and fitted weights of what it may wait for.
+/// The delay of a packet of a transfer, from its first transmission to its delivery in order: half a round trip, and the weighted sum of
+/// [`packet_times`].
 pub fn bulk(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> DelayQuantiles {
     let times = packet_times(path);
     let DelayWeights { p50, p99 } = weights.of(scheme).packets;
     let [p50, p99] = [p50, p99].map(|weights| {
         path.rtt / 2.0 + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
     });
-    // Two fits do not know of each other.
+    // The two percentiles are fitted apart and could cross.
     DelayQuantiles { p50, p99: p99.max(p50) }
 }

@@ -1,55 +1,58 @@
-//! What a scheme loses of what its headers leave, as a product of causes with fitted weights.
+//! What a scheme brings of its ceiling: a product of efficiency factors, one for each cause that makes a path hard.
 //!
-//! share = ceiling exp(-sum of weight_i phi_i), where each phi is a product of powers of the [`Causes`] of a path. All of them
-//! grow with what makes a path hard, and no weight is negative: what is predicted falls with the loss and never exceeds the ceiling.
+//! share = ceiling exp(-(w_1 phi_1 + w_2 phi_2 + ...)). Each phi is a product of powers of the path's [`Causes`], so each weighted term
+//! multiplies the ceiling by a factor of at most 1. Every cause grows with what makes a path hard, and no weight is negative. Therefore the
+//! predicted goodput never rises with the loss and never exceeds the ceiling.
 
 use super::path::NetworkPath;
 use super::plain::RTO_MIN;
 use serde::{Deserialize, Serialize};
 
-/// A sender has so many packets on the way at least, even if less fill the path.
-const FEWEST_ON_THE_WAY: f64 = 4.0;
-/// BBR has no more than those for so long and a round trip to see how short the way is, s.
-const PROBE_SECONDS: f64 = 0.2;
-/// It does so this often, s.
-const PROBE_EVERY_SECONDS: f64 = 10.0;
-
-/// How many causes there are.
+/// The number of causes.
 pub const CAUSES: usize = 12;
 
-/// What makes a path hard, each 0 or more.
+/// What makes a path hard. Each cause is 0 or more. N is the bandwidth-delay product in packets, Q the queue in packets, B the mean burst length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Causes {
-    /// p: what is lost in the direction of the data.
+    /// p, the loss in the direction of the data. Repairs arrive that nothing needs, and a start stands still for a round.
     pub loss: f64,
-    /// A tenth of the mean run of losses: what is lost together cannot be mended by what was sent beside it.
+    /// B / 10. A burst takes the repairs that were sent beside its packets.
     pub burst: f64,
-    /// ln(1 + N) / 10 of the N packets of the bandwidth-delay product: how often a window must double.
+    /// ln(1 + N) / 10. The window doubles this often until the path is full.
     pub log_bdp: f64,
-    /// 100 / (100 + N): how few packets there are to tell anything by.
+    /// 100 / (100 + N). On a path of few packets, repairs are a large step in the rate, and little can be measured.
     pub small_bdp: f64,
-    /// 1 / (1 + Q) of a queue of Q packets.
+    /// 1 / (1 + Q). A small queue overflows at every burst of packets.
     pub small_queue: f64,
-    /// How much less than a bandwidth-delay product the queue holds: (1 - Q/N)+.
+    /// (1 - Q/N), at least 0. A queue of less than the bandwidth-delay product overflows during the start.
     pub queue_deficit: f64,
-    /// 20 RTT over the time before the measurement begins, 1 at most: how much of the start is measured.
+    /// 20 RTT over the time before the measurement begins, at most 1. The larger, the more of the start is measured.
     pub start_measured: f64,
-    /// The round-trip time in seconds: what BBR's search for it and CUBIC's way back take.
+    /// The round-trip time, s. BBR's probes for the round-trip time and CUBIC's growth take round trips.
     pub rtt: f64,
-    /// B/(B+N) of runs of B packets, N packets of the bandwidth-delay product: how much of a flight a run takes along.
+    /// B / (B + N). A burst takes this much of a flight.
     pub burst_in_flight: f64,
-    /// What is lost on the way back: a sender that hears nothing stands still.
+    /// The loss in the direction of the acknowledgements. A sender without acknowledgements stands still.
     pub ack_loss: f64,
-    /// ln(1 + x) of the time x that stops take for each second between two of them. A connection stops when a run of losses takes all
-    /// that it has on the way.
+    /// ln(1 + x), where x is the time that a sender stalls for each second between two stalls ([`stall_seconds`] times stalls per second).
     pub stall_time: f64,
-    /// The share of a run that a stop takes along: time-outs double, and each finds the run of losses not over.
+    /// The mean length of a stall over the length of a run.
     pub stall_length: f64,
 }
 
+/// A product of powers of causes, and its weight.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Term {
+    /// The weight, 0 or more.
+    pub weight: f64,
+    /// The exponent of each cause, 0 or more. An exponent of 0 leaves the cause out.
+    pub powers: Causes,
+}
+
 impl Causes {
-    /// None of them.
+    /// No cause at all: every value is 0.
     pub const NONE: Causes = Causes {
         loss: 0.0,
         burst: 0.0,
@@ -65,7 +68,7 @@ impl Causes {
         stall_length: 0.0,
     };
 
-    /// Their names.
+    /// The names of the causes, as the data files have them.
     pub const NAMES: [&str; CAUSES] = [
         "loss",
         "burst",
@@ -81,39 +84,25 @@ impl Causes {
         "stall-length",
     ];
 
-    /// All of them, in the order of their names.
+    /// The values, in the order of [`Causes::NAMES`].
     pub fn values(&self) -> [f64; CAUSES] {
-        let Causes {
-            loss,
-            burst,
-            log_bdp,
-            small_bdp,
-            small_queue,
-            queue_deficit,
-            start_measured,
-            rtt,
-            burst_in_flight,
-            ack_loss,
-            stall_time,
-            stall_length,
-        } = *self;
         [
-            loss,
-            burst,
-            log_bdp,
-            small_bdp,
-            small_queue,
-            queue_deficit,
-            start_measured,
-            rtt,
-            burst_in_flight,
-            ack_loss,
-            stall_time,
-            stall_length,
+            self.loss,
+            self.burst,
+            self.log_bdp,
+            self.small_bdp,
+            self.small_queue,
+            self.queue_deficit,
+            self.start_measured,
+            self.rtt,
+            self.burst_in_flight,
+            self.ack_loss,
+            self.stall_time,
+            self.stall_length,
         ]
     }
 
-    /// Those of a path.
+    /// The causes of a path.
     pub fn of(path: &NetworkPath) -> Causes {
         let packets = path.packets();
         let queue = path.queue_packets();
@@ -128,98 +117,101 @@ impl Causes {
             rtt: path.rtt,
             burst_in_flight: path.burst / (path.burst + packets),
             ack_loss: path.loss_back,
-            stall_time: libm::log1p(stops(path) * stop(path)),
-            stall_length: stop(path) / path.measured().end,
+            stall_time: libm::log1p(stalls_per_second(path) * stall_seconds(path)),
+            stall_length: stall_seconds(path) / path.measured().end,
         }
     }
 }
 
-/// The probability that a run of losses goes on with the next packet: 1 - 1/B, or p where losses are independent.
-fn goes_on(path: &NetworkPath) -> f64 {
-    (1.0 - 1.0 / path.burst).max(path.loss)
-}
-
-/// How often a run of losses takes all that a connection has on the way, 1/s: twice N packets mostly, runs of which begin p/B times a packet;
-/// and four while BBR looks for the round-trip time, for 200 ms and a round trip every ten seconds.
-fn stops(path: &NetworkPath) -> f64 {
-    let flight = (2.0 * path.packets()).max(FEWEST_ON_THE_WAY);
-    let whole = |packets: f64| libm::pow(goes_on(path), packets - 1.0);
-    let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;
-    path.loss / path.burst * whole(flight) / path.packet_time()
-        + probes * path.loss * whole(FEWEST_ON_THE_WAY)
-}
-
-/// How long a stop takes in the mean, s. A stopped connection sends a packet each time-out, and waits twice as long for the next. Runs are
-/// drawn by packet, not by time, so the k-th is waited for with q^(k-1); no more are than fit into the run that is measured.
-fn stop(path: &NetworkPath) -> f64 {
-    let time_out = RTO_MIN + path.rtt + path.packet_time();
-    let most = libm::log2(1.0 + path.measured().end / time_out);
-    // The sum of (2q)^k for k from 0 to below `most`.
-    let each = libm::log(2.0 * goes_on(path).max(1e-9));
-    time_out * if each.abs() < 1e-9 { most } else { libm::expm1(each * most) / libm::expm1(each) }
-}
-
-/// A product of powers of causes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Term {
-    /// Its weight, 0 or more.
-    pub weight: f64,
-    /// The exponent of each cause, 0 or more; 0 leaves the cause out.
-    pub powers: Causes,
-}
-
 impl Term {
-    /// The product, without its weight.
+    /// The product of powers, without the weight.
     pub fn product(powers: &Causes, causes: &Causes) -> f64 {
         let each = causes.values().into_iter().zip(powers.values());
         each.filter(|(_, power)| *power != 0.0).map(|(cause, power)| libm::pow(cause, power)).product()
     }
 }
 
-/// The share that is left: exp(-sum), between 0 and 1.
+/// The product of all efficiency factors, between 0 and 1.
 pub fn efficiency(terms: &[Term], causes: &Causes) -> f64 {
     let sum: f64 = terms.iter().map(|term| term.weight * Term::product(&term.powers, causes)).sum();
     libm::exp(-sum)
+}
+
+/// The share of the time for which a sender of `flight` packets in flight stalls because a burst takes the whole flight.
+pub(super) fn stalled_share(path: &NetworkPath, flight: f64) -> f64 {
+    let stalled = flights_lost_per_second(path, flight) * stall_seconds(path);
+    stalled / (1.0 + stalled)
+}
+
+/// The least that a TCP has in flight, packets. Fewer than this fill paths with a smaller bandwidth-delay product.
+const FEWEST_IN_FLIGHT: f64 = 4.0;
+/// BBR probes for the round-trip time with [`FEWEST_IN_FLIGHT`] packets in flight, for this long and a round trip, s (BBR's `ProbeRTTDuration`).
+const PROBE_SECONDS: f64 = 0.2;
+/// The time between two such probes, s (`ProbeRTTInterval`).
+const PROBE_EVERY_SECONDS: f64 = 10.0;
+
+/// The probability that the packet after a lost one is lost too: 1 - 1/B, or p where losses are independent.
+fn next_lost(path: &NetworkPath) -> f64 {
+    (1.0 - 1.0 / path.burst).max(path.loss)
+}
+
+/// How often a burst takes all of `flight` packets in flight, 1/s. A burst begins at a packet with probability p/B.
+fn flights_lost_per_second(path: &NetworkPath, flight: f64) -> f64 {
+    path.loss / path.burst * libm::pow(next_lost(path), flight - 1.0) / path.packet_time()
+}
+
+/// How often a sender stalls, 1/s: when a burst takes the whole flight, which is 2 N packets mostly, and [`FEWEST_IN_FLIGHT`] while BBR probes
+/// for the round-trip time.
+fn stalls_per_second(path: &NetworkPath) -> f64 {
+    let flight = (2.0 * path.packets()).max(FEWEST_IN_FLIGHT);
+    let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;
+    flights_lost_per_second(path, flight)
+        + probes * path.loss * libm::pow(next_lost(path), FEWEST_IN_FLIGHT - 1.0)
+}
+
+/// The mean length of a stall, s. A stalled sender sends one packet at each time-out, and the time-out doubles each time. Bursts are drawn by
+/// packet and not by time, so each of these packets is lost with probability q again ([`next_lost`]): the length is the sum of RTO (2q)^k, over
+/// the time-outs that fit into a run.
+fn stall_seconds(path: &NetworkPath) -> f64 {
+    let time_out = RTO_MIN + path.rtt + path.packet_time();
+    let most = libm::log2(1.0 + path.measured().end / time_out);
+    // The sum of (2q)^k for k from 0 to below `most`, as a geometric series; its limit at 2q = 1 is `most`.
+    let each = libm::log(2.0 * next_lost(path).max(1e-9));
+    time_out * if each.abs() < 1e-9 { most } else { libm::expm1(each * most) / libm::expm1(each) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// 5 Mbit/s, 20 ms: 8 packets, 417 a second.
+    /// 5 Mbit/s, 20 ms: 8 packets in a round trip, 417 in a second.
     const SHORT: NetworkPath =
         NetworkPath { rate: 5e6, rtt: 0.02, loss: 0.05, loss_back: 0.0, burst: 17.0, queue: 25e3, flows: 1 };
 
     #[test]
-    fn a_stop_takes_as_long_as_its_time_outs() {
-        // Of .2224, .4448, ... s: the fifth ends 6.9 s after the stop, and the sixth does not in a run of 10 s.
+    fn a_stall_is_as_long_as_its_time_outs() {
+        // Time-outs of .2224, .4448, ... s: the fifth ends 6.9 s after the stall began, and the sixth does not end in a run of 10 s.
         let (q, time_out): (f64, f64) = (16.0 / 17.0, 0.2 + 0.02 + 0.0024);
-        let whole = |k: i32| (0..k).map(|k| (2.0 * q).powi(k)).sum::<f64>() * time_out;
-        assert!(
-            stop(&SHORT) > whole(5) && stop(&SHORT) < whole(6),
-            "{}, {} to {}",
-            stop(&SHORT),
-            whole(5),
-            whole(6)
-        );
+        let sum = |k: i32| (0..k).map(|k| (2.0 * q).powi(k)).sum::<f64>() * time_out;
+        let stall = stall_seconds(&SHORT);
+        assert!(stall > sum(5) && stall < sum(6), "{stall}, {} to {}", sum(5), sum(6));
         // At q = 1/2 the sum has another form.
         let half = NetworkPath { burst: 2.0, ..SHORT };
         let beside = NetworkPath { burst: 2.0 + 1e-6, ..SHORT };
-        assert!((stop(&half) / stop(&beside) - 1.0).abs() < 1e-4);
-        // Losses that are independent let the next packet through, mostly.
-        let alone = stop(&NetworkPath { burst: 1.0, ..SHORT });
+        assert!((stall_seconds(&half) / stall_seconds(&beside) - 1.0).abs() < 1e-4);
+        // After independent losses the next packet mostly arrives.
+        let alone = stall_seconds(&NetworkPath { burst: 1.0, ..SHORT });
         assert!(alone > time_out && alone < 1.2 * time_out, "{alone}");
     }
 
     #[test]
-    fn only_runs_that_take_all_that_is_on_the_way_stop_a_sender() {
-        assert_eq!(stops(&NetworkPath { loss: 0.0, ..SHORT }), 0.0);
-        assert!(stops(&NetworkPath { loss: 0.1, ..SHORT }) > 1.99 * stops(&SHORT));
-        assert!(stops(&NetworkPath { burst: 5.0, ..SHORT }) < 0.3 * stops(&SHORT));
-        // Of a path of 1250 packets only the four of a probe are lost together.
+    fn only_bursts_that_take_the_whole_flight_stall_a_sender() {
+        assert_eq!(stalls_per_second(&NetworkPath { loss: 0.0, ..SHORT }), 0.0);
+        assert!(stalls_per_second(&NetworkPath { loss: 0.1, ..SHORT }) > 1.99 * stalls_per_second(&SHORT));
+        assert!(stalls_per_second(&NetworkPath { burst: 5.0, ..SHORT }) < 0.3 * stalls_per_second(&SHORT));
+        // On a path of 1250 packets only the four packets of a probe are lost together.
         let long = NetworkPath { rate: 1e8, rtt: 0.15, ..SHORT };
         let probes = 0.35 / 0.15 / 10.0 * 0.05 * (16.0f64 / 17.0).powi(3);
-        assert!((stops(&long) / probes - 1.0).abs() < 1e-9);
+        assert!((stalls_per_second(&long) / probes - 1.0).abs() < 1e-9);
     }
 }

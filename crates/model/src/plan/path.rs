@@ -1,4 +1,4 @@
-//! The link that is planned.
+//! The path that is planned: one link, the same in both directions but for the loss.
 
 use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
 use crate::codes::PacketLosses;
@@ -7,27 +7,27 @@ use crate::fec::gilbert::Gilbert;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Bytes of a full packet on the path.
+/// The path's MTU: bytes of a full packet.
 pub const PATH_MTU: f64 = 1500.0;
 
-/// A link and what is to run over it.
+/// A path, and how many connections use it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NetworkPath {
-    /// C: what the link carries, headers included, bit/s.
+    /// C: the link's rate, headers included, bit/s.
     #[serde(rename = "rate-bps")]
     pub rate: f64,
-    /// Round-trip time of the idle link without serialisation, s.
+    /// Round-trip time of the idle path without serialisation, s.
     #[serde(rename = "rtt-s")]
     pub rtt: f64,
-    /// p: the share of packets lost in the direction of the data.
+    /// p: the loss probability in the direction of the data.
     pub loss: f64,
-    /// The share of packets lost on the way back.
+    /// The loss probability in the direction of the acknowledgements.
     pub loss_back: f64,
-    /// The mean length of a run of losses, packets; 1: independent losses.
+    /// B: the mean length of a burst of losses, packets; 1: independent losses.
     #[serde(rename = "burst-packets")]
     pub burst: f64,
-    /// What may wait for the link, bytes.
+    /// The queue in front of the link, bytes.
     #[serde(rename = "queue-bytes")]
     pub queue: f64,
     /// Connections at the same time.
@@ -35,7 +35,7 @@ pub struct NetworkPath {
 }
 
 impl Default for NetworkPath {
-    /// The link of the comparisons: 20 Mbit/s, 100 ms, 5 % both ways, a queue of one bandwidth-delay product.
+    /// 20 Mbit/s, 100 ms, 5 % of loss in both directions, a queue of one bandwidth-delay product.
     fn default() -> NetworkPath {
         NetworkPath {
             rate: 20e6,
@@ -50,10 +50,10 @@ impl Default for NetworkPath {
 }
 
 impl NetworkPath {
-    /// Fails on a link there is no plan for.
+    /// Checks that the closed forms accept this path.
     ///
     /// # Errors
-    /// The quantity outside its domain.
+    /// The first quantity outside its domain.
     pub fn check(&self) -> Result<(), DomainError> {
         positive("the rate in bits a second", self.rate)?;
         require(self.rate >= 1e4, "the rate in bits a second", self.rate, "10 kbit/s or more")?;
@@ -96,27 +96,27 @@ impl NetworkPath {
         at_least("the number of connections", self.flows, 1, "1 or more")
     }
 
-    /// C (1-p): what arrives of a link that is kept busy, bit/s. No scheme gets more.
+    /// C (1-p): what arrives when the link is always busy, bit/s. No scheme brings more.
     pub fn capacity(&self) -> f64 {
         self.rate * (1.0 - self.loss)
     }
 
-    /// The bandwidth-delay product, in full packets.
+    /// N: the bandwidth-delay product, full packets.
     pub fn packets(&self) -> f64 {
         self.rate * self.rtt / (8.0 * PATH_MTU)
     }
 
-    /// What the queue holds, in full packets.
+    /// Q: the queue, full packets.
     pub fn queue_packets(&self) -> f64 {
         self.queue / PATH_MTU
     }
 
-    /// The time that the link takes for a full packet, s.
+    /// The serialisation time of a full packet, s.
     pub fn packet_time(&self) -> f64 {
         8.0 * PATH_MTU / self.rate
     }
 
-    /// From when to when in a run shares are measured, s.
+    /// The part of a run in which shares are measured, s after the run's start.
     pub(super) fn measured(&self) -> Range<f64> {
         let to = MEASURED_SECONDS
             .max(f64::from(MEASURED_RTTS) * self.rtt)
@@ -124,7 +124,7 @@ impl NetworkPath {
         MEASURED_FROM_SECONDS.max(MEASURED_FROM_RTTS * self.rtt)..to
     }
 
-    /// How packets are lost on the way of the data.
+    /// The losses in the direction of the data.
     pub fn losses(&self) -> PacketLosses {
         if self.burst > 1.0 && self.loss > 0.0 {
             PacketLosses::Bursts(Gilbert { loss: self.loss, stay_bad: 1.0 - 1.0 / self.burst })

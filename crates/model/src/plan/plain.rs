@@ -1,20 +1,20 @@
-//! Plain TCP over the link, by what bounds it: losses, or the link.
+//! What bounds a plain TCP: losses, or the link as far as the TCP's start fills the link.
 
 use super::path::NetworkPath;
 use super::scheme::{PlanScheme, TCP_HEADERS};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 use std::ops::Range;
 
-/// Bytes of data in a full packet.
+/// Bytes of payload in a full packet.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
-/// Linux: a time-out is no shorter than this beyond the round-trip time, s.
+/// The least that Linux adds to the round-trip time for a time-out, s (`TCP_RTO_MIN`).
 pub(super) const RTO_MIN: f64 = 0.2;
 
-/// Steps of a sum over the time that is measured.
+/// Steps of the numerical integration over the measured time.
 const STEPS: u32 = 64;
 
-/// What losses leave of Reno, bit/s, each connection for itself: equation (16) of paper 000 for loss *events*. A run of losses is one
-/// of them, since a sender with selective acknowledgements halves its window once for it.
+/// The throughput to which losses limit Reno, all connections together, bit/s: equation (16) of paper 000 for loss *events*. A burst is one
+/// event: a sender with selective acknowledgements halves its window once for all its losses.
 pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     let tcp = Tcp { rtt: path.rtt, time_out: 1.0 + RTO_MIN / path.rtt, window: f64::INFINITY };
     let pps =
@@ -22,26 +22,27 @@ pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     f64::from(path.flows) * pps * PAYLOAD * 8.0
 }
 
-/// What losses leave of CUBIC, bit/s: the larger one of its own window and of the one that it has as Reno's friend (RFC 9438, section
-/// 5.1 and figure 4), never below that of Reno.
+/// The throughput to which losses limit CUBIC, all connections together, bit/s: the larger one of CUBIC's own window and of its Reno-friendly
+/// window (RFC 9438, section 5.1 and figure 4), never below Reno.
 pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
     let events = path.loss / path.burst;
     if events == 0.0 {
         return f64::INFINITY;
     }
-    // 1.054 (C = .4, beta = .7).
+    // 1.054 is RFC 9438's constant for C = .4 and beta = .7.
     let window = 1.054 * libm::pow(path.rtt, 0.75) / libm::pow(events, 0.75);
     let own = f64::from(path.flows) * window / path.rtt * PAYLOAD * 8.0 * (1.0 - path.loss);
     let friend = reno_by_losses(path);
-    // Time-outs, which that window leaves out, are those of Reno.
+    // CUBIC's window leaves time-outs out. Below four packets they decide, and are Reno's.
     if window < 4.0 { friend } else { own.max(friend) }
 }
 
-/// What of the link the window fills that the start of Reno or CUBIC leaves behind over a short queue, while shares are measured.
+/// The share of the link that Reno or CUBIC fills after its start, in the measured time.
 ///
-/// A start sends two packets for each that is acknowledged, so that a round of W packets takes W/2 of the queue: at 2 Q it is overrun, and what
-/// was lost is found when the window is 4 Q. From half of that Reno grows by a packet a round trip, and CUBIC from .7 of it by its own law or as
-/// Reno's friend (RFC 9438, section 4: C = .4, beta = .7, alpha = .53). Where that is less than the path holds, it is what is sent.
+/// Over a short queue both leave slow start early. Slow start sends two packets for each acknowledged one, so a round of W packets needs W/2 of
+/// the queue. The queue overflows at W = 2 Q, and the sender notices at W = 4 Q. Reno continues from half of this window and adds a packet each
+/// round trip. CUBIC continues from .7 of the window, by its cubic function or its Reno-friendly one (RFC 9438, section 4: C = .4, beta = .7,
+/// alpha = .53). Where the window is smaller than the bandwidth-delay product, the window decides what is sent.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
@@ -61,8 +62,8 @@ fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     (0..STEPS).map(share).sum::<f64>() / f64::from(STEPS)
 }
 
-/// What bounds a scheme before any wear, bit/s: its losses, where it takes them for congestion, and the link less headers, as far as its start
-/// leaves it filled.
+/// The two bounds of a scheme's goodput before any efficiency factor, bit/s: by losses, where the scheme takes losses for congestion, and by the
+/// link less headers, as far as the start fills the link.
 pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
     let by_losses = match scheme {
         PlanScheme::Reno => reno_by_losses(path),

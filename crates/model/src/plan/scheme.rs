@@ -1,6 +1,6 @@
-//! The ways to use a link that the planner knows.
+//! The schemes that the planner compares, and what their headers leave.
 
-/// A way to use a link.
+/// A way to send over a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanScheme {
     /// Plain TCP, Reno.
@@ -16,7 +16,7 @@ pub enum PlanScheme {
 }
 
 impl PlanScheme {
-    /// Those whose efficiency is fitted, in the order in which campaigns keep them.
+    /// All schemes that a campaign simulates, in the order of the report.
     pub const FITTED: [PlanScheme; 5] = [
         PlanScheme::Reno,
         PlanScheme::Cubic,
@@ -25,8 +25,8 @@ impl PlanScheme {
         PlanScheme::TunnelBbr,
     ];
 
-    /// Its name, as `--json` has it.
-    pub fn name(&self) -> &'static str {
+    /// The name in `--json` and in the data files.
+    pub fn name(self) -> &'static str {
         match self {
             PlanScheme::Reno => "reno",
             PlanScheme::Cubic => "cubic",
@@ -36,13 +36,13 @@ impl PlanScheme {
         }
     }
 
-    /// Whether it runs inside the tunnel.
-    pub fn is_tunnel(&self) -> bool {
+    /// Whether the TCP runs inside the tunnel.
+    pub fn is_tunnel(self) -> bool {
         matches!(self, PlanScheme::TunnelCubic | PlanScheme::TunnelBbr)
     }
 
-    /// Payload over bytes on the wire of a packet that is not coded: no share of C (1-p) is greater.
-    pub fn ceiling(&self) -> f64 {
+    /// The ceiling: payload over bytes on the wire of a source packet. No share of C (1-p) can be larger.
+    pub fn ceiling(self) -> f64 {
         let wire = super::PATH_MTU;
         match self {
             PlanScheme::Reno | PlanScheme::Cubic | PlanScheme::Bbr => (wire - TCP_HEADERS) / wire,
@@ -53,11 +53,11 @@ impl PlanScheme {
     }
 }
 
-/// Bytes of IP and TCP in front of the data, with time stamps.
+/// Bytes of IPv4 and TCP headers with time stamps.
 pub const TCP_HEADERS: f64 = 52.0;
-/// The same of hosts without time stamps, on which TCP/NC stands.
+/// Bytes of IPv4 and TCP headers without time stamps. TCP/NC is simulated with these.
 pub const PLAIN_HEADERS: f64 = 40.0;
-/// What the tunnel takes of the path's MTU, bytes.
+/// Bytes that the tunnel's MTU is smaller than the path's (docs/wire-format.md).
 pub const TUNNEL_MTU_TAKES: f64 = 64.0;
-/// What it puts before a source packet, bytes.
+/// Bytes of headers that the tunnel puts before a source packet (docs/wire-format.md).
 pub const SOURCE_HEADERS: f64 = 56.0;

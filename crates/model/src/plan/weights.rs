@@ -1,7 +1,7 @@
 //! The fitted weights of the closed forms, as data: `crates/model/data/plan-weights.toml`, which `make plan-report` writes.
 //!
-//! The functions of [`plan`](super) take the weights as an argument. Whoever calls them reads the file ([`super::data::WEIGHTS`]) with a TOML
-//! parser, or builds weights of its own.
+//! The functions of [`plan`](super) take the weights as an argument. The caller reads the file's text ([`super::data::WEIGHTS`]) with a TOML
+//! parser.
 
 use super::campaign::CampaignRecord;
 use super::efficiency::Term;

@@ -1,0 +1,256 @@
+//! One scheme on the planned link: what the closed forms predict, and what the simulator says.
+
+use super::answer::{SchemePlan, Simulated};
+use super::campaign::{self, Measured};
+use super::errors::Errors;
+use super::scenes::Stage;
+use super::words;
+use crate::failure::{Failure, Outcome};
+use ripstop_model::plan::block::BlockCode;
+use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, predict};
+
+/// What all schemes of a plan share.
+#[derive(Debug)]
+pub(super) struct Planner<'a> {
+    pub(super) path: &'a NetworkPath,
+    pub(super) stage: Stage,
+    pub(super) weights: &'a Weights,
+    /// The errors of the closed forms; `None` outside the domain of validity.
+    pub(super) errors: Option<&'a Errors>,
+    /// Whether every scheme is simulated.
+    pub(super) verify: bool,
+}
+
+impl Planner<'_> {
+    /// A scheme that the program can do on the wire.
+    ///
+    /// # Errors
+    /// A link that the closed forms or the simulator refuse.
+    pub(super) fn scheme(&self, scheme: PlanScheme, allowed: bool) -> Outcome<SchemePlan> {
+        let path = self.path;
+        let got = predict(path, scheme, self.weights).map_err(|error| Failure::Usage(error.to_string()))?;
+        let packet = delay::bulk(path, scheme, self.weights);
+        let request = delay::request(path, scheme.is_tunnel(), self.weights);
+        let error = self.errors.and_then(|errors| errors.of(scheme.name(), path));
+        let median =
+            |figure| self.errors.and_then(|errors| errors.of(figure, path)).map(|error| error.median);
+        let packet_error = match scheme {
+            PlanScheme::Bbr => median("packet-p99-bbr"),
+            PlanScheme::TunnelBbr => median("packet-p99-tunnel"),
+            _ => None,
+        };
+        let request_error = match scheme {
+            PlanScheme::Cubic => median("request-p99-plain"),
+            PlanScheme::TunnelCubic => median("request-p99-tunnel"),
+            _ => None,
+        };
+        Ok(SchemePlan {
+            scheme: scheme.name(),
+            available: true,
+            allowed,
+            goodput_bps: Some(got.goodput_bps),
+            share: Some(got.share),
+            bound: Some(match got.bound {
+                Bound::Losses => "losses",
+                Bound::Link => "link",
+            }),
+            not_predicted: None,
+            sent_per_useful: Some(got.sent_per_useful),
+            packet_p50_s: Some(packet.p50),
+            packet_p99_s: Some(packet.p99),
+            request_p50_s: Some(request.p50),
+            request_p99_s: Some(request.p99),
+            model: words::model(scheme),
+            error_median: error.map(|error| error.median),
+            error_p95: error.map(|error| error.p95),
+            packet_p99_error_median: packet_error,
+            request_p99_error_median: request_error,
+            settings: None,
+            simulated: self.simulate(scheme, got.goodput_bps)?,
+        })
+    }
+
+    /// TCP/NC, with settings for this link.
+    ///
+    /// # Errors
+    /// A link that the simulator refuses.
+    pub(super) fn tcpnc(&self) -> Outcome<SchemePlan> {
+        let settings = nc::settings(self.path);
+        let goodput = nc::goodput(self.path, settings);
+        let error = self.errors.and_then(|errors| errors.of(campaign::TCPNC, self.path));
+        let simulated = match self.verify {
+            true => {
+                let scenario = self.stage.nc_scenario(settings, self.verify_runs(), SEED);
+                let measured = campaign::measure_scenario(&self.stage, &scenario, cores())?;
+                Some(Simulated::of(&measured, goodput.ok()))
+            }
+            false => None,
+        };
+        Ok(SchemePlan {
+            bound: goodput.is_ok().then_some("window"),
+            not_predicted: goodput.err().map(words::not_predicted),
+            sent_per_useful: goodput.is_ok().then(|| settings.redundancy / settings.ceiling()),
+            error_median: error.map(|error| error.median),
+            error_p95: error.map(|error| error.p95),
+            settings: Some(format!("R = {}, W = {} packets", settings.redundancy, settings.window)),
+            simulated,
+            ..self.on_paper(campaign::TCPNC, "paper 000, (20) and VI-C", goodput.ok())
+        })
+    }
+
+    /// A block code below CUBIC.
+    pub(super) fn block(&self, code: BlockCode) -> SchemePlan {
+        let half = self.path.rtt / 2.0 + self.path.packet_time();
+        let whole = self.path.rtt / 2.0 + f64::from(code.n) * self.path.packet_time();
+        SchemePlan {
+            bound: Some("link"),
+            sent_per_useful: (code.goodput_bps > 0.0).then(|| self.path.rate / code.goodput_bps),
+            packet_p50_s: Some(half),
+            packet_p99_s: Some(whole),
+            settings: Some(format!("K = {}, N = {}", code.k, code.n)),
+            ..self.on_paper("block", "codes/block, then RFC 9438 5.1", Some(code.goodput_bps))
+        }
+    }
+
+    fn on_paper(&self, scheme: &'static str, model: &'static str, goodput_bps: Option<f64>) -> SchemePlan {
+        SchemePlan {
+            scheme,
+            available: false,
+            allowed: false,
+            goodput_bps,
+            share: goodput_bps.map(|bps| bps / self.path.capacity()),
+            bound: None,
+            not_predicted: None,
+            sent_per_useful: None,
+            packet_p50_s: None,
+            packet_p99_s: None,
+            request_p50_s: None,
+            request_p99_s: None,
+            model,
+            error_median: None,
+            error_p95: None,
+            packet_p99_error_median: None,
+            request_p99_error_median: None,
+            settings: None,
+            simulated: None,
+        }
+    }
+
+    /// The simulation of a scheme with `--verify`, and the quick one of plain CUBIC and BBR without.
+    fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Outcome<Option<Simulated>> {
+        let stage = &self.stage;
+        if self.verify {
+            let measured = campaign::measure(stage, scheme, self.verify_runs(), SEED, cores())?;
+            let requests = stage.requests(scheme, VERIFY_REQUEST_RUNS, SEED);
+            let requests = campaign::measure_requests(&requests, cores())?;
+            let simulated = Simulated::of(&measured, Some(predicted));
+            return Ok(Some(Simulated {
+                request_p50_s: requests.p50_s,
+                request_p99_s: requests.p99_s,
+                ..simulated
+            }));
+        }
+        let quick = matches!(scheme, PlanScheme::Cubic | PlanScheme::Bbr);
+        if !quick || f64::from(QUICK_RUNS.0) * stage.bits() > QUICK_BITS {
+            return Ok(None);
+        }
+        let runs = ((QUICK_BITS / stage.bits()) as u32).clamp(QUICK_RUNS.0, QUICK_RUNS.1);
+        let measured = campaign::measure(stage, scheme, runs, SEED, 1)?;
+        Ok(Some(Simulated::of(&measured, Some(predicted))))
+    }
+
+    fn verify_runs(&self) -> u32 {
+        ((VERIFY_BITS / self.stage.bits()) as u32).clamp(2, VERIFY_RUNS)
+    }
+}
+
+impl SchemePlan {
+    /// The goodput that schemes are compared by, bit/s: the mean of closed form and simulation, each weighted by how certain it is.
+    ///
+    /// The 95 % interval of the simulation is that of its runs. The interval of the closed form is taken as three median errors of the report.
+    /// The report's 95th percentile would be too wide: links on which next to nothing arrives make it, and no scheme is chosen there. Where
+    /// the closed form's error is not known, the simulation alone counts.
+    pub(super) fn expected_bps(&self) -> f64 {
+        let predicted = self.goodput_bps.unwrap_or(0.0);
+        let Some(simulated) = self.simulated else { return predicted };
+        match (simulated.ci95_bps, self.error_median) {
+            (Some(interval), Some(median)) if interval > 0.0 => {
+                let error = MEDIANS_IN_INTERVAL * median * predicted;
+                let weight = interval * interval / (interval * interval + error * error);
+                simulated.goodput_bps + weight * (predicted - simulated.goodput_bps)
+            }
+            _ => simulated.goodput_bps,
+        }
+    }
+}
+
+impl Simulated {
+    fn of(measured: &Measured, predicted: Option<f64>) -> Simulated {
+        let mean = measured.mean();
+        Simulated {
+            goodput_bps: mean,
+            ci95_bps: measured.interval(),
+            runs: measured.each_bps.len() as u32,
+            error: predicted.filter(|_| mean > 0.0).map(|predicted| predicted / mean - 1.0),
+            sent_per_useful: measured.sent_per_useful,
+            packet_p50_s: measured.delay_p50_s,
+            packet_p99_s: measured.delay_p99_s,
+            request_p50_s: None,
+            request_p99_s: None,
+        }
+    }
+}
+
+/// The most bits that a quick simulation of one scheme moves. Two schemes then take less than 1.5 s.
+const QUICK_BITS: f64 = 12e9;
+/// The fewest and the most runs of a quick simulation.
+const QUICK_RUNS: (u32, u32) = (4, 32);
+/// The most runs of each scheme with `--verify`.
+const VERIFY_RUNS: u32 = 8;
+/// The most bits that the runs of a scheme move with `--verify`, unless two runs move more.
+const VERIFY_BITS: f64 = 20e9;
+/// Runs of 500 requests each with `--verify`.
+const VERIFY_REQUEST_RUNS: u32 = 4;
+/// The seed of both.
+const SEED: u64 = 1;
+/// The median errors in the half-width of the closed form's interval. For a normal error it would be 2.9.
+const MEDIANS_IN_INTERVAL: f64 = 3.0;
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::data;
+    use super::*;
+
+    #[test]
+    fn the_more_certain_figure_counts_for_more() {
+        let (weights, errors) = (data::weights().unwrap(), data::errors().unwrap());
+        let path = NetworkPath { rate: 1e9, ..NetworkPath::default() };
+        let planner = Planner {
+            path: &path,
+            stage: Stage::of(&path),
+            weights: &weights,
+            errors: Some(&errors),
+            verify: false,
+        };
+        let mut one = planner.scheme(PlanScheme::Bbr, true).unwrap();
+        (one.goodput_bps, one.error_median) = (Some(10e6), Some(0.1 / 3.0));
+        assert!(one.simulated.is_none() && one.expected_bps() == 10e6);
+        let simulated = |ci95_bps| Simulated {
+            ci95_bps,
+            ..Simulated::of(&Measured { each_bps: vec![8e6], ..Measured::default() }, None)
+        };
+        // (Half of the 95 % interval, what is expected): as certain as the closed form; three times less certain; wholly certain.
+        for (interval, expected) in [(Some(1e6), 9e6), (Some(3e6), 9.8e6), (Some(0.0), 8e6)] {
+            one.simulated = Some(simulated(interval));
+            assert!((one.expected_bps() - expected).abs() < 1.0, "{interval:?}: {}", one.expected_bps());
+        }
+        // Where the closed form's error is not known, only the simulation counts.
+        one.simulated = Some(simulated(Some(1e6)));
+        one.error_median = None;
+        assert_eq!(one.expected_bps(), 8e6);
+    }
+}

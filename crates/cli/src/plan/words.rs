@@ -1,0 +1,201 @@
+//! The sentences of a plan.
+
+use crate::output;
+use ripstop_model::plan::advice::{Caution, ChoiceReason, HostTcp};
+use ripstop_model::plan::nc::NcUnpredictable;
+use ripstop_model::plan::validity::Extrapolated;
+use ripstop_model::plan::{NetworkPath, PlanScheme};
+
+/// The domain of validity.
+pub(super) const DOMAIN: &str = "rate 0.5 Mbit/s to 1 Gbit/s, RTT 5 to 800 ms, loss 0 to 30 %, bursts of 1 to 20 packets, queue 0.1 to 4 \
+                                 bandwidth-delay products, one connection";
+
+/// The model behind a scheme's goodput.
+pub(super) fn model(scheme: PlanScheme) -> &'static str {
+    match scheme {
+        PlanScheme::Reno => "plan: (16) of paper 000 or the link, and fitted efficiency factors",
+        PlanScheme::Cubic => "plan: RFC 9438 5.1 or the link, and fitted efficiency factors",
+        PlanScheme::Bbr => "plan: the link, and fitted efficiency factors",
+        PlanScheme::TunnelCubic | PlanScheme::TunnelBbr => {
+            "plan: the link less the tunnel's headers, and fitted efficiency factors"
+        }
+    }
+}
+
+/// Why a scheme is recommended.
+pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
+    match reason {
+        ChoiceReason::MostGoodput if scheme.is_tunnel() => {
+            "it brings the most: the tunnel repairs losses, and the TCP inside does not take them for congestion"
+        }
+        ChoiceReason::MostGoodput => "it brings the most",
+        ChoiceReason::LessToSetUp => "nothing brings noticeably more, and less has to be set up",
+        ChoiceReason::LeastDelay => "requests wait least in it when packets are lost",
+        ChoiceReason::Both => {
+            "it keeps requests short beside transfers, and brings about as much as the best scheme"
+        }
+        ChoiceReason::MostInBudget => "it brings the most of the schemes within --budget",
+    }
+}
+
+/// What a scheme within the budget leaves behind: the best scheme without a budget.
+pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f64) -> String {
+    format!(
+        "; {} would bring {} with --budget {}%",
+        scheme.name(),
+        output::rate(goodput_bps),
+        percent_up(overhead)
+    )
+}
+
+/// Why nothing is recommended: the budget is too small.
+pub(super) fn budget_too_small(
+    scheme: PlanScheme,
+    goodput_bps: f64,
+    overhead: f64,
+    path: &NetworkPath,
+) -> String {
+    let lost = path.loss / (1.0 - path.loss);
+    format!(
+        "--budget is too small for this link. The cheapest useful scheme, {}, sends {} % beyond the useful bytes and brings {}; \
+         the link's losses alone take {} %. Give --budget {}% or more",
+        scheme.name(),
+        percent_up(overhead),
+        output::rate(goodput_bps),
+        (100.0 * lost).round(),
+        percent_up(overhead)
+    )
+}
+
+/// What has to be set up for a scheme.
+pub(super) fn setup(scheme: PlanScheme, hosts: HostTcp) -> Vec<String> {
+    let mut all = Vec::new();
+    if scheme.is_tunnel() {
+        all.push("set up a tunnel: `ripstop up` at both ends of the link".to_owned());
+    }
+    if hosts.must_change_for(scheme) {
+        let (name, module) = match scheme {
+            PlanScheme::Reno => ("Reno", "reno"),
+            _ => ("BBR", "bbr"),
+        };
+        all.push(format!(
+            "set up {name} on every host that sends over the link (Linux: sysctl net.ipv4.tcp_congestion_control={module})"
+        ));
+    }
+    all
+}
+
+/// What to use if nobody changes the hosts.
+pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
+    format!(
+        "or leave the hosts with CUBIC (--hosts cubic) and use {}, which brings {}",
+        scheme.name(),
+        output::rate(goodput_bps)
+    )
+}
+
+/// Why TCP/NC is not predicted.
+pub(super) fn not_predicted(why: NcUnpredictable) -> &'static str {
+    match why {
+        NcUnpredictable::Loss => {
+            "above 3.5 % of loss, single connections stall in simulations, and the equation does not know it"
+        }
+        NcUnpredictable::Queue => {
+            "TCP/NC overruns so small a queue in simulations, and the equation does not know it"
+        }
+        NcUnpredictable::Bursts => {
+            "bursts of losses take whole windows, TCP times out, and the equation does not know it"
+        }
+    }
+}
+
+/// A quantity that is outside the domain of validity.
+pub(super) fn extrapolated(quantity: Extrapolated) -> &'static str {
+    match quantity {
+        Extrapolated::Rate => "rate",
+        Extrapolated::Rtt => "RTT",
+        Extrapolated::Loss => "loss",
+        Extrapolated::Burst => "bursts",
+        Extrapolated::Queue => "queue",
+        Extrapolated::Flows => "connections",
+    }
+}
+
+/// The warning that predictions extrapolate.
+pub(super) fn outside(quantities: &[&str]) -> String {
+    format!(
+        "outside the links on which predictions were compared with simulations ({}): the numbers extrapolate, and their errors are not \
+         known. --verify simulates this link",
+        quantities.join(", ")
+    )
+}
+
+/// A warning.
+pub(super) fn caution(caution: Caution) -> String {
+    match caution {
+        Caution::NoLoss => "no loss: coding will not help. A tunnel only costs its headers, 4 % of the rate more than TCP's own"
+            .to_owned(),
+        Caution::CubicFillsLink => {
+            "plain CUBIC fills the link in spite of the losses: coding shortens delays and brings no goodput".to_owned()
+        }
+        Caution::SmallBdp { packets } => format!(
+            "the path holds {packets:.1} packets in flight: repairs queue behind the packets that they should repair, and little can be \
+             measured"
+        ),
+        Caution::SmallQueue { packets } => format!(
+            "the queue holds {packets:.0} packets: every TCP overruns the queue, and no code repairs what the queue drops"
+        ),
+        Caution::LongBursts => {
+            "losses in long bursts: single connections differ from each other by more than schemes do".to_owned()
+        }
+        Caution::MayBeCongestion => "the plan holds for losses of the link itself. Losses that vanish when less is sent are congestion, and \
+                                     coding will not help"
+            .to_owned(),
+    }
+}
+
+/// The part of the tunnel's configuration that differs from the defaults or matters on this link.
+pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
+    let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operating.md\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
+        .to_owned();
+    if let Some(budget) = budget {
+        let percent = (budget.min(1.0) * 100.0).round();
+        text.push_str(&format!("max-overhead = {{ bulk = \"{percent}%\", interactive = \"{percent}%\" }}\n"));
+    }
+    // The default deadline of a packet (docs/operating.md), and the time that a burst and its repair take.
+    let default = (8.0 * path.rtt).max(1.0);
+    let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
+    if burst > default {
+        text.push_str(&format!("patience = \"{burst:.1}s\"\n"));
+    }
+    text
+}
+
+fn percent_up(share: f64) -> f64 {
+    (100.0 * share).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ripstop_model::plan::validity::{BURST_PACKETS, FLOWS, LOSS, QUEUE_BDPS, RATE_BPS, RTT_S};
+
+    #[test]
+    fn the_domain_in_words_is_that_of_the_campaign() {
+        let words = format!(
+            "rate {} Mbit/s to {} Gbit/s, RTT {} to {} ms, loss {} to {} %, bursts of {} to {} packets, queue {} to {} bandwidth-delay products, \
+             one connection",
+            RATE_BPS.start() / 1e6,
+            RATE_BPS.end() / 1e9,
+            RTT_S.start() * 1e3,
+            RTT_S.end() * 1e3,
+            LOSS.start() * 1e2,
+            LOSS.end() * 1e2,
+            BURST_PACKETS.start(),
+            BURST_PACKETS.end(),
+            QUEUE_BDPS.start(),
+            QUEUE_BDPS.end()
+        );
+        assert_eq!((words.as_str(), FLOWS), (DOMAIN, 1));
+    }
+}
