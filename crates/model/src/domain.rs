@@ -14,7 +14,7 @@ pub struct DomainError {
 
 /// Which form of an equation to compute where the printed one is wrong (each paper's errata say why).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum EquationForm {
     /// What the equation must say for the model to hold.
     #[default]
     Corrected,

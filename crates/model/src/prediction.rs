@@ -8,7 +8,7 @@ use crate::tcp::{
 
 /// A TCP connection over a path that loses packets at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Connection {
+pub struct TcpConnection {
     /// p: probability that a packet is lost.
     pub loss: f64,
     /// RTT: length of a round, in seconds.
@@ -28,10 +28,10 @@ pub struct Connection {
     pub duration: TimeOutDuration,
 }
 
-impl Default for Connection {
+impl Default for TcpConnection {
     /// Section VI of the paper: 0.8 s, 3 s, 50 packets of 1000 bytes, every one acknowledged; no loss.
-    fn default() -> Connection {
-        Connection {
+    fn default() -> TcpConnection {
+        TcpConnection {
             loss: 0.0,
             rtt: 0.8,
             first_time_out: 3.0,
@@ -44,9 +44,9 @@ impl Default for Connection {
     }
 }
 
-/// What the model says of a [`Connection`].
+/// What the model says of a [`TcpConnection`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
+pub struct ConnectionPrediction {
     /// `E[W]`, in packets: equation (10). Not capped at W_max; infinite without loss.
     pub expected_window: f64,
     /// `E[r]`: equation (9). Infinite without loss.
@@ -63,12 +63,12 @@ pub struct Prediction {
     pub throughput_bps: f64,
 }
 
-impl Connection {
+impl TcpConnection {
     /// The connection's throughput and what it is made of.
     ///
     /// # Errors
     /// An argument outside its domain.
-    pub fn predict(&self) -> Result<Prediction, DomainError> {
+    pub fn predict(&self) -> Result<ConnectionPrediction, DomainError> {
         share("the loss probability", self.loss)?;
         positive("the round-trip time in seconds", self.rtt)?;
         positive("the time-out in seconds", self.first_time_out)?;
@@ -83,7 +83,7 @@ impl Connection {
         let throughput_pps = tcp.throughput_by(p, acked, self.window, self.duration);
         let td_only =
             if p == 0.0 { f64::INFINITY } else { (1.0 - p) / (self.rtt * (p + p * rounds_between_td)) };
-        Ok(Prediction {
+        Ok(ConnectionPrediction {
             expected_window,
             rounds_between_td,
             timeout_probability: time_out_probability_by(expected_window, p, self.window),
@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn lossy(loss: f64) -> Connection {
-        Connection { loss, ..Connection::default() }
+    fn lossy(loss: f64) -> TcpConnection {
+        TcpConnection { loss, ..TcpConnection::default() }
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
             (0.05, [0.009831, 0.011348, 0.009831, 0.0047], [1.0, 0.4596399, 1.0]),
         ] {
             let connection = lossy(path_loss(q, 4).unwrap());
-            let by = |window, duration| Connection { window, duration, ..connection }.predict().unwrap();
+            let by = |window, duration| TcpConnection { window, duration, ..connection }.predict().unwrap();
             for (i, reading) in [WindowReading::Floor, WindowReading::Nearest, WindowReading::Continuous]
                 .into_iter()
                 .enumerate()
@@ -154,7 +154,7 @@ mod tests {
     fn delayed_acknowledgments_solve_their_equations() {
         for b in [1u32, 2, 3, 16] {
             for p in [1e-6, 1e-3, 0.05, 0.4] {
-                let got = Connection { ack_every: b, ..lossy(p) }.predict().unwrap();
+                let got = TcpConnection { ack_every: b, ..lossy(p) }.predict().unwrap();
                 let (r, beta) = (got.rounds_between_td, f64::from(b));
                 // (4) in the mean: W_j is half of W_(j+r-1) plus what a uniform half of its acknowledgments
                 // add.
@@ -200,13 +200,13 @@ mod tests {
             rtt in 1e-3f64..2.0, rto in 0.01f64..5.0, conditional in any::<bool>(),
         ) {
             let duration = if conditional { TimeOutDuration::Conditional } else { TimeOutDuration::AsPrinted };
-            let one = Connection {
-                loss: p, rtt, first_time_out: rto, max_window: w, ack_every: b, duration, ..Connection::default()
+            let one = TcpConnection {
+                loss: p, rtt, first_time_out: rto, max_window: w, ack_every: b, duration, ..TcpConnection::default()
             };
-            let at = |c: Connection| c.predict().unwrap().throughput_pps;
-            let lossier = at(Connection { loss: p + more * (1.0 - p), ..one });
+            let at = |c: TcpConnection| c.predict().unwrap().throughput_pps;
+            let lossier = at(TcpConnection { loss: p + more * (1.0 - p), ..one });
             prop_assert!(lossier <= at(one) * (1.0 + 1e-12));
-            let wide = at(Connection { max_window: w + wider, ..one });
+            let wide = at(TcpConnection { max_window: w + wider, ..one });
             prop_assert!(wide >= at(one));
         }
 
@@ -230,7 +230,7 @@ mod tests {
                 duration += (1.0 - p) * waited * rto / rtt * p.powi(i);
             }
             let want = (x / (rtt * (5.0 / 3.0 + root + time_out * duration))).min(w / rtt);
-            let connection = Connection { loss: p, rtt, first_time_out: rto, max_window: w, ..Connection::default() };
+            let connection = TcpConnection { loss: p, rtt, first_time_out: rto, max_window: w, ..TcpConnection::default() };
             let got = connection.predict().unwrap().throughput_pps;
             prop_assert!((got / want - 1.0).abs() < 1e-9, "{connection:?}: {got}, not {want}");
         }
@@ -242,9 +242,9 @@ mod tests {
             ])),
             b in prop::sample::select(vec![0, 1, 2, u32::MAX]),
         ) {
-            let connection = Connection {
+            let connection = TcpConnection {
                 loss: x[0], rtt: x[1], first_time_out: x[2], max_window: x[3], packet_bytes: x[4], ack_every: b,
-                ..Connection::default()
+                ..TcpConnection::default()
             };
             match connection.predict() {
                 Ok(got) => prop_assert!(got.throughput_pps >= 0.0 && !got.expected_window.is_nan()

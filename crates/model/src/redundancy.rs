@@ -9,7 +9,7 @@ use crate::special::incomplete_beta;
 
 /// How the numbers of packets R W and of losses W (R - 1) are made whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rounding {
+pub enum RedundancyRounding {
     /// Both up: three of the four R in table I (1.03, 1.09, 1.13; then 1.27 for the printed 1.29).
     #[default]
     Ceil,
@@ -36,7 +36,7 @@ pub fn mask_probability(
     loss: f64,
     window: u32,
     redundancy: f64,
-    rounding: Rounding,
+    rounding: RedundancyRounding,
 ) -> Result<f64, DomainError> {
     share("the loss probability", loss)?;
     at_least("the window in packets", window, 1, "1 or more")?;
@@ -49,7 +49,12 @@ pub fn mask_probability(
 ///
 /// # Errors
 /// An argument outside its domain; a loss that needs more than [`LARGEST_REDUNDANCY`].
-pub fn redundancy(loss: f64, window: u32, target: f64, rounding: Rounding) -> Result<f64, DomainError> {
+pub fn redundancy(
+    loss: f64,
+    window: u32,
+    target: f64,
+    rounding: RedundancyRounding,
+) -> Result<f64, DomainError> {
     share("the loss probability", loss)?;
     at_least("the window in packets", window, 1, "1 or more")?;
     require((0.0..1.0).contains(&target), "the target probability", target, "at least 0 and less than 1")?;
@@ -59,7 +64,7 @@ pub fn redundancy(loss: f64, window: u32, target: f64, rounding: Rounding) -> Re
     let enough = |step: u32| masked(loss, w, at(step), rounding) >= target;
     let last = (STEPS * (LARGEST_REDUNDANCY - 1.0)) as u32;
     // With a whole W, of n packets W must arrive: all readings but Gamma rise with R.
-    let bound = if rounding == Rounding::Gamma { Rounding::Ceil } else { rounding };
+    let bound = if rounding == RedundancyRounding::Gamma { RedundancyRounding::Ceil } else { rounding };
     let below = |step: u32| masked(loss, w, at(step), bound) < target;
     let (mut low, mut high) = (0, last);
     while low < high {
@@ -92,15 +97,15 @@ pub fn achievable(rate: f64, loss: f64, redundancy: f64) -> Result<f64, DomainEr
     Ok((rate * (1.0 - loss)).min(rate / redundancy))
 }
 
-fn masked(p: f64, w: f64, r: f64, rounding: Rounding) -> f64 {
+fn masked(p: f64, w: f64, r: f64, rounding: RedundancyRounding) -> f64 {
     // 50 * 1.12 is not 56 in binary: whole numbers are meant where a product comes this close to one.
     let exact = |x: f64| if (x - libm::round(x)).abs() < 1e-9 * x.max(1.0) { libm::round(x) } else { x };
     let (packets, losses) = (exact(w * r), exact(w * (r - 1.0)));
     let (packets, losses) = match rounding {
-        Rounding::Ceil => (libm::ceil(packets), libm::ceil(losses)),
-        Rounding::Floor => (libm::floor(packets), libm::floor(losses)),
-        Rounding::Continuous => (packets, losses),
-        Rounding::Gamma => (packets, libm::floor(losses)),
+        RedundancyRounding::Ceil => (libm::ceil(packets), libm::ceil(losses)),
+        RedundancyRounding::Floor => (libm::floor(packets), libm::floor(losses)),
+        RedundancyRounding::Continuous => (packets, losses),
+        RedundancyRounding::Gamma => (packets, libm::floor(losses)),
     };
     // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1); the sum with gamma functions telescopes to the same for real
     // n.
@@ -113,7 +118,12 @@ mod tests {
     use crate::prediction::path_loss;
     use proptest::prelude::*;
 
-    const ALL: [Rounding; 4] = [Rounding::Floor, Rounding::Ceil, Rounding::Gamma, Rounding::Continuous];
+    const ALL: [RedundancyRounding; 4] = [
+        RedundancyRounding::Floor,
+        RedundancyRounding::Ceil,
+        RedundancyRounding::Gamma,
+        RedundancyRounding::Continuous,
+    ];
 
     #[test]
     fn masking_probabilities_of_table_i() {
@@ -133,7 +143,9 @@ mod tests {
         }
         // Fig. 12: the jump between 1.11 and 1.12 is one of the floor reading.
         let p = path_loss(0.025, 4).unwrap();
-        for (rounding, want) in [(Rounding::Floor, [0.5614, 0.7077]), (Rounding::Ceil, [0.7077, 0.7077])] {
+        for (rounding, want) in
+            [(RedundancyRounding::Floor, [0.5614, 0.7077]), (RedundancyRounding::Ceil, [0.7077, 0.7077])]
+        {
             for (r, want) in [1.11, 1.12].into_iter().zip(want) {
                 assert!((mask_probability(p, 50, r, rounding).unwrap() - want).abs() <= 5.1e-5);
             }
@@ -153,12 +165,15 @@ mod tests {
                 assert_eq!(redundancy(p, 50, 0.8, rounding), Ok(want), "q {q} {rounding:?}");
             }
         }
-        assert_eq!(redundancy(0.0, 50, 0.8, Rounding::Ceil), Ok(1.0));
+        assert_eq!(redundancy(0.0, 50, 0.8, RedundancyRounding::Ceil), Ok(1.0));
         assert!(
-            redundancy(1.0, 50, 0.8, Rounding::Ceil).unwrap_err().to_string().contains("loss probability")
+            redundancy(1.0, 50, 0.8, RedundancyRounding::Ceil)
+                .unwrap_err()
+                .to_string()
+                .contains("loss probability")
         );
-        assert_eq!(mask_probability(1.0, 50, 1.3, Rounding::Floor), Ok(0.0));
-        assert_eq!(mask_probability(0.0, 50, 1.0, Rounding::Gamma), Ok(1.0));
+        assert_eq!(mask_probability(1.0, 50, 1.3, RedundancyRounding::Floor), Ok(0.0));
+        assert_eq!(mask_probability(0.0, 50, 1.0, RedundancyRounding::Gamma), Ok(1.0));
     }
 
     #[test]
@@ -171,7 +186,7 @@ mod tests {
                 sum += term;
                 term *= (n - f64::from(x)) / f64::from(x + 1) * p / (1.0 - p);
             }
-            let got = mask_probability(p, w, r, Rounding::Gamma).unwrap();
+            let got = mask_probability(p, w, r, RedundancyRounding::Gamma).unwrap();
             assert!((got / sum - 1.0).abs() < 1e-9, "{p} {w} {r}: {got} {sum}");
         }
     }

@@ -7,8 +7,8 @@ use crate::output;
 use clap::ValueEnum;
 use ripstop_base::{Fraction, Span};
 use ripstop_model::fec::block::block_loss;
-use ripstop_model::fec::gilbert::{Gilbert, Spacing};
-use ripstop_model::fec::{CodedLink, Law, UnitLosses};
+use ripstop_model::fec::gilbert::{Gilbert, PacketSpacing};
+use ripstop_model::fec::{CodedLink, TcpLaw, UnitLosses};
 use serde::Serialize;
 
 /// TCP over a link that sends each block of K units as N, and the best N (paper 003)
@@ -108,20 +108,20 @@ struct Report {
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let law = match (flags.formula, flags.rto) {
-        (Formula::Sqrt, None) => Law::SquareRoot,
+        (Formula::Sqrt, None) => TcpLaw::SquareRoot,
         (Formula::Sqrt, Some(_)) => {
             return Err(Failure::flag(
                 "--rto",
                 "the square root knows no time-outs; add --formula timeout, or leave it out",
             ));
         }
-        (Formula::Timeout, rto) => Law::TimeOuts(rto.map_or(3.0, |rto| rto.duration().as_secs_f64())),
+        (Formula::Timeout, rto) => TcpLaw::TimeOuts(rto.map_or(3.0, |rto| rto.duration().as_secs_f64())),
     };
     let loss = flags.unit_loss.get();
     let chain = flags.stay_bad.map(|stay_bad| Gilbert { loss, stay_bad: stay_bad.get() });
     let spacing = match flags.spacing {
-        Gap::BackToBack => Spacing::BackToBack,
-        Gap::Independent => Spacing::Independent,
+        Gap::BackToBack => PacketSpacing::BackToBack,
+        Gap::Independent => PacketSpacing::Independent,
     };
     let link = CodedLink {
         k: flags.k,

@@ -6,9 +6,9 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
 use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, Rate, Span};
-use ripstop_model::domain::Form;
-use ripstop_model::mesh::path::{Frames, Joint};
-use ripstop_model::mesh::shares::{Blocks, Flow, shares};
+use ripstop_model::domain::EquationForm;
+use ripstop_model::mesh::path::{JointCapacity, MeshFrames};
+use ripstop_model::mesh::shares::{BlocksInFlight, GatewayFlow, shares};
 use ripstop_model::prediction::path_loss;
 use serde::Serialize;
 
@@ -118,11 +118,11 @@ struct Path {
 }
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
-    let frames = Frames {
+    let frames = MeshFrames {
         data_bytes: flags.packet.get() as f64,
         data_bps: flags.rate.bps() as f64,
         basic_bps: flags.basic_rate.bps() as f64,
-        ..Frames::default()
+        ..MeshFrames::default()
     };
     let link_loss = flags.link_loss.get();
     let hops = flags.paths()?;
@@ -133,9 +133,9 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         paths.push(Path { hops, loss, capacity_bps, redundancy: 1.0 / (1.0 - loss) });
     }
     let joint = match flags.joint {
-        Sharing::LongestPath => Joint::LongestPath,
-        Sharing::EqualAirtime => Joint::EqualAirtime,
-        Sharing::EqualRates => Joint::EqualRates,
+        Sharing::LongestPath => JointCapacity::LongestPath,
+        Sharing::EqualAirtime => JointCapacity::EqualAirtime,
+        Sharing::EqualRates => JointCapacity::EqualRates,
     };
     let capacity_bps = answer(frames.joint_capacity(&hops, link_loss, joint), NAMED)?;
     let shares_bps = answer(shares(capacity_bps, &flags.flows()?), NAMED)?;
@@ -147,7 +147,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let blocks_max = match flags.block_time {
         None => None,
         Some(time) => {
-            let blocks = Blocks {
+            let blocks = BlocksInFlight {
                 rate_bps: shares_bps.first().copied().unwrap_or(0.0),
                 loss: longest.1,
                 block_time: time.duration().as_secs_f64(),
@@ -155,7 +155,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
                 block: flags.block,
             };
             Some(answer(
-                blocks.most(if flags.as_printed { Form::AsPrinted } else { Form::Corrected }),
+                blocks.most(if flags.as_printed { EquationForm::AsPrinted } else { EquationForm::Corrected }),
                 NAMED,
             )?)
         }
@@ -187,7 +187,7 @@ impl Flags {
         }
     }
 
-    fn flows(&self) -> Outcome<Vec<Flow>> {
+    fn flows(&self) -> Outcome<Vec<GatewayFlow>> {
         let given = [("--weights", self.weights.len()), ("--caps", self.caps.len())];
         let listed = given.iter().map(|list| list.1).find(|n| *n > 0);
         let flows = self.flows.map(|n| n as usize).or(listed).unwrap_or(1);
@@ -205,7 +205,7 @@ impl Flags {
                 format!("{flows} are too many to list; write at most {MOST_FLOWS}"),
             ));
         }
-        let flow = |i: usize| Flow {
+        let flow = |i: usize| GatewayFlow {
             weight: self.weights.get(i).copied().unwrap_or(1.0),
             cap: self.caps.get(i).copied().unwrap_or(f64::INFINITY),
         };

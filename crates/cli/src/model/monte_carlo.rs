@@ -5,8 +5,8 @@ use super::print::Lines;
 use crate::failure::{Failure, Outcome};
 use clap::Args;
 use ripstop_base::{Bytes, Fraction, Seed, Span};
-use ripstop_model::stations::Network;
-use ripstop_model::stations::monte_carlo::{Experiment, MIX_A};
+use ripstop_model::stations::CellularNetwork;
+use ripstop_model::stations::monte_carlo::{MIX_A, MonteCarlo};
 use ripstop_sim::engine::{Sample, Statistic};
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ pub(super) struct Mix(Vec<(f64, f64)>);
 
 /// What came of it.
 #[derive(Debug, Serialize)]
-pub(super) struct MonteCarlo {
+pub(super) struct MonteCarloReport {
     /// The mean over all slots of the stations of a slot, each rounded up: what the paper plots.
     mean_of_ceiling: Statistic,
     /// The same without rounding.
@@ -101,13 +101,13 @@ impl Mix {
 
 /// Runs the experiment for users who get `throughput_bps` when they are active.
 pub(super) fn run(
-    network: &Network,
+    network: &CellularNetwork,
     throughput_bps: f64,
     mix: Option<Mix>,
     flags: &MonteCarloFlags,
     named: Named,
-) -> Outcome<MonteCarlo> {
-    let experiment = Experiment {
+) -> Outcome<MonteCarloReport> {
+    let experiment = MonteCarlo {
         users: network.users,
         arrivals_per_s: network.arrivals_per_s,
         files: mix.unwrap_or_else(|| Mix::of_mean(network.file_bits)).0,
@@ -115,7 +115,7 @@ pub(super) fn run(
         station_share: (network.user_bps / network.station_bps).max(1.0 / f64::from(network.station_users)),
         seconds: flags.seconds.duration().as_secs_f64(),
         warm_up: flags.warmup.duration().as_secs_f64(),
-        ..Experiment::default()
+        ..MonteCarlo::default()
     };
     // Each user draws once more than it starts transfers.
     let draws = f64::from(network.users)
@@ -136,7 +136,7 @@ pub(super) fn run(
         active.push(run.active_fraction);
         transfers.push(run.transfers as f64);
     }
-    Ok(MonteCarlo {
+    Ok(MonteCarloReport {
         mean_of_ceiling: ceiling.statistic(),
         mean_fractional: fractional.statistic(),
         active_fraction: active.statistic(),
@@ -148,7 +148,7 @@ pub(super) fn run(
     })
 }
 
-impl MonteCarlo {
+impl MonteCarloReport {
     pub(super) fn lines(&self, lines: &mut Lines) {
         let interval = |s: &Statistic| match (s.mean, s.ci95) {
             (Some(mean), Some(ci95)) => format!("{mean:.3} +-{ci95:.3}"),

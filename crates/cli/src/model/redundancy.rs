@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 use crate::output;
 use clap::ValueEnum;
 use ripstop_base::Fraction;
-use ripstop_model::redundancy::{Rounding, mask_probability, redundancy};
+use ripstop_model::redundancy::{RedundancyRounding, mask_probability, redundancy};
 use serde::Serialize;
 
 /// The redundancy that masks the losses of a round (paper 000, section VI-B)
@@ -62,10 +62,10 @@ struct Report {
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let (loss, window) = (flags.loss.get(), flags.window);
     let rounding = match flags.reading {
-        Reading::Ceil => Rounding::Ceil,
-        Reading::Floor => Rounding::Floor,
-        Reading::Continuous => Rounding::Continuous,
-        Reading::Gamma => Rounding::Gamma,
+        Reading::Ceil => RedundancyRounding::Ceil,
+        Reading::Floor => RedundancyRounding::Floor,
+        Reading::Continuous => RedundancyRounding::Continuous,
+        Reading::Gamma => RedundancyRounding::Gamma,
     };
     let chosen = answer(redundancy(loss, window, flags.target.get(), rounding), NAMED)?;
     let masked = answer(mask_probability(loss, window, chosen, rounding), NAMED)?;

@@ -1,14 +1,14 @@
 //! `ripstop model stations`: base stations for so many users, with and without coding.
 
 use super::arguments::{Length, Named, answer, count, length, number, watts};
-use super::monte_carlo::{self, MonteCarlo, MonteCarloFlags};
+use super::monte_carlo::{self, MonteCarloFlags, MonteCarloReport};
 use super::print::{self, Lines};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
 use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, Rate, Span};
-use ripstop_model::stations::{Network, Prediction, Protocol};
-use ripstop_model::tcpnc::Duration;
+use ripstop_model::stations::{CellularNetwork, Protocol, StationsNeeded};
+use ripstop_model::tcpnc::FlowDuration;
 use serde::Serialize;
 
 /// Base stations for so many users, and what TCP/NC saves (paper 000, sections VII to X)
@@ -128,7 +128,7 @@ struct Report {
     tcpnc_saves_stations: f64,
     tcpnc_saves_power_w: f64,
     protocols: Vec<Beside>,
-    monte_carlo: Option<MonteCarlo>,
+    monte_carlo: Option<MonteCarloReport>,
 }
 
 /// What a protocol needs.
@@ -158,7 +158,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         (None, Some(mix)) => mix.mean_bits(),
         (None, None) => 3.2e6 * 8.0,
     };
-    let network = Network {
+    let network = CellularNetwork {
         users: flags.users,
         arrivals_per_s: flags.arrivals,
         file_bits,
@@ -170,7 +170,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let mut protocols = Vec::new();
     for protocol in [Name::Ideal, Name::Tcp, Name::Tcpnc] {
-        let network = Network { protocol: flags.protocol(protocol), ..network };
+        let network = CellularNetwork { protocol: flags.protocol(protocol), ..network };
         protocols.push(Beside { protocol, figures: figures(&network, flags)? });
     }
     let [_, tcp, coded] = &protocols[..] else { return Err(Failure::Work("three protocols".to_owned())) };
@@ -215,8 +215,8 @@ impl Flags {
                     1.0
                 }),
                 duration: match self.duration {
-                    Length::Seconds(seconds) => Duration::Seconds(seconds),
-                    Length::Infinite => Duration::Infinite,
+                    Length::Seconds(seconds) => FlowDuration::Seconds(seconds),
+                    Length::Infinite => FlowDuration::Infinite,
                 },
                 redundancy_charged: self.charge_redundancy,
             },
@@ -224,8 +224,8 @@ impl Flags {
     }
 }
 
-fn figures(network: &Network, flags: &Flags) -> Outcome<Figures> {
-    let Prediction { throughput_bps, active_fraction, stations, whole_stations } =
+fn figures(network: &CellularNetwork, flags: &Flags) -> Outcome<Figures> {
+    let StationsNeeded { throughput_bps, active_fraction, stations, whole_stations } =
         answer(network.predict(), NAMED)?;
     let users = match flags.stations {
         // Users who transfer nothing need no station: as many as one likes.

@@ -5,8 +5,8 @@ use super::print::{self, Lines};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use ripstop_model::string::airtime::Airtime;
-use ripstop_model::string::bound::{Disturbance, Network, Prediction};
-use ripstop_model::string::interference::{Radio, Range};
+use ripstop_model::string::bound::{Disturbance, StringNetwork, StringThroughput};
+use ripstop_model::string::interference::{Interference, Radio};
 use serde::Serialize;
 
 /// The largest throughput of a string of wireless nodes whose acknowledgments ride on data (paper 002)
@@ -92,13 +92,13 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         _ => flags.spacing.clone(),
     };
     let range = match flags.capture {
-        None => Range::CarrierSense(flags.carrier_sense.unwrap_or(550.0)),
+        None => Interference::CarrierSense(flags.carrier_sense.unwrap_or(550.0)),
         // Without noise, as in ns-2.
         Some(capture) => {
-            Range::Sinr(Radio { capture, exponent: flags.path_exponent, noise: 0.0, reference: 1.0 })
+            Interference::Sinr(Radio { capture, exponent: flags.path_exponent, noise: 0.0, reference: 1.0 })
         }
     };
-    let network = Network {
+    let network = StringNetwork {
         nodes: flags.nodes,
         disturbance: if flags.spacing.is_empty() {
             Disturbance::Hops(flags.k.unwrap_or(2))
@@ -112,7 +112,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let got = answer(network.predict(), NAMED)?;
     let full_bps = answer(network.airtime.exchange(), NAMED)?.full_bps;
-    let Prediction { rho, throughput_bps, attempts, scheduling_bound, k } = got;
+    let StringThroughput { rho, throughput_bps, attempts, scheduling_bound, k } = got;
     let scheduling_bound_bps = scheduling_bound * full_bps;
     let report = Report { rho, throughput_bps, attempts, scheduling_bound, scheduling_bound_bps, k };
     if flags.json { output::json(&report) } else { output::print(&table(&report)) }

@@ -6,7 +6,7 @@ use crate::failure::Outcome;
 use crate::output;
 use clap::ValueEnum;
 use ripstop_base::{Bytes, Fraction, Span};
-use ripstop_model::prediction::{Connection, Prediction};
+use ripstop_model::prediction::{ConnectionPrediction, TcpConnection};
 use ripstop_model::tcp::{TimeOutDuration, WindowReading};
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ struct Report {
 }
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
-    let connection = Connection {
+    let connection = TcpConnection {
         loss: flags.loss.get(),
         rtt: flags.rtt.duration().as_secs_f64(),
         first_time_out: flags.rto.duration().as_secs_f64(),
@@ -109,7 +109,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 }
 
 impl Report {
-    fn of(got: Prediction) -> Report {
+    fn of(got: ConnectionPrediction) -> Report {
         Report {
             expected_window: got.expected_window,
             rounds_between_td: got.rounds_between_td,
@@ -122,7 +122,7 @@ impl Report {
     }
 }
 
-fn table(connection: &Connection, got: &Prediction) -> String {
+fn table(connection: &TcpConnection, got: &ConnectionPrediction) -> String {
     let mut lines = Lines::new();
     lines.line("throughput", print::rate(got.throughput_bps), "(16)");
     lines.line("", print::number(got.throughput_pps, "packets/s"), "");

@@ -5,9 +5,9 @@ use super::print::{self, Lines};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
 use ripstop_base::{Bytes, Fraction, Rate, Span};
-use ripstop_model::domain::Form;
+use ripstop_model::domain::EquationForm;
 use ripstop_model::redundancy::achievable;
-use ripstop_model::tcpnc::{Coded, Duration, Prediction, Round};
+use ripstop_model::tcpnc::{CodedFlow, CodedRound, CodedThroughput, FlowDuration};
 use serde::Serialize;
 
 /// TCP/NC's window and throughput (paper 000, equations (17) to (20))
@@ -92,7 +92,7 @@ struct Series {
 }
 
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
-    let flow = Coded {
+    let flow = CodedFlow {
         loss: flags.loss.get(),
         redundancy: flags.redundancy,
         srtt: flags.srtt.duration().as_secs_f64(),
@@ -100,10 +100,10 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         max_window: flags.wmax,
         packet_bytes: flags.packet.get() as f64,
         duration: match flags.duration {
-            Length::Seconds(seconds) => Duration::Seconds(seconds),
-            Length::Infinite => Duration::Infinite,
+            Length::Seconds(seconds) => FlowDuration::Seconds(seconds),
+            Length::Infinite => FlowDuration::Infinite,
         },
-        form: if flags.as_printed { Form::AsPrinted } else { Form::Corrected },
+        form: if flags.as_printed { EquationForm::AsPrinted } else { EquationForm::Corrected },
     };
     let got = answer(flow.predict(), NAMED)?;
     let of_link = |rate: Rate| answer(achievable(rate.bps() as f64, flow.loss, flow.redundancy), NAMED);
@@ -127,7 +127,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 }
 
 /// All rounds that begin before the flow ends.
-fn rounds(flow: &Coded, rounds: f64) -> Outcome<Vec<Round>> {
+fn rounds(flow: &CodedFlow, rounds: f64) -> Outcome<Vec<CodedRound>> {
     if rounds > MOST_ROUNDS {
         let problem = format!(
             "{} rounds are no series; give at most {MOST_ROUNDS}, by --duration",
@@ -140,7 +140,12 @@ fn rounds(flow: &Coded, rounds: f64) -> Outcome<Vec<Round>> {
     Ok(answer(flow.series(), NAMED)?.take(begun).collect())
 }
 
-fn table(flow: &Coded, got: &Prediction, achievable_bps: Option<f64>, rounds: Option<&[Round]>) -> String {
+fn table(
+    flow: &CodedFlow,
+    got: &CodedThroughput,
+    achievable_bps: Option<f64>,
+    rounds: Option<&[CodedRound]>,
+) -> String {
     let mut lines = Lines::new();
     lines.line("throughput", print::rate(got.throughput_bps), "(20)");
     if let Some(bps) = achievable_bps {

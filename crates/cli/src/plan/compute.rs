@@ -8,7 +8,7 @@ use super::{Ask, data, words};
 use crate::failure::{Failure, Outcome};
 use ripstop_model::plan::advice::{self, Candidate, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, block, validity};
-use ripstop_model::stations::{Network, Protocol};
+use ripstop_model::stations::{CellularNetwork, Protocol};
 
 /// The power of a base station, W (paper 000, section VII: 2 to 3 kW).
 const STATION_W: f64 = 2500.0;
@@ -156,13 +156,13 @@ fn facts(path: &NetworkPath) -> LinkFacts {
 }
 
 fn stations(path: &NetworkPath, users: u32) -> Outcome<Stations> {
-    let network = |protocol| Network {
+    let network = |protocol| CellularNetwork {
         users,
         user_bps: path.rate,
-        station_bps: Network::default().station_bps.max(path.rate),
+        station_bps: CellularNetwork::default().station_bps.max(path.rate),
         loss: path.loss,
         protocol,
-        ..Network::default()
+        ..CellularNetwork::default()
     };
     let count = |protocol: Protocol| {
         let needed = network(protocol.with_rtt(path.rtt)).predict();

@@ -14,7 +14,7 @@ use crate::domain::{DomainError, require};
 
 /// The sender of a sliding window.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Window {
+pub struct WindowCode {
     /// A repair is sent after so many source packets; None sends none ahead of feedback.
     pub repair_every: Option<u32>,
     /// Packets after which a gap is given up.
@@ -36,7 +36,7 @@ const NEGLIGIBLE: f64 = 1e-16;
 /// What of a deficit is not followed any further.
 const UNLIKELY: f64 = 1e-25;
 
-impl Window {
+impl WindowCode {
     /// What the window leaves of `losses`.
     ///
     /// The work is a cycle's source packets times the packets of a gap times the spread of its deficit: less
@@ -199,7 +199,7 @@ impl Window {
         idle
     }
 
-    /// [`idle`](Window::idle) from the cycle's start, after a packet that arrived and after one that was lost.
+    /// [`idle`](WindowCode::idle) from the cycle's start, after a packet that arrived and after one that was lost.
     fn turns(&self, lose: [f64; 2]) -> [Idle; 2] {
         let mut turns = [Idle::none(self.sources()), Idle::none(self.sources())];
         let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
@@ -297,7 +297,7 @@ mod tests {
     use ripstop_base::Seed;
 
     /// The sender, packet by packet: loss, packets sent, mean delay, share later than `d`.
-    fn simulated(window: Window, lose: [f64; 2], packets: usize, d: usize, seed: Seed) -> [f64; 4] {
+    fn simulated(window: WindowCode, lose: [f64; 2], packets: usize, d: usize, seed: Seed) -> [f64; 4] {
         let mut random = seed.stream("window");
         let (mut bad, mut schedule, mut deficit, mut opened) = (false, 0, 0usize, 0usize);
         let (mut sources, mut lost, mut delay, mut late) = (0usize, 0usize, 0usize, 0usize);
@@ -356,7 +356,7 @@ mod tests {
         .into_iter()
         .enumerate()
         {
-            let window = Window { repair_every, span, feedback };
+            let window = WindowCode { repair_every, span, feedback };
             let losses = PacketLosses::Bursts(Gilbert { loss, stay_bad: q });
             let got = window.residual(losses).unwrap();
             let d = span as usize / 4;
@@ -374,19 +374,19 @@ mod tests {
 
     #[test]
     fn nothing_lost_nothing_repaired_and_all_lost() {
-        let window = Window { repair_every: Some(9), span: 100, feedback: Some(20) };
+        let window = WindowCode { repair_every: Some(9), span: 100, feedback: Some(20) };
         let clean = window.residual(PacketLosses::Independent(0.0)).unwrap();
         assert_eq!((clean.loss, clean.mean_delay(), clean.delay(1.0)), (0.0, 0.0, Ok(0)));
         assert!((clean.sent_per_source - 10.0 / 9.0).abs() < 1e-12);
         // Without any repair all that is lost is given up.
-        let bare = Window { repair_every: None, span: 10, feedback: None };
+        let bare = WindowCode { repair_every: None, span: 10, feedback: None };
         let got = bare.residual(PacketLosses::Independent(0.2)).unwrap();
         assert!((got.loss - 0.2).abs() < 1e-12 && (got.sent_per_source - 1.0).abs() < 1e-12, "{got:?}");
         let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
         assert!((dead.loss - 1.0).abs() < 1e-12);
         // A loss so rare that no difference from 1 can tell it: it and the source packets up to the next
         // repair wait, 5 in the mean.
-        let slow = Window { repair_every: Some(9), span: 1000, feedback: None };
+        let slow = WindowCode { repair_every: Some(9), span: 1000, feedback: None };
         let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
         assert!((rare.late[0] / 5e-14 - 1.0).abs() < 1e-9 && rare.loss < 1e-30, "{rare:?}");
         for (repair_every, span, feedback) in [
@@ -397,7 +397,7 @@ mod tests {
             (None, 9, Some(0)),
         ] {
             assert!(
-                Window { repair_every, span, feedback }.residual(PacketLosses::Independent(0.1)).is_err()
+                WindowCode { repair_every, span, feedback }.residual(PacketLosses::Independent(0.1)).is_err()
             );
         }
         assert!(window.residual(PacketLosses::Independent(f64::NAN)).is_err());
@@ -407,7 +407,7 @@ mod tests {
     fn feedback_alone_costs_what_is_lost() {
         // Every lost packet is replaced until it arrives: 1/(1-p) for each source packet.
         for p in [0.01, 0.1, 0.3] {
-            let window = Window { repair_every: None, span: 5000, feedback: Some(10) };
+            let window = WindowCode { repair_every: None, span: 5000, feedback: Some(10) };
             let got = window.residual(PacketLosses::Independent(p)).unwrap();
             assert!((got.sent_per_source * (1.0 - p) - 1.0).abs() < 1e-9 && got.loss < 1e-12, "{p}: {got:?}");
         }
@@ -418,14 +418,14 @@ mod tests {
         #[test]
         fn more_repairs_or_a_longer_span_lose_less(every in 1u32..20, span in 2u32..120, p in 0.001f64..0.5, q in 0.0f64..0.9) {
             let losses = PacketLosses::Bursts(Gilbert { loss: p, stay_bad: q.max(2.0 - 1.0 / p) });
-            let window = Window { repair_every: Some(every), span, feedback: None };
+            let window = WindowCode { repair_every: Some(every), span, feedback: None };
             let one = window.residual(losses).unwrap();
             prop_assert!((0.0..=p * (1.0 + 1e-9)).contains(&one.loss), "{one:?}");
             prop_assert!(one.sent_per_source >= 1.0 && one.mean_delay() <= f64::from(span));
             prop_assert!(one.late.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12));
             // What is sent is the cycle, however it goes on.
             prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "{one:?}");
-            let told = Window { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
+            let told = WindowCode { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
             // Where a loss is likelier to be followed by an arrival than any packet, a packet more or less before the next source
             // may take it from the safer place.
             prop_assert!(q < p || told.loss <= one.loss * (1.0 + 1e-9) + 1e-12, "{told:?} {one:?}");

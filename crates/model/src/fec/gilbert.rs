@@ -23,7 +23,7 @@ pub struct Gilbert {
 
 /// When TCP sends its packets over the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Spacing {
+pub enum PacketSpacing {
     /// Far from each other: the unit before a packet is lost with probability L whatever became of the packet
     /// before it (the paper's assumption 1).
     #[default]
@@ -75,7 +75,7 @@ impl Gilbert {
     ///
     /// # Errors
     /// An argument outside its domain; N above [`LARGEST_BLOCK`].
-    pub fn exact(&self, n: u32, k: u32, blocks: u32, spacing: Spacing) -> Result<f64, DomainError> {
+    pub fn exact(&self, n: u32, k: u32, blocks: u32, spacing: PacketSpacing) -> Result<f64, DomainError> {
         let p = self.become_bad()?;
         at_least("the number of units K", k, 1, "1 or more")?;
         at_least("the number of units N", n, k, "at least K")?;
@@ -85,7 +85,7 @@ impl Gilbert {
         let chain = Chain { p, q: self.stay_bad };
         if blocks == 1 {
             let (from_good, from_bad) = (chain.after_good(n - k, k), chain.after_bad(n - k, k));
-            if spacing == Spacing::Independent {
+            if spacing == PacketSpacing::Independent {
                 return Ok(good_before * from_good.is + self.loss * from_bad.is);
             }
             // T is the mean length of a run of good packets: the share of good packets over that of good ones
@@ -102,7 +102,7 @@ impl Gilbert {
         require(work <= 1 << 24, "the size of the blocks N x min(K, N-K+1)", work as f64, "at most 2^24")?;
         let packet = chain.good_blocks(n, k, blocks);
         let lost = packet.map(|to| (1.0 - to[0] - to[1]).max(0.0));
-        if spacing == Spacing::Independent {
+        if spacing == PacketSpacing::Independent {
             return Ok(good_before * lost[0] + self.loss * lost[1]);
         }
         let last = [0, 1].map(|end| good_before * packet[0][end] + self.loss * packet[1][end]);
@@ -115,7 +115,7 @@ impl Gilbert {
     /// # Errors
     /// As [`exact`](Gilbert::exact).
     pub fn block_loss(&self, n: u32, k: u32) -> Result<f64, DomainError> {
-        self.exact(n, k, 1, Spacing::Independent)
+        self.exact(n, k, 1, PacketSpacing::Independent)
     }
 }
 
@@ -294,7 +294,7 @@ mod tests {
         for (n, k, p) in [(20, 20, 0.01), (24, 20, 0.1), (13, 10, 0.45), (40, 7, 0.49)] {
             let losses = memoryless(p).unwrap();
             let want = block_loss(n, k, p).unwrap().is;
-            for spacing in [Spacing::Independent, Spacing::BackToBack] {
+            for spacing in [PacketSpacing::Independent, PacketSpacing::BackToBack] {
                 let got = losses.exact(n, k, 1, spacing).unwrap();
                 assert!((got / want - 1.0).abs() < 1e-10, "{n} {k} {p} {spacing:?}: {got} {want}");
             }
@@ -362,15 +362,15 @@ mod tests {
             (Gilbert { loss: 0.75, stay_bad: 2.0 - 1.0 / 0.75 }.become_bad().unwrap() - 1.0).abs() < 1e-12
         );
         let losses = Gilbert { loss: 0.01, stay_bad: 0.5 };
-        assert!(losses.exact(19, 20, 1, Spacing::Independent).is_err());
-        assert!(losses.exact(u32::MAX, 20, 1, Spacing::Independent).is_err());
-        assert!(losses.exact(21, 20, 0, Spacing::Independent).is_err());
+        assert!(losses.exact(19, 20, 1, PacketSpacing::Independent).is_err());
+        assert!(losses.exact(u32::MAX, 20, 1, PacketSpacing::Independent).is_err());
+        assert!(losses.exact(21, 20, 0, PacketSpacing::Independent).is_err());
         assert!(losses.single_burst(f64::NAN, 20).is_err() && losses.single_burst(20.0, 0).is_err());
         // q = 0: no burst is longer than a unit, so that one redundant unit clears the link by (7), not
         // exactly.
         let single = Gilbert { loss: 0.01, stay_bad: 0.0 };
         assert_eq!((single.single_burst(21.0, 20), single.single_burst(20.0, 20)), (Ok(0.0), Ok(0.2)));
-        assert!(single.exact(21, 20, 1, Spacing::Independent).unwrap() > 0.01);
+        assert!(single.exact(21, 20, 1, PacketSpacing::Independent).unwrap() > 0.01);
     }
 
     proptest! {
@@ -391,20 +391,20 @@ mod tests {
             k in 1u32..30, spare in 0u32..30, loss in 0.001f64..0.5, q in 0.0f64..0.99,
         ) {
             let losses = Gilbert { loss, stay_bad: q };
-            for spacing in [Spacing::Independent, Spacing::BackToBack] {
+            for spacing in [PacketSpacing::Independent, PacketSpacing::BackToBack] {
                 let one = losses.exact(k + spare, k, 1, spacing).unwrap();
                 let chain = Chain { p: losses.become_bad().unwrap(), q };
                 let packet = chain.good_blocks(k + spare, k, 1);
                 let lost = packet.map(|to| 1.0 - to[0] - to[1]);
                 let last = [0, 1].map(|end| (1.0 - loss) * packet[0][end] + loss * packet[1][end]);
                 let many = match spacing {
-                    Spacing::Independent => (1.0 - loss) * lost[0] + loss * lost[1],
-                    Spacing::BackToBack => (last[0] * lost[0] + last[1] * lost[1]) / (last[0] + last[1]),
+                    PacketSpacing::Independent => (1.0 - loss) * lost[0] + loss * lost[1],
+                    PacketSpacing::BackToBack => (last[0] * lost[0] + last[1] * lost[1]) / (last[0] + last[1]),
                 };
                 prop_assert!((one - many).abs() < 1e-11, "{losses:?} {spacing:?}: {one} {many}");
                 // A longer packet is hit more often.
-                let three = losses.exact(k + spare, k, 3, Spacing::Independent).unwrap();
-                prop_assert!(three >= losses.exact(k + spare, k, 1, Spacing::Independent).unwrap() - 1e-11);
+                let three = losses.exact(k + spare, k, 3, PacketSpacing::Independent).unwrap();
+                prop_assert!(three >= losses.exact(k + spare, k, 1, PacketSpacing::Independent).unwrap() - 1e-11);
             }
         }
     }

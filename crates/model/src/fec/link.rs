@@ -5,7 +5,7 @@
 //! where both are equal (the link is *clean*), and falls as K/N from there.
 
 use super::block::{loss_of_block, packet_of};
-use super::gilbert::{Gilbert, LARGEST_BLOCK, Spacing};
+use super::gilbert::{Gilbert, LARGEST_BLOCK, PacketSpacing};
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::tcp::Tcp;
 
@@ -25,7 +25,7 @@ pub struct CodedLink {
     /// Blocks in a packet of TCP; the packet is lost when one of them is.
     pub packet_blocks: u32,
     /// How TCP's throughput follows from its losses.
-    pub law: Law,
+    pub law: TcpLaw,
 }
 
 /// How units are lost.
@@ -36,12 +36,12 @@ pub enum UnitLosses {
     /// In bursts, by the approximation of equation (7).
     SingleBurst(Gilbert),
     /// In bursts, by the chain itself.
-    Bursts(Gilbert, Spacing),
+    Bursts(Gilbert, PacketSpacing),
 }
 
 /// How TCP's throughput follows from its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Law {
+pub enum TcpLaw {
     /// sqrt(3 T / 2) / RTT packets a second for T packets between losses: the paper's choice.
     #[default]
     SquareRoot,
@@ -60,7 +60,7 @@ impl Default for CodedLink {
             rtt: 0.56,
             flows: 1,
             packet_blocks: 1,
-            law: Law::SquareRoot,
+            law: TcpLaw::SquareRoot,
         }
     }
 }
@@ -191,8 +191,8 @@ impl CodedLink {
         at_least("the number of flows", self.flows, 1, "1 or more")?;
         at_least("the number of blocks in a packet", self.packet_blocks, 1, "1 or more")?;
         match self.law {
-            Law::SquareRoot => Ok(()),
-            Law::TimeOuts(first) => positive("the time-out in seconds", first),
+            TcpLaw::SquareRoot => Ok(()),
+            TcpLaw::TimeOuts(first) => positive("the time-out in seconds", first),
         }
     }
 
@@ -234,8 +234,8 @@ impl CodedLink {
             return f64::INFINITY;
         }
         let packets = match self.law {
-            Law::SquareRoot => (1.5 / events).sqrt() / self.rtt,
-            Law::TimeOuts(first) => {
+            TcpLaw::SquareRoot => (1.5 / events).sqrt() / self.rtt,
+            TcpLaw::TimeOuts(first) => {
                 let tcp = Tcp { rtt: self.rtt, time_out: first / self.rtt, window: f64::INFINITY };
                 tcp.throughput(events)
             }

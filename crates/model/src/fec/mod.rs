@@ -8,4 +8,4 @@ pub mod block;
 pub mod gilbert;
 mod link;
 
-pub use link::{CodedLink, Law, UnitLosses};
+pub use link::{CodedLink, TcpLaw, UnitLosses};

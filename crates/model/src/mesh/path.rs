@@ -4,7 +4,7 @@ use crate::domain::{DomainError, at_least, not_negative, positive, require, shar
 
 /// The constants of table I. Lengths in bytes, rates in bits a second, times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Frames {
+pub struct MeshFrames {
     /// L_Data: a packet.
     pub data_bytes: f64,
     /// L_H_MAC.
@@ -31,9 +31,9 @@ pub struct Frames {
     pub cw_min: f64,
 }
 
-impl Default for Frames {
-    fn default() -> Frames {
-        Frames {
+impl Default for MeshFrames {
+    fn default() -> MeshFrames {
+        MeshFrames {
             data_bytes: 1000.0,
             mac_header_bytes: 28.0,
             ack_bytes: 14.0,
@@ -50,7 +50,7 @@ impl Default for Frames {
     }
 }
 
-impl Frames {
+impl MeshFrames {
     /// T_pkt, the cycle in which one hop carries one packet, in seconds: equation (2). 9766 us with table I.
     ///
     /// # Errors
@@ -98,8 +98,13 @@ impl Frames {
     /// paths.
     ///
     /// # Errors
-    /// No path; as [`path_capacity`](Frames::path_capacity).
-    pub fn joint_capacity(&self, hops: &[u32], link_loss: f64, joint: Joint) -> Result<f64, DomainError> {
+    /// No path; as [`path_capacity`](MeshFrames::path_capacity).
+    pub fn joint_capacity(
+        &self,
+        hops: &[u32],
+        link_loss: f64,
+        joint: JointCapacity,
+    ) -> Result<f64, DomainError> {
         require(!hops.is_empty(), "the number of paths", 0.0, "1 or more")?;
         let mut least = f64::INFINITY;
         let mut sum = 0.0;
@@ -109,9 +114,9 @@ impl Frames {
             sum += capacity;
         }
         Ok(match joint {
-            Joint::LongestPath => least,
-            Joint::EqualAirtime => sum / hops.len() as f64,
-            Joint::EqualRates => {
+            JointCapacity::LongestPath => least,
+            JointCapacity::EqualAirtime => sum / hops.len() as f64,
+            JointCapacity::EqualRates => {
                 let mut inverse = 0.0;
                 for &hops in hops {
                     inverse += 1.0 / self.path_capacity(hops, link_loss)?;
@@ -124,7 +129,7 @@ impl Frames {
 
 /// How paths of different length share the one channel of their gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Joint {
+pub enum JointCapacity {
     /// As if all were as long as the longest: "usually depends to the longest path" (section 4). Flows share
     /// it equally, and some of the channel stays idle.
     #[default]
@@ -168,14 +173,14 @@ mod tests {
 
     #[test]
     fn table_i_and_equation_1() {
-        let frames = Frames::default();
+        let frames = MeshFrames::default();
         near(frames.packet_time().unwrap() * 1e6, 9766.0, 6);
         for (hops, kbps) in [(1, 819.1685), (2, 409.5843), (3, 273.056181)] {
             near(frames.path_capacity(hops, 0.0).unwrap() / 1e3, kbps, 4);
         }
         near(frames.path_capacity(3, 0.0).unwrap() / 1e3, 273.056181, 6);
         // The lengths of RTS and CTS have their PHY in them: adding it again gives another number.
-        let again = Frames { rts_bytes: 44.0 + 24.0, cts_bytes: 38.0 + 24.0, ..frames };
+        let again = MeshFrames { rts_bytes: 44.0 + 24.0, cts_bytes: 38.0 + 24.0, ..frames };
         near(again.path_capacity(3, 0.0).unwrap() / 1e3, 262.726, 3);
         assert_eq!(frames.path_capacity(4, 0.0), frames.path_capacity(9, 0.0));
     }
@@ -193,7 +198,7 @@ mod tests {
             (0.15, 0.385875, 195.5576, 0.7162, 1.6283, 27),
             (0.20, 0.488000, 171.8911, 0.6295, 1.9531, 32),
         ] {
-            let frames = Frames::default();
+            let frames = MeshFrames::default();
             let got = frames.path_capacity(3, p).unwrap();
             near(got / 1e3, kbps, 4);
             near(got / frames.path_capacity(3, 0.0).unwrap(), ratio, 4);
@@ -207,25 +212,25 @@ mod tests {
             near(redundancy(path, 10.0).unwrap(), r, 4);
             assert_eq!(coded_packets(16, redundancy(path, 10.0).unwrap()), Ok(packets));
         }
-        assert_eq!(Frames::default().path_capacity(3, 1.0), Ok(0.0));
+        assert_eq!(MeshFrames::default().path_capacity(3, 1.0), Ok(0.0));
         assert_eq!((redundancy(1.0, 8.0), redundancy(0.5, 8.0)), (Ok(8.0), Ok(2.0)));
         assert_eq!(coded_packets(16, redundancy(0.5, 9.0).unwrap()), Ok(32));
     }
 
     #[test]
     fn paths_of_different_length() {
-        let frames = Frames::default();
+        let frames = MeshFrames::default();
         let joint = |joint| frames.joint_capacity(&[3, 2, 3], 0.0, joint).unwrap() / 1e3;
-        near(joint(Joint::LongestPath), 273.0562, 4);
-        near(joint(Joint::EqualAirtime), (2.0 * 273.05618 + 409.58427) / 3.0, 3);
+        near(joint(JointCapacity::LongestPath), 273.0562, 4);
+        near(joint(JointCapacity::EqualAirtime), (2.0 * 273.05618 + 409.58427) / 3.0, 3);
         // 3 + 2 + 3 cycles for three packets.
-        near(joint(Joint::EqualRates), 3.0 * 8000.0 / (8.0 * 9.766), 3);
-        assert!(frames.joint_capacity(&[], 0.0, Joint::LongestPath).is_err());
+        near(joint(JointCapacity::EqualRates), 3.0 * 8000.0 / (8.0 * 9.766), 3);
+        assert!(frames.joint_capacity(&[], 0.0, JointCapacity::LongestPath).is_err());
         assert!(frames.path_capacity(0, 0.0).is_err() && frames.path_capacity(3, f64::NAN).is_err());
-        assert_eq!(frames.joint_capacity(&[3, 2], 1.0, Joint::EqualRates), Ok(0.0));
+        assert_eq!(frames.joint_capacity(&[3, 2], 1.0, JointCapacity::EqualRates), Ok(0.0));
         for wrong in [f64::NAN, -1.0, f64::INFINITY] {
-            assert!(Frames { data_bps: wrong, ..frames }.packet_time().is_err());
-            assert!(Frames { preamble: wrong, ..frames }.packet_time().is_err());
+            assert!(MeshFrames { data_bps: wrong, ..frames }.packet_time().is_err());
+            assert!(MeshFrames { preamble: wrong, ..frames }.packet_time().is_err());
             assert!(redundancy(wrong, 2.0).is_err() && redundancy(0.1, wrong).is_err());
             assert!(coded_packets(16, wrong).is_err());
         }
@@ -235,12 +240,12 @@ mod tests {
     proptest! {
         #[test]
         fn capacity_falls_with_loss_and_length(hops in 1u32..20, p in 0.0f64..=1.0, x in 0.0f64..=1.0) {
-            let frames = Frames::default();
+            let frames = MeshFrames::default();
             let got = frames.path_capacity(hops, p).unwrap();
             let lossier = frames.path_capacity(hops, p + x * (1.0 - p)).unwrap();
             let longer = frames.path_capacity(hops + 1, p).unwrap();
             prop_assert!(lossier <= got * (1.0 + 1e-12) && longer <= got * (1.0 + 1e-12));
-            for joint in [Joint::LongestPath, Joint::EqualAirtime, Joint::EqualRates] {
+            for joint in [JointCapacity::LongestPath, JointCapacity::EqualAirtime, JointCapacity::EqualRates] {
                 let of = frames.joint_capacity(&[hops, hops + 1], p, joint).unwrap();
                 prop_assert!(of <= got * (1.0 + 1e-12) && of >= longer * (1.0 - 1e-12));
             }

@@ -1,20 +1,20 @@
 //! What each flow of a gateway may send (paper 004, equations (3) to (7)), and how many blocks that is
 //! (equations (8) to (11)).
 
-use crate::domain::{DomainError, Form, at_least, not_negative, positive, require, share};
+use crate::domain::{DomainError, EquationForm, at_least, not_negative, positive, require, share};
 
 /// A flow through a gateway. The paper's have weight 1 and no cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flow {
+pub struct GatewayFlow {
     /// Its weight w: the utility is w log x.
     pub weight: f64,
     /// The most it can use, in bits a second; infinite where nothing but the gateway binds it.
     pub cap: f64,
 }
 
-impl Default for Flow {
-    fn default() -> Flow {
-        Flow { weight: 1.0, cap: f64::INFINITY }
+impl Default for GatewayFlow {
+    fn default() -> GatewayFlow {
+        GatewayFlow { weight: 1.0, cap: f64::INFINITY }
     }
 }
 
@@ -27,7 +27,7 @@ impl Default for Flow {
 /// # Errors
 /// No flow; a capacity that is negative or not finite; a weight that is not positive, a cap that is not
 /// positive or is NaN.
-pub fn shares(capacity: f64, flows: &[Flow]) -> Result<Vec<f64>, DomainError> {
+pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainError> {
     not_negative("the capacity", capacity)?;
     require(!flows.is_empty(), "the number of flows", 0.0, "1 or more")?;
     let mut weight = 0.0;
@@ -55,7 +55,7 @@ pub fn shares(capacity: f64, flows: &[Flow]) -> Result<Vec<f64>, DomainError> {
 
 /// A TCP/LT flow as its gateway sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Blocks {
+pub struct BlocksInFlight {
     /// x_s: the rate that the gateway gave it, in bits a second; of coded packets, as (8) has it, so that its
     /// goodput is x_s (1-P).
     pub rate_bps: f64,
@@ -69,7 +69,7 @@ pub struct Blocks {
     pub block: u32,
 }
 
-impl Blocks {
+impl BlocksInFlight {
     /// N_s-MAX: how many blocks may be on their way at once, equation (11): floor(x_s (1-P) T_s / (8 L_Data
     /// L)).
     ///
@@ -78,14 +78,14 @@ impl Blocks {
     ///
     /// # Errors
     /// An argument outside its domain.
-    pub fn most(&self, form: Form) -> Result<f64, DomainError> {
+    pub fn most(&self, form: EquationForm) -> Result<f64, DomainError> {
         self.check()?;
         let blocks = self.rate_bps * (1.0 - self.loss) * self.block_time / self.block_bits();
         require(blocks.is_finite(), "the number of blocks", blocks, "finite")?;
         let whole = libm::floor(blocks * (1.0 + 1e-12));
         Ok(match form {
-            Form::Corrected => whole.max(1.0),
-            Form::AsPrinted => whole,
+            EquationForm::Corrected => whole.max(1.0),
+            EquationForm::AsPrinted => whole,
         })
     }
 
@@ -139,19 +139,19 @@ pub fn smoothed(old: Option<f64>, sample: f64) -> Result<f64, DomainError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::path::Frames;
+    use crate::mesh::path::MeshFrames;
     use proptest::prelude::*;
 
     #[test]
     fn equation_7() {
-        let capacity = Frames::default().path_capacity(3, 0.0).unwrap();
-        let got = shares(capacity, &[Flow::default(); 4]).unwrap();
+        let capacity = MeshFrames::default().path_capacity(3, 0.0).unwrap();
+        let got = shares(capacity, &[GatewayFlow::default(); 4]).unwrap();
         assert!(got.iter().all(|x| (x / 1e3 - 68.2640).abs() <= 5.1e-5), "{got:?}");
     }
 
     #[test]
     fn weights_and_caps() {
-        let flow = |weight, cap| Flow { weight, cap };
+        let flow = |weight, cap| GatewayFlow { weight, cap };
         let free = f64::INFINITY;
         assert_eq!(shares(100.0, &[flow(1.0, free), flow(3.0, free)]), Ok(vec![25.0, 75.0]));
         // 10 stays with the capped one, the rest goes 1 : 2.
@@ -171,16 +171,21 @@ mod tests {
 
     #[test]
     fn blocks_on_their_way() {
-        let full =
-            Blocks { rate_bps: 273_056.181, loss: 0.0, block_time: 1.0, packet_bytes: 1000.0, block: 16 };
+        let full = BlocksInFlight {
+            rate_bps: 273_056.181,
+            loss: 0.0,
+            block_time: 1.0,
+            packet_bytes: 1000.0,
+            block: 16,
+        };
         assert!((full.least_block_time().unwrap() - 0.4688).abs() <= 5.1e-5);
-        let quarter = Blocks { rate_bps: full.rate_bps / 4.0, loss: 0.271, ..full };
+        let quarter = BlocksInFlight { rate_bps: full.rate_bps / 4.0, loss: 0.271, ..full };
         assert!((quarter.least_block_time().unwrap() - 2.5721).abs() <= 5.1e-5);
-        let at = |block_time, form| Blocks { block_time, ..full }.most(form).unwrap();
-        assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, Form::AsPrinted)), [0.0, 1.0, 2.0]);
-        assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, Form::Corrected)), [1.0, 1.0, 2.0]);
+        let at = |block_time, form| BlocksInFlight { block_time, ..full }.most(form).unwrap();
+        assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, EquationForm::AsPrinted)), [0.0, 1.0, 2.0]);
+        assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, EquationForm::Corrected)), [1.0, 1.0, 2.0]);
         // (8): so many blocks take at most x_s.
-        let n = at(1.0, Form::Corrected) as u32;
+        let n = at(1.0, EquationForm::Corrected) as u32;
         assert!(
             full.coded_rate(n).unwrap() <= full.rate_bps && full.coded_rate(n + 1).unwrap() > full.rate_bps
         );
@@ -193,11 +198,11 @@ mod tests {
         }
         assert_eq!(samples, 18);
         assert!(smoothed(None, f64::NAN).is_err() && smoothed(Some(f64::NAN), 1.0).is_err());
-        assert!(Blocks { loss: 1.0, ..full }.coded_rate(1).is_err());
-        assert_eq!(Blocks { loss: 1.0, ..full }.most(Form::Corrected), Ok(1.0));
+        assert!(BlocksInFlight { loss: 1.0, ..full }.coded_rate(1).is_err());
+        assert_eq!(BlocksInFlight { loss: 1.0, ..full }.most(EquationForm::Corrected), Ok(1.0));
         for wrong in [f64::NAN, f64::INFINITY, -1.0] {
-            assert!(Blocks { rate_bps: wrong, ..full }.most(Form::Corrected).is_err());
-            assert!(Blocks { loss: wrong, ..full }.most(Form::Corrected).is_err());
+            assert!(BlocksInFlight { rate_bps: wrong, ..full }.most(EquationForm::Corrected).is_err());
+            assert!(BlocksInFlight { loss: wrong, ..full }.most(EquationForm::Corrected).is_err());
         }
     }
 
@@ -207,8 +212,8 @@ mod tests {
             capacity in 0.0f64..1e9,
             flows in prop::collection::vec((0.01f64..100.0, prop::option::of(1.0f64..1e9)), 1..40),
         ) {
-            let flows: Vec<Flow> =
-                flows.iter().map(|(weight, cap)| Flow { weight: *weight, cap: cap.unwrap_or(f64::INFINITY) }).collect();
+            let flows: Vec<GatewayFlow> =
+                flows.iter().map(|(weight, cap)| GatewayFlow { weight: *weight, cap: cap.unwrap_or(f64::INFINITY) }).collect();
             let rates = shares(capacity, &flows).unwrap();
             let sum: f64 = rates.iter().sum();
             let caps: f64 = flows.iter().map(|flow| flow.cap).sum();

@@ -1,19 +1,19 @@
 //! The models by name. Arguments that a paper holds fixed default to its values.
 
 use super::{EvaluateError, Reader};
-use crate::domain::Form;
-use crate::fec::gilbert::{Gilbert, Spacing};
-use crate::fec::{CodedLink, Law, UnitLosses};
-use crate::mesh::path::Frames;
-use crate::mesh::shares::{Blocks, Flow, shares};
-use crate::prediction::{Connection, Prediction, path_loss};
-use crate::redundancy::{Rounding, achievable, mask_probability, redundancy};
-use crate::stations::monte_carlo::{Experiment, MIX_A, MIX_B};
-use crate::stations::{Network, Protocol};
+use crate::domain::EquationForm;
+use crate::fec::gilbert::{Gilbert, PacketSpacing};
+use crate::fec::{CodedLink, TcpLaw, UnitLosses};
+use crate::mesh::path::MeshFrames;
+use crate::mesh::shares::{BlocksInFlight, GatewayFlow, shares};
+use crate::prediction::{ConnectionPrediction, TcpConnection, path_loss};
+use crate::redundancy::{RedundancyRounding, achievable, mask_probability, redundancy};
+use crate::stations::monte_carlo::{MIX_A, MIX_B, MonteCarlo};
+use crate::stations::{CellularNetwork, Protocol};
 use crate::string::airtime::{Airtime, Exchange};
 use crate::string::{bound, sets};
 use crate::tcp::{TimeOutDuration, WindowReading};
-use crate::tcpnc::{Coded, Duration, chain};
+use crate::tcpnc::{CodedFlow, FlowDuration, chain};
 use ripstop_base::Seed;
 
 /// The names that [`super::evaluate`] knows.
@@ -77,7 +77,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         "tcp_td_factor" => {
             // Equation (11) over the (1-p)/(p RTT) that the text takes for it.
             let p = loss(from)?;
-            tcp(from)?.throughput_td_only_pps * Connection::default().rtt * p / (1.0 - p)
+            tcp(from)?.throughput_td_only_pps * TcpConnection::default().rtt * p / (1.0 - p)
         }
         "tcp_mean_window" => tcp(from)?.expected_window,
         "tcp_timeout_probability" => tcp(from)?.timeout_probability,
@@ -90,8 +90,8 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         }
         "tcpnc_window" => coded(from)?.predict()?.window_final,
         "chain_states" => match form(from)? {
-            Form::Corrected => chain::states_below(1.0, from.number("window")?)?,
-            Form::AsPrinted => chain::packets_as_printed(from.number("window")?, 0.0)?,
+            EquationForm::Corrected => chain::states_below(1.0, from.number("window")?)?,
+            EquationForm::AsPrinted => chain::packets_as_printed(from.number("window")?, 0.0)?,
         },
         "redundancy" => {
             redundancy(loss(from)?, from.whole("window")?, from.number("target")?, rounding(from)?)?
@@ -112,7 +112,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         // Where a user asks for as much as it gets.
         "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
         "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
-        "mean_file_mb" => Experiment { files: mix(from)?, ..Experiment::default() }.mean_file()? / 8e6,
+        "mean_file_mb" => MonteCarlo { files: mix(from)?, ..MonteCarlo::default() }.mean_file()? / 8e6,
         "most_active" => f64::from(sets::most_active(from.whole("nodes")?, from.whole("k")?)?),
         "scheduling_bound" => bound::scheduling_bound(
             from.whole("nodes")?,
@@ -190,18 +190,18 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             r * k / ((k - 1.0) * (r + 1.0))
         }
         "fec_cells_mbps" => from.number("cells")? * 53.0 * 8.0 / 1e6,
-        "mesh_packet_us" => Frames::default().packet_time()? * 1e6,
+        "mesh_packet_us" => MeshFrames::default().packet_time()? * 1e6,
         "mesh_kbps" => mesh(from)? / 1e3,
         "mesh_share_kbps" => {
-            let flows = vec![Flow::default(); from.whole("flows")?.min(1000) as usize];
+            let flows = vec![GatewayFlow::default(); from.whole("flows")?.min(1000) as usize];
             shares(mesh(from)?, &flows)?[0] / 1e3
         }
         "mesh_ratio" => {
             let capacity = mesh(from)?;
-            capacity / Frames::default().path_capacity(from.whole("hops")?, 0.0)?
+            capacity / MeshFrames::default().path_capacity(from.whole("hops")?, 0.0)?
         }
         "mesh_blocks" => {
-            let flow = Blocks {
+            let flow = BlocksInFlight {
                 rate_bps: mesh(from)?,
                 loss: path_loss(from.number_or("link_loss", 0.0)?, from.whole("hops")?)?,
                 block_time: from.number("block_time")?,
@@ -223,24 +223,24 @@ fn loss(from: &Reader) -> Result<f64, EvaluateError> {
     }
 }
 
-fn form(from: &Reader) -> Result<Form, EvaluateError> {
-    let words = [("corrected", Form::Corrected), ("printed", Form::AsPrinted)];
+fn form(from: &Reader) -> Result<EquationForm, EvaluateError> {
+    let words = [("corrected", EquationForm::Corrected), ("printed", EquationForm::AsPrinted)];
     from.word("form", &words, "`corrected` or `printed`")
 }
 
-fn rounding(from: &Reader) -> Result<Rounding, EvaluateError> {
+fn rounding(from: &Reader) -> Result<RedundancyRounding, EvaluateError> {
     let words = [
-        ("ceil", Rounding::Ceil),
-        ("floor", Rounding::Floor),
-        ("continuous", Rounding::Continuous),
-        ("gamma", Rounding::Gamma),
+        ("ceil", RedundancyRounding::Ceil),
+        ("floor", RedundancyRounding::Floor),
+        ("continuous", RedundancyRounding::Continuous),
+        ("gamma", RedundancyRounding::Gamma),
     ];
     from.word("rounding", &words, "`ceil`, `floor`, `continuous` or `gamma`")
 }
 
-fn tcp_without_loss(from: &Reader) -> Result<Prediction, EvaluateError> {
-    let paper = Connection::default();
-    let connection = Connection {
+fn tcp_without_loss(from: &Reader) -> Result<ConnectionPrediction, EvaluateError> {
+    let paper = TcpConnection::default();
+    let connection = TcpConnection {
         rtt: from.number_or("rtt", paper.rtt)?,
         max_window: from.number_or("max_window", paper.max_window)?,
         packet_bytes: from.number_or("packet_bytes", paper.packet_bytes)?,
@@ -249,8 +249,8 @@ fn tcp_without_loss(from: &Reader) -> Result<Prediction, EvaluateError> {
     Ok(connection.predict()?)
 }
 
-fn tcp(from: &Reader) -> Result<Prediction, EvaluateError> {
-    let paper = Connection::default();
+fn tcp(from: &Reader) -> Result<ConnectionPrediction, EvaluateError> {
+    let paper = TcpConnection::default();
     let windows = [
         ("floor", WindowReading::Floor),
         ("nearest", WindowReading::Nearest),
@@ -258,7 +258,7 @@ fn tcp(from: &Reader) -> Result<Prediction, EvaluateError> {
         ("continuous", WindowReading::Continuous),
     ];
     let durations = [("printed", TimeOutDuration::AsPrinted), ("conditional", TimeOutDuration::Conditional)];
-    let connection = Connection {
+    let connection = TcpConnection {
         window: from.word("window_reading", &windows, "`floor`, `nearest`, `ceiling` or `continuous`")?,
         duration: from.word("timeout_duration", &durations, "`printed` or `conditional`")?,
         rtt: from.number_or("rtt", paper.rtt)?,
@@ -271,14 +271,14 @@ fn tcp(from: &Reader) -> Result<Prediction, EvaluateError> {
     Ok(connection.predict()?)
 }
 
-fn coded(from: &Reader) -> Result<Coded, EvaluateError> {
-    let paper = Coded::default();
+fn coded(from: &Reader) -> Result<CodedFlow, EvaluateError> {
+    let paper = CodedFlow::default();
     let duration = match (from.number_if("rounds")?, from.number_if("seconds")?) {
-        (Some(rounds), None) => Duration::Rounds(rounds),
-        (None, Some(seconds)) => Duration::Seconds(seconds),
-        _ => Duration::Infinite,
+        (Some(rounds), None) => FlowDuration::Rounds(rounds),
+        (None, Some(seconds)) => FlowDuration::Seconds(seconds),
+        _ => FlowDuration::Infinite,
     };
-    Ok(Coded {
+    Ok(CodedFlow {
         srtt: from.number_or("srtt", paper.srtt)?,
         first_window: from.number_or("first_window", paper.first_window)?,
         max_window: from.number_or("max_window", paper.max_window)?,
@@ -290,12 +290,12 @@ fn coded(from: &Reader) -> Result<Coded, EvaluateError> {
     })
 }
 
-fn network(from: &Reader) -> Result<Network, EvaluateError> {
-    let paper = Network::default();
+fn network(from: &Reader) -> Result<CellularNetwork, EvaluateError> {
+    let paper = CellularNetwork::default();
     let loss = from.number_or("loss", 0.0)?;
     let words =
         [("ideal", Protocol::Ideal), ("tcp", Protocol::PAPER_TCP), ("tcpnc", Protocol::paper_tcp_nc(loss))];
-    Ok(Network {
+    Ok(CellularNetwork {
         users: from.whole_or("users", paper.users)?,
         arrivals_per_s: from.number("arrivals")?,
         file_bits: from.number("file_mb")? * 8e6,
@@ -312,16 +312,16 @@ fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
 
 /// The mean of some runs of section IX-B's experiment, each slot's stations rounded up.
 fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
-    let paper = Network::default();
+    let paper = CellularNetwork::default();
     let user_bps = from.number("mbps")? * 1e6;
-    let experiment = Experiment {
+    let experiment = MonteCarlo {
         arrivals_per_s: from.number("arrivals")?,
         files: mix(from)?,
         throughput_bps: user_bps,
         station_share: (user_bps / paper.station_bps).max(1.0 / f64::from(paper.station_users)),
         seconds: from.number_or("seconds", 1000.0)?,
         warm_up: from.number_or("warm_up", 0.0)?,
-        ..Experiment::default()
+        ..MonteCarlo::default()
     };
     let runs = from.whole_or("runs", 10)?.clamp(1, 1000);
     let mut sum = 0.0;
@@ -378,8 +378,8 @@ fn fec(from: &Reader) -> Result<CodedLink, EvaluateError> {
             let chain = Gilbert { loss, stay_bad };
             let words = [
                 ("single", UnitLosses::SingleBurst(chain)),
-                ("chain", UnitLosses::Bursts(chain, Spacing::Independent)),
-                ("back_to_back", UnitLosses::Bursts(chain, Spacing::BackToBack)),
+                ("chain", UnitLosses::Bursts(chain, PacketSpacing::Independent)),
+                ("back_to_back", UnitLosses::Bursts(chain, PacketSpacing::BackToBack)),
             ];
             from.word("bursts", &words, "`single`, `chain` or `back_to_back`")?
         }
@@ -391,7 +391,7 @@ fn fec(from: &Reader) -> Result<CodedLink, EvaluateError> {
         rtt: from.number_or("rtt", paper.rtt)?,
         flows: from.whole_or("flows", 1)?,
         packet_blocks: from.whole_or("packet_blocks", 1)?,
-        law: from.number_if("time_out")?.map_or(Law::SquareRoot, Law::TimeOuts),
+        law: from.number_if("time_out")?.map_or(TcpLaw::SquareRoot, TcpLaw::TimeOuts),
     })
 }
 
@@ -412,7 +412,8 @@ fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
 fn mesh(from: &Reader) -> Result<f64, EvaluateError> {
     // The reading that adds the preamble to RTS and CTS once more.
     let again = from.number_or("control_extra_bytes", 0.0)?;
-    let paper = Frames::default();
-    let frames = Frames { rts_bytes: paper.rts_bytes + again, cts_bytes: paper.cts_bytes + again, ..paper };
+    let paper = MeshFrames::default();
+    let frames =
+        MeshFrames { rts_bytes: paper.rts_bytes + again, cts_bytes: paper.cts_bytes + again, ..paper };
     Ok(frames.path_capacity(from.whole("hops")?, from.number_or("link_loss", 0.0)?)?)
 }

@@ -4,13 +4,13 @@
 use crate::domain::DomainError;
 use crate::fec::gilbert::Gilbert;
 use crate::fec::{CodedLink, UnitLosses};
-use crate::mesh::path::Frames;
-use crate::prediction::{Connection, path_loss};
-use crate::stations::monte_carlo::{Experiment, MIX_A, MIX_B};
-use crate::stations::{Network, Protocol};
+use crate::mesh::path::MeshFrames;
+use crate::prediction::{TcpConnection, path_loss};
+use crate::stations::monte_carlo::{MIX_A, MIX_B, MonteCarlo};
+use crate::stations::{CellularNetwork, Protocol};
 use crate::string::airtime::Airtime;
 use crate::string::bound::{equal_load, one_packet_at_a_time, scheduling_bound};
-use crate::tcpnc::Coded;
+use crate::tcpnc::CodedFlow;
 use ripstop_base::Seed;
 
 /// What became of a claim.
@@ -133,7 +133,8 @@ fn grid(a: f64, b: f64, n: u32) -> impl Iterator<Item = f64> + Clone {
 fn window_growth() -> Result<Trend, DomainError> {
     let mut holds = true;
     for (loss, redundancy) in [(0.0, 1.0), (0.1, 1.25), (0.2, 1.0), (0.3, 1.1)] {
-        let flow = Coded { loss, redundancy, first_window: 30.0, max_window: 90.0, ..Coded::default() };
+        let flow =
+            CodedFlow { loss, redundancy, first_window: 30.0, max_window: 90.0, ..CodedFlow::default() };
         let windows: Vec<f64> = flow.series()?.take(200).map(|round| round.window).collect();
         let slope = (redundancy * (1.0 - loss)).min(1.0);
         let (mut before, mut full) = (30.0, false);
@@ -151,15 +152,21 @@ fn window_growth() -> Result<Trend, DomainError> {
 fn tcp_falls() -> Result<Trend, DomainError> {
     let mut mbps = Vec::new();
     for q in [0.0, 0.005, 0.015, 0.025, 0.05] {
-        let connection = Connection { loss: path_loss(q, 4)?, ..Connection::default() };
+        let connection = TcpConnection { loss: path_loss(q, 4)?, ..TcpConnection::default() };
         mbps.push(connection.predict()?.throughput_bps / 1e6);
     }
     decided(falls(&mbps), format!("{mbps:.4?} Mbit/s"))
 }
 
 fn stations(q: f64, bps: f64, file_bits: f64, loss: f64, protocol: Protocol) -> Result<f64, DomainError> {
-    let network =
-        Network { arrivals_per_s: q, user_bps: bps, file_bits, loss, protocol, ..Network::default() };
+    let network = CellularNetwork {
+        arrivals_per_s: q,
+        user_bps: bps,
+        file_bits,
+        loss,
+        protocol,
+        ..CellularNetwork::default()
+    };
     Ok(network.predict()?.stations)
 }
 
@@ -201,14 +208,14 @@ fn rounded_up() -> Result<Trend, DomainError> {
     for (mix, q, mbps) in [(MIX_A, 0.02, 1.0), (MIX_A, 0.03, 3.0), (MIX_B, 0.02, 1.0), (MIX_B, 0.03, 3.0)] {
         let share = (mbps / 300.0f64).max(1.0 / 200.0);
         // Near a load of 1 the queue needs thousands of seconds to fill.
-        let experiment = Experiment {
+        let experiment = MonteCarlo {
             arrivals_per_s: q,
             files: mix.to_vec(),
             throughput_bps: mbps * 1e6,
             station_share: share,
             seconds: 8000.0,
             warm_up: 4000.0,
-            ..Experiment::default()
+            ..MonteCarlo::default()
         };
         let run = experiment.run(Seed::new(18))?;
         let closed = stations(q, mbps * 1e6, experiment.mean_file()?, 0.0, Protocol::Ideal)?;
@@ -219,7 +226,7 @@ fn rounded_up() -> Result<Trend, DomainError> {
 }
 
 fn throughput(bps: f64, loss: f64, protocol: Protocol) -> Result<f64, DomainError> {
-    let network = Network { user_bps: bps, loss, protocol, ..Network::default() };
+    let network = CellularNetwork { user_bps: bps, loss, protocol, ..CellularNetwork::default() };
     Ok(network.predict()?.throughput_bps)
 }
 
@@ -269,13 +276,13 @@ fn tcp_coincides(file_bits: f64, losses: &[f64], qs: &[f64], least: f64) -> Resu
     let mut least_load = f64::INFINITY;
     for &loss in losses {
         for &q in qs {
-            let network = Network {
+            let network = CellularNetwork {
                 arrivals_per_s: q,
                 user_bps: 8e6,
                 file_bits,
                 loss,
                 protocol: Protocol::PAPER_TCP,
-                ..Network::default()
+                ..CellularNetwork::default()
             };
             least_load = least_load.min(network.load()?);
         }
@@ -586,7 +593,7 @@ fn larger_blocks_in_bursts(blocks: &[(u32, u32)]) -> Result<Trend, DomainError> 
 // Paper 004.
 
 fn capacity_falls() -> Result<Trend, DomainError> {
-    let frames = Frames::default();
+    let frames = MeshFrames::default();
     let curve: Result<Vec<f64>, DomainError> =
         grid(0.0, 1.0, 101).map(|p| frames.path_capacity(3, p)).collect();
     let curve = curve?;

@@ -11,7 +11,7 @@ use ripstop_base::Seed;
 
 /// The experiment. [`Default`] is fig. 18a at q = 0.02 and 1 Mbit/s.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Experiment {
+pub struct MonteCarlo {
     /// N: the number of users.
     pub users: u32,
     /// q: transfers that a user starts in a second.
@@ -32,7 +32,7 @@ pub struct Experiment {
 
 /// The means of one run, over the slots that count.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Run {
+pub struct MonteCarloRun {
     /// Stations, each slot's number rounded up: what the paper plots.
     pub stations_whole: f64,
     /// Stations as a real number.
@@ -49,9 +49,9 @@ pub const MIX_A: [(f64, f64); 4] = [(64e3, 0.3), (8e6, 0.3), (24e6, 0.3), (160e6
 /// The same files, 26, 27, 27 and 20 % of them (fig. 18b).
 pub const MIX_B: [(f64, f64); 4] = [(64e3, 0.26), (8e6, 0.27), (24e6, 0.27), (160e6, 0.2)];
 
-impl Default for Experiment {
-    fn default() -> Experiment {
-        Experiment {
+impl Default for MonteCarlo {
+    fn default() -> MonteCarlo {
+        MonteCarlo {
             users: 1000,
             arrivals_per_s: 0.02,
             files: MIX_A.to_vec(),
@@ -64,14 +64,14 @@ impl Default for Experiment {
     }
 }
 
-impl Experiment {
+impl MonteCarlo {
     /// One run, with the random numbers of the stream `stations` of `seed`. Independent runs take
     /// `seed.run(i)`.
     ///
     /// # Errors
     /// An argument outside its domain: more than one transfer a slot in the mean, more than 1e8 slots,
     /// probabilities that do not sum to 1 within 1e-9.
-    pub fn run(&self, seed: Seed) -> Result<Run, DomainError> {
+    pub fn run(&self, seed: Seed) -> Result<MonteCarloRun, DomainError> {
         let slots = self.check()?;
         let (slots, first) = (slots as usize, (self.warm_up / self.slot) as usize);
         let start = self.arrivals_per_s * self.slot;
@@ -123,7 +123,7 @@ impl Experiment {
             }
         }
         let counted = (slots - first) as f64;
-        Ok(Run {
+        Ok(MonteCarloRun {
             stations_whole: whole_sum / counted,
             stations: sum * self.station_share / counted,
             active_fraction: sum / counted / f64::from(self.users),
@@ -134,7 +134,7 @@ impl Experiment {
     /// mu_f: the mean size of a file, in bits.
     ///
     /// # Errors
-    /// As [`run`](Experiment::run).
+    /// As [`run`](MonteCarlo::run).
     pub fn mean_file(&self) -> Result<f64, DomainError> {
         self.check()?;
         Ok(self.files.iter().map(|(bits, probability)| bits * probability).sum())
@@ -179,7 +179,7 @@ mod tests {
     const SEED: Seed = Seed::new(18);
 
     /// The same, slot by slot and user by user.
-    fn slot_by_slot(experiment: &Experiment, seed: Seed) -> [f64; 3] {
+    fn slot_by_slot(experiment: &MonteCarlo, seed: Seed) -> [f64; 3] {
         let mut random = seed.stream("test");
         let slots = (experiment.seconds / experiment.slot).round() as usize;
         let first = (experiment.warm_up / experiment.slot) as usize;
@@ -226,14 +226,17 @@ mod tests {
 
     #[test]
     fn transfer_by_transfer_is_slot_by_slot() {
-        let experiment = Experiment { users: 100, seconds: 300.0, warm_up: 50.0, ..Experiment::default() };
+        let experiment = MonteCarlo { users: 100, seconds: 300.0, warm_up: 50.0, ..MonteCarlo::default() };
         let runs = 40;
-        let quick: Vec<Run> = (0..runs).map(|i| experiment.run(SEED.run(i)).unwrap()).collect();
+        let quick: Vec<MonteCarloRun> = (0..runs).map(|i| experiment.run(SEED.run(i)).unwrap()).collect();
         let slow: Vec<[f64; 3]> = (0..runs).map(|i| slot_by_slot(&experiment, SEED.run(i))).collect();
-        for (i, pick) in
-            [(|r: &Run| r.stations_whole) as fn(&Run) -> f64, |r| r.stations, |r| r.active_fraction]
-                .into_iter()
-                .enumerate()
+        for (i, pick) in [
+            (|r: &MonteCarloRun| r.stations_whole) as fn(&MonteCarloRun) -> f64,
+            |r| r.stations,
+            |r| r.active_fraction,
+        ]
+        .into_iter()
+        .enumerate()
         {
             let (a, ea) = mean(&quick.iter().map(pick).collect::<Vec<_>>());
             let (b, eb) = mean(&slow.iter().map(|r| r[i]).collect::<Vec<_>>());
@@ -258,15 +261,15 @@ mod tests {
             (MIX_B, 0.04, 3.0, [5.768, 5.990, 5.173, 5.410]),
         ] {
             let share = (mbps / 300.0f64).max(1.0 / 200.0);
-            let experiment = Experiment {
+            let experiment = MonteCarlo {
                 arrivals_per_s: q,
                 files: mix.to_vec(),
                 throughput_bps: mbps * 1e6,
                 station_share: share,
-                ..Experiment::default()
+                ..MonteCarlo::default()
             };
-            let late = Experiment { warm_up: 500.0, ..experiment.clone() };
-            let over = |e: &Experiment, pick: fn(&Run) -> f64| {
+            let late = MonteCarlo { warm_up: 500.0, ..experiment.clone() };
+            let over = |e: &MonteCarlo, pick: fn(&MonteCarloRun) -> f64| {
                 let runs: Vec<f64> = (0..12).map(|i| pick(&e.run(SEED.run(i)).unwrap())).collect();
                 let (centre, error) = mean(&runs);
                 // The other side is one run: its deviation, not the mean's error.
@@ -292,12 +295,12 @@ mod tests {
     #[test]
     fn long_runs_come_to_equation_21() {
         // Away from a load of 1, where 1000 s are short against the queue's memory.
-        let experiment = Experiment {
+        let experiment = MonteCarlo {
             arrivals_per_s: 0.01,
             throughput_bps: 2e6,
             seconds: 5000.0,
             warm_up: 1000.0,
-            ..Experiment::default()
+            ..MonteCarlo::default()
         };
         let want = 0.01 * experiment.mean_file().unwrap() / 2e6;
         let runs: Vec<f64> = (0..20).map(|i| experiment.run(SEED.run(i)).unwrap().active_fraction).collect();
@@ -311,7 +314,7 @@ mod tests {
         assert_eq!(experiment.run(SEED), experiment.run(SEED));
         assert!(experiment.run(SEED).unwrap().transfers > 40_000);
         // One transfer each slot.
-        let busy = Experiment { arrivals_per_s: 10.0, ..Experiment::default() }.run(SEED).unwrap();
+        let busy = MonteCarlo { arrivals_per_s: 10.0, ..MonteCarlo::default() }.run(SEED).unwrap();
         assert_eq!((busy.active_fraction, busy.transfers, busy.stations_whole), (1.0, 10_000_000, 5.0));
     }
 
@@ -324,7 +327,7 @@ mod tests {
             ])),
             users in prop::sample::select(vec![0, 1, 20]),
         ) {
-            let experiment = Experiment {
+            let experiment = MonteCarlo {
                 users, arrivals_per_s: x[0], files: vec![(x[1], 1.0)], throughput_bps: x[2], station_share: x[3],
                 slot: x[4], seconds: x[5], warm_up: x[6],
             };

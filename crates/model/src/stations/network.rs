@@ -2,11 +2,11 @@
 
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 use crate::tcp::Tcp;
-use crate::tcpnc::{Coded, Duration};
+use crate::tcpnc::{CodedFlow, FlowDuration};
 
 /// Users who start transfers now and then, and the stations that serve them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Network {
+pub struct CellularNetwork {
     /// N: the number of users.
     pub users: u32,
     /// q: transfers that a user starts in a second.
@@ -53,17 +53,17 @@ pub enum Protocol {
         packet_bytes: f64,
         /// R. The paper's figures have enough of it, that is 1/(1-p).
         redundancy: f64,
-        /// How long a flow lasts. The paper does not say; its plateau of 4 Mbit/s needs [`Duration::Infinite`].
-        duration: Duration,
+        /// How long a flow lasts. The paper does not say; its plateau of 4 Mbit/s needs [`FlowDuration::Infinite`].
+        duration: FlowDuration,
         /// Whether redundancy beyond 1/(1-p) is paid for out of B, so that T <= B/R as in section VI-C.
         /// Section X leaves it out.
         redundancy_charged: bool,
     },
 }
 
-/// What the model says of a [`Network`].
+/// What the model says of a [`CellularNetwork`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
+pub struct StationsNeeded {
     /// T: the throughput of an active user, in bits a second.
     pub throughput_bps: f64,
     /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in
@@ -75,11 +75,11 @@ pub struct Prediction {
     pub whole_stations: f64,
 }
 
-impl Default for Network {
+impl Default for CellularNetwork {
     /// Figs. 17a and 18a: 1000 users, files of 3.2024 MB (in bits), 300 Mbit/s and 200 users a station, no
     /// loss; q = 0.02, 1 Mbit/s.
-    fn default() -> Network {
-        Network {
+    fn default() -> CellularNetwork {
+        CellularNetwork {
             users: 1000,
             arrivals_per_s: 0.02,
             file_bits: 3_202_400.0 * 8.0,
@@ -106,7 +106,7 @@ impl Protocol {
             packet_bytes: 1000.0,
             // At p = 1 any; nothing arrives.
             redundancy: if loss < 1.0 { 1.0 / (1.0 - loss) } else { 1.0 },
-            duration: Duration::Infinite,
+            duration: FlowDuration::Infinite,
             redundancy_charged: false,
         }
     }
@@ -121,17 +121,17 @@ impl Protocol {
     }
 }
 
-impl Network {
+impl CellularNetwork {
     /// The stations that the users need, and why.
     ///
     /// # Errors
     /// An argument outside its domain.
-    pub fn predict(&self) -> Result<Prediction, DomainError> {
+    pub fn predict(&self) -> Result<StationsNeeded, DomainError> {
         self.check()?;
         let throughput_bps = self.throughput()?;
         let active_fraction = self.active_fraction(throughput_bps);
         let stations = f64::from(self.users) * active_fraction * self.share_of_station();
-        Ok(Prediction { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
+        Ok(StationsNeeded { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
     }
 
     /// How many users `stations` stations serve: the largest N for which equation (22) asks for no more. None
@@ -205,7 +205,7 @@ impl Network {
                 duration,
                 redundancy_charged,
             } => {
-                let coded = Coded {
+                let coded = CodedFlow {
                     loss: self.loss,
                     redundancy,
                     srtt,
@@ -213,7 +213,7 @@ impl Network {
                     max_window,
                     packet_bytes,
                     duration,
-                    ..Coded::default()
+                    ..CodedFlow::default()
                 };
                 let paid = if redundancy_charged { self.user_bps / redundancy } else { f64::INFINITY };
                 Ok(arrives.min(paid).min(coded.predict()?.throughput_bps))
@@ -248,14 +248,19 @@ mod tests {
 
     const LARGE: f64 = 5_082_080.0 * 8.0;
 
-    fn stations(network: Network) -> f64 {
+    fn stations(network: CellularNetwork) -> f64 {
         network.predict().unwrap().stations
     }
 
     #[test]
     fn figures_17() {
         let at = |q: f64, mbps: f64, file_bits: f64| {
-            stations(Network { arrivals_per_s: q, user_bps: mbps * 1e6, file_bits, ..Network::default() })
+            stations(CellularNetwork {
+                arrivals_per_s: q,
+                user_bps: mbps * 1e6,
+                file_bits,
+                ..CellularNetwork::default()
+            })
         };
         // Computed independently; figs. 17a and 17b.
         for (file, q, mbps, want) in [
@@ -302,13 +307,13 @@ mod tests {
         ] {
             for (file, loads) in [(3.2e6, small), (5.08e6, large)] {
                 for (q, want) in [0.01, 0.02, 0.03, 0.04].into_iter().zip(loads) {
-                    let network = Network {
+                    let network = CellularNetwork {
                         arrivals_per_s: q,
                         file_bits: file * 8.0,
                         user_bps: 8e6,
                         loss: p,
                         protocol: Protocol::PAPER_TCP,
-                        ..Network::default()
+                        ..CellularNetwork::default()
                     };
                     let tcp = network.predict().unwrap().throughput_bps / 1e6;
                     assert!((tcp - mbps).abs() <= 1.1e-4, "{p}: {tcp}");
@@ -324,7 +329,8 @@ mod tests {
         for p in [0.0, 0.02, 0.05] {
             let protocol = Protocol::paper_tcp_nc(p);
             let at = |mbps: f64| {
-                let network = Network { loss: p, protocol, user_bps: mbps * 1e6, ..Network::default() };
+                let network =
+                    CellularNetwork { loss: p, protocol, user_bps: mbps * 1e6, ..CellularNetwork::default() };
                 network.predict().unwrap().throughput_bps / 1e6
             };
             assert!((at(2.0) - 2.0 * (1.0 - p)).abs() < 1e-9 && (at(9.0) - 4.0).abs() < 1e-9);
@@ -345,21 +351,24 @@ mod tests {
                 redundancy: 1.25,
                 redundancy_charged,
             };
-            let got = Network { loss: 0.1, protocol, ..Network::default() }.predict().unwrap().throughput_bps;
+            let got = CellularNetwork { loss: 0.1, protocol, ..CellularNetwork::default() }
+                .predict()
+                .unwrap()
+                .throughput_bps;
             assert!((got - want).abs() < 1e-3, "{got}");
         }
     }
 
     #[test]
     fn users_and_power() {
-        let network = Network { arrivals_per_s: 0.04, user_bps: 0.5e6, ..Network::default() };
+        let network = CellularNetwork { arrivals_per_s: 0.04, user_bps: 0.5e6, ..CellularNetwork::default() };
         let got = network.predict().unwrap();
         assert_eq!((got.active_fraction, got.stations, got.whole_stations), (1.0, 5.0, 5.0));
         assert_eq!(network.users_served(5), Ok(Some(1000.0)));
         assert_eq!(network.power_w(2500.0), Ok(12_500.0));
-        let idle = Network { arrivals_per_s: 0.0, ..network };
+        let idle = CellularNetwork { arrivals_per_s: 0.0, ..network };
         assert_eq!((idle.users_served(5), idle.power_w(2500.0)), (Ok(None), Ok(0.0)));
-        let dead = Network { loss: 1.0, protocol: Protocol::PAPER_TCP, ..network };
+        let dead = CellularNetwork { loss: 1.0, protocol: Protocol::PAPER_TCP, ..network };
         assert_eq!(dead.predict().unwrap().active_fraction, 1.0);
         assert!(dead.load().unwrap().is_infinite());
     }
@@ -370,15 +379,15 @@ mod tests {
             q in 1e-4f64..0.1, mbps in 0.01f64..10.0, p in 0.0f64..0.3, k in 1u32..50, coded in any::<bool>(),
         ) {
             let protocol = if coded { Protocol::paper_tcp_nc(p) } else { Protocol::PAPER_TCP };
-            let network = Network { arrivals_per_s: q, user_bps: mbps * 1e6, loss: p, protocol, ..Network::default() };
+            let network = CellularNetwork { arrivals_per_s: q, user_bps: mbps * 1e6, loss: p, protocol, ..CellularNetwork::default() };
             let users = network.users_served(k).unwrap().unwrap();
             prop_assume!(users < 4e9);
-            let with = |users: f64| stations(Network { users: users as u32, ..network });
+            let with = |users: f64| stations(CellularNetwork { users: users as u32, ..network });
             prop_assert!(users < 1.0 || with(users) <= f64::from(k) * (1.0 + 1e-9));
             let more = with(users + 1.0);
             prop_assert!(more > f64::from(k) * (1.0 - 1e-9));
             // Coding never needs more stations.
-            let uncoded = stations(Network { protocol: Protocol::PAPER_TCP, ..network });
+            let uncoded = stations(CellularNetwork { protocol: Protocol::PAPER_TCP, ..network });
             prop_assert!(stations(network) <= uncoded * (1.0 + 1e-12));
         }
 
@@ -394,10 +403,10 @@ mod tests {
                 Protocol::Tcp { rtt: x[5], first_time_out: x[6], max_window: x[7], packet_bytes: 1000.0 },
                 Protocol::TcpNc {
                     srtt: x[5], max_window: x[6], first_window: 1.0, packet_bytes: 1000.0, redundancy: x[7],
-                    duration: Duration::Infinite, redundancy_charged: true,
+                    duration: FlowDuration::Infinite, redundancy_charged: true,
                 },
             ][which];
-            let network = Network {
+            let network = CellularNetwork {
                 users: n[0], arrivals_per_s: x[0], file_bits: x[1], user_bps: x[2], station_bps: x[3],
                 station_users: n[1], loss: x[4], protocol,
             };

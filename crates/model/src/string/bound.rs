@@ -9,7 +9,7 @@
 //! grows with rho, and rho is where the largest of them meets its bound.
 
 use super::airtime::Airtime;
-use super::interference::{Range, interference_range};
+use super::interference::{Interference, interference_range};
 use super::sets::{Conflicts, most_active};
 use crate::domain::{DomainError, at_least, not_negative, positive, require};
 
@@ -104,7 +104,7 @@ pub fn equal_load_by_ranges(
 /// A string under TCP, from its geometry to bits a second: the answer of `ripstop model string`. [`Default`]
 /// is the paper's.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Network {
+pub struct StringNetwork {
     /// n: the number of nodes.
     pub nodes: u32,
     /// Who disturbs whom.
@@ -126,12 +126,12 @@ pub enum Disturbance {
     /// Every node up to so many hops away.
     Hops(u32),
     /// By the distances of neighbours, in metres.
-    Spacing(Vec<f64>, Range),
+    Spacing(Vec<f64>, Interference),
 }
 
-/// What the model says of a [`Network`].
+/// What the model says of a [`StringNetwork`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct Prediction {
+pub struct StringThroughput {
     /// rho*.
     pub rho: f64,
     /// tau*: rho* T^-1 times the bits of a packet at the network layer, in bits a second.
@@ -144,9 +144,9 @@ pub struct Prediction {
     pub k: Vec<u32>,
 }
 
-impl Default for Network {
-    fn default() -> Network {
-        Network {
+impl Default for StringNetwork {
+    fn default() -> StringNetwork {
+        StringNetwork {
             nodes: 10,
             disturbance: Disturbance::Hops(2),
             attempt_cap: 4.108,
@@ -157,12 +157,12 @@ impl Default for Network {
     }
 }
 
-impl Network {
+impl StringNetwork {
     /// The bound, and what it is made of.
     ///
     /// # Errors
     /// An argument outside its domain; not one spacing fewer than nodes.
-    pub fn predict(&self) -> Result<Prediction, DomainError> {
+    pub fn predict(&self) -> Result<StringThroughput, DomainError> {
         let exchange = self.airtime.exchange()?;
         let (optimum, k) = match &self.disturbance {
             Disturbance::Hops(k) => {
@@ -182,7 +182,7 @@ impl Network {
             }
         };
         let widest = k.iter().fold(0, |most, k| most.max(*k));
-        Ok(Prediction {
+        Ok(StringThroughput {
             rho: optimum.rho,
             throughput_bps: optimum.rho * exchange.full_bps,
             attempts: optimum.attempts,
@@ -299,7 +299,7 @@ mod tests {
         for (n, kbps) in
             [(2, 5240.3), (3, 3182.1), (4, 2284.8), (5, 1877.2), (6, 1719.7), (7, 1598.5), (8, 1522.8)]
         {
-            let got = Network { nodes: n, ..Network::default() }.predict().unwrap();
+            let got = StringNetwork { nodes: n, ..StringNetwork::default() }.predict().unwrap();
             assert!((got.throughput_bps / 1e3 - kbps).abs() <= 0.051, "{n}: {}", got.throughput_bps);
         }
         assert_eq!(equal_load(1, 2, 4.108, 0.3027).unwrap().rho, 1.0);
@@ -362,15 +362,15 @@ mod tests {
 
     #[test]
     fn geometry_and_one_packet() {
-        let spacing = Disturbance::Spacing(vec![200.0; 9], Range::CarrierSense(550.0));
+        let spacing = Disturbance::Spacing(vec![200.0; 9], Interference::CarrierSense(550.0));
         let (by_metres, by_hops) = (
-            Network { disturbance: spacing, ..Network::default() }.predict().unwrap(),
-            Network::default().predict().unwrap(),
+            StringNetwork { disturbance: spacing, ..StringNetwork::default() }.predict().unwrap(),
+            StringNetwork::default().predict().unwrap(),
         );
         assert!((by_metres.rho - by_hops.rho).abs() < 1e-12 && by_metres.k == by_hops.k);
         assert_eq!(by_hops.scheduling_bound, 0.25);
-        let short = Disturbance::Spacing(vec![200.0; 8], Range::CarrierSense(550.0));
-        assert!(Network { disturbance: short, ..Network::default() }.predict().is_err());
+        let short = Disturbance::Spacing(vec![200.0; 8], Interference::CarrierSense(550.0));
+        assert!(StringNetwork { disturbance: short, ..StringNetwork::default() }.predict().is_err());
         // Fig. 7 at W = 1, n = 10: 503.2 or 690.5 kbit/s; theorem 3.1 says 900.2.
         for (ride, kbps) in [(false, 503.2), (true, 690.5)] {
             let got = one_packet_at_a_time(10, &Airtime::default(), ride).unwrap() / 1e3;

@@ -5,7 +5,7 @@ use crate::domain::{DomainError, positive, require};
 
 /// What makes a node unable to receive while another one transmits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Range {
+pub enum Interference {
     /// A transmitter within so many metres is heard. In ns-2 550 m, which is where the paper's k = 2 comes
     /// from.
     CarrierSense(f64),
@@ -36,12 +36,12 @@ pub struct Radio {
 /// # Errors
 /// No spacing or one that is not positive; a range or radio that is not; a neighbour that cannot be heard
 /// without any interference.
-pub fn interference_range(spacings: &[f64], range: Range) -> Result<Vec<u32>, DomainError> {
+pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u32>, DomainError> {
     require(!spacings.is_empty(), "the number of spacings", 0.0, "1 or more")?;
     for spacing in spacings {
         positive("the spacing of two nodes in metres", *spacing)?;
     }
-    if let Range::Sinr(radio) = range {
+    if let Interference::Sinr(radio) = range {
         positive("the capture ratio", radio.capture)?;
         positive("the exponent of the path loss", radio.exponent)?;
         require(
@@ -60,11 +60,11 @@ pub fn interference_range(spacings: &[f64], range: Range) -> Result<Vec<u32>, Do
     let mut ranges = Vec::with_capacity(nodes);
     for node in 0..nodes {
         let metres = match range {
-            Range::CarrierSense(metres) => {
+            Interference::CarrierSense(metres) => {
                 positive("the carrier-sense range in metres", metres)?;
                 metres
             }
-            Range::Sinr(radio) => {
+            Interference::Sinr(radio) => {
                 // The weaker of its neighbours must be received.
                 let sides = [node.checked_sub(1), Some(node)].into_iter().flatten();
                 let link = sides.filter_map(|i| spacings.get(i)).fold(0.0f64, |far, near| far.max(*near));
@@ -104,16 +104,16 @@ mod tests {
     #[test]
     fn equal_spacing() {
         let spacings = [200.0; 9];
-        assert_eq!(interference_range(&spacings, Range::CarrierSense(550.0)), Ok(vec![2; 10]));
-        assert_eq!(interference_range(&spacings, Range::Sinr(NS2)), Ok(vec![1; 10]));
+        assert_eq!(interference_range(&spacings, Interference::CarrierSense(550.0)), Ok(vec![2; 10]));
+        assert_eq!(interference_range(&spacings, Interference::Sinr(NS2)), Ok(vec![1; 10]));
         // A capture of more than 16 gives k = 2: SINR of 16 at two hops, of 81 at three.
         for (capture, k) in [(16.0, 1), (16.1, 2), (81.0, 2), (81.1, 3)] {
-            let range = Range::Sinr(Radio { capture, ..NS2 });
+            let range = Interference::Sinr(Radio { capture, ..NS2 });
             assert_eq!(interference_range(&[200.0; 12], range).unwrap()[5], k, "{capture}");
         }
         // Noise reaches further than distance alone.
         let noisy = Radio { noise: 0.9 * libm::pow(200.0, -4.0) / 10.0, ..NS2 };
-        assert_eq!(interference_range(&spacings, Range::Sinr(noisy)).unwrap()[4], 3);
+        assert_eq!(interference_range(&spacings, Interference::Sinr(noisy)).unwrap()[4], 3);
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
             [(10.0, 4.0, 1e-12), (10.0, 2.0, 1e-7), (3.0, 3.0, 0.0), (40.0, 2.5, 0.0)]
         {
             let radio = Radio { capture, exponent, noise, reference: 1.0 };
-            let k = interference_range(&[200.0; 60], Range::Sinr(radio)).unwrap()[30];
+            let k = interference_range(&[200.0; 60], Interference::Sinr(radio)).unwrap()[30];
             let sinr = |hops: u32| {
                 let power = |d: f64| libm::pow(d, -exponent);
                 power(200.0) / (noise + power(f64::from(hops) * 200.0))
@@ -136,24 +136,26 @@ mod tests {
     fn unequal_spacing_gives_each_node_its_own() {
         let ranges = interference_range(
             &[250.0, 80.0, 80.0, 80.0, 80.0, 250.0, 250.0, 250.0],
-            Range::CarrierSense(550.0),
+            Interference::CarrierSense(550.0),
         );
         assert_eq!(ranges, Ok(vec![4, 4, 4, 3, 4, 4, 4, 2, 2]));
     }
 
     #[test]
     fn wrong_positions() {
-        assert!(interference_range(&[], Range::CarrierSense(550.0)).is_err());
+        assert!(interference_range(&[], Interference::CarrierSense(550.0)).is_err());
         for wrong in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
-            assert!(interference_range(&[wrong], Range::CarrierSense(550.0)).is_err());
-            assert!(interference_range(&[200.0], Range::CarrierSense(wrong)).is_err());
-            assert!(interference_range(&[200.0], Range::Sinr(Radio { capture: wrong, ..NS2 })).is_err());
+            assert!(interference_range(&[wrong], Interference::CarrierSense(550.0)).is_err());
+            assert!(interference_range(&[200.0], Interference::CarrierSense(wrong)).is_err());
+            assert!(
+                interference_range(&[200.0], Interference::Sinr(Radio { capture: wrong, ..NS2 })).is_err()
+            );
         }
         // Too far to be received at all.
         let deaf = Radio { noise: 1.0, ..NS2 };
-        let error = interference_range(&[200.0], Range::Sinr(deaf)).unwrap_err();
+        let error = interference_range(&[200.0], Interference::Sinr(deaf)).unwrap_err();
         assert!(error.to_string().contains("short enough"), "{error}");
         // The neighbour counts, whatever the range.
-        assert_eq!(interference_range(&[200.0], Range::CarrierSense(1.0)), Ok(vec![1, 1]));
+        assert_eq!(interference_range(&[200.0], Interference::CarrierSense(1.0)), Ok(vec![1, 1]));
     }
 }

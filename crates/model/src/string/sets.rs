@@ -6,7 +6,7 @@
 //! reversible, and its law is a product: pi(A) is proportional to the product of x_i = beta_i / mu_i over the
 //! links of A, equation (1).
 
-use crate::domain::{DomainError, Form, at_least, not_negative, require};
+use crate::domain::{DomainError, EquationForm, at_least, not_negative, require};
 
 /// Links and their conflicts. The string's links are 1, 2, ... n-1 forward, then the one from node n back to
 /// node n-1.
@@ -53,13 +53,13 @@ impl Conflicts {
     ///
     /// # Errors
     /// Fewer than two nodes, or more than 1000.
-    pub fn of_both_ways(nodes: u32, k: u32, form: Form) -> Result<Conflicts, DomainError> {
+    pub fn of_both_ways(nodes: u32, k: u32, form: EquationForm) -> Result<Conflicts, DomainError> {
         require((2..=1000).contains(&nodes), "the number of nodes", f64::from(nodes), "2 to 1000")?;
         let forward = (1..nodes).map(|i| (i, i + 1));
         let links: Vec<(u32, u32)> = forward.chain((2..=nodes).rev().map(|i| (i, i - 1))).collect();
         let near = |a: u32, b: u32| a.abs_diff(b) <= k;
         let conflict = |a: (u32, u32), b: (u32, u32)| {
-            near(a.0, b.1) || near(b.0, a.1) || (form == Form::AsPrinted && near(a.0, b.0))
+            near(a.0, b.1) || near(b.0, a.1) || (form == EquationForm::AsPrinted && near(a.0, b.0))
         };
         let all = 0..links.len();
         let with =
@@ -261,9 +261,10 @@ mod tests {
         let mut want: Vec<u64> = [&[][..], &[1], &[2], &[3], &[4], &[5], &[1, 5]].map(bits).to_vec();
         want.sort_unstable();
         assert_eq!(sets, want);
-        for (form, pairs) in
-            [(Form::AsPrinted, vec![bits(&[1, 5])]), (Form::Corrected, vec![bits(&[1, 5]), bits(&[4, 8])])]
-        {
+        for (form, pairs) in [
+            (EquationForm::AsPrinted, vec![bits(&[1, 5])]),
+            (EquationForm::Corrected, vec![bits(&[1, 5]), bits(&[4, 8])]),
+        ] {
             let sets = Conflicts::of_both_ways(5, 2, form).unwrap().independent_sets().unwrap();
             let mut more: Vec<u64> = sets.iter().copied().filter(|set| set.count_ones() > 1).collect();
             more.sort_unstable();
@@ -289,11 +290,11 @@ mod tests {
 
     #[test]
     fn positions_decide_conflicts_as_distances_do() {
-        use crate::string::interference::{Range, interference_range};
+        use crate::string::interference::{Interference, interference_range};
         // With one range for all, two links conflict when a transmitter is within it of the other's receiver.
         let spacings = [250.0, 80.0, 80.0, 120.0, 80.0, 250.0, 250.0, 100.0];
         let at = |node: usize| spacings[..node].iter().sum::<f64>();
-        let ranges = interference_range(&spacings, Range::CarrierSense(550.0)).unwrap();
+        let ranges = interference_range(&spacings, Interference::CarrierSense(550.0)).unwrap();
         let got = Conflicts::of_string(&ranges).unwrap();
         for i in 0..7 {
             for j in i + 1..7 {
@@ -308,7 +309,8 @@ mod tests {
     #[test]
     fn wrong_arguments() {
         assert!(
-            Conflicts::of_string(&[2]).is_err() && Conflicts::of_both_ways(1, 2, Form::Corrected).is_err()
+            Conflicts::of_string(&[2]).is_err()
+                && Conflicts::of_both_ways(1, 2, EquationForm::Corrected).is_err()
         );
         let five = string(5, 2);
         assert!(five.loads(&[1.0; 4]).is_err() && five.loads(&[f64::NAN; 5]).is_err());

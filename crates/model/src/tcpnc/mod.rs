@@ -1,7 +1,7 @@
 //! TCP/NC: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper 001,
 //! section 6).
 //!
-//! * [`Coded`]: a TCP/NC flow; its window and throughput by round and in the mean.
+//! * [`CodedFlow`]: a TCP/NC flow; its window and throughput by round and in the mean.
 //! * [`chain`]: how many packets it takes to open the window: the Markov chain of fig. 6.
 //!
 //! How much redundancy to send is in [`crate::redundancy`].
@@ -9,4 +9,4 @@
 pub mod chain;
 mod window;
 
-pub use window::{Coded, Duration, Prediction, Round};
+pub use window::{CodedFlow, CodedRound, CodedThroughput, FlowDuration};

@@ -1,11 +1,11 @@
 //! The expected window by round, equation (17), and the throughput of so many rounds, equations (19) and (20).
 
 use super::chain;
-use crate::domain::{DomainError, Form, positive, require, share};
+use crate::domain::{DomainError, EquationForm, positive, require, share};
 
 /// A TCP/NC flow over a path that loses packets at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Coded {
+pub struct CodedFlow {
     /// p: probability that a packet is lost.
     pub loss: f64,
     /// R: combinations sent for each packet of TCP.
@@ -19,14 +19,14 @@ pub struct Coded {
     /// Size of a packet, in bytes.
     pub packet_bytes: f64,
     /// How long the flow lasts.
-    pub duration: Duration,
+    pub duration: FlowDuration,
     /// Which form of f(n) in equation (20), and of the count in (18).
-    pub form: Form,
+    pub form: EquationForm,
 }
 
 /// How long a flow lasts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Duration {
+pub enum FlowDuration {
     /// So many seconds: a real number n of rounds, with n SRTT this long.
     Seconds(f64),
     /// So many rounds.
@@ -35,9 +35,9 @@ pub enum Duration {
     Infinite,
 }
 
-/// What the model says of a [`Coded`] flow.
+/// What the model says of a [`CodedFlow`] flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Prediction {
+pub struct CodedThroughput {
     /// n: the number of rounds; infinite for an infinite duration.
     pub rounds: f64,
     /// Packets a second: equation (20).
@@ -51,51 +51,53 @@ pub struct Prediction {
     pub packets_to_wmax: f64,
 }
 
-/// One round of a [`Coded`] flow.
+/// One round of a [`CodedFlow`] flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Round {
+pub struct CodedRound {
     /// `E[W_i]`, in packets: equation (17).
     pub window: f64,
     /// T_i, in bits of whole packets a second: equation (19).
     pub throughput_bps: f64,
 }
 
-impl Default for Coded {
+impl Default for CodedFlow {
     /// Section VI of the paper: a window from 1 to 50 packets of 1000 bytes, 0.8 s, 1000 s; no loss, no
     /// redundancy.
-    fn default() -> Coded {
-        Coded {
+    fn default() -> CodedFlow {
+        CodedFlow {
             loss: 0.0,
             redundancy: 1.0,
             srtt: 0.8,
             first_window: 1.0,
             max_window: 50.0,
             packet_bytes: 1000.0,
-            duration: Duration::Seconds(1000.0),
-            form: Form::Corrected,
+            duration: FlowDuration::Seconds(1000.0),
+            form: EquationForm::Corrected,
         }
     }
 }
 
-impl Coded {
+impl CodedFlow {
     /// The flow's mean throughput and what it is made of.
     ///
     /// # Errors
     /// An argument outside its domain.
-    pub fn predict(&self) -> Result<Prediction, DomainError> {
+    pub fn predict(&self) -> Result<CodedThroughput, DomainError> {
         let rounds = self.check()?;
         let throughput_pps = match self.form {
-            Form::Corrected => self.mean_window(rounds) * self.growth(),
-            Form::AsPrinted => self.printed_mean_window(rounds),
+            EquationForm::Corrected => self.mean_window(rounds) * self.growth(),
+            EquationForm::AsPrinted => self.printed_mean_window(rounds),
         } / self.srtt;
-        Ok(Prediction {
+        Ok(CodedThroughput {
             rounds,
             throughput_pps,
             throughput_bps: throughput_pps * self.packet_bytes * 8.0,
             window_final: self.window(rounds),
             packets_to_wmax: match self.form {
-                Form::Corrected => chain::packets_to_reach(self.first_window, self.max_window, self.loss)?,
-                Form::AsPrinted => chain::packets_as_printed(self.max_window, self.loss)?,
+                EquationForm::Corrected => {
+                    chain::packets_to_reach(self.first_window, self.max_window, self.loss)?
+                }
+                EquationForm::AsPrinted => chain::packets_as_printed(self.max_window, self.loss)?,
             },
         })
     }
@@ -104,13 +106,13 @@ impl Coded {
     ///
     /// # Errors
     /// An argument outside its domain.
-    pub fn series(&self) -> Result<impl Iterator<Item = Round> + use<>, DomainError> {
+    pub fn series(&self) -> Result<impl Iterator<Item = CodedRound> + use<>, DomainError> {
         self.check()?;
         let flow = *self;
         Ok((1u64..).map(move |i| {
             let window = flow.window(i as f64);
             let pps = window * flow.growth() / flow.srtt;
-            Round { window, throughput_bps: pps * flow.packet_bytes * 8.0 }
+            CodedRound { window, throughput_bps: pps * flow.packet_bytes * 8.0 }
         }))
     }
 
@@ -129,14 +131,14 @@ impl Coded {
         window("the first window in packets", self.first_window)?;
         window("the largest window in packets", self.max_window)?;
         match self.duration {
-            Duration::Seconds(s) => {
+            FlowDuration::Seconds(s) => {
                 positive("the duration in seconds", s)?;
                 let rounds = s / self.srtt;
                 positive("the duration in rounds", rounds)?;
                 Ok(rounds)
             }
-            Duration::Rounds(n) => positive("the duration in rounds", n).map(|()| n),
-            Duration::Infinite => Ok(f64::INFINITY),
+            FlowDuration::Rounds(n) => positive("the duration in rounds", n).map(|()| n),
+            FlowDuration::Infinite => Ok(f64::INFINITY),
         }
     }
 
@@ -195,7 +197,7 @@ mod tests {
     const TABLE: [(f64, f64); 5] =
         [(0.8256, 1.0), (0.8260, 1.03), (0.8264, 1.09), (0.8281, 1.13), (0.8347, 1.29)];
 
-    fn mbps(flow: Coded) -> f64 {
+    fn mbps(flow: CodedFlow) -> f64 {
         flow.predict().unwrap().throughput_bps / 1e6
     }
 
@@ -209,32 +211,32 @@ mod tests {
             [0.480433, 0.4732, 0.4736],
             [0.476614, 0.4694, 0.4698],
         ]) {
-            let flow = Coded { srtt, ..Coded::default() };
-            let printed = Coded { form: Form::AsPrinted, ..flow };
-            assert!((mbps(Coded { first_window: 25.0, ..printed }) - want[0]).abs() <= 5.1e-7);
+            let flow = CodedFlow { srtt, ..CodedFlow::default() };
+            let printed = CodedFlow { form: EquationForm::AsPrinted, ..flow };
+            assert!((mbps(CodedFlow { first_window: 25.0, ..printed }) - want[0]).abs() <= 5.1e-7);
             assert!((mbps(printed) - want[1]).abs() <= 5.1e-5);
             assert!((mbps(flow) - want[2]).abs() <= 5.1e-5);
             // The corrected form lacks as much of n W_max from 24 as the printed one from 25: 24 * 25 / 2 +
             // ... = 300 + 25.
-            let from_24 = Coded { first_window: 24.0, ..flow };
+            let from_24 = CodedFlow { first_window: 24.0, ..flow };
             assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} {}", mbps(from_24), want[0]);
         }
     }
 
     #[test]
     fn sixty_rounds() {
-        let flow = Coded { srtt: 1.0, duration: Duration::Rounds(60.0), ..Coded::default() };
-        let sum = |form| Coded { form, ..flow }.predict().unwrap().throughput_pps * 60.0;
-        assert!((sum(Form::AsPrinted) - 1775.0).abs() < 1e-9);
-        assert!((sum(Form::Corrected) - 1824.0).abs() < 1e-9);
+        let flow = CodedFlow { srtt: 1.0, duration: FlowDuration::Rounds(60.0), ..CodedFlow::default() };
+        let sum = |form| CodedFlow { form, ..flow }.predict().unwrap().throughput_pps * 60.0;
+        assert!((sum(EquationForm::AsPrinted) - 1775.0).abs() < 1e-9);
+        assert!((sum(EquationForm::Corrected) - 1824.0).abs() < 1e-9);
         // The printed branches differ by r* = 49 at n = r*.
         let at = |n| {
-            let flow = Coded { form: Form::AsPrinted, duration: Duration::Rounds(n), ..flow };
+            let flow = CodedFlow { form: EquationForm::AsPrinted, duration: FlowDuration::Rounds(n), ..flow };
             flow.predict().unwrap().throughput_pps * n
         };
         assert!((at(49.0) - at(49.0 + 1e-9) - 49.0).abs() < 1e-4);
         // Fig. 5: from 30 to 90 in 60 rounds.
-        let fig = Coded { first_window: 30.0, max_window: 90.0, ..flow };
+        let fig = CodedFlow { first_window: 30.0, max_window: 90.0, ..flow };
         let windows: Vec<f64> = fig.series().unwrap().take(62).map(|r| r.window).collect();
         assert_eq!((windows[0], windows[58], windows[59], windows[61]), (31.0, 89.0, 90.0, 90.0));
         assert_eq!(fig.predict().unwrap().window_final, 90.0);
@@ -242,17 +244,17 @@ mod tests {
 
     #[test]
     fn limits() {
-        let endless = Coded { duration: Duration::Infinite, srtt: 0.1, ..Coded::default() };
+        let endless = CodedFlow { duration: FlowDuration::Infinite, srtt: 0.1, ..CodedFlow::default() };
         assert!((mbps(endless) - 4.0).abs() < 1e-12);
-        assert!((mbps(Coded { srtt: 0.5, ..endless }) - 0.8).abs() < 1e-12);
+        assert!((mbps(CodedFlow { srtt: 0.5, ..endless }) - 0.8).abs() < 1e-12);
         // g W_max / SRTT where R does not mask all losses.
-        assert!((mbps(Coded { loss: 0.2, ..endless }) - 3.2).abs() < 1e-12);
-        let dead = Coded { loss: 1.0, ..endless }.predict().unwrap();
+        assert!((mbps(CodedFlow { loss: 0.2, ..endless }) - 3.2).abs() < 1e-12);
+        let dead = CodedFlow { loss: 1.0, ..endless }.predict().unwrap();
         assert_eq!((dead.throughput_pps, dead.window_final), (0.0, 1.0));
         assert!(dead.packets_to_wmax.is_infinite());
         // A window that starts full.
-        assert!((mbps(Coded { first_window: 80.0, ..endless }) - 4.0).abs() < 1e-12);
-        let full = Coded { first_window: 80.0, duration: Duration::Rounds(7.5), ..endless };
+        assert!((mbps(CodedFlow { first_window: 80.0, ..endless }) - 4.0).abs() < 1e-12);
+        let full = CodedFlow { first_window: 80.0, duration: FlowDuration::Rounds(7.5), ..endless };
         assert!((mbps(full) - 4.0).abs() < 1e-12);
     }
 
@@ -261,9 +263,9 @@ mod tests {
         fn the_mean_is_that_of_the_rounds(
             p in 0.0f64..1.0, r in 1.0f64..2.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, n in 1u32..300,
         ) {
-            let flow = Coded {
+            let flow = CodedFlow {
                 loss: p, redundancy: r, first_window: w1, max_window: wmax,
-                duration: Duration::Rounds(f64::from(n)), ..Coded::default()
+                duration: FlowDuration::Rounds(f64::from(n)), ..CodedFlow::default()
             };
             let mean = flow.series().unwrap().take(n as usize).map(|r| r.throughput_bps).sum::<f64>() / f64::from(n);
             let got = flow.predict().unwrap().throughput_bps;
@@ -275,17 +277,17 @@ mod tests {
             p in 0.0f64..=1.0, r in 1.0f64..3.0, w1 in 1.0f64..60.0, wmax in 1.0f64..60.0, s in 0.1f64..1e6,
             x in 0.0f64..1.0,
         ) {
-            let flow = Coded {
-                loss: p, redundancy: r, first_window: w1, max_window: wmax, duration: Duration::Seconds(s),
-                ..Coded::default()
+            let flow = CodedFlow {
+                loss: p, redundancy: r, first_window: w1, max_window: wmax, duration: FlowDuration::Seconds(s),
+                ..CodedFlow::default()
             };
             let got = mbps(flow) * (1.0 + 1e-12);
-            let lossier = mbps(Coded { loss: p + x * (1.0 - p), ..flow });
+            let lossier = mbps(CodedFlow { loss: p + x * (1.0 - p), ..flow });
             prop_assert!(lossier <= got);
             let more = [
-                Coded { redundancy: r + x, ..flow },
-                Coded { max_window: wmax + 10.0 * x, ..flow },
-                Coded { first_window: w1 + 10.0 * x, ..flow },
+                CodedFlow { redundancy: r + x, ..flow },
+                CodedFlow { max_window: wmax + 10.0 * x, ..flow },
+                CodedFlow { first_window: w1 + 10.0 * x, ..flow },
             ];
             for flow in more {
                 prop_assert!(mbps(flow) * (1.0 + 1e-12) >= got / (1.0 + 1e-12));
@@ -299,10 +301,10 @@ mod tests {
             ])),
             which in 0usize..3, printed in any::<bool>(),
         ) {
-            let flow = Coded {
+            let flow = CodedFlow {
                 loss: x[0], redundancy: x[1], srtt: x[2], first_window: x[3], max_window: x[4], packet_bytes: x[5],
-                duration: [Duration::Seconds(x[6]), Duration::Rounds(x[6]), Duration::Infinite][which],
-                form: if printed { Form::AsPrinted } else { Form::Corrected },
+                duration: [FlowDuration::Seconds(x[6]), FlowDuration::Rounds(x[6]), FlowDuration::Infinite][which],
+                form: if printed { EquationForm::AsPrinted } else { EquationForm::Corrected },
             };
             match flow.predict() {
                 Ok(got) => prop_assert!(got.throughput_bps >= 0.0 && got.rounds > 0.0 && got.window_final >= 1.0

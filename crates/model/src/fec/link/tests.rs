@@ -202,15 +202,15 @@ fn the_chain_beside_equation_7() {
             let by = |losses| CodedLink { losses, ..CodedLink::default() }.throughput(n).unwrap();
             let what = format!("N {n} q {q}");
             near(by(UnitLosses::SingleBurst(chain)), want[0], 1, &what);
-            near(by(UnitLosses::Bursts(chain, Spacing::Independent)), want[1], 1, &what);
-            near(by(UnitLosses::Bursts(chain, Spacing::BackToBack)), want[2], 1, &what);
+            near(by(UnitLosses::Bursts(chain, PacketSpacing::Independent)), want[1], 1, &what);
+            near(by(UnitLosses::Bursts(chain, PacketSpacing::BackToBack)), want[2], 1, &what);
         }
     }
 }
 
 #[test]
 fn time_outs_cost_most_where_losses_are_many() {
-    let law = Law::TimeOuts(3.0);
+    let law = TcpLaw::TimeOuts(3.0);
     for (p, least, most) in [(1e-5, 0.95, 1.0), (0.01, 0.2, 0.5), (0.1, 0.0, 0.2)] {
         let root = CodedLink { rate: 1e9, ..bernoulli(20, p) };
         let ratio = CodedLink { law, ..root }.throughput(20).unwrap() / root.throughput(20).unwrap();
@@ -249,10 +249,10 @@ proptest! {
         let losses = [
             UnitLosses::Independent(p),
             UnitLosses::SingleBurst(chain),
-            UnitLosses::Bursts(chain, Spacing::Independent),
-            UnitLosses::Bursts(chain, Spacing::BackToBack),
+            UnitLosses::Bursts(chain, PacketSpacing::Independent),
+            UnitLosses::Bursts(chain, PacketSpacing::BackToBack),
         ][kind];
-        let law = if time_outs { Law::TimeOuts(1.0) } else { Law::SquareRoot };
+        let law = if time_outs { TcpLaw::TimeOuts(1.0) } else { TcpLaw::SquareRoot };
         let link = CodedLink { k, losses, rate, rtt, flows, packet_blocks: blocks, law };
         let best = link.n_best().unwrap();
         let (mut want, mut most) = (k, 0.0);
@@ -288,10 +288,10 @@ proptest! {
         let losses = [
             UnitLosses::Independent(x[0]),
             UnitLosses::SingleBurst(chain),
-            UnitLosses::Bursts(chain, Spacing::Independent),
-            UnitLosses::Bursts(chain, Spacing::BackToBack),
+            UnitLosses::Bursts(chain, PacketSpacing::Independent),
+            UnitLosses::Bursts(chain, PacketSpacing::BackToBack),
         ][kind];
-        let law = if time_outs { Law::TimeOuts(x[4]) } else { Law::SquareRoot };
+        let law = if time_outs { TcpLaw::TimeOuts(x[4]) } else { TcpLaw::SquareRoot };
         let link = CodedLink { k: m[0], losses, rate: x[2], rtt: x[3], flows: m[1], packet_blocks: m[2], law };
         for got in [link.throughput(m[3]), link.clean_rate(m[3]), link.events_per_packet(m[3])].into_iter().flatten() {
             prop_assert!(got >= 0.0, "{link:?} {m:?}: {got}");
