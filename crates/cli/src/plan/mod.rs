@@ -1,7 +1,11 @@
 //! `ripstop plan`: what a link will bring before it is used, which scheme to use on it, and when coding will not help.
 //!
-//! The closed forms are `ripstop_model::plan`'s. `plan campaign` sets them beside the simulator on links drawn from a seed; their weights and
-//! errors come from there.
+//! The closed forms are those of `ripstop_model::plan`. `plan campaign` compares them with the simulator on links drawn from a seed.
+//!
+//! * [`compute`]: makes a plan, from [`schemes`]; [`answer`] is the plan as data, [`words`] has its sentences, [`show`] prints it.
+//! * [`campaign`]: simulates links, which [`draw`] draws and [`scenes`] turns into scenarios; [`campaign_command`] is the command.
+//! * [`judge`]: compares predictions with simulations; [`page`] is the report.
+//! * [`data`]: the committed weights and [`errors`]; [`behaviour`]: whether they are of this simulator.
 
 mod answer;
 mod behaviour;
@@ -29,8 +33,8 @@ use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// Say what a link will bring, which scheme to use on it, and when coding will not help
 ///
-/// By closed forms, plain CUBIC and BBR by a quick simulation as well where the link is small enough for one; each number with the model it
-/// comes from and that model's error beside the simulator (docs/plan.md, docs/plan-report.md).
+/// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated, where that takes less than a second and a half. Each number comes
+/// with its model and the model's error beside the simulator (docs/plan.md, docs/plan-report.md).
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Flags {
@@ -45,44 +49,44 @@ enum Command {
     Campaign(campaign_command::Flags),
 }
 
-/// What is planned.
+/// What the user asks.
 #[derive(Args)]
 struct Ask {
-    /// Bits the link carries in a second, IP headers included
+    /// The link's rate, IP headers included
     #[arg(long, value_name = "RATE", help_heading = "The link")]
     rate: Rate,
-    /// Round-trip time of the idle link without serialisation
+    /// Round-trip time of the idle link, without serialisation
     #[arg(long, value_name = "TIME", help_heading = "The link")]
     rtt: Span,
-    /// Share of packets lost in the data direction
+    /// Loss probability of data packets
     #[arg(long, value_name = "SHARE", help_heading = "The link")]
     loss: Fraction,
-    /// Share of packets lost on the way back [default: as --loss]
+    /// Loss probability of acknowledgements [default: as --loss]
     #[arg(long, value_name = "SHARE", help_heading = "The link")]
     loss_back: Option<Fraction>,
-    /// Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel
+    /// Mean length of a burst of losses, in packets; above 1 the losses follow Gilbert's channel
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = burst, help_heading = "The link")]
     burst: f64,
-    /// What may wait for the link in each direction, in packets (200) or bytes (300kB)
+    /// The queue in front of the link in each direction, in packets (200) or bytes (300kB)
     /// [default: one bandwidth-delay product, at least 10 packets]
     #[arg(long, value_name = "QUEUE", help_heading = "The link")]
     queue: Option<QueueLimit>,
     /// Connections at the same time
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "What it is for")]
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "What the link is for")]
     flows: u32,
-    /// Long transfers, small requests, or both beside each other
-    #[arg(long, value_name = "KIND", default_value = "bulk", help_heading = "What it is for")]
+    /// Long transfers, small requests, or both at the same time
+    #[arg(long, value_name = "KIND", default_value = "bulk", help_heading = "What the link is for")]
     traffic: TrafficFlag,
     /// What the sending hosts run: only CUBIC, only BBR, or CUBIC that can be changed on every host
-    #[arg(long, value_name = "TCP", default_value = "any", help_heading = "What it is for")]
+    #[arg(long, value_name = "TCP", default_value = "any", help_heading = "What the link is for")]
     hosts: HostsFlag,
     /// The most bytes that may be sent beyond the useful ones, as a share of these: headers, repairs and retransmissions
-    #[arg(long, value_name = "SHARE", value_parser = overhead, help_heading = "What it is for")]
+    #[arg(long, value_name = "SHARE", value_parser = overhead, help_heading = "What the link is for")]
     budget: Option<f64>,
-    /// Users of base stations over such links: the stations and the power that coding saves (paper 000, sections VII to X)
-    #[arg(long, value_name = "N", help_heading = "What it is for")]
+    /// Users of base stations with such links: print the stations and the power that TCP/NC saves (paper 000, sections VII to X)
+    #[arg(long, value_name = "N", help_heading = "What the link is for")]
     users: Option<u32>,
-    /// Run the simulator on every scheme, and print what it says beside what was predicted
+    /// Simulate every scheme, its requests too, and print the results beside the predictions
     #[arg(long)]
     verify: bool,
     /// Print one JSON object (docs/schemas/plan.schema.json) instead of a table
@@ -143,9 +147,9 @@ Examples:
   ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4% --burst 6 --hosts cubic --traffic mixed --json
   ripstop plan --rate 5Mbit/s --rtt 80ms --loss 15% --loss-back 0 --verify
   ripstop plan --rate 2Mbit/s --rtt 100ms --loss 2% --users 1000
-  ripstop plan campaign --help                        where the errors come from";
+  ripstop plan campaign --help                        compare predictions with simulations";
 
-/// The flags by which the model's arguments are given.
+/// The model's words for its arguments, and the flags that give them.
 const NAMED: Named = &[
     ("the rate in bits a second", "--rate"),
     ("the round-trip time in seconds", "--rtt"),
@@ -157,16 +161,16 @@ const NAMED: Named = &[
     ("the number of users", "--users"),
 ];
 
-/// The least queue when none is given, packets: less than that is a choice that somebody made.
+/// The smallest queue when none is given, packets. Routers have smaller queues only where somebody chose them.
 const USUAL_QUEUE: f64 = 10.0;
 
-/// Plans and prints.
+/// Runs the command.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match (&flags.command, &flags.ask) {
         (Some(Command::Campaign(flags)), _) => campaign_command::run(flags),
         (None, Some(ask)) => plan(ask),
         (None, None) => {
-            Err(Failure::Usage("nothing to plan: --rate, --rtt and --loss say what the link is".to_owned()))
+            Err(Failure::Usage("nothing to plan: give --rate, --rtt and --loss of the link".to_owned()))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The simulations that stand behind a plan: one scenario for each scheme over the link that is planned.
+//! The simulator's scenarios for a path: one for each scheme, and one for small requests.
 
 use crate::link_flags::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
@@ -15,21 +15,21 @@ use ripstop_sim::scenario::{
 use ripstop_sim::tcp::Variant;
 use std::time::Duration;
 
-/// The link in both directions, and what runs over it.
+/// A path as the simulator has it.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
-    /// The direction of the data.
+    /// The link in the direction of the data.
     pub(super) forth: LinkConfig,
-    /// The other.
+    /// The link in the direction of the acknowledgements.
     pub(super) back: LinkConfig,
     /// Connections at the same time.
     pub(super) flows: u32,
 }
 
-/// A receiver's window that never decides, packets.
+/// A receiver's window that never limits the sender, packets.
 const NO_LIMIT: u32 = 1_000_000;
 impl Stage {
-    /// The simulator's link for a path.
+    /// The simulator's links for a path.
     pub(super) fn of(path: &NetworkPath) -> Stage {
         let direction = |loss: f64| LinkConfig {
             rate: Rate::from_bps(path.rate as u64),
@@ -41,12 +41,12 @@ impl Stage {
         Stage { forth: direction(path.loss), back: direction(path.loss_back), flows: path.flows }
     }
 
-    /// The round-trip time of the idle link.
+    /// The round-trip time of the idle path.
     fn rtt(&self) -> Duration {
         self.forth.delay.duration() + self.back.delay.duration()
     }
 
-    /// How long a run is, and what of it is not measured.
+    /// The length of a run, and when its measurement begins.
     pub(super) fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
         let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
@@ -55,7 +55,7 @@ impl Stage {
         (whole, from)
     }
 
-    /// Bits that a run of it moves at most.
+    /// The most bits that a run can move.
     pub(super) fn bits(&self) -> f64 {
         self.forth.rate.bps() as f64 * self.run().0.as_secs_f64()
     }
@@ -117,8 +117,7 @@ impl Stage {
         .scenario()
     }
 
-    /// Small requests and their answers on the link that carries nothing else, each a while after the answer to the one before, in CUBIC,
-    /// plain or inside the tunnel.
+    /// Small requests and their answers on the otherwise idle path: each follows the answer to the one before after a thinking time.
     pub(super) fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Drawn::Fixed(Bytes::new(REQUEST));
@@ -142,9 +141,9 @@ impl Stage {
 
 /// Bytes of a small request, and of its answer.
 const REQUEST: u64 = 100;
-/// From an answer to the next request, the mean.
+/// The mean thinking time from an answer to the next request. It is exponentially distributed.
 const THINK: Duration = Duration::from_millis(50);
-/// Requests in a run, where none is late.
+/// Requests in a run, where none waits.
 const REQUESTS: u32 = 500;
 
 /// Bytes of data in a full packet with so many bytes of headers.
