@@ -1,6 +1,6 @@
-//! What a model says to arguments it has no answer for.
+//! The error for arguments outside a model's domain, and the choice of an equation's form.
 
-/// An argument outside the domain of a model: which one, what was given, what would be right.
+/// An argument outside a model's domain: its name, its value, and the values that are right.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {given}: it must be {domain}")]
 pub struct DomainError {
@@ -12,17 +12,17 @@ pub struct DomainError {
     pub domain: &'static str,
 }
 
-/// Which form of an equation to compute where the printed one is wrong (each paper's errata say why).
+/// The form of an equation to compute, where the printed one is wrong. The paper's errata give the reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EquationForm {
-    /// What the equation must say for the model to hold.
+    /// The corrected equation.
     #[default]
     Corrected,
-    /// What is printed, to compare with the paper's own numbers.
+    /// The printed equation, for comparison with the paper's own numbers.
     AsPrinted,
 }
 
-/// Fails unless `right`.
+/// An error unless `right`.
 pub(crate) fn require(
     right: bool,
     what: &'static str,
@@ -32,22 +32,22 @@ pub(crate) fn require(
     if right { Ok(()) } else { Err(DomainError { what, given, domain }) }
 }
 
-/// A probability or share.
+/// Checks a probability or a share.
 pub(crate) fn share(what: &'static str, given: f64) -> Result<(), DomainError> {
     require((0.0..=1.0).contains(&given), what, given, "between 0 and 1")
 }
 
-/// A quantity that may not be 0, NaN or infinite.
+/// Checks a quantity that must not be 0, NaN or infinite.
 pub(crate) fn positive(what: &'static str, given: f64) -> Result<(), DomainError> {
     require(given > 0.0 && given.is_finite(), what, given, "greater than 0 and finite")
 }
 
-/// A quantity that may be 0, but not NaN or infinite.
+/// Checks a quantity that may be 0, but must not be NaN or infinite.
 pub(crate) fn not_negative(what: &'static str, given: f64) -> Result<(), DomainError> {
     require(given >= 0.0 && given.is_finite(), what, given, "0 or more, and finite")
 }
 
-/// A whole number of at least `least`.
+/// Checks a whole number of at least `least`.
 pub(crate) fn at_least(
     what: &'static str,
     given: u32,

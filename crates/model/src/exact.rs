@@ -1,4 +1,4 @@
-//! Whole numbers of any size, for tests that must not share the rounding of what they test.
+//! Integers of any size. Tests use them to compute without the rounding of the code under test.
 
 use num_bigint::BigUint;
 

@@ -1,22 +1,21 @@
-//! Closed forms: pure functions, total over their whole range (no NaN, no panic).
+//! Closed forms of the papers, of our own codes, and of the planner.
 //!
-//! * [`codes`]: what our own codes leave of losses, and how late what they recover is.
-//! * [`domain`]: what they say to arguments they have no answer for, and which form of a misprinted equation
-//!   to take.
-//! * [`fec`]: block FEC on a lossy link under TCP, and how much of it is best (paper 003).
-//! * [`masking`]: whether so many repairs make up for the losses among so many packets; the rule
-//!   by which the tunnel sends repairs ahead of losses.
+//! All functions are pure and total: for every argument they return a number or an error, never NaN, and they never panic.
+//!
+//! * [`codes`]: the loss and the delay that remain behind our own codes.
+//! * [`domain`]: the error for arguments outside a model's domain, and the choice between a misprinted equation and its correction.
+//! * [`fec`]: block FEC on a lossy link under TCP, and the best amount of it (paper 003).
+//! * [`masking`]: whether a number of repairs makes up for the losses among a number of packets. The tunnel's redundancy rule uses it.
 //! * [`mesh`]: TCP through the gateway of a wireless mesh (paper 004).
-//! * [`plan`]: what a link will bring before it is used; the answer of `ripstop plan`.
-//! * [`published`]: the models by name, so that what a paper states can be data.
-//! * [`redundancy`]: how much redundancy TCP/NC needs (paper 000, section VI).
-//! * [`special`]: the binomial law for real arguments, without underflow.
-//! * [`stations`]: base stations for so many users, with and without coding (paper 000, sections VII to X).
+//! * [`plan`]: what a path will bring; the answer of `ripstop plan`.
+//! * [`prediction`]: everything about one TCP connection; the answer of `ripstop model tcp`.
+//! * [`published`]: the models by name, so that the papers' numbers can be compared as data.
+//! * [`redundancy`]: the redundancy that TCP/NC needs (paper 000, section VI).
+//! * [`special`]: the binomial distribution for real arguments, without underflow.
+//! * [`stations`]: the base stations that users need, with and without coding (paper 000, sections VII to X).
 //! * [`string`]: TCP over a string of 802.11 nodes with network coding (paper 002).
-//! * [`tcp`]: TCP's throughput over a lossy path (paper 000, section IV); [`prediction`] is all of it for one
-//!   connection.
-//! * [`tcpnc`]: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper
-//!   001).
+//! * [`tcp`]: TCP's throughput over a lossy path (paper 000, section IV).
+//! * [`tcpnc`]: the window that coding keeps open, and its throughput (paper 000, section V; paper 001).
 
 pub mod codes;
 pub mod domain;

@@ -1,27 +1,26 @@
-//! Do r repairs mask the losses among n packets?
+//! The probability that r repairs mask the losses among n packets.
 //!
 //! Packets are lost independently with probability p. A flight of n source packets and r repairs
 //! can be decoded when no more sources are lost than repairs arrive (any combination is innovative
-//! with probability close to 1 over GF(256)). Paper 000 section VI-B chooses R so that losses are
-//! masked with probability 0.8; this is the same question for a flight of any size.
+//! with probability close to 1 over GF(256)). Paper 000, section VI-B, chooses R so that losses are
+//! masked with probability 0.8. This module answers the same question for a flight of any size.
 
 use crate::fec::gilbert::Gilbert;
 
-/// Flights of so many packets are followed by the chain's exact law.
+/// The largest flight, in packets, for which losses in bursts are computed exactly by the chain.
 const CHAIN_UP_TO: u32 = 512;
-/// With no more repairs to spare than this the sum is exact (it has so many terms and one).
+/// The most spare repairs for which the probability is summed exactly. The sum has one term more.
 const EXACT_UP_TO: u32 = 64;
 
-/// P(d + Bin(n, p) - Bin(r, 1 - p) > 0): the probability that a flight of `n` sources and `r` repairs
-/// does *not* make up for its own losses and for a `deficit` d from before, each packet lost with
+/// The probability that a flight of `n` source packets and `r` repairs does *not* make up for its own losses
+/// and for an earlier `deficit` d: P(d + Bin(n, p) - Bin(r, 1 - p) > 0). Each packet is lost with
 /// probability `p` (clamped to 0..=1).
 ///
 /// Exact for r - d <= 64; beyond, the normal approximation with continuity correction, whose error is
 /// below 0.01 for p from 5 % to 60 % (tested).
 pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
     let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
-    // Lost sources and lost repairs are both Bin(., p): the flight decodes when n + r of them lose
-    // no more than r - d.
+    // Source packets and repairs are lost alike, so the flight decodes when at most r - d of the n + r packets are lost.
     let Some(spare) = r.checked_sub(deficit) else { return 1.0 };
     let total = f64::from(n) + f64::from(r);
     if total <= f64::from(spare) || p == 0.0 {
@@ -36,13 +35,13 @@ pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
     }
 }
 
-/// The same where losses come in runs of `burst` packets on average: a two-state chain, any n + r packets of it.
+/// [`unmasked_probability`] for losses in bursts of `burst` packets on average: any n + r packets of a stationary two-state chain.
 ///
-/// Exact for n + r <= 512; beyond, the normal approximation with the chain's variance. Runs that are no longer than those of
-/// independent losses, 1/(1-p), count as independent ones.
+/// Exact for n + r <= 512; beyond, the normal approximation with the chain's variance. Bursts that are not longer than those of
+/// independent losses, 1/(1-p), count as independent losses.
 pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64 {
     let stay_bad = 1.0 - 1.0 / burst.max(1.0);
-    // Not so, or losses would follow each other less than by chance (or the chain would not exist).
+    // With shorter bursts, losses would follow each other less often than by chance, or the chain would not exist.
     if !(p > 0.0 && p < 1.0) || stay_bad <= p || stay_bad.is_nan() {
         return unmasked_probability(deficit, n, r, p);
     }
@@ -62,7 +61,7 @@ pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64
 
 /// P(Bin(total, p) > spare).
 fn exact(total: f64, spare: u32, p: f64) -> f64 {
-    // Underflows only where the result is 1 anyway: many more losses expected than repairs.
+    // The first term underflows only where far more losses are expected than repairs: then the result is 1.
     let mut term = libm::exp(total * libm::log1p(-p));
     let mut masked = term;
     for lost in 1..=spare {

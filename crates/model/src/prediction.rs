@@ -1,4 +1,4 @@
-//! All that paper 000's section IV says about one TCP connection: the answer of `ripstop model tcp`.
+//! Everything that paper 000, section IV, says about one TCP connection: the answer of `ripstop model tcp`.
 
 use crate::domain::{DomainError, at_least, positive, share};
 use crate::tcp::{
@@ -13,8 +13,8 @@ pub struct TcpConnection {
     pub loss: f64,
     /// RTT: length of a round, in seconds.
     pub rtt: f64,
-    /// Length of the first time-out of a series, in *seconds*. The paper's T_o counts it in rounds: this over
-    /// `rtt` ("T_o = 3/RTT").
+    /// Length of the first time-out of a series, in *seconds*. The paper's T_o counts it in rounds: this length over `rtt`
+    /// ("T_o = 3/RTT").
     pub first_time_out: f64,
     /// W_max: the largest window, in packets.
     pub max_window: f64,
@@ -22,14 +22,14 @@ pub struct TcpConnection {
     pub packet_bytes: f64,
     /// beta: packets for each acknowledgment.
     pub ack_every: u32,
-    /// How (13) reads a mean window that is no whole number.
+    /// How (13) rounds a mean window that is not an integer.
     pub window: WindowReading,
     /// How long time-outs last.
     pub duration: TimeOutDuration,
 }
 
 impl Default for TcpConnection {
-    /// Section VI of the paper: 0.8 s, 3 s, 50 packets of 1000 bytes, every one acknowledged; no loss.
+    /// The values of section VI: 0.8 s, 3 s, 50 packets of 1000 bytes, an acknowledgment for each; no loss.
     fn default() -> TcpConnection {
         TcpConnection {
             loss: 0.0,
@@ -44,7 +44,7 @@ impl Default for TcpConnection {
     }
 }
 
-/// What the model says of a [`TcpConnection`].
+/// The throughput of a [`TcpConnection`], and what it is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConnectionPrediction {
     /// `E[W]`, in packets: equation (10). Not capped at W_max; infinite without loss.
@@ -59,12 +59,12 @@ pub struct ConnectionPrediction {
     pub throughput_td_only_pps: f64,
     /// Packets a second: equation (16).
     pub throughput_pps: f64,
-    /// Bits of whole packets a second: equation (16).
+    /// Bits per second, whole packets counted: equation (16).
     pub throughput_bps: f64,
 }
 
 impl TcpConnection {
-    /// The connection's throughput and what it is made of.
+    /// Computes the throughput and what it is made of.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -98,8 +98,8 @@ impl TcpConnection {
     }
 }
 
-/// The probability that a packet is lost on one of `links` links that each lose it with probability
-/// `link_loss`, exact for small ones: 1 - (1 - q)^links (paper 000, section VI).
+/// The probability that a packet is lost on one of `links` links, each of which loses it with probability q =
+/// `link_loss`: 1 - (1 - q)^links (paper 000, section VI). Exact for small q, too.
 ///
 /// # Errors
 /// A probability outside 0 to 1.

@@ -1,13 +1,12 @@
-//! How much redundancy TCP/NC needs: paper 000, section VI-B, and what two resources leave of a link, section
-//! VI-C.
+//! The redundancy that TCP/NC needs (paper 000, section VI-B), and the share of a link that it can use (section VI-C).
 //!
-//! The paper wants R W packets to lose no more than W (R - 1) with probability 0.8, and does not say what to
-//! do with numbers that are not whole. Each reading is one tail of the binomial law.
+//! The paper wants at most W (R - 1) of R W packets to be lost, with probability 0.8. It does not say how numbers that are
+//! not integers are rounded. Each reading is one tail of the binomial distribution.
 
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::special::incomplete_beta;
 
-/// How the numbers of packets R W and of losses W (R - 1) are made whole.
+/// How the number of packets R W and the number of losses W (R - 1) are rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedundancyRounding {
     /// Both up: three of the four R in table I (1.03, 1.09, 1.13; then 1.27 for the printed 1.29).
@@ -21,14 +20,14 @@ pub enum RedundancyRounding {
     Gamma,
 }
 
-/// Steps of R that [`redundancy`] tries: hundredths, as in the paper.
+/// Steps of R per unit that [`redundancy`] tries: hundredths, as in the paper.
 const STEPS: f64 = 100.0;
 
 /// The largest R that [`redundancy`] tries.
 pub const LARGEST_REDUNDANCY: f64 = 1000.0;
 
-/// The probability that the losses of a round are masked: that of the R W packets sent for a window of
-/// `window`, each lost with probability `loss`, at most W (R - 1) are lost (paper 000, section VI-B).
+/// The probability that the losses of a round are masked. R W packets are sent for a window of W = `window`, each is lost with
+/// probability `loss`, and at most W (R - 1) may be lost (paper 000, section VI-B).
 ///
 /// # Errors
 /// An argument outside its domain: a probability, a window of at least 1, R from 1 to 1e9.
@@ -44,8 +43,8 @@ pub fn mask_probability(
     Ok(masked(loss, f64::from(window), redundancy, rounding))
 }
 
-/// The smallest redundancy R, in steps of 0.01 from 1, by which the losses of a round are masked with
-/// probability `target` (the paper: 0.8).
+/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a round with probability `target` (the
+/// paper: 0.8).
 ///
 /// # Errors
 /// An argument outside its domain; a loss that needs more than [`LARGEST_REDUNDANCY`].
@@ -59,11 +58,11 @@ pub fn redundancy(
     at_least("the window in packets", window, 1, "1 or more")?;
     require((0.0..1.0).contains(&target), "the target probability", target, "at least 0 and less than 1")?;
     let w = f64::from(window);
-    // Hundredths as people write them: 1 + 0.14 is not 1.14.
+    // A quotient, as people write hundredths: in binary 1 + 0.14 is not 1.14.
     let at = |step: u32| (STEPS + f64::from(step)) / STEPS;
     let enough = |step: u32| masked(loss, w, at(step), rounding) >= target;
     let last = (STEPS * (LARGEST_REDUNDANCY - 1.0)) as u32;
-    // With a whole W, of n packets W must arrive: all readings but Gamma rise with R.
+    // W is an integer and W of n packets must arrive, so every reading but Gamma rises with R.
     let bound = if rounding == RedundancyRounding::Gamma { RedundancyRounding::Ceil } else { rounding };
     let below = |step: u32| masked(loss, w, at(step), bound) < target;
     let (mut low, mut high) = (0, last);
@@ -75,8 +74,7 @@ pub fn redundancy(
             high = middle;
         }
     }
-    // Gamma stays below Ceil and comes back to it whenever W (R - 1) is whole, which is at the latest a step
-    // of 1 on.
+    // Gamma stays below Ceil and meets it wherever W (R - 1) is an integer: after a step of 1 at the latest.
     let first = (low..=last).take(101).find(|&step| enough(step));
     first.map(at).ok_or(DomainError {
         what: "the loss probability",
@@ -85,8 +83,8 @@ pub fn redundancy(
     })
 }
 
-/// What of a link of rate `rate` coded flows can use: min{C (1-p), C / R} (paper 000, section VI-C), in the
-/// unit of `rate`.
+/// The rate that coded flows can use of a link of rate C = `rate`: min{C (1-p), C / R} (paper 000, section VI-C), in the unit
+/// of `rate`.
 ///
 /// # Errors
 /// An argument outside its domain.
@@ -98,7 +96,7 @@ pub fn achievable(rate: f64, loss: f64, redundancy: f64) -> Result<f64, DomainEr
 }
 
 fn masked(p: f64, w: f64, r: f64, rounding: RedundancyRounding) -> f64 {
-    // 50 * 1.12 is not 56 in binary: whole numbers are meant where a product comes this close to one.
+    // In binary, 50 * 1.12 is not 56. A product this close to an integer counts as the integer.
     let exact = |x: f64| if (x - libm::round(x)).abs() < 1e-9 * x.max(1.0) { libm::round(x) } else { x };
     let (packets, losses) = (exact(w * r), exact(w * (r - 1.0)));
     let (packets, losses) = match rounding {

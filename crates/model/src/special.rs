@@ -1,11 +1,11 @@
-//! The binomial law for real arguments, without cancellation or underflow before the result itself underflows.
+//! The binomial distribution for real arguments. Nothing cancels, and nothing underflows unless the result itself does.
 //!
-//! Probabilities come in pairs of a tail and its complement, each with its own relative accuracy: a block's
-//! loss of 1e-200 is as good as one of 0.3.
+//! A probability comes with its complement, and each has full relative accuracy: a block's loss of 1e-200 is as accurate as one
+//! of 0.3.
 
 use std::f64::consts::PI;
 
-/// A probability and its complement, each accurate by itself.
+/// A probability and its complement. Each has full relative accuracy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
     /// The probability.
@@ -26,8 +26,8 @@ impl Tail {
 /// I_x(a, b), the regularised incomplete beta function, and 1 - I_x(a, b) = I_(1-x)(b, a). The relative error
 /// of the smaller one stays below 1e-12 for a + b up to 1e6.
 ///
-/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). Arguments are clamped: x into 0..=1; where a <= 0 the law has all
-/// its mass at 0 and I is 1, where b <= 0 it has it at 1 and I is 0 below.
+/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. For a <= 0 the distribution has all its mass at 0, and I is 1.
+/// For b <= 0 it has all its mass at 1, and I is 0 below 1.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if a.is_nan() || a <= 0.0 || x >= 1.0 {
         return Tail::ALWAYS;
@@ -61,8 +61,7 @@ pub fn binomial(n: f64, k: f64, p: f64) -> f64 {
     }
 }
 
-/// Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)) x^a (1 - x)^b for positive a and b: what a saddle point
-/// leaves of it.
+/// Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)) x^a (1 - x)^b for positive a and b, by Loader's saddle-point expansion.
 fn power_term(a: f64, b: f64, x: f64) -> f64 {
     let n = a + b;
     let exponent = stirling_error(n)
@@ -83,12 +82,12 @@ fn stirling_error(n: f64) -> f64 {
     (1.0 / 12.0 - s * (1.0 / 360.0 - s * (1.0 / 1260.0 - s * (1.0 / 1680.0 - s / 1188.0)))) / n
 }
 
-/// x ln(x / mean) + mean - x, which is 0 at x = mean and must keep its digits near it.
+/// x ln(x / mean) + mean - x. It is 0 at x = mean, and accurate near there.
 fn deviance(x: f64, mean: f64) -> f64 {
     let v = (x - mean) / (x + mean);
     if v.abs() >= 0.1 {
         if mean <= 0.0 {
-            // Where the mean underflows, so does what this is the exponent of.
+            // Where the mean underflows, the power that this is the exponent of underflows too.
             return f64::INFINITY;
         }
         let ratio = x / mean;
@@ -112,7 +111,7 @@ fn deviance(x: f64, mean: f64) -> f64 {
 /// The continued fraction of the incomplete beta function (Lentz's method), for x left of the mean.
 fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
-    // About sqrt(a + b) terms near the mean: enough for 1e10 of them.
+    // Near the mean the fraction takes about sqrt(a + b) terms. The limit is enough for a + b = 1e10.
     const TERMS: u32 = 500_000;
     let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
     let mut c = 1.0;

@@ -8,27 +8,27 @@
 /// The largest p at which equation (9) has a real root; above it the root counts as 0.
 pub const LARGEST_P: f64 = 12.0 / 13.0;
 
-/// How equation (13) is read for a mean window that is no whole number. The paper does not say.
+/// How equation (13) rounds a mean window that is not an integer. The paper does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowReading {
-    /// The whole packets in it: the reading that gives all four rows of table I.
+    /// Down: the reading that gives all four rows of table I.
     #[default]
     Floor,
-    /// The nearest whole number (one row of table I).
+    /// To the nearest integer (one row of table I).
     Nearest,
-    /// The next whole number (one row).
+    /// Up (one row).
     Ceiling,
-    /// The window as it is, with binomial coefficients by gamma functions (two rows).
+    /// Not at all: binomial coefficients by gamma functions (two rows).
     Continuous,
 }
 
 /// How long time-outs last in equation (16).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeOutDuration {
-    /// Equation (15), [`mean_time_out`]: what table I was computed with.
+    /// Equation (15), [`mean_time_out`]. Table I was computed with it.
     #[default]
     AsPrinted,
-    /// The mean of a series that has begun, [`mean_time_out_series`], as in the model that the paper builds on.
+    /// The mean duration of a series that has begun, [`mean_time_out_series`], as in the model that the paper builds on.
     Conditional,
 }
 
@@ -96,8 +96,8 @@ pub fn packets_between_losses(p: f64) -> f64 {
     (1.0 - p) / p
 }
 
-/// Time between two triple-duplicate events, `rounds` apart by equation (9), in seconds: equation (3), the last round
-/// included in which the loss is told.
+/// Time between two triple-duplicate events, `rounds` apart by equation (9), in seconds: equation (3). The last round, in which
+/// the sender learns of the loss, is included.
 pub fn time_between_losses(rounds: f64, rtt: f64) -> f64 {
     rtt * (rounds + 1.0)
 }
@@ -112,7 +112,7 @@ pub fn window_before(rounds: f64) -> f64 {
     2.0 * rounds - 1.5
 }
 
-/// `E[r]`, rounds from a triple-duplicate event to the next loss: equation (9), which solves (8) with r taken for a constant.
+/// `E[r]`, rounds from a triple-duplicate event to the next loss: equation (9), which solves (8) for a constant r.
 /// Infinite at p = 0.
 pub fn rounds_between_losses(p: f64) -> f64 {
     rounds_between_losses_acked(p, 1.0)
@@ -136,17 +136,17 @@ pub fn mean_window_acked(p: f64, ack_every: f64) -> f64 {
     (1.5 * rounds_between_losses_acked(p, ack_every) - 1.0) / ack_every
 }
 
-/// P(TO | W): the probability that fewer than three of a window's packets arrive, so that no triple-duplicate event follows a
-/// loss: equation (13), for the whole number of packets in `window`. Below three it is 1.
+/// P(TO | W): the probability that fewer than three of a window's packets arrive, so that a loss leads to a time-out and not to
+/// a triple-duplicate event: equation (13), for `window` rounded down. Below three packets it is 1.
 pub fn time_out_probability(window: f64, p: f64) -> f64 {
     time_out_probability_by(window, p, WindowReading::Floor)
 }
 
-/// [`time_out_probability`] under any reading of a window that is no whole number. The limit of three packets is tested after
-/// rounding.
+/// [`time_out_probability`] under any reading of a window that is not an integer. The window is rounded before the limit of
+/// three packets is tested.
 pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f64 {
     let p = probability(p);
-    // At p = 0 the mean window is infinite; nothing is lost, however many there are.
+    // At p = 0 the mean window is infinite, and no packet of it is lost.
     if p == 0.0 {
         return if window >= 3.0 { 0.0 } else { 1.0 };
     }
@@ -159,7 +159,7 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
     if w.is_nan() || w < 3.0 {
         return 1.0;
     }
-    // Underflows harmlessly to 0 for large windows.
+    // For large windows this underflows to 0, which is the right answer.
     let arrive = 1.0 - p;
     let least = libm::pow(p, w - 2.0);
     if least == 0.0 {
@@ -170,33 +170,34 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
 
 /// The expected duration of time-outs, in units of `first` (T_o): equations (14) and (15), as the paper's figures use them.
 ///
-/// Its weights p^i (1-p) are those of i losses in a row *including the one that begins the series*, though (16) multiplies by
-/// the probability of a time-out once more: it is p times [`mean_time_out_series`], and tends to 0 for small p.
+/// The weights p^i (1-p) are those of i losses in a row *including the one that begins the series*. (16) multiplies by the
+/// probability of a time-out once more. So the result is p times [`mean_time_out_series`], and tends to 0 for small p.
 pub fn mean_time_out(first: f64, p: f64) -> f64 {
     let p = probability(p);
-    // At p = 0 the product would be 0, and 0 times an infinite `first` none.
+    // At p = 0 the result is 0, also for an infinite `first`, where the product would be NaN.
     if p == 0.0 { 0.0 } else { p * mean_time_out_series(first, p) }
 }
 
-/// The expected duration of a series of time-outs that has begun, in units of `first` (T_o), doubled at each loss of the
-/// packet sent again until 64 T_o: Padhye and others (1998), eq. (27). It tends to T_o for small p; infinite at p = 1.
+/// The expected duration of a series of time-outs that has begun, in units of `first` (T_o): Padhye and others (1998), eq. (27).
+/// The time-out doubles at each loss of the retransmission, up to 64 T_o. The result tends to T_o for small p, and is infinite at
+/// p = 1.
 pub fn mean_time_out_series(first: f64, p: f64) -> f64 {
     let p = probability(p);
     if p == 1.0 {
         return f64::INFINITY;
     }
-    // 1 + 2 + 4 + ... each reached with another factor p; 64 for ever after: (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
+    // Time-outs of 1, 2, 4, ... 64, 64, ..., each reached with one more factor p: (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
     first * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * (32.0 + 64.0 * p / (1.0 - p)))))))
 }
 
-/// How long a series of `time_outs` time-outs lasts, in units of `first`: T_o, 3 T_o, 7 T_o, ... 63 T_o, then 64 more for each.
-/// This is the sum's term in equation (14).
+/// The duration of a series of `time_outs` time-outs, in units of `first`: T_o, 3 T_o, 7 T_o, ... 63 T_o, then 64 T_o more for
+/// each. This is the term of the sum in equation (14).
 pub fn time_out_series(first: f64, time_outs: u32) -> f64 {
     let doubled = time_outs.min(6);
     first * (f64::from((1u32 << doubled) - 1) + 64.0 * f64::from(time_outs - doubled))
 }
 
-/// `E[r] p`, regular where `E[r]` is infinite: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), the root clamped at 0.
+/// `E[r] p`, which is finite where `E[r]` is infinite: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), the root clamped at 0.
 fn times_p(p: f64, ack_every: f64) -> f64 {
     2.0 * p / 3.0 + (2.0 * ack_every * p * (1.0 - p) / 3.0 - p * p / 18.0).max(0.0).sqrt()
 }

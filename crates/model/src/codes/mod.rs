@@ -1,12 +1,11 @@
-//! What is left of losses behind our own codes, and how long what they recover is late (ours, in no paper).
+//! The loss that remains behind our own codes, and the delay of what they recover. These models are ours; no paper has them.
 //!
 //! * [`block`]: systematic MDS blocks without feedback.
-//! * [`window`]: a sliding window with repairs at even distances, a span after which a symbol is given up,
-//!   and exact repairs on feedback.
+//! * [`window`]: a sliding window with repairs at even distances, a span after which a symbol is given up, and exact repairs after
+//!   feedback.
 //!
-//! Time counts in packets sent. Codes are taken for ideal: any combination of the right span is innovative,
-//! as it is over GF(256) but for some parts in 256. Losses are those of a two-state chain, of which
-//! independent ones are a case.
+//! Time is counted in packets sent. Codes are ideal: any combination of the right span is innovative. Over GF(256) this fails for
+//! about one combination in 256. Losses follow a two-state chain; independent losses are one case of it.
 
 pub mod block;
 pub mod window;
@@ -19,12 +18,12 @@ use crate::fec::gilbert::Gilbert;
 pub enum PacketLosses {
     /// Each with this probability, independently.
     Independent(f64),
-    /// In bursts, at least packet by packet.
+    /// In bursts.
     Bursts(Gilbert),
 }
 
 impl PacketLosses {
-    /// The share of packets that is lost.
+    /// The share of packets that are lost.
     pub fn share(&self) -> f64 {
         match self {
             PacketLosses::Independent(p) => *p,
@@ -41,21 +40,20 @@ impl PacketLosses {
     }
 }
 
-/// What a code leaves of the losses, and what it costs.
+/// What remains behind a code, and what the code costs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Residual {
     /// The share of source packets that are never recovered.
     pub loss: f64,
     /// Packets sent for each source packet.
     pub sent_per_source: f64,
-    /// `late[d]`: the share of source packets that d packets after they were sent are neither delivered, in
-    /// order, nor given up. It ends where there are none left, but for 1e-15 of them.
+    /// `late[d]`: the share of source packets that are neither delivered in order nor given up d packets after they were sent. The
+    /// list ends where the share falls to 1e-15.
     pub late: Vec<f64>,
 }
 
 impl Residual {
-    /// The mean time until a source packet is delivered, in order, or given up: in packets sent, beyond the
-    /// path's own.
+    /// The mean time until a source packet is delivered in order or given up, in packets sent, beyond the path's own delay.
     pub fn mean_delay(&self) -> f64 {
         self.late.iter().sum()
     }
@@ -71,14 +69,14 @@ impl Residual {
         Ok(found.unwrap_or(self.late.len()) as u32)
     }
 
-    /// Without the entries that say nothing.
+    /// Cuts the entries of `late` that are too small to matter.
     fn new(loss: f64, sent_per_source: f64, mut late: Vec<f64>) -> Residual {
         late.truncate(late.iter().rposition(|late| *late > 1e-15).map_or(0, |last| last + 1));
         Residual { loss, sent_per_source, late }
     }
 }
 
-/// What models of packets agree to compute.
+/// Checks the arguments that all models of codes share.
 fn small(what: &'static str, given: u32, most: u32, domain: &'static str) -> Result<(), DomainError> {
     require((1..=most).contains(&given), what, f64::from(given), domain)
 }

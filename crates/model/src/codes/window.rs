@@ -1,13 +1,13 @@
-//! A sliding window: source packets as they come, a repair over the open gap after every so many of them,
-//! exact repairs when feedback has told of the gap, and a span after which what is still missing is given up.
+//! A sliding window without a block structure: source packets as they come, a repair over the open gap after every few source packets, exact
+//! repairs after feedback, and a span after which missing packets are given up.
 //!
-//! What counts is the deficit: how many source packets are missing beyond the repairs that have arrived
-//! since. A gap opens with a lost source packet; a lost one more widens it, a repair that arrives narrows it;
-//! at 0 all of it is decoded at once. While it is open nothing is delivered in order. `feedback` packets
-//! after it opened the sender knows, and sends repairs until it is closed; `span` packets after it opened,
-//! the window has moved past it, and all that it lost is given up. Everything follows from how long gaps last
-//! and where in the schedule the next one opens. The law is exact for this sender (a test simulates it); a
-//! real one hears of each change with a delay and counts repairs in flight by their mean.
+//! The *deficit* is the number of missing source packets less the repairs that have arrived since. A lost source packet opens a *gap*. Each
+//! further loss raises the deficit by one, and each repair that arrives lowers it by one. At a deficit of 0 the whole gap is decoded. While
+//! the gap is open, nothing is delivered in order. `feedback` packets after the gap opened, the sender knows of it and sends repairs until it
+//! closes. `span` packets after it opened, the window has moved past it, and what the gap lost is given up.
+//!
+//! All results follow from how long gaps last and where in the schedule of repairs the next gap opens. The results are exact for this sender,
+//! which a test simulates. A real sender hears of each change with a delay, and counts repairs in flight by their mean.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, require};
@@ -15,33 +15,32 @@ use crate::domain::{DomainError, require};
 /// The sender of a sliding window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowCode {
-    /// A repair is sent after so many source packets; None sends none ahead of feedback.
+    /// The number of source packets after which a repair is sent; `None`: no repair is sent before feedback.
     pub repair_every: Option<u32>,
-    /// Packets after which a gap is given up.
+    /// The number of packets after which a gap is given up.
     pub span: u32,
-    /// Packets sent in one round trip, after which repairs are sent until the gap is closed; None where there
-    /// is no feedback.
+    /// The number of packets sent in one round trip. So long after a gap opened, repairs are sent until it closes. `None`: there is no
+    /// feedback.
     pub feedback: Option<u32>,
 }
 
-/// The longest span that is computed.
+/// The longest span that is computed, packets.
 pub const LONGEST_SPAN: u32 = 5000;
 
-/// The most source packets for each repair.
+/// The most source packets between two repairs.
 pub const LONGEST_CYCLE: u32 = 64;
 
-/// What is left of a gap that is not followed any further.
+/// A gap is followed until the probability that it is open falls below this.
 const NEGLIGIBLE: f64 = 1e-16;
 
-/// What of a deficit is not followed any further.
+/// A deficit is followed while its probability is at least this.
 const UNLIKELY: f64 = 1e-25;
 
 impl WindowCode {
-    /// What the window leaves of `losses`.
+    /// What remains of `losses` behind the window.
     ///
-    /// The work is a cycle's source packets times the packets of a gap times the spread of its deficit: less
-    /// than a millisecond for spans of a hundred, seconds at the far end, where repairs hardly keep up with
-    /// losses.
+    /// The work is the product of the cycle's source packets, the packets of a gap and the spread of its deficit: less than a millisecond
+    /// for spans of a hundred, seconds for long spans in which repairs hardly keep up with losses.
     ///
     /// # Errors
     /// A cycle outside 1 to 64, a span outside 1 to 5000, a feedback of 0; losses outside their domain.
@@ -59,7 +58,7 @@ impl WindowCode {
         }
         let sources = self.sources();
         let gaps: Vec<Gap> = (0..sources).map(|phase| self.gap(phase, lose)).collect();
-        // Where the next gap opens, for each phase and state in which one may end.
+        // The phase at which the next gap opens, for each phase and state in which a gap may end.
         let turns = self.turns(lose);
         let ends = (0..self.cycle()).flat_map(|phase| [(phase, 0), (phase, 1)]);
         let opens: Vec<Idle> = ends.map(|(phase, bad)| self.idle(phase, bad, lose, &turns)).collect();
@@ -80,13 +79,13 @@ impl WindowCode {
             let sum: f64 = then.iter().sum();
             then.iter_mut().for_each(|share| *share /= sum);
             let moved = then.iter().zip(&often).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            // Half a step, for cycles that come back only every other time.
+            // Half a step, so that the iteration converges for periodic cycles too.
             often = then.iter().zip(&often).map(|(a, b)| (a + b) / 2.0).collect();
             if moved < 1e-14 {
                 break;
             }
         }
-        // In the mean of a gap and of the packets until the next.
+        // Means over a gap and the packets until the next gap.
         let (mut all, mut sent, mut lost) = (0.0, 0.0, 0.0);
         let mut late = Vec::new();
         for (gap, weight) in gaps.iter().zip(&often) {
@@ -98,9 +97,8 @@ impl WindowCode {
                 sent += weight * ends * opens[state].packets;
             }
             late.resize(late.len().max(gap.open.len()), 0.0);
-            // A source packet sent `at` packets into a gap is late by d when the gap is open d packets on:
-            // the sum over all packets up to the feedback by differences of sums from the end, less the few
-            // that are repairs.
+            // A source packet that is sent `at` packets after a gap opened is late by d if the gap is still open d packets later. The sum
+            // over all packets up to the feedback is a difference of sums from the end, less the packets that are repairs.
             let told = gap.is_source.len().min(self.feedback.map_or(usize::MAX, |packets| packets as usize));
             let repairs: Vec<usize> = (0..told).filter(|at| !gap.is_source[*at]).collect();
             let mut beyond = vec![0.0; gap.open.len() + 1];
@@ -119,7 +117,7 @@ impl WindowCode {
         Ok(Residual::new(lost / all, sent / all, late))
     }
 
-    /// Source packets in a cycle; any number where there is no cycle.
+    /// Source packets in a cycle. Without a cycle any number serves.
     fn sources(&self) -> usize {
         self.repair_every.unwrap_or(1) as usize
     }
@@ -134,13 +132,13 @@ impl WindowCode {
         let (cycle, sources) = (self.cycle(), self.sources());
         let feedback = self.feedback.map_or(usize::MAX, |packets| packets as usize);
         let mut schedule = (phase + 1) % cycle;
-        // Open gaps by deficit and whether the last packet was lost: their probability, and that times how
-        // many source packets they lost.
+        // Open gaps by deficit and by whether the last packet was lost: the probability, and the probability times the number of lost
+        // source packets.
         let mut at = vec![[[0.0f64; 2]; 2]; self.span as usize + 2];
         at[1][1] = [1.0, 1.0];
         let mut gap = Gap { open: vec![1.0], is_source: vec![true], ends: vec![0.0; 2 * cycle], lost: 0.0 };
         let mut next = at.clone();
-        // The deficits that are at all likely.
+        // The deficits with a probability that matters.
         let (mut least, mut most) = (1, 1);
         for elapsed in 1..self.span as usize {
             let exact = elapsed >= feedback;
@@ -181,7 +179,7 @@ impl WindowCode {
             }
         }
         let at = &at[least..=most];
-        // What is open now is given up; the schedule goes on behind it.
+        // A gap that is still open is given up here. The schedule goes on.
         for (bad, share) in [0, 1].map(|bad| (bad, at.iter().map(|from| from[bad][0]).sum::<f64>())) {
             gap.ends[2 * schedule + bad] += share;
         }
@@ -189,7 +187,7 @@ impl WindowCode {
         gap
     }
 
-    /// From no gap at all, the schedule at `phase` and the last packet lost or not, to the next gap.
+    /// From a moment without a gap to the next gap: the schedule is at `phase`, and the last packet was lost or not.
     fn idle(&self, phase: usize, bad: usize, lose: [f64; 2], turns: &[Idle; 2]) -> Idle {
         let mut idle = Idle::none(self.sources());
         let left = self.to_the_end(phase, bad, lose, &mut idle);
@@ -199,17 +197,17 @@ impl WindowCode {
         idle
     }
 
-    /// [`idle`](WindowCode::idle) from the cycle's start, after a packet that arrived and after one that was lost.
+    /// [`idle`](WindowCode::idle) from the cycle's start: after a packet that arrived, and after a packet that was lost.
     fn turns(&self, lose: [f64; 2]) -> [Idle; 2] {
         let mut turns = [Idle::none(self.sources()), Idle::none(self.sources())];
         let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
-        // A turn without a lost source packet leads back to the start: two equations, solved without a
-        // difference, for what opens a gap in a turn is known by itself however small it is.
+        // A cycle without a lost source packet leads back to the start. This gives two equations. They are solved without differences: the
+        // probability that a gap opens in a cycle is known by itself, however small it is.
         let opens = [0, 1].map(|bad| turns[bad].phases.iter().sum::<f64>());
         let [mut good, mut bad] = turns;
         let leaves_bad = left[1][0] + opens[1];
         if leaves_bad > 0.0 {
-            // From lost to lost again and again, then to the other or to a gap.
+            // Any number of steps from lost to lost, then one to the other state or to a gap.
             let mut from_good = good.clone();
             from_good.add(&bad, left[0][1] / leaves_bad);
             from_good.scale(1.0 / (opens[0] + left[0][1] * opens[1] / leaves_bad));
@@ -220,8 +218,7 @@ impl WindowCode {
         [good, bad]
     }
 
-    /// The rest of a cycle, from `phase` on: what happens in it until a gap opens, and the states at its end
-    /// in which none has.
+    /// The rest of a cycle, from `phase` on: what happens until a gap opens, and the states at the cycle's end if none opens.
     fn to_the_end(self, phase: usize, bad: usize, lose: [f64; 2], idle: &mut Idle) -> [f64; 2] {
         let mut state = [0.0; 2];
         state[bad] = 1.0;
@@ -230,7 +227,7 @@ impl WindowCode {
             let loses = state[0] * lose[0] + state[1] * lose[1];
             if phase < self.sources() {
                 idle.phases[phase] += loses;
-                // A lost one is the gap's.
+                // The lost source packet opens the gap and belongs to it.
                 idle.sources += arrives;
                 idle.packets += arrives;
                 state = [arrives, 0.0];
@@ -243,26 +240,26 @@ impl WindowCode {
     }
 }
 
-/// A gap, by the packets since the lost one that opened it.
+/// A gap, counted in packets since the lost packet that opened it.
 struct Gap {
-    /// The probability that it is open after so many packets.
+    /// The probability that the gap is open after that many packets.
     open: Vec<f64>,
-    /// Whether that packet is a source packet.
+    /// Whether the packet after that many packets is a source packet.
     is_source: Vec<bool>,
-    /// Where it ends: twice the phase of the next packet, and one more if the last one was lost.
+    /// The probability of each end: twice the phase of the next packet, plus 1 if the last packet was lost.
     ends: Vec<f64>,
-    /// The expected number of source packets that are given up with it.
+    /// The expected number of source packets that are given up with the gap.
     lost: f64,
 }
 
-/// From one gap to the next.
+/// The time from one gap to the next.
 #[derive(Clone)]
 struct Idle {
-    /// The probability that the next opens at this phase.
+    /// The probability that the next gap opens at this phase.
     phases: Vec<f64>,
-    /// Expected source packets that arrive until then.
+    /// The expected number of source packets that arrive until then.
     sources: f64,
-    /// Expected packets until then, without the one that opens it.
+    /// The expected number of packets until then, without the packet that opens the gap.
     packets: f64,
 }
 

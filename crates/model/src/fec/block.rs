@@ -4,9 +4,9 @@
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, incomplete_beta};
 
-/// P(N, K): the probability that a block is lost, that is that fewer than K of its N units arrive, each lost
-/// with probability `loss` (paper 003, section 4.1). It is the regularised incomplete beta function
-/// I_p(N-K+1, K), stable for any p and large N; both it and the probability of arrival keep their digits.
+/// P(N, K): the probability that a block is lost. A block is lost when fewer than K of its N units arrive, each of which is lost with
+/// probability p = `loss` (paper 003, section 4.1). P(N, K) is the regularised incomplete beta function I_p(N-K+1, K), which is stable for
+/// any p and large N. The probability and its complement both have full relative accuracy.
 ///
 /// # Errors
 /// A loss outside 0 to 1, K = 0, N < K.
@@ -15,7 +15,7 @@ pub fn block_loss(n: u32, k: u32, loss: f64) -> Result<Tail, DomainError> {
     block_loss_at(f64::from(n), k, loss)
 }
 
-/// [`block_loss`] for a real N, as the paper's figures draw it and equation (4) solves it.
+/// [`block_loss`] for a real N, as the paper's figures and equation (4) need it.
 ///
 /// # Errors
 /// As [`block_loss`].
@@ -26,18 +26,18 @@ pub fn block_loss_at(n: f64, k: u32, loss: f64) -> Result<Tail, DomainError> {
     Ok(loss_of_block(n, f64::from(k), loss))
 }
 
-/// [`block_loss_at`] without its checks.
+/// [`block_loss_at`] without checks.
 pub(super) fn loss_of_block(n: f64, k: f64, p: f64) -> Tail {
     incomplete_beta(n - k + 1.0, k, p)
 }
 
-/// 1 - (1 - P)^blocks: the probability that one of a packet's blocks is lost, and so the packet.
+/// 1 - (1 - P)^blocks: the probability that a packet is lost because one of its blocks is lost.
 pub(super) fn packet_of(blocks: u32, block: Tail) -> Tail {
     if blocks == 1 {
         return block;
     }
     let m = f64::from(blocks);
-    // ln(1 - P) from whichever side has the digits.
+    // ln(1 - P) from the side that is accurate.
     let ln = if block.is < 0.5 { libm::log1p(-block.is) } else { libm::log(block.is_not) };
     Tail { is: -libm::expm1(m * ln), is_not: libm::exp(m * ln) }
 }

@@ -1,38 +1,38 @@
-//! Blocks of units that are lost in bursts (paper 003, sections 2.1 and 5): equation (7), and the chain itself.
+//! Blocks of units that are lost in bursts (paper 003, sections 2.1 and 5): equation (7), and the exact chain.
 //!
-//! The chain is in the Bad state for a share L of the units and stays there with probability q; it leaves the
-//! Good state with probability p = L (1-q) / (1-L). Equation (7) takes a packet to be lost by one burst
-//! longer than its R = N - K redundant units only, which its assumption 2, (1-q) L N << 1, is to allow. That
-//! does not hold at little burstiness (0.2 at q = 0.01, L = 0.01), where several short bursts in one block
-//! matter: three times too high a throughput at N = 21, K = 20. The exact law costs no more: a block is lost
-//! when more than R units are lost before the K-th arrives; each good unit is preceded by a burst with
-//! probability p; bursts are geometric. So it is a binomial mixture of negative binomial tails.
+//! The chain is in the Bad state for a share L of the units and stays there with probability q. It leaves the Good state with probability
+//! p = L (1-q) / (1-L). Equation (7) assumes that a packet is lost only by one burst longer than its R = N - K redundant units. The paper's
+//! assumption 2, (1-q) L N << 1, is to justify this. The assumption does not hold at little burstiness (0.2 at q = 0.01, L = 0.01), where
+//! several short bursts in one block matter: the throughput is three times too high at N = 21, K = 20.
+//!
+//! The exact result costs no more. A block is lost when more than R units are lost before the K-th arrives. Each good unit is preceded by a
+//! burst with probability p, and burst lengths are geometric. So the probability is a binomial mixture of negative binomial tails.
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, binomial, incomplete_beta};
 use std::ops::Range;
 
-/// Losses of units in bursts, by the two numbers that the paper varies.
+/// Losses of units in bursts, by the paper's two parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gilbert {
     /// L: the share of units that are lost, less than 1.
     pub loss: f64,
-    /// q: the probability that a loss is followed by another, less than 1; q = L is the memoryless case.
+    /// q: the probability that a lost unit is followed by another lost one, less than 1; q = L is the memoryless case.
     pub stay_bad: f64,
 }
 
-/// When TCP sends its packets over the chain.
+/// The distance of TCP's packets on the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketSpacing {
-    /// Far from each other: the unit before a packet is lost with probability L whatever became of the packet
-    /// before it (the paper's assumption 1).
+    /// Far from each other: the unit before a packet is lost with probability L, whether or not the packet before was lost (the paper's
+    /// assumption 1).
     #[default]
     Independent,
-    /// Without a gap, so that a burst may reach from one packet into the next.
+    /// Back to back: a burst may reach from one packet into the next.
     BackToBack,
 }
 
-/// The largest number of units N in a block whose law is computed exactly.
+/// The largest number of units N in a block that is computed exactly.
 pub const LARGEST_BLOCK: u32 = 1 << 20;
 
 impl Gilbert {
@@ -40,8 +40,7 @@ impl Gilbert {
     /// equation (2).
     ///
     /// # Errors
-    /// A share outside 0 to 1, L = 1, q = 1, or a p that were greater than 1: a loss above one half needs q
-    /// >= 2 - 1/L.
+    /// A share outside 0 to 1, L = 1, q = 1, or values for which p would be greater than 1: a loss above one half needs q >= 2 - 1/L.
     pub fn become_bad(&self) -> Result<f64, DomainError> {
         let (l, q) = (self.loss, self.stay_bad);
         require((0.0..1.0).contains(&l), "the loss probability of a unit", l, "at least 0 and less than 1")?;
@@ -70,8 +69,8 @@ impl Gilbert {
         Ok(libm::pow(q, n - least) * self.loss * ((1.0 - q) * least + q))
     }
 
-    /// 1/T of the chain itself: loss events for each good packet, of `blocks` blocks of which each needs K of
-    /// its N units; a burst of lost packets is one event.
+    /// 1/T, exactly by the chain: loss events for each good packet. A packet has `blocks` blocks, each of which needs K of its N units. A
+    /// burst of lost packets is one event.
     ///
     /// # Errors
     /// An argument outside its domain; N above [`LARGEST_BLOCK`].
@@ -88,9 +87,8 @@ impl Gilbert {
             if spacing == PacketSpacing::Independent {
                 return Ok(good_before * from_good.is + self.loss * from_bad.is);
             }
-            // T is the mean length of a run of good packets: the share of good packets over that of good ones
-            // followed by a lost one. A good packet's last unit, by reversal of the chain, is as likely as
-            // its first.
+            // T is the mean length of a run of good packets: the share of good packets over the share of good packets that a lost one
+            // follows. By reversal of the chain, a good packet's last unit has the distribution of its first.
             let last_good = good_before * chain.after_good(n - k, k - 1).is_not;
             let last_bad = if n == k { 0.0 } else { self.loss * chain.after_bad(n - k - 1, k).is_not };
             return Ok(ratio(
@@ -109,8 +107,7 @@ impl Gilbert {
         Ok(ratio(last[0] * lost[0] + last[1] * lost[1], last[0] + last[1]))
     }
 
-    /// The probability that a block of N units of which K suffice is lost, exactly: any block of the
-    /// stationary chain.
+    /// The exact probability that a block of N units of which K suffice is lost, for any block of the stationary chain.
     ///
     /// # Errors
     /// As [`exact`](Gilbert::exact).
@@ -119,8 +116,7 @@ impl Gilbert {
     }
 }
 
-/// The mean length of a burst as the probability that a loss is followed by another: q = 1 - 1/length (paper
-/// 003, eq. (1)).
+/// The q of a chain whose bursts have a given mean length: q = 1 - 1/length (paper 003, eq. (1)).
 ///
 /// # Errors
 /// A length below 1.
@@ -134,7 +130,7 @@ pub fn stay_bad_of(mean_burst: f64) -> Result<f64, DomainError> {
     Ok(1.0 - 1.0 / mean_burst)
 }
 
-/// The losses of a Gilbert channel as independent ones with the same share: q = L.
+/// Independent losses as a Gilbert channel: q = L.
 ///
 /// # Errors
 /// A loss that is not at least 0 and less than 1.
@@ -144,12 +140,13 @@ pub fn memoryless(loss: f64) -> Result<Gilbert, DomainError> {
     losses.become_bad().map(|_| losses)
 }
 
-/// Events over good packets; where no packet is good at all, every packet is an event.
+/// Events over good packets. Where no packet is good, every packet is an event.
 fn ratio(events: f64, good: f64) -> f64 {
     if good > 0.0 { events / good } else { 1.0 }
 }
 
-/// The terms `range` of the binomial law of `n` trials with chance `p`, each from its neighbour nearer to the largest.
+/// The terms `range` of the binomial distribution of `n` trials with probability `p`. Each is computed from its neighbour that is nearer to the
+/// largest term.
 fn binomial_terms(n: u32, p: f64, range: Range<u32>) -> Vec<f64> {
     let mut terms = vec![0.0; range.len()];
     if range.is_empty() {
@@ -186,22 +183,22 @@ impl Chain {
         self.mixture(spare, k, 0)
     }
 
-    /// The same after a lost unit, the burst of which may go on.
+    /// The same after a lost unit, whose burst may continue.
     pub(crate) fn after_bad(self, spare: u32, k: u32) -> Tail {
         if k == 0 { Tail { is: 0.0, is_not: 1.0 } } else { self.mixture(spare + 1, k - 1, 1) }
     }
 
-    /// Bursts precede `gaps` good units with probability p each, and `sure` more for sure; their lengths are
-    /// geometric from 1 on. The probability that they are longer than `spare` in sum: that of `spare` units
-    /// fewer than that many end a burst.
+    /// The probability that bursts have more than `spare` units in sum. A burst precedes each of `gaps` good units with probability p, and `sure`
+    /// more good units for certain. Burst lengths are geometric from 1 on. So this is the probability that fewer of `spare` units end a burst
+    /// than there are bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
         let (n, r) = (f64::from(gaps), f64::from(spare));
         let mean = n * self.p;
-        // All terms whose weight a double can tell from 0.
+        // All terms whose weight is not 0 as a double.
         let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
         let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
         let last = libm::ceil((mean + width + 400.0).min(n)) as u32;
-        // P(Bin(spare, 1-q) < bursts + sure), by whichever tail of it, for the fewest bursts; above, term by term.
+        // P(Bin(spare, 1-q) < bursts + sure) for the fewest bursts, by the accurate tail. For more bursts it follows term by term.
         let fewest = match first + sure {
             0 => Tail { is: 0.0, is_not: 1.0 },
             all if all > spare => Tail { is: 1.0, is_not: 0.0 },
@@ -215,7 +212,7 @@ impl Chain {
             sum.is += weight * longer;
             longer = ends.get(k).map_or(1.0, |end| longer + end);
         }
-        // The other tail from its thin end on, so that its terms are added and never subtracted.
+        // The other tail, from its thin end on, so that terms are only added.
         let most = last + sure;
         let mut shorter = match most {
             all if all > spare => 0.0,
@@ -223,7 +220,7 @@ impl Chain {
             all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q).is_not,
         };
         for (k, weight) in weights.iter().enumerate().rev() {
-            // Of `first + k` bursts; the term of one burst more is in already.
+            // The tail for `first + k` bursts. The term of one more burst is already in it.
             if k + 1 < weights.len() {
                 shorter += ends.get(k).copied().unwrap_or(0.0);
             }
@@ -232,8 +229,7 @@ impl Chain {
         Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
     }
 
-    /// The probability that `blocks` blocks in a row are good, from the state before them (0: Good) to that
-    /// of their last unit.
+    /// The probability that `blocks` blocks in a row are good, by the state before them (0: Good) and the state of their last unit.
     fn good_blocks(self, n: u32, k: u32, blocks: u32) -> [[f64; 2]; 2] {
         let block = [self.good_block(n, k, 0), self.good_block(n, k, 1)];
         let times = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
@@ -253,8 +249,7 @@ impl Chain {
     /// One block, unit by unit, from `state`: the probability that it is good, by the state of its last unit.
     fn good_block(self, n: u32, k: u32, state: usize) -> [f64; 2] {
         let (k, spare) = (k as usize, (n - k) as usize);
-        // Count what there may be fewer of: losses up to the spare ones, or arrivals below K, of which enough
-        // are not counted on.
+        // Count the smaller number: losses up to the spare units, or arrivals up to K. Arrivals beyond K are not counted.
         let (by_losses, most) = if spare < k { (true, spare) } else { (false, k) };
         let mut at = vec![[0.0f64; 2]; most + 1];
         at[0][state] = 1.0;

@@ -1,8 +1,7 @@
-//! TCP's throughput over a link with block FEC, and how much FEC is best (paper 003, equations (3) to (7)).
+//! TCP's throughput over a link with block FEC, and the best amount of FEC (paper 003, equations (3) to (7)).
 //!
-//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of what TCP
-//! reaches with the losses that are left and of the K/N of the link that FEC leaves; it rises with N up to
-//! where both are equal (the link is *clean*), and falls as K/N from there.
+//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of two rates: the one that TCP reaches at the
+//! residual loss, and K/N of the link. The throughput rises with N until both are equal (the link is *clean*), and falls as K/N from there.
 
 use super::block::{loss_of_block, packet_of};
 use super::gilbert::{Gilbert, LARGEST_BLOCK, PacketSpacing};
@@ -22,9 +21,9 @@ pub struct CodedLink {
     pub rtt: f64,
     /// C: the number of connections, equation (6).
     pub flows: u32,
-    /// Blocks in a packet of TCP; the packet is lost when one of them is.
+    /// Blocks in a packet of TCP. The packet is lost when one of its blocks is lost.
     pub packet_blocks: u32,
-    /// How TCP's throughput follows from its losses.
+    /// TCP's throughput as a function of its losses.
     pub law: TcpLaw,
 }
 
@@ -35,18 +34,18 @@ pub enum UnitLosses {
     Independent(f64),
     /// In bursts, by the approximation of equation (7).
     SingleBurst(Gilbert),
-    /// In bursts, by the chain itself.
+    /// In bursts, exactly by the chain.
     Bursts(Gilbert, PacketSpacing),
 }
 
-/// How TCP's throughput follows from its losses.
+/// TCP's throughput as a function of its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TcpLaw {
     /// sqrt(3 T / 2) / RTT packets a second for T packets between losses: the paper's choice.
     #[default]
     SquareRoot,
-    /// Equation (16) of paper 000 with a first time-out of so many seconds and no largest window: the paper
-    /// blames time-outs for where its simulations fall short, and invites other formulas.
+    /// Equation (16) of paper 000 with a first time-out of this length, s, and no largest window. The paper blames time-outs where its
+    /// simulations bring less, and invites other formulas.
     TimeOuts(f64),
 }
 
@@ -75,9 +74,8 @@ impl CodedLink {
         self.throughput_of(n)
     }
 
-    /// The left side of equation (4): the rate, in units a second with the redundancy, of a link on which
-    /// TCP's losses and the link's rate bind alike. [`rate`](CodedLink::rate) below it means that N units are
-    /// enough. Infinite without loss.
+    /// The left side of equation (4): the rate of a link on which TCP's losses and the link's rate are the same bound, in units a second,
+    /// redundancy included. If [`rate`](CodedLink::rate) is below it, N units are enough. Infinite without loss.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -95,22 +93,21 @@ impl CodedLink {
         self.events(n)
     }
 
-    /// G: the throughput that FEC gains over the throughput that it costs, equation (5). Negative where the
-    /// link is clean without it; None at N = K, where nothing is paid.
+    /// G: the throughput that FEC gains over the throughput that it costs, equation (5). Negative where the link is clean without FEC; `None`
+    /// at N = K, where FEC costs nothing.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
     pub fn gain(&self, n: u32) -> Result<Option<f64>, DomainError> {
         let (with, without) = (self.throughput(n)?, self.throughput(self.k)?);
         let k = f64::from(self.k);
-        // TCP gets nothing with or without it where all units are lost: a gain of 0.
+        // Where all units are lost, TCP gets nothing with or without FEC: a gain of 0.
         let gained = if with > 0.0 { 1.0 - without / with } else { 0.0 };
         Ok((n > self.k).then(|| gained * k / (f64::from(n) - k)))
     }
 
-    /// The real N that solves equation (4): the amount of FEC from which the link is clean. K where it is
-    /// clean without FEC; None where the losses are not defined between whole numbers (the chain itself), or
-    /// no N up to 2^32 cleans the link.
+    /// The real N that solves equation (4): the amount of FEC from which the link is clean. K where the link is clean without FEC. `None` where
+    /// the losses are only defined for integers (the exact chain), or where no N up to 2^32 makes the link clean.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -130,7 +127,7 @@ impl CodedLink {
             }
         }
         let (mut low, mut high) = (k + (step / 2.0) * f64::from(u8::from(step > 1.0)), k + step);
-        // Until the two are neighbours, or all but.
+        // Until the two bounds are neighbouring doubles, or almost.
         for _ in 0..100 {
             let middle = low.midpoint(high);
             if middle <= low || middle >= high {
@@ -141,8 +138,8 @@ impl CodedLink {
         Ok(Some(low.midpoint(high)))
     }
 
-    /// The whole N of the largest throughput; the smallest of them where several are best. N is searched up
-    /// to 2^32 - 1 (up to [`LARGEST_BLOCK`] for the chain itself).
+    /// The integer N of the largest throughput; the smallest one where several are best. N is searched up to 2^32 - 1 (up to
+    /// [`LARGEST_BLOCK`] for the exact chain).
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -165,12 +162,12 @@ impl CodedLink {
         };
         let clean = |n: u32| Ok(self.free(self.events(n)?) >= self.share_of(n));
         let cleaned = first(&clean, most)?;
-        // It rises up to there and falls behind: the best is that one or the one before.
+        // The throughput rises up to this N and falls behind it, so the best N is this one or the one before.
         let mut best = self.throughput_of(cleaned)?;
         if cleaned > self.k {
             best = best.max(self.throughput_of(cleaned - 1)?);
         }
-        // Where redundancy does nothing for long (p near 1), less of it is as good.
+        // Where more redundancy changes nothing (p near 1), the smallest amount is as good.
         first(&|n| Ok(self.throughput_of(n)? >= best), cleaned)
     }
 
@@ -200,7 +197,7 @@ impl CodedLink {
         Ok(self.free(self.events(n)?).min(self.share_of(n)))
     }
 
-    /// K/N mu: what FEC leaves of the link.
+    /// K/N mu: the rate that FEC leaves.
     fn share_of(&self, n: u32) -> f64 {
         f64::from(self.k) / f64::from(n) * self.rate
     }
@@ -209,26 +206,26 @@ impl CodedLink {
     fn events(&self, n: u32) -> Result<f64, DomainError> {
         match self.losses {
             UnitLosses::Bursts(chain, spacing) => chain.exact(n, self.k, self.packet_blocks, spacing),
-            // The others are smooth.
+            // Every other kind of losses has a smooth function.
             _ => Ok(self.smooth_events().map_or(0.0, |events| events(f64::from(n)))),
         }
     }
 
-    /// 1/T as a function of a real N, where it is one. The arguments have been checked.
+    /// 1/T as a function of a real N, where it is defined for one. The arguments have been checked.
     fn smooth_events(&self) -> Option<impl Fn(f64) -> f64 + use<>> {
         let (losses, k, blocks) = (self.losses, self.k, self.packet_blocks);
         let smooth = !matches!(losses, UnitLosses::Bursts(..));
         smooth.then_some(move |n: f64| match losses {
             UnitLosses::Independent(p) => packet_of(blocks, loss_of_block(n, f64::from(k), p)).is,
             UnitLosses::SingleBurst(chain) | UnitLosses::Bursts(chain, _) => {
-                // (7) counts events in a packet of one block; it has no more events than packets.
+                // (7) counts events in a packet of one block. There cannot be more events than packets.
                 let event = chain.single_burst(n, k).unwrap_or(1.0).min(1.0);
                 packet_of(blocks, crate::special::Tail { is: event, is_not: 1.0 - event }).is
             }
         })
     }
 
-    /// What TCP reaches with so many loss events a packet, in units of data a second over all connections.
+    /// The throughput that TCP reaches with `events` loss events a packet, in units of data a second over all connections.
     fn free(&self, events: f64) -> f64 {
         if events == 0.0 {
             return f64::INFINITY;

@@ -1,7 +1,7 @@
-//! Block FEC on a lossy link under TCP (paper 003): how much of the link to give to redundancy.
+//! Block FEC on a lossy link under TCP (paper 003): the share of the link that redundancy should take.
 //!
 //! * [`block`]: the loss of a block of N units of which K suffice, for independent losses.
-//! * [`gilbert`]: the same for losses in bursts: the paper's equation (7), and the chain itself, exactly.
+//! * [`gilbert`]: the same for losses in bursts, by the paper's equation (7) and exactly by the chain.
 //! * [`CodedLink`]: TCP's throughput over such a link, its gain, and the best N.
 
 pub mod block;

@@ -78,10 +78,10 @@ impl MeshFrames {
     /// C_path, in bits a second, of `hops` hops that each lose a packet with probability `link_loss`:
     /// equation (12), which is (1) without loss.
     ///
-    /// A hop carries only what the ones before it did not lose, so that a packet takes 1 + (1-p) + (1-p)^2 +
-    /// ... cycles until it is lost or there, and (1-p)^h of them arrive. From the fifth hop on the path's
-    /// ends do not disturb each other (paper 002, lemma 3.1 with k = 2; the paper's h/4 read as ceil(h/4)
-    /// transmissions at once): the first four hops, which carry most, set the pace.
+    /// A hop carries only what the hops before it did not lose. So a packet takes 1 + (1-p) + (1-p)^2 + ... cycles until it is lost or has
+    /// arrived, and a share (1-p)^h of the packets arrives. From the fifth hop on, the path's ends do not disturb each other (paper 002, lemma
+    /// 3.1 with k = 2; the paper's h/4 is read as ceil(h/4) transmissions at once). Then the first four hops, which carry the most, limit the
+    /// path.
     ///
     /// # Errors
     /// No hop, a loss outside 0 to 1, wrong frames.
@@ -94,8 +94,7 @@ impl MeshFrames {
         Ok(self.data_bytes * 8.0 / cycle * libm::pow(arrive, f64::from(hops)) / cycles)
     }
 
-    /// The capacity that several paths through one gateway have together, in bits a second; equal for equal
-    /// paths.
+    /// The capacity of several paths through one gateway together, in bits a second. For equal paths it is the capacity of one of them.
     ///
     /// # Errors
     /// No path; as [`path_capacity`](MeshFrames::path_capacity).
@@ -127,22 +126,22 @@ impl MeshFrames {
     }
 }
 
-/// How paths of different length share the one channel of their gateway.
+/// How paths of different length share the channel of their gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JointCapacity {
-    /// As if all were as long as the longest: "usually depends to the longest path" (section 4). Flows share
-    /// it equally, and some of the channel stays idle.
+    /// As if all paths were as long as the longest: "usually depends to the longest path" (section 4). Flows share the capacity equally,
+    /// and the channel is idle at times.
     #[default]
     LongestPath,
-    /// Each path has the channel for the same time, which maximises the sum of the logarithms of their rates
-    /// when each takes the time that its length costs (ours): the sum of 1/n of each path's capacity.
+    /// Each of n paths has the channel for the same time: the sum of 1/n of each path's capacity (ours). This maximises the sum of the
+    /// logarithms of the rates, where each path takes the time that its length costs.
     EqualAirtime,
-    /// Each path has the same rate, and the time that it takes (ours).
+    /// Each path has the same rate, and as much time as that takes (ours).
     EqualRates,
 }
 
-/// R = 1/(1-P): what a sender must send for each packet that is to arrive, where a path loses P (section
-/// 5.1). At most `cap`, for the paper's is infinite at P = 1.
+/// R = 1/(1-P): the packets that a sender must send for each one that should arrive, where the path loses a share P (section 5.1). At most
+/// `cap`, since the paper's R is infinite at P = 1.
 ///
 /// # Errors
 /// A loss outside 0 to 1, a cap below 1.
@@ -152,7 +151,8 @@ pub fn redundancy(path_loss: f64, cap: f64) -> Result<f64, DomainError> {
     Ok(if path_loss < 1.0 { (1.0 / (1.0 - path_loss)).min(cap) } else { cap })
 }
 
-/// ceil(L R): packets sent for a block of `block` packets, where L R = 16/(1-0.5) is 32 and not 33.
+/// ceil(L R): packets sent for a block of L = `block` packets. A product within rounding of an integer counts as the integer: L R =
+/// 16/(1-0.5) is 32, not 33.
 ///
 /// # Errors
 /// No packet in the block, a redundancy below 1 or above 1e9.

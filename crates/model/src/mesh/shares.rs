@@ -1,14 +1,13 @@
-//! What each flow of a gateway may send (paper 004, equations (3) to (7)), and how many blocks that is
-//! (equations (8) to (11)).
+//! The rate of each flow of a gateway (paper 004, equations (3) to (7)), and the number of blocks that it may send (equations (8) to (11)).
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, positive, require, share};
 
-/// A flow through a gateway. The paper's have weight 1 and no cap.
+/// A flow through a gateway. The paper's flows have weight 1 and no cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GatewayFlow {
-    /// Its weight w: the utility is w log x.
+    /// The weight w: the flow's utility is w log x.
     pub weight: f64,
-    /// The most it can use, in bits a second; infinite where nothing but the gateway binds it.
+    /// The highest rate that the flow can use, in bits a second; infinite where only the gateway limits the flow.
     pub cap: f64,
 }
 
@@ -18,11 +17,10 @@ impl Default for GatewayFlow {
     }
 }
 
-/// The rates x_s, in the unit of `capacity`, that maximise the sum of w_s log x_s with the sum of x_s at most
-/// `capacity` and x_s at most its cap: equations (3) to (6) with weights and caps, solved by filling up.
-/// Without them C_g / |S_g|, equation (7).
+/// The rates x_s that maximise the sum of w_s log x_s, in the unit of `capacity`: equations (3) to (6) with weights and caps. The sum of the
+/// rates is at most `capacity`, and each rate is at most its cap. Without weights and caps the rates are C_g / |S_g|, equation (7).
 ///
-/// Gateways are independent of each other (equation (6)): call it for each.
+/// Gateways are independent of each other (equation (6)): call this function for each.
 ///
 /// # Errors
 /// No flow; a capacity that is negative or not finite; a weight that is not positive, a cap that is not
@@ -37,14 +35,14 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
         weight += flow.weight;
     }
     positive("the sum of the flows' weights", weight)?;
-    // The level is what a weight of 1 gets. Flows whose cap is below theirs keep the cap, the others share
-    // the rest; those with the lowest cap for their weight first.
+    // The level is the rate of a weight of 1. Flows are taken in the order of cap over weight: a flow whose cap is below its share keeps the
+    // cap, and the others share the rest.
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| (flows[*a].cap / flows[*a].weight).total_cmp(&(flows[*b].cap / flows[*b].weight)));
     let mut rates = vec![0.0; flows.len()];
     let mut left = capacity;
     for (i, &flow) in order.iter().enumerate() {
-        // Summed anew, so that no difference of sums is left over at the end.
+        // Summed again, so that rounding errors of differences do not add up.
         let weights: f64 = order[i..].iter().map(|j| flows[*j].weight).sum();
         let fair = left * (flows[flow].weight / weights);
         rates[flow] = fair.min(flows[flow].cap);
@@ -53,13 +51,13 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
     Ok(rates)
 }
 
-/// A TCP/LT flow as its gateway sees it.
+/// A TCP/LT flow, as its gateway knows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlocksInFlight {
-    /// x_s: the rate that the gateway gave it, in bits a second; of coded packets, as (8) has it, so that its
-    /// goodput is x_s (1-P).
+    /// x_s: the rate that the gateway gave to the flow, in bits a second. It is the rate of coded packets, as in (8), so the goodput is x_s
+    /// (1-P).
     pub rate_bps: f64,
-    /// P_s: the share of packets that its path loses.
+    /// P_s: the share of packets that the path loses.
     pub loss: f64,
     /// T_s: the mean time from a block's first packet to its acknowledgment, in seconds.
     pub block_time: f64,
@@ -70,11 +68,9 @@ pub struct BlocksInFlight {
 }
 
 impl BlocksInFlight {
-    /// N_s-MAX: how many blocks may be on their way at once, equation (11): floor(x_s (1-P) T_s / (8 L_Data
-    /// L)).
+    /// N_s-MAX: the number of blocks that may be in flight, equation (11): floor(x_s (1-P) T_s / (8 L_Data L)).
     ///
-    /// As printed it can be 0, which blocks the flow for ever: no block, no new T_s. The corrected form is at
-    /// least 1.
+    /// As printed it can be 0, which blocks the flow for ever: without a block there is no new T_s. The corrected form is at least 1.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -89,8 +85,7 @@ impl BlocksInFlight {
         })
     }
 
-    /// The least T_s, in seconds, for which (11) as printed allows a block at all: 8 L_Data L / (x_s (1-P)).
-    /// Infinite where nothing arrives.
+    /// The smallest T_s for which (11) as printed allows a block, in seconds: 8 L_Data L / (x_s (1-P)). Infinite where nothing arrives.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -99,8 +94,7 @@ impl BlocksInFlight {
         Ok(self.block_bits() / (self.rate_bps * (1.0 - self.loss)))
     }
 
-    /// The rate of coded packets, in bits a second, at which `blocks` blocks at once are sent: the middle of
-    /// (8).
+    /// The rate of coded packets with `blocks` blocks in flight, in bits a second: the middle part of (8).
     ///
     /// # Errors
     /// An argument outside its domain; a loss of 1.
@@ -123,8 +117,8 @@ impl BlocksInFlight {
     }
 }
 
-/// A new estimate of P_s or T_s: 7/8 of the old one and 1/8 of the sample, equations (9) and (10); the sample
-/// itself where there is none, which the paper leaves open.
+/// A new estimate of P_s or T_s: 7/8 of the old one and 1/8 of the sample, equations (9) and (10). Without an old estimate it is the sample;
+/// the paper leaves this open.
 ///
 /// # Errors
 /// A value that is not finite.

@@ -1,4 +1,4 @@
-//! The models by name. Arguments that a paper holds fixed default to its values.
+//! The functions by name. An argument that a paper never varies defaults to the paper's value.
 
 use super::{EvaluateError, Reader};
 use crate::domain::EquationForm;
@@ -75,7 +75,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         "time_out_rounds" => from.number("time_out")? / from.number("rtt")?,
         "tcp_mbps" => tcp(from)?.throughput_bps / 1e6,
         "tcp_td_factor" => {
-            // Equation (11) over the (1-p)/(p RTT) that the text takes for it.
+            // Equation (11) over (1-p)/(p RTT), which the text uses instead.
             let p = loss(from)?;
             tcp(from)?.throughput_td_only_pps * TcpConnection::default().rtt * p / (1.0 - p)
         }
@@ -109,7 +109,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         "stations_load" => network(from)?.load()?,
         "stations_drawn" => stations_drawn(from)?,
         "user_throughput_mbps" => network(from)?.predict()?.throughput_bps / 1e6,
-        // Where a user asks for as much as it gets.
+        // The rate at which a user asks for as much as it gets.
         "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
         "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
         "mean_file_mb" => MonteCarlo { files: mix(from)?, ..MonteCarlo::default() }.mean_file()? / 8e6,
@@ -137,7 +137,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             *x.ok_or(EvaluateError::Kind { argument: "link", wanted: "a link of the string, from 1 on" })?
         }
         "string_kbps" => {
-            // Table III multiplies rho as it prints it, with three digits.
+            // Table III multiplies rho with the three printed digits.
             let digits = from.whole_or("digits", 15)?.min(15);
             let scale = libm::pow(10.0, f64::from(digits));
             libm::round(string(from)?.rho * scale) / scale * exchange(from)?.full_bps / 1e3
@@ -176,7 +176,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         "fec_throughput" => fec(from)?.throughput(from.whole("n")?)?,
         "fec_clean_rate" => fec(from)?.clean_rate(from.whole("n")?)?,
         "fec_clean_below" => clean_below(from)?,
-        // Nothing is gained where nothing is paid.
+        // At N = K nothing is paid and nothing is gained.
         "fec_gain" => fec(from)?.gain(from.whole("n")?)?.unwrap_or(0.0),
         "fec_n_real" => fec(from)?.n_real()?.unwrap_or(f64::INFINITY),
         "fec_ratio_real" => {
@@ -214,7 +214,7 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
     })
 }
 
-/// p, said as such or by `links` links of `link_loss`: the paper's p has four digits, its results need more.
+/// p, given directly or by `links` links of `link_loss`. The paper prints p with four digits, and its results need more.
 fn loss(from: &Reader) -> Result<f64, EvaluateError> {
     match (from.number_if("loss")?, from.number_if("link_loss")?) {
         (Some(loss), None) => Ok(loss),
@@ -331,8 +331,8 @@ fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     Ok(sum / f64::from(runs))
 }
 
-/// Fig. 7's bound by W, in kbit/s: from W = k + 1 on table III's, with three digits of rho*; below it on the line from W = 1, where the
-/// paper does not say what it draws.
+/// Fig. 7's bound by W, in kbit/s. From W = k + 1 on it is table III's, with three digits of rho*. Below, it is on the line from W = 1, where
+/// the paper does not say what it draws.
 fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
     let (nodes, k, window) = (from.whole_or("nodes", 10)?, from.whole_or("k", 2)?, from.number("window")?);
     let full = Airtime::default().exchange()?.full_bps;

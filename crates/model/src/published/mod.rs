@@ -1,8 +1,7 @@
-//! Published numbers beside ours: the models by name, so that what a paper states can be data.
+//! The models by name, so that the numbers that a paper prints can be compared as data.
 //!
-//! `papers/000` to `004` list the comparisons (`model.toml`): where a number stands, its digits, the reading
-//! under which it comes out, and which function of this module computes it from which arguments. [`evaluate`]
-//! computes it; [`agrees`] compares it with the printed digits.
+//! `papers/000` to `004` list the comparisons (`model.toml`): the place of a printed number, the reading under which it comes out, and the
+//! function and arguments that compute it. [`evaluate`] computes the number, and [`agrees`] compares it with the printed digits.
 
 mod functions;
 pub mod trends;
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 
 pub use functions::FUNCTIONS;
 
-/// An argument, as a file says it.
+/// An argument, as a file gives it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A number, in SI units unless the name says another.
@@ -31,7 +30,7 @@ pub enum EvaluateError {
     /// There is no such function.
     #[error("there is no function `{0}`; there are {list}", list = FUNCTIONS.join(", "))]
     Function(String),
-    /// A function needs an argument that is not there.
+    /// A needed argument is missing.
     #[error("`{function}` needs the argument `{argument}`")]
     Missing {
         /// The function.
@@ -47,7 +46,7 @@ pub enum EvaluateError {
         /// The argument.
         argument: String,
     },
-    /// An argument of the wrong kind, or a word that is none of those that there are.
+    /// An argument has the wrong kind, or is none of the allowed words.
     #[error("the argument `{argument}` must be {wanted}")]
     Kind {
         /// The argument.
@@ -73,8 +72,8 @@ pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateEr
     }
 }
 
-/// Whether `value` is what is printed, to the last digit of `printed` ("0.0220" has four): half a unit of it.
-/// None where `printed` is no plain decimal number.
+/// Whether `value` agrees with `printed` to half a unit of the last printed digit ("0.0220" has four digits). `None` where `printed` is not a
+/// plain decimal number.
 pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     let number: f64 = printed.parse().ok()?;
     if !printed.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
@@ -85,7 +84,7 @@ pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     Some((value - number).abs() <= 0.5 * unit * (1.0 + 1e-6))
 }
 
-/// Arguments as they are asked for, so that none is ignored.
+/// Arguments that note which of them were read, so that none is ignored.
 struct Reader<'a> {
     function: &'a str,
     arguments: &'a Arguments,
@@ -123,7 +122,7 @@ impl Reader<'_> {
         self.number_if(name)?.map_or(Ok(otherwise), |number| whole(name, number))
     }
 
-    /// One of `words`, the first of them where none is said.
+    /// One of `words`; the first one where the argument is absent.
     fn word<T: Copy>(
         &self,
         name: &'static str,

@@ -1,5 +1,4 @@
-//! What a cellular network costs with and without coding (paper 000, sections VII to X): base stations for so
-//! many users.
+//! The cost of a cellular network with and without coding (paper 000, sections VII to X): the base stations that users need.
 //!
 //! * [`CellularNetwork`]: equations (21) and (22), for an ideal protocol, TCP and TCP/NC.
 //! * [`monte_carlo`]: the users one by one, as in section IX-B.

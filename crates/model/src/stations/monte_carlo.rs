@@ -1,9 +1,8 @@
 //! Users who start transfers at random, slot by slot: section IX-B of paper 000.
 //!
-//! In each slot of 0.1 s a user starts a transfer with probability q/10; files queue up and are served at T.
-//! Users do not touch each other, so each is followed from transfer to transfer rather than from slot to
-//! slot, and only the slots between which it is active are noted: the time is that of the transfers, not of
-//! users times slots.
+//! In each slot of 0.1 s a user starts a transfer with probability q/10. Files queue up and are served at the rate T. Users do not influence
+//! each other, so the code follows each user from transfer to transfer, and notes only the slots in which the user becomes active or idle.
+//! The run time grows with the number of transfers, not with users times slots.
 
 use super::network::whole;
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
@@ -26,7 +25,7 @@ pub struct MonteCarlo {
     pub slot: f64,
     /// Length of the experiment, in seconds.
     pub seconds: f64,
-    /// How many of these seconds, from the start with an idle network, are not counted.
+    /// The seconds at the start, with an idle network, that are not counted.
     pub warm_up: f64,
 }
 
@@ -77,20 +76,20 @@ impl MonteCarlo {
         let start = self.arrivals_per_s * self.slot;
         let served = self.throughput_bps * self.slot;
         let mut random = seed.stream("stations");
-        // Users that become active in a slot, less those that stop.
+        // The number of users that become active in each slot, less the number that become idle.
         let mut change = vec![0i32; slots + 1];
         let mut transfers = 0;
         // ln(1 - q/10): the slots until the next transfer are geometric.
         let ln_idle = libm::log1p(-start);
         for _ in 0..self.users {
-            // The slot in which the user's queue will be empty.
+            // The slot in which the user's queue becomes empty.
             let mut empty = 0.0f64;
             let mut slot = 0.0f64;
             loop {
                 if start < 1.0 {
                     slot += libm::floor(libm::log1p(-random.unit()) / ln_idle);
                 }
-                // 0/0 where nobody ever starts one.
+                // 0/0 where nobody ever starts a transfer.
                 if slot.is_nan() || slot >= slots as f64 {
                     break;
                 }
@@ -100,7 +99,7 @@ impl MonteCarlo {
                     which -= probability;
                     which < 0.0
                 });
-                // A sum a little below 1 leaves a little over: the last.
+                // The sum may be slightly below 1. The last kind takes the rest.
                 let bits = bits.or(self.files.last()).map_or(0.0, |file| file.0);
                 let idle = slot >= libm::ceil(empty);
                 let was = if idle { slot } else { empty };
@@ -158,7 +157,7 @@ impl MonteCarlo {
             sum += probability;
         }
         require((sum - 1.0).abs() <= 1e-9, "the sum of the files' probabilities", sum, "1")?;
-        // 1000 s of 0.1 s are 10 000 slots, whatever their quotient rounds to.
+        // 1000 s in slots of 0.1 s are 10 000 slots, even where the quotient rounds to less.
         let slots = libm::floor(self.seconds / self.slot * (1.0 + 1e-12));
         require((1.0..=1e8).contains(&slots), "the number of slots", slots, "1 to 1e8")?;
         require(

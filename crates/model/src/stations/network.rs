@@ -1,10 +1,10 @@
-//! Base stations by Little's law: equations (21) and (22) of paper 000, with the throughputs of section X.
+//! The number of base stations by Little's law: equations (21) and (22) of paper 000, with the throughputs of section X.
 
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 use crate::tcp::Tcp;
 use crate::tcpnc::{CodedFlow, FlowDuration};
 
-/// Users who start transfers now and then, and the stations that serve them.
+/// Users who start transfers at random, and the stations that serve them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellularNetwork {
     /// N: the number of users.
@@ -21,16 +21,16 @@ pub struct CellularNetwork {
     pub station_users: u32,
     /// p: probability that a packet is lost.
     pub loss: f64,
-    /// What the users' transfers run over.
+    /// The protocol of the transfers.
     pub protocol: Protocol,
 }
 
-/// What the throughput T of a user with bandwidth B is.
+/// The protocol, which gives the throughput T of a user with bandwidth B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Protocol {
-    /// T = B, whatever is lost: the best case of section IX.
+    /// T = B at any loss: the best case of section IX.
     Ideal,
-    /// TCP by equation (16), and no more than B (1-p).
+    /// TCP: T by equation (16), at most B (1-p).
     Tcp {
         /// RTT, in seconds.
         rtt: f64,
@@ -41,7 +41,7 @@ pub enum Protocol {
         /// Size of a packet, in bytes.
         packet_bytes: f64,
     },
-    /// TCP/NC by equation (20), and no more than B (1-p).
+    /// TCP/NC: T by equation (20), at most B (1-p).
     TcpNc {
         /// SRTT, in seconds.
         srtt: f64,
@@ -51,23 +51,21 @@ pub enum Protocol {
         first_window: f64,
         /// Size of a packet, in bytes.
         packet_bytes: f64,
-        /// R. The paper's figures have enough of it, that is 1/(1-p).
+        /// R. The paper's figures have R = 1/(1-p).
         redundancy: f64,
-        /// How long a flow lasts. The paper does not say; its plateau of 4 Mbit/s needs [`FlowDuration::Infinite`].
+        /// The duration of a flow. The paper does not give it; its plateau of 4 Mbit/s needs [`FlowDuration::Infinite`].
         duration: FlowDuration,
-        /// Whether redundancy beyond 1/(1-p) is paid for out of B, so that T <= B/R as in section VI-C.
-        /// Section X leaves it out.
+        /// Whether redundancy beyond 1/(1-p) is taken from B, so that T <= B/R as in section VI-C. Section X does not.
         redundancy_charged: bool,
     },
 }
 
-/// What the model says of a [`CellularNetwork`].
+/// The stations that a [`CellularNetwork`] needs, and why.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationsNeeded {
     /// T: the throughput of an active user, in bits a second.
     pub throughput_bps: f64,
-    /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in
-    /// service; more may wait.
+    /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in service. More transfers may wait.
     pub active_fraction: f64,
     /// N_bs: equation (22), a real number.
     pub stations: f64,
@@ -104,14 +102,14 @@ impl Protocol {
             max_window: 50.0,
             first_window: 1.0,
             packet_bytes: 1000.0,
-            // At p = 1 any; nothing arrives.
+            // At p = 1 nothing arrives with any R.
             redundancy: if loss < 1.0 { 1.0 / (1.0 - loss) } else { 1.0 },
             duration: FlowDuration::Infinite,
             redundancy_charged: false,
         }
     }
 
-    /// The same over paths with this round-trip time, s.
+    /// The same protocol over paths with this round-trip time, s.
     pub fn with_rtt(mut self, seconds: f64) -> Protocol {
         match &mut self {
             Protocol::Ideal => {}
@@ -134,8 +132,8 @@ impl CellularNetwork {
         Ok(StationsNeeded { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
     }
 
-    /// How many users `stations` stations serve: the largest N for which equation (22) asks for no more. None
-    /// where users never need any, because they transfer nothing.
+    /// The number of users that `stations` stations serve: the largest N for which equation (22) needs no more stations. `None` where users
+    /// transfer nothing and so need no station.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -145,7 +143,7 @@ impl CellularNetwork {
         if each == 0.0 {
             return Ok(None);
         }
-        // What comes within rounding of a whole user is one.
+        // A number within rounding of an integer counts as the integer.
         Ok(Some(libm::floor(f64::from(stations) / each * (1.0 + 1e-12))))
     }
 
@@ -176,7 +174,7 @@ impl CellularNetwork {
 
     fn load_at(&self, throughput: f64) -> f64 {
         let offered = self.arrivals_per_s * self.file_bits;
-        // Who asks for nothing is never active, even where nothing gets through.
+        // A user without transfers is never active, even at T = 0.
         if offered == 0.0 { 0.0 } else { offered / throughput }
     }
 
@@ -236,7 +234,7 @@ impl CellularNetwork {
     }
 }
 
-/// The next whole number, but for rounding.
+/// The next integer, where a number within rounding of an integer counts as the integer.
 pub(super) fn whole(stations: f64) -> f64 {
     libm::ceil(stations * (1.0 - 1e-12))
 }

@@ -7,14 +7,13 @@ use crate::domain::{DomainError, not_negative, positive};
 pub struct Airtime {
     /// Payload of a TCP data segment, in bytes.
     pub tcp_data_bytes: f64,
-    /// What table II counts for a TCP acknowledgment beside its headers, in bytes.
+    /// Bytes of a TCP acknowledgment beside its headers, as table II counts them.
     pub tcp_ack_bytes: f64,
     /// TCP and IP headers, in bytes.
     pub ip_header_bytes: f64,
     /// MAC header, in bytes. The 4.108 and 3.166 of the paper's example belong to 44 bytes, its table II to 47.
     pub mac_header_bytes: f64,
-    /// MAC acknowledgment, in bytes. Table II counts no PLCP for it, so that exchanges are shorter than any
-    /// real ones.
+    /// MAC acknowledgment, in bytes. Table II counts no PLCP for it, so exchanges are shorter than real ones.
     pub mac_ack_bytes: f64,
     /// PHY preamble and header, in bytes.
     pub phy_bytes: f64,
@@ -54,7 +53,7 @@ impl Default for Airtime {
     }
 }
 
-/// What follows from an [`Airtime`].
+/// The times and ratios that follow from an [`Airtime`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
     /// T_TCP-DATA: one coded or plain data exchange with both MAC acknowledgments, in seconds.
@@ -67,7 +66,7 @@ pub struct Exchange {
     pub back_off: f64,
     /// The largest x_i = beta_i / mu_i of a data link: T_TCP-DATA over the mean back-off.
     pub attempt_cap: f64,
-    /// The same of the link of acknowledgments. It never binds.
+    /// The same for the link of acknowledgments. This bound never applies.
     pub ack_attempt_cap: f64,
     /// Bits that a data exchange carries at the network layer.
     pub packet_bits: f64,

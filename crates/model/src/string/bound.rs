@@ -1,12 +1,12 @@
-//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling, theorem
-//! 3.1, and by random access with bounded attempts, table III.
+//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling, theorem 3.1, and by random access with
+//! bounded attempts, table III.
 //!
-//! Under random access the best is to load all links alike, l_i = rho forward and eta rho on the last reverse
-//! link, with the busiest attempting as much as it may. (The printed optimisation leaves out that the
-//! acknowledgments must get through and that attempts are bounded; without the first, rho were 0.2357 instead
-//! of 0.2317 for five nodes.) With equal ranges the conflicts are those of intervals, so that the product
-//! form can be inverted (see [`Conflicts::attempts_for`]) and the paper's iteration is not needed: each x_i
-//! grows with rho, and rho is where the largest of them meets its bound.
+//! Under random access it is best to load all links alike: l_i = rho forward, and eta rho on the last reverse link. The busiest link attempts
+//! as often as it may. The printed optimisation ignores that the acknowledgments must get through and that attempts are bounded. Without the
+//! first constraint, rho would be 0.2357 instead of 0.2317 for five nodes.
+//!
+//! With equal ranges, the conflicts are those of intervals. Then the product form can be inverted ([`Conflicts::attempts_for`]), and the
+//! paper's iteration is not needed: each x_i grows with rho, and rho is where the largest x_i meets its bound.
 
 use super::airtime::Airtime;
 use super::interference::{Interference, interference_range};
@@ -19,13 +19,12 @@ pub struct EqualLoad {
     /// rho*: the share of time that each forward link carries packets, which is the end-to-end throughput
     /// over mu_data.
     pub rho: f64,
-    /// x_1 to x_n: attempt ratios of the forward links, then of the last reverse one. None for a single node.
+    /// x_1 to x_n: the attempt ratios of the forward links, then of the last reverse link. Empty for a single node.
     pub attempts: Vec<f64>,
 }
 
-/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of `window` packets and
-/// acknowledgments that cost nothing: 1/(n-1) for n <= k+2, else W/(n-1) up to 1/(k+2). A window of 0 gives
-/// 0.
+/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of W = `window` packets and acknowledgments that cost nothing:
+/// 1/(n-1) for n <= k+2, else W/(n-1), at most 1/(k+2). A window of 0 gives 0.
 ///
 /// # Errors
 /// Fewer than two nodes.
@@ -46,9 +45,8 @@ pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainEr
 /// The optimum for n nodes of equal range k, attempt ratios of data links up to `attempt_cap` and eta =
 /// `ack_ratio`.
 ///
-/// From n = 2 (k+2) on rho does not change: the link in the middle sees no end. A single node has no link;
-/// rho is 1 by the convention of table III. The like bound on the link of acknowledgments never binds with
-/// the paper's numbers, and is not applied.
+/// From n = 2 (k+2) on rho does not change, since the link in the middle is out of reach of both ends. A single node has no link; rho is 1 by
+/// the convention of table III. The bound on the attempts of acknowledgments never applies with the paper's numbers, and is left out.
 ///
 /// # Errors
 /// No node, more than a million; a range above 1000; a cap or eta that is negative or not finite.
@@ -60,20 +58,20 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
     if nodes == 1 {
         return Ok(EqualLoad { rho: 1.0, attempts: Vec::new() });
     }
-    // More nodes than these repeat the one in the middle.
+    // More nodes than these only repeat the node in the middle.
     let short = nodes.min(2 * (k + 2));
     let string = Uniform { links: short, k, eta: ack_ratio };
     let rho = largest(1.0, |rho| (1..short).map(|i| string.attempts(i, rho)).all(|x| x <= attempt_cap));
     let middle = short / 2;
     let attempts = (1..=nodes).map(|i| {
-        // Counted from the nearer end, so that what is repeated is the middle.
+        // Counted from the nearer end, so that the middle is repeated.
         let i = if i <= middle { i } else { short.saturating_sub(nodes - i).max(middle) };
         string.attempts(i, rho)
     });
     Ok(EqualLoad { rho, attempts: attempts.collect() })
 }
 
-/// [`equal_load`] for nodes with ranges of their own, one each.
+/// [`equal_load`] for nodes with different ranges.
 ///
 /// # Errors
 /// Fewer than two nodes or more than a million, a wrong cap or eta; ranges whose conflicts are not those of
@@ -92,7 +90,7 @@ pub fn equal_load_by_ranges(
         loads.push((ack_ratio * rho).min(1.0));
         loads
     };
-    // The first error, if there is one, is the same for every rho.
+    // An error does not depend on rho, so the first one is enough.
     conflicts.attempts_for(&loads(0.0))?;
     let attempts = |rho: f64| conflicts.attempts_for(&loads(rho)).ok().flatten();
     let right = |rho: f64| attempts(rho).is_some_and(|x| x[..last].iter().all(|x| *x <= attempt_cap));
@@ -101,13 +99,12 @@ pub fn equal_load_by_ranges(
     Ok(EqualLoad { rho, attempts })
 }
 
-/// A string under TCP, from its geometry to bits a second: the answer of `ripstop model string`. [`Default`]
-/// is the paper's.
+/// A string under TCP: the question of `ripstop model string`. [`Default`] is the paper's string.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StringNetwork {
     /// n: the number of nodes.
     pub nodes: u32,
-    /// Who disturbs whom.
+    /// Which nodes disturb each other.
     pub disturbance: Disturbance,
     /// The largest attempt ratio of a data link; the paper's 4.108, where its table II says 4.114
     /// ([`Airtime::exchange`]).
@@ -116,20 +113,20 @@ pub struct StringNetwork {
     pub ack_ratio: f64,
     /// W: packets in the network, for the bound of theorem 3.1.
     pub window: u32,
-    /// Exchanges on the air.
+    /// The durations of exchanges.
     pub airtime: Airtime,
 }
 
-/// Who disturbs whom.
+/// Which nodes disturb each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Disturbance {
-    /// Every node up to so many hops away.
+    /// Every node up to this many hops away.
     Hops(u32),
     /// By the distances of neighbours, in metres.
     Spacing(Vec<f64>, Interference),
 }
 
-/// What the model says of a [`StringNetwork`].
+/// The throughput of a [`StringNetwork`], and what it is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StringThroughput {
     /// rho*.
@@ -158,7 +155,7 @@ impl Default for StringNetwork {
 }
 
 impl StringNetwork {
-    /// The bound, and what it is made of.
+    /// Computes the largest throughput, and what it is made of.
     ///
     /// # Errors
     /// An argument outside its domain; not one spacing fewer than nodes.
@@ -196,10 +193,9 @@ impl StringNetwork {
     }
 }
 
-/// The throughput of one packet at a time (W = 1), in bits a second: a data exchange and its back-off on each
-/// of the n-1 links, then the acknowledgment's on each of them, or with coding on the first only, if one
-/// assumes it to ride along from there. Fig. 7 does not say which of these, or theorem 3.1, its bound at W =
-/// 1 is.
+/// The throughput of one packet at a time (W = 1), in bits a second. The packet takes a data exchange and its back-off on each of the n-1 links.
+/// Then the acknowledgment takes one on each link, or on the first link only if coding carries it from there. Fig. 7 does not say whether its
+/// bound at W = 1 is one of these, or theorem 3.1.
 ///
 /// # Errors
 /// Fewer than two nodes; a wrong airtime.
@@ -213,7 +209,7 @@ pub fn one_packet_at_a_time(nodes: u32, airtime: &Airtime, acks_ride: bool) -> R
     Ok(exchange.packet_bits / cycle)
 }
 
-/// A string of equal ranges: the product form inverted in powers of rho.
+/// A string with equal ranges, for which the product form is inverted in powers of rho.
 struct Uniform {
     links: u32,
     k: u32,
@@ -221,7 +217,7 @@ struct Uniform {
 }
 
 impl Uniform {
-    /// x_i for loads rho and eta rho; infinite where they are too much.
+    /// x_i for the loads rho and eta rho; infinite where the loads are too large.
     ///
     /// Cliques are windows of k+2 links, separators the k+1 that two of them share; only the last clique has
     /// the reverse link.
@@ -248,14 +244,14 @@ impl Uniform {
     }
 }
 
-/// The largest value in 0 to `high` for which `right` holds, if it holds up to there and not beyond; 0 where
-/// it never holds.
+/// The largest value in 0 to `high` for which `right` holds. `right` must hold below that value and fail above it. The result is 0 where `right`
+/// never holds.
 fn largest(high: f64, right: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, high);
     if right(high) {
         return high;
     }
-    // Down to neighbouring doubles for all but the tiniest values.
+    // Enough steps to reach neighbouring doubles, except for extremely small values.
     for _ in 0..120 {
         let middle = (low + high) / 2.0;
         if middle <= low || middle >= high {

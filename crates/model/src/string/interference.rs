@@ -1,25 +1,21 @@
-//! How far a transmission disturbs: the interference range k of each node of a string, in hops (paper 002,
-//! section II-A).
+//! The interference range k of each node of a string, in hops (paper 002, section II-A): how far a transmission disturbs.
 
 use crate::domain::{DomainError, positive, require};
 
-/// What makes a node unable to receive while another one transmits.
+/// The reason why a node cannot receive while another node transmits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interference {
-    /// A transmitter within so many metres is heard. In ns-2 550 m, which is where the paper's k = 2 comes
-    /// from.
+    /// The other transmitter is heard: it is within this distance, m. ns-2 has 550 m, which gives the paper's k = 2.
     CarrierSense(f64),
-    /// One for which the ratio of signal to interference and noise falls short, the paper's definition. With
-    /// ns-2's capture of 10 and exponent 4 it makes k = 1 of equal distances, whatever they are, for 2^4 >
-    /// 10.
+    /// The ratio of signal to interference and noise is too small: the paper's definition. With ns-2's capture of 10 and exponent 4, equal
+    /// distances of any length give k = 1, since 2^4 > 10.
     Sinr(Radio),
 }
 
-/// Path loss by a power law, as in the definition of k.
+/// A radio with path loss by a power law, as in the definition of k.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
-    /// beta: the least ratio of signal to interference and noise at which a frame is received, as a number
-    /// (not dB).
+    /// beta: the smallest ratio of signal to interference and noise at which a frame is received, as a number (not dB).
     pub capture: f64,
     /// zeta: the power law's exponent.
     pub exponent: f64,
@@ -29,9 +25,9 @@ pub struct Radio {
     pub reference: f64,
 }
 
-/// k for each node of a string whose neighbours are `spacings` metres apart, one spacing fewer than nodes:
-/// the number of hops up to which a transmitter disturbs it, on the side where that is more. It is at least
-/// 1, for a neighbour is heard by definition, and no more than the string has nodes there.
+/// k for each node of a string whose neighbours are `spacings` metres apart (one spacing less than nodes). k is the number of hops up to which a
+/// transmitter disturbs the node, on the side where the number is larger. It is at least 1, since a neighbour is heard by definition, and at
+/// most the number of nodes on that side.
 ///
 /// # Errors
 /// No spacing or one that is not positive; a range or radio that is not; a neighbour that cannot be heard
@@ -65,7 +61,7 @@ pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u
                 metres
             }
             Interference::Sinr(radio) => {
-                // The weaker of its neighbours must be received.
+                // The node must receive the weaker one of its neighbours.
                 let sides = [node.checked_sub(1), Some(node)].into_iter().flatten();
                 let link = sides.filter_map(|i| spacings.get(i)).fold(0.0f64, |far, near| far.max(*near));
                 radio.reach(link)?
@@ -82,7 +78,7 @@ impl Radio {
     /// How far an interferer disturbs the reception over a link of `link` metres: SINR < beta up to there.
     fn reach(&self, link: f64) -> Result<f64, DomainError> {
         let signal = libm::pow(link / self.reference, -self.exponent);
-        // SINR = beta at this much interference; the next representable distance is received.
+        // The interference at which SINR = beta. From the next representable distance on, the frame is received.
         let most = signal / self.capture - self.noise;
         require(
             most > 0.0,

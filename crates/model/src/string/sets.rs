@@ -1,18 +1,15 @@
-//! Which links may be active together, and what each carries when all attempt at random (paper 002, section
-//! III-B).
+//! Links that can be active together, and the load of each link when all attempt at random (paper 002, section III-B).
 //!
-//! Links that disturb each other conflict; a set without conflict is independent. While a set is active,
-//! every link that could join it attempts after an exponential back-off. The chain of active sets is
-//! reversible, and its law is a product: pi(A) is proportional to the product of x_i = beta_i / mu_i over the
-//! links of A, equation (1).
+//! Links that disturb each other conflict. A set of links without a conflict is independent. While a set is active, every link that could join
+//! it attempts after an exponential back-off. The chain of active sets is reversible, and its distribution is a product: pi(A) is proportional
+//! to the product of x_i = beta_i / mu_i over the links of A, equation (1).
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, require};
 
-/// Links and their conflicts. The string's links are 1, 2, ... n-1 forward, then the one from node n back to
-/// node n-1.
+/// Links and their conflicts. A string's links are 1, 2, ... n-1 forward, then the link from node n back to node n-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts {
-    /// For each link the links in conflict with it, ascending.
+    /// For each link, the links in conflict with it, ascending.
     with: Vec<Vec<usize>>,
 }
 
@@ -20,8 +17,8 @@ pub struct Conflicts {
 const MOST_SETS: usize = 1 << 18;
 
 impl Conflicts {
-    /// The forward links of a string and the last reverse link (where acknowledgments cannot ride on data),
-    /// for nodes that are disturbed by transmitters up to `ranges[i]` hops away, one for each node.
+    /// The forward links of a string and the last reverse link, where acknowledgments cannot ride on data. Node i is disturbed by transmitters up
+    /// to `ranges[i]` hops away.
     ///
     /// # Errors
     /// Fewer than two nodes, or more than a million.
@@ -30,7 +27,7 @@ impl Conflicts {
         require((2..=1_000_000).contains(&nodes), "the number of nodes", nodes as f64, "2 to 1000000")?;
         let mut links: Vec<(usize, usize)> = (0..nodes - 1).map(|i| (i, i + 1)).collect();
         links.push((nodes - 1, nodes - 2));
-        // Both constraints of section II-B speak of one transmitter and the other's receiver.
+        // Both constraints of section II-B are about a transmitter and the receiver of the other link.
         let disturbs =
             |transmitter: usize, receiver: usize| transmitter.abs_diff(receiver) <= ranges[receiver] as usize;
         let far = ranges.iter().fold(0, |far, k| far.max(*k)) as usize;
@@ -47,9 +44,9 @@ impl Conflicts {
         Ok(Conflicts { with })
     }
 
-    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, n to 2n-2 backward from node n,
-    /// as in fig. 3. The two constraints printed also allow {4, 8} there, which is {1, 5} with transmitters
-    /// and receivers swapped; the list that is printed keeps transmitters more than k hops apart, too.
+    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, n to 2n-2 backward from node n, as in fig. 3. The two printed
+    /// constraints also allow {4, 8}, which is {1, 5} with transmitters and receivers swapped. The printed list keeps transmitters more than k
+    /// hops apart, too.
     ///
     /// # Errors
     /// Fewer than two nodes, or more than 1000.
@@ -112,7 +109,7 @@ impl Conflicts {
         Ok(self.shares(&sets, &law))
     }
 
-    /// pi(A) for each of the `sets`, all of them: equations (1) and (2).
+    /// pi(A) for each of `sets`, which must be all sets: equations (1) and (2).
     ///
     /// # Errors
     /// As [`loads`](Conflicts::loads).
@@ -127,7 +124,7 @@ impl Conflicts {
         for x in attempts {
             not_negative("an attempt ratio", *x)?;
         }
-        // In logarithms: the product of many large ratios is no double.
+        // In logarithms, since a product of many large ratios overflows.
         let logs: Vec<f64> = attempts.iter().map(|x| libm::log(*x)).collect();
         let weight = |set: u64| {
             let mut ln = 0.0;
@@ -148,11 +145,11 @@ impl Conflicts {
 
     /// The attempt ratios x_i under which link i carries the load `loads[i]`: the product form inverted.
     ///
-    /// Where a link's conflicts among the links before it conflict with each other as well (the case of all
-    /// equal ranges; tried from both ends), the loads of cliques say it at once: with C_v a link and its
-    /// conflicts before it, and S_v those alone, x_i = l_i prod over the S_v that have i of (1 - l(S_v)) /
-    /// prod over the C_v that have i of (1 - l(C_v)). Else the x_i are found by proportional scaling over all
-    /// independent sets. None where no x_i carry so much.
+    /// For some strings the conflicts of each link with the links before it also conflict with each other: with equal ranges, and for others,
+    /// tried from both ends. There the loads of cliques give the result directly. Let C_v be a link and its conflicts before it, and S_v these
+    /// conflicts alone. Then x_i = l_i times the product of (1 - l(S_v)) over the S_v that contain i, over the product of (1 - l(C_v)) over the
+    /// C_v that contain i. For all other strings, proportional scaling over all independent sets finds the x_i. `None` where no x_i carry such
+    /// loads.
     ///
     /// # Errors
     /// Not one load for each link, one outside 0 to 1; too many sets.
@@ -170,8 +167,7 @@ impl Conflicts {
         self.by_scaling(loads)
     }
 
-    /// For each link the conflicts before it in order, which [`by_cliques`](Conflicts::by_cliques) needs to
-    /// be a clique.
+    /// The conflicts of `link` with the links before it in order. [`by_cliques`](Conflicts::by_cliques) needs them to be a clique.
     fn before(&self, link: usize, backwards: bool) -> impl Iterator<Item = usize> + Clone + '_ {
         self.with[link].iter().copied().filter(move |&other| (other > link) == backwards)
     }
@@ -205,8 +201,7 @@ impl Conflicts {
         for _ in 0..20_000 {
             let mut furthest = 0.0f64;
             for link in 0..loads.len() {
-                // Each link in turn is put right, given the others: x / (1 + x c) = load for c the weight of
-                // the rest.
+                // Each link in turn gets the x with x / (1 + x c) = load, where c is the weight of the other links.
                 let law = self.law(&sets, &attempts)?;
                 let got = self.shares(&sets, &law)[link];
                 if loads[link] == 0.0 {
@@ -234,7 +229,7 @@ impl Conflicts {
     }
 }
 
-/// The most links that can be active at once, by perfect scheduling: ceil((n-1)/(k+2)), lemma 3.1.
+/// The largest number of links that can be active at once, by perfect scheduling: ceil((n-1)/(k+2)), lemma 3.1.
 ///
 /// # Errors
 /// Fewer than two nodes.

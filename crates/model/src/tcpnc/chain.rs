@@ -1,13 +1,12 @@
-//! How many packets open the window: the Markov chain of paper 000, fig. 6, whose state is the window.
+//! The number of packets that open the window: the Markov chain of paper 000, fig. 6, whose state is the window.
 //!
-//! Each packet that is acknowledged takes the window from W to W + 1/W; one that is lost leaves it. All
-//! visits to a state last 1/(1-p) packets in the mean (the first row of the fundamental matrix), so what
-//! counts is how many states there are.
+//! An acknowledged packet takes the window from W to W + 1/W; a lost packet leaves it. Every state takes 1/(1-p) packets on average (the first
+//! row of the fundamental matrix), so the result depends only on the number of states.
 
 use crate::domain::{DomainError, require, share};
 
-/// The expected number of packets sent until a window of `from` packets has grown to `to`: the number of
-/// states below `to` over 1 - p. Infinite at p = 1, 0 where there is nothing to grow.
+/// The expected number of packets sent until a window of `from` packets has grown to `to`: the number of states below `to` over 1 - p. Infinite
+/// at p = 1; 0 where the window need not grow.
 ///
 /// # Errors
 /// A loss outside 0 to 1; a window below 1 or not finite.
@@ -19,8 +18,8 @@ pub fn packets_to_reach(from: f64, to: f64, loss: f64) -> Result<f64, DomainErro
 
 /// T_p(W) as printed, equation (18): W (W-1) / 2 / (1-p), the packets from a window of 1 to one of `to`.
 ///
-/// It counts W - 1 rounds with the window frozen in each; the chain has a few more states below W, 1248 for
-/// 1225 at W = 50, and (W^2 - 1)/2 + ln(W)/2 or so in general.
+/// (18) counts W - 1 rounds with a constant window in each. The chain has a few more states below W: 1248 instead of 1225 at W = 50, and about
+/// (W^2 - 1)/2 + ln(W)/2 in general.
 ///
 /// # Errors
 /// As [`packets_to_reach`].
@@ -30,10 +29,10 @@ pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
     Ok(if to == 1.0 { 0.0 } else { to * (to - 1.0) / 2.0 / (1.0 - loss) })
 }
 
-/// The number of windows `from`, `from` + 1/`from`, ... below `to`: states of the chain before it is absorbed.
+/// The number of windows `from`, `from` + 1/`from`, ... below `to`: the states of the chain before it is absorbed.
 ///
-/// The first are counted one by one; then V = W^2, which grows by 2 + 1/V a step, is summed up: V/2 - ln(V)/4
-/// + 1/(8 V) grows by 1 a step but for O(1/V^3).
+/// The first states are counted one by one. For the others V = W^2 grows by 2 + 1/V a step, so that V/2 - ln(V)/4 + 1/(8 V) grows by 1 a step
+/// with an error of O(1/V^3).
 ///
 /// # Errors
 /// A window below 1 or not finite.

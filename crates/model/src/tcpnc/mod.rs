@@ -1,10 +1,9 @@
-//! TCP/NC: the window that coding keeps open, and the throughput it gives (paper 000, section V; paper 001,
-//! section 6).
+//! TCP/NC: the window that coding keeps open, and its throughput (paper 000, section V; paper 001, section 6).
 //!
-//! * [`CodedFlow`]: a TCP/NC flow; its window and throughput by round and in the mean.
-//! * [`chain`]: how many packets it takes to open the window: the Markov chain of fig. 6.
+//! * [`CodedFlow`]: a TCP/NC flow; its window and throughput by round, and on average.
+//! * [`chain`]: the number of packets that open the window, by the Markov chain of fig. 6.
 //!
-//! How much redundancy to send is in [`crate::redundancy`].
+//! [`crate::redundancy`] gives the redundancy to send.
 
 pub mod chain;
 mod window;

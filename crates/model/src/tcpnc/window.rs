@@ -1,4 +1,4 @@
-//! The expected window by round, equation (17), and the throughput of so many rounds, equations (19) and (20).
+//! The expected window by round, equation (17), and the throughput of a number of rounds, equations (19) and (20).
 
 use super::chain;
 use crate::domain::{DomainError, EquationForm, positive, require, share};
@@ -12,7 +12,7 @@ pub struct CodedFlow {
     pub redundancy: f64,
     /// SRTT: length of a round, in seconds.
     pub srtt: f64,
-    /// `E[W_1]`: the window at the start, in packets. The paper states 1, but its table I comes out with 25.
+    /// `E[W_1]`: the window at the start, in packets. The paper states 1, but its table I needs 25.
     pub first_window: f64,
     /// W_max: the largest window, in packets.
     pub max_window: f64,
@@ -24,18 +24,18 @@ pub struct CodedFlow {
     pub form: EquationForm,
 }
 
-/// How long a flow lasts.
+/// The duration of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowDuration {
-    /// So many seconds: a real number n of rounds, with n SRTT this long.
+    /// In seconds: n rounds, where n is a real number and n SRTT is this long.
     Seconds(f64),
-    /// So many rounds.
+    /// In rounds.
     Rounds(f64),
-    /// For ever: the limit of (20), g W_max / SRTT.
+    /// Infinite: the limit of (20), g W_max / SRTT.
     Infinite,
 }
 
-/// What the model says of a [`CodedFlow`] flow.
+/// The throughput of a [`CodedFlow`], and what it is made of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodedThroughput {
     /// n: the number of rounds; infinite for an infinite duration.
@@ -44,7 +44,7 @@ pub struct CodedThroughput {
     pub throughput_pps: f64,
     /// Bits of whole packets a second: equation (20).
     pub throughput_bps: f64,
-    /// The window after these rounds, in packets: equation (17).
+    /// The window after the last round, in packets: equation (17).
     pub window_final: f64,
     /// The expected number of packets sent until the window is W_max: [`chain::packets_to_reach`], or (18) as
     /// printed. Infinite at p = 1.
@@ -78,7 +78,7 @@ impl Default for CodedFlow {
 }
 
 impl CodedFlow {
-    /// The flow's mean throughput and what it is made of.
+    /// Computes the mean throughput, and what it is made of.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -102,7 +102,7 @@ impl CodedFlow {
         })
     }
 
-    /// The rounds 1, 2, ... of equations (17) and (19), for ever: take as many as are wanted.
+    /// The rounds 1, 2, ... of equations (17) and (19), without end.
     ///
     /// # Errors
     /// An argument outside its domain.
@@ -116,7 +116,7 @@ impl CodedFlow {
         }))
     }
 
-    /// The number of rounds.
+    /// Checks the arguments, and returns the number of rounds.
     fn check(&self) -> Result<f64, DomainError> {
         share("the loss probability", self.loss)?;
         require(
@@ -142,40 +142,37 @@ impl CodedFlow {
         }
     }
 
-    /// g = min{1, R (1-p)}: packets by which the window grows in a round, and the share of it that a round
-    /// acknowledges.
+    /// g = min{1, R (1-p)}: the packets by which the window grows in a round, and the share of the window that a round acknowledges.
     fn growth(&self) -> f64 {
         (self.redundancy * (1.0 - self.loss)).min(1.0)
     }
 
-    /// `E[W_i]`: equation (17). The recursion above it in the paper has (i - 1) g; (20) and the sum in paper
-    /// 001 go with (17).
+    /// `E[W_i]`: equation (17). The paper's recursion above (17) has (i - 1) g; (20) and the sum in paper 001 agree with (17).
     fn window(&self, round: f64) -> f64 {
-        // Nothing grows at g = 0, however many rounds there are.
+        // At g = 0 the window does not grow, even in infinitely many rounds.
         let grown = if self.growth() == 0.0 { 0.0 } else { round * self.growth() };
         self.max_window.min(self.first_window + grown)
     }
 
-    /// The mean window of n rounds by (17): the sum behind f(n) over n, with the slope g that f(n) leaves out
-    /// and, where the window has reached W_max, the last term + r* (r* + 1) / 2 for the printed r* (r* - 1) /
-    /// 2.
+    /// The mean window of n rounds by (17): the sum behind f(n) over n. Two corrections: the slope g, which f(n) leaves out, and, where the window
+    /// has reached W_max, the last term r* (r* + 1) / 2 instead of the printed r* (r* - 1) / 2.
     fn mean_window(&self, rounds: f64) -> f64 {
         let g = self.growth();
         let first = self.first_window.min(self.max_window);
         let grows = libm::floor((self.max_window - first) / g).min(rounds);
         if grows.is_infinite() || grows.is_nan() {
-            // g = 0: the window stays where it is, and nothing is acknowledged.
+            // g = 0: the window does not change, and nothing is acknowledged.
             return first;
         }
         if rounds.is_infinite() {
             return self.max_window;
         }
-        // Shares of the rounds, so that no square of a large number overflows.
+        // In shares of the rounds, so that no square of a large number overflows.
         let share = grows / rounds;
         share * (first + g * (grows + 1.0) / 2.0) + (1.0 - share) * self.max_window
     }
 
-    /// f(n) / n as printed under (20): for g = 1 whatever R and p are, and with another index in each branch.
+    /// f(n) / n as printed under (20): it has g = 1 for all R and p, and a different index in each branch.
     fn printed_mean_window(&self, rounds: f64) -> f64 {
         let first = self.first_window.min(self.max_window);
         let reaches = self.max_window - first;
