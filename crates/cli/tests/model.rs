@@ -148,7 +148,7 @@ fn users_one_by_one() {
 fn fec_by_the_tables() {
     for (k, n, want) in [(10, 11, 303.88), (20, 22, 1196.86), (30, 33, 2727.27)] {
         near(
-            &model(&format!("fec --k {k} --n {n} --unit-loss 1% --mu 3000 --rtt 0.56")),
+            &model(&format!("fec --k {k} --n {n} --loss 1% --mu 3000 --rtt 0.56")),
             "throughput_units_per_s",
             want,
             2,
@@ -157,14 +157,16 @@ fn fec_by_the_tables() {
     near(&model("fec --k 20 --n 24"), "clean_rate_units_per_s", 27561.6, 1);
     near(&model("fec --k 10 --n 11 --flows 5"), "throughput_units_per_s", 1519.4, 1);
     near(&model("fec --k 20 --n 22"), "gain", 9.144, 3);
-    let best = model("fec --k 20 --unit-loss 1% --optimise");
+    let best = model("fec --k 20 --loss 1% --optimise");
     near(&best, "n_real", 22.5657, 4);
     assert_eq!((number(&best, "n_best"), number(&best, "n")), (23.0, 23.0));
-    let bursty = model("fec --k 20 --n 21 --unit-loss 1% --stay-bad 0.1 --optimise");
+    // The flag's old name.
+    assert_eq!(best, model("fec --k 20 --unit-loss 1% --optimise"));
+    let bursty = model("fec --k 20 --n 21 --loss 1% --stay-bad 0.1 --optimise");
     near(&bursty, "throughput_units_per_s", 325.1, 1);
     near(&bursty, "exact_gilbert_units_per_s", 254.6, 1);
     assert_eq!((number(&bursty, "n_best"), number(&bursty, "exact_n_best")), (23.0, 24.0));
-    let apart = model("fec --k 20 --n 21 --unit-loss 1% --stay-bad 0.1 --spacing independent");
+    let apart = model("fec --k 20 --n 21 --loss 1% --stay-bad 0.1 --spacing independent");
     near(&apart, "exact_gilbert_units_per_s", 254.4, 1);
     // Without losses in bursts the chain has nothing to say; at N = K nothing is paid.
     let plain = model("fec --k 20 --n 20");
@@ -211,7 +213,7 @@ fn string_by_table_iii() {
 #[test]
 fn mesh_by_equation_12() {
     for (p, kbps, r) in [("0", 273.0562, 1.0), ("5%", 246.2172, 1.1664), ("0.2", 171.8911, 1.9531)] {
-        let got = model(&format!("mesh --hops 3 --link-loss {p} --rate 1Mbit/s --packet 1000B"));
+        let got = model(&format!("mesh --hops 3 --loss {p} --rate 1Mbit/s --packet 1000B"));
         near(&got, "capacity_bps", kbps * 1e3, -1);
         near(&got, "redundancy", r, 4);
         near(&got, "packet_time_s", 9766e-6, 9);
@@ -232,7 +234,9 @@ fn mesh_by_equation_12() {
     assert_eq!(model("mesh --hops 3 --block-time 400ms")["blocks_max"], 1.0);
     assert_eq!(model("mesh --hops 3 --block-time 400ms --as-printed")["blocks_max"], 0.0);
     assert_eq!(model("mesh --hops 3 --block-time 400ms --block 8")["blocks_max"], 1.0);
-    assert!(model("mesh --link-loss 100%")["redundancy"].is_null());
+    assert!(model("mesh --loss 100%")["redundancy"].is_null());
+    // The flag's old name.
+    assert_eq!(model("mesh --loss 5%"), model("mesh --link-loss 5%"));
 }
 
 #[test]
@@ -292,8 +296,8 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
         ("fec --n 22 --flows 0", &["--flows", "1 or more"]),
         ("fec --n 22 --packet-blocks 0", &["--packet-blocks", "1 or more"]),
         ("fec --n 22 --stay-bad 1", &["--stay-bad", "less than 1"]),
-        ("fec --n 22 --stay-bad 10% --unit-loss 80%", &["--stay-bad", "2 - 1/L"]),
-        ("fec --n 22 --stay-bad 10% --unit-loss 1", &["--unit-loss", "less than 1"]),
+        ("fec --n 22 --stay-bad 10% --loss 80%", &["--stay-bad", "2 - 1/L"]),
+        ("fec --n 22 --stay-bad 10% --loss 1", &["--loss", "less than 1"]),
         ("fec --n 2000000 --stay-bad 10%", &["--n", "1048576"]),
         ("fec --n 22 --rto 1s", &["--rto", "--formula timeout"]),
         ("fec --n 22 --formula timeout --rto 0", &["--rto", "greater than 0"]),
@@ -315,7 +319,7 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
         ("string --capture 10", &["--spacing"]),
         ("mesh --hops 0", &["--hops", "1 or more"]),
         ("mesh --hops 2 --paths 3,2", &["--hops", "2 is not the longest"]),
-        ("mesh --link-loss 2", &["--link-loss", "`5%`"]),
+        ("mesh --loss 2", &["--loss", "`5%`"]),
         ("mesh --packet 0", &["--packet", "greater than 0"]),
         ("mesh --rate 0", &["--rate", "greater than 0"]),
         ("mesh --basic-rate 0", &["--basic-rate", "greater than 0"]),

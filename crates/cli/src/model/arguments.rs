@@ -1,13 +1,12 @@
-//! What the models' flags have in common: numbers without a unit of their own, watts, metres, and whose fault a
-//! refused argument is.
+//! The parts that the flags of all models share: numbers without a unit, watts, metres, and the flag that a refused argument came from.
 
 use crate::failure::{Failure, Outcome};
 use ripstop_model::domain::DomainError;
 
-/// The flags by which a model's arguments are given: the model's words, the flag.
+/// The model's words for its arguments, and the flag that gives each.
 pub(crate) type Named = &'static [(&'static str, &'static str)];
 
-/// What a model refused, as the fault of the flag that gave it.
+/// The failure for an argument that a model refused. It names the flag that gave the argument.
 pub(super) fn refused(error: DomainError, named: Named) -> Failure {
     match named.iter().find(|(what, _)| *what == error.what) {
         Some((_, flag)) => Failure::flag(flag, error),
@@ -15,25 +14,25 @@ pub(super) fn refused(error: DomainError, named: Named) -> Failure {
     }
 }
 
-/// A model's answer, or whose fault it is that there is none.
+/// A model's answer, or the failure that names the wrong flag.
 pub(crate) fn answer<T>(result: Result<T, DomainError>, named: Named) -> Outcome<T> {
     result.map_err(|error| refused(error, named))
 }
 
-/// A number without a unit, such as packets of a window. What it may be, the models say.
+/// A number without a unit, such as packets of a window. The models check its range.
 pub(super) fn number(text: &str) -> Result<f64, String> {
     let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     number.ok_or_else(|| format!("`{text}` is not a finite number; write for example `50` or `1.13`"))
 }
 
-/// A number of things.
+/// A whole number.
 pub(super) fn count(text: &str) -> Result<u32, String> {
     text.trim()
         .parse()
         .map_err(|_| format!("`{text}` is not a whole number from 0 to {}; write for example `50`", u32::MAX))
 }
 
-/// A number of seconds, or without end.
+/// A duration in seconds, or an infinite one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Length {
     Seconds(f64),
@@ -61,7 +60,7 @@ pub(super) fn metres(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is not a distance; write for example `200m`, `1.2km` or `200` (m)"))
 }
 
-/// A number, then `unit` with a decimal prefix, or nothing.
+/// A number, optionally followed by `unit` with a decimal prefix.
 fn scaled(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim();
     let (number, scale) = match text.strip_suffix(unit) {

@@ -13,39 +13,39 @@ use serde::Serialize;
 
 /// TCP over a link that sends each block of K units as N, and the best N (paper 003)
 ///
-/// Equations (3) to (6); with --stay-bad losses come in bursts, by equation (7), and beside it by the Gilbert chain itself: (7) is poor where bursts
-/// are short.
+/// Equations (3) to (6). With --stay-bad, losses come in bursts: by equation (7), and beside it exactly by the Gilbert chain. (7) is poor for short
+/// bursts.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// K: units of a block
+    /// K: source units of a block
     #[arg(long, value_name = "UNITS", default_value = "20", value_parser = count)]
     k: u32,
     /// N: units sent for a block [default: the best, with --optimise]
     #[arg(long, value_name = "UNITS", required_unless_present = "optimise", value_parser = count)]
     n: Option<u32>,
-    /// p, L: share of units lost
-    #[arg(long, value_name = "SHARE", default_value = "1%")]
-    unit_loss: Fraction,
-    /// q: probability that the unit after a lost one is lost [default: as --unit-loss, independent losses]
+    /// p, L: loss probability of a unit
+    #[arg(long, visible_alias = "unit-loss", value_name = "SHARE", default_value = "1%")]
+    loss: Fraction,
+    /// q: probability that the unit after a lost one is lost [default: as --loss, independent losses]
     #[arg(long, value_name = "SHARE")]
     stay_bad: Option<Fraction>,
-    /// How the chain goes on from one packet to the next: without a gap, or as if they were far from each other
+    /// Distance of packets on the chain: back to back, or far from each other
     #[arg(long, value_name = "SPACING", default_value = "back-to-back", requires = "stay_bad")]
     spacing: Gap,
-    /// mu: units that the link carries in a second, redundancy included
+    /// mu: the link's rate, units a second, redundancy included
     #[arg(long, value_name = "UNITS", default_value = "3000", value_parser = number)]
     mu: f64,
     /// RTT
     #[arg(long, value_name = "TIME", default_value = "560ms")]
     rtt: Span,
-    /// C: connections that share the link
+    /// C: the number of connections that share the link
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     flows: u32,
-    /// Blocks that a packet fills
+    /// Blocks in a packet
     #[arg(long, value_name = "BLOCKS", default_value = "1", value_parser = count)]
     packet_blocks: u32,
-    /// TCP's throughput by its losses: the paper's square root, or (16) of paper 000, with time-outs
+    /// TCP's throughput as a function of its losses: the paper's square root, or (16) of paper 000, with time-outs
     #[arg(long, value_name = "LAW", default_value = "sqrt")]
     formula: Formula,
     /// The first time-out, for --formula timeout [default: 3s]
@@ -73,16 +73,16 @@ enum Gap {
 
 const EXAMPLES: &str = "\
 Examples:
-  ripstop model fec --k 20 --n 22 --unit-loss 1%                     fig. 2
-  ripstop model fec --k 20 --unit-loss 1% --optimise
+  ripstop model fec --k 20 --n 22 --loss 1%                     fig. 2
+  ripstop model fec --k 20 --loss 1% --optimise
   ripstop model fec --k 10 --n 11 --flows 9                          fig. 8
-  ripstop model fec --k 20 --n 22 --unit-loss 1% --stay-bad 0.5      fig. 10, and the chain itself
+  ripstop model fec --k 20 --n 22 --loss 1% --stay-bad 0.5      fig. 10, and the chain itself
   ripstop model fec --k 20 --n 22 --formula timeout --json";
 
 const NAMED: Named = &[
     ("the number of units K", "--k"),
     ("the number of units N", "--n"),
-    ("the loss probability of a unit", "--unit-loss"),
+    ("the loss probability of a unit", "--loss"),
     ("the probability to stay bad", "--stay-bad"),
     ("the rate of the link in units a second", "--mu"),
     ("the round-trip time in seconds", "--rtt"),
@@ -112,12 +112,12 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         (Formula::Sqrt, Some(_)) => {
             return Err(Failure::flag(
                 "--rto",
-                "the square root knows no time-outs; add --formula timeout, or leave it out",
+                "the square root has no time-outs; add --formula timeout, or leave --rto out",
             ));
         }
         (Formula::Timeout, rto) => TcpLaw::TimeOuts(rto.map_or(3.0, |rto| rto.duration().as_secs_f64())),
     };
-    let loss = flags.unit_loss.get();
+    let loss = flags.loss.get();
     let chain = flags.stay_bad.map(|stay_bad| Gilbert { loss, stay_bad: stay_bad.get() });
     let spacing = match flags.spacing {
         Gap::BackToBack => PacketSpacing::BackToBack,
@@ -134,7 +134,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let exact = chain.map(|chain| CodedLink { losses: UnitLosses::Bursts(chain, spacing), ..link });
     let best = if flags.optimise { Some(answer(link.n_best(), NAMED)?) } else { None };
-    // One of the two is there.
+    // Clap made sure that one of the two is given.
     let n = flags.n.or(best).unwrap_or(flags.k);
     let block_loss = match chain {
         Some(chain) => answer(chain.block_loss(n, flags.k), NAMED)?,
@@ -173,7 +173,7 @@ fn table(report: &Report, flags: &Flags) -> String {
         law,
     );
     if let Some(exact) = report.exact_gilbert_units_per_s {
-        lines.line("", print::number(exact, units), "by the Gilbert chain itself");
+        lines.line("", print::number(exact, units), "exactly, by the Gilbert chain");
     }
     let clean = report.clean_rate_units_per_s >= flags.mu;
     lines.line(
@@ -184,7 +184,7 @@ fn table(report: &Report, flags: &Flags) -> String {
     lines.line(
         "bound by",
         if clean { "the link" } else { "losses" },
-        if clean { "no loss is left that TCP would feel" } else { "" },
+        if clean { "TCP sees no loss that limits it" } else { "" },
     );
     lines.line("blocks lost", print::percent(report.block_loss), "P(N,K)");
     lines.line("gain over cost", print::optional(report.gain, ""), "G, (5)");
@@ -194,7 +194,7 @@ fn table(report: &Report, flags: &Flags) -> String {
         lines.line("", print::optional(report.best_units_per_s, units), "");
     }
     if let Some(best) = report.exact_n_best {
-        lines.line("best N by the chain itself", best.to_string(), "");
+        lines.line("best N, exactly by the chain", best.to_string(), "");
     }
     lines.render()
 }

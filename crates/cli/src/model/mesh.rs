@@ -1,4 +1,4 @@
-//! `ripstop model mesh`: what paths through a mesh's gateway carry, and who gets how much.
+//! `ripstop model mesh`: the capacity of paths through a mesh's gateway, and each flow's share.
 
 use super::arguments::{Named, answer, count, number};
 use super::print::{self, Lines};
@@ -14,48 +14,48 @@ use serde::Serialize;
 
 /// The capacity of 802.11 paths through a gateway, and each flow's share of it (paper 004)
 ///
-/// Equations (1), (2) and (12), and the shares (3) to (7), with weights and caps of ours. Gateways do not touch each other: ask for each.
+/// Equations (1), (2) and (12), and the shares (3) to (7); weights and caps are ours. Gateways are independent: run the command for each.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
     /// h: hops of the path [default: the longest of --paths, or 3]
     #[arg(long, value_name = "HOPS", value_parser = count)]
     hops: Option<u32>,
-    /// P: share of packets that each hop loses
-    #[arg(long, value_name = "SHARE", default_value = "0")]
-    link_loss: Fraction,
+    /// P: loss probability of a packet on each hop
+    #[arg(long, visible_alias = "link-loss", value_name = "SHARE", default_value = "0")]
+    loss: Fraction,
     /// Rate of data (and of the MAC's acknowledgments)
     #[arg(long, value_name = "RATE", default_value = "1Mbit/s")]
     rate: Rate,
     /// Rate of RTS and CTS
     #[arg(long, value_name = "RATE", default_value = "1Mbit/s")]
     basic_rate: Rate,
-    /// L_Data: what a packet carries
+    /// L_Data: payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
     /// Flows through the gateway [default: as many as --weights or --caps, or 1]
     #[arg(long, value_name = "N", value_parser = count)]
     flows: Option<u32>,
-    /// Weights of the flows: what one gets is proportional to it [default: all alike]
+    /// Weights of the flows: a flow's share is proportional to its weight [default: equal]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = number)]
     weights: Vec<f64>,
-    /// The most that each flow can use, `inf` where nothing but the gateway binds it
+    /// The highest rate that each flow can use; `inf` where only the gateway limits the flow
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = cap)]
     caps: Vec<f64>,
     /// Hops of several paths through the gateway
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = count)]
     paths: Vec<u32>,
-    /// How paths of different length share the channel: as the longest does (the paper), equal time for each, equal rates
+    /// How paths of different length share the channel: as if all were the longest (the paper), with equal time, or with equal rates
     #[arg(long, value_name = "HOW", default_value = "longest-path", requires = "paths")]
     joint: Sharing,
-    /// T_s: mean time from a block's first packet to its acknowledgment; says how many blocks the first flow may have on their way
+    /// T_s: mean time from a block's first packet to its acknowledgment; prints the number of blocks that the first flow may have in flight
     /// (11)
     #[arg(long, value_name = "TIME")]
     block_time: Option<Span>,
-    /// L: packets of a block
+    /// L: packets in a block
     #[arg(long, value_name = "PACKETS", default_value = "16", requires = "block_time", value_parser = count)]
     block: u32,
-    /// (11) as printed, by which a flow may have no block at all
+    /// Use (11) as printed, which may allow a flow no block at all
     #[arg(long, requires = "block_time")]
     as_printed: bool,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of tables
@@ -73,13 +73,13 @@ enum Sharing {
 const EXAMPLES: &str = "\
 Examples:
   ripstop model mesh --hops 3                                       section 3
-  ripstop model mesh --hops 3 --link-loss 20% --flows 4             figs. 6 and 8
+  ripstop model mesh --hops 3 --loss 20% --flows 4             figs. 6 and 8
   ripstop model mesh --paths 3,2,3 --joint equal-rates --weights 1,2,1 --json
-  ripstop model mesh --hops 3 --link-loss 10% --block-time 2s";
+  ripstop model mesh --hops 3 --loss 10% --block-time 2s";
 
 const NAMED: Named = &[
     ("the number of hops", "--hops"),
-    ("the loss probability of a link", "--link-loss"),
+    ("the loss probability of a link", "--loss"),
     ("the packet in bytes", "--packet"),
     ("the data rate in bits a second", "--rate"),
     ("the basic rate in bits a second", "--basic-rate"),
@@ -88,24 +88,24 @@ const NAMED: Named = &[
     ("the sum of the flows' weights", "--weights"),
     ("the cap of a flow", "--caps"),
     ("the number of paths", "--paths"),
-    ("the rate of the flow in bits a second", "--link-loss"),
+    ("the rate of the flow in bits a second", "--loss"),
     ("the time of a block in seconds", "--block-time"),
     ("the block in packets", "--block"),
     ("the number of blocks", "--block-time"),
 ];
 
-/// So many flows are listed.
+/// The number of flows that are listed.
 const MOST_FLOWS: usize = 100_000;
 
 #[derive(Serialize)]
 struct Report {
     capacity_bps: f64,
     shares_bps: Vec<f64>,
-    /// 1/(1-P) of the whole path, the longest of several; null where nothing arrives.
+    /// 1/(1-P) of the whole path, or of the longest of several; null where nothing arrives.
     redundancy: f64,
     packet_time_s: f64,
     paths: Vec<Path>,
-    /// N_s-MAX, where it was asked for.
+    /// N_s-MAX, where --block-time is given.
     blocks_max: Option<f64>,
 }
 
@@ -124,7 +124,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
         basic_bps: flags.basic_rate.bps() as f64,
         ..MeshFrames::default()
     };
-    let link_loss = flags.link_loss.get();
+    let link_loss = flags.loss.get();
     let hops = flags.paths()?;
     let mut paths = Vec::new();
     for &hops in &hops {
@@ -224,10 +224,10 @@ fn table(report: &Report, flags: &Flags) -> String {
     let mut lines = Lines::new();
     let source = if report.paths.len() > 1 { "of all paths together" } else { "(12)" };
     lines.line("capacity", print::rate(report.capacity_bps), source);
-    lines.line("redundancy for the losses", print::number(report.redundancy, ""), "R = 1/(1-P)");
+    lines.line("redundancy that the losses need", print::number(report.redundancy, ""), "R = 1/(1-P)");
     lines.line("a hop carries a packet in", output::time(report.packet_time_s), "T_pkt, (2)");
     if let Some(blocks) = report.blocks_max {
-        lines.line("blocks on their way", print::number(blocks, ""), "N_s-MAX of the first flow, (11)");
+        lines.line("blocks in flight", print::number(blocks, ""), "N_s-MAX of the first flow, (11)");
     }
     let mut text = lines.render();
     if report.paths.len() > 1 {
@@ -254,7 +254,7 @@ fn table(report: &Report, flags: &Flags) -> String {
         text += &format!("\n{}", table.render());
     }
     // Nothing arrives where every packet is lost.
-    if flags.link_loss.get() >= 1.0 {
+    if flags.loss.get() >= 1.0 {
         text += "\nEvery packet is lost.\n";
     }
     text

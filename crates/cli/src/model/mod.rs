@@ -1,7 +1,7 @@
-//! `ripstop model`: what the papers' closed forms say of a link, a network, a code.
+//! `ripstop model`: the papers' closed forms as commands.
 //!
-//! A command is a module with its flags, what it prints for a program and what it prints for people. The formulas are
-//! `ripstop_model`'s. In JSON what is infinite, or was not asked for, is null.
+//! A command is a module with its flags, its JSON and its text. The formulas are in `ripstop_model`. In JSON, a value that is infinite or was not
+//! asked for is null.
 
 mod arguments;
 mod fec;
@@ -21,8 +21,8 @@ use clap::Subcommand;
 
 /// Compute throughput, redundancy, stations and capacities by the papers' closed forms
 ///
-/// Where a printed formula is wrong the corrected one is computed, and the printed one with --as-printed; docs/models.md says which equation
-/// a figure is, how good it is, and what is wrong in print. What is not said has the papers' value.
+/// Where a printed formula is wrong, the corrected one is computed, and the printed one with --as-printed. A flag that is not given has the papers'
+/// value. docs/models.md names the equation behind each figure, its accuracy, and the errors in print.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -51,7 +51,7 @@ Examples:
   ripstop model string --nodes 10
   ripstop model mesh --hops 3 --link-loss 5% --flows 4 --json";
 
-/// Computes and prints.
+/// Runs the command.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::Tcp(flags) => tcp::run(flags),

@@ -1,4 +1,4 @@
-//! `ripstop model stations --monte-carlo`: the users one by one, paper 000, section IX-B.
+//! `ripstop model stations --monte-carlo`: a simulation of the users one by one (paper 000, section IX-B).
 
 use super::arguments::{Named, answer};
 use super::print::Lines;
@@ -20,32 +20,32 @@ pub(super) struct MonteCarloFlags {
     /// Independent runs
     #[arg(long, value_name = "N", default_value = "100", requires = "monte_carlo", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     runs: u32,
-    /// Length of a run, which begins with no transfer
+    /// Length of a run, which begins without transfers
     #[arg(long, value_name = "TIME", default_value = "1000s", requires = "monte_carlo")]
     seconds: Span,
     /// Time at the beginning of a run that is not counted (the paper counts all)
     #[arg(long, value_name = "TIME", default_value = "0s", requires = "monte_carlo")]
     warmup: Span,
-    /// Where all randomness comes from
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value = "1", requires = "monte_carlo")]
     seed: u64,
     /// Files and their shares: `doc` (8 kB), `image` (1 MB), `mp3` (3 MB), `video` (20 MB), or a size
-    /// [default: fig. 18a's, doc=30%,image=30%,mp3=30%,video=10%, made as large as --file-mean says]
+    /// [default: fig. 18a's, doc=30%,image=30%,mp3=30%,video=10%, scaled to --file-mean]
     #[arg(long, value_name = "FILE=SHARE", value_delimiter = ',', value_parser = share_of_file)]
     file_mix: Vec<(f64, f64)>,
 }
 
-/// What takes minutes is a typing error.
+/// More draws would take minutes, and are probably a typing error.
 const MOST_DRAWS: f64 = 2e9;
 
-/// Files: their size in bits, their share.
+/// Files: size in bits, share.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mix(Vec<(f64, f64)>);
 
-/// What came of it.
+/// The results.
 #[derive(Debug, Serialize)]
 pub(super) struct MonteCarloReport {
-    /// The mean over all slots of the stations of a slot, each rounded up: what the paper plots.
+    /// The mean over all slots of the slot's number of stations, rounded up. The paper plots this number.
     mean_of_ceiling: Statistic,
     /// The same without rounding.
     mean_fractional: Statistic,
@@ -65,13 +65,13 @@ impl MonteCarloFlags {
     /// The files, where they were given.
     ///
     /// # Errors
-    /// Shares that do not sum to 1; files that would say nothing.
+    /// Shares that do not sum to 1; files that would have no effect.
     pub(super) fn mix(&self, mean_is_given: bool) -> Outcome<Option<Mix>> {
         if self.file_mix.is_empty() {
             return Ok(None);
         }
         if mean_is_given && !self.monte_carlo {
-            let problem = "with --file-mean it says nothing but to --monte-carlo; leave one of them out";
+            let problem = "with --file-mean it only has an effect on --monte-carlo; leave one of them out";
             return Err(Failure::flag("--file-mix", problem));
         }
         let sum: f64 = self.file_mix.iter().map(|file| file.1).sum();
@@ -91,7 +91,7 @@ impl Mix {
         self.0.iter().map(|(bits, share)| bits * share).sum()
     }
 
-    /// Fig. 18a's with another mean.
+    /// The files of fig. 18a, scaled to another mean.
     fn of_mean(bits: f64) -> Mix {
         let paper = Mix(MIX_A.to_vec());
         let scale = bits / paper.mean_bits();
@@ -117,7 +117,7 @@ pub(super) fn run(
         warm_up: flags.warmup.duration().as_secs_f64(),
         ..MonteCarlo::default()
     };
-    // Each user draws once more than it starts transfers.
+    // Each user draws once more than the number of its transfers.
     let draws = f64::from(network.users)
         * (network.arrivals_per_s * experiment.seconds + 1.0)
         * f64::from(flags.runs);
@@ -168,8 +168,8 @@ impl MonteCarloReport {
 /// `doc=30%`, `1.5MB=0.3`.
 fn share_of_file(text: &str) -> Result<(f64, f64), String> {
     let wrong = |what: &str| format!("`{text}`: {what}; write for example `doc=30%` or `1.5MB=0.3`");
-    let (file, share) = text.split_once('=').ok_or_else(|| wrong("a file, `=`, and its share are wanted"))?;
-    let share: Fraction = share.parse().map_err(|_| wrong("the share is none"))?;
+    let (file, share) = text.split_once('=').ok_or_else(|| wrong("write a file, `=`, and its share"))?;
+    let share: Fraction = share.parse().map_err(|_| wrong("the share is not a number from 0 to 100 %"))?;
     let bytes = match file.trim() {
         "doc" => 8e3,
         "image" => 1e6,

@@ -1,8 +1,8 @@
-//! A model's answer for people.
+//! A model's answer as text.
 
 use crate::output;
 
-/// Lines of a name, a value with its unit, and what it is.
+/// Lines of a name, a value with its unit, and an explanation.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Vec<[String; 3]>);
 
@@ -15,7 +15,7 @@ impl Lines {
         self.0.push([name.to_owned(), value.into(), source.to_owned()]);
     }
 
-    /// The text: names and values in columns, what they are behind.
+    /// The text: names and values in columns, then the explanations.
     pub(super) fn render(&self) -> String {
         let wide = |column: usize| self.0.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let (names, values) = (wide(0), wide(1));
@@ -35,7 +35,7 @@ pub(super) fn number(value: f64, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// A number that may not be there.
+/// A number that may be absent.
 pub(super) fn optional(value: Option<f64>, unit: &str) -> String {
     output::or_dash(value, |value| number(value, unit))
 }

@@ -1,4 +1,4 @@
-//! `ripstop model redundancy`: how much redundancy TCP/NC needs.
+//! `ripstop model redundancy`: the redundancy that TCP/NC needs.
 
 use super::arguments::{Named, answer, count};
 use super::print::{self, Lines};
@@ -15,17 +15,17 @@ use serde::Serialize;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// p: share of packets lost
+    /// p: loss probability
     #[arg(long, value_name = "SHARE")]
     loss: Fraction,
-    /// W: packets of a round
+    /// W: packets in a round
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = count)]
     window: u32,
-    /// With which probability losses are to be masked; less than 1
+    /// The probability with which the losses of a round must be masked; less than 1
     #[arg(long, value_name = "SHARE", default_value = "0.8")]
     target: Fraction,
-    /// How R W and W are made whole: both up, both down, neither (a continuous law), or only the sum's last term (the
-    /// coefficients by gamma functions)
+    /// How R W and W are rounded: both up, both down, not at all (a continuous distribution), or only the sum's last term
+    /// (coefficients by gamma functions)
     #[arg(long, value_name = "READING", default_value = "ceil")]
     reading: Reading,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -75,7 +75,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let mut lines = Lines::new();
     lines.line("redundancy", print::number(chosen, ""), "R");
     lines.line("losses of a round are masked", print::percent(masked), "of the time");
-    // A loss of 1 needs more than there is, and was refused.
-    lines.line("in the mean it would take", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
+    // A loss of 1 was refused above, so the quotient is finite.
+    lines.line("on average this much would do", print::number(1.0 / (1.0 - loss), ""), "1/(1-p)");
     output::print(&lines.render())
 }

@@ -1,4 +1,4 @@
-//! `ripstop model stations`: base stations for so many users, with and without coding.
+//! `ripstop model stations`: the base stations that users need, with and without coding.
 
 use super::arguments::{Length, Named, answer, count, length, number, watts};
 use super::monte_carlo::{self, MonteCarloFlags, MonteCarloReport};
@@ -11,26 +11,26 @@ use ripstop_model::stations::{CellularNetwork, Protocol, StationsNeeded};
 use ripstop_model::tcpnc::FlowDuration;
 use serde::Serialize;
 
-/// Base stations for so many users, and what TCP/NC saves (paper 000, sections VII to X)
+/// The base stations that users need, and what TCP/NC saves (paper 000, sections VII to X)
 ///
-/// Users start transfers now and then; a station carries so many bits and so many active users. By Little's law, and with --monte-carlo user
-/// by user. The asked protocol is set beside the others at the same loss.
+/// Users start transfers at random. A station is limited by bits and by active users. The number of stations is computed by Little's law, and with
+/// --monte-carlo also user by user. The protocol of --protocol is compared with the others at the same loss.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// What transfers run over; `ideal` gets all of --rate whatever is lost
+    /// The protocol of transfers; `ideal` gets all of --rate at any loss
     #[arg(long, value_name = "NAME", default_value = "tcpnc")]
     protocol: Name,
-    /// p: share of packets lost
+    /// p: loss probability
     #[arg(long, value_name = "SHARE", default_value = "0")]
     loss: Fraction,
     /// RTT: length of a round
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     rtt: Span,
-    /// B: what an active user is given of its station, losses and redundancy included
+    /// B: the bandwidth of an active user, losses and redundancy included
     #[arg(long, value_name = "RATE", default_value = "1Mbit/s")]
     rate: Rate,
-    /// N: users
+    /// N: the number of users
     #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
     users: u32,
     /// q: transfers that a user starts in a second
@@ -39,7 +39,7 @@ pub(super) struct Flags {
     /// mu_f: mean size of a file [default: that of --file-mix, or 3.2MB]
     #[arg(long, value_name = "SIZE")]
     file_mean: Option<Bytes>,
-    /// B_max: what a station carries
+    /// B_max: the bandwidth of a station
     #[arg(long, value_name = "RATE", default_value = "300Mbit/s")]
     max_rate: Rate,
     /// N_max: active users that a station serves at once
@@ -48,7 +48,7 @@ pub(super) struct Flags {
     /// W_max: the largest window, packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
-    /// What a packet carries
+    /// Payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
     /// TCP's first time-out
@@ -57,16 +57,16 @@ pub(super) struct Flags {
     /// TCP/NC's R [default: 1/(1-p)]
     #[arg(long, value_name = "R", value_parser = number)]
     redundancy: Option<f64>,
-    /// Take TCP/NC's redundancy out of --rate, so that a user gets at most B/R (section X leaves that out)
+    /// Take TCP/NC's redundancy from --rate, so that a user gets at most B/R (section X does not)
     #[arg(long)]
     charge_redundancy: bool,
-    /// How long TCP/NC's flows last; the window opens at their beginning
+    /// The duration of TCP/NC's flows; the window opens at their beginning
     #[arg(long, value_name = "TIME", default_value = "inf", value_parser = length)]
     duration: Length,
-    /// Say how many users this many stations serve
+    /// Print the number of users that this many stations serve
     #[arg(long, value_name = "K", value_parser = count)]
     stations: Option<u32>,
-    /// Power of a station (section VII has 2 to 3 kW)
+    /// Power of a station (section VII: 2 to 3 kW)
     #[arg(long, value_name = "POWER", default_value = "2.5kW", value_parser = watts)]
     station_power: f64,
     #[command(flatten)]
@@ -124,20 +124,20 @@ struct Report {
     protocol: Name,
     #[serde(flatten)]
     asked: Figures,
-    /// Whole stations that TCP needs beyond TCP/NC's, and their power.
+    /// Whole stations that TCP needs more than TCP/NC, and their power.
     tcpnc_saves_stations: f64,
     tcpnc_saves_power_w: f64,
     protocols: Vec<Beside>,
     monte_carlo: Option<MonteCarloReport>,
 }
 
-/// What a protocol needs.
+/// The stations that a protocol needs.
 #[derive(Clone, Copy, Serialize)]
 struct Figures {
     stations: f64,
     whole_stations: f64,
     active_fraction: f64,
-    /// q mu_f / T: from 1 on transfers pile up.
+    /// q mu_f / T: from 1 on, queues of transfers grow without bound.
     load: f64,
     throughput_bps: f64,
     power_w: f64,
@@ -208,7 +208,7 @@ impl Flags {
                 max_window: self.wmax,
                 first_window: 1.0,
                 packet_bytes,
-                // At p = 1 any: nothing arrives.
+                // At p = 1 nothing arrives with any R.
                 redundancy: self.redundancy.unwrap_or(if self.loss.get() < 1.0 {
                     1.0 / (1.0 - self.loss.get())
                 } else {
@@ -228,7 +228,7 @@ fn figures(network: &CellularNetwork, flags: &Flags) -> Outcome<Figures> {
     let StationsNeeded { throughput_bps, active_fraction, stations, whole_stations } =
         answer(network.predict(), NAMED)?;
     let users = match flags.stations {
-        // Users who transfer nothing need no station: as many as one likes.
+        // Users who transfer nothing need no station, so their number is unlimited.
         Some(k) => answer(network.users_served(k), NAMED)?,
         None => None,
     };
@@ -272,7 +272,7 @@ fn table(report: &Report, flags: &Flags) -> String {
     let mut lines = Lines::new();
     let saved =
         format!("{} stations, {}", report.tcpnc_saves_stations, print::power(report.tcpnc_saves_power_w));
-    lines.line("TCP/NC saves", saved, "whole ones, beside TCP");
+    lines.line("TCP/NC saves", saved, "whole stations, compared with TCP");
     if let Some(runs) = &report.monte_carlo {
         runs.lines(&mut lines);
     }

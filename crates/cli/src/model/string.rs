@@ -18,7 +18,7 @@ pub(super) struct Flags {
     /// n: the number of nodes, 2 or more
     #[arg(long, value_name = "N", default_value = "10", value_parser = count)]
     nodes: u32,
-    /// k: a transmitter disturbs nodes up to so many hops away [default: 2, or by --spacing]
+    /// k: hops up to which a transmitter disturbs other nodes [default: 2, or by --spacing]
     #[arg(long, value_name = "HOPS", value_parser = count, conflicts_with = "spacing")]
     k: Option<u32>,
     /// The largest attempt ratio x_i of a data link
@@ -27,19 +27,19 @@ pub(super) struct Flags {
     /// eta: time of an acknowledgment over that of data
     #[arg(long, value_name = "RATIO", default_value = "0.3027", value_parser = number)]
     ack_ratio: f64,
-    /// Leave out that acknowledgments must get through, as the optimisation is printed
+    /// Ignore that acknowledgments must get through, as the printed optimisation does
     #[arg(long, conflicts_with = "ack_ratio")]
     as_printed: bool,
-    /// W: packets in the network, for the bound by scheduling [default: enough]
+    /// W: packets in the network, for the bound by scheduling [default: unlimited]
     #[arg(long, value_name = "PACKETS", value_parser = count)]
     window: Option<u32>,
-    /// Distances of neighbours, one fewer than nodes, or one for all; each node's k follows from them
+    /// Distances of neighbours: one fewer than nodes, or one for all. They decide each node's k
     #[arg(long, value_name = "DISTANCES", value_delimiter = ',', value_parser = metres)]
     spacing: Vec<f64>,
-    /// How far a transmitter is heard [default: 550m, ns-2's]
+    /// Distance at which a transmitter is heard [default: 550m, as in ns-2]
     #[arg(long, value_name = "DISTANCE", requires = "spacing", value_parser = metres)]
     carrier_sense: Option<f64>,
-    /// k by the ratio of signal to interference instead, as the paper defines it: the least that is received (a number, not dB)
+    /// Decide k by the ratio of signal to interference, as the paper defines it: the smallest ratio at which a frame is received (a number, not dB)
     #[arg(long, value_name = "RATIO", requires = "spacing", conflicts_with = "carrier_sense", value_parser = number)]
     capture: Option<f64>,
     /// Exponent of the path loss, for --capture

@@ -12,11 +12,11 @@ use serde::Serialize;
 
 /// TCP's throughput over a lossy path (paper 000, equations (1) to (16))
 ///
-/// As table I of the paper computes it: the whole packets of the mean window in (13), the duration of time-outs of (15) as printed.
+/// The defaults are those of the paper's table I: the mean window rounded down in (13), and time-outs by (15) as printed.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// p: share of packets lost
+    /// p: loss probability
     #[arg(long, value_name = "SHARE")]
     loss: Fraction,
     /// RTT: length of a round
@@ -28,16 +28,16 @@ pub(super) struct Flags {
     /// W_max: the largest window, packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
-    /// What a packet carries
+    /// Payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
     /// Packets for each acknowledgment
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = count)]
     ack_every: u32,
-    /// How long time-outs last: as equation (15) is printed, or the mean of a series that has begun (Padhye's)
+    /// Duration of time-outs: by (15) as printed, or the mean of a series that has begun (Padhye and others)
     #[arg(long, value_name = "FORM", default_value = "printed")]
     timeout_duration: DurationForm,
-    /// What (13) makes of a mean window that is no whole number; `floor` gives table I
+    /// How (13) rounds the mean window; `floor` gives table I
     #[arg(long, value_name = "READING", default_value = "floor")]
     reading: Reading,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table

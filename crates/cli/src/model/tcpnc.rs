@@ -12,14 +12,14 @@ use serde::Serialize;
 
 /// TCP/NC's window and throughput (paper 000, equations (17) to (20))
 ///
-/// The window grows by g = min{1, R (1-p)} a round, up to W_max, and a round acknowledges g of it.
+/// The window grows by g = min{1, R (1-p)} each round, up to W_max, and each round acknowledges the share g of the window.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
-    /// p: share of packets lost
+    /// p: loss probability
     #[arg(long, value_name = "SHARE")]
     loss: Fraction,
-    /// R: combinations sent for each packet
+    /// R: combinations sent for each packet, 1 or more
     #[arg(long, value_name = "R", default_value = "1", value_parser = number)]
     redundancy: f64,
     /// SRTT: length of a round
@@ -28,22 +28,22 @@ pub(super) struct Flags {
     /// W_max: the largest window, packets
     #[arg(long, value_name = "PACKETS", default_value = "50", value_parser = number)]
     wmax: f64,
-    /// `E[W_1]`: the window at first, packets (table I of the paper was computed with 25)
+    /// `E[W_1]`: the first window, packets (the paper's table I was computed with 25)
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = number)]
     w1: f64,
-    /// How long the flow lasts; `inf` for ever
+    /// Duration of the flow; `inf` for an endless one
     #[arg(long, value_name = "TIME", default_value = "1000s", value_parser = length)]
     duration: Length,
-    /// What a packet carries
+    /// Payload of a packet
     #[arg(long, value_name = "SIZE", default_value = "1000B")]
     packet: Bytes,
-    /// f(n) of (20) and the count of (18) as printed
+    /// Use f(n) of (20) and the count of (18) as printed
     #[arg(long)]
     as_printed: bool,
-    /// C: the rate of a link that coded flows share, for what they can use of it (section VI-C)
+    /// C: the rate of a link that coded flows share; prints the rate that they can use (section VI-C)
     #[arg(long, value_name = "RATE")]
     rate: Option<Rate>,
-    /// Also give window and throughput of every round (not with --duration inf)
+    /// Also print window and throughput of every round (not with --duration inf)
     #[arg(long)]
     series: bool,
     /// Print one JSON object (docs/schemas/model.schema.json) instead of a table
@@ -71,7 +71,7 @@ const NAMED: Named = &[
     ("the rate", "--rate"),
 ];
 
-/// A series that nobody could read is not made.
+/// The most rounds of a series. Nobody could read a longer one.
 const MOST_ROUNDS: f64 = 1e6;
 
 #[derive(Serialize)]
@@ -84,7 +84,7 @@ struct Report {
     series: Option<Series>,
 }
 
-/// Round by round.
+/// Window and throughput, round by round.
 #[derive(Serialize)]
 struct Series {
     window: Vec<f64>,
@@ -130,12 +130,12 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
 fn rounds(flow: &CodedFlow, rounds: f64) -> Outcome<Vec<CodedRound>> {
     if rounds > MOST_ROUNDS {
         let problem = format!(
-            "{} rounds are no series; give at most {MOST_ROUNDS}, by --duration",
+            "a series of {} rounds is too long; give at most {MOST_ROUNDS} by --duration",
             print::number(rounds, "")
         );
         return Err(Failure::flag("--series", problem));
     }
-    // 1000 s of 0.8 s are 1250 rounds, whatever their quotient rounds to.
+    // 1000 s in rounds of 0.8 s are 1250 rounds, even where the quotient rounds to more.
     let begun = (rounds * (1.0 - 1e-12)).ceil() as usize;
     Ok(answer(flow.series(), NAMED)?.take(begun).collect())
 }
