@@ -68,8 +68,19 @@ pub const FUNCTIONS: &[&str] = &[
     "mesh_blocks",
 ];
 
+/// The value of `from.function`. Each paper's functions are tried in turn.
 pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
-    Ok(match from.function {
+    for paper in [tcp_and_coding, base_stations, string_of_nodes, block_fec, mesh_gateway] {
+        if let Some(value) = paper(from)? {
+            return Ok(value);
+        }
+    }
+    Err(EvaluateError::Function(from.function.to_owned()))
+}
+
+/// Papers 000 and 001: TCP, TCP/NC and redundancy.
+fn tcp_and_coding(from: &Reader) -> Result<Option<f64>, EvaluateError> {
+    Ok(Some(match from.function {
         "path_loss" => path_loss(from.number("link_loss")?, from.whole("links")?)?,
         "needed_redundancy" => 1.0 / (1.0 - loss(from)?),
         "time_out_rounds" => from.number("time_out")? / from.number("rtt")?,
@@ -105,6 +116,13 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             let redundancy = from.number_or("redundancy", needed)?;
             achievable(from.number("rate")?, loss(from)?, redundancy)? / f64::from(flows)
         }
+        _ => return Ok(None),
+    }))
+}
+
+/// Paper 000, sections VII to X: base stations.
+fn base_stations(from: &Reader) -> Result<Option<f64>, EvaluateError> {
+    Ok(Some(match from.function {
         "stations" => network(from)?.predict()?.stations,
         "stations_load" => network(from)?.load()?,
         "stations_drawn" => stations_drawn(from)?,
@@ -113,6 +131,13 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
         "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
         "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
         "mean_file_mb" => MonteCarlo { files: mix(from)?, ..MonteCarlo::default() }.mean_file()? / 8e6,
+        _ => return Ok(None),
+    }))
+}
+
+/// Paper 002: the string of 802.11 nodes.
+fn string_of_nodes(from: &Reader) -> Result<Option<f64>, EvaluateError> {
+    Ok(Some(match from.function {
         "most_active" => f64::from(sets::most_active(from.whole("nodes")?, from.whole("k")?)?),
         "scheduling_bound" => bound::scheduling_bound(
             from.whole("nodes")?,
@@ -173,6 +198,13 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             bound::one_packet_at_a_time(from.whole("nodes")?, &Airtime::default(), ride)? / 1e3
         }
         "string_bound_kbps" => string_bound(from)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// Paper 003: block FEC.
+fn block_fec(from: &Reader) -> Result<Option<f64>, EvaluateError> {
+    Ok(Some(match from.function {
         "fec_throughput" => fec(from)?.throughput(from.whole("n")?)?,
         "fec_clean_rate" => fec(from)?.clean_rate(from.whole("n")?)?,
         "fec_clean_below" => clean_below(from)?,
@@ -190,6 +222,13 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             r * k / ((k - 1.0) * (r + 1.0))
         }
         "fec_cells_mbps" => from.number("cells")? * 53.0 * 8.0 / 1e6,
+        _ => return Ok(None),
+    }))
+}
+
+/// Paper 004: the mesh gateway.
+fn mesh_gateway(from: &Reader) -> Result<Option<f64>, EvaluateError> {
+    Ok(Some(match from.function {
         "mesh_packet_us" => MeshFrames::default().packet_time()? * 1e6,
         "mesh_kbps" => mesh(from)? / 1e3,
         "mesh_share_kbps" => {
@@ -210,8 +249,8 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
             };
             flow.most(form(from)?)?
         }
-        other => return Err(EvaluateError::Function(other.to_owned())),
-    })
+        _ => return Ok(None),
+    }))
 }
 
 /// p, given directly or by `links` links of `link_loss`. The paper prints p with four digits, and its results need more.
