@@ -111,7 +111,7 @@ proptest! {
             Choice::Use { index, .. } => {
                 prop_assert!(fits(&all[index]) && most(&within) >= 0.1 * most(&all));
                 if traffic == TrafficKind::Bulk {
-                    prop_assert!(all[index].goodput_bps >= 0.99 * most(&within));
+                    prop_assert!(all[index].goodput_bps >= 0.995 * most(&within));
                 }
             }
         }
@@ -178,18 +178,18 @@ fn of_schemes_that_bring_the_same_the_one_with_the_least_to_set_up_is_chosen() {
     let of = |scheme, goodput_bps| Candidate { scheme, goodput_bps, sent_per_useful: 1.1, request_p99: 0.1 };
     let all = [
         of(PlanScheme::TunnelBbr, 100.0),
-        of(PlanScheme::TunnelCubic, 99.5),
-        of(PlanScheme::Bbr, 99.2),
-        of(PlanScheme::Cubic, 98.9),
+        of(PlanScheme::TunnelCubic, 99.7),
+        of(PlanScheme::Bbr, 99.6),
+        of(PlanScheme::Cubic, 99.4),
     ];
     let used = |all: &[Candidate], hosts| match advice::choose(all, Wishes { hosts, ..Wishes::default() }) {
         Some(Choice::Use { index, reason }) => (all[index].scheme, reason),
         other => panic!("{other:?}"),
     };
-    // CUBIC is more than 1 % below the best. BBR is not, and takes no tunnel.
+    // CUBIC is more than half a per cent below the best. BBR is not, and takes no tunnel.
     assert_eq!(used(&all, HostTcp::Any), (PlanScheme::Bbr, ChoiceReason::LessToSetUp));
     assert_eq!(used(&[all[0], all[1], all[3]], HostTcp::Any).0, PlanScheme::TunnelCubic);
-    assert_eq!(used(&[all[0], of(PlanScheme::Cubic, 99.1)], HostTcp::Any).0, PlanScheme::Cubic);
+    assert_eq!(used(&[all[0], of(PlanScheme::Cubic, 99.6)], HostTcp::Any).0, PlanScheme::Cubic);
     // Where the hosts run BBR already, plain BBR needs nothing.
     assert_eq!(used(&[all[0], all[2]], HostTcp::Bbr), (PlanScheme::Bbr, ChoiceReason::LessToSetUp));
     assert_eq!(

@@ -154,8 +154,7 @@ fn wrong_choices(judged: &[Judged<'_>]) -> String {
         .iter()
         .filter(|one| !one.is_near_best() && LossPattern::of(&one.link.path) != LossPattern::LongBursts)
         .collect();
-    let gap = |one: &Judged<'_>| one.mean(one.chosen) / one.mean(one.best);
-    wrong.sort_by(|a, b| gap(a).total_cmp(&gap(b)));
+    wrong.sort_by(|a, b| a.share_of_best().total_cmp(&b.share_of_best()));
     for one in wrong.into_iter().take(LISTED) {
         let capacity = one.link.path.capacity();
         let _ = writeln!(

@@ -84,7 +84,7 @@ pub struct Wishes {
 pub enum ChoiceReason {
     /// It brings the most.
     MostGoodput,
-    /// It brings as much as the best within 1 %, and less has to be set up.
+    /// It brings as much as the best within half a per cent, and less has to be set up.
     LessToSetUp,
     /// Requests wait least in it.
     LeastDelay,
@@ -112,7 +112,7 @@ pub enum Choice {
 }
 
 /// Candidates that bring this share of the best are as good: the errors of the closed forms are larger.
-const PARITY: f64 = 0.99;
+const PARITY: f64 = 0.995;
 /// For mixed traffic: the share of the best goodput that a scheme with shorter requests must bring.
 const ENOUGH_FOR_MIXED: f64 = 0.85;
 /// A scheme with shorter requests must have a 99th percentile below this share of the other's.
