@@ -1,8 +1,8 @@
 //! TCP/NC: its settings for a path, and its goodput by equation (20) and section VI-C of paper 000.
 //!
-//! The equation takes every loss for masked. With the redundancy that [`settings`] chooses, 6 % more than exactly enough, the simulator agrees
-//! only where losses are few: above 3.5 %, a window whose combinations meet more losses than the spare 6 % makes up for closes, and TCP times
-//! out. Single connections then bring next to nothing. [`goodput`] refuses those paths and two more kinds.
+//! The equation takes every loss for masked. With the redundancy that [`settings`] chooses, 6 % more than exactly enough, simulations agree only
+//! where losses are few. Above 3.5 %, some simulated connections time out and bring next to nothing from then on. The likely reason: a window
+//! whose combinations meet more losses than the spare 6 % makes up for stays closed. [`goodput`] refuses such paths, and two more kinds.
 
 use super::efficiency::stalled_share;
 use super::path::{NetworkPath, PATH_MTU};
