@@ -35,7 +35,7 @@ pub struct Causes {
     pub burst_in_flight: f64,
     /// The loss in the direction of the acknowledgements. A sender without acknowledgements stands still.
     pub ack_loss: f64,
-    /// ln(1 + x), where x is the time that a sender stalls for each second between two stalls ([`stall_seconds`] times stalls per second).
+    /// ln(1 + x), where x is the time that a sender stalls for each second between two stalls (`stall_seconds` times stalls per second).
     pub stall_time: f64,
     /// The mean length of a stall over the length of a run.
     pub stall_length: f64,
