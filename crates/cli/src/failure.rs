@@ -59,6 +59,17 @@ impl Failure {
     }
 }
 
+impl From<ripstop_lab::error::LabError> for Failure {
+    fn from(error: ripstop_lab::error::LabError) -> Failure {
+        use ripstop_lab::error::LabError;
+        match error {
+            LabError::Input(words) => Failure::Config(words),
+            LabError::Work(words) => Failure::Work(words),
+            LabError::OutputClosed => Failure::OutputClosed,
+        }
+    }
+}
+
 impl From<ripstop_net::os::netns::NetnsError> for Failure {
     fn from(error: ripstop_net::os::netns::NetnsError) -> Failure {
         Failure::Work(error.to_string())

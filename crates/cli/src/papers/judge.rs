@@ -300,8 +300,7 @@ holds = ["ASSERTION"]
         let text = EXPERIMENT.replace("MORE", more).replace("ASSERTION", assertion);
         let experiment =
             Experiment::parse("9.t", "t", &text, &published).map_err(|e| format!("{e}: {text}")).unwrap();
-        let result =
-            |mbps: f64| json!({"report": {"goodput_bps": {"mean": mbps * 1e6, "ci95": 1e4, "n": 2}}});
+        let result = |mbps: f64| json!({"goodput_bps": {"mean": mbps * 1e6, "ci95": 1e4, "n": 2}});
         judge(&experiment, &[goodputs.map(result).to_vec()], &published, few)
     }
 

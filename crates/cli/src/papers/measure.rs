@@ -1,6 +1,7 @@
 //! What can be measured, and where it stands in a result.
 
 use super::points::Place;
+use ripstop_base::Bytes;
 use serde::Deserialize;
 use serde_json::Value;
 use std::str::FromStr;
@@ -125,9 +126,8 @@ impl Measure {
         matches!(self, Falls | Lost | WindowBefore | WindowLeast | WindowMost)
     }
 
-    /// Reads it from a result: `{"report": .., "trace": .., "packet_bytes": ..}`. None where it was not measured.
-    pub(super) fn read(self, result: &Value, place: &Place) -> Option<Number> {
-        let report = &result["report"];
+    /// Reads it from the result of a cell. None where it was not measured.
+    pub(super) fn read(self, report: &Value, place: &Place) -> Option<Number> {
         let part = match place.interval {
             None => report,
             Some([from, to]) => report["intervals"]
@@ -149,11 +149,12 @@ impl Measure {
             None => statistic(&part["goodput_bps"]),
             Some(_) => over_flows("/goodput_bps"),
         };
-        let from_trace = |name: &str| plain(result["trace"][name].as_f64()?);
+        let from_trace = |name: &str| plain(report["trace"][name].as_f64()?);
         match self {
             Measure::Goodput => goodput()?.times(1e-6),
             Measure::Sink => {
-                let payload = result["packet_bytes"].as_f64()?;
+                let payload =
+                    report["scenario"]["flow"][0]["packet"].as_str()?.parse::<Bytes>().ok()?.get() as f64;
                 goodput()?.times(1e-6 * (payload + HEADERS) / payload)
             }
             Measure::Units => statistic(&report["throughput_units_per_s"]),
@@ -184,9 +185,9 @@ impl Measure {
     }
 
     /// The same over time, of the first flow: pairs of a moment and a value.
-    pub(super) fn over_time(self, result: &Value) -> Option<Vec<(f64, f64)>> {
+    pub(super) fn over_time(self, report: &Value) -> Option<Vec<(f64, f64)>> {
         if self == Measure::Cwnd
-            && let Some(record) = result["trace"]["window"].as_array()
+            && let Some(record) = report["trace"]["window"].as_array()
         {
             return Some(
                 record.iter().filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_f64()?))).collect(),
@@ -198,7 +199,7 @@ impl Measure {
             Measure::Srtt => ("srtt_s", 1.0),
             _ => return None,
         };
-        let series = &result["report"]["series"];
+        let series = &report["series"];
         let moments = series["until_s"].as_array()?.iter();
         let values = series["flows"][0][key].as_array()?.iter();
         Some(
@@ -257,10 +258,10 @@ mod tests {
     #[test]
     fn flows_and_intervals_are_told_apart() {
         let flow = |bps: f64| json!({"goodput_bps": {"mean": bps, "ci95": 1e5, "n": 3}});
-        let result = json!({"packet_bytes": 1000, "report": {
+        let result = json!({"scenario": {"flow": [{"packet": "1000B"}]},
             "goodput_bps": {"mean": 3e6, "ci95": null, "n": 1}, "flows": [flow(2e6), flow(4e6)],
             "intervals": [{"from_s": 1.0, "to_s": 2.0, "goodput_bps": {"mean": 9e6}, "flows": [flow(8e6), flow(1e7)]}],
-            "series": {"flows": [{"cwnd_packets": [1.0, 3.0]}], "links": [{"queue_packets": [2.0, 7.0]}], "until_s": [1, 2]}}});
+            "series": {"flows": [{"cwnd_packets": [1.0, 3.0]}], "links": [{"queue_packets": [2.0, 7.0]}], "until_s": [1, 2]}});
         let read = |measure: Measure, flow, interval| {
             measure.read(&result, &Place { flow, interval, ..Place::default() })
         };

@@ -16,17 +16,16 @@ mod published;
 mod report;
 mod results;
 mod stated;
-mod trace;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
-use crate::store::Store;
 use clap::Subcommand;
 use experiment::Experiment;
 use judge::{Judged, Verdict};
 use library::Library;
 use model_figure::ModelFigure;
-use results::{Meter, Plan, Results};
+use results::Plan;
+use ripstop_lab::store::ResultStore;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -263,21 +262,17 @@ struct Outcomes<'a> {
 }
 
 impl RunFlags {
-    /// Where results are kept, if they are.
-    fn open_store(&self) -> Outcome<Option<Store>> {
-        let path = match &self.store {
-            _ if self.fresh => return Ok(None),
-            Some(path) => path.clone(),
-            None => match results::usual_file() {
-                Some(path) => path,
-                None => return Ok(None),
-            },
+    /// Where results are kept; in memory alone when they are not.
+    fn open_store(&self) -> Outcome<ResultStore> {
+        let usual = || self.store.clone().or_else(results::usual_file);
+        let Some(path) = (if self.fresh { None } else { usual() }) else {
+            return Ok(ResultStore::in_memory()?);
         };
         // A cache that nobody has used yet; a folder of one's own one makes oneself.
         if let (None, Some(folder)) = (&self.store, path.parent()) {
             std::fs::create_dir_all(folder).map_err(|error| Failure::work(folder.display(), error))?;
         }
-        Store::open_or_create(&path).map(Some)
+        Ok(ResultStore::open_or_create(&path)?)
     }
 }
 
@@ -291,21 +286,17 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
         library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let plan = Plan { quick: flags.quick, threads: flags.threads.unwrap_or(cores) };
-    let mut kept = Results::new(flags.open_store()?);
-    let mut meter = Meter::new(&chosen, &plan);
-    let (mut results, mut judged) = (Vec::new(), Vec::new());
-    for experiment in &chosen {
-        let found = kept.run(experiment, &plan, &mut meter)?;
-        let verdicts = judge::judge(experiment, &found, &library.published, flags.quick);
+    let found = results::run(&chosen, &plan, &flags.open_store()?)?;
+    let mut judged = Vec::new();
+    for (experiment, results) in chosen.iter().zip(&found.experiments) {
+        let verdicts = judge::judge(experiment, results, &library.published, flags.quick);
         if !flags.json {
             output::print(&(report::experiment(&verdicts) + "\n"))?;
         }
-        results.push(found);
         judged.push(verdicts);
     }
-    drop(meter);
     if let Some(directory) = &flags.pages {
-        let shown = chosen.iter().zip(&results).zip(&judged);
+        let shown = chosen.iter().zip(&found.experiments).zip(&judged);
         let shown: Vec<page::Shown<'_>> = shown
             .map(|((experiment, results), judged)| page::Shown { experiment, results, judged })
             .collect();
@@ -318,15 +309,15 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
             quick: flags.quick,
             experiments: &judged,
             verdicts: report::count(&judged),
-            points_simulated: kept.simulated,
-            points_kept: kept.kept,
+            points_simulated: found.counts.run,
+            points_kept: found.counts.reused,
             wall_s: began.elapsed().as_secs_f64(),
         })?;
     } else {
         let took = format!(
             "{} points simulated, {} kept, {:.1} s\n",
-            kept.simulated,
-            kept.kept,
+            found.counts.run,
+            found.counts.reused,
             began.elapsed().as_secs_f64()
         );
         output::print(&format!("{}\n{took}", report::summary(&judged)))?;

@@ -8,7 +8,8 @@ use super::draw;
 use super::scenes::Stage;
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
-use crate::store::{Store, VERSION, key_of};
+use ripstop_lab::cell::{SIMULATOR, hash_of};
+use ripstop_lab::store::ResultStore;
 use ripstop_model::plan::campaign::{
     CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
 };
@@ -55,7 +56,7 @@ pub(super) struct Measured {
 pub(super) fn simulate(
     draw: Draw,
     weights: &Weights,
-    store: &Store,
+    store: &ResultStore,
     threads: usize,
 ) -> Outcome<CampaignResults> {
     let progress = Progress::new();
@@ -78,7 +79,7 @@ pub(super) fn simulate(
         links,
         plain_links: (plain_links > links).then_some(plain_links),
         max_rate_bps,
-        simulator: VERSION.to_owned(),
+        simulator: SIMULATOR.to_owned(),
         behaviour: behaviour::fingerprint()?,
     };
     Ok(CampaignResults { campaign, link })
@@ -197,7 +198,7 @@ const REQUEST_RUNS: u32 = 4;
 struct Shared<'a> {
     seed: u64,
     weights: &'a Weights,
-    store: &'a Store,
+    store: &'a ResultStore,
     threads: usize,
 }
 
@@ -269,20 +270,20 @@ fn effort(scheme: PlanScheme) -> &'static Effort {
 
 /// The stored result of `scenario`; otherwise the result of `make`, which is then stored.
 fn kept<T: Serialize + DeserializeOwned>(
-    store: &Store,
+    store: &ResultStore,
     scenario: &Scenario,
     make: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<T> {
     let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
     // The number of runs, and so the result, follows from these.
     let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}");
-    let key = key_of(&["plan", VERSION, &rule, &text]);
+    let key = hash_of(&["plan", SIMULATOR, &rule, &text]);
     let unreadable = |error: serde_json::Error| Failure::work("the store", error);
     if let Some(kept) = store.get(&key)? {
         return serde_json::from_str(&kept).map_err(unreadable);
     }
     let new = make()?;
-    store.put(&key, VERSION, &serde_json::to_string(&new).map_err(unreadable)?)?;
+    store.put(&key, SIMULATOR, &serde_json::to_string(&new).map_err(unreadable)?)?;
     Ok(new)
 }
 

@@ -3,10 +3,10 @@
 use super::campaign::{self, Draw};
 use super::{data, judge, page};
 use crate::failure::{Failure, Outcome};
-use crate::files;
 use crate::output;
-use crate::store::Store;
 use ripstop_base::Rate;
+use ripstop_lab::files;
+use ripstop_lab::store::ResultStore;
 use ripstop_model::plan::campaign::CampaignResults;
 use std::path::{Path, PathBuf};
 
@@ -55,12 +55,12 @@ Examples:
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
     for (flag, path) in [("--data", &flags.data), ("--page", &flags.page), ("--errors", &flags.errors)] {
         if let Some(path) = path {
-            files::check(flag, path)?;
+            files::check(path).map_err(|problem| Failure::flag(flag, problem))?;
         }
     }
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = flags.threads.map_or(cores, |threads| threads as usize);
-    let store = Store::open_or_create(&flags.store)?;
+    let store = ResultStore::open_or_create(&flags.store)?;
     let weights = data::weights()?;
     let draw = Draw {
         seed: flags.seed,
@@ -91,5 +91,5 @@ fn results_text(results: &CampaignResults) -> Outcome<String> {
 }
 
 fn write(path: &Path, text: &str) -> Outcome<()> {
-    files::whole(path, |out| Ok(out.write_all(text.as_bytes())?))
+    Ok(files::whole(path, |out| Ok(out.write_all(text.as_bytes())?))?)
 }

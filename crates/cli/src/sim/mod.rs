@@ -1,38 +1,65 @@
 //! `ripstop sim`: networks in virtual time.
 
-mod fec;
-mod measure;
-mod preset;
+mod flags;
+mod output;
 mod show;
-mod sources;
-mod tandem;
 
-pub(crate) use measure::cpu_time_of_thread;
-pub(crate) use preset::{FlagKind, Preset, PresetFlag};
-pub(crate) use show::Result as SimResult;
-
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, WrongFlag};
 use clap::Subcommand;
-use measure::MeasureFlags;
-use ripstop_sim::scenario::Scenario;
+use flags::{MeasureFlags, PresetCommand, PresetFlags};
+use ripstop_lab::preset::{Preset, measured, parameter_of_run};
+use ripstop_sim::scenario::{Scenario, ScenarioError};
 use std::path::{Path, PathBuf};
 
 /// Simulate TCP over lossy networks, in virtual time
 ///
-/// The links are those of `ripstop emulate`, and what codes is what runs on the wire. Equal seeds give equal results, on every
-/// machine and with any number of threads.
+/// The links are those of `ripstop emulate`, and the code is that of the tunnel. Equal seeds give equal results, on every machine and with
+/// any number of threads.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
     #[command(subcommand)]
-    command: Command,
+    command: SimCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
-    Tandem(Box<tandem::Flags>),
-    Fec(fec::Flags),
+enum SimCommand {
+    Tandem(PresetFlags<TandemCommand>),
+    Fec(PresetFlags<FecCommand>),
     Run(RunFlags),
+}
+
+struct TandemCommand;
+
+impl PresetCommand for TandemCommand {
+    const PRESET: Preset = Preset::Tandem;
+    const ABOUT: [&str; 2] = [
+        "Simulate TCP over a chain of equal lossy links (paper 000, fig. 8)",
+        "All flows run from the first node to the last. --loss, --delay, --rate and --queue are those of each link and direction.",
+    ];
+    const EXAMPLES: &'static str = "\
+Examples:
+  ripstop sim tandem --loss 1.5%                          paper 000, table I: Reno at q = .015
+  ripstop sim tandem --loss 1.5% --nc --redundancy 1.09   the same with TCP/NC
+  ripstop sim tandem --loss 5% --tcp sack --rto-min 1s --runs 50 --json
+  ripstop sim tandem --rate 0.9Mbit/s --start 0s,350s --stop 1000s,650s --interval 350s,650s
+  ripstop sim tandem --loss 2% --burst 5 --queue 20 --print-scenario > chain.toml";
+}
+
+struct FecCommand;
+
+impl PresetCommand for FecCommand {
+    const PRESET: Preset = Preset::Fec;
+    const ABOUT: [&str; 2] = [
+        "Simulate TCP over a link that sends each block of K units as N (paper 003)",
+        "A packet fills --packet-blocks blocks, its 40 bytes of headers included, and is lost when a block loses more than N - K units. \
+         Acknowledgements come back without loss.",
+    ];
+    const EXAMPLES: &'static str = "\
+Examples:
+  ripstop sim fec --k 20 --n 22 --unit-loss 1% --warmup 100s        paper 003, fig. 5
+  ripstop sim fec --k 10 --n 12 --flows 4 --json                    fig. 9
+  ripstop sim fec --k 20 --n 24 --stay-bad 0.5 --tcp sack           fig. 13";
 }
 
 /// Run a scenario from a file: any topology of links and flows
@@ -61,14 +88,25 @@ Examples:
 /// Runs the simulation that was asked for.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
-        Command::Tandem(flags) => tandem::run(flags),
-        Command::Fec(flags) => fec::run(flags),
-        Command::Run(flags) => {
-            let mut scenario = flags.measure.expect(read(&flags.file)?);
-            flags.measure.apply(&mut scenario.run);
-            measure::run(&scenario, &flags.measure, measure::common_flag)
+        SimCommand::Tandem(flags) => run_preset(flags),
+        SimCommand::Fec(flags) => run_preset(flags),
+        SimCommand::Run(flags) => {
+            let scenario = measured(read(&flags.file)?, &flags.measure.given)?;
+            scenario.check().map_err(|error| match parameter_of_run(&error.field) {
+                Some(name) => WrongFlag::new(&format!("--{name}"), error.problem).into(),
+                None => wrong(error),
+            })?;
+            output::run(&scenario, &flags.measure.output)
         }
     }
+}
+
+fn run_preset<C: PresetCommand>(flags: &PresetFlags<C>) -> Outcome<()> {
+    output::run(&C::PRESET.scenario(&flags.given)?, &flags.output)
+}
+
+fn wrong(error: ScenarioError) -> Failure {
+    Failure::Usage(error.to_string())
 }
 
 fn read(path: &Path) -> Outcome<Scenario> {

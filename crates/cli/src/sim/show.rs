@@ -1,56 +1,40 @@
 //! What a simulation prints.
 
 use crate::output::{self, Table, or_dash};
+use ripstop_lab::cell::CellResult;
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{ExpectReport, FlowReport, LinkReport, Report, Scenario, TunnelReport};
-use serde::Serialize;
+use ripstop_sim::scenario::{ExpectReport, FlowReport, LinkReport, Report, TunnelReport};
 use serde_json::Value;
-
-/// The result of a simulation, for `--json`.
-#[derive(Serialize)]
-pub(crate) struct Result<'a> {
-    pub(crate) scenario: &'a Scenario,
-    pub(crate) seed: u64,
-    pub(crate) runs: u32,
-    #[serde(flatten)]
-    pub(crate) report: &'a Report,
-    /// Each run's own figures; null when they were not asked for.
-    pub(crate) per_run: Option<Vec<Value>>,
-    pub(crate) wall_s: f64,
-    pub(crate) cpu_s: f64,
-}
 
 /// So many flows of a kind are listed one by one.
 const MOST_ROWS: usize = 20;
 
-impl Result<'_> {
-    /// The result for people.
-    pub(super) fn table(&self) -> String {
-        let report = self.report;
-        let mut text = flows("", &report.goodput_bps, &report.flows);
-        if let Some(Statistic { mean: Some(mean), ci95, .. }) = report.throughput_units_per_s {
-            let interval = ci95.map_or_else(String::new, |ci95| format!(" +-{ci95:.1}"));
-            text += &format!("all flows together: {mean:.1}{interval} units/s\n");
-        }
-        for interval in &report.intervals {
-            let name = format!("\n{} s to {} s\n", interval.from_s, interval.to_s);
-            text += &flows(&name, &interval.goodput_bps, &interval.flows);
-        }
-        text += &transfers(&report.flows);
-        text += &links(&report.links);
-        text += &tunnels(&report.tunnels);
-        text += &expectations(&report.expectations);
-        text + &format!(
-            "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time, {} virtual seconds in each)\n",
-            if self.runs == 1 { "1 run".to_owned() } else { format!("{} runs", self.runs) },
-            self.scenario.run.duration,
-            self.seed,
-            report.events,
-            output::time(self.wall_s),
-            output::time(self.cpu_s),
-            or_dash((self.cpu_s > 0.0).then(|| report.sim_s / self.cpu_s), |ratio| format!("{ratio:.0}")),
-        )
+/// The result for people.
+pub(super) fn table(result: &CellResult<'_>) -> String {
+    let report = result.report;
+    let mut text = flows("", &report.goodput_bps, &report.flows);
+    if let Some(Statistic { mean: Some(mean), ci95, .. }) = report.throughput_units_per_s {
+        let interval = ci95.map_or_else(String::new, |ci95| format!(" +-{ci95:.1}"));
+        text += &format!("all flows together: {mean:.1}{interval} units/s\n");
     }
+    for interval in &report.intervals {
+        let name = format!("\n{} s to {} s\n", interval.from_s, interval.to_s);
+        text += &flows(&name, &interval.goodput_bps, &interval.flows);
+    }
+    text += &transfers(&report.flows);
+    text += &links(&report.links);
+    text += &tunnels(&report.tunnels);
+    text += &expectations(&report.expectations);
+    text + &format!(
+        "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time, {} virtual seconds in each)\n",
+        if result.runs == 1 { "1 run".to_owned() } else { format!("{} runs", result.runs) },
+        result.scenario.run.duration,
+        result.seed,
+        report.events,
+        output::time(result.wall_s),
+        output::time(result.cpu_s),
+        or_dash((result.cpu_s > 0.0).then(|| report.sim_s / result.cpu_s), |ratio| format!("{ratio:.0}")),
+    )
 }
 
 /// An expectation that was not met.

@@ -1,31 +1,16 @@
 //! `ripstop sweep`: many simulations, of which only those are run whose results are not there.
 
-mod base;
-mod cells;
-mod columns;
-mod missing;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod place;
-mod plan;
-mod range;
-mod results;
 mod show;
-mod value;
-mod work;
 
 use crate::failure::{Failure, Outcome};
-use crate::files;
 use crate::output;
-use crate::store::{Store, VERSION};
-use base::Base;
-use cells::Cell;
-use columns::State;
-use missing::Ended;
-use place::Source;
-use plan::Plan;
-use results::{Counts, Sweep};
-use ripstop_base::Place;
+use crate::run_cells::{RunStyle, run_missing};
+use ripstop_lab::cell::SIMULATOR;
+use ripstop_lab::experiment::{Experiment, GridCell, SourceText, pick_cells};
+use ripstop_lab::files;
+use ripstop_lab::run::{CellState, CellTask, RunEnd, StateCounts, find_states};
+use ripstop_lab::store::ResultStore;
+use ripstop_lab::table::{self, ResultTable};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -98,38 +83,43 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         Some(jobs) => return Err(Failure::flag("--jobs", format!("{jobs} jobs; from 1 to 4096"))),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let mut plan = Plan::read(Source::read(&flags.plan)?)?;
-    let base = Base::of(&mut plan)?;
-    let cells = cells::only(&plan, &base, cells::all(&plan, &base, VERSION), &flags.only)?;
+    let plan = Experiment::read(SourceText::read(&flags.plan)?, &[])?;
+    let cells =
+        pick_cells(&plan, plan.cells(), &flags.only).map_err(|problem| Failure::flag("--only", problem))?;
     if !flags.keep_going {
         refuse_what_cannot_be(&plan, &cells)?;
     }
     let path = flags.store.clone().unwrap_or_else(|| flags.plan.with_extension("results.redb"));
     flags.check_files(&path)?;
     let store = match flags.dry_run {
-        true => Store::open_if_there(&path)?,
-        false => Some(Store::open_or_create(&path)?),
+        true => ResultStore::open_if_there(&path)?,
+        false => Some(ResultStore::open_or_create(&path)?),
     };
-    let mut states = states_of(&plan, &cells, store.as_ref())?;
+    let tasks: Vec<CellTask> = cells.iter().map(|cell| cell.task(&plan)).collect();
+    let mut states = find_states(&tasks, store.as_ref())?;
     if let Some(store) = store.as_ref().filter(|_| !flags.dry_run) {
         if flags.force {
-            states
-                .iter_mut()
-                .filter(|state| **state == State::Reused)
-                .for_each(|state| *state = State::Missing);
+            let reused = states.iter_mut().filter(|state| **state == CellState::Reused);
+            reused.for_each(|state| *state = CellState::Missing);
         }
-        let ended = missing::run_missing(&plan, &base, &cells, &mut states, store, jobs, flags.keep_going)?;
+        let cell = {
+            let plan = plan.clone();
+            let places: Vec<(usize, usize)> = cells.iter().map(|cell| (cell.set, cell.place)).collect();
+            move |k: usize| plan.resolve(places[k].0, places[k].1).ok()
+        };
+        let style = RunStyle { what: "sweeping", threads: jobs, keep_going: flags.keep_going };
+        let ended = run_missing(&tasks, cell, &mut states, store, style)?;
         refuse_what_is_not_whole(flags, &plan, &cells, &states, &ended)?;
     }
-    let sweep = Sweep { plan: &plan, cells: &cells, states: &states, store: store.as_ref() };
+    let sweep = ResultTable { experiment: &plan, cells: &cells, states: &states, store: store.as_ref() };
     let files = flags.write(&sweep)?;
-    let counts = Counts::of(&states);
+    let counts = StateCounts::of(&states);
     let estimate_s = if flags.dry_run { sweep.estimate(jobs)? } else { None };
     if flags.json {
         let frame = show::Frame {
             plan: flags.plan.display().to_string(),
             store: path.display().to_string(),
-            version: VERSION,
+            version: SIMULATOR,
             counts: &counts,
             estimate_s,
             wall_s: began.elapsed().as_secs_f64(),
@@ -146,7 +136,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         };
         output::print(&text)?;
     }
-    match states.iter().position(|state| matches!(state, State::Failed(_))) {
+    match states.iter().position(|state| matches!(state, CellState::Failed(_))) {
         Some(k) if !flags.dry_run => Err(failed(&plan, &cells, &states, k, "")),
         _ => Ok(()),
     }
@@ -172,7 +162,7 @@ impl Flags {
             ("--parquet", self.parquet.as_deref()),
         ];
         for (flag, path) in files.iter().filter_map(|(flag, path)| Some((*flag, (*path)?))) {
-            files::check(flag, path)?;
+            files::check(path).map_err(|problem| Failure::flag(flag, problem))?;
             let same = |other: &Path| path == other || is_same(path, other);
             if same(&self.plan) || same(store) {
                 return Err(Failure::flag(flag, "this file is the plan or the store; write another name"));
@@ -185,22 +175,34 @@ impl Flags {
     }
 
     /// Writes the files that were asked for, and names them.
-    fn write(&self, sweep: &Sweep<'_>) -> Outcome<Vec<PathBuf>> {
+    fn write(&self, sweep: &ResultTable<'_>) -> Outcome<Vec<PathBuf>> {
         let mut files = Vec::new();
         if let Some(path) = &self.csv {
+            let mut too_many = false;
             match self.csv_is_output() {
-                true => sweep
-                    .csv(&mut std::io::stdout().lock())
-                    .map_err(|error| error.of("printing the result"))?,
+                true => {
+                    too_many = sweep
+                        .csv(&mut std::io::stdout().lock())
+                        .map_err(|error| Failure::from(error.of("printing the result")))?;
+                }
                 false => {
-                    files::whole(path, |out| sweep.csv(out))?;
+                    files::whole(path, |out| {
+                        too_many = sweep.csv(out)?;
+                        Ok(())
+                    })?;
                     files.push(path.clone());
                 }
+            }
+            if too_many {
+                let most = table::MOST_FLOWS;
+                eprintln!(
+                    "note: cells with more than {most} flows have no columns for each flow; --json has them"
+                );
             }
         }
         #[cfg(feature = "parquet")]
         if let Some(path) = &self.parquet {
-            files::whole(path, |out| parquet::write(sweep, out))?;
+            files::whole(path, |out| table::write_parquet(sweep, out))?;
             files.push(path.clone());
         }
         Ok(files)
@@ -212,50 +214,34 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// The first cell whose settings make no scenario is an error of the plan.
-fn refuse_what_cannot_be(plan: &Plan, cells: &[Cell]) -> Outcome<()> {
+fn refuse_what_cannot_be(plan: &Experiment, cells: &[GridCell]) -> Outcome<()> {
     let Some((cell, wrong)) = cells.iter().find_map(|cell| Some((cell, cell.key.as_ref().err()?))) else {
         return Ok(());
     };
-    let of_cell = match plan.keys.is_empty() {
+    let of_cell = match plan.keys().is_empty() {
         true => String::new(),
         false => format!(" (cell {}: {})", cell.index + 1, cell.name(plan)),
     };
-    Err(plan.source.wrong(wrong.at, format!("{}{of_cell}", wrong.problem)))
-}
-
-fn states_of(plan: &Plan, cells: &[Cell], store: Option<&Store>) -> Outcome<Vec<State>> {
-    let there = match store {
-        Some(store) => store.has(cells.iter().map(|cell| cell.key.as_ref().ok()))?,
-        None => vec![false; cells.len()],
-    };
-    let state = |(cell, there): (&Cell, bool)| match &cell.key {
-        Err(wrong) => {
-            let Place { line, column } = plan.source.place(wrong.at);
-            State::Failed(format!("{}:{line}:{column}: {}", plan.source.path.display(), wrong.problem))
-        }
-        Ok(_) if there => State::Reused,
-        Ok(_) => State::Missing,
-    };
-    Ok(cells.iter().zip(there).map(state).collect())
+    Err(plan.source().wrong(wrong.at, format!("{}{of_cell}", wrong.problem)).into())
 }
 
 /// A sweep that did not come to its end says what is there and how to go on. It writes no table.
 fn refuse_what_is_not_whole(
     flags: &Flags,
-    plan: &Plan,
-    cells: &[Cell],
-    states: &[State],
-    ended: &Ended,
+    plan: &Experiment,
+    cells: &[GridCell],
+    states: &[CellState],
+    ended: &RunEnd,
 ) -> Outcome<()> {
     let there = states.iter().filter(|state| state.is_there()).count();
     match ended {
-        Ended::All => Ok(()),
-        Ended::Stopped => Err(Failure::Work(format!(
+        RunEnd::All => Ok(()),
+        RunEnd::Stopped => Err(Failure::Work(format!(
             "stopped: {there} of {} cells are there; the same command goes on from here{}",
             cells.len(),
             if flags.csv.is_some() { ", --dry-run writes what is there" } else { "" }
         ))),
-        Ended::Failed(k) => Err(failed(
+        RunEnd::Failed(k) => Err(failed(
             plan,
             cells,
             states,
@@ -265,9 +251,9 @@ fn refuse_what_is_not_whole(
     }
 }
 
-fn failed(plan: &Plan, cells: &[Cell], states: &[State], k: usize, more: &str) -> Failure {
-    let State::Failed(problem) = &states[k] else { return Failure::OutputClosed };
-    let count = states.iter().filter(|state| matches!(state, State::Failed(_))).count();
+fn failed(plan: &Experiment, cells: &[GridCell], states: &[CellState], k: usize, more: &str) -> Failure {
+    let CellState::Failed(problem) = &states[k] else { return Failure::OutputClosed };
+    let count = states.iter().filter(|state| matches!(state, CellState::Failed(_))).count();
     let others = if count > 1 { format!("{count} cells failed; the first: ") } else { String::new() };
     Failure::Work(format!("{others}cell {} ({}): {problem}{more}", cells[k].index + 1, cells[k].name(plan)))
 }

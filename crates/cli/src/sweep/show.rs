@@ -1,12 +1,13 @@
 //! What a sweep prints.
 
-use super::cells::Cell;
-use super::columns::{self, State};
-use super::plan::Plan;
-use super::results::{Counts, Sweep};
-use super::value::Entry;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
+use crate::run_cells::coarse;
+use ripstop_lab::cell::hexadecimal;
+use ripstop_lab::error::LabResult;
+use ripstop_lab::experiment::{Experiment, GridCell};
+use ripstop_lab::run::{CellState, StateCounts};
+use ripstop_lab::table::{ResultTable, TableEntry, cell_entry, key_columns};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -21,12 +22,12 @@ const MOST_ROWS: usize = 60;
 ///
 /// # Errors
 /// A result that cannot be read.
-pub(super) fn table(sweep: &Sweep<'_>) -> Outcome<String> {
+pub(super) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     let results =
-        (0..sweep.cells.len().min(MOST_ROWS)).map(|k| sweep.result(k)).collect::<Outcome<Vec<_>>>()?;
+        (0..sweep.cells.len().min(MOST_ROWS)).map(|k| sweep.result(k)).collect::<LabResult<Vec<_>>>()?;
     let throughput = |result: &Value| !result["throughput_units_per_s"].is_null();
     let units = results.iter().flatten().any(throughput);
-    let mut titles = titles(sweep.plan);
+    let mut titles = titles(sweep.experiment);
     titles.extend(["goodput".to_owned(), String::new()]);
     titles.extend(units.then(|| "units/s".to_owned()));
     let mut table = Table::titled(titles);
@@ -47,13 +48,13 @@ pub(super) fn table(sweep: &Sweep<'_>) -> Outcome<String> {
 }
 
 /// The cells, and which of them are yet to be run.
-pub(super) fn dry(sweep: &Sweep<'_>) -> String {
-    let mut table = Table::titled(titles(sweep.plan));
+pub(super) fn dry(sweep: &ResultTable<'_>) -> String {
+    let mut table = Table::titled(titles(sweep.experiment));
     for (cell, state) in sweep.cells.iter().zip(sweep.states) {
         let word = match state {
-            State::Reused | State::Run => "done",
-            State::Failed(_) => "cannot be",
-            State::Missing => "to do",
+            CellState::Reused | CellState::Run => "done",
+            CellState::Failed(_) => "cannot be",
+            CellState::Missing => "to do",
         };
         table.row(named(cell).into_iter().chain([word.to_owned()]));
     }
@@ -61,8 +62,8 @@ pub(super) fn dry(sweep: &Sweep<'_>) -> String {
 }
 
 /// What is left, in words.
-pub(super) fn left(counts: &Counts, estimate_s: Option<f64>, jobs: usize) -> String {
-    let Counts { cells, reused, failed, missing, .. } = counts;
+pub(super) fn left(counts: &StateCounts, estimate_s: Option<f64>, jobs: usize) -> String {
+    let StateCounts { cells, reused, failed, missing, .. } = counts;
     let cannot = if *failed > 0 { format!(", {failed} cannot be") } else { String::new() };
     let time = match (missing, estimate_s) {
         (0, _) => String::new(),
@@ -73,8 +74,8 @@ pub(super) fn left(counts: &Counts, estimate_s: Option<f64>, jobs: usize) -> Str
 }
 
 /// What was done, in words.
-pub(super) fn done(counts: &Counts, wall_s: f64, store: &Path, files: &[PathBuf]) -> String {
-    let Counts { cells, run, reused, failed, .. } = counts;
+pub(super) fn done(counts: &StateCounts, wall_s: f64, store: &Path, files: &[PathBuf]) -> String {
+    let StateCounts { cells, run, reused, failed, .. } = counts;
     let files: String = files.iter().map(|file| format!(", {}", file.display())).collect();
     format!(
         "{cells} cells: {run} run, {reused} were there, {failed} failed, in {}; {}{files}\n",
@@ -83,21 +84,11 @@ pub(super) fn done(counts: &Counts, wall_s: f64, store: &Path, files: &[PathBuf]
     )
 }
 
-/// A time to wait for, as one would say it.
-pub(super) fn coarse(seconds: f64) -> String {
-    match seconds {
-        s if s < 1.0 => "a second".to_owned(),
-        s if s < 100.0 => format!("{s:.0} s"),
-        s if s < 6000.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
+fn titles(plan: &Experiment) -> Vec<String> {
+    [String::new()].into_iter().chain(plan.keys().iter().cloned()).collect()
 }
 
-fn titles(plan: &Plan) -> Vec<String> {
-    [String::new()].into_iter().chain(plan.keys.iter().cloned()).collect()
-}
-
-fn named(cell: &Cell) -> Vec<String> {
+fn named(cell: &GridCell) -> Vec<String> {
     [(cell.index + 1).to_string()]
         .into_iter()
         .chain(cell.texts.iter().map(|text| match text.is_empty() {
@@ -126,7 +117,7 @@ pub(super) struct Frame<'a> {
     pub(super) plan: String,
     pub(super) store: String,
     pub(super) version: &'a str,
-    pub(super) counts: &'a Counts,
+    pub(super) counts: &'a StateCounts,
     /// What is left, where it can be told, s.
     pub(super) estimate_s: Option<f64>,
     pub(super) wall_s: f64,
@@ -142,17 +133,17 @@ struct JsonCell<'a> {
     result: Option<&'a RawValue>,
 }
 
-struct Axes<'a>(Vec<(&'a str, Entry)>);
+struct Axes<'a>(Vec<(&'a str, TableEntry)>);
 
 impl Serialize for Axes<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut map = to.serialize_map(Some(self.0.len()))?;
         for (name, entry) in &self.0 {
             match entry {
-                Entry::Number(number, _) => map.serialize_entry(name, number)?,
-                Entry::Count(count) => map.serialize_entry(name, count)?,
-                Entry::Text(text) => map.serialize_entry(name, text)?,
-                Entry::Missing => map.serialize_entry(name, &())?,
+                TableEntry::Number(number, _) => map.serialize_entry(name, number)?,
+                TableEntry::Count(count) => map.serialize_entry(name, count)?,
+                TableEntry::Text(text) => map.serialize_entry(name, text)?,
+                TableEntry::Missing => map.serialize_entry(name, &())?,
             }
         }
         map.end()
@@ -163,34 +154,34 @@ impl Serialize for Axes<'_> {
 ///
 /// # Errors
 /// Output that is refused; a result that cannot be read.
-pub(super) fn json(frame: &Frame<'_>, sweep: &Sweep<'_>) -> Outcome<()> {
+pub(super) fn json(frame: &Frame<'_>, sweep: &ResultTable<'_>) -> Outcome<()> {
     let text = serde_json::to_string(frame).map_err(|error| Failure::work("writing JSON", error))?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut print = |text: &str| out.write_all(text.as_bytes()).map_err(Failure::printing);
     print(text.strip_suffix('}').unwrap_or(&text))?;
     print(",\"cells\":[")?;
-    let columns = columns::of_keys(sweep.plan, sweep.cells);
+    let columns = key_columns(sweep.experiment, sweep.cells);
     for (k, (cell, state)) in sweep.cells.iter().zip(sweep.states).enumerate() {
         let result = sweep.text(k)?;
         let raw = result.as_deref().map(serde_json::from_str).transpose();
         let entry = JsonCell {
             cell: cell.index + 1,
-            key: cell.key.as_ref().ok().map(|key| key.iter().map(|byte| format!("{byte:02x}")).collect()),
+            key: cell.key.as_ref().ok().map(hexadecimal),
             axes: Axes(
                 columns
                     .iter()
                     .enumerate()
-                    .map(|(k, column)| (column.name.as_str(), columns::of_cell(cell, k, column.unit)))
+                    .map(|(k, column)| (column.name.as_str(), cell_entry(cell, k, column.unit)))
                     .collect(),
             ),
             state: match state {
-                State::Reused => "reused",
-                State::Run => "run",
-                State::Failed(_) => "failed",
-                State::Missing => "missing",
+                CellState::Reused => "reused",
+                CellState::Run => "run",
+                CellState::Failed(_) => "failed",
+                CellState::Missing => "missing",
             },
             error: match state {
-                State::Failed(problem) => Some(problem),
+                CellState::Failed(problem) => Some(problem),
                 _ => None,
             },
             result: raw.map_err(|error| Failure::work("a result in the store", error))?,

@@ -1,18 +1,22 @@
-//! Gives the program a number that changes when its simulator does: results of `ripstop sweep` and `ripstop papers` are kept under it.
+//! Gives the crate `RIPSTOP_SIMULATOR`: a hash of everything that decides the result of a cell.
 //!
-//! What a simulation answers is a function of the pure crates' sources and of three libraries' versions, and of nothing else: not of the
-//! machine, the build's profile, or the edge to the operating system. What `papers` makes of it before it is kept counts too.
+//! Stored results count only for the simulator that made them. A result is a function of the tokens of the pure crates and of the versions
+//! of three libraries. The machine, the build profile and the crates at the edge of the operating system have no part in it. Comments,
+//! layout and tests have none either, so they are left out: see `tokens.rs`.
+
+mod tokens;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The crates whose code decides what is measured.
+/// The crates whose code decides what a simulation gives.
 const CRATES: [&str; 7] = ["base", "codes", "gf256", "link", "model", "proto", "sim"];
-/// The libraries that do.
+/// The external libraries that do.
 const LIBRARIES: [&str; 3] = ["libm", "rand_core", "rand_xoshiro"];
-
-/// Files of this crate that shape what is kept.
-const OWN: [&str; 2] = ["src/papers/results.rs", "src/papers/trace.rs"];
+/// Files of this crate that decide what a stored result holds.
+const OWN: [&str; 2] = ["src/cell/result.rs", "src/cell/record.rs"];
+/// Parts of `model` that are set beside simulations and decide none of them.
+const BESIDE: [&str; 2] = ["plan", "published"];
 
 fn main() {
     let manifest = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).unwrap_or_default();
@@ -20,21 +24,22 @@ fn main() {
     for name in OWN {
         let file = manifest.join(name);
         println!("cargo::rerun-if-changed={}", file.display());
-        hash.add(&fs::read(file).unwrap_or_default());
+        hash.add_tokens(&fs::read_to_string(file).unwrap_or_default());
     }
     for name in CRATES {
         let sources = manifest.join("..").join(name).join("src");
         println!("cargo::rerun-if-changed={}", sources.display());
         let mut files = Vec::new();
         collect(&sources, &mut files);
-        // The planner's formulas are set beside what is simulated, and decide none of it.
-        files.retain(|file| name != "model" || !file.starts_with(sources.join("plan")));
+        files.retain(|file| {
+            name != "model" || !BESIDE.iter().any(|part| file.starts_with(sources.join(part)))
+        });
         files.sort();
         for file in files {
             let relative = file.strip_prefix(&sources).unwrap_or(&file);
             hash.add(name.as_bytes());
             hash.add(relative.to_string_lossy().as_bytes());
-            hash.add(&fs::read(&file).unwrap_or_default());
+            hash.add_tokens(&fs::read_to_string(&file).unwrap_or_default());
         }
     }
     let lock = manifest.join("../../Cargo.lock");
@@ -50,10 +55,20 @@ fn main() {
     println!("cargo::rustc-env=RIPSTOP_SIMULATOR={:016x}", hash.0);
 }
 
-/// All files of Rust below a folder.
+/// All Rust files below `folder` but those of modules that only tests have.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    let sources = entries.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let only_tests: Vec<String> = sources
+        .flat_map(|path| tokens::test_modules(&fs::read_to_string(path).unwrap_or_default()))
+        .collect();
+    for path in entries {
+        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        if only_tests.contains(&stem) {
+            continue;
+        }
         if path.is_dir() {
             collect(&path, files);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
@@ -71,5 +86,11 @@ impl Fnv {
         for byte in (bytes.len() as u64).to_le_bytes().iter().chain(bytes) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
+    }
+
+    fn add_tokens(&mut self, source: &str) {
+        let kept = tokens::without_tests(&tokens::tokens(source));
+        self.add(&(kept.len() as u64).to_le_bytes());
+        kept.iter().for_each(|token| self.add(token.as_bytes()));
     }
 }

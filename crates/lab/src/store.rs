@@ -1,30 +1,13 @@
 //! Where results are kept: one file, in which each result is there as a whole or not at all, whatever happens to the program.
 
-use crate::failure::{Failure, Outcome};
+use crate::cell::CellKey;
+use crate::error::{LabError, LabResult};
 use crate::files;
+use redb::backends::InMemoryBackend;
 use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition, TableError};
-use sha2::{Digest, Sha256};
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-
-/// The simulator that this program has: results of another one are not reused.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RIPSTOP_SIMULATOR"));
-
-/// By what a result is found: a hash of the simulator's version and of all that decides the result, such as the whole scenario,
-/// which holds the seed and the number of runs.
-pub(crate) type Key = [u8; 32];
-
-/// The key of what `parts` decide.
-pub(crate) fn key_of(parts: &[&str]) -> Key {
-    let mut hash = Sha256::new();
-    for part in parts {
-        // The length in front keeps neighbours apart.
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hash.finalize().into()
-}
 
 /// What the file says of itself.
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("ripstop");
@@ -37,37 +20,51 @@ const CACHE_BYTES: usize = 16 << 20;
 
 /// Results of simulations.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub struct ResultStore {
     database: Database,
     path: PathBuf,
 }
 
-impl Store {
+impl ResultStore {
     /// Opens the store in a file, and makes it if there is none.
     ///
     /// # Errors
     /// A file that is in use by another program, is no store, or is one of another format; what the system refused.
-    pub(crate) fn open_or_create(path: &Path) -> Outcome<Store> {
-        if !path.try_exists().map_err(|error| Failure::work(path.display(), error))? {
+    pub fn open_or_create(path: &Path) -> LabResult<ResultStore> {
+        if !path.try_exists().map_err(|error| LabError::work(path.display(), error))? {
             create(path)?;
         }
-        Store::open(path)
+        ResultStore::open(path)
+    }
+
+    /// A store in memory: it ends with the program.
+    ///
+    /// # Errors
+    /// What the database refused.
+    pub fn in_memory() -> LabResult<ResultStore> {
+        let failed = |error: redb::Error| LabError::work("a store in memory", words(error));
+        let make = || -> Result<Database, redb::Error> {
+            let database = Builder::new().create_with_backend(InMemoryBackend::new())?;
+            lay_out(&database)?;
+            Ok(database)
+        };
+        Ok(ResultStore { database: make().map_err(failed)?, path: PathBuf::from("memory") })
     }
 
     /// Opens the store in a file, or None when there is no such file.
     ///
     /// # Errors
-    /// As [`Store::open_or_create`].
-    pub(crate) fn open_if_there(path: &Path) -> Outcome<Option<Store>> {
+    /// As [`ResultStore::open_or_create`].
+    pub fn open_if_there(path: &Path) -> LabResult<Option<ResultStore>> {
         match path.try_exists() {
-            Ok(true) => Store::open(path).map(Some),
+            Ok(true) => ResultStore::open(path).map(Some),
             Ok(false) => Ok(None),
-            Err(error) => Err(Failure::work(path.display(), error)),
+            Err(error) => Err(LabError::work(path.display(), error)),
         }
     }
 
-    fn open(path: &Path) -> Outcome<Store> {
-        let failed = |why: &dyn std::fmt::Display| Failure::work(path.display(), why);
+    fn open(path: &Path) -> LabResult<ResultStore> {
+        let failed = |why: &dyn std::fmt::Display| LabError::work(path.display(), why);
         let about = std::fs::metadata(path).map_err(|error| failed(&error))?;
         if !about.is_file() {
             return Err(failed(&"is not a regular file; results are kept in one"));
@@ -90,12 +87,12 @@ impl Store {
             DatabaseError::Storage(StorageError::Corrupted(_)) => failed(&DAMAGED),
             other => failed(&words(other.into())),
         })?;
-        let store = Store { database, path: path.to_owned() };
+        let store = ResultStore { database, path: path.to_owned() };
         store.check_format()?;
         Ok(store)
     }
 
-    fn check_format(&self) -> Outcome<()> {
+    fn check_format(&self) -> LabResult<()> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         match reading.open_table(META) {
             Ok(table) => match table.get("format").map_err(|error| self.failed(error))? {
@@ -114,7 +111,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system refused.
-    pub(crate) fn get(&self, key: &Key) -> Outcome<Option<String>> {
+    pub fn get(&self, key: &CellKey) -> LabResult<Option<String>> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
         let found = table.get(key).map_err(|error| self.failed(error))?;
@@ -125,10 +122,10 @@ impl Store {
     ///
     /// # Errors
     /// What the system refused.
-    pub(crate) fn has<'a>(&self, keys: impl Iterator<Item = Option<&'a Key>>) -> Outcome<Vec<bool>> {
+    pub fn has<'a>(&self, keys: impl Iterator<Item = Option<&'a CellKey>>) -> LabResult<Vec<bool>> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
-        let is_there = |key: Option<&Key>| match key {
+        let is_there = |key: Option<&CellKey>| match key {
             Some(key) => table.get(key).map(|found| found.is_some()).map_err(|error| self.failed(error)),
             None => Ok(false),
         };
@@ -139,7 +136,7 @@ impl Store {
     ///
     /// # Errors
     /// What the system refused; then what was kept before is still there.
-    pub(crate) fn put(&self, key: &Key, version: &str, result: &str) -> Outcome<()> {
+    pub fn put(&self, key: &CellKey, version: &str, result: &str) -> LabResult<()> {
         let writing = self.database.begin_write().map_err(|error| self.failed(error))?;
         {
             let mut table = writing.open_table(RESULTS).map_err(|error| self.failed(error))?;
@@ -148,25 +145,22 @@ impl Store {
         writing.commit().map_err(|error| self.failed(error))
     }
 
-    fn failed(&self, error: impl Into<redb::Error>) -> Failure {
+    fn failed(&self, error: impl Into<redb::Error>) -> LabError {
         self.refused(&words(error.into()))
     }
 
-    fn refused(&self, why: &dyn std::fmt::Display) -> Failure {
-        Failure::work(self.path.display(), why)
+    fn refused(&self, why: &dyn std::fmt::Display) -> LabError {
+        LabError::work(self.path.display(), why)
     }
 }
 
 /// Makes an empty store beside its place and moves it there: nobody ever sees half of one.
-fn create(path: &Path) -> Outcome<()> {
-    let failed = |why: &dyn std::fmt::Display| Failure::work(path.display(), why);
+fn create(path: &Path) -> LabResult<()> {
+    let failed = |why: &dyn std::fmt::Display| LabError::work(path.display(), why);
     let file = files::temporary_beside(path).map_err(|error| failed(&error))?;
     let fill = || -> Result<(), redb::Error> {
         let database = Builder::new().set_cache_size(CACHE_BYTES).create(file.path())?;
-        let writing = database.begin_write()?;
-        writing.open_table(META)?.insert("format", FORMAT)?;
-        writing.open_table(RESULTS)?;
-        Ok(writing.commit()?)
+        lay_out(&database)
     };
     fill().map_err(|error| failed(&words(error)))?;
     match file.persist_noclobber(path) {
@@ -175,6 +169,14 @@ fn create(path: &Path) -> Outcome<()> {
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(&error.error)),
     }
+}
+
+/// The empty tables of a store.
+fn lay_out(database: &Database) -> Result<(), redb::Error> {
+    let writing = database.begin_write()?;
+    writing.open_table(META)?.insert("format", FORMAT)?;
+    writing.open_table(RESULTS)?;
+    Ok(writing.commit()?)
 }
 
 /// What the system said, where it was the system.
@@ -211,7 +213,7 @@ fn quietly<T>(open: impl FnOnce() -> T) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn said<T: std::fmt::Debug>(outcome: Outcome<T>) -> String {
+    fn said<T: std::fmt::Debug>(outcome: LabResult<T>) -> String {
         format!("{:?}", outcome.unwrap_err())
     }
 
@@ -219,15 +221,15 @@ mod tests {
     fn what_is_put_is_there_when_opened_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.redb");
-        assert!(Store::open_if_there(&path).unwrap().is_none());
-        let store = Store::open_or_create(&path).unwrap();
+        assert!(ResultStore::open_if_there(&path).unwrap().is_none());
+        let store = ResultStore::open_or_create(&path).unwrap();
         assert_eq!(store.get(&[1; 32]).unwrap(), None);
         store.put(&[1; 32], "0.1", "{}").unwrap();
         store.put(&[1; 32], "0.1", "[]").unwrap();
         // Somebody else finds it in use.
-        assert!(said(Store::open_or_create(&path)).contains("in use by another"));
+        assert!(said(ResultStore::open_or_create(&path)).contains("in use by another"));
         drop(store);
-        let store = Store::open_if_there(&path).unwrap().unwrap();
+        let store = ResultStore::open_if_there(&path).unwrap().unwrap();
         assert_eq!(store.get(&[1; 32]).unwrap().as_deref(), Some("[]"));
         let keys = [[1; 32], [2; 32]];
         assert_eq!(store.has(keys.iter().map(Some).chain([None])).unwrap(), [true, false, false]);
@@ -241,22 +243,22 @@ mod tests {
             [(&b"loss,goodput\n1,2\n"[..], "not a store of results"), (b"", "not a store")]
         {
             std::fs::write(&path, content).unwrap();
-            assert!(said(Store::open_or_create(&path)).contains(words));
+            assert!(said(ResultStore::open_or_create(&path)).contains(words));
             assert_eq!(std::fs::read(&path).unwrap(), content);
         }
         std::fs::remove_file(&path).unwrap();
-        drop(Store::open_or_create(&path).unwrap());
+        drop(ResultStore::open_or_create(&path).unwrap());
         // Cut short, as by a copy that did not end.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() / 3]).unwrap();
         assert!(
-            said(Store::open_or_create(&path)).contains("damaged"),
+            said(ResultStore::open_or_create(&path)).contains("damaged"),
             "{}",
-            said(Store::open_or_create(&path))
+            said(ResultStore::open_or_create(&path))
         );
         // Overwritten somewhere: an error at once, or nothing that mattered.
         std::fs::remove_file(&path).unwrap();
-        let store = Store::open_or_create(&path).unwrap();
+        let store = ResultStore::open_or_create(&path).unwrap();
         let result = |k: u8| format!("{k}").repeat(500);
         (0..40).for_each(|k| store.put(&[k; 32], "1", &result(k)).unwrap());
         drop(store);
@@ -266,7 +268,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[at..].iter_mut().take(64).for_each(|byte| *byte ^= 0x5a);
             std::fs::write(&path, &bytes).unwrap();
-            match Store::open_or_create(&path) {
+            match ResultStore::open_or_create(&path) {
                 Ok(store) => {
                     (0..40).for_each(|k| assert_eq!(store.get(&[k; 32]).unwrap(), Some(result(k)), "{at}"));
                 }
@@ -284,13 +286,14 @@ mod tests {
             }
             writing.commit().unwrap();
             drop(database);
-            assert!(said(Store::open_or_create(&path)).contains(words));
+            assert!(said(ResultStore::open_or_create(&path)).contains(words));
         }
         assert!(
-            said(Store::open_or_create(Path::new("/dev/full"))).contains("/dev/full: is not a regular file")
+            said(ResultStore::open_or_create(Path::new("/dev/full")))
+                .contains("/dev/full: is not a regular file")
         );
         assert!(
-            said(Store::open_or_create(Path::new("/nowhere/a.redb")))
+            said(ResultStore::open_or_create(Path::new("/nowhere/a.redb")))
                 .contains("/nowhere/a.redb: No such file")
         );
     }

@@ -1,51 +1,30 @@
 //! The table of results: a row for each cell, a column for each key of the plan and three for each statistic.
 
-use super::cells::Cell;
-use super::plan::Plan;
-use super::value::{Entry, Unit};
+use super::entry::{EntryUnit, TableEntry};
+use crate::experiment::{Experiment, GridCell};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Cells with more flows than this have no columns for each of them.
-pub(super) const MOST_FLOWS: usize = 20;
-
-/// What became of a cell.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    /// Its result was there.
-    Reused,
-    /// It was run now.
-    Run,
-    /// There is no result, and why.
-    Failed(String),
-    /// There is no result yet.
-    Missing,
-}
-
-impl State {
-    /// Whether there is a result.
-    pub(super) fn is_there(&self) -> bool {
-        matches!(self, State::Reused | State::Run)
-    }
-}
+pub const MOST_FLOWS: usize = 20;
 
 /// The column of a key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct KeyColumn {
+pub struct KeyColumn {
     /// The key, and the unit behind it.
-    pub(super) name: String,
+    pub name: String,
     /// None where its values are texts.
-    pub(super) unit: Option<Unit>,
+    pub unit: Option<EntryUnit>,
 }
 
 /// The columns of the keys: name with unit. Where the cells' values have units of several kinds they are texts.
-pub(super) fn of_keys(plan: &Plan, cells: &[Cell]) -> Vec<KeyColumn> {
+pub fn key_columns(experiment: &Experiment, cells: &[GridCell]) -> Vec<KeyColumn> {
     let column = |(k, key): (usize, &String)| {
-        let mut units: Vec<Option<Unit>> = Vec::new();
+        let mut units: Vec<Option<EntryUnit>> = Vec::new();
         for cell in cells {
             let unit = match &cell.values[k] {
-                Entry::Number(_, unit) => Some(*unit),
-                Entry::Missing => continue,
+                TableEntry::Number(_, unit) => Some(*unit),
+                TableEntry::Missing => continue,
                 _ => None,
             };
             if !units.contains(&unit) {
@@ -57,18 +36,18 @@ pub(super) fn of_keys(plan: &Plan, cells: &[Cell]) -> Vec<KeyColumn> {
             _ => None,
         };
         let name = key.replace('-', "_");
-        let suffix = unit.map_or("", Unit::suffix);
+        let suffix = unit.map_or("", EntryUnit::suffix);
         KeyColumn { name: if name.ends_with(suffix) { name } else { name + suffix }, unit }
     };
-    plan.keys.iter().enumerate().map(column).collect()
+    experiment.keys().iter().enumerate().map(column).collect()
 }
 
 /// The value of a cell in column `k`, whose unit is given.
-pub(super) fn of_cell(cell: &Cell, k: usize, unit: Option<Unit>) -> Entry {
+pub fn cell_entry(cell: &GridCell, k: usize, unit: Option<EntryUnit>) -> TableEntry {
     match &cell.values[k] {
-        number @ Entry::Number(..) if unit.is_none() => match cell.texts[k].is_empty() {
+        number @ TableEntry::Number(..) if unit.is_none() => match cell.texts[k].is_empty() {
             true => number.clone(),
-            false => Entry::Text(cell.texts[k].clone()),
+            false => TableEntry::Text(cell.texts[k].clone()),
         },
         other => other.clone(),
     }
@@ -76,16 +55,17 @@ pub(super) fn of_cell(cell: &Cell, k: usize, unit: Option<Unit>) -> Entry {
 
 /// The columns of the statistics, as they come up in the results.
 #[derive(Debug, Default)]
-pub(super) struct Statistics {
-    pub(super) names: Vec<String>,
+pub struct StatisticColumns {
+    /// Their names, in order.
+    pub names: Vec<String>,
     known: BTreeSet<String>,
     /// Whether flows were left out, there being too many of them.
-    pub(super) too_many_flows: bool,
+    pub too_many_flows: bool,
 }
 
-impl Statistics {
+impl StatisticColumns {
     /// Adds the columns of a result that are not there yet, each behind the one that it follows in the result.
-    pub(super) fn learn(&mut self, result: &Value) {
+    pub fn learn(&mut self, result: &Value) {
         self.too_many_flows |= has_many(result);
         let mut after = 0;
         for (name, _) in entries(result) {
@@ -99,8 +79,8 @@ impl Statistics {
     }
 
     /// The row of a result.
-    pub(super) fn row(&self, result: Option<&Value>) -> Vec<Entry> {
-        let mut row = vec![Entry::Missing; self.names.len()];
+    pub fn row(&self, result: Option<&Value>) -> Vec<TableEntry> {
+        let mut row = vec![TableEntry::Missing; self.names.len()];
         let mut expected = 0;
         for (name, entry) in result.map(entries).unwrap_or_default() {
             // Most come in the order of the columns.
@@ -120,11 +100,11 @@ fn has_many(result: &Value) -> bool {
 }
 
 /// What a result of `ripstop sim` says, column by column.
-fn entries(result: &Value) -> Vec<(String, Entry)> {
+fn entries(result: &Value) -> Vec<(String, TableEntry)> {
     const COUNTS: [&str; 2] = ["events", "sim_s"];
     let mut found = Vec::new();
     let many = has_many(result);
-    let of_flows = |prefix: &str, part: &Value, found: &mut Vec<(String, Entry)>| {
+    let of_flows = |prefix: &str, part: &Value, found: &mut Vec<(String, TableEntry)>| {
         for flow in part["flows"].as_array().into_iter().flatten().take(if many { 0 } else { MOST_FLOWS }) {
             let name = flow["name"].as_str().unwrap_or_default();
             statistics(&format!("{prefix}{name}_"), flow, found);
@@ -139,14 +119,14 @@ fn entries(result: &Value) -> Vec<(String, Entry)> {
     }
     if let Some([_, ..]) = result["expectations"].as_array().map(Vec::as_slice) {
         let missed = result["expectations"].as_array().into_iter().flatten().filter(|e| e["met"] == false);
-        found.push(("expectations_missed".to_owned(), Entry::Count(missed.count() as u64)));
+        found.push(("expectations_missed".to_owned(), TableEntry::Count(missed.count() as u64)));
     }
     found.extend(COUNTS.iter().map(|name| ((*name).to_owned(), number(&result[name]))));
     found
 }
 
 /// The statistics among the fields of an object, and those of the objects in it.
-fn statistics(prefix: &str, object: &Value, found: &mut Vec<(String, Entry)>) {
+fn statistics(prefix: &str, object: &Value, found: &mut Vec<(String, TableEntry)>) {
     for (name, value) in object.as_object().into_iter().flatten() {
         let Some(fields) = value.as_object().filter(|_| name != "scenario") else { continue };
         if !fields.contains_key("ci95") {
@@ -161,11 +141,11 @@ fn statistics(prefix: &str, object: &Value, found: &mut Vec<(String, Entry)>) {
     }
 }
 
-fn number(value: &Value) -> Entry {
+fn number(value: &Value) -> TableEntry {
     match (value.as_u64(), value.as_f64()) {
-        (Some(count), _) => Entry::Count(count),
-        (None, Some(number)) => Entry::Number(number, Unit::None),
-        _ => Entry::Missing,
+        (Some(count), _) => TableEntry::Count(count),
+        (None, Some(number)) => TableEntry::Number(number, EntryUnit::None),
+        _ => TableEntry::Missing,
     }
 }
 
@@ -191,7 +171,7 @@ mod tests {
 
     #[test]
     fn columns_come_in_the_order_of_the_results() {
-        let mut columns = Statistics::default();
+        let mut columns = StatisticColumns::default();
         columns.learn(&result(1, false));
         columns.learn(&result(2, true));
         let means: Vec<&str> = columns.names.iter().filter_map(|name| name.strip_suffix("_mean")).collect();
@@ -211,16 +191,23 @@ mod tests {
         let row = columns.row(Some(&result(1, false)));
         assert_eq!(
             row[..4],
-            [Entry::Number(1.5, Unit::None), Entry::Missing, Entry::Count(1), Entry::Missing]
+            [
+                TableEntry::Number(1.5, EntryUnit::None),
+                TableEntry::Missing,
+                TableEntry::Count(1),
+                TableEntry::Missing
+            ]
         );
-        assert_eq!(row.last(), Some(&Entry::Number(60.0, Unit::None)));
-        assert_eq!(row[row.len() - 3], Entry::Count(2));
-        assert!(columns.row(None).iter().all(|entry| *entry == Entry::Missing) && !columns.too_many_flows);
+        assert_eq!(row.last(), Some(&TableEntry::Number(60.0, EntryUnit::None)));
+        assert_eq!(row[row.len() - 3], TableEntry::Count(2));
+        assert!(
+            columns.row(None).iter().all(|entry| *entry == TableEntry::Missing) && !columns.too_many_flows
+        );
     }
 
     #[test]
     fn too_many_flows_are_left_out() {
-        let mut columns = Statistics::default();
+        let mut columns = StatisticColumns::default();
         columns.learn(&result(MOST_FLOWS + 1, false));
         assert!(columns.too_many_flows && !columns.names.iter().any(|name| name.contains("flow")));
     }

@@ -1,8 +1,9 @@
 //! `{ from = .., to = .., steps = .. }`: values at equal distances.
 
-use super::place::Source;
-use super::plan::{MOST_CELLS, plain, written};
-use crate::failure::Outcome;
+use super::axis::{plain, written};
+use super::grid::MOST_CELLS;
+use super::source::SourceText;
+use crate::error::LabResult;
 use toml::Value;
 use toml::de::DeTable;
 
@@ -20,11 +21,11 @@ pub(super) fn is_range(table: &DeTable<'_>) -> bool {
 /// # Errors
 /// File, line, column, key and what would be right.
 pub(super) fn values(
-    source: &Source,
+    source: &SourceText,
     key: &str,
     at: usize,
     table: &DeTable<'_>,
-) -> Outcome<Vec<(usize, Value)>> {
+) -> LabResult<Vec<(usize, Value)>> {
     let wrong = |at: usize, problem: String| source.wrong(at, format!("{key}: {problem}"));
     for name in table.keys() {
         if !FIELDS.contains(&name.get_ref().as_ref()) {
@@ -32,7 +33,7 @@ pub(super) fn values(
             return Err(wrong(name.span().start, problem));
         }
     }
-    let field = |name: &str| -> Outcome<Option<(usize, Value)>> {
+    let field = |name: &str| -> LabResult<Option<(usize, Value)>> {
         let found = table.iter().find(|(key, _)| key.get_ref() == name);
         let read = |at: usize, value| Ok((at, plain(source, at, key, value)?));
         found.map(|(_, value)| read(value.span().start, value.get_ref())).transpose()
@@ -137,13 +138,13 @@ fn six_digits(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::Plan;
+    use super::super::grid::GridSpec;
     use super::*;
 
     fn of(range: &str) -> Result<Vec<String>, String> {
         let text = format!("[base]\npreset = \"tandem\"\n[grid]\nloss = {range}\n");
-        let plan = Plan::read(Source { path: "plan.toml".into(), text });
-        let plan = plan.map_err(|failure| format!("{failure:?}"))?;
+        let plan = GridSpec::of_text("plan.toml", &text);
+        let plan = plan.map_err(|error| error.to_string())?;
         Ok((0..plan.cells()).map(|k| written(&plan.cell(k)[0].value)).collect())
     }
 

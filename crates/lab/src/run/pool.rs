@@ -1,8 +1,9 @@
-//! Cells being run: all runs of all cells are one queue for one pool of threads, so that cells share the cores where there are many
-//! of them, and runs do where there are few.
+//! A pool of threads for which all runs of all cells are one queue: many cells share the cores, and so do the runs of few.
 
-use crate::sim::{SimResult, cpu_time_of_thread};
-use ripstop_sim::scenario::{Report, RunTotals, Scenario, ScenarioError};
+use crate::cell::{CellResult, LabCell, RunRecorder};
+use nix::time::{ClockId, clock_gettime};
+use ripstop_sim::scenario::{Report, RunTotals, ScenarioError, run_once};
+use serde_json::Value;
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,21 +12,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Makes run k of a scenario.
-pub(super) type Simulate = fn(&Scenario, u64) -> Result<RunTotals, ScenarioError>;
+/// What a run gives: its totals, and its record if one is made.
+pub(super) type RunOutput = (RunTotals, Option<Value>);
 
-/// What the pool has to say.
+/// Makes run k of a cell.
+pub(super) type Simulate = fn(&LabCell, u64) -> Result<RunOutput, ScenarioError>;
+
+/// Makes run `k` of `cell`; the first one of a traced cell is recorded.
+///
+/// # Errors
+/// The setting of the scenario that cannot be.
+pub(super) fn simulate(cell: &LabCell, k: u64) -> Result<RunOutput, ScenarioError> {
+    if k > 0 || !cell.is_traced() {
+        return Ok((run_once(cell.scenario(), k, &mut ())?, None));
+    }
+    let mut recorder = RunRecorder::new(cell.scenario());
+    let totals = run_once(cell.scenario(), k, &mut recorder)?;
+    Ok((totals, Some(recorder.summary())))
+}
+
+/// What the pool reports.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The result of a cell, by its index, as `ripstop sim --json` would print it.
     Done(usize, String),
-    /// Why a cell has none.
+    /// Why a cell has no result.
     Failed(usize, String),
-    /// Somebody wants the program to end.
-    Stop,
 }
 
-/// The pool at work. It is left to itself: a program that ends takes its threads along.
+/// The pool at work. Its threads end when no cell is left or nobody listens.
 #[derive(Debug)]
 pub(super) struct Pool {
     /// Virtual time of the runs that are done, ns.
@@ -33,7 +48,7 @@ pub(super) struct Pool {
 }
 
 impl Pool {
-    /// Starts at most `threads` threads on the cells that `next` gives out, one after the other: its index and its scenario.
+    /// Starts at most `threads` threads on the cells that `next` gives out, one after the other: its index and the cell.
     ///
     /// Cells are begun in this order, and of each one all runs before those of the next. A cell that fails ends neither the pool nor
     /// other cells.
@@ -42,7 +57,7 @@ impl Pool {
     /// A thread that the system refused.
     pub(super) fn start(
         threads: usize,
-        next: impl FnMut() -> Option<(usize, Scenario)> + Send + 'static,
+        next: impl FnMut() -> Option<(usize, LabCell)> + Send + 'static,
         simulate: Simulate,
         say: &SyncSender<Message>,
     ) -> std::io::Result<Pool> {
@@ -50,7 +65,7 @@ impl Pool {
         let queue = Arc::new(Mutex::new(Queue { next: Box::new(next), open: None }));
         for _ in 0..threads {
             let (queue, say, done_ns) = (Arc::clone(&queue), say.clone(), Arc::clone(&done_ns));
-            thread::Builder::new().name("sweep".to_owned()).spawn(move || {
+            thread::Builder::new().name("lab".to_owned()).spawn(move || {
                 // Nobody listens any more when the program is about to end.
                 let _ = work(&queue, simulate, &done_ns, &say);
             })?;
@@ -66,7 +81,7 @@ impl Pool {
 
 /// What is yet to be begun.
 struct Queue {
-    next: Box<dyn FnMut() -> Option<(usize, Scenario)> + Send>,
+    next: Box<dyn FnMut() -> Option<(usize, LabCell)> + Send>,
     /// The cell whose runs are given out, and the number of the next one.
     open: Option<(Arc<Open>, u64)>,
 }
@@ -74,14 +89,14 @@ struct Queue {
 /// A cell some of whose runs have begun.
 struct Open {
     index: usize,
-    scenario: Scenario,
+    cell: LabCell,
     began: Instant,
     so_far: Mutex<SoFar>,
 }
 
 #[derive(Default)]
 struct SoFar {
-    runs: Vec<(u64, RunTotals)>,
+    runs: Vec<(u64, RunOutput)>,
     cpu: Duration,
     failed: bool,
 }
@@ -90,14 +105,14 @@ impl Queue {
     fn take(&mut self) -> Option<(Arc<Open>, u64)> {
         loop {
             if let Some((open, k)) = &mut self.open
-                && *k < u64::from(open.scenario.run.runs)
+                && *k < u64::from(open.cell.runs())
                 && !lock(&open.so_far).failed
             {
                 *k += 1;
                 return Some((Arc::clone(open), *k - 1));
             }
-            let (index, scenario) = (self.next)()?;
-            let open = Open { index, scenario, began: Instant::now(), so_far: Mutex::default() };
+            let (index, cell) = (self.next)()?;
+            let open = Open { index, cell, began: Instant::now(), so_far: Mutex::default() };
             self.open = Some((Arc::new(open), 0));
         }
     }
@@ -112,14 +127,14 @@ fn work(
     loop {
         let Some((open, k)) = lock(queue).take() else { return Ok(()) };
         let before = cpu_time_of_thread();
-        let answer = panic::catch_unwind(AssertUnwindSafe(|| simulate(&open.scenario, k)));
+        let answer = panic::catch_unwind(AssertUnwindSafe(|| simulate(&open.cell, k)));
         let spent = cpu_time_of_thread().saturating_sub(before);
         let problem = match answer {
-            Ok(Ok(totals)) => {
-                let nanos =
-                    u64::try_from(open.scenario.run.duration.duration().as_nanos()).unwrap_or(u64::MAX);
+            Ok(Ok(output)) => {
+                let nanos = u64::try_from(open.cell.scenario().run.duration.duration().as_nanos())
+                    .unwrap_or(u64::MAX);
                 done_ns.fetch_add(nanos, Ordering::Relaxed);
-                if let Some(text) = open.add(k, totals, spent) {
+                if let Some(text) = open.add(k, output, spent) {
                     say.send(Message::Done(open.index, text))?;
                 }
                 continue;
@@ -127,7 +142,7 @@ fn work(
             Ok(Err(error)) => error.to_string(),
             Err(panic) => format!(
                 "the simulator failed in run {k}, seed {}: {}",
-                open.scenario.run.seed,
+                open.cell.scenario().run.seed,
                 words_of(panic.as_ref())
             ),
         };
@@ -140,27 +155,32 @@ fn work(
 
 impl Open {
     /// Adds a run. The result of the cell, when this was the last one.
-    fn add(&self, k: u64, totals: RunTotals, spent: Duration) -> Option<String> {
+    fn add(&self, k: u64, output: RunOutput, spent: Duration) -> Option<String> {
         let mut so_far = lock(&self.so_far);
-        so_far.runs.push((k, totals));
+        so_far.runs.push((k, output));
         so_far.cpu += spent;
-        if so_far.failed || so_far.runs.len() < self.scenario.run.runs as usize {
+        if so_far.failed || so_far.runs.len() < self.cell.runs() as usize {
             return None;
         }
         // Which thread was first is no part of the result.
         so_far.runs.sort_unstable_by_key(|(k, _)| *k);
-        let runs: Vec<RunTotals> = so_far.runs.drain(..).map(|(_, totals)| totals).collect();
-        let result = SimResult {
-            scenario: &self.scenario,
-            seed: self.scenario.run.seed,
-            runs: self.scenario.run.runs,
-            report: &Report::new(&self.scenario, &runs),
-            per_run: None,
+        let (runs, records): (Vec<RunTotals>, Vec<Option<Value>>) =
+            so_far.runs.drain(..).map(|(_, output)| output).unzip();
+        let scenario = self.cell.scenario();
+        let report = Report::new(scenario, &runs);
+        let result = CellResult {
+            trace: records.iter().flatten().next(),
             wall_s: self.began.elapsed().as_secs_f64(),
             cpu_s: so_far.cpu.as_secs_f64(),
+            ..CellResult::new(scenario, &report)
         };
         serde_json::to_string(&result).ok()
     }
+}
+
+/// Processor time that this thread has used.
+fn cpu_time_of_thread() -> Duration {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -175,16 +195,16 @@ fn words_of(panic: &(dyn Any + Send)) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ripstop_sim::scenario::run_once;
+    use ripstop_sim::scenario::Scenario;
     use std::collections::BTreeMap;
     use std::sync::mpsc::sync_channel;
 
-    fn scenario(seed: u64, runs: u32) -> Scenario {
+    fn cell(seed: u64, runs: u32, traced: bool) -> LabCell {
         let text = format!(
             "[run]\nduration = \"20s\"\nruns = {runs}\nseed = {seed}\n[[link]]\nbetween = [\"a\", \"b\"]\n\
              forth = {{ rate = \"1Mbit/s\", delay = \"20ms\", loss = \"2%\" }}\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n"
         );
-        Scenario::parse(&text).unwrap()
+        LabCell::new(&Scenario::parse(&text).unwrap(), traced).unwrap()
     }
 
     /// The last word on each of `cells` cells, with what it took taken out.
@@ -198,7 +218,7 @@ mod tests {
         let mut index = 0;
         let next = move || {
             index += 1;
-            (index <= cells).then(|| (index - 1, scenario(index as u64, runs)))
+            (index <= cells).then(|| (index - 1, cell(index as u64, runs, index % 2 == 0)))
         };
         let pool = Pool::start(threads, next, simulate, &say).unwrap();
         let mut words = BTreeMap::new();
@@ -208,7 +228,6 @@ mod tests {
                     (index, Ok(text.split(",\"wall_s\"").next().unwrap().to_owned()))
                 }
                 Message::Failed(index, problem) => (index, Err(problem)),
-                Message::Stop => continue,
             };
             assert!(words.insert(index, word).is_none());
         }
@@ -218,20 +237,23 @@ mod tests {
 
     #[test]
     fn results_do_not_depend_on_threads_or_on_their_order() {
-        let simulate: Simulate = |scenario, k| run_once(scenario, k, &mut ());
         let one = run(1, 5, 3, simulate);
         assert!(one.values().all(Result::is_ok));
+        // Every other cell is traced.
+        let traced: Vec<bool> =
+            one.values().map(|word| word.as_ref().is_ok_and(|text| text.contains("\"falls\""))).collect();
+        assert_eq!(traced, [false, true, false, true, false]);
         assert_eq!(one, run(4, 5, 3, simulate));
         assert_eq!(run(3, 1, 7, simulate).len(), 1);
     }
 
     #[test]
     fn a_cell_that_fails_leaves_the_others_alone() {
-        let simulate: Simulate = |scenario, k| {
-            assert!(!(scenario.run.seed == 2 && k == 1), "a bug for the test");
-            run_once(scenario, k, &mut ())
+        let faulty: Simulate = |cell, k| {
+            assert!(!(cell.scenario().run.seed == 2 && k == 1), "a bug for the test");
+            simulate(cell, k)
         };
-        let words = run(2, 4, 3, simulate);
+        let words = run(2, 4, 3, faulty);
         let failed: Vec<usize> = words.iter().filter(|(_, word)| word.is_err()).map(|(k, _)| *k).collect();
         assert_eq!(failed, [1]);
         let problem = words[&1].as_ref().unwrap_err();

@@ -1,31 +1,20 @@
-//! A run recorded event by event: the window of its first flow, and what was lost.
+//! A run recorded event by event: the window of its first flow, and the packets that were lost.
 
 use ripstop_base::Time;
 use ripstop_link::Fate;
-use ripstop_sim::scenario::{Scenario, ScenarioError, run_once};
+use ripstop_sim::scenario::Scenario;
 use ripstop_sim::world::{Happening, Observer};
 use serde_json::{Value, json};
 
-/// Records the first run of `scenario`: `window` (pairs of a moment, s, and the window as far as the receiver allowed it, packets; where it
-/// changes), `falls`, `window_before` (before it first shrank), `window_least` and `window_most` (from then on), `lost`.
-///
-/// # Errors
-/// The setting that cannot be.
-pub(super) fn record(scenario: &Scenario) -> Result<Value, ScenarioError> {
-    let most = scenario.flow.first().map_or(f64::INFINITY, |flow| f64::from(flow.window));
-    let mut recorder = Recorder { most, window: Vec::new(), lost: 0 };
-    run_once(scenario, 0, &mut recorder)?;
-    Ok(recorder.summary())
-}
-
-struct Recorder {
+/// Looks on while a scenario runs and notes its window and its losses.
+pub(crate) struct RunRecorder {
     /// The receiver's window.
     most: f64,
     window: Vec<(f64, f64)>,
     lost: u64,
 }
 
-impl Observer for Recorder {
+impl Observer for RunRecorder {
     fn note(&mut self, now: Time, happening: Happening<'_>) {
         match happening {
             Happening::Offered { fate: Fate::Lost { .. }, .. } => self.lost += 1,
@@ -40,8 +29,16 @@ impl Observer for Recorder {
     }
 }
 
-impl Recorder {
-    fn summary(&self) -> Value {
+impl RunRecorder {
+    /// A recorder for a run of `scenario`.
+    pub(crate) fn new(scenario: &Scenario) -> RunRecorder {
+        let most = scenario.flow.first().map_or(f64::INFINITY, |flow| f64::from(flow.window));
+        RunRecorder { most, window: Vec::new(), lost: 0 }
+    }
+
+    /// What was noted: `window` (pairs of a moment, s, and the window as far as the receiver allowed it, packets; where it changes), `falls`,
+    /// `window_before` (before it first shrank), `window_least` and `window_most` (from then on), `lost`.
+    pub(crate) fn summary(&self) -> Value {
         let windows: Vec<f64> = self.window.iter().map(|(_, window)| *window).collect();
         let shrinks = |k: &usize| windows[k + 1] < windows[*k];
         let falls: Vec<usize> = (0..windows.len().saturating_sub(1)).filter(shrinks).collect();
@@ -65,7 +62,7 @@ mod tests {
     #[test]
     fn falls_are_counted_and_what_is_around_the_first() {
         let window = [2.0, 8.0, 4.0, 5.0, 1.0, 6.0].iter().enumerate().map(|(k, w)| (k as f64, *w)).collect();
-        let summary = Recorder { most: 50.0, window, lost: 3 }.summary();
+        let summary = RunRecorder { most: 50.0, window, lost: 3 }.summary();
         let numbers = ["falls", "window_before", "window_least", "window_most", "lost"];
         assert_eq!(numbers.map(|name| summary[name].as_f64()), [2.0, 8.0, 1.0, 6.0, 3.0].map(Some));
     }

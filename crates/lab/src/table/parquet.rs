@@ -1,9 +1,9 @@
 //! The table of results as a Parquet file.
 
 use super::columns::KeyColumn;
-use super::results::Sweep;
-use super::value::Entry;
-use crate::failure::Failure;
+use super::entry::TableEntry;
+use super::rows::ResultTable;
+use crate::error::LabError;
 use crate::files::Refused;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
@@ -21,8 +21,8 @@ const ROWS: usize = 4096;
 ///
 /// # Errors
 /// A result that cannot be read; what the writer says.
-pub(super) fn write(sweep: &Sweep<'_>, out: &mut (dyn Write + Send)) -> Result<(), Refused> {
-    let (keys, statistics) = sweep.columns()?;
+pub fn write_parquet(table: &ResultTable<'_>, out: &mut (dyn Write + Send)) -> Result<(), Refused> {
+    let (keys, statistics) = table.columns()?;
     let mut columns = vec![("cell".to_owned(), Physical::INT64)];
     columns.extend(keys.iter().map(|KeyColumn { name, unit }| {
         (name.clone(), if unit.is_some() { Physical::DOUBLE } else { Physical::BYTE_ARRAY })
@@ -34,25 +34,25 @@ pub(super) fn write(sweep: &Sweep<'_>, out: &mut (dyn Write + Send)) -> Result<(
     }));
     let mut file = SerializedFileWriter::new(out, schema(&columns)?, Arc::new(WriterProperties::default()))
         .map_err(refused)?;
-    for first in (0..sweep.cells.len()).step_by(ROWS) {
-        let range = first..sweep.cells.len().min(first + ROWS);
-        let rows: Vec<Vec<Entry>> =
-            range.map(|k| sweep.row(k, &keys, &statistics)).collect::<Result<_, _>>()?;
+    for first in (0..table.cells.len()).step_by(ROWS) {
+        let range = first..table.cells.len().min(first + ROWS);
+        let rows: Vec<Vec<TableEntry>> =
+            range.map(|k| table.row(k, &keys, &statistics)).collect::<Result<_, _>>()?;
         let mut group = file.next_row_group().map_err(refused)?;
         for (k, (_, kind)) in columns.iter().enumerate() {
             let column = rows.iter().map(|row| &row[k]);
             match kind {
                 Physical::INT64 => put::<Int64Type>(&mut group, column, |entry| match entry {
-                    Entry::Count(count) => i64::try_from(*count).ok(),
+                    TableEntry::Count(count) => i64::try_from(*count).ok(),
                     _ => None,
                 }),
                 Physical::DOUBLE => put::<DoubleType>(&mut group, column, |entry| match entry {
-                    Entry::Number(number, _) => Some(*number),
-                    Entry::Count(count) => Some(*count as f64),
+                    TableEntry::Number(number, _) => Some(*number),
+                    TableEntry::Count(count) => Some(*count as f64),
                     _ => None,
                 }),
                 _ => put::<ByteArrayType>(&mut group, column, |entry| match entry {
-                    Entry::Missing => None,
+                    TableEntry::Missing => None,
                     other => Some(ByteArray::from(other.text().into_bytes())),
                 }),
             }
@@ -77,8 +77,8 @@ fn schema(columns: &[(String, Physical)]) -> Result<Arc<Type>, Refused> {
 
 fn put<'a, T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, &mut (dyn Write + Send)>,
-    column: impl Iterator<Item = &'a Entry>,
-    value: impl Fn(&Entry) -> Option<T::T>,
+    column: impl Iterator<Item = &'a TableEntry>,
+    value: impl Fn(&TableEntry) -> Option<T::T>,
 ) -> Result<(), ParquetError> {
     let entries: Vec<Option<T::T>> = column.map(value).collect();
     let levels: Vec<i16> = entries.iter().map(|entry| i16::from(entry.is_some())).collect();
@@ -94,37 +94,36 @@ fn refused(error: ParquetError) -> Refused {
     match error {
         ParquetError::External(cause) => match cause.downcast::<std::io::Error>() {
             Ok(error) => Refused::Writing(*error),
-            Err(other) => Refused::Content(Failure::work("writing Parquet", other)),
+            Err(other) => Refused::Content(LabError::work("writing Parquet", other)),
         },
-        other => Refused::Content(Failure::work("writing Parquet", other)),
+        other => Refused::Content(LabError::work("writing Parquet", other)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::base::Base;
-    use super::super::cells;
-    use super::super::columns::State;
-    use super::super::place::Source;
-    use super::super::plan::Plan;
     use super::*;
-    use crate::store::Store;
+    use crate::cell::SIMULATOR;
+    use crate::experiment::{Experiment, SourceText};
+    use crate::run::CellState;
+    use crate::store::ResultStore;
     use parquet::file::reader::{FileReader, SerializedFileReader};
 
     #[test]
     fn what_is_written_is_read_back() {
         let directory = tempfile::tempdir().unwrap();
         let text = "[base]\npreset = \"tandem\"\n[grid]\ndelay = [\"10ms\", \"1s\"]\ntcp = [\"reno\"]\n";
-        let mut plan = Plan::read(Source { path: "plan.toml".into(), text: text.to_owned() }).unwrap();
-        let base = Base::of(&mut plan).unwrap();
-        let cells = cells::all(&plan, &base, "1");
-        let store = Store::open_or_create(&directory.path().join("a.redb")).unwrap();
+        let source = SourceText { path: "plan.toml".into(), text: text.to_owned() };
+        let experiment = Experiment::read(source, &[]).unwrap();
+        let cells = experiment.cells();
+        let store = ResultStore::in_memory().unwrap();
         let result = r#"{"goodput_bps":{"mean":1.5,"ci95":null,"n":3},"flows":[],"intervals":[],"events":7,"sim_s":60.0}"#;
-        store.put(cells[0].key.as_ref().unwrap(), "1", result).unwrap();
-        let states = [State::Run, State::Missing];
-        let sweep = Sweep { plan: &plan, cells: &cells, states: &states, store: Some(&store) };
+        store.put(cells[0].key.as_ref().unwrap(), SIMULATOR, result).unwrap();
+        let states = [CellState::Run, CellState::Missing];
+        let table =
+            ResultTable { experiment: &experiment, cells: &cells, states: &states, store: Some(&store) };
         let path = directory.path().join("a.parquet");
-        crate::files::whole(&path, |out| write(&sweep, out)).unwrap();
+        crate::files::whole(&path, |out| write_parquet(&table, out)).unwrap();
         let reader = SerializedFileReader::new(std::fs::File::open(&path).unwrap()).unwrap();
         let rows: Vec<String> =
             reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();

@@ -1,6 +1,6 @@
 //! Files of results, each there as a whole or not at all.
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{LabError, LabResult};
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -9,16 +9,16 @@ use tempfile::NamedTempFile;
 
 /// Why a table was not written.
 #[derive(Debug)]
-pub(crate) enum Refused {
+pub enum Refused {
     /// It could not be made.
-    Content(Failure),
+    Content(LabError),
     /// Whoever takes it did not.
     Writing(io::Error),
 }
 
-impl From<Failure> for Refused {
-    fn from(failure: Failure) -> Refused {
-        Refused::Content(failure)
+impl From<LabError> for Refused {
+    fn from(error: LabError) -> Refused {
+        Refused::Content(error)
     }
 }
 
@@ -29,12 +29,12 @@ impl From<io::Error> for Refused {
 }
 
 impl Refused {
-    /// As a failure of the command; `what` is the file's name.
-    pub(crate) fn of(self, what: impl std::fmt::Display) -> Failure {
+    /// As an error of the lab; `what` is the file's name.
+    pub fn of(self, what: impl std::fmt::Display) -> LabError {
         match self {
-            Refused::Content(failure) => failure,
-            Refused::Writing(error) if error.kind() == io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-            Refused::Writing(error) => Failure::work(what, error),
+            Refused::Content(error) => error,
+            Refused::Writing(error) if error.kind() == io::ErrorKind::BrokenPipe => LabError::OutputClosed,
+            Refused::Writing(error) => LabError::work(what, error),
         }
     }
 }
@@ -44,11 +44,11 @@ impl Refused {
 ///
 /// # Errors
 /// What the system refused, with the file's name.
-pub(crate) fn whole(
+pub fn whole(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Refused>,
-) -> Outcome<()> {
-    let failed = |error: io::Error| Failure::work(path.display(), error);
+) -> LabResult<()> {
+    let failed = |error: io::Error| LabError::work(path.display(), error);
     // A link is followed: its target is what is replaced.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if target.exists() && !target.is_file() {
@@ -68,10 +68,9 @@ pub(crate) fn whole(
 /// Says before long work what would only come out after it: a folder that is not there, a file that may not be written.
 ///
 /// # Errors
-/// The flag, and what is wrong.
-pub(crate) fn check(flag: &str, path: &Path) -> Outcome<()> {
-    let wrong =
-        |error: &dyn std::fmt::Display| Err(Failure::flag(flag, format!("{}: {error}", path.display())));
+/// The file, and what is wrong with it.
+pub fn check(path: &Path) -> Result<(), String> {
+    let wrong = |error: &dyn std::fmt::Display| Err(format!("{}: {error}", path.display()));
     if path.is_dir() {
         return wrong(&"is a folder; write the name of a file");
     }
@@ -88,7 +87,7 @@ pub(crate) fn check(flag: &str, path: &Path) -> Outcome<()> {
 ///
 /// # Errors
 /// What the writer says.
-pub(crate) fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> io::Result<()> {
+pub fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> io::Result<()> {
     for (k, entry) in entries.enumerate() {
         if k > 0 {
             out.write_all(b",")?;
@@ -112,7 +111,7 @@ fn directory(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// What the system refused, without that name, which says nothing to anybody.
-pub(crate) fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
+pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = directory(path);
     // The usual mistake, in the system's own words.
     std::fs::metadata(&directory)?;
@@ -135,7 +134,7 @@ mod tests {
         write("one\n").unwrap();
         let half = whole(&path, |out| {
             out.write_all(b"half")?;
-            Err(Failure::work("a.csv", "no more").into())
+            Err(LabError::work("a.csv", "no more").into())
         });
         assert!(half.is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
@@ -153,10 +152,8 @@ mod tests {
         let full = whole(Path::new("/dev/full"), |out| Ok(out.write_all(&[0; 100])?));
         assert!(format!("{full:?}").contains("/dev/full: No space left"), "{full:?}");
         whole(Path::new("/dev/null"), |out| Ok(out.write_all(b"x")?)).unwrap();
-        assert!(check("--csv", Path::new("/dev/full")).is_ok() && check("--csv", Path::new("/")).is_err());
-        assert!(
-            check("--csv", Path::new("/nowhere/a.csv")).is_err() && check("--csv", Path::new("/")).is_err()
-        );
+        assert!(check(Path::new("/dev/full")).is_ok() && check(Path::new("/")).is_err());
+        assert!(check(Path::new("/nowhere/a.csv")).is_err() && check(Path::new("/")).is_err());
     }
 
     #[test]

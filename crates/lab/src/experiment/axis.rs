@@ -1,0 +1,155 @@
+//! The axes of a grid as they are written: lists, ranges, and values that go together.
+
+use super::grid::{GridAxis, KeySetting};
+use super::range;
+use super::source::SourceText;
+use crate::error::{LabError, LabResult};
+use crate::table::TableEntry;
+use toml::Value;
+use toml::de::{DeTable, DeValue};
+
+/// `key = value`, all of them; what stands in tables below has its path in front.
+pub(super) fn settings(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<KeySetting>> {
+    leaves(table, &|_| false)
+        .into_iter()
+        .map(|(key, at, value)| Ok(KeySetting { value: plain(source, at, &key, value)?, key, at }))
+        .collect()
+}
+
+/// An axis for each key.
+pub(super) fn grid(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<(usize, GridAxis)>> {
+    let axes = leaves(table, &range::is_range).into_iter().map(|(key, at, value)| {
+        let values = values(source, &key, at, value)?;
+        refuse_twice(source, &key, &values)?;
+        let levels = values.into_iter().map(|(at, value)| vec![KeySetting { key: key.clone(), value, at }]);
+        Ok((at, GridAxis { levels: levels.collect() }))
+    });
+    axes.collect()
+}
+
+/// One axis of all keys, which have equally many values.
+pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabResult<GridAxis> {
+    let mut levels: Vec<Vec<KeySetting>> = Vec::new();
+    for (k, (key, at, value)) in leaves(table, &range::is_range).into_iter().enumerate() {
+        let values = values(source, &key, at, value)?;
+        if k == 0 {
+            levels.resize_with(values.len(), Vec::new);
+        } else if values.len() != levels.len() {
+            let first = &levels[0][0].key;
+            let problem = format!(
+                "{key}: {} values go together with {} of `{first}`; write equally many",
+                values.len(),
+                levels.len()
+            );
+            return Err(source.wrong(at, problem));
+        }
+        for (level, (at, value)) in levels.iter_mut().zip(values) {
+            level.push(KeySetting { key: key.clone(), value, at });
+        }
+    }
+    match levels.is_empty() {
+        true => Err(source.wrong(at, "zip: nothing goes together here; write keys with lists of values")),
+        false => Ok(GridAxis { levels }),
+    }
+}
+
+/// A value that stands in a list twice would be run and counted twice.
+fn refuse_twice(source: &SourceText, key: &str, values: &[(usize, Value)]) -> LabResult<()> {
+    let entries: Vec<(String, TableEntry)> = values
+        .iter()
+        .map(|(_, value)| (written(value), TableEntry::of_json(&serde_json::Value::String(written(value)))))
+        .collect();
+    for (k, (text, entry)) in entries.iter().enumerate() {
+        let same = |(other, value): &(String, TableEntry)| {
+            other == text || matches!(entry, TableEntry::Number(..)) && value == entry
+        };
+        if let Some((first, _)) = entries[..k].iter().find(|other| same(other)) {
+            let problem = format!("{key}: `{text}` is there already, as `{first}`; leave one of the two out");
+            return Err(source.wrong(values[k].0, problem));
+        }
+    }
+    Ok(())
+}
+
+/// The values of an axis, each with its place.
+fn values(source: &SourceText, key: &str, at: usize, value: &DeValue<'_>) -> LabResult<Vec<(usize, Value)>> {
+    match value {
+        DeValue::Array(list) if list.is_empty() => {
+            Err(source.wrong(at, format!("{key}: an empty list leaves no cell; write at least one value")))
+        }
+        DeValue::Array(list) => list
+            .iter()
+            .map(|item| {
+                let at = item.span().start;
+                Ok((at, plain(source, at, key, item.get_ref())?))
+            })
+            .collect(),
+        DeValue::Table(table) => range::values(source, key, at, table),
+        _ => {
+            let problem = format!(
+                "{key}: a list of values, such as [1, 2], or a range, such as \
+                 {{ from = 1, to = 9, steps = 5 }}; what all cells have belongs into [base]"
+            );
+            Err(source.wrong(at, problem))
+        }
+    }
+}
+
+/// The keys of a table and of those in it, in the order in which they are written, each with the place of its value. A table
+/// for which `stop` holds is a value.
+fn leaves<'a, 'i>(
+    table: &'a DeTable<'i>,
+    stop: &dyn Fn(&DeTable<'_>) -> bool,
+) -> Vec<(String, usize, &'a DeValue<'i>)> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        match value.get_ref() {
+            DeValue::Table(below) if !stop(below) => {
+                let below = leaves(below, stop).into_iter();
+                found.extend(below.map(|(path, at, value)| (format!("{}.{path}", key.get_ref()), at, value)));
+            }
+            leaf => found.push((key.get_ref().clone().into_owned(), value.span().start, leaf)),
+        }
+    }
+    found.sort_by_key(|(_, at, _)| *at);
+    found
+}
+
+/// A value without its place.
+pub(super) fn plain(source: &SourceText, at: usize, key: &str, value: &DeValue<'_>) -> LabResult<Value> {
+    let wrong = |problem: &str| -> LabError { source.wrong(at, format!("{key}: {problem}")) };
+    Ok(match value {
+        DeValue::String(text) => Value::String(text.clone().into_owned()),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map(Value::Integer)
+            .map_err(|_| wrong("a number of more than 63 bits"))?,
+        DeValue::Float(number) => match number.as_str().parse::<f64>() {
+            Ok(number) if number.is_finite() => Value::Float(number),
+            _ => return Err(wrong("not a finite number")),
+        },
+        DeValue::Boolean(switch) => Value::Boolean(*switch),
+        DeValue::Datetime(_) => return Err(wrong("a date; times are written `100ms` or `1.5s`")),
+        DeValue::Array(list) => {
+            let items = list.iter().map(|item| plain(source, item.span().start, key, item.get_ref()));
+            Value::Array(items.collect::<LabResult<_>>()?)
+        }
+        DeValue::Table(table) => {
+            let items = table.iter().map(|(name, item)| {
+                let value = plain(source, item.span().start, key, item.get_ref())?;
+                Ok((name.get_ref().clone().into_owned(), value))
+            });
+            Value::Table(items.collect::<LabResult<_>>()?)
+        }
+    })
+}
+
+/// A value as it would be written on a command line.
+pub(super) fn written(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(written).collect::<Vec<_>>().join(","),
+        // `1.0` is written `1`: as people write it, and as whole numbers are read.
+        Value::Float(number) => number.to_string(),
+        other => other.to_string(),
+    }
+}

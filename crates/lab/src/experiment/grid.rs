@@ -1,0 +1,165 @@
+//! What cells have in common and what changes from one to the next, as it is written in one set of an experiment.
+
+use super::axis::{self, settings};
+use super::source::SourceText;
+use crate::error::LabResult;
+use toml::Value;
+use toml::de::{DeTable, DeValue};
+
+/// The most cells of an experiment.
+pub const MOST_CELLS: usize = 100_000;
+
+/// A key that is given a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeySetting {
+    /// The name of a parameter, a path into the scenario, or the name of a hole, as it is written.
+    pub(super) key: String,
+    /// What it is given.
+    pub(super) value: Value,
+    /// Where the value stands in the file, in bytes.
+    pub(super) at: usize,
+}
+
+/// What changes: each level is a set of values that go together.
+#[derive(Clone, Debug, Default)]
+pub(super) struct GridAxis {
+    /// The choices.
+    pub(super) levels: Vec<Vec<KeySetting>>,
+}
+
+/// The name that a case is given: a column, and nothing that is simulated.
+pub(super) const CASE: &str = "case";
+
+/// One cell for each choice of one level of each axis.
+#[derive(Clone, Debug)]
+pub(super) struct GridSpec {
+    /// Where `[base]` stands.
+    pub(super) base_at: usize,
+    /// What all cells have, unless an axis says otherwise.
+    pub(super) base: Vec<KeySetting>,
+    /// In the order in which they are written. The last one changes fastest.
+    pub(super) axes: Vec<GridAxis>,
+    /// What the axes give values to, in the same order.
+    pub(super) keys: Vec<String>,
+}
+
+impl GridSpec {
+    /// Reads the sections of a set; `at` is where the set stands. Other sections than those of a grid are left alone.
+    ///
+    /// # Errors
+    /// File, line, column, key and what would be right.
+    pub(super) fn read(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabResult<GridSpec> {
+        let mut grid = GridSpec { base_at: at, base: Vec::new(), axes: Vec::new(), keys: Vec::new() };
+        let mut found: Vec<(usize, GridAxis)> = Vec::new();
+        for (name, section) in table {
+            let at = name.span().start;
+            match (name.get_ref().as_ref(), section.get_ref()) {
+                ("base", DeValue::Table(keys)) => {
+                    grid.base_at = at;
+                    grid.base = settings(source, keys)?;
+                }
+                ("grid", DeValue::Table(keys)) => found.extend(axis::grid(source, keys)?),
+                ("zip", DeValue::Array(groups)) => {
+                    for group in groups {
+                        let DeValue::Table(keys) = group.get_ref() else {
+                            return Err(source.wrong(group.span().start, TWO_BRACKETS));
+                        };
+                        found.push((group.span().start, axis::zip(source, group.span().start, keys)?));
+                    }
+                }
+                ("cases", DeValue::Array(cases)) => {
+                    let levels = cases.iter().map(|case| match case.get_ref() {
+                        DeValue::Table(keys) => settings(source, keys),
+                        _ => Err(source.wrong(case.span().start, TWO_BRACKETS)),
+                    });
+                    let axis = GridAxis { levels: levels.collect::<LabResult<_>>()? };
+                    if axis.levels.is_empty() {
+                        return Err(
+                            source.wrong(at, "cases: there is none; leave it out, or write [[cases]]")
+                        );
+                    }
+                    let first = cases.iter().map(|case| case.span().start).min().unwrap_or(at);
+                    found.push((first, axis));
+                }
+                ("zip" | "cases", DeValue::Table(_)) => return Err(source.wrong(at, TWO_BRACKETS)),
+                ("base" | "grid", _) => {
+                    return Err(source.wrong(at, format!("`{}` is a section: write [{0}]", name.get_ref())));
+                }
+                _ => {}
+            }
+        }
+        if !table.contains_key("base") {
+            let problem = "the section [base] is missing: write `preset = \"tandem\"`, `preset = \"fec\"` \
+                           or `scenario = \"FILE.toml\"` in it";
+            return Err(source.wrong(at, problem));
+        }
+        found.sort_by_key(|(at, _)| *at);
+        grid.axes = found.into_iter().map(|(_, axis)| axis).collect();
+        grid.name_keys(source)?;
+        grid.count(source)?;
+        Ok(grid)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_text(path: &str, text: &str) -> LabResult<GridSpec> {
+        let source = SourceText { path: path.into(), text: text.to_owned() };
+        let table = DeTable::parse(text).map_err(|error| source.wrong(0, error.message()))?;
+        GridSpec::read(&source, 0, table.get_ref())
+    }
+
+    /// How many cells there are.
+    pub(super) fn cells(&self) -> usize {
+        self.axes.iter().map(|axis| axis.levels.len()).product()
+    }
+
+    /// What the `index`-th cell sets, counted from 0, in the order of the axes.
+    pub(super) fn cell(&self, index: usize) -> Vec<&KeySetting> {
+        let mut rest = index;
+        let mut chosen: Vec<&Vec<KeySetting>> = Vec::with_capacity(self.axes.len());
+        for axis in self.axes.iter().rev() {
+            chosen.push(&axis.levels[rest % axis.levels.len()]);
+            rest /= axis.levels.len();
+        }
+        chosen.into_iter().rev().flatten().collect()
+    }
+
+    /// What the axes give values to, in the order in which they are written.
+    pub(super) fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// Collects the keys of the axes. A key belongs to one of them.
+    fn name_keys(&mut self, source: &SourceText) -> LabResult<()> {
+        for axis in &self.axes {
+            let mut here: Vec<&KeySetting> = Vec::new();
+            for setting in axis.levels.iter().flatten() {
+                if !here.iter().any(|other| other.key == setting.key) {
+                    here.push(setting);
+                }
+            }
+            for setting in here {
+                if self.keys.contains(&setting.key) {
+                    let problem = format!("{}: varies already; leave one of the two out", setting.key);
+                    return Err(source.wrong(setting.at, problem));
+                }
+                self.keys.push(setting.key.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, source: &SourceText) -> LabResult<()> {
+        let mut cells = 1usize;
+        for axis in &self.axes {
+            cells = cells.saturating_mul(axis.levels.len());
+            if cells > MOST_CELLS {
+                let at = axis.levels.iter().flatten().next().map_or(0, |setting| setting.at);
+                let problem = format!("more than {MOST_CELLS} cells; divide the experiment into several");
+                return Err(source.wrong(at, problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+const TWO_BRACKETS: &str = "each group of keys is a section of its own, in two brackets: [[zip]], [[cases]]";

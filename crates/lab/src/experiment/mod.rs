@@ -1,0 +1,202 @@
+//! Experiments as they are written: sets of cells, and what is measured and claimed of them.
+
+mod axis;
+mod base;
+mod cells;
+mod grid;
+mod paths;
+mod range;
+mod source;
+
+pub use base::WrongSetting;
+pub use cells::{GridCell, pick_cells};
+pub use grid::MOST_CELLS;
+pub use source::SourceText;
+
+use crate::cell::LabCell;
+use crate::error::LabResult;
+use base::BaseSpec;
+use grid::GridSpec;
+use toml::de::{DeTable, DeValue};
+
+/// The column with the name of a cell's set, where there are several sets.
+const SET: &str = "set";
+
+/// Cells that differ in a few values.
+#[derive(Clone, Debug)]
+pub struct ExperimentSet {
+    /// Its name within the experiment; empty where there is one set without a name.
+    pub name: String,
+    /// Where it stands in the file, in bytes.
+    pub at: usize,
+    /// Runs with `--quick`; the set is left out there when this is not given.
+    pub quick: Option<u32>,
+    /// Whether the first run of each cell is recorded event by event.
+    pub trace: bool,
+    grid: GridSpec,
+    base: BaseSpec,
+}
+
+/// An experiment: its file, its sets, and the keys that vary.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    source: SourceText,
+    sets: Vec<ExperimentSet>,
+    keys: Vec<String>,
+}
+
+impl Experiment {
+    /// Reads the cells of an experiment. Sections of `others` are left to the caller.
+    ///
+    /// # Errors
+    /// File, line, column, key and what would be right.
+    pub fn read(source: SourceText, others: &[&str]) -> LabResult<Experiment> {
+        let table = DeTable::parse(&source.text).map_err(|error| {
+            source.wrong(error.span().map_or(0, |span| span.start), error.message().trim_end())
+        })?;
+        let table = table.get_ref();
+        const GRID: [&str; 4] = ["base", "grid", "zip", "cases"];
+        let named = table.iter().find(|(name, _)| name.get_ref().as_ref() == SET);
+        for (name, _) in table {
+            let (word, at) = (name.get_ref().as_ref(), name.span().start);
+            if others.contains(&word) || word == SET {
+                continue;
+            }
+            if !GRID.contains(&word) {
+                let problem =
+                    format!("a plan has no `{word}`; it has [base], [grid], [[zip]], [[cases]] and [[set]]");
+                return Err(source.wrong(at, problem));
+            }
+            if named.is_some() {
+                let problem =
+                    format!("[{word}] stands in a set here: write [set.{word}], or leave out [[set]]");
+                return Err(source.wrong(at, problem));
+            }
+        }
+        let sets = match named.map(|(_, value)| value.get_ref()) {
+            None => vec![set(&source, 0, table, &GRID)?],
+            Some(DeValue::Array(list)) => list
+                .iter()
+                .map(|item| match item.get_ref() {
+                    DeValue::Table(keys) => set(&source, item.span().start, keys, &SET_FIELDS),
+                    _ => Err(source.wrong(item.span().start, "a set is a section: write [[set]]")),
+                })
+                .collect::<LabResult<Vec<_>>>()?,
+            Some(_) => return Err(source.wrong(0, "a set is a section: write [[set]]")),
+        };
+        let mut experiment = Experiment { source, sets, keys: Vec::new() };
+        experiment.name_sets()?;
+        Ok(experiment)
+    }
+
+    /// The file.
+    pub fn source(&self) -> &SourceText {
+        &self.source
+    }
+
+    /// Its sets.
+    pub fn sets(&self) -> &[ExperimentSet] {
+        &self.sets
+    }
+
+    /// All keys that vary, in the order in which they are written; first `set` where there are several.
+    pub fn keys(&self) -> &[String] {
+        &self.keys
+    }
+
+    /// The keys that vary in a set.
+    pub fn set_keys(&self, set: usize) -> &[String] {
+        self.sets[set].grid.keys()
+    }
+
+    /// The set of this name.
+    pub fn set(&self, name: &str) -> Option<usize> {
+        self.sets.iter().position(|set| set.name == name)
+    }
+
+    /// All cells, set by set.
+    pub fn cells(&self) -> Vec<GridCell> {
+        let places =
+            self.sets.iter().enumerate().flat_map(|(set, spec)| (0..spec.cells()).map(move |k| (set, k)));
+        places.enumerate().map(|(index, (set, place))| GridCell::new(self, index, set, place)).collect()
+    }
+
+    /// The `place`-th cell of a set, to be run.
+    ///
+    /// # Errors
+    /// The setting that is to blame.
+    pub fn resolve(&self, set: usize, place: usize) -> Result<LabCell, WrongSetting> {
+        let spec = &self.sets[set];
+        let scenario = spec.base.resolve(&spec.grid, &spec.grid.cell(place))?;
+        LabCell::new(&scenario, spec.trace).map_err(|problem| WrongSetting { at: spec.grid.base_at, problem })
+    }
+
+    fn has_set_column(&self) -> bool {
+        self.sets.len() > 1
+    }
+
+    /// Sets have names of their own, and there are not too many cells in all.
+    fn name_sets(&mut self) -> LabResult<()> {
+        let mut cells = 0;
+        for (k, set) in self.sets.iter().enumerate() {
+            if self.set(&set.name) != Some(k) {
+                return Err(self.source.wrong(set.at, format!("`name`: two sets are called `{}`", set.name)));
+            }
+            cells += set.cells();
+            if cells > MOST_CELLS {
+                let problem = format!("more than {MOST_CELLS} cells; divide the experiment into several");
+                return Err(self.source.wrong(set.at, problem));
+            }
+        }
+        let mut keys: Vec<String> = if self.has_set_column() { vec![SET.to_owned()] } else { Vec::new() };
+        for key in self.sets.iter().flat_map(|set| set.grid.keys()) {
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+        self.keys = keys;
+        Ok(())
+    }
+}
+
+impl ExperimentSet {
+    /// How many cells it has.
+    pub fn cells(&self) -> usize {
+        self.grid.cells()
+    }
+}
+
+const SET_FIELDS: [&str; 7] = ["name", "quick", "trace", "base", "grid", "zip", "cases"];
+
+fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
+    let field =
+        |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);
+    let stranger = table.iter().map(|(key, _)| key).find(|key| !fields.contains(&key.get_ref().as_ref()));
+    if let Some(stranger) = stranger.filter(|_| fields.contains(&"name")) {
+        let problem = format!("unknown field `{}`; a set has {}", stranger.get_ref(), fields.join(", "));
+        return Err(source.wrong(stranger.span().start, problem));
+    }
+    let named = fields.contains(&"name");
+    let name = match field("name").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
+        Some((_, DeValue::String(name))) => name.clone().into_owned(),
+        Some((at, _)) => return Err(source.wrong(at, "name: write a text in quotes")),
+        None if named => return Err(source.wrong(at, "a set needs a `name`")),
+        None => String::new(),
+    };
+    let quick = match field("quick").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
+        None => None,
+        Some((at, DeValue::Integer(runs))) => match runs.as_str().parse() {
+            Ok(runs @ 1..) => Some(runs),
+            _ => return Err(source.wrong(at, "quick: a number of runs, at least 1")),
+        },
+        Some((at, _)) => return Err(source.wrong(at, "quick: a number of runs, at least 1")),
+    };
+    let trace = match field("trace").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
+        None => false,
+        Some((_, DeValue::Boolean(trace))) => *trace,
+        Some((at, _)) => return Err(source.wrong(at, "trace: write true or false")),
+    };
+    let mut grid = GridSpec::read(source, at, table)?;
+    let base = BaseSpec::of(source, &mut grid)?;
+    Ok(ExperimentSet { name, at, quick, trace, grid, base })
+}

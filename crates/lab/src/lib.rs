@@ -1,0 +1,18 @@
+//! Experiments as data.
+//!
+//! An experiment is a scenario, a grid of values over it, measures and claims. Its cells are independent: a [`cell`] is one scenario with a
+//! content hash and needs nothing but its own data, so any process on any machine can run it. One [`run`] loop works on all runs of all
+//! cells, one [`store`] keeps the results.
+
+pub mod cell;
+pub mod error;
+pub mod experiment;
+pub mod files;
+pub mod preset;
+pub mod run;
+pub mod store;
+pub mod table;
+
+#[cfg(test)]
+#[path = "../build/tokens.rs"]
+mod tokens;

@@ -1,0 +1,83 @@
+//! The preset `fec`: TCP over a link that sends each block of K units as N (paper 003).
+
+use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
+use ripstop_base::{Bytes, Fraction};
+use ripstop_link::{Fec, Loss};
+use ripstop_sim::scenario::{FecPath, FlowSpec, RunSpec, Scenario};
+
+const LINK: &str = "The link";
+const FLOWS: &str = "The flows";
+
+#[rustfmt::skip]
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new("k", Kind::Count, "UNITS", LINK, "K: units of a block").or("20"),
+    Parameter::new("n", Kind::Count, "UNITS", LINK, "N: units sent for a block").or("22"),
+    Parameter::new("unit-loss", Kind::Fraction, "SHARE", LINK, "Share of units lost").or("1%"),
+    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost one is lost: Gilbert's channel, which goes on while the link idles [default: as --unit-loss, independent losses]"),
+    Parameter::new("mu", Kind::Count, "UNITS", LINK, "Units that the link carries in a second").or("3000"),
+    Parameter::new("unit", Kind::Bytes, "SIZE", LINK, "What a unit carries").or("53B"),
+    Parameter::new("rtt", Kind::Span, "TIME", LINK, "Round-trip time without queueing and serialisation").or("560ms"),
+    Parameter::new("queue", Kind::Queue, "QUEUE", LINK, "What may wait for the link").or("100"),
+    Parameter::new("other-loss", Kind::Fraction, "SHARE", LINK, "Share of packets lost elsewhere on the path").or("0"),
+    Parameter::new("flows", Kind::Count, "N", FLOWS, "How many flows there are").or("1"),
+    Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("reno"),
+    Parameter::new("packet-blocks", Kind::Count, "BLOCKS", FLOWS, "Blocks that a packet fills").or("1"),
+    Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets: so large that it never binds").or("100000"),
+];
+
+/// The scenario that parameters describe; what it cannot be, `Scenario::check` says.
+pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
+    let loss = match given.optional::<Fraction>("stay-bad")? {
+        Some(q) if q.get() >= 1.0 => {
+            let problem = "100% never ends a run of losses; write less, for example `75%`";
+            return Err(PresetError::new("stay-bad", problem));
+        }
+        Some(q) => Loss::gilbert(given.value("unit-loss")?, q),
+        None => Loss::bernoulli(given.value("unit-loss")?),
+    };
+    let units_per_s: u64 = given.value("mu")?;
+    if units_per_s == 0 {
+        return Err(PresetError::new("mu", "0 units a second carry nothing; write for example 3000"));
+    }
+    let packet_blocks: u32 = given.value("packet-blocks")?;
+    if packet_blocks == 0 {
+        return Err(PresetError::new("packet-blocks", "a packet fills at least 1 block"));
+    }
+    let mut run = RunSpec::default();
+    measure::apply(given, &mut run)?;
+    let other_loss: Fraction = given.value("other-loss")?;
+    let unit: Bytes = given.value("unit")?;
+    let path = FecPath {
+        run,
+        fec: Fec { unit, ..Fec::new(given.value("n")?, given.value("k")?, loss) },
+        units_per_s,
+        rtt: given.value("rtt")?,
+        queue: given.value("queue")?,
+        other_loss: if other_loss.get() > 0.0 { Loss::bernoulli(other_loss) } else { Loss::None },
+        packet_blocks,
+        flow: FlowSpec {
+            count: given.value("flows")?,
+            tcp: given.value("tcp")?,
+            window: given.value("wmax")?,
+            ..FlowSpec::new("", "")
+        },
+    };
+    measure::expect(given, path.scenario())
+}
+
+/// The parameter that a field of the scenario was given by.
+pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
+    [
+        ("link[0].forth.fec.k", "k"),
+        ("link[0].forth.fec.n", "n"),
+        ("link[0].forth.fec.unit", "unit"),
+        ("link[0].forth.fec.loss", "unit-loss"),
+        ("link[0].forth.loss", "other-loss"),
+        ("run.unit", "unit"),
+        ("flow[0].packet", "packet-blocks"),
+        ("flow[0].count", "flows"),
+        ("flow[0].window", "wmax"),
+    ]
+    .into_iter()
+    .find_map(|(known, parameter)| field.starts_with(known).then_some(parameter))
+}

@@ -1,0 +1,103 @@
+//! Parameters as they were given, read by their kinds.
+
+use super::{Parameter, ParameterKind, Preset, PresetError};
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// The values that were given to the parameters of a preset.
+#[derive(Debug)]
+pub struct GivenParameters<'a> {
+    preset: Preset,
+    given: &'a [(String, String)],
+}
+
+impl<'a> GivenParameters<'a> {
+    /// Checks that parameters exist and go together.
+    ///
+    /// # Errors
+    /// The parameter that does not.
+    pub fn new(preset: Preset, given: &'a [(String, String)]) -> Result<GivenParameters<'a>, PresetError> {
+        let all = GivenParameters { preset, given };
+        for (name, _) in given {
+            let Some(parameter) = preset.parameter(name) else {
+                let problem = format!("`sim {}` has no parameter `{name}`", preset.name());
+                return Err(PresetError::new(name, problem));
+            };
+            if !all.is_given(name) {
+                continue;
+            }
+            if !parameter.repeats && all.all(name).count() > 1 {
+                return Err(PresetError::new(name, "takes one value"));
+            }
+            if let Some(needed) = parameter.requires.filter(|needed| !all.is_given(needed)) {
+                return Err(PresetError::new(name, format!("needs --{needed} as well")));
+            }
+            if let Some(other) = parameter.conflicts.iter().find(|other| all.is_given(other)) {
+                return Err(PresetError::new(name, format!("does not go with --{other}")));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether a value was given; of a switch, whether it is on.
+    pub fn is_given(&self, name: &str) -> bool {
+        let switch = self.preset.parameter(name).is_some_and(|known| known.kind == ParameterKind::Switch);
+        self.all(name).any(|value| !switch || value == "true")
+    }
+
+    /// The value of a parameter; its default when it was not given.
+    ///
+    /// # Errors
+    /// The text is no such value.
+    pub fn value<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, PresetError> {
+        let default = || self.preset.parameter(name).and_then(|known| known.default).unwrap_or_default();
+        self.read(name, self.all(name).next().unwrap_or_else(default))
+    }
+
+    /// The value that was given; None when none was.
+    ///
+    /// # Errors
+    /// The text is no such value.
+    pub fn optional<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, PresetError> {
+        self.all(name).next().map(|text| self.read(name, text)).transpose()
+    }
+
+    /// All values that were given, those with commas between one by one.
+    ///
+    /// # Errors
+    /// A text that is no such value.
+    pub fn list<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Vec<T>, PresetError> {
+        self.all(name).flat_map(|text| text.split(',')).map(|text| self.read(name, text.trim())).collect()
+    }
+
+    /// One of several words; the default when none was given.
+    ///
+    /// # Errors
+    /// Another word.
+    pub fn choice<T: Clone>(&self, name: &str, words: &[(&str, T)]) -> Result<T, PresetError> {
+        let text: String = self.value(name)?;
+        let found = words.iter().find(|(word, _)| *word == text);
+        found.map(|(_, value)| value.clone()).ok_or_else(|| {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            PresetError::new(name, format!("there is no `{text}`; there are {}", known.join(", ")))
+        })
+    }
+
+    /// The texts that were given.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let given: &'a [(String, String)] = self.given;
+        let name = name.to_owned();
+        given.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn read<T: FromStr<Err: Display>>(&self, name: &str, text: &str) -> Result<T, PresetError> {
+        text.trim().parse().map_err(|error: T::Err| {
+            let count = |known: &Parameter| known.kind == ParameterKind::Count;
+            let problem = match self.preset.parameter(name).is_some_and(count) {
+                true => format!("`{text}` is not a whole number; write for example `10`"),
+                false => error.to_string(),
+            };
+            PresetError::new(name, problem)
+        })
+    }
+}

@@ -1,0 +1,90 @@
+//! Parameters that every preset has: how long and how often a scenario is run.
+
+use super::{GivenParameters, Parameter, ParameterKind as Kind, Preset, PresetError};
+use ripstop_base::Span;
+use ripstop_sim::scenario::{ExpectSpec, RunSpec, Scenario};
+
+const HEADING: &str = "The measurement";
+
+/// Duration, runs, seed and what else is measured.
+#[rustfmt::skip]
+pub const MEASURE: &[Parameter] = &[
+    Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, its warm-up included [default: 1000s]"),
+    Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s]"),
+    Parameter::new("runs", Kind::Count, "N", HEADING, "Independent runs; intervals are Student's t over them [default: 10]"),
+    Parameter::new("seed", Kind::Count, "N", HEADING, "Where all randomness comes from [default: 1]"),
+    Parameter::new("interval", Kind::Other, "A,B", HEADING, "Measure this part of the run on its own; may be given several times").repeats(),
+    Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure each piece of this length: a series over time, in `--json`"),
+    Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless this holds of the result: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
+];
+
+/// Puts what was given in the place of what `run` has.
+///
+/// # Errors
+/// A value that cannot be.
+pub(super) fn apply(given: &GivenParameters<'_>, run: &mut RunSpec) -> Result<(), PresetError> {
+    run.duration = given.optional("duration")?.unwrap_or(run.duration);
+    run.warmup = given.optional("warmup")?.unwrap_or(run.warmup);
+    run.runs = given.optional("runs")?.unwrap_or(run.runs);
+    run.seed = given.optional("seed")?.unwrap_or(run.seed);
+    run.sample = given.optional("sample")?.or(run.sample);
+    let intervals: Vec<[Span; 2]> = given
+        .all("interval")
+        .map(|text| interval(text).map_err(|problem| PresetError::new("interval", problem)))
+        .collect::<Result<_, _>>()?;
+    if !intervals.is_empty() {
+        run.intervals = intervals;
+    }
+    Ok(())
+}
+
+/// Adds what is expected of the result.
+///
+/// # Errors
+/// A claim that cannot be read.
+pub(super) fn expect(given: &GivenParameters<'_>, mut scenario: Scenario) -> Result<Scenario, PresetError> {
+    for text in given.all("expect") {
+        let spec: ExpectSpec = text.parse().map_err(|problem: String| PresetError::new("expect", problem))?;
+        scenario.expect.push(spec);
+    }
+    Ok(scenario)
+}
+
+/// `scenario` with the measurement that parameters describe in the place of its own.
+///
+/// # Errors
+/// The parameter whose value cannot be.
+pub fn measured(mut scenario: Scenario, given: &[(String, String)]) -> Result<Scenario, PresetError> {
+    // All presets have these parameters.
+    let given = GivenParameters::new(Preset::Tandem, given)?;
+    apply(&given, &mut scenario.run)?;
+    expect(&given, scenario)
+}
+
+/// The parameter of a field that every scenario has.
+pub fn parameter_of_run(field: &str) -> Option<&'static str> {
+    if field.starts_with("expect") {
+        return Some("expect");
+    }
+    let name = field.strip_prefix("run.")?;
+    [
+        ("duration", "duration"),
+        ("warmup", "warmup"),
+        ("runs", "runs"),
+        ("seed", "seed"),
+        ("intervals", "interval"),
+        ("sample", "sample"),
+    ]
+    .into_iter()
+    .find_map(|(field, parameter)| name.starts_with(field).then_some(parameter))
+}
+
+/// Reads `350s,650s`.
+///
+/// # Errors
+/// What is wrong and what would be right.
+fn interval(text: &str) -> Result<[Span; 2], String> {
+    let (from, to) = text.split_once(',').ok_or("two moments with a comma between, such as `350s,650s`")?;
+    let span = |text: &str| text.trim().parse::<Span>().map_err(|error| error.to_string());
+    Ok([span(from)?, span(to)?])
+}

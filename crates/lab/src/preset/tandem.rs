@@ -1,0 +1,236 @@
+//! The preset `tandem`: TCP over a chain of equal lossy links (paper 000, fig. 8).
+
+use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
+use ripstop_base::{Bytes, Fraction, Rate, Span};
+use ripstop_link::{LinkConfig, Loss};
+use ripstop_sim::scenario::{
+    Drawn, FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
+};
+use ripstop_sim::tcp::{Reassembly, VegasConfig};
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+const CHAIN: &str = "The chain";
+const FLOWS: &str = "The flows";
+const SENT: &str = "What they send";
+const NC: &str = "TCP/NC";
+
+#[rustfmt::skip]
+pub(super) const PARAMETERS: &[Parameter] = &[
+    Parameter::new("hops", Kind::Count, "N", CHAIN, "How many links the chain has").or("4"),
+    Parameter::new("rate", Kind::Rate, "RATE", CHAIN, "Bits that each link carries in a second, headers included").or("2Mbit/s"),
+    Parameter::new("delay", Kind::Span, "TIME", CHAIN, "Propagation delay of each link").or("100ms"),
+    Parameter::new("queue", Kind::Queue, "QUEUE", CHAIN, "What may wait for each link, in packets (200) or bytes (300kB)").or("200"),
+    Parameter::new("loss", Kind::Fraction, "SHARE", CHAIN, "Share of packets that each link loses, after they took their slot on it").or("0"),
+    Parameter::new("burst", Kind::Other, "PACKETS", CHAIN, "Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel").or("1"),
+    Parameter::new("ack-loss", Kind::Other, "ON|OFF", CHAIN, "Whether acknowledgements are lost as well: on or off").or("on"),
+    Parameter::new("flows", Kind::Count, "N", FLOWS, "How many flows there are").or("2"),
+    Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("reno"),
+    Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets").or("50"),
+    Parameter::new("packet", Kind::Bytes, "SIZE", FLOWS, "Payload of a packet; 40 bytes of headers come on top (52 with CUBIC, BBR and linux-reno)").or("1000B"),
+    Parameter::new("rto-min", Kind::Span, "TIME", FLOWS, "Floor of the retransmission time-out, before back-off [default: 200ms]"),
+    Parameter::new("rto-max", Kind::Span, "TIME", FLOWS, "Cap of the retransmission time-out [default: 60s; of CUBIC, BBR and linux-reno 120s]"),
+    Parameter::new("tick", Kind::Span, "TIME", FLOWS, "Granularity of the clock that measures round trips [default: 10ms; CUBIC, BBR and linux-reno measure exactly]"),
+    Parameter::new("initial-window", Kind::Count, "PACKETS", FLOWS, "The congestion window at first, packets [default: 2; of CUBIC, BBR and linux-reno 10]"),
+    Parameter::new("vegas", Kind::Other, "ALPHA,BETA,GAMMA", FLOWS, "Packets that Vegas keeps in the path's queues: it grows below ALPHA, shrinks above BETA, and ends its slow start above GAMMA [default: 28,30,2, as paper 000's authors have it; ns-2's own are 1,3,1]"),
+    Parameter::new("ack-every", Kind::Count, "N", FLOWS, "Acknowledge every N-th packet, or after 100 ms (40 ms with CUBIC, BBR and linux-reno)").or("1"),
+    Parameter::new("receiver", Kind::Other, "KIND", FLOWS, "What the receiver does with packets that are out of order: buffer keeps them, go-back-n drops them (paper 000, section III)").or("buffer"),
+    Parameter::new("start", Kind::Span, "TIMES", FLOWS, "When the flows begin: one moment for all, or one for each").or("0s").repeats(),
+    Parameter::new("stop", Kind::Span, "TIMES", FLOWS, "When the flows stop: one moment for all, or one for each [default: at the end]").repeats(),
+    Parameter::new("file", Kind::Bytes, "SIZE", SENT, "One file of this size each; the flow ends with it"),
+    Parameter::new("on-off", Kind::Other, "ON,OFF,RATE", SENT, "Bursts at a rate: how long on, how long off, payload a second while on; a time with `exp:` before it is the mean of an exponential distribution").conflicts(&["file"]),
+    Parameter::new("requests", Kind::Other, "SIZE,SIZE,TIME", SENT, "Requests of this size, the answers to them, and the time from an answer to the next request; each may have `exp:` before it. The answers are flows of their own, `answer`").conflicts(&["file", "on-off"]),
+    Parameter::new("tunnel", Kind::Switch, "", FLOWS, "Carry all flows through one tunnel from end to end: the session of `ripstop up`"),
+    Parameter::new("nc", Kind::Switch, "", NC, "Put a coding layer below each TCP (TCP/NC, papers 000 and 001)").conflicts(&["tunnel"]),
+    Parameter::new("redundancy", Kind::Other, "R", NC, "Combinations sent for each segment: a number such as 1.13, `rule` (paper 000, section VI-B) or `auto`").or("1").requires("nc"),
+    Parameter::new("coef-bytes", Kind::Count, "BYTES", NC, "Bytes that a coefficient takes in the header: 0 (as the paper charged) or 1").or("0").requires("nc"),
+    Parameter::new("recode", Kind::Other, "HOW", NC, "Code anew on the way: end-to-end (not at all), relay (without more redundancy) or per-hop (with what the next link loses)").or("end-to-end").requires("nc"),
+    Parameter::new("recode-at", Kind::Count, "NODES", NC, "The nodes that code anew, by their numbers [default: all on the way]").repeats().requires("nc"),
+];
+
+/// The scenario that parameters describe; what it cannot be, `Scenario::check` says.
+pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
+    let hops: u32 = given.value("hops")?;
+    if hops == 0 || hops > 1000 {
+        return Err(PresetError::new("hops", format!("{hops} links; from 1 to 1000")));
+    }
+    let mut run = RunSpec::default();
+    measure::apply(given, &mut run)?;
+    let forth = LinkConfig {
+        rate: given.value("rate")?,
+        delay: given.value("delay")?,
+        queue: Some(given.value("queue")?),
+        loss: loss(given)?,
+        ..LinkConfig::default()
+    };
+    let back = match given.choice("ack-loss", &[("on", true), ("off", false)])? {
+        true => forth.clone(),
+        false => LinkConfig { loss: Loss::None, ..forth.clone() },
+    };
+    let tunnel = given.is_given("tunnel").then(|| TunnelSpec::new("tunnel", "", ""));
+    let flows = with_sources(given, flows(given)?)?;
+    measure::expect(given, Tandem { run, hops, forth, back, flows, tunnel }.scenario())
+}
+
+fn loss(given: &GivenParameters<'_>) -> Result<Loss, PresetError> {
+    let mean: Fraction = given.value("loss")?;
+    let burst: String = given.value("burst")?;
+    let burst =
+        burst.parse::<f64>().ok().filter(|burst| burst.is_finite() && *burst >= 1.0).ok_or_else(|| {
+            PresetError::new("burst", "a mean burst length is 1 packet or more; write for example `4`")
+        })?;
+    Ok(match (mean.get() > 0.0, burst > 1.0) {
+        (false, _) => Loss::None,
+        (true, false) => Loss::bernoulli(mean),
+        (true, true) => Loss::Gilbert { mean, burst },
+    })
+}
+
+/// One kind of flow when all are alike, or each on its own.
+fn flows(given: &GivenParameters<'_>) -> Result<Vec<FlowSpec>, PresetError> {
+    let count: u32 = given.value("flows")?;
+    let times = |name: &'static str| -> Result<Vec<Span>, PresetError> {
+        let times: Vec<Span> = given.list(name)?;
+        match times.len() as u64 {
+            0 | 1 => Ok(times),
+            n if n == u64::from(count) => Ok(times),
+            n => {
+                let problem = format!("{n} moments for {count} flows; write one, or one for each");
+                Err(PresetError::new(name, problem))
+            }
+        }
+    };
+    let (start, stop) = (times("start")?, times("stop")?);
+    let spec = FlowSpec {
+        count,
+        tcp: given.value("tcp")?,
+        window: given.value("wmax")?,
+        initial_window: given.optional("initial-window")?,
+        packet: given.value("packet")?,
+        rto_min: given.optional("rto-min")?,
+        rto_max: given.optional("rto-max")?,
+        tick: given.optional("tick")?,
+        vegas: given.all("vegas").next().map(thresholds).transpose()?,
+        ack_every: given.value("ack-every")?,
+        receiver: given
+            .choice("receiver", &[("buffer", Reassembly::Buffer), ("go-back-n", Reassembly::GoBackN)])?,
+        start: start.first().copied().unwrap_or_else(|| Span::from(Duration::ZERO)),
+        stop: stop.first().copied(),
+        nc: if given.is_given("nc") { Some(coding(given)?) } else { None },
+        ..FlowSpec::new("", "")
+    };
+    if start.len() <= 1 && stop.len() <= 1 {
+        return Ok(vec![spec]);
+    }
+    let of = |times: &[Span], k: u32| times.get(k as usize).or(times.first()).copied();
+    Ok((0..count)
+        .map(|k| FlowSpec {
+            name: format!("{}{k}", spec.name),
+            count: 1,
+            start: of(&start, k).unwrap_or(spec.start),
+            stop: of(&stop, k),
+            ..spec.clone()
+        })
+        .collect())
+}
+
+fn coding(given: &GivenParameters<'_>) -> Result<NcSpec, PresetError> {
+    let words = [("end-to-end", Recode::EndToEnd), ("relay", Recode::Relay), ("per-hop", Recode::PerHop)];
+    let redundancy: NcRedundancy = given.value("redundancy")?;
+    let nodes: Vec<u32> = given.list("recode-at")?;
+    Ok(NcSpec {
+        redundancy,
+        coef_bytes: given.value("coef-bytes")?,
+        recode: given.choice("recode", &words)?,
+        recode_at: nodes.iter().map(|node| format!("n{node}")).collect(),
+        ..NcSpec::default()
+    })
+}
+
+fn thresholds(text: &str) -> Result<VegasConfig, PresetError> {
+    let numbers: Option<Vec<u32>> = text.split(',').map(|number| number.trim().parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([alpha, beta, gamma]) => Ok(VegasConfig { alpha: *alpha, beta: *beta, gamma: *gamma }),
+        _ => {
+            let problem = "three numbers of packets with commas between, such as `28,30,2`";
+            Err(PresetError::new("vegas", problem))
+        }
+    }
+}
+
+/// The flows, each kind of `flows` with its source, and those that answer them.
+fn with_sources(given: &GivenParameters<'_>, flows: Vec<FlowSpec>) -> Result<Vec<FlowSpec>, PresetError> {
+    let source = |source: SourceSpec| {
+        flows.iter().map(|flow| FlowSpec { source: source.clone(), ..flow.clone() }).collect::<Vec<_>>()
+    };
+    if let Some(bytes) = given.optional::<Bytes>("file")? {
+        return Ok(source(SourceSpec::File(bytes)));
+    }
+    if let Some(text) = given.all("on-off").next() {
+        let [on, off, rate] = three("on-off", text, "`1s,exp:2s,500kbit/s`")?;
+        return Ok(source(SourceSpec::OnOff {
+            on: part("on-off", on)?,
+            off: part("on-off", off)?,
+            rate: part::<Rate>("on-off", rate)?,
+        }));
+    }
+    let Some(text) = given.all("requests").next() else { return Ok(flows) };
+    let [request, answer, think] = three("requests", text, "`300B,exp:20kB,exp:1s`")?;
+    let length: Drawn<Bytes> = part("requests", answer)?;
+    let asks = SourceSpec::Requests {
+        length: part("requests", request)?,
+        think: part::<Drawn<Span>>("requests", think)?,
+    };
+    let answers = flows.iter().map(|flow| FlowSpec {
+        name: flow.name.replacen("flow", "answer", 1),
+        source: SourceSpec::Answers { to: flow.name.clone(), length },
+        ..flow.clone()
+    });
+    let answers: Vec<FlowSpec> = answers.collect();
+    Ok(source(asks).into_iter().chain(answers).collect())
+}
+
+fn three<'a>(name: &str, text: &'a str, example: &str) -> Result<[&'a str; 3], PresetError> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+    <[&str; 3]>::try_from(parts).map_err(|parts| {
+        PresetError::new(name, format!("{} parts in `{text}`; write three, such as {example}", parts.len()))
+    })
+}
+
+fn part<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, PresetError> {
+    text.parse().map_err(|error: T::Err| PresetError::new(name, error.to_string()))
+}
+
+/// The parameter that a field of the scenario was given by.
+pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
+    let last = field.split('.').skip_while(|part| !part.starts_with("forth") && !part.starts_with("flow"));
+    let name = last.skip(1).collect::<Vec<_>>().join(".");
+    [
+        ("rate", "rate"),
+        ("delay", "delay"),
+        ("queue", "queue"),
+        ("loss.burst", "burst"),
+        ("loss", "loss"),
+        ("count", "flows"),
+        ("window", "wmax"),
+        ("initial-window", "initial-window"),
+        ("vegas", "vegas"),
+        ("source.file", "file"),
+        ("source.on-off", "on-off"),
+        ("source", "requests"),
+        ("receiver", "receiver"),
+        ("packet", "packet"),
+        ("rto-min", "rto-min"),
+        ("rto-max", "rto-max"),
+        ("tick", "tick"),
+        ("ack-every", "ack-every"),
+        ("start", "start"),
+        ("stop", "stop"),
+        ("nc.recode-at", "recode-at"),
+        ("nc.coef-bytes", "coef-bytes"),
+        ("nc.redundancy", "redundancy"),
+    ]
+    .into_iter()
+    .find_map(|(field, parameter)| name.starts_with(field).then_some(parameter))
+}

@@ -1,0 +1,156 @@
+//! One entry of the table of results: a number in the unit that its column names, or a text.
+
+use crate::preset::ParameterKind;
+use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
+
+/// An entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableEntry {
+    /// In this unit.
+    Number(f64, EntryUnit),
+    /// A count, which is written without a decimal point.
+    Count(u64),
+    /// Words.
+    Text(String),
+    /// Nothing is known, or nothing was said.
+    Missing,
+}
+
+/// What stands behind the name of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryUnit {
+    /// A share, a count, or a number of unknown kind.
+    None,
+    /// bit/s
+    BitsPerSecond,
+    /// s
+    Seconds,
+    /// bytes
+    Bytes,
+    /// packets
+    Packets,
+}
+
+impl EntryUnit {
+    /// As docs/flags.md says.
+    pub(crate) fn suffix(self) -> &'static str {
+        match self {
+            EntryUnit::None => "",
+            EntryUnit::BitsPerSecond => "_bps",
+            EntryUnit::Seconds => "_s",
+            EntryUnit::Bytes => "_bytes",
+            EntryUnit::Packets => "_packets",
+        }
+    }
+}
+
+impl TableEntry {
+    /// The value of a parameter of a kind; a text when it is not of that kind.
+    pub fn of_parameter(kind: ParameterKind, text: &str) -> TableEntry {
+        let number = match kind {
+            ParameterKind::Rate => {
+                text.parse().ok().map(|rate: Rate| (rate.bps() as f64, EntryUnit::BitsPerSecond))
+            }
+            ParameterKind::Span => text.parse().ok().map(seconds),
+            ParameterKind::Fraction => {
+                text.parse().ok().map(|share: Fraction| (share.get(), EntryUnit::None))
+            }
+            ParameterKind::Bytes => {
+                text.parse().ok().map(|size: Bytes| (size.get() as f64, EntryUnit::Bytes))
+            }
+            ParameterKind::Queue => text.parse().ok().map(|queue: QueueLimit| match queue {
+                QueueLimit::Packets(packets) => (packets as f64, EntryUnit::Packets),
+                QueueLimit::Bytes(bytes) => (bytes as f64, EntryUnit::Bytes),
+            }),
+            ParameterKind::Switch => None,
+            ParameterKind::Other | ParameterKind::Count => bare(text),
+        };
+        number.map_or_else(
+            || TableEntry::Text(text.to_owned()),
+            |(number, unit)| TableEntry::Number(number, unit),
+        )
+    }
+
+    /// What stands in a scenario, where quantities always have their unit.
+    pub fn of_json(value: &serde_json::Value) -> TableEntry {
+        match value {
+            serde_json::Value::Null => TableEntry::Missing,
+            serde_json::Value::Number(number) => number
+                .as_f64()
+                .map_or(TableEntry::Missing, |number| TableEntry::Number(number, EntryUnit::None)),
+            serde_json::Value::String(text) => {
+                let number = text.starts_with(|c: char| c.is_ascii_digit()).then(|| {
+                    bare(text)
+                        .or_else(|| text.parse().ok().map(|share: Fraction| (share.get(), EntryUnit::None)))
+                        .or_else(|| text.parse().ok().map(seconds))
+                        .or_else(|| {
+                            text.parse().ok().map(|size: Bytes| (size.get() as f64, EntryUnit::Bytes))
+                        })
+                        .or_else(|| {
+                            text.parse().ok().map(|rate: Rate| (rate.bps() as f64, EntryUnit::BitsPerSecond))
+                        })
+                });
+                match number.flatten() {
+                    Some((number, unit)) => TableEntry::Number(number, unit),
+                    None => TableEntry::Text(text.clone()),
+                }
+            }
+            other => TableEntry::Text(other.to_string()),
+        }
+    }
+
+    /// As it stands in a CSV file, without quotes.
+    pub fn text(&self) -> String {
+        match self {
+            // The shortest text that reads back to the same number.
+            TableEntry::Number(number, _) => format!("{number}"),
+            TableEntry::Count(count) => count.to_string(),
+            TableEntry::Text(text) => text.clone(),
+            TableEntry::Missing => String::new(),
+        }
+    }
+}
+
+fn bare(text: &str) -> Option<(f64, EntryUnit)> {
+    text.parse().ok().filter(|number: &f64| number.is_finite()).map(|number| (number, EntryUnit::None))
+}
+
+fn seconds(span: Span) -> (f64, EntryUnit) {
+    // Nanoseconds are exact, and so is what 1e9 divides correctly rounded.
+    (span.duration().as_nanos() as f64 / 1e9, EntryUnit::Seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_become_numbers_in_the_unit_of_their_kind() {
+        for (kind, text, want) in [
+            (ParameterKind::Rate, "2Mbit/s", TableEntry::Number(2e6, EntryUnit::BitsPerSecond)),
+            (ParameterKind::Span, "0.1", TableEntry::Number(0.1, EntryUnit::Seconds)),
+            (ParameterKind::Span, "560ms", TableEntry::Number(0.56, EntryUnit::Seconds)),
+            (ParameterKind::Fraction, "1.5%", TableEntry::Number(0.015, EntryUnit::None)),
+            (ParameterKind::Queue, "200", TableEntry::Number(200.0, EntryUnit::Packets)),
+            (ParameterKind::Queue, "3kB", TableEntry::Number(3000.0, EntryUnit::Bytes)),
+            (ParameterKind::Other, "1.13", TableEntry::Number(1.13, EntryUnit::None)),
+            (ParameterKind::Other, "auto", TableEntry::Text("auto".into())),
+            (ParameterKind::Switch, "true", TableEntry::Text("true".into())),
+            (ParameterKind::Span, "0s,350s", TableEntry::Text("0s,350s".into())),
+        ] {
+            assert_eq!(TableEntry::of_parameter(kind, text), want, "{text}");
+        }
+        for (text, want) in [
+            ("\"100ms\"", TableEntry::Number(0.1, EntryUnit::Seconds)),
+            ("\"2Mbit/s\"", TableEntry::Number(2e6, EntryUnit::BitsPerSecond)),
+            ("\"1.5%\"", TableEntry::Number(0.015, EntryUnit::None)),
+            ("\"1kB\"", TableEntry::Number(1000.0, EntryUnit::Bytes)),
+            ("\"200\"", TableEntry::Number(200.0, EntryUnit::None)),
+            ("3", TableEntry::Number(3.0, EntryUnit::None)),
+            ("\"newreno\"", TableEntry::Text("newreno".into())),
+            ("null", TableEntry::Missing),
+        ] {
+            assert_eq!(TableEntry::of_json(&serde_json::from_str(text).unwrap()), want, "{text}");
+        }
+    }
+}
