@@ -53,13 +53,43 @@ fn main() {
         }
     }
     println!("cargo::rustc-env=RIPSTOP_SIMULATOR={:016x}", hash.0);
+    list_papers(&manifest.join("../../papers"));
+}
+
+/// Writes `papers.rs`: a list of the papers' files with their content, so that the program has them.
+fn list_papers(directory: &Path) {
+    println!("cargo::rerun-if-changed={}", directory.display());
+    let mut files = Vec::new();
+    for paper in sorted(directory).into_iter().filter(|path| path.is_dir()) {
+        let of_kind =
+            |path: &PathBuf, kind: &str| path.extension().is_some_and(|extension| extension == kind);
+        files.extend(sorted(&paper).into_iter().filter(|path| of_kind(path, "toml")));
+        files.extend(sorted(&paper.join("results")).into_iter().filter(|path| of_kind(path, "json")));
+    }
+    let mut list = String::from("const BUILT_IN: &[(&str, &str)] = &[\n");
+    for file in files {
+        let name = file.strip_prefix(directory).unwrap_or(&file).display().to_string();
+        let whole = fs::canonicalize(&file).unwrap_or(file);
+        list += &format!("    ({name:?}, include_str!({:?})),\n", whole.display().to_string());
+    }
+    list += "];\n";
+    let out = std::env::var_os("OUT_DIR").map(PathBuf::from).unwrap_or_default().join("papers.rs");
+    if let Err(error) = fs::write(&out, list) {
+        println!("cargo::error={}: {error}", out.display());
+    }
+}
+
+/// What a folder holds, by name; nothing where there is no such folder.
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    all.sort();
+    all
 }
 
 /// All Rust files below `folder` but those of modules that only tests have.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    entries.sort();
+    let entries = sorted(folder);
     let sources = entries.iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     let only_tests: Vec<String> = sources
         .flat_map(|path| tokens::test_modules(&fs::read_to_string(path).unwrap_or_default()))

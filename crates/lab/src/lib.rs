@@ -5,12 +5,18 @@
 //! cells, one [`store`] keeps the results.
 
 pub mod cell;
+pub mod claim;
 pub mod error;
 pub mod experiment;
+pub mod figure;
 pub mod files;
+pub mod measure;
+pub mod papers;
 pub mod preset;
+mod result_path;
 pub mod run;
 pub mod store;
+pub mod study;
 pub mod table;
 
 #[cfg(test)]

@@ -1,33 +1,20 @@
 //! `ripstop papers`: the papers' experiments, run again, and what they state beside what comes out.
 
 mod check;
-mod evaluate;
-mod experiment;
-mod expression;
-mod figure;
-mod formulas;
-mod judge;
-mod library;
-mod measure;
-mod model_figure;
-mod page;
-mod points;
-mod published;
 mod report;
 mod results;
-mod stated;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
 use clap::Subcommand;
-use experiment::Experiment;
-use judge::{Judged, Verdict};
-use library::Library;
-use model_figure::ModelFigure;
-use results::Plan;
+use ripstop_lab::claim::show_number;
+use ripstop_lab::figure::{FigureChart, FigureCurve, ModelFigure};
+use ripstop_lab::papers::{NotedReadings, PaperLibrary, ShownStudy, write_pages};
 use ripstop_lab::store::ResultStore;
+use ripstop_lab::study::{JudgedStudy, Study, Verdict, judge};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// Run the experiments of the papers again, compute their models, and set what they state beside what comes out
@@ -99,6 +86,9 @@ struct RunFlags {
     /// Write a page for each paper into this directory, with figures
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
+    /// Write the numbers that verdicts read into this directory, NNN/results/NAME.json, for `papers check`
+    #[arg(long, value_name = "DIR", conflicts_with = "quick")]
+    numbers: Option<PathBuf>,
     #[command(flatten)]
     source: Source,
     /// Print one JSON object instead of tables
@@ -156,15 +146,15 @@ struct Listed<'a> {
 }
 
 fn list(flags: &ListFlags) -> Outcome<()> {
-    let library = Library::open(flags.source.dir.as_deref())?;
-    fn listed(experiment: &Experiment) -> Listed<'_> {
+    let library = PaperLibrary::open(flags.source.dir.as_deref())?;
+    fn listed(study: &Study) -> Listed<'_> {
         Listed {
-            id: &experiment.id,
-            title: &experiment.title,
-            place: &experiment.place,
-            points: experiment.points.iter().map(Vec::len).sum(),
-            numbers: experiment.checks.iter().map(|check| check.cells.len()).sum(),
-            claims: experiment.claims.len(),
+            id: &study.id,
+            title: &study.title,
+            place: &study.place,
+            points: study.experiment.sets().iter().map(|set| set.cells()).sum(),
+            numbers: study.checks.iter().map(|check| check.cells.len()).sum(),
+            claims: study.claims.len(),
         }
     }
     let all: Vec<Listed<'_>> = library.experiments.iter().map(listed).collect();
@@ -191,7 +181,7 @@ fn list(flags: &ListFlags) -> Outcome<()> {
 }
 
 fn show(flags: &ShowFlags) -> Outcome<()> {
-    let library = Library::open(flags.source.dir.as_deref())?;
+    let library = PaperLibrary::open(flags.source.dir.as_deref())?;
     if let Some(figure) = library.figures.iter().find(|figure| figure.id == flags.id) {
         return show_figure(figure, &library, flags);
     }
@@ -200,26 +190,25 @@ fn show(flags: &ShowFlags) -> Outcome<()> {
         return Err(Failure::Usage(format!("`{}` is a paper; name one of its experiments", flags.id)));
     };
     let experiment = &library.experiments[k];
-    let points = || {
-        experiment
-            .sets
-            .iter()
-            .zip(&experiment.points)
-            .flat_map(|(set, all)| all.iter().map(move |p| (set, p)))
+    let cells = || (0..experiment.experiment.sets().len()).flat_map(|set| experiment.cells(set));
+    let scenario = |cell: &ripstop_lab::experiment::GridCell| {
+        let found = experiment.experiment.resolve(cell.set, cell.place);
+        found.map_err(|wrong| Failure::Config(format!("{}: {}", experiment.id, wrong.problem)))
     };
     if let Some(number) = flags.scenario {
-        let Some((_, point)) = points().nth(number) else {
-            return Err(Failure::flag("--scenario", format!("the last point is {}", points().count() - 1)));
+        let Some(cell) = cells().nth(number) else {
+            return Err(Failure::flag("--scenario", format!("the last point is {}", cells().count() - 1)));
         };
-        let text = point.scenario.to_toml().map_err(|error| Failure::Config(error.to_string()))?;
-        return output::print(&text);
+        let text = scenario(cell)?.scenario().to_toml();
+        return output::print(&text.map_err(|error| Failure::Config(error.to_string()))?);
     }
     if flags.json {
-        let points: Vec<serde_json::Value> = points()
-            .map(|(set, point)| {
-                serde_json::json!({ "set": set.name.as_ref(), "at": point.label(), "scenario": point.scenario })
-            })
-            .collect();
+        let point = |cell: &ripstop_lab::experiment::GridCell| -> Outcome<serde_json::Value> {
+            let set = &experiment.experiment.sets()[cell.set].name;
+            let at = cell.label(&experiment.experiment);
+            Ok(serde_json::json!({ "set": set, "at": at, "scenario": scenario(cell)?.scenario() }))
+        };
+        let points: Vec<serde_json::Value> = cells().map(point).collect::<Outcome<_>>()?;
         return output::json(&serde_json::json!({
             "id": experiment.id, "title": experiment.title, "where": experiment.place, "about": experiment.about, "points": points,
         }));
@@ -227,7 +216,7 @@ fn show(flags: &ShowFlags) -> Outcome<()> {
     output::print(&report::describe(experiment))
 }
 
-fn show_figure(figure: &ModelFigure, library: &Library, flags: &ShowFlags) -> Outcome<()> {
+fn show_figure(figure: &ModelFigure, library: &PaperLibrary, flags: &ShowFlags) -> Outcome<()> {
     if flags.scenario.is_some() {
         return Err(Failure::flag(
             "--scenario",
@@ -236,9 +225,9 @@ fn show_figure(figure: &ModelFigure, library: &Library, flags: &ShowFlags) -> Ou
     }
     let chart = figure.compute(&library.published).map_err(Failure::Config)?;
     if !flags.json {
-        return output::print(&figure.describe(&chart));
+        return output::print(&describe(figure, &chart));
     }
-    let curve = |curve: &figure::Curve| {
+    let curve = |curve: &FigureCurve| {
         let (x, y): (Vec<f64>, Vec<f64>) = curve.points.iter().map(|point| (point.0, point.1)).unzip();
         serde_json::json!({ "name": curve.name, "x": x, "y": y })
     };
@@ -253,7 +242,7 @@ fn show_figure(figure: &ModelFigure, library: &Library, flags: &ShowFlags) -> Ou
 struct Outcomes<'a> {
     version: &'static str,
     quick: bool,
-    experiments: &'a [Judged],
+    experiments: &'a [JudgedStudy],
     /// How many verdicts of each kind.
     verdicts: std::collections::BTreeMap<Verdict, usize>,
     points_simulated: usize,
@@ -281,28 +270,30 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
         return Err(Failure::flag("--threads", "0 threads run nothing; write at least 1"));
     }
     let began = Instant::now();
-    let library = Library::open(flags.source.dir.as_deref())?;
-    let chosen: Vec<&Experiment> =
+    let library = PaperLibrary::open(flags.source.dir.as_deref())?;
+    let chosen: Vec<&Study> =
         library.chosen(&flags.ids)?.into_iter().map(|k| &library.experiments[k]).collect();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let plan = Plan { quick: flags.quick, threads: flags.threads.unwrap_or(cores) };
-    let found = results::run(&chosen, &plan, &flags.open_store()?)?;
+    let found = results::run(&chosen, flags.quick, flags.threads.unwrap_or(cores), &flags.open_store()?)?;
     let mut judged = Vec::new();
-    for (experiment, results) in chosen.iter().zip(&found.experiments) {
-        let verdicts = judge::judge(experiment, results, &library.published, flags.quick);
+    for (study, results) in chosen.iter().zip(&found.studies) {
+        let noted = NotedReadings::new(study, results);
+        let verdicts = judge(study, &noted, &library.published, flags.quick);
+        if let Some(directory) = &flags.numbers {
+            write_numbers(directory, study, &noted.numbers().to_text())?;
+        }
         if !flags.json {
             output::print(&(report::experiment(&verdicts) + "\n"))?;
         }
         judged.push(verdicts);
     }
     if let Some(directory) = &flags.pages {
-        let shown = chosen.iter().zip(&found.experiments).zip(&judged);
-        let shown: Vec<page::Shown<'_>> = shown
-            .map(|((experiment, results), judged)| page::Shown { experiment, results, judged })
-            .collect();
-        page::write(directory, &shown)?;
+        let shown = chosen.iter().zip(&found.studies).zip(&judged);
+        let shown: Vec<ShownStudy<'_>> =
+            shown.map(|((study, results), judged)| ShownStudy { study, results, judged }).collect();
+        write_pages(directory, &shown)?;
     }
-    let wrong = judged.iter().flat_map(Judged::verdicts).filter(|verdict| verdict.is_wrong()).count();
+    let wrong = judged.iter().flat_map(JudgedStudy::verdicts).filter(|verdict| verdict.is_wrong()).count();
     if flags.json {
         output::json(&Outcomes {
             version: env!("CARGO_PKG_VERSION"),
@@ -326,4 +317,30 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
         0 => Ok(()),
         n => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
     }
+}
+
+/// Writes the numbers of an experiment down, for `papers check`.
+fn write_numbers(directory: &Path, study: &Study, text: &str) -> Outcome<()> {
+    let folder = directory.join(study.paper()).join("results");
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::work(folder.display(), error))?;
+    let name = study.id.split_once('.').map_or(study.id.as_str(), |(_, name)| name);
+    let path = folder.join(format!("{name}.json"));
+    std::fs::write(&path, text).map_err(|error| Failure::work(path.display(), error))
+}
+
+/// What it is, and its curves as a table.
+fn describe(figure: &ModelFigure, chart: &FigureChart) -> String {
+    let mut text = format!("{}  {} ({})\n\n{}\n", figure.id, figure.title, figure.place, figure.about.trim());
+    let _ = writeln!(text, "\n{} by {}", chart.y, chart.x);
+    for curve in &chart.curves {
+        let _ = writeln!(text, "\n{}", curve.name);
+        let mut table = Table::default();
+        // A screenful of each.
+        let step = curve.points.len().div_ceil(15).max(1);
+        for (x, y, _) in curve.points.iter().step_by(step) {
+            table.row([format!("  {}", show_number(*x)), show_number(*y)]);
+        }
+        text += &table.render();
+    }
+    text
 }

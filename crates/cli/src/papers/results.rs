@@ -1,53 +1,37 @@
-//! Runs the points of experiments, and reads what they gave.
+//! Runs the cells of experiments, and reads what they gave.
 
-use super::experiment::{Experiment, Set};
 use crate::failure::{Failure, Outcome};
 use crate::run_cells::{RunStyle, run_missing};
-use ripstop_lab::cell::{LabCell, read_result};
+use ripstop_lab::cell::LabCell;
 use ripstop_lab::run::{CellState, CellTask, RunEnd, StateCounts, find_states};
 use ripstop_lab::store::ResultStore;
+use ripstop_lab::study::{CellResults, PlannedCell, Study};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// How points are run.
-pub(super) struct Plan {
-    /// With few runs, and without the sets that have no number for it.
-    pub(super) quick: bool,
-    /// At most so many at a time.
-    pub(super) threads: usize,
-}
-
-impl Plan {
-    /// How often each point of a set is run; None when the set is left out.
-    fn runs(&self, set: &Set) -> Option<u32> {
-        if self.quick { set.quick } else { Some(set.runs) }
-    }
-}
-
 /// Results of experiments.
 pub(super) struct Results {
-    /// Of each experiment, of each set, of each point its result; null where the set is left out.
-    pub(super) experiments: Vec<Vec<Vec<Value>>>,
-    /// Points that were simulated now, and those that were there.
+    /// Of each experiment, the results of its cells.
+    pub(super) studies: Vec<CellResults>,
+    /// Cells that were simulated now, and those that were there.
     pub(super) counts: StateCounts,
 }
 
-/// A point that is to be run.
-struct PlannedPoint {
-    name: String,
-    cell: LabCell,
-}
-
-/// Runs all points of `experiments` whose results are not in the store.
+/// Runs all cells of `studies` whose results are not in the store; with `quick` few runs of some of them.
 ///
 /// # Errors
 /// A scenario that cannot be, or a result that cannot be stored.
-pub(super) fn run(experiments: &[&Experiment], plan: &Plan, store: &ResultStore) -> Outcome<Results> {
-    let points = planned(experiments, plan)?;
-    let tasks: Vec<CellTask> = points.iter().map(|point| CellTask::of(&point.cell)).collect();
+pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &ResultStore) -> Outcome<Results> {
+    let mut planned: Vec<Vec<Option<Vec<PlannedCell>>>> = Vec::with_capacity(studies.len());
+    for study in studies {
+        let sets = (0..study.experiment.sets().len()).map(|set| study.planned(set, quick));
+        planned.push(sets.collect::<Result<_, _>>()?);
+    }
+    let points: Vec<&PlannedCell> = planned.iter().flatten().flatten().flatten().collect();
+    let tasks: Vec<CellTask> = points.iter().map(|point| point.task()).collect();
     let mut states = find_states(&tasks, Some(store))?;
     let cells: Vec<LabCell> = points.iter().map(|point| point.cell.clone()).collect();
-    let style = RunStyle { what: "simulating", threads: plan.threads, keep_going: false };
+    let style = RunStyle { what: "simulating", threads, keep_going: false };
     match run_missing(&tasks, move |k| cells.get(k).cloned(), &mut states, store, style)? {
         RunEnd::All => {}
         RunEnd::Stopped => {
@@ -62,46 +46,18 @@ pub(super) fn run(experiments: &[&Experiment], plan: &Plan, store: &ResultStore)
             return Err(Failure::work(&points[k].name, problem));
         }
     }
-    let mut found = points.iter();
-    let mut all = Vec::with_capacity(experiments.len());
-    for experiment in experiments {
-        let mut sets = Vec::with_capacity(experiment.sets.len());
-        for (set, points) in experiment.sets.iter().zip(&experiment.points) {
-            let there = plan.runs(set).is_some();
-            let results = points.iter().map(|_| match found.next().filter(|_| there) {
-                Some(point) => result(store, &point.cell),
-                None => Ok(Value::Null),
+    let mut all = Vec::with_capacity(studies.len());
+    for (study, sets) in studies.iter().zip(&planned) {
+        let mut results = Vec::with_capacity(sets.len());
+        for (set, cells) in sets.iter().enumerate() {
+            results.push(match cells {
+                Some(cells) => cells.iter().map(|cell| cell.result(store)).collect::<Result<_, _>>()?,
+                None => vec![Value::Null; study.cells(set).len()],
             });
-            sets.push(if there { results.collect::<Outcome<_>>()? } else { vec![Value::Null; points.len()] });
         }
-        all.push(sets);
+        all.push(CellResults(results));
     }
-    Ok(Results { experiments: all, counts: StateCounts::of(&states) })
-}
-
-/// The points of all sets that are not left out.
-fn planned(experiments: &[&Experiment], plan: &Plan) -> Outcome<Vec<PlannedPoint>> {
-    let mut all = Vec::new();
-    for experiment in experiments {
-        for (set, points) in experiment.sets.iter().zip(&experiment.points) {
-            let Some(runs) = plan.runs(set) else { continue };
-            for point in points {
-                let name = format!("{}: {} {}", experiment.id, set.name.as_ref(), point.label());
-                let mut scenario = point.scenario.clone();
-                scenario.run.runs = runs;
-                let cell = LabCell::new(&scenario, set.trace)
-                    .map_err(|problem| Failure::Config(format!("{name}: {problem}")))?;
-                all.push(PlannedPoint { name, cell });
-            }
-        }
-    }
-    Ok(all)
-}
-
-fn result(store: &ResultStore, cell: &LabCell) -> Outcome<Value> {
-    let key = cell.key(ripstop_lab::cell::SIMULATOR);
-    let text = store.get(&key)?.ok_or_else(|| Failure::work("the store", "a result is gone"))?;
-    Ok(read_result(&text)?)
+    Ok(Results { studies: all, counts: StateCounts::of(&states) })
 }
 
 /// Where results are kept when nothing is said: the user's cache.

@@ -38,6 +38,8 @@ pub(super) struct BaseSpec {
     pub(super) base: CellBase,
     /// Axes whose values take the place of `$name` in the values of `[base]`.
     pub(super) holes: BTreeSet<String>,
+    /// Keys that only name cells.
+    pub(super) labels: Vec<String>,
 }
 
 impl BaseSpec {
@@ -45,7 +47,7 @@ impl BaseSpec {
     ///
     /// # Errors
     /// A base that is not there, is wrong in itself, or has no such parameter as a key of the grid.
-    pub(super) fn of(source: &SourceText, grid: &mut GridSpec) -> LabResult<BaseSpec> {
+    pub(super) fn of(source: &SourceText, grid: &mut GridSpec, labels: Vec<String>) -> LabResult<BaseSpec> {
         let mut take = |name: &str| {
             let k = grid.base.iter().position(|setting| setting.key == name)?;
             Some(grid.base.remove(k))
@@ -73,7 +75,7 @@ impl BaseSpec {
         };
         let mut holes = BTreeSet::new();
         grid.base.iter().for_each(|setting| find_holes(&setting.value, &mut holes));
-        let spec = BaseSpec { base, holes };
+        let spec = BaseSpec { base, holes, labels };
         spec.check_holes(source, grid)?;
         spec.check_parameters(source, grid)?;
         Ok(spec)
@@ -86,7 +88,7 @@ impl BaseSpec {
     pub(super) fn resolve(&self, grid: &GridSpec, cell: &[&KeySetting]) -> Result<Scenario, WrongSetting> {
         let mut settings: Vec<&KeySetting> =
             grid.base.iter().filter(|base| !cell.iter().any(|own| own.key == base.key)).collect();
-        settings.extend(cell.iter().filter(|setting| setting.key != CASE));
+        settings.extend(cell.iter().filter(|setting| !self.is_label(&setting.key)));
         self.build(&settings).map_err(|fault| {
             // What the message does not name is found by leaving one setting out after the other.
             let blamed = fault.setting.or_else(|| {
@@ -102,6 +104,11 @@ impl BaseSpec {
                 None => WrongSetting { at: grid.base_at, problem: fault.problem },
             }
         })
+    }
+
+    /// Whether a key only names cells.
+    fn is_label(&self, key: &str) -> bool {
+        key == CASE || self.labels.iter().any(|label| label == key)
     }
 
     fn build(&self, settings: &[&KeySetting]) -> Result<Scenario, Fault> {
@@ -136,7 +143,8 @@ impl BaseSpec {
     fn check_parameters(&self, source: &SourceText, grid: &GridSpec) -> LabResult<()> {
         let CellBase::Preset(preset) = &self.base else { return Ok(()) };
         let of_axes = grid.axes.iter().flat_map(|axis| axis.levels.iter().flatten());
-        let own = of_axes.filter(|setting| setting.key != CASE && !self.holes.contains(&setting.key));
+        let own =
+            of_axes.filter(|setting| !self.is_label(&setting.key) && !self.holes.contains(&setting.key));
         for KeySetting { key, value, at } in
             grid.base.iter().filter(|s| !self.holes.contains(&s.key)).chain(own)
         {
@@ -318,10 +326,10 @@ mod tests {
         let table = DeTable::parse(&source.text).map_err(|error| error.to_string())?;
         let mut grid = GridSpec::read(&source, 0, table.get_ref()).map_err(|error| error.to_string())?;
         let spec = match base {
-            None => BaseSpec::of(&source, &mut grid).map_err(|error| error.to_string())?,
+            None => BaseSpec::of(&source, &mut grid, Vec::new()).map_err(|error| error.to_string())?,
             Some(base) => {
                 grid.base.clear();
-                BaseSpec { base, holes: BTreeSet::new() }
+                BaseSpec { base, holes: BTreeSet::new(), labels: Vec::new() }
             }
         };
         spec.resolve(&grid, &grid.cell(0)).map_err(|wrong| {
@@ -361,9 +369,10 @@ mod tests {
         assert_eq!((chain.link.len(), chain.run.runs), (2, 10));
         assert!(chain.flow[0].nc.is_some() && chain.run.duration.to_string() == "9s");
         for (from, to, words) in [
-            ("\"$R\"", "\"$S\"", "plan.toml:5:8: `$S`: neither an axis nor [base] gives `S` a value"),
+            ("\"$R\"", "\"$S\"", "plan.toml:6:8: `$S`: neither an axis nor [base] gives `S` a value"),
             ("\"5%\"", "\"500%\"", "`500%` is not a share"),
             ("hops = 2", "hops = 2\nhop = 2", "hop: unknown field `hop`"),
+            ("R = [1.25]", "R = [1.25]\nx = [1]", "x: unknown field `x`"),
             ("hops = 2\n", "", "missing field `hops`"),
         ] {
             let error = first(&text.replace(from, to), None).unwrap_err();

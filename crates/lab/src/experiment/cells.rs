@@ -101,7 +101,9 @@ fn names(
         };
         let (value, default) = match &spec.base.base {
             _ if key == CASE => (text.clone().map_or(TableEntry::Missing, TableEntry::Text), None),
-            _ if spec.base.holes.contains(key) => (plain(text.as_ref()), None),
+            _ if spec.base.holes.contains(key) || spec.base.labels.contains(key) => {
+                (plain(text.as_ref()), None)
+            }
             CellBase::Chain => (plain(text.as_ref()), None),
             CellBase::Preset(preset) => {
                 let parameter = preset.parameter(key);

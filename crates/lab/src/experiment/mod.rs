@@ -166,7 +166,7 @@ impl ExperimentSet {
     }
 }
 
-const SET_FIELDS: [&str; 7] = ["name", "quick", "trace", "base", "grid", "zip", "cases"];
+const SET_FIELDS: [&str; 8] = ["name", "quick", "trace", "labels", "base", "grid", "zip", "cases"];
 
 fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
     let field =
@@ -196,7 +196,16 @@ fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> 
         Some((_, DeValue::Boolean(trace))) => *trace,
         Some((at, _)) => return Err(source.wrong(at, "trace: write true or false")),
     };
+    let labels = match field("labels").filter(|_| named).map(|value| (value.span().start, value.get_ref())) {
+        None => Vec::new(),
+        Some((_, DeValue::Array(list))) if list.iter().all(|item| item.get_ref().is_str()) => {
+            list.iter().filter_map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
+        }
+        Some((at, _)) => {
+            return Err(source.wrong(at, "labels: a list of keys that only name cells, in quotes"));
+        }
+    };
     let mut grid = GridSpec::read(source, at, table)?;
-    let base = BaseSpec::of(source, &mut grid)?;
+    let base = BaseSpec::of(source, &mut grid, labels)?;
     Ok(ExperimentSet { name, at, quick, trace, grid, base })
 }

@@ -99,6 +99,15 @@ impl TableEntry {
         }
     }
 
+    /// The number, in its unit; None of texts and of what is missing.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            TableEntry::Number(number, _) => Some(*number),
+            TableEntry::Count(count) => Some(*count as f64),
+            TableEntry::Text(_) | TableEntry::Missing => None,
+        }
+    }
+
     /// As it stands in a CSV file, without quotes.
     pub fn text(&self) -> String {
         match self {

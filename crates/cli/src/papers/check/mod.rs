@@ -1,25 +1,22 @@
-//! `ripstop papers check`: what the papers state beside what the models compute, number by number and trend by trend.
+//! `ripstop papers check`: what the papers state beside what closed forms compute and experiments gave.
 
-mod numbers;
-mod page;
 mod print;
-mod trends;
 
 use super::Source;
-use super::library::{Library, Stated};
-use super::stated::Erratum;
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use numbers::Number;
+use ripstop_lab::papers::{
+    CheckedPaper, PaperLibrary, PaperVerdict, StatedPaper, check_paper, judge_known, write_model_pages,
+};
+use ripstop_lab::store::ResultStore;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use trends::Decided;
 
-/// Set what the papers state beside what their closed forms compute: exit status 1 when something that should hold does not
+/// Set what the papers state beside what closed forms compute and experiments gave: exit status 1 when something that should hold does not
 ///
-/// Every published number and every published trend has a verdict; those of simulations name the experiments of `ripstop papers run` that decide
-/// them.
+/// Every published number and every published trend has a verdict. Those of simulations are read: from --store, or from the numbers that
+/// `papers run --numbers` wrote down. An experiment that was changed since counts as not run.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Flags {
@@ -28,6 +25,12 @@ pub(super) struct Flags {
     papers: Vec<String>,
     #[command(flatten)]
     source: Source,
+    /// Read results of experiments from this file, which `papers run` keeps [default: the numbers that were written down]
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+    /// Exit with status 1 also when an experiment that decides something was not run
+    #[arg(long)]
+    require_all: bool,
     /// Write a page for each paper into this directory, with the figures that closed forms draw
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
@@ -39,117 +42,64 @@ pub(super) struct Flags {
 const EXAMPLES: &str = "\
 Examples:
   ripstop papers check
-  ripstop papers check 002 003
+  ripstop papers check 002 003 --require-all
   ripstop papers check --json > verdicts.json
   ripstop papers check --pages pages           and the figures of closed forms
   ripstop papers check --dir papers            after a change there, without a new build";
 
-/// What becomes of something that a paper states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Verdict {
-    /// A number, to its last digit, by the formula as printed.
-    Reproduced,
-    /// A number, under the reading that is named.
-    Reading,
-    /// Misprinted; what is right is given.
-    Erratum,
-    /// Ours is another, for a reason that is given.
-    Differs,
-    /// A trend of computed curves.
-    Holds,
-    /// A trend that does not, for a reason that is given.
-    DoesNotHold,
-    /// Experiments decide it.
-    Simulated,
-    /// There is nothing to compute, or nothing to compute it with.
-    NotCheckable,
-    /// It should hold, and does not.
-    Failed,
-    /// It is said not to hold, and does.
-    Unexpected,
-}
-
-/// A paper's verdicts.
-#[derive(Serialize)]
-struct Paper<'a> {
-    id: &'a str,
-    title: &'a str,
-    numbers: Vec<Number>,
-    trends: Vec<Decided>,
-    errata: Vec<Misprint<'a>>,
-}
-
-/// Something that is wrong in print.
-#[derive(Serialize)]
-struct Misprint<'a> {
-    id: &'a str,
-    #[serde(rename = "where")]
-    place: &'a str,
-    printed: &'a str,
-    corrected: &'a str,
-}
-
 #[derive(Serialize)]
 struct Report<'a> {
     version: &'static str,
-    papers: Vec<Paper<'a>>,
+    papers: Vec<CheckedPaper<'a>>,
     /// How many of each kind.
-    numbers: BTreeMap<Verdict, usize>,
-    trends: BTreeMap<Verdict, usize>,
+    numbers: BTreeMap<PaperVerdict, usize>,
+    trends: BTreeMap<PaperVerdict, usize>,
 }
 
 /// Judges and prints.
 pub(super) fn run(flags: &Flags) -> Outcome<()> {
-    let library = Library::open(flags.source.dir.as_deref())?;
-    let chosen = chosen(&library, &flags.papers)?;
-    let mut papers = Vec::new();
-    for (id, stated) in chosen {
-        papers.push(judge(id, stated, &library)?);
-    }
-    let mut report = Report {
-        version: env!("CARGO_PKG_VERSION"),
-        papers,
-        numbers: BTreeMap::new(),
-        trends: BTreeMap::new(),
+    let library = PaperLibrary::open(flags.source.dir.as_deref())?;
+    let store = match &flags.store {
+        Some(path) => {
+            let found = ResultStore::open_if_there(path)?;
+            Some(found.ok_or_else(|| Failure::work(path.display(), "there is no such file"))?)
+        }
+        None => None,
     };
-    for paper in &report.papers {
-        paper.numbers.iter().for_each(|one| *report.numbers.entry(one.verdict).or_default() += 1);
-        paper.trends.iter().for_each(|one| *report.trends.entry(one.verdict).or_default() += 1);
+    let judged = judge_known(&library, store.as_ref());
+    let mut papers = Vec::new();
+    for (id, stated) in chosen(&library, &flags.papers)? {
+        papers.push(check_paper(id, stated, &library, &judged)?);
     }
+    let (mut numbers, mut trends) = (BTreeMap::new(), BTreeMap::new());
+    for paper in &papers {
+        paper.numbers.iter().for_each(|one| *numbers.entry(one.verdict).or_default() += 1);
+        paper.trends.iter().for_each(|one| *trends.entry(one.verdict).or_default() += 1);
+    }
+    let report = Report { version: env!("CARGO_PKG_VERSION"), papers, numbers, trends };
     if let Some(directory) = &flags.pages {
-        page::write(directory, &report.papers, &library)?;
+        write_model_pages(directory, &report.papers, &library)?;
     }
     if flags.json {
         output::json(&report)?;
     } else {
         output::print(&print::text(&report))?;
     }
-    let all = report.numbers.iter().chain(&report.trends);
-    match all.filter(|(verdict, _)| verdict.is_wrong()).map(|(_, n)| n).sum::<usize>() {
-        0 => Ok(()),
-        n => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
+    let count = |is: &dyn Fn(PaperVerdict) -> bool| -> usize {
+        let all = report.numbers.iter().chain(&report.trends);
+        all.filter(|(verdict, _)| is(**verdict)).map(|(_, n)| n).sum()
+    };
+    match (count(&PaperVerdict::is_wrong), count(&|verdict| verdict == PaperVerdict::NotRun)) {
+        (0, not_run) if flags.require_all && not_run > 0 => Err(Failure::Work(format!(
+            "{not_run} verdicts need experiments that were not run: `ripstop papers run`"
+        ))),
+        (0, _) => Ok(()),
+        (n, _) => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
     }
 }
 
-fn judge<'a>(id: &'a str, stated: &'a Stated, library: &Library) -> Outcome<Paper<'a>> {
-    let misprint = |erratum: &'a Erratum| Misprint {
-        id: &erratum.id,
-        place: &erratum.place,
-        printed: &erratum.printed,
-        corrected: &erratum.corrected,
-    };
-    Ok(Paper {
-        id,
-        title: &stated.numbers.title,
-        numbers: numbers::judge(id, stated, library)?,
-        trends: trends::judge(id, stated, library)?,
-        errata: stated.numbers.errata.iter().map(misprint).collect(),
-    })
-}
-
 /// The papers that were asked for; all that have a `model.toml` without a name.
-fn chosen<'a>(library: &'a Library, names: &[String]) -> Outcome<Vec<(&'a str, &'a Stated)>> {
+fn chosen<'a>(library: &'a PaperLibrary, names: &[String]) -> Outcome<Vec<(&'a str, &'a StatedPaper)>> {
     if let Some(stranger) = names.iter().find(|name| !library.stated.contains_key(*name)) {
         let all: Vec<&str> = library.stated.keys().map(String::as_str).collect();
         return Err(Failure::Usage(format!("there is no paper `{stranger}`; there are {}", all.join(", "))));
@@ -160,27 +110,4 @@ fn chosen<'a>(library: &'a Library, names: &[String]) -> Outcome<Vec<(&'a str, &
     let wanted = |id: &str| names.is_empty() || names.iter().any(|name| name == id);
     let all = library.stated.iter().map(|(id, stated)| (id.as_str(), stated));
     Ok(all.filter(|(id, _)| wanted(id)).collect())
-}
-
-impl Verdict {
-    /// For people.
-    fn word(self) -> &'static str {
-        match self {
-            Verdict::Reproduced => "reproduced",
-            Verdict::Reading => "reading",
-            Verdict::Erratum => "erratum",
-            Verdict::Differs => "differs",
-            Verdict::Holds => "holds",
-            Verdict::DoesNotHold => "does not hold",
-            Verdict::Simulated => "simulated",
-            Verdict::NotCheckable => "not checkable",
-            Verdict::Failed => "FAILED",
-            Verdict::Unexpected => "UNEXPECTED",
-        }
-    }
-
-    /// Whether the program is to say so by its exit status.
-    fn is_wrong(self) -> bool {
-        matches!(self, Verdict::Failed | Verdict::Unexpected)
-    }
 }

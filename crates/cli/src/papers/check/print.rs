@@ -1,34 +1,31 @@
 //! Verdicts for a terminal.
 
-use super::numbers::Number;
-use super::{Paper, Report, Verdict};
+use super::Report;
 use crate::output::{Table, or_dash};
+use ripstop_lab::papers::{CheckedPaper, PaperVerdict, digits, reasons};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// All papers, and the sum of it.
 pub(super) fn text(report: &Report<'_>) -> String {
     let mut text: String = report.papers.iter().map(paper).collect();
-    let count = |counted: &BTreeMap<Verdict, usize>| {
+    let count = |counted: &BTreeMap<PaperVerdict, usize>| {
         counted.iter().map(|(verdict, n)| format!("{n} {}", verdict.word())).collect::<Vec<_>>().join(", ")
     };
-    let sum = |counted: &BTreeMap<Verdict, usize>| counted.values().sum::<usize>();
+    let sum = |counted: &BTreeMap<PaperVerdict, usize>| counted.values().sum::<usize>();
     let _ = writeln!(text, "{} numbers: {}", sum(&report.numbers), count(&report.numbers));
     let _ = writeln!(text, "{} trends: {}", sum(&report.trends), count(&report.trends));
     text
 }
 
-fn paper(paper: &Paper<'_>) -> String {
+fn paper(paper: &CheckedPaper<'_>) -> String {
     let mut text = format!("{}  {}\n", paper.id, paper.title);
     let mut table = Table::titled(["  number", "printed", "ours", ""]);
-    for number in paper.numbers.iter().filter(|number| number.verdict != Verdict::NotCheckable) {
+    for number in paper.numbers.iter().filter(|number| number.verdict != PaperVerdict::NotCheckable) {
         table.row([
             format!("  {}: {}", number.id, number.what),
             or_dash(number.printed.clone(), |printed| printed),
-            number
-                .run
-                .first()
-                .map_or_else(|| or_dash(number.ours, |ours| digits(ours, number)), |_| "run".to_owned()),
+            or_dash(number.ours, |ours| digits(ours, number)),
             number.verdict.word().to_owned(),
         ]);
     }
@@ -40,7 +37,7 @@ fn paper(paper: &Paper<'_>) -> String {
     }
     let runs: Vec<&str> = paper.numbers.iter().flat_map(|number| &number.run).map(String::as_str).collect();
     if let Some(list) = once_each(&runs) {
-        let _ = writeln!(text, "  `ripstop papers run {list}` decides what is simulated.");
+        let _ = writeln!(text, "  `ripstop papers run {list}` simulates what no closed form computes.");
     }
     text += "\n  trends\n";
     for trend in &paper.trends {
@@ -63,29 +60,9 @@ fn paper(paper: &Paper<'_>) -> String {
     text + "\n"
 }
 
-/// Why numbers have this verdict, each reason once, with the numbers' names.
-pub(super) fn reasons(numbers: &[Number], verdict: Verdict) -> Vec<(&str, Vec<&str>)> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for number in numbers.iter().filter(|number| number.verdict == verdict) {
-        let Some(why) = number.why.as_deref() else { continue };
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, ids)) => ids.push(&number.id),
-            None => reasons.push((why, vec![&number.id])),
-        }
-    }
-    reasons
-}
-
 fn once_each(names: &[&str]) -> Option<String> {
     let mut names = names.to_vec();
     names.sort_unstable();
     names.dedup();
     (!names.is_empty()).then(|| names.join(" "))
-}
-
-/// With two digits more than are printed.
-pub(super) fn digits(ours: f64, number: &Number) -> String {
-    let printed = number.printed.as_deref().unwrap_or_default();
-    let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());
-    format!("{ours:.*}", decimals + 2)
 }

@@ -5,43 +5,47 @@ use toml::Value;
 
 /// All that is stated by the papers that are read.
 #[derive(Debug, Default)]
-pub(super) struct Published {
+pub struct Published {
     /// Numbers, in the papers' order.
-    pub(super) entries: Vec<Entry>,
+    pub entries: Vec<PublishedEntry>,
     /// Trends, in the papers' order.
-    pub(super) trends: Vec<Trend>,
+    pub trends: Vec<PublishedTrend>,
 }
 
 /// Numbers of a paper that a cell names.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Cited {
+pub struct CitedNumbers {
     /// As printed, one by one.
-    pub(super) each: Vec<f64>,
+    pub each: Vec<f64>,
     /// Their mean: flows that are alike are compared together.
-    pub(super) mean: f64,
+    pub mean: f64,
 }
 
 #[derive(Debug, Deserialize)]
 struct File {
     #[serde(default)]
-    entry: Vec<Entry>,
+    entry: Vec<PublishedEntry>,
     #[serde(default)]
-    trends: Vec<Trend>,
+    trends: Vec<PublishedTrend>,
 }
 
 /// A number, or a table of them.
 #[derive(Debug, Deserialize)]
-pub(super) struct Entry {
-    pub(super) id: String,
+pub struct PublishedEntry {
+    /// Its name.
+    pub id: String,
+    /// Where it stands in the paper.
     #[serde(default, rename = "where")]
-    pub(super) place: String,
+    pub place: String,
+    /// What it is.
     #[serde(default)]
-    pub(super) quantity: String,
+    pub quantity: String,
+    /// Its unit.
     #[serde(default)]
-    pub(super) units: String,
+    pub units: String,
     /// What it is to the paper: a parameter, a definition, a claim, or computed or simulated.
     #[serde(default)]
-    pub(super) kind: String,
+    pub kind: String,
     value: Option<Value>,
     values: Option<Vec<Value>>,
     columns: Option<Vec<String>>,
@@ -49,12 +53,15 @@ pub(super) struct Entry {
 
 /// A trend.
 #[derive(Debug, Deserialize)]
-pub(super) struct Trend {
-    pub(super) id: String,
+pub struct PublishedTrend {
+    /// Its name.
+    pub id: String,
+    /// Where it stands in the paper.
     #[serde(default, rename = "where")]
-    pub(super) place: String,
+    pub place: String,
+    /// What is stated.
     #[serde(default)]
-    pub(super) assertion: String,
+    pub assertion: String,
 }
 
 impl Published {
@@ -62,7 +69,7 @@ impl Published {
     ///
     /// # Errors
     /// What the TOML reader says, with its line.
-    pub(super) fn add(&mut self, text: &str) -> Result<(), String> {
+    pub fn add(&mut self, text: &str) -> Result<(), String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
         self.entries.extend(file.entry);
         self.trends.extend(file.trends);
@@ -70,12 +77,12 @@ impl Published {
     }
 
     /// Whether a trend of this name is stated.
-    pub(super) fn has_trend(&self, id: &str) -> bool {
+    pub fn has_trend(&self, id: &str) -> bool {
         self.trends.iter().any(|trend| trend.id == id)
     }
 
     /// The entry of this name.
-    pub(super) fn entry(&self, id: &str) -> Option<&Entry> {
+    pub fn entry(&self, id: &str) -> Option<&PublishedEntry> {
         self.entries.iter().find(|entry| entry.id == id)
     }
 
@@ -83,7 +90,7 @@ impl Published {
     ///
     /// # Errors
     /// What there is not, and what there is.
-    pub(super) fn number(&self, name: &str) -> Result<f64, String> {
+    pub fn number(&self, name: &str) -> Result<f64, String> {
         let (id, rest) = name.split_once('[').unwrap_or((name, ""));
         let entry = self.entry(id).ok_or_else(|| format!("`published.toml` has no entry `{id}`"))?;
         let found = match rest.split_once(']') {
@@ -108,7 +115,7 @@ impl Published {
     ///
     /// # Errors
     /// What there is not.
-    pub(super) fn columns(&self, id: &str, x: &str, y: &str) -> Result<Vec<(f64, f64)>, String> {
+    pub fn columns(&self, id: &str, x: &str, y: &str) -> Result<Vec<(f64, f64)>, String> {
         let rows = self.entry(id).and_then(|entry| entry.values.as_ref()).map_or(0, Vec::len);
         if rows == 0 {
             return Err(format!("`published.toml` has no table `{id}`"));
@@ -118,16 +125,16 @@ impl Published {
     }
 
     /// Several numbers and their mean; None where there are none.
-    pub(super) fn mean(&self, names: &[String]) -> Option<Cited> {
+    pub fn mean(&self, names: &[String]) -> Option<CitedNumbers> {
         let each: Vec<f64> = names.iter().filter_map(|name| self.number(name).ok()).collect();
         let mean = each.iter().sum::<f64>() / each.len() as f64;
-        (!each.is_empty()).then_some(Cited { each, mean })
+        (!each.is_empty()).then_some(CitedNumbers { each, mean })
     }
 }
 
-impl Entry {
+impl PublishedEntry {
     /// What is printed, as far as it is a number or a short list of them.
-    pub(super) fn printed(&self) -> Option<String> {
+    pub fn printed(&self) -> Option<String> {
         match (&self.value, &self.values) {
             (Some(value), _) => Some(value.to_string()),
             (None, Some(values)) if values.iter().all(|value| number(value).is_some()) => {

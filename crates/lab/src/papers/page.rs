@@ -1,50 +1,50 @@
 //! A page for each paper, in Markdown, with its figures.
 
-use super::experiment::Experiment;
-use super::figure;
-use super::judge::Judged;
-use super::report;
-use crate::failure::{Failure, Outcome};
-use serde_json::Value;
+use crate::error::{LabError, LabResult};
+use crate::figure::study_chart;
+use crate::study::{CellResults, JudgedStudy, Study, words};
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// An experiment with what it gave.
-pub(super) struct Shown<'a> {
-    pub(super) experiment: &'a Experiment,
-    pub(super) results: &'a [Vec<Value>],
-    pub(super) judged: &'a Judged,
+pub struct ShownStudy<'a> {
+    /// The experiment.
+    pub study: &'a Study,
+    /// The results of its cells.
+    pub results: &'a CellResults,
+    /// What became of its numbers and claims.
+    pub judged: &'a JudgedStudy,
 }
 
 /// Writes the pages of all papers that there are experiments of: `NNN.md` and `figures/`.
 ///
 /// # Errors
 /// What the file system said.
-pub(super) fn write(directory: &Path, all: &[Shown<'_>]) -> Outcome<()> {
+pub fn write_pages(directory: &Path, all: &[ShownStudy<'_>]) -> LabResult<()> {
     let figures = directory.join("figures");
-    std::fs::create_dir_all(&figures).map_err(|e| Failure::work(figures.display(), e))?;
-    let mut papers: Vec<&str> = all.iter().map(|shown| shown.experiment.paper()).collect();
+    std::fs::create_dir_all(&figures).map_err(|e| LabError::work(figures.display(), e))?;
+    let mut papers: Vec<&str> = all.iter().map(|shown| shown.study.paper()).collect();
     papers.dedup();
     for paper in papers {
-        let own: Vec<&Shown<'_>> = all.iter().filter(|shown| shown.experiment.paper() == paper).collect();
+        let own: Vec<&ShownStudy<'_>> = all.iter().filter(|shown| shown.study.paper() == paper).collect();
         let path = directory.join(format!("{paper}.md"));
-        std::fs::write(&path, page(paper, &own)).map_err(|e| Failure::work(path.display(), e))?;
+        std::fs::write(&path, page(paper, &own)).map_err(|e| LabError::work(path.display(), e))?;
     }
     for shown in all {
-        for (k, spec) in shown.experiment.figures.iter().enumerate() {
-            let path = figures.join(figure_name(shown.experiment, k));
-            let svg = figure::draw(spec, shown.experiment, shown.results, shown.judged);
-            std::fs::write(&path, svg).map_err(|e| Failure::work(path.display(), e))?;
+        for (k, spec) in shown.study.figures.iter().enumerate() {
+            let path = figures.join(figure_name(shown.study, k));
+            let svg = study_chart(spec, shown.study, shown.results, shown.judged).svg();
+            std::fs::write(&path, svg).map_err(|e| LabError::work(path.display(), e))?;
         }
     }
     Ok(())
 }
 
-fn figure_name(experiment: &Experiment, k: usize) -> String {
+fn figure_name(experiment: &Study, k: usize) -> String {
     format!("{}-{}.svg", experiment.id, k + 1)
 }
 
-fn page(paper: &str, all: &[&Shown<'_>]) -> String {
+fn page(paper: &str, all: &[&ShownStudy<'_>]) -> String {
     let mut text = format!(
         "# Paper {paper}: its simulations, beside ours\n\nMade by `make papers` from [`papers/{paper}`](../../papers/{paper}); change that, not this. \
          Where a number has an interval it is 95 %, by Student's t over independent runs.\n\n"
@@ -59,14 +59,14 @@ fn page(paper: &str, all: &[&Shown<'_>]) -> String {
 }
 
 /// As GitHub makes it of the heading.
-fn anchor(shown: &Shown<'_>) -> String {
+fn anchor(shown: &ShownStudy<'_>) -> String {
     let heading = format!("{} {}", shown.judged.id, shown.judged.title).to_lowercase();
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c }).collect()
 }
 
-fn section(shown: &Shown<'_>) -> String {
-    let Shown { experiment, judged, .. } = shown;
+fn section(shown: &ShownStudy<'_>) -> String {
+    let ShownStudy { study: experiment, judged, .. } = shown;
     let mut text = format!("\n## {} {}\n\n", judged.id, judged.title);
     let _ = write!(text, "Paper {}, {}", experiment.paper(), judged.place);
     if let Some(also) = &experiment.also {
@@ -89,10 +89,10 @@ fn section(shown: &Shown<'_>) -> String {
                 text,
                 "| {}{unit}; {} | {} | {} | {} | {} |",
                 entry.measure,
-                report::at(entry),
-                report::published(entry),
-                report::ours(entry).replace("+-", "± "),
-                report::reference(entry).replace("+-", "± "),
+                words::at(entry),
+                words::published(entry),
+                words::ours(entry).replace("+-", "± "),
+                words::reference(entry).replace("+-", "± "),
                 entry.verdict.word(),
             );
         }
@@ -109,7 +109,7 @@ fn section(shown: &Shown<'_>) -> String {
                 writeln!(text, "| {} | {} | {} |", claim.text, assertions.join("<br>"), claim.verdict.word());
         }
     }
-    for (why, what) in report::reasons(judged) {
+    for (why, what) in words::reasons(judged) {
         let _ = writeln!(text, "\n*{what}*: {why}.");
     }
     text

@@ -1,139 +1,112 @@
 //! The experiments that the program knows: its own, or those of a directory.
 
-use super::experiment::Experiment;
-use super::model_figure::ModelFigure;
+use super::committed::CommittedNumbers;
 use super::published::Published;
-use super::stated::{Numbers, Trends};
-use crate::failure::{Failure, Outcome};
+use super::stated::{StatedNumbers, StatedTrends};
+use crate::error::{LabError, LabResult};
+use crate::experiment::SourceText;
+use crate::figure::ModelFigure;
+use crate::study::Study;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Experiments and what the papers state.
-pub(super) struct Library {
+pub struct PaperLibrary {
     /// By name, `fig9` before `fig12`.
-    pub(super) experiments: Vec<Experiment>,
+    pub experiments: Vec<Study>,
     /// Numbers and trends.
-    pub(super) published: Published,
+    pub published: Published,
     /// What is to come of them, by paper.
-    pub(super) stated: BTreeMap<String, Stated>,
+    pub stated: BTreeMap<String, StatedPaper>,
+    /// Numbers of simulations that were written down, by experiment.
+    pub committed: BTreeMap<String, CommittedNumbers>,
     /// What closed forms draw, in the papers' order.
-    pub(super) figures: Vec<ModelFigure>,
+    pub figures: Vec<ModelFigure>,
 }
 
 /// What is to come of what a paper states.
-pub(super) struct Stated {
+pub struct StatedPaper {
     /// The path of `model.toml`, for messages.
-    pub(super) path: String,
-    pub(super) numbers: Numbers,
-    pub(super) trends: Trends,
+    pub path: String,
+    /// What becomes of its numbers.
+    pub numbers: StatedNumbers,
+    /// Who decides its trends.
+    pub trends: StatedTrends,
 }
 
 /// A file of the directory `papers`: its path there and what is in it.
-struct Text {
+struct PaperFile {
     path: String,
     text: String,
 }
 
-macro_rules! files {
-    ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../../../papers/", $path)))),*]
-    };
-}
+// `BUILT_IN`: the files of the directory `papers`, by path; the build script writes the list.
+include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
-/// The files that are built into the program. A test compares them with the directory.
-const BUILT_IN: &[(&str, &str)] = files![
-    "000/published.toml",
-    "001/published.toml",
-    "002/published.toml",
-    "003/published.toml",
-    "004/published.toml",
-    "000/model.toml",
-    "001/model.toml",
-    "002/model.toml",
-    "003/model.toml",
-    "004/model.toml",
-    "000/trends.toml",
-    "001/trends.toml",
-    "002/trends.toml",
-    "003/trends.toml",
-    "004/trends.toml",
-    "000/figures.toml",
-    "002/figures.toml",
-    "003/figures.toml",
-    "004/figures.toml",
-    "000/fig2.toml",
-    "000/fig3.toml",
-    "000/fig9.toml",
-    "000/fig12.toml",
-    "000/fig13.toml",
-    "000/redundancy.toml",
-    "000/fig14.toml",
-    "000/fig15.toml",
-    "000/congestion.toml",
-    "000/choices.toml",
-    "000/table1.toml",
-    "000/plain-tcp.toml",
-    "001/recoding.toml",
-    "003/fig5.toml",
-    "003/fig6.toml",
-    "003/fig9.toml",
-    "003/fig13.toml",
-    "003/blocks.toml",
-];
-
-impl Library {
+impl PaperLibrary {
     /// The experiments in the program, or in `directory`.
     ///
     /// # Errors
     /// File, line, field and what would be right.
-    pub(super) fn open(directory: Option<&Path>) -> Outcome<Library> {
+    pub fn open(directory: Option<&Path>) -> LabResult<PaperLibrary> {
         let texts = match directory {
             None => built_in(),
             Some(directory) => read(directory)?,
         };
-        Library::of(&texts)
+        PaperLibrary::of(&texts)
     }
 
-    fn of(texts: &[Text]) -> Outcome<Library> {
+    fn of(texts: &[PaperFile]) -> LabResult<PaperLibrary> {
         let mut published = Published::default();
         let named = |name: &str| {
             let end = format!("/{name}");
             texts.iter().filter(move |text| text.path.ends_with(&end))
         };
         for text in named(PUBLISHED) {
-            published.add(&text.text).map_err(|error| Failure::Config(format!("{}: {error}", text.path)))?;
+            published.add(&text.text).map_err(|error| LabError::Input(format!("{}: {error}", text.path)))?;
         }
-        let wrong = |error: super::experiment::FileError| Failure::Config(error.to_string());
         let mut stated = BTreeMap::new();
-        for Text { path, text } in named(NUMBERS) {
-            let numbers = Numbers::parse(path, text).map_err(wrong)?;
+        for PaperFile { path, text } in named(NUMBERS) {
+            let numbers = StatedNumbers::parse(path, text)?;
             let paper = path.trim_end_matches(NUMBERS).trim_end_matches('/').to_owned();
             if numbers.paper != paper {
-                return Err(Failure::Config(format!(
+                return Err(LabError::Input(format!(
                     "{path}: `paper` is \"{}\", not \"{paper}\"",
                     numbers.paper
                 )));
             }
             let beside = format!("{paper}/{TRENDS}");
             let trends = match named(TRENDS).find(|text| text.path == beside) {
-                Some(Text { path, text }) => Trends::parse(path, text).map_err(wrong)?,
-                None => Trends::default(),
+                Some(PaperFile { path, text }) => StatedTrends::parse(path, text)?,
+                None => StatedTrends::default(),
             };
-            stated.insert(paper, Stated { path: path.clone(), numbers, trends });
+            stated.insert(paper, StatedPaper { path: path.clone(), numbers, trends });
         }
         let mut figures: Vec<ModelFigure> = Vec::new();
-        for Text { path, text } in named(FIGURES) {
-            figures.extend(ModelFigure::parse(path, text, &published).map_err(wrong)?);
+        for PaperFile { path, text } in named(FIGURES) {
+            figures.extend(ModelFigure::parse(path, text, &published)?);
         }
         let mut experiments = Vec::new();
         let of_no_experiment = [PUBLISHED, NUMBERS, TRENDS, FIGURES];
-        let simulated =
-            |text: &&Text| !of_no_experiment.iter().any(|name| text.path.ends_with(&format!("/{name}")));
-        for Text { path, text } in texts.iter().filter(simulated) {
-            let id = id(path).ok_or_else(|| {
-                Failure::Config(format!("{path}: an experiment is `NNN/NAME.toml`, such as `000/fig12.toml`"))
+        let simulated = |text: &&PaperFile| {
+            text.path.ends_with(".toml")
+                && !of_no_experiment.iter().any(|name| text.path.ends_with(&format!("/{name}")))
+        };
+        let mut committed = BTreeMap::new();
+        for PaperFile { path, text } in texts.iter().filter(|text| text.path.ends_with(".json")) {
+            let id = path.replace("/results/", "/").replace(".json", ".toml");
+            let numbers =
+                CommittedNumbers::parse(text).map_err(|error| LabError::Input(format!("{path}: {error}")))?;
+            committed.insert(id_of(&id).unwrap_or(id), numbers);
+        }
+        for PaperFile { path, text } in texts.iter().filter(simulated) {
+            let id = id_of(path).ok_or_else(|| {
+                LabError::Input(format!("{path}: an experiment is `NNN/NAME.toml`, such as `000/fig12.toml`"))
             })?;
-            experiments.push(Experiment::parse(&id, path, text, &published).map_err(wrong)?);
+            let source = SourceText { path: path.into(), text: text.clone() };
+            let study = Study::read(&id, source, &published)?;
+            study.refuse_wrong_cells()?;
+            experiments.push(study);
         }
         experiments.sort_by_cached_key(|experiment| natural(&experiment.id));
         let once = |id: &str| {
@@ -142,19 +115,19 @@ impl Library {
                 == 1
         };
         if let Some(twice) = figures.iter().find(|figure| !once(&figure.id)) {
-            return Err(Failure::Config(format!("two experiments or figures are called `{}`", twice.id)));
+            return Err(LabError::Input(format!("two experiments or figures are called `{}`", twice.id)));
         }
-        Ok(Library { experiments, published, stated, figures })
+        Ok(PaperLibrary { experiments, published, stated, committed, figures })
     }
 
     /// Those that were asked for, by name or paper; all without names.
     ///
     /// # Errors
     /// A name that means none.
-    pub(super) fn chosen(&self, names: &[String]) -> Outcome<Vec<usize>> {
+    pub fn chosen(&self, names: &[String]) -> LabResult<Vec<usize>> {
         if let Some(stranger) = names.iter().find(|name| !self.experiments.iter().any(|e| e.is(name))) {
             let all: Vec<&str> = self.experiments.iter().map(|e| e.id.as_str()).collect();
-            return Err(Failure::Usage(format!(
+            return Err(LabError::Input(format!(
                 "there is no experiment `{stranger}`; there are {}, or a paper's number for all of its own",
                 all.join(", ")
             )));
@@ -164,8 +137,11 @@ impl Library {
     }
 }
 
-fn built_in() -> Vec<Text> {
-    BUILT_IN.iter().map(|(path, text)| Text { path: (*path).to_owned(), text: (*text).to_owned() }).collect()
+fn built_in() -> Vec<PaperFile> {
+    BUILT_IN
+        .iter()
+        .map(|(path, text)| PaperFile { path: (*path).to_owned(), text: (*text).to_owned() })
+        .collect()
 }
 
 /// What a paper states.
@@ -180,13 +156,13 @@ const TRENDS: &str = "trends.toml";
 /// What they draw.
 const FIGURES: &str = "figures.toml";
 
-/// All TOML files one level below a directory, by name.
-fn read(directory: &Path) -> Outcome<Vec<Text>> {
+/// All TOML files one level below a directory, and all JSON files in `results` below that, by name.
+fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
-        move |error: std::io::Error| Failure::work(path, error)
+        move |error: std::io::Error| LabError::work(path, error)
     };
-    let entries = |path: &Path| -> Outcome<Vec<std::path::PathBuf>> {
+    let entries = |path: &Path| -> LabResult<Vec<std::path::PathBuf>> {
         let list = std::fs::read_dir(path).map_err(failed(path))?;
         let mut all = list
             .map(|entry| entry.map(|entry| entry.path()))
@@ -200,20 +176,24 @@ fn read(directory: &Path) -> Outcome<Vec<Text>> {
         let toml = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "toml");
         for file in entries(folder)?.iter().filter(toml) {
             let path = file.strip_prefix(directory).unwrap_or(file).display().to_string();
-            texts.push(Text { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
+            texts.push(PaperFile { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
+        }
+        let results = folder.join("results");
+        let json = |path: &&std::path::PathBuf| path.extension().is_some_and(|e| e == "json");
+        let written = if results.is_dir() { entries(&results)? } else { Vec::new() };
+        for file in written.iter().filter(json) {
+            let path = file.strip_prefix(directory).unwrap_or(file).display().to_string();
+            texts.push(PaperFile { path, text: std::fs::read_to_string(file).map_err(failed(file))? });
         }
     }
     if texts.is_empty() {
-        return Err(Failure::flag(
-            "--dir",
-            format!("{} has no experiments: NNN/NAME.toml", directory.display()),
-        ));
+        return Err(LabError::Input(format!("{} has no experiments: NNN/NAME.toml", directory.display())));
     }
     Ok(texts)
 }
 
 /// `000/fig12.toml` is `000.fig12`.
-fn id(path: &str) -> Option<String> {
+fn id_of(path: &str) -> Option<String> {
     let (paper, name) = path.strip_suffix(".toml")?.split_once('/')?;
     (!name.contains('/')).then(|| format!("{paper}.{name}"))
 }
@@ -252,7 +232,7 @@ mod tests {
             here.iter().map(|t| &t.0).collect::<Vec<_>>()
         );
         assert!(there == here, "built in are other texts");
-        let library = Library::open(None).map_err(|failure| format!("{failure:?}")).unwrap();
+        let library = PaperLibrary::open(None).unwrap();
         assert!(library.experiments.len() >= 17);
         // Every figure of closed forms that the papers have.
         let drawn: Vec<&str> = library.figures.iter().map(|figure| figure.id.as_str()).collect();
@@ -294,15 +274,22 @@ mod tests {
     fn a_bad_file_names_file_line_and_field() {
         let (path, good) = BUILT_IN.iter().find(|(path, _)| *path == "000/fig12.toml").unwrap();
         let texts = |text: String| {
-            let file = |path: &str, text: String| Text { path: path.to_owned(), text };
-            vec![file("000/published.toml", BUILT_IN[0].1.to_owned()), file(path, text)]
+            let file = |path: &str, text: String| PaperFile { path: path.to_owned(), text };
+            vec![
+                file(
+                    "000/published.toml",
+                    BUILT_IN.iter().find(|(path, _)| *path == "000/published.toml").unwrap().1.to_owned(),
+                ),
+                file(path, text),
+            ]
         };
-        assert!(Library::of(&texts((*good).to_owned())).is_ok());
+        assert!(PaperLibrary::of(&texts((*good).to_owned())).is_ok());
         for (from, to, words) in [
-            ("title = ", "titel = ", "unknown field `titel`"),
+            ("title = ", "titel = ", "has no `titel`"),
+            ("quick = ", "quik = ", "unknown field `quik`"),
             ("runs = ", "rums = ", "unknown field `rums`"),
             ("hops = 4", "hops = 4\nhop = 4", "unknown field `hop`"),
-            ("\"$R\"", "\"$S\"", "`$S`: neither `rows` nor `grid` has a parameter `S`"),
+            ("\"$R\"", "\"$S\"", "`$S`: neither an axis nor [base] gives `S` a value"),
             ("loss = \"2.5%\"", "loss = \"250%\"", "loss"),
             ("R = 1.12 }", "R = 1.99 }", "0 points of `nc` are meant, not one"),
             ("000.t.fig12.jump", "000.t.fig12.hump", "has no trend `000.t.fig12.hump`"),
@@ -311,7 +298,7 @@ mod tests {
             ("set = \"nc\"", "set = \"cn\"", "there is no `cn`; there are nc"),
         ] {
             assert!(good.contains(from), "{from}");
-            let Err(Failure::Config(words_there)) = Library::of(&texts(good.replace(from, to))) else {
+            let Err(LabError::Input(words_there)) = PaperLibrary::of(&texts(good.replace(from, to))) else {
                 panic!("{to} was accepted")
             };
             let mut parts = words_there.splitn(3, ':');

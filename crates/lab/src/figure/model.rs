@@ -1,15 +1,11 @@
 //! Figures that closed forms draw: `papers/NNN/figures.toml`.
 
-use super::evaluate::show;
-use super::experiment::FileError;
-use super::figure::{Chart, Curve};
-use super::published::Published;
-use super::stated::{arguments, error, read};
-use crate::output::Table;
+use super::chart::{FigureChart, FigureCurve};
+use crate::error::LabResult;
+use crate::papers::{Published, arguments, error, read};
 use ripstop_model::published::{Arguments, Value, evaluate};
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use toml::Spanned;
 
 #[derive(Debug, Deserialize)]
@@ -22,14 +18,16 @@ struct File {
 /// Curves of one function of the models.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct ModelFigure {
+pub struct ModelFigure {
     /// Paper and name, such as `000.fig17a`.
-    pub(super) id: String,
-    pub(super) title: String,
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it stands in the paper.
     #[serde(rename = "where")]
-    pub(super) place: String,
+    pub place: String,
     /// What a reader should know.
-    pub(super) about: String,
+    pub about: String,
     /// Of `ripstop_model::published`.
     function: String,
     /// For all curves.
@@ -90,11 +88,7 @@ impl ModelFigure {
     ///
     /// # Errors
     /// Line, field, what is wrong and what would be right.
-    pub(super) fn parse(
-        name: &str,
-        text: &str,
-        published: &Published,
-    ) -> Result<Vec<ModelFigure>, FileError> {
+    pub fn parse(name: &str, text: &str, published: &Published) -> LabResult<Vec<ModelFigure>> {
         let file: File = read(name, text)?;
         let mut figures = Vec::new();
         for spanned in file.figures {
@@ -123,12 +117,12 @@ impl ModelFigure {
     }
 
     /// Whether `other`, as a user wrote it, means this.
-    pub(super) fn paper(&self) -> &str {
+    pub fn paper(&self) -> &str {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
     /// How many curves there are.
-    pub(super) fn curves(&self) -> usize {
+    pub fn curves(&self) -> usize {
         self.curves.len()
     }
 
@@ -136,10 +130,10 @@ impl ModelFigure {
     ///
     /// # Errors
     /// A point that the model refuses.
-    pub(super) fn compute(&self, published: &Published) -> Result<Chart<'_>, String> {
+    pub fn compute(&self, published: &Published) -> Result<FigureChart, String> {
         let mut curves = Vec::new();
         for spec in &self.curves {
-            let mut curve = Curve { name: spec.name.clone(), ..Curve::default() };
+            let mut curve = FigureCurve { name: spec.name.clone(), ..FigureCurve::default() };
             for x in self.along(spec) {
                 curve.points.push((x / self.scale(spec)?, self.at(spec, x)?, 0.0));
             }
@@ -148,25 +142,14 @@ impl ModelFigure {
             }
             curves.push(curve);
         }
-        let Self { title, x_name: x, y_name: y, log_x, log_y, .. } = self;
-        Ok(Chart { title, x, y, log_x: *log_x, log_y: *log_y, curves })
-    }
-
-    /// What it is, and its curves as a table.
-    pub(super) fn describe(&self, chart: &Chart<'_>) -> String {
-        let mut text = format!("{}  {} ({})\n\n{}\n", self.id, self.title, self.place, self.about.trim());
-        let _ = writeln!(text, "\n{} by {}", self.y_name, self.x_name);
-        for curve in &chart.curves {
-            let _ = writeln!(text, "\n{}", curve.name);
-            let mut table = Table::default();
-            // A screenful of each.
-            let step = curve.points.len().div_ceil(15).max(1);
-            for (x, y, _) in curve.points.iter().step_by(step) {
-                table.row([format!("  {}", show(*x)), show(*y)]);
-            }
-            text += &table.render();
-        }
-        text
+        Ok(FigureChart {
+            title: self.title.clone(),
+            x: self.x_name.clone(),
+            y: self.y_name.clone(),
+            log_x: self.log_x,
+            log_y: self.log_y,
+            curves,
+        })
     }
 
     /// The values along a curve.
@@ -242,12 +225,10 @@ curve = [{ name = "K = 10", arguments = { k = 10 }, values = [10, 12, 14] }]
         let points = &chart.curves[0].points;
         assert_eq!((points.len(), points[1].0), (3, 1.2));
         assert!((points[1].1 - 1525.21).abs() < 0.01 && (points[2].1 - 2142.86).abs() < 0.01);
-        let text = figures[0].describe(&chart);
-        assert!(text.contains("K = 10") && text.contains("1525"), "{text}");
         let svg = chart.svg();
         assert!(svg.starts_with("<svg") && svg.contains("units/s") && !svg.contains("NaN"));
         for (from, to, said) in [
-            ("009.fig1", "008.fig1", "009/figures.toml:2: `008.fig1`: `id` must begin"),
+            ("009.fig1", "008.fig1", "`008.fig1`: `id` must begin"),
             ("values = [10, 12, 14]", "", "0 points along the axis"),
             ("values = [10,", "values = [9,", "at n = 9: the number of units N is 9"),
             ("fec_throughput", "fec_thruput", "no function `fec_thruput`"),

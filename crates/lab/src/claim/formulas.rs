@@ -1,4 +1,4 @@
-//! The papers' own formulas, for assertions that set a simulation beside its model.
+//! The formulas of the papers, for claims that set a simulation beside its model.
 
 use ripstop_model::fec::gilbert::Gilbert;
 use ripstop_model::fec::{CodedLink, UnitLosses};

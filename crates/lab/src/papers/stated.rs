@@ -1,6 +1,7 @@
 //! What is to come of what a paper states: `papers/NNN/model.toml` for numbers, `papers/NNN/trends.toml` for trends.
 
-use super::experiment::FileError;
+use crate::error::{LabError, LabResult};
+use crate::experiment::SourceText;
 use ripstop_model::published::{Arguments, Value};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,52 +11,52 @@ use toml::Spanned;
 /// A paper's `model.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Numbers {
+pub struct StatedNumbers {
     /// The paper's number.
-    pub(super) paper: String,
+    pub(crate) paper: String,
     /// The paper's title.
-    pub(super) title: String,
-    /// Numbers that closed forms compute.
+    pub(crate) title: String,
+    /// StatedNumbers that closed forms compute.
     #[serde(default, rename = "comparison")]
-    pub(super) comparisons: Vec<Spanned<Comparison>>,
-    /// Numbers that they do not.
+    pub(crate) comparisons: Vec<Spanned<NumberComparison>>,
+    /// StatedNumbers that they do not.
     #[serde(default)]
-    pub(super) elsewhere: Vec<Spanned<Elsewhere>>,
+    pub(crate) elsewhere: Vec<Spanned<Elsewhere>>,
     /// What is wrong in print.
     #[serde(default, rename = "erratum")]
-    pub(super) errata: Vec<Erratum>,
+    pub(crate) errata: Vec<NumberErratum>,
 }
 
 /// A printed number, and the function that computes it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Comparison {
-    pub(super) id: String,
+pub(crate) struct NumberComparison {
+    pub(crate) id: String,
     /// The entry of `published.toml`, where it is one.
-    pub(super) published: Option<String>,
+    pub(crate) published: Option<String>,
     #[serde(rename = "where")]
-    pub(super) place: String,
-    pub(super) row: Option<String>,
-    pub(super) column: String,
+    pub(crate) place: String,
+    pub(crate) row: Option<String>,
+    pub(crate) column: String,
     /// With the digits that are printed.
-    pub(super) printed: String,
-    pub(super) unit: String,
-    pub(super) status: Status,
+    pub(crate) printed: String,
+    pub(crate) unit: String,
+    pub(crate) status: ComparisonStatus,
     /// What is to be true of ours and the printed one.
     #[serde(default)]
-    pub(super) relation: Relation,
-    pub(super) reading: Option<String>,
+    pub(crate) relation: NumberRelation,
+    pub(crate) reading: Option<String>,
     /// Ours, where the printed one does not come out.
-    pub(super) corrected: Option<String>,
-    pub(super) why: Option<String>,
-    pub(super) function: String,
+    pub(crate) corrected: Option<String>,
+    pub(crate) why: Option<String>,
+    pub(crate) function: String,
     arguments: BTreeMap<String, toml::Value>,
 }
 
 /// What becomes of a printed number.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Status {
+pub(crate) enum ComparisonStatus {
     /// The formula as printed gives it.
     Exact,
     /// It comes out under a reading that is named.
@@ -68,7 +69,7 @@ pub(super) enum Status {
 
 /// How ours is to stand to the printed number.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-pub(super) enum Relation {
+pub(crate) enum NumberRelation {
     /// To the last printed digit.
     #[default]
     #[serde(rename = "equals")]
@@ -82,59 +83,59 @@ pub(super) enum Relation {
 /// A published entry that no closed form computes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Elsewhere {
-    pub(super) published: String,
+pub(crate) struct Elsewhere {
+    pub(crate) published: String,
     /// The experiments that simulate it.
     #[serde(default)]
-    pub(super) experiments: Vec<String>,
+    pub(crate) experiments: Vec<String>,
     /// What it would take.
-    pub(super) needs: Option<String>,
+    pub(crate) needs: Option<String>,
 }
 
 /// Something that is wrong in print.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Erratum {
-    pub(super) id: String,
+pub(crate) struct NumberErratum {
+    pub(crate) id: String,
     #[serde(rename = "where")]
-    pub(super) place: String,
-    pub(super) printed: String,
-    pub(super) corrected: String,
+    pub(crate) place: String,
+    pub(crate) printed: String,
+    pub(crate) corrected: String,
 }
 
 /// A paper's `trends.toml`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Trends {
+pub struct StatedTrends {
     #[serde(default, rename = "trend")]
-    pub(super) trends: Vec<Spanned<Trend>>,
+    pub(crate) trends: Vec<Spanned<StatedTrend>>,
 }
 
 /// Who decides a trend.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct Trend {
-    pub(super) id: String,
-    pub(super) decided_by: Judge,
+pub(crate) struct StatedTrend {
+    pub(crate) id: String,
+    pub(crate) decided_by: TrendJudge,
     /// Experiments with a claim about it.
     #[serde(default)]
-    pub(super) experiments: Vec<String>,
+    pub(crate) experiments: Vec<String>,
     /// The trend of which their claims are, where it is another paper's.
-    pub(super) claim: Option<String>,
+    pub(crate) claim: Option<String>,
     /// What it would take.
-    pub(super) needs: Option<String>,
+    pub(crate) needs: Option<String>,
     /// Under which reading it holds.
-    pub(super) note: Option<String>,
+    pub(crate) note: Option<String>,
     /// Whether it does not hold; with why.
     #[serde(default)]
-    pub(super) fails: bool,
-    pub(super) because: Option<String>,
+    pub(crate) fails: bool,
+    pub(crate) because: Option<String>,
 }
 
 /// What decides a trend.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Judge {
+pub(crate) enum TrendJudge {
     /// Curves of closed forms.
     Model,
     /// Experiments.
@@ -143,23 +144,23 @@ pub(super) enum Judge {
     Nothing,
 }
 
-impl Numbers {
+impl StatedNumbers {
     /// Reads `model.toml`.
     ///
     /// # Errors
     /// Line, field, what is wrong and what would be right.
-    pub(super) fn parse(name: &str, text: &str) -> Result<Numbers, FileError> {
-        let numbers: Numbers = read(name, text)?;
+    pub(crate) fn parse(name: &str, text: &str) -> LabResult<StatedNumbers> {
+        let numbers: StatedNumbers = read(name, text)?;
         for spanned in &numbers.comparisons {
             let (at, one) = (spanned.span().start, spanned.as_ref());
             let wrong = |problem: &str| Err(error(name, text, at, format!("`{}`: {problem}", one.id)));
             if one.printed.parse::<f64>().is_err() {
                 return wrong("`printed` must be a plain number with its digits");
             }
-            if (one.status == Status::Reading) != one.reading.is_some() {
+            if (one.status == ComparisonStatus::Reading) != one.reading.is_some() {
                 return wrong("`reading` names the reading of a status \"reading\", and only there");
             }
-            let other = matches!(one.status, Status::Erratum | Status::Differs);
+            let other = matches!(one.status, ComparisonStatus::Erratum | ComparisonStatus::Differs);
             if other != one.corrected.is_some() || other != one.why.is_some() {
                 return wrong(
                     "`corrected` and `why` belong to a status \"erratum\" or \"differs\", and only there",
@@ -177,22 +178,23 @@ impl Numbers {
     }
 }
 
-impl Trends {
+impl StatedTrends {
     /// Reads `trends.toml`.
     ///
     /// # Errors
-    /// As [`Numbers::parse`].
-    pub(super) fn parse(name: &str, text: &str) -> Result<Trends, FileError> {
-        let trends: Trends = read(name, text)?;
+    /// As [`StatedNumbers::parse`].
+    pub(crate) fn parse(name: &str, text: &str) -> LabResult<StatedTrends> {
+        let trends: StatedTrends = read(name, text)?;
         for spanned in &trends.trends {
             let one = spanned.as_ref();
-            let problem = if (one.decided_by == Judge::Nothing) != one.needs.is_some() {
+            let problem = if (one.decided_by == TrendJudge::Nothing) != one.needs.is_some() {
                 "`needs` says what it takes to decide what nothing decides, and only there"
-            } else if one.decided_by == Judge::Simulation && one.experiments.is_empty() {
+            } else if one.decided_by == TrendJudge::Simulation && one.experiments.is_empty() {
                 "`experiments` is missing: which of them decide?"
-            } else if one.decided_by == Judge::Nothing && !one.experiments.is_empty() {
+            } else if one.decided_by == TrendJudge::Nothing && !one.experiments.is_empty() {
                 "with `experiments` it is decided by \"simulation\""
-            } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != Judge::Model) {
+            } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != TrendJudge::Model)
+            {
                 "`because` says why a trend of the models fails: with `fails = true`, and only there"
             } else {
                 continue;
@@ -203,15 +205,15 @@ impl Trends {
     }
 }
 
-impl Comparison {
+impl NumberComparison {
     /// As the models take them.
-    pub(super) fn arguments(&self) -> Arguments {
+    pub(crate) fn arguments(&self) -> Arguments {
         arguments(&self.arguments)
     }
 }
 
 /// Arguments as the models take them; what is neither number nor word is a word that none of them knows.
-pub(super) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
+pub(crate) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
     let value = |value: &toml::Value| match value {
         toml::Value::Integer(number) => Value::Number(*number as f64),
         toml::Value::Float(number) => Value::Number(*number),
@@ -222,7 +224,7 @@ pub(super) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
 }
 
 /// Reads a file, or says on which line it is wrong.
-pub(super) fn read<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, FileError> {
+pub(crate) fn read<T: DeserializeOwned>(name: &str, text: &str) -> LabResult<T> {
     toml::from_str(text).map_err(|wrong| {
         let at = wrong.span().map_or(0, |span| span.start);
         error(name, text, at, wrong.message().trim_end().to_owned())
@@ -230,12 +232,8 @@ pub(super) fn read<T: DeserializeOwned>(name: &str, text: &str) -> Result<T, Fil
 }
 
 /// A problem at a byte of a file.
-pub(super) fn error(name: &str, text: &str, at: usize, problem: String) -> FileError {
-    FileError {
-        name: name.to_owned(),
-        line: text.get(..at).unwrap_or(text).matches('\n').count() + 1,
-        problem,
-    }
+pub(crate) fn error(name: &str, text: &str, at: usize, problem: String) -> LabError {
+    SourceText { path: name.into(), text: text.to_owned() }.wrong(at, problem)
 }
 
 #[cfg(test)]
@@ -262,7 +260,7 @@ needs = "a thing"
 
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
-        let numbers = Numbers::parse("n", NUMBERS).map_err(|e| e.to_string()).unwrap();
+        let numbers = StatedNumbers::parse("n", NUMBERS).map_err(|e| e.to_string()).unwrap();
         assert_eq!(numbers.comparisons[0].as_ref().arguments()["links"], Value::Number(1.0));
         for (from, to, said) in [
             ("\"0.50\"", "\"half\"", "n:3: `009.a`: `printed`"),
@@ -272,10 +270,11 @@ needs = "a thing"
             ("column", "colum", "n:6: unknown field `colum`"),
             ("needs = \"a thing\"", "", "n:12: `009.b`: either"),
         ] {
-            let said_there = Numbers::parse("n", &NUMBERS.replace(from, to)).unwrap_err().to_string();
-            assert!(said_there.starts_with(said), "{to}: {said_there}");
+            let said_there = StatedNumbers::parse("n", &NUMBERS.replace(from, to)).unwrap_err().to_string();
+            let (line, words) = said.split_once(' ').unwrap_or((said, ""));
+            assert!(said_there.starts_with(line) && said_there.contains(words), "{to}: {said_there}");
         }
-        assert!(Trends::parse("t", TRENDS).is_ok());
+        assert!(StatedTrends::parse("t", TRENDS).is_ok());
         for (from, to, said) in [
             ("\"nothing\"", "\"model\"", "`needs`"),
             ("needs = \"a thing\"", "experiments = [\"009.x\"]", "`needs`"),
@@ -283,7 +282,7 @@ needs = "a thing"
             ("nothing\"\nneeds = \"a thing\"", "model\"\nfails = true", "`because`"),
             ("decided-by", "decided", "unknown field"),
         ] {
-            let said_there = Trends::parse("t", &TRENDS.replace(from, to)).unwrap_err().to_string();
+            let said_there = StatedTrends::parse("t", &TRENDS.replace(from, to)).unwrap_err().to_string();
             assert!(said_there.contains(said), "{to}: {said_there}");
         }
     }

@@ -1,10 +1,6 @@
 //! Curves as SVG: plain lines, half-widths, and the numbers of others as circles.
 
-use super::evaluate::show;
-use super::experiment::{Experiment, Figure};
-use super::judge::Judged;
-use super::points::{Place, Point};
-use serde_json::Value;
+use crate::claim::show_number as show;
 use std::fmt::Write as _;
 
 /// The size of the whole, and of the margins: left, right, top, bottom.
@@ -15,50 +11,37 @@ const COLOURS: [&str; 8] =
 
 /// A line of a figure.
 #[derive(Debug, Default)]
-pub(super) struct Curve {
-    pub(super) name: String,
+pub struct FigureCurve {
+    /// Its name.
+    pub name: String,
     /// x, y, half of y's interval.
-    pub(super) points: Vec<(f64, f64, f64)>,
+    pub points: Vec<(f64, f64, f64)>,
     /// What others have.
-    pub(super) others: Vec<(f64, f64)>,
+    pub others: Vec<(f64, f64)>,
     /// Whether values stay until the next: a window.
-    pub(super) steps: bool,
+    pub steps: bool,
 }
 
 /// What is drawn, with what stands at its axes.
 #[derive(Debug)]
-pub(super) struct Chart<'a> {
-    pub(super) title: &'a str,
-    pub(super) x: &'a str,
-    pub(super) y: &'a str,
-    pub(super) log_x: bool,
-    pub(super) log_y: bool,
-    pub(super) curves: Vec<Curve>,
+pub struct FigureChart {
+    /// What it shows.
+    pub title: String,
+    /// What stands at the axis.
+    pub x: String,
+    /// The same of the other.
+    pub y: String,
+    /// Whether the axis has equal steps for equal factors.
+    pub log_x: bool,
+    /// The same of the other.
+    pub log_y: bool,
+    /// The lines.
+    pub curves: Vec<FigureCurve>,
 }
 
-/// The figure of an experiment.
-pub(super) fn draw(
-    figure: &Figure,
-    experiment: &Experiment,
-    results: &[Vec<Value>],
-    judged: &Judged,
-) -> String {
-    let unit =
-        |name: &str, unit: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
-    let chart = Chart {
-        title: &figure.title,
-        x: if figure.x == "time" { "time, s" } else { &figure.x },
-        y: &unit(figure.y.name(), figure.y.unit()),
-        log_x: figure.log_x,
-        log_y: figure.log_y,
-        curves: curves(figure, experiment, results, judged),
-    };
-    chart.svg()
-}
-
-impl Chart<'_> {
+impl FigureChart {
     /// As SVG; what a logarithm cannot show is left out.
-    pub(super) fn svg(mut self) -> String {
+    pub fn svg(mut self) -> String {
         for curve in &mut self.curves {
             curve
                 .points
@@ -69,7 +52,7 @@ impl Chart<'_> {
     }
 }
 
-fn svg(chart: &Chart<'_>) -> String {
+fn svg(chart: &FigureChart) -> String {
     let curves = &chart.curves;
     let all =
         || curves.iter().flat_map(|c| c.points.iter().map(|p| (p.0, p.1)).chain(c.others.iter().copied()));
@@ -83,7 +66,7 @@ fn svg(chart: &Chart<'_>) -> String {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"18\" font-size=\"13\">{}</text>\n",
-        escape(chart.title)
+        escape(&chart.title)
     );
     for tick in x.ticks() {
         let (tx, _) = at(tick, y.low);
@@ -112,9 +95,9 @@ fn svg(chart: &Chart<'_>) -> String {
          <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
         (left + width - right) / 2.0,
         height - 10.0,
-        escape(chart.x),
+        escape(&chart.x),
         (top + height - bottom) / 2.0,
-        escape(chart.y)
+        escape(&chart.y)
     );
     for (k, curve) in curves.iter().enumerate() {
         let colour = COLOURS[k % COLOURS.len()];
@@ -163,56 +146,6 @@ fn svg(chart: &Chart<'_>) -> String {
         );
     }
     svg + "</svg>\n"
-}
-
-/// One curve for each combination of the parameters that are neither the axis nor given.
-fn curves(figure: &Figure, experiment: &Experiment, results: &[Vec<Value>], judged: &Judged) -> Vec<Curve> {
-    let set = experiment.set(figure.set.as_ref()).unwrap_or(0);
-    let place = Place::of_table(&figure.at).unwrap_or_default();
-    let mut curves: Vec<Curve> = Vec::new();
-    for (k, point) in experiment.points[set].iter().enumerate() {
-        if place.select(std::slice::from_ref(point)).is_empty() {
-            continue;
-        }
-        let name = name(point, figure);
-        if figure.x == "time" {
-            let values = figure.y.over_time(&results[set][k]).unwrap_or_default();
-            let steps = experiment.sets[set].trace;
-            let points = values.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
-            curves.push(Curve { name, points, others: Vec::new(), steps });
-            continue;
-        }
-        let Some(x) = point.get(&figure.x).and_then(|value| value.number) else { continue };
-        let at = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
-            curves.push(Curve { name, ..Curve::default() });
-            curves.len() - 1
-        });
-        let curve = &mut curves[at];
-        let whole = Place { flow: place.flow, interval: place.interval, ..Place::default() };
-        if let Some(number) = figure.y.read(&results[set][k], &whole) {
-            curve.points.push((x, number.mean, number.ci95.unwrap_or(0.0)));
-        }
-        for entry in &judged.entries {
-            let here = entry.set == *figure.set.as_ref() && entry.measure == figure.y.name();
-            if here && entry.at == point.label() {
-                curve.others.extend(entry.published.iter().flatten().map(|y| (x, *y)));
-                curve.others.extend(entry.reference.map(|y| (x, y)));
-            }
-        }
-    }
-    for curve in &mut curves {
-        if figure.x != "time" {
-            curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
-        }
-    }
-    curves
-}
-
-/// The parameters that tell the curves of a figure apart.
-fn name(point: &Point, figure: &Figure) -> String {
-    let own = point.at.iter().filter(|(name, _)| *name != figure.x && !figure.at.contains_key(name));
-    let words: Vec<String> = own.map(|(name, value)| format!("{name} = {}", value.text)).collect();
-    if words.is_empty() { figure.set.as_ref().clone() } else { words.join(", ") }
 }
 
 struct Axis {

@@ -1,34 +1,44 @@
 //! Verdicts on trends.
 
-use super::Verdict;
-use crate::failure::{Failure, Outcome};
-use crate::papers::library::{Library, Stated};
-use crate::papers::stated::{Judge, Trend};
+use super::library::{PaperLibrary, StatedPaper};
+use super::stated::{StatedTrend, TrendJudge};
+use super::verdict::{JudgedStudies, PaperVerdict, together};
+use crate::error::{LabError, LabResult};
 use ripstop_model::published::trends::trend;
 use serde::Serialize;
 
 /// A published trend, decided.
 #[derive(Debug, Serialize)]
-pub(super) struct Decided {
-    pub(super) id: String,
+pub struct CheckedTrend {
+    /// Its name.
+    pub id: String,
+    /// Where it stands in the paper.
     #[serde(rename = "where")]
-    pub(super) place: String,
-    pub(super) text: String,
+    pub place: String,
+    /// What is stated.
+    pub text: String,
     /// What decides it: the models, experiments, or nothing yet.
-    pub(super) decided_by: &'static str,
-    pub(super) verdict: Verdict,
+    pub decided_by: &'static str,
+    /// What becomes of it.
+    pub verdict: PaperVerdict,
     /// The figures that it was decided by.
-    pub(super) evidence: Option<String>,
-    pub(super) why: Option<String>,
+    pub evidence: Option<String>,
+    /// Why.
+    pub why: Option<String>,
     /// The experiments of `ripstop papers run` with a claim about it.
-    pub(super) run: Vec<String>,
+    pub run: Vec<String>,
 }
 
 /// All trends of a paper. One that `trends.toml` forgets fails.
-pub(super) fn judge(paper: &str, stated: &Stated, library: &Library) -> Outcome<Vec<Decided>> {
-    let specs: Vec<&Trend> = stated.trends.trends.iter().map(|spanned| spanned.as_ref()).collect();
+pub(super) fn judge(
+    paper: &str,
+    stated: &StatedPaper,
+    library: &PaperLibrary,
+    judged: &JudgedStudies,
+) -> LabResult<Vec<CheckedTrend>> {
+    let specs: Vec<&StatedTrend> = stated.trends.trends.iter().map(|spanned| spanned.as_ref()).collect();
     let wrong = |problem: String| {
-        Failure::Config(format!("{}: {problem}", stated.path.replace("model.toml", "trends.toml")))
+        LabError::Input(format!("{}: {problem}", stated.path.replace("model.toml", "trends.toml")))
     };
     if let Some(stranger) = specs.iter().find(|spec| !library.published.has_trend(&spec.id)) {
         return Err(wrong(format!("`published.toml` has no trend `{}`", stranger.id)));
@@ -36,12 +46,12 @@ pub(super) fn judge(paper: &str, stated: &Stated, library: &Library) -> Outcome<
     let own = format!("{paper}.");
     let mut all = Vec::new();
     for published in library.published.trends.iter().filter(|trend| trend.id.starts_with(&own)) {
-        let mut decided = Decided {
+        let mut decided = CheckedTrend {
             id: published.id.clone(),
             place: published.place.clone(),
             text: published.assertion.clone(),
             decided_by: "nothing",
-            verdict: Verdict::Failed,
+            verdict: PaperVerdict::Failed,
             evidence: None,
             why: Some("`trends.toml` does not say what decides it".to_owned()),
             run: Vec::new(),
@@ -49,20 +59,38 @@ pub(super) fn judge(paper: &str, stated: &Stated, library: &Library) -> Outcome<
         if let Some(spec) = specs.iter().find(|spec| spec.id == published.id) {
             let claims = claims(spec, library).map_err(wrong)?;
             decided.run.clone_from(&spec.experiments);
-            decide(&mut decided, spec, claims).map_err(wrong)?;
+            decide(&mut decided, spec, claims, judged).map_err(wrong)?;
         }
         all.push(decided);
     }
     Ok(all)
 }
 
-fn decide(decided: &mut Decided, spec: &Trend, not_expected: Option<String>) -> Result<(), String> {
+fn decide(
+    decided: &mut CheckedTrend,
+    spec: &StatedTrend,
+    not_expected: Option<String>,
+    judged: &JudgedStudies,
+) -> Result<(), String> {
     (decided.decided_by, decided.verdict, decided.why) = match spec.decided_by {
-        Judge::Nothing => {
-            ("nothing", Verdict::NotCheckable, spec.needs.as_ref().map(|needs| format!("needs {needs}")))
+        TrendJudge::Nothing => {
+            ("nothing", PaperVerdict::NotCheckable, spec.needs.as_ref().map(|needs| format!("needs {needs}")))
         }
-        Judge::Simulation => ("simulation", Verdict::Simulated, not_expected),
-        Judge::Model => {
+        TrendJudge::Simulation => {
+            let id = spec.claim.as_ref().unwrap_or(&spec.id);
+            let studies = spec.experiments.iter().filter_map(|id| judged.get(id));
+            let claims: Vec<_> = studies
+                .flat_map(|study| &study.claims)
+                .filter(|claim| claim.id.as_ref() == Some(id))
+                .collect();
+            let values = claims.iter().flat_map(|claim| &claim.assertions).map(|one| one.values.clone());
+            let values: Vec<String> = values.collect();
+            decided.evidence = (!values.is_empty()).then(|| values.join("; "));
+            let verdict = together(claims.iter().map(|claim| claim.verdict));
+            let why = claims.iter().find(|claim| PaperVerdict::from(claim.verdict) == verdict);
+            ("simulation", verdict, why.and_then(|claim| claim.why.clone()).or(not_expected))
+        }
+        TrendJudge::Model => {
             let found = trend(&spec.id).ok_or_else(|| format!("no model decides `{}`", spec.id))?;
             let found = found.map_err(|error| format!("`{}`: {error}", spec.id))?;
             decided.evidence = Some(found.evidence);
@@ -74,23 +102,23 @@ fn decide(decided: &mut Decided, spec: &Trend, not_expected: Option<String>) -> 
 }
 
 /// The verdict on a trend that a model decides.
-fn computed(holds: bool, spec: &Trend, not_expected: Option<String>) -> (Verdict, Option<String>) {
+fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (PaperVerdict, Option<String>) {
     match (holds, spec.fails) {
         (true, false) => {
             let both: Vec<String> = spec.note.iter().cloned().chain(not_expected).collect();
-            (Verdict::Holds, (!both.is_empty()).then(|| both.join(" ")))
+            (PaperVerdict::Holds, (!both.is_empty()).then(|| both.join(" ")))
         }
-        (false, true) => (Verdict::DoesNotHold, spec.because.clone()),
+        (false, true) => (PaperVerdict::DoesNotHold, spec.because.clone()),
         (true, true) => {
             let said = spec.because.clone().unwrap_or_default();
-            (Verdict::Unexpected, Some(format!("holds, though said not to: {said}")))
+            (PaperVerdict::Unexpected, Some(format!("holds, though said not to: {said}")))
         }
-        (false, false) => (Verdict::Failed, Some("does not hold".to_owned())),
+        (false, false) => (PaperVerdict::Failed, Some("does not hold".to_owned())),
     }
 }
 
 /// Why experiments are not expected to bear a trend out, or a part of it; each must speak of it.
-fn claims(spec: &Trend, library: &Library) -> Result<Option<String>, String> {
+fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, String> {
     let id = spec.claim.as_ref().unwrap_or(&spec.id);
     let mut not_expected = Vec::new();
     for name in &spec.experiments {
@@ -117,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_trend_that_does_not_hold_fails_unless_it_is_said_to() {
-        let spec = |fails: bool| Trend {
+        let spec = |fails: bool| StatedTrend {
             id: "009.t".into(),
-            decided_by: Judge::Model,
+            decided_by: TrendJudge::Model,
             experiments: Vec::new(),
             claim: None,
             needs: None,
@@ -128,12 +156,14 @@ mod tests {
             because: fails.then(|| "so".into()),
         };
         let verdict = |holds, fails| computed(holds, &spec(fails), Some("Not there.".into()));
-        assert_eq!(verdict(true, false), (Verdict::Holds, Some("as read Not there.".into())));
-        assert_eq!(verdict(false, true), (Verdict::DoesNotHold, Some("so".into())));
-        assert_eq!(verdict(true, true).0, Verdict::Unexpected);
-        assert_eq!(verdict(false, false).0, Verdict::Failed);
+        assert_eq!(verdict(true, false), (PaperVerdict::Holds, Some("as read Not there.".into())));
+        assert_eq!(verdict(false, true), (PaperVerdict::DoesNotHold, Some("so".into())));
+        assert_eq!(verdict(true, true).0, PaperVerdict::Unexpected);
+        assert_eq!(verdict(false, false).0, PaperVerdict::Failed);
         assert!(
-            Verdict::Failed.is_wrong() && Verdict::Unexpected.is_wrong() && !Verdict::DoesNotHold.is_wrong()
+            PaperVerdict::Failed.is_wrong()
+                && PaperVerdict::Unexpected.is_wrong()
+                && !PaperVerdict::DoesNotHold.is_wrong()
         );
     }
 }

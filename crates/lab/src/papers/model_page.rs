@@ -1,9 +1,10 @@
 //! A page for each paper, in Markdown, with the figures that closed forms draw.
 
-use super::{Paper, Verdict};
-use crate::failure::{Failure, Outcome};
-use crate::output::or_dash;
-use crate::papers::library::Library;
+use super::check::CheckedPaper;
+use super::library::PaperLibrary;
+use super::numbers::{digits, reasons};
+use super::verdict::PaperVerdict;
+use crate::error::{LabError, LabResult};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -11,29 +12,33 @@ use std::path::Path;
 ///
 /// # Errors
 /// What the file system said; a figure that cannot be computed.
-pub(super) fn write(directory: &Path, papers: &[Paper<'_>], library: &Library) -> Outcome<()> {
+pub fn write_model_pages(
+    directory: &Path,
+    papers: &[CheckedPaper<'_>],
+    library: &PaperLibrary,
+) -> LabResult<()> {
     let figures = directory.join("figures");
-    std::fs::create_dir_all(&figures).map_err(|e| Failure::work(figures.display(), e))?;
+    std::fs::create_dir_all(&figures).map_err(|e| LabError::work(figures.display(), e))?;
     for paper in papers {
         for figure in library.figures.iter().filter(|figure| figure.paper() == paper.id) {
-            let chart = figure.compute(&library.published).map_err(Failure::Config)?;
+            let chart = figure.compute(&library.published).map_err(LabError::Input)?;
             let path = figures.join(format!("{}.svg", figure.id));
-            std::fs::write(&path, chart.svg()).map_err(|e| Failure::work(path.display(), e))?;
+            std::fs::write(&path, chart.svg()).map_err(|e| LabError::work(path.display(), e))?;
         }
         let path = directory.join(format!("{}-models.md", paper.id));
-        std::fs::write(&path, page(paper, library)).map_err(|e| Failure::work(path.display(), e))?;
+        std::fs::write(&path, page(paper, library)).map_err(|e| LabError::work(path.display(), e))?;
     }
     Ok(())
 }
 
-fn page(paper: &Paper<'_>, library: &Library) -> String {
+fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
     let id = paper.id;
     let mut text = format!(
         "# Paper {id}: its closed forms, beside ours\n\n*{}*. Made by `make papers` from [`papers/{id}`](../../papers/{id}); change that, not this. \
          [`models.md`](../models.md) says what the models are good for.\n\n## Numbers\n\n| | where | printed | ours | verdict |\n|---|---|---|---|---|\n",
         paper.title
     );
-    for number in paper.numbers.iter().filter(|number| number.verdict != Verdict::NotCheckable) {
+    for number in paper.numbers.iter().filter(|number| number.verdict != PaperVerdict::NotCheckable) {
         let run = match number.run.is_empty() {
             true => String::new(),
             false => format!(" by `papers run {}`", number.run.join(" ")),
@@ -46,14 +51,14 @@ fn page(paper: &Paper<'_>, library: &Library) -> String {
             cell(&number.what),
             cell(&unit),
             cell(&number.place),
-            or_dash(number.printed.clone(), |printed| printed),
-            or_dash(number.ours, |ours| super::print::digits(ours, number)),
+            number.printed.clone().unwrap_or_else(|| "-".to_owned()),
+            number.ours.map_or_else(|| "-".to_owned(), |ours| digits(ours, number)),
             number.verdict.word(),
             cell(&why)
         );
     }
     text += "\nNot to be checked:\n\n";
-    for (why, ids) in super::print::reasons(&paper.numbers, Verdict::NotCheckable) {
+    for (why, ids) in reasons(&paper.numbers, PaperVerdict::NotCheckable) {
         let _ = writeln!(
             text,
             "- {why}: {}",

@@ -1,0 +1,159 @@
+//! What the parts of a claim come to: numbers, curves, and findings.
+
+/// What an assertion came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClaimFinding {
+    /// Whether it holds.
+    pub holds: bool,
+    /// The values that decided, for people.
+    pub values: String,
+}
+
+/// The value of a part of a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClaimValue {
+    /// A number.
+    Number(f64),
+    /// A number for each value of a parameter.
+    Curve(Vec<CurvePoint>),
+    /// What an assertion came to.
+    Truth(ClaimFinding),
+    /// A word, for a model's function.
+    Word(String),
+}
+
+/// A point of a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// The parameter.
+    pub x: f64,
+    /// The parameter as it is written.
+    pub label: String,
+    /// The value.
+    pub y: f64,
+    /// Half of its 95 % interval; 0 where it is exact.
+    pub ci95: f64,
+}
+
+/// Curves with more points are shown by their ends.
+const MOST_SHOWN: usize = 40;
+
+impl ClaimValue {
+    /// The points of a curve.
+    ///
+    /// # Errors
+    /// It is no curve, or has no points, or one of them has no value.
+    pub(super) fn curve(&self) -> Result<&[CurvePoint], String> {
+        match self {
+            ClaimValue::Curve(points) if !points.is_empty() => {
+                match points.iter().find(|point| point.y.is_nan()) {
+                    Some(point) => Err(format!("a curve has no value at {}", point.label)),
+                    None => Ok(points),
+                }
+            }
+            ClaimValue::Curve(_) => Err("a curve has no points".into()),
+            _ => Err("a curve is wanted here: `measure[set, parameter=*]` or `curve(x in 1..9, ..)`".into()),
+        }
+    }
+
+    /// The number.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(super) fn number(&self) -> Result<f64, String> {
+        match self {
+            ClaimValue::Number(number) if number.is_nan() => Err("a value is not a number".into()),
+            ClaimValue::Number(number) => Ok(*number),
+            _ => Err("a number is wanted here".into()),
+        }
+    }
+
+    /// For people.
+    pub(super) fn show(&self) -> String {
+        match self {
+            ClaimValue::Number(number) => show_number(*number),
+            ClaimValue::Curve(points) if points.len() > MOST_SHOWN => {
+                let [first, last] = [&points[0], &points[points.len() - 1]].map(|point| show_number(point.y));
+                format!("[{first} .. {last}]")
+            }
+            ClaimValue::Curve(points) => {
+                let all: Vec<String> = points.iter().map(|point| show_number(point.y)).collect();
+                format!("[{}]", all.join(" "))
+            }
+            ClaimValue::Truth(finding) => finding.holds.to_string(),
+            ClaimValue::Word(word) => format!("\"{word}\""),
+        }
+    }
+}
+
+/// Four significant digits.
+pub fn show_number(value: f64) -> String {
+    let magnitude = value.abs().log10().floor();
+    let decimals = if value == 0.0 { 0.0 } else { (3.0 - magnitude).clamp(0.0, 6.0) };
+    let text = format!("{value:.*}", decimals as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// A share in per cent.
+pub(super) fn show_percent(share: f64) -> String {
+    format!("{} %", show_number(share * 100.0))
+}
+
+/// Applies a function point by point; numbers are the same at every point.
+///
+/// # Errors
+/// Curves over different points, or assertions in the place of values.
+pub(super) fn combine(values: &[ClaimValue], apply: impl Fn(&[f64]) -> f64) -> Result<ClaimValue, String> {
+    let curve = values.iter().find_map(|value| match value {
+        ClaimValue::Curve(points) => Some(points),
+        _ => None,
+    });
+    let at = |k: usize| -> Result<Vec<f64>, String> {
+        let one = |value: &ClaimValue| match value {
+            ClaimValue::Number(number) => Ok(*number),
+            ClaimValue::Curve(points) => Ok(points[k].y),
+            ClaimValue::Truth(_) => Err("an assertion is no value".to_owned()),
+            ClaimValue::Word(word) => Err(format!("the word \"{word}\" is no value")),
+        };
+        values.iter().map(one).collect()
+    };
+    let Some(curve) = curve else { return Ok(ClaimValue::Number(apply(&at(0)?))) };
+    for value in values {
+        if let ClaimValue::Curve(other) = value
+            && !(other.len() == curve.len() && other.iter().zip(curve).all(|(a, b)| a.x == b.x))
+        {
+            return Err("two curves have different points".into());
+        }
+    }
+    let point =
+        |(k, point): (usize, &CurvePoint)| Ok(CurvePoint { y: apply(&at(k)?), ci95: 0.0, ..point.clone() });
+    Ok(ClaimValue::Curve(curve.iter().enumerate().map(point).collect::<Result<_, String>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_digits_are_shown() {
+        assert_eq!(
+            [0.0, 0.48731234, 2608.69, 12.0, 1e-7, 123456.7].map(show_number),
+            ["0", "0.4873", "2609", "12", "0", "123457"]
+        );
+    }
+
+    #[test]
+    fn arithmetic_goes_point_by_point() {
+        let curve = |values: &[(f64, f64)]| {
+            let point = |(x, y): &(f64, f64)| CurvePoint { x: *x, label: x.to_string(), y: *y, ci95: 0.1 };
+            ClaimValue::Curve(values.iter().map(point).collect())
+        };
+        let c = curve(&[(1.0, 2.0), (2.0, 5.0)]);
+        let sum = combine(&[c.clone(), ClaimValue::Number(1.0)], |v| v[0] + v[1]).unwrap();
+        assert_eq!(sum.show(), "[3 6]");
+        assert!(combine(&[c, curve(&[(1.0, 2.0)])], |v| v[0] + v[1]).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! The figures of experiments.
+
+use super::chart::{FigureChart, FigureCurve};
+use crate::experiment::GridCell;
+use crate::measure::Measure;
+use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study};
+
+/// The figure of an experiment.
+pub fn study_chart(
+    figure: &FigureSpec,
+    study: &Study,
+    results: &CellResults,
+    judged: &JudgedStudy,
+) -> FigureChart {
+    let unit =
+        |name: &str, unit: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
+    let measure = study.measure(figure.y.as_ref());
+    FigureChart {
+        title: figure.title.clone(),
+        x: if figure.x == "time" { "time, s".to_owned() } else { figure.x.clone() },
+        y: measure.as_ref().map_or_else(|_| String::new(), |measure| unit(measure.name(), measure.unit())),
+        log_x: figure.log_x,
+        log_y: figure.log_y,
+        curves: measure.map_or_else(|_| Vec::new(), |y| curves(figure, &y, study, results, judged)),
+    }
+}
+
+/// One curve for each combination of the keys that are neither the axis nor given.
+fn curves(
+    figure: &FigureSpec,
+    y: &Measure,
+    study: &Study,
+    results: &CellResults,
+    judged: &JudgedStudy,
+) -> Vec<FigureCurve> {
+    let experiment = &study.experiment;
+    let set = experiment.set(figure.set.as_ref()).unwrap_or(0);
+    let chosen = study.chosen(set, &figure.at);
+    let mut curves: Vec<FigureCurve> = Vec::new();
+    for cell in &chosen.cells {
+        let name = name(study, cell, figure);
+        if figure.x == "time" {
+            let values = y.over_time(&results.0[set][cell.place]).unwrap_or_default();
+            let points = values.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
+            let steps = experiment.sets()[set].trace;
+            curves.push(FigureCurve { name, points, others: Vec::new(), steps });
+            continue;
+        }
+        let Some(x) = cell.value(experiment, &figure.x).and_then(crate::table::TableEntry::number) else {
+            continue;
+        };
+        let at = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
+            curves.push(FigureCurve { name, ..FigureCurve::default() });
+            curves.len() - 1
+        });
+        let curve = &mut curves[at];
+        if let Ok(Some(number)) = results.read(set, cell.place, y, &chosen.place) {
+            curve.points.push((x, number.mean, number.ci95.unwrap_or(0.0)));
+        }
+        for entry in &judged.entries {
+            let here = entry.set == *figure.set.as_ref() && entry.measure == y.name();
+            if here && entry.at == cell.label(experiment) {
+                curve.others.extend(entry.published.iter().flatten().map(|y| (x, *y)));
+                curve.others.extend(entry.reference.map(|y| (x, y)));
+            }
+        }
+    }
+    if figure.x != "time" {
+        curves.iter_mut().for_each(|curve| curve.points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    }
+    curves
+}
+
+/// The keys that tell the curves of a figure apart.
+fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
+    let keys = study.experiment.set_keys(cell.set).iter();
+    let own = keys.filter(|key| **key != figure.x && !figure.at.contains_key(*key));
+    let words: Vec<String> =
+        own.filter_map(|key| Some(format!("{key} = {}", cell.text(&study.experiment, key)?))).collect();
+    if words.is_empty() { figure.set.as_ref().clone() } else { words.join(", ") }
+}

@@ -1,0 +1,353 @@
+//! What is measured of a cell, and where it stands in its result.
+
+use crate::result_path;
+use ripstop_base::Bytes;
+use serde_json::Value;
+use std::str::FromStr;
+
+/// A figure of a cell: one that has a name, or one that an experiment names by its place in the result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measure {
+    /// One of the lab's.
+    Known(KnownMeasure),
+    /// `[[measure]]` of an experiment.
+    Path {
+        /// What it is called there.
+        name: String,
+        /// Its place in the result, such as `flows[0].delay_s.p99`.
+        path: String,
+        /// Its unit; empty for a number.
+        unit: String,
+    },
+}
+
+/// Of which flow, and in which interval, something is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MeasurePlace {
+    /// The number of a flow; all when None.
+    pub flow: Option<usize>,
+    /// From when to when, s; the whole when None.
+    pub interval: Option<[f64; 2]>,
+}
+
+/// A figure that the lab knows by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownMeasure {
+    /// Payload that arrived in order, mean of the flows, Mbit/s.
+    Goodput,
+    /// The same with 40 bytes of headers for each packet, as ns-2's sinks count, Mbit/s.
+    Sink,
+    /// Units that arrived in order, all flows, units/s.
+    Units,
+    /// Mean window, packets.
+    Cwnd,
+    /// Mean smoothed round-trip time, s.
+    Srtt,
+    /// Time-outs a flow.
+    Timeouts,
+    /// Packets sent again, a flow.
+    Retransmits,
+    /// From first transmission to delivery in order, s.
+    Delay,
+    /// From seen to decoded, s.
+    DecodeDelay,
+    /// Its 99th percentile, s.
+    DecodeP99,
+    /// The most combinations that waited at a receiver.
+    RowsMax,
+    /// Answers that repeated the one before.
+    RepeatedAcks,
+    /// Combinations made by relays.
+    Recoded,
+    /// The longest queue at the end of a piece of the series, packets.
+    QueuePeak,
+    /// Standard deviation over mean of the first flow's goodput over the pieces of the series.
+    GoodputVariation,
+    /// The same of its window.
+    CwndVariation,
+    /// The same of its smoothed round-trip time.
+    SrttVariation,
+    /// Times that the window of the first flow shrank, by the record of a run.
+    Falls,
+    /// The window before it first shrank, packets.
+    WindowBefore,
+    /// The smallest window from then on, packets.
+    WindowLeast,
+    /// The largest window from then on, packets.
+    WindowMost,
+    /// What links dropped for loss, packets and acknowledgements.
+    Lost,
+}
+
+/// A number with half of its 95 % interval, where that is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredNumber {
+    /// The mean over the runs.
+    pub mean: f64,
+    /// Half of its 95 % interval.
+    pub ci95: Option<f64>,
+}
+
+/// Names, units.
+const ALL: [(KnownMeasure, &str, &str); 22] = [
+    (KnownMeasure::Goodput, "goodput", "Mbit/s"),
+    (KnownMeasure::Sink, "sink", "Mbit/s"),
+    (KnownMeasure::Units, "units", "units/s"),
+    (KnownMeasure::Cwnd, "cwnd", "packets"),
+    (KnownMeasure::Srtt, "srtt", "s"),
+    (KnownMeasure::Timeouts, "timeouts", ""),
+    (KnownMeasure::Retransmits, "retransmits", ""),
+    (KnownMeasure::Delay, "delay", "s"),
+    (KnownMeasure::DecodeDelay, "decode_delay", "s"),
+    (KnownMeasure::DecodeP99, "decode_p99", "s"),
+    (KnownMeasure::RowsMax, "rows_max", ""),
+    (KnownMeasure::RepeatedAcks, "repeated_acks", ""),
+    (KnownMeasure::Recoded, "recoded", ""),
+    (KnownMeasure::QueuePeak, "queue_peak", "packets"),
+    (KnownMeasure::GoodputVariation, "goodput_variation", ""),
+    (KnownMeasure::CwndVariation, "cwnd_variation", ""),
+    (KnownMeasure::SrttVariation, "srtt_variation", ""),
+    (KnownMeasure::Falls, "falls", ""),
+    (KnownMeasure::WindowBefore, "window_before", "packets"),
+    (KnownMeasure::WindowLeast, "window_least", "packets"),
+    (KnownMeasure::WindowMost, "window_most", "packets"),
+    (KnownMeasure::Lost, "lost", "packets"),
+];
+
+/// IP and TCP.
+const HEADERS: f64 = 40.0;
+
+impl FromStr for KnownMeasure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<KnownMeasure, String> {
+        ALL.iter().find(|(_, name, _)| *name == text).map(|(measure, ..)| *measure).ok_or_else(|| {
+            let names: Vec<&str> = ALL.iter().map(|(_, name, _)| *name).collect();
+            format!("nothing is measured as `{text}`; there are {}", names.join(", "))
+        })
+    }
+}
+
+impl Measure {
+    /// As it is written.
+    pub fn name(&self) -> &str {
+        match self {
+            Measure::Known(known) => known.name(),
+            Measure::Path { name, .. } => name,
+        }
+    }
+
+    /// Its unit; empty for a number.
+    pub fn unit(&self) -> &str {
+        match self {
+            Measure::Known(known) => known.unit(),
+            Measure::Path { unit, .. } => unit,
+        }
+    }
+
+    /// Whether it is read from a series over time.
+    pub fn needs_series(&self) -> bool {
+        matches!(self, Measure::Known(known) if known.needs_series())
+    }
+
+    /// Whether it is read from the record of a run.
+    pub fn needs_trace(&self) -> bool {
+        matches!(self, Measure::Known(known) if known.needs_trace())
+    }
+
+    /// Reads it from the result of a cell. None where it has no value.
+    ///
+    /// # Errors
+    /// A place that is not in the result.
+    pub fn read(&self, result: &Value, place: &MeasurePlace) -> Result<Option<MeasuredNumber>, String> {
+        match self {
+            Measure::Known(known) => Ok(known.read(result, place)),
+            Measure::Path { path, .. } => result_path::find_number(result, path),
+        }
+    }
+
+    /// The same over time, of the first flow: pairs of a moment and a value.
+    pub fn over_time(&self, result: &Value) -> Option<Vec<(f64, f64)>> {
+        match self {
+            Measure::Known(known) => known.over_time(result),
+            Measure::Path { .. } => None,
+        }
+    }
+}
+
+impl KnownMeasure {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(_, name, _)| name)
+    }
+
+    /// Its unit; empty for a number.
+    pub fn unit(self) -> &'static str {
+        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(.., unit)| unit)
+    }
+
+    /// Whether it is read from a series over time.
+    pub fn needs_series(self) -> bool {
+        use KnownMeasure::{CwndVariation, GoodputVariation, QueuePeak, SrttVariation};
+        matches!(self, QueuePeak | GoodputVariation | CwndVariation | SrttVariation)
+    }
+
+    /// Whether it is read from the record of a run.
+    pub fn needs_trace(self) -> bool {
+        use KnownMeasure::{Falls, Lost, WindowBefore, WindowLeast, WindowMost};
+        matches!(self, Falls | Lost | WindowBefore | WindowLeast | WindowMost)
+    }
+
+    /// Reads it from the result of a cell. None where it was not measured.
+    pub fn read(self, report: &Value, place: &MeasurePlace) -> Option<MeasuredNumber> {
+        let part = match place.interval {
+            None => report,
+            Some([from, to]) => report["intervals"]
+                .as_array()?
+                .iter()
+                .find(|part| part["from_s"].as_f64() == Some(from) && part["to_s"].as_f64() == Some(to))?,
+        };
+        let over = |path: &str, read: fn(&Value) -> Option<MeasuredNumber>| {
+            let flows = part["flows"].as_array()?;
+            let chosen: Vec<&Value> = match place.flow {
+                None => flows.iter().collect(),
+                Some(k) => vec![flows.get(k)?],
+            };
+            let each: Option<Vec<MeasuredNumber>> =
+                chosen.iter().map(|flow| read(flow.pointer(path)?)).collect();
+            Some(mean(&each?))
+        };
+        let over_flows = |path: &str| over(path, statistic);
+        let goodput = || match place.flow {
+            None => statistic(&part["goodput_bps"]),
+            Some(_) => over_flows("/goodput_bps"),
+        };
+        let from_trace = |name: &str| plain(report["trace"][name].as_f64()?);
+        match self {
+            KnownMeasure::Goodput => goodput()?.times(1e-6),
+            KnownMeasure::Sink => {
+                let payload =
+                    report["scenario"]["flow"][0]["packet"].as_str()?.parse::<Bytes>().ok()?.get() as f64;
+                goodput()?.times(1e-6 * (payload + HEADERS) / payload)
+            }
+            KnownMeasure::Units => statistic(&report["throughput_units_per_s"]),
+            KnownMeasure::Cwnd => over_flows("/cwnd_packets"),
+            KnownMeasure::Srtt => over_flows("/srtt_s"),
+            KnownMeasure::Timeouts => over_flows("/timeouts"),
+            KnownMeasure::Retransmits => over_flows("/retransmits"),
+            KnownMeasure::Delay => over_flows("/delay_s"),
+            KnownMeasure::DecodeDelay => over_flows("/decode_delay_s"),
+            KnownMeasure::DecodeP99 => over("/decode_delay_s/p99", |p99| plain(p99.as_f64()?)),
+            KnownMeasure::RowsMax => over_flows("/nc/rows_max"),
+            KnownMeasure::RepeatedAcks => over_flows("/nc/repeated_acks"),
+            KnownMeasure::Recoded => over_flows("/nc/recoded"),
+            KnownMeasure::QueuePeak => {
+                let links = report["series"]["links"].as_array()?;
+                let all = links.iter().filter_map(|link| link["queue_packets"].as_array()).flatten();
+                plain(all.filter_map(Value::as_f64).fold(0.0, f64::max))
+            }
+            KnownMeasure::GoodputVariation => variation(report, "goodput_bps"),
+            KnownMeasure::CwndVariation => variation(report, "cwnd_packets"),
+            KnownMeasure::SrttVariation => variation(report, "srtt_s"),
+            KnownMeasure::Falls => from_trace("falls"),
+            KnownMeasure::WindowBefore => from_trace("window_before"),
+            KnownMeasure::WindowLeast => from_trace("window_least"),
+            KnownMeasure::WindowMost => from_trace("window_most"),
+            KnownMeasure::Lost => from_trace("lost"),
+        }
+    }
+
+    /// The same over time, of the first flow: pairs of a moment and a value.
+    pub fn over_time(self, report: &Value) -> Option<Vec<(f64, f64)>> {
+        if self == KnownMeasure::Cwnd
+            && let Some(record) = report["trace"]["window"].as_array()
+        {
+            return Some(
+                record.iter().filter_map(|pair| Some((pair[0].as_f64()?, pair[1].as_f64()?))).collect(),
+            );
+        }
+        let (key, scale) = match self {
+            KnownMeasure::Goodput => ("goodput_bps", 1e-6),
+            KnownMeasure::Cwnd => ("cwnd_packets", 1.0),
+            KnownMeasure::Srtt => ("srtt_s", 1.0),
+            _ => return None,
+        };
+        let series = &report["series"];
+        let moments = series["until_s"].as_array()?.iter();
+        let values = series["flows"][0][key].as_array()?.iter();
+        Some(
+            moments
+                .zip(values)
+                .filter_map(|(at, value)| Some((at.as_f64()?, value.as_f64()? * scale)))
+                .collect(),
+        )
+    }
+}
+
+impl MeasuredNumber {
+    fn times(self, factor: f64) -> Option<MeasuredNumber> {
+        Some(MeasuredNumber { mean: self.mean * factor, ci95: self.ci95.map(|ci95| ci95 * factor) })
+    }
+}
+
+fn plain(mean: f64) -> Option<MeasuredNumber> {
+    Some(MeasuredNumber { mean, ci95: None })
+}
+
+fn statistic(value: &Value) -> Option<MeasuredNumber> {
+    Some(MeasuredNumber { mean: value["mean"].as_f64()?, ci95: value["ci95"].as_f64() })
+}
+
+/// The mean of flows; its interval as if they were one, since they share their links.
+fn mean(each: &[MeasuredNumber]) -> MeasuredNumber {
+    let n = each.len() as f64;
+    let ci95: Option<f64> = each.iter().map(|number| number.ci95).sum();
+    MeasuredNumber {
+        mean: each.iter().map(|number| number.mean).sum::<f64>() / n,
+        ci95: ci95.map(|sum| sum / n),
+    }
+}
+
+/// Standard deviation over mean of what the first flow did in the pieces of the series.
+fn variation(report: &Value, key: &str) -> Option<MeasuredNumber> {
+    let pieces = report["series"]["flows"][0][key].as_array()?;
+    let values: Vec<f64> = pieces.iter().filter_map(Value::as_f64).collect();
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    plain((squares / values.len() as f64).sqrt() / mean).filter(|number| number.mean.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_measure_is_listed_once_and_read_back() {
+        for (measure, name, _) in ALL {
+            assert_eq!(name.parse(), Ok(measure));
+            assert_eq!(measure.name(), name);
+        }
+        assert!("good-put".parse::<KnownMeasure>().unwrap_err().contains("goodput"));
+    }
+
+    #[test]
+    fn flows_and_intervals_are_told_apart() {
+        let flow = |bps: f64| json!({"goodput_bps": {"mean": bps, "ci95": 1e5, "n": 3}});
+        let result = json!({"scenario": {"flow": [{"packet": "1000B"}]},
+            "goodput_bps": {"mean": 3e6, "ci95": null, "n": 1}, "flows": [flow(2e6), flow(4e6)],
+            "intervals": [{"from_s": 1.0, "to_s": 2.0, "goodput_bps": {"mean": 9e6}, "flows": [flow(8e6), flow(1e7)]}],
+            "series": {"flows": [{"cwnd_packets": [1.0, 3.0]}], "links": [{"queue_packets": [2.0, 7.0]}], "until_s": [1, 2]}});
+        let read =
+            |measure: KnownMeasure, flow, interval| measure.read(&result, &MeasurePlace { flow, interval });
+        assert_eq!(read(KnownMeasure::Goodput, None, None), Some(MeasuredNumber { mean: 3.0, ci95: None }));
+        assert_eq!(read(KnownMeasure::Goodput, Some(1), None).map(|n| n.mean), Some(4.0));
+        assert_eq!(read(KnownMeasure::Goodput, Some(0), Some([1.0, 2.0])).map(|n| n.mean), Some(8.0));
+        assert_eq!(read(KnownMeasure::Goodput, Some(0), Some([1.0, 3.0])), None);
+        assert!((read(KnownMeasure::Sink, None, None).unwrap().mean - 3.12).abs() < 1e-12);
+        assert_eq!(read(KnownMeasure::CwndVariation, None, None).map(|n| n.mean), Some(0.5));
+        assert_eq!(read(KnownMeasure::QueuePeak, None, None).map(|n| n.mean), Some(7.0));
+        assert_eq!(read(KnownMeasure::Srtt, None, None), None);
+        assert_eq!(KnownMeasure::Cwnd.over_time(&result), Some(vec![(1.0, 1.0), (2.0, 3.0)]));
+    }
+}

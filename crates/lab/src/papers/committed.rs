@@ -1,0 +1,170 @@
+//! Numbers of simulations that were written down: `papers/NNN/results/NAME.json`.
+//!
+//! `make papers` writes them. Each cell is found by a hash of its scenario, so that a number counts only for what was simulated. Only the
+//! numbers that verdicts read are there, which keeps a file at a few kilobytes.
+
+use crate::cell::{SIMULATOR, hexadecimal};
+use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
+use crate::study::{CellReadings, Study};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// The numbers of an experiment, as they are written down.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommittedNumbers {
+    /// The simulator that they come from: its version and the hash of its code.
+    pub simulator: String,
+    /// By cell, by measure: the mean and half of its 95 % interval; null where there is no value.
+    cells: BTreeMap<String, BTreeMap<String, Option<(f64, Option<f64>)>>>,
+}
+
+impl CommittedNumbers {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What the JSON reader says.
+    pub fn parse(text: &str) -> Result<CommittedNumbers, String> {
+        serde_json::from_str(text).map_err(|error| error.to_string())
+    }
+
+    /// The numbers as a file, a line for each cell.
+    pub fn to_text(&self) -> String {
+        let simulator = serde_json::to_string(&self.simulator).unwrap_or_default();
+        let line = |(cell, numbers): (&String, &BTreeMap<_, _>)| {
+            format!("  \"{cell}\": {}", serde_json::to_string(numbers).unwrap_or_default())
+        };
+        let cells: Vec<String> = self.cells.iter().map(line).collect();
+        format!("{{\n \"simulator\": {simulator},\n \"cells\": {{\n{}\n }}\n}}\n", cells.join(",\n"))
+    }
+
+    /// The numbers for a study.
+    pub fn readings<'a>(&'a self, study: &Study) -> CommittedReadings<'a> {
+        CommittedReadings { numbers: self, cells: cell_names(study) }
+    }
+}
+
+/// What each cell of a study is called in a file: a hash of its scenario and its detail.
+fn cell_names(study: &Study) -> Vec<Vec<String>> {
+    let name = |set: usize, place: usize| {
+        let cell = study.experiment.resolve(set, place);
+        cell.map_or_else(|_| String::new(), |cell| hexadecimal(&cell.key(""))[..16].to_owned())
+    };
+    let sets = study.experiment.sets().iter().enumerate();
+    sets.map(|(set, spec)| (0..spec.cells()).map(|place| name(set, place)).collect()).collect()
+}
+
+fn reading_name(measure: &Measure, at: &MeasurePlace) -> String {
+    let flow = at.flow.map_or_else(String::new, |flow| format!(" flow {flow}"));
+    let interval = at.interval.map_or_else(String::new, |[from, to]| format!(" {from}..{to} s"));
+    format!("{}{flow}{interval}", measure.name())
+}
+
+/// Numbers that were written down, for one study.
+pub struct CommittedReadings<'a> {
+    numbers: &'a CommittedNumbers,
+    cells: Vec<Vec<String>>,
+}
+
+impl CellReadings for CommittedReadings<'_> {
+    fn is_there(&self, set: usize, place: usize) -> bool {
+        self.numbers.cells.contains_key(&self.cells[set][place])
+    }
+
+    fn read(
+        &self,
+        set: usize,
+        place: usize,
+        measure: &Measure,
+        at: &MeasurePlace,
+    ) -> Result<Option<MeasuredNumber>, String> {
+        let name = reading_name(measure, at);
+        let found = self.numbers.cells.get(&self.cells[set][place]).and_then(|cell| cell.get(&name));
+        match found {
+            Some(number) => Ok(number.map(|(mean, ci95)| MeasuredNumber { mean, ci95 })),
+            None => Err(format!("`{name}` was not written down; `make papers` does")),
+        }
+    }
+}
+
+/// Notes what is read of other readings, to be written down.
+pub struct NotedReadings<'a> {
+    readings: &'a dyn CellReadings,
+    cells: Vec<Vec<String>>,
+    noted: RefCell<CommittedNumbers>,
+}
+
+impl<'a> NotedReadings<'a> {
+    /// Notes what is read of `readings` of `study`.
+    pub fn new(study: &Study, readings: &'a dyn CellReadings) -> NotedReadings<'a> {
+        let noted = CommittedNumbers { simulator: SIMULATOR.to_owned(), cells: BTreeMap::new() };
+        NotedReadings { readings, cells: cell_names(study), noted: RefCell::new(noted) }
+    }
+
+    /// What was read.
+    pub fn numbers(self) -> CommittedNumbers {
+        self.noted.into_inner()
+    }
+}
+
+impl CellReadings for NotedReadings<'_> {
+    fn is_there(&self, set: usize, place: usize) -> bool {
+        let there = self.readings.is_there(set, place);
+        if there {
+            self.noted.borrow_mut().cells.entry(self.cells[set][place].clone()).or_default();
+        }
+        there
+    }
+
+    fn read(
+        &self,
+        set: usize,
+        place: usize,
+        measure: &Measure,
+        at: &MeasurePlace,
+    ) -> Result<Option<MeasuredNumber>, String> {
+        let number = self.readings.read(set, place, measure, at)?;
+        let mut noted = self.noted.borrow_mut();
+        let cell = noted.cells.entry(self.cells[set][place].clone()).or_default();
+        cell.insert(reading_name(measure, at), number.map(|number| (number.mean, number.ci95)));
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::SourceText;
+    use crate::papers::Published;
+    use crate::study::{CellResults, Verdict, judge};
+    use serde_json::json;
+
+    const TEXT: &str = "[base]\npreset = \"tandem\"\n[grid]\nloss = [0, \"1%\"]\n[[claim]]\ntext = \"c\"\n\
+                        holds = [\"falling(goodput[loss=*])\"]\n";
+
+    fn study(text: &str) -> Study {
+        let source = SourceText { path: "t".into(), text: text.to_owned() };
+        Study::read("9.t", source, &Published::default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_down_gives_the_same_verdicts() {
+        let own = study(TEXT);
+        let result = |bps: f64| json!({"goodput_bps": {"mean": bps, "ci95": 1e3, "n": 2}});
+        let results = CellResults(vec![vec![result(3e5), result(2e5)]]);
+        let noted = NotedReadings::new(&own, &results);
+        let first = judge(&own, &noted, &Published::default(), false);
+        let numbers = CommittedNumbers::parse(&noted.numbers().to_text()).unwrap();
+        let again = judge(&own, &numbers.readings(&own), &Published::default(), false);
+        assert_eq!(serde_json::to_value(&first).unwrap(), serde_json::to_value(&again).unwrap());
+        // Of another scenario nothing is known.
+        let other = study(&TEXT.replace("\"tandem\"", "\"tandem\"\nseed = 2"));
+        let other = judge(&other, &numbers.readings(&other), &Published::default(), false);
+        assert_eq!(other.claims[0].verdict, Verdict::NotRun);
+        // A number that nobody wrote down is an error.
+        let more = study(&TEXT.replace("goodput[loss=*]", "srtt[loss=*]"));
+        let more = judge(&more, &numbers.readings(&more), &Published::default(), false);
+        assert_eq!(more.claims[0].verdict, Verdict::Error);
+    }
+}

@@ -1,0 +1,239 @@
+//! Verdicts on numbers.
+
+use super::library::{PaperLibrary, StatedPaper};
+use super::published::PublishedEntry;
+use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
+use super::verdict::{JudgedStudies, PaperVerdict, together};
+use crate::error::{LabError, LabResult};
+use ripstop_model::published::{agrees, evaluate};
+use serde::Serialize;
+
+/// A published number beside ours.
+#[derive(Debug, Serialize)]
+pub struct CheckedNumber {
+    /// The comparison's, or that of the entry in `published.toml`.
+    pub id: String,
+    /// The entry in `published.toml`.
+    pub published: Option<String>,
+    /// Where it stands in the paper.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Row and column, or what it is.
+    pub what: String,
+    /// Its unit.
+    pub unit: String,
+    /// With the digits that are printed; None of a table.
+    pub printed: Option<String>,
+    /// Ours; None where nothing computes it.
+    pub ours: Option<f64>,
+    /// What should be printed.
+    pub corrected: Option<String>,
+    /// What becomes of it.
+    pub verdict: PaperVerdict,
+    /// Why.
+    pub why: Option<String>,
+    /// The experiments of `ripstop papers run` that simulate it.
+    pub run: Vec<String>,
+}
+
+/// All numbers of a paper: those that closed forms compute, those that experiments simulate, and the others.
+pub(super) fn judge(
+    paper: &str,
+    stated: &StatedPaper,
+    library: &PaperLibrary,
+    judged: &JudgedStudies,
+) -> LabResult<Vec<CheckedNumber>> {
+    let mut all = Vec::new();
+    for spanned in &stated.numbers.comparisons {
+        let one = spanned.as_ref();
+        if let Some(stranger) = one.published.as_ref().filter(|id| library.published.entry(id).is_none()) {
+            let problem = format!("`{}`: `published.toml` has no entry `{stranger}`", one.id);
+            return Err(LabError::Input(format!("{}: {problem}", stated.path)));
+        }
+        all.push(computed(one, &stated.path)?);
+    }
+    let cited = simulated(paper, library, judged);
+    let mut elsewhere = Vec::new();
+    for one in stated.numbers.elsewhere.iter().map(|spanned| spanned.as_ref()) {
+        let Some(entry) = library.published.entry(&one.published) else {
+            let problem = format!("`elsewhere`: `published.toml` has no entry `{}`", one.published);
+            return Err(LabError::Input(format!("{}: {problem}", stated.path)));
+        };
+        if let Some(stranger) =
+            one.experiments.iter().find(|id| !library.experiments.iter().any(|e| e.id == **id))
+        {
+            let problem = format!("`elsewhere`: there is no experiment `{stranger}`");
+            return Err(LabError::Input(format!("{}: {problem}", stated.path)));
+        }
+        let of_experiments = one.experiments.iter().filter_map(|id| judged.get(id));
+        let simulated = || together(of_experiments.flat_map(|study| study.verdicts().collect::<Vec<_>>()));
+        elsewhere.push(CheckedNumber {
+            verdict: if one.needs.is_some() { PaperVerdict::NotCheckable } else { simulated() },
+            why: one.needs.as_ref().map(|needs| format!("needs {needs}")),
+            run: one.experiments.clone(),
+            ..of_entry(entry)
+        });
+    }
+    // What nobody speaks of is a parameter, a definition, or forgotten.
+    let spoken = |id: &str| {
+        let named = |one: &CheckedNumber| {
+            one.published.as_deref().is_some_and(|name| name.split('[').next() == Some(id))
+        };
+        all.iter().chain(&cited).chain(&elsewhere).any(named)
+    };
+    let own = library.published.entries.iter().filter(|entry| entry.id.starts_with(&format!("{paper}.")));
+    let rest: Vec<CheckedNumber> = own
+        .filter(|entry| !spoken(&entry.id))
+        .map(|entry| {
+            let (verdict, why) = match entry.kind.as_str() {
+                "parameter" => (PaperVerdict::NotCheckable, "a parameter: given, not computed"),
+                "definition" => (PaperVerdict::NotCheckable, "a definition: given, not computed"),
+                "claim" => {
+                    (PaperVerdict::NotCheckable, "quoted, or an example: the paper computes it from nothing")
+                }
+                _ => (PaperVerdict::Failed, "neither `model.toml` nor an experiment speaks of it"),
+            };
+            CheckedNumber { verdict, why: Some(why.to_owned()), ..of_entry(entry) }
+        })
+        .collect();
+    all.extend(cited);
+    all.extend(elsewhere);
+    all.extend(rest);
+    Ok(all)
+}
+
+/// A comparison, computed.
+fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
+    let value = evaluate(&one.function, &one.arguments())
+        .map_err(|error| LabError::Input(format!("{path}: `{}`: {error}", one.id)))?;
+    // `printed` was checked to be a number; what it cannot be compared with is not equal to it.
+    let same = |printed: &str| agrees(value, printed).unwrap_or(false);
+    let bound: f64 = one.printed.parse().unwrap_or(f64::NAN);
+    let holds = match one.relation {
+        NumberRelation::Equals => same(&one.printed),
+        NumberRelation::AtLeast => value >= bound,
+        NumberRelation::LessThan => value < bound,
+    };
+    let right = one.corrected.as_deref().is_some_and(same);
+    let failed = |why: String| (PaperVerdict::Failed, Some(why));
+    let (verdict, why) = match (one.status, holds, right) {
+        (ComparisonStatus::Exact, true, _) => (PaperVerdict::Reproduced, None),
+        (ComparisonStatus::Reading, true, _) => (PaperVerdict::Reading, one.reading.clone()),
+        (ComparisonStatus::Exact | ComparisonStatus::Reading, false, _) => {
+            failed(format!("{value} is not {}{}", one.relation.word(), one.printed))
+        }
+        (ComparisonStatus::Erratum, false, true) => (PaperVerdict::Erratum, one.why.clone()),
+        (ComparisonStatus::Differs, false, true) => (PaperVerdict::Differs, one.why.clone()),
+        (ComparisonStatus::Erratum | ComparisonStatus::Differs, true, _) => {
+            let said = one.why.clone().unwrap_or_default();
+            (PaperVerdict::Unexpected, Some(format!("comes out as printed, though said not to: {said}")))
+        }
+        (ComparisonStatus::Erratum | ComparisonStatus::Differs, false, false) => {
+            failed(format!("{value} is not {}", one.corrected.as_deref().unwrap_or_default()))
+        }
+    };
+    let row = one.row.iter().map(String::as_str);
+    Ok(CheckedNumber {
+        id: one.id.clone(),
+        published: one.published.clone(),
+        place: one.place.clone(),
+        what: [one.column.as_str()].into_iter().chain(row).collect::<Vec<_>>().join(", "),
+        unit: one.unit.clone(),
+        printed: Some(one.relation.word().to_owned() + &one.printed),
+        ours: Some(value),
+        corrected: one.corrected.clone(),
+        verdict,
+        why,
+        run: Vec::new(),
+    })
+}
+
+/// The paper's numbers that experiments compare theirs with, each once.
+fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec<CheckedNumber> {
+    let own = format!("{paper}.");
+    let cited = library
+        .experiments
+        .iter()
+        .filter_map(|study| judged.get(&study.id))
+        .flat_map(|study| study.entries.iter().map(move |entry| (study, entry)))
+        .flat_map(|(study, entry)| entry.names.iter().map(move |name| (study, entry, name)));
+    let mut all: Vec<(CheckedNumber, Vec<crate::study::Verdict>)> = Vec::new();
+    for (study, entry, name) in cited.filter(|(.., name)| name.starts_with(&own)) {
+        let k = match all.iter().position(|(known, _)| known.id == *name) {
+            Some(k) => k,
+            None => {
+                let id = name.split('[').next().unwrap_or(name);
+                let Some(published) = library.published.entry(id) else { continue };
+                let printed = library.published.number(name).ok().map(|number| number.to_string());
+                let number = CheckedNumber {
+                    id: name.clone(),
+                    published: Some(name.clone()),
+                    printed,
+                    ..of_entry(published)
+                };
+                all.push((number, Vec::new()));
+                all.len() - 1
+            }
+        };
+        let (number, verdicts) = &mut all[k];
+        verdicts.push(entry.verdict);
+        number.ours = number.ours.or(entry.ours);
+        number.why = number.why.take().or_else(|| entry.why.clone());
+        if !number.run.contains(&study.id) {
+            number.run.push(study.id.clone());
+        }
+    }
+    let decided = |(number, verdicts): (CheckedNumber, Vec<_>)| CheckedNumber {
+        verdict: together(verdicts.into_iter()),
+        ..number
+    };
+    all.into_iter().map(decided).collect()
+}
+
+/// What `published.toml` says of an entry; the verdict is the caller's.
+fn of_entry(entry: &PublishedEntry) -> CheckedNumber {
+    CheckedNumber {
+        id: entry.id.clone(),
+        published: Some(entry.id.clone()),
+        place: entry.place.clone(),
+        what: entry.quantity.clone(),
+        unit: entry.units.clone(),
+        printed: entry.printed(),
+        ours: None,
+        corrected: None,
+        verdict: PaperVerdict::NotCheckable,
+        why: None,
+        run: Vec::new(),
+    }
+}
+
+impl NumberRelation {
+    /// In front of the printed number.
+    fn word(self) -> &'static str {
+        match self {
+            NumberRelation::Equals => "",
+            NumberRelation::AtLeast => "at least ",
+            NumberRelation::LessThan => "less than ",
+        }
+    }
+}
+
+/// Why numbers have this verdict, each reason once, with the numbers' names.
+pub fn reasons(numbers: &[CheckedNumber], verdict: PaperVerdict) -> Vec<(&str, Vec<&str>)> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for number in numbers.iter().filter(|number| number.verdict == verdict) {
+        let Some(why) = number.why.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, ids)) => ids.push(&number.id),
+            None => reasons.push((why, vec![&number.id])),
+        }
+    }
+    reasons
+}
+
+/// With two digits more than are printed.
+pub fn digits(ours: f64, number: &CheckedNumber) -> String {
+    let printed = number.printed.as_deref().unwrap_or_default();
+    let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());
+    format!("{ours:.*}", decimals + 2)
+}

@@ -1,0 +1,98 @@
+//! Figures of a result by their place in it: `goodput_bps`, `flows[bulk1].delay_s.p99`, `links[a>b].lost_packets`.
+
+use crate::measure::MeasuredNumber;
+use serde_json::Value;
+
+/// The number at `path`, with half of its interval where a statistic is meant; None where nothing is known of it.
+///
+/// # Errors
+/// A place that is not there, with what there is.
+pub(crate) fn find_number(result: &Value, path: &str) -> Result<Option<MeasuredNumber>, String> {
+    let Some(mean) = find(result, path)? else { return Ok(None) };
+    let ci95 = find(result, &format!("{path}.ci95")).ok().flatten();
+    Ok(Some(MeasuredNumber { mean, ci95 }))
+}
+
+/// The figure at `path`; None where it is null, or lies in something that is. What else there is where it is not found.
+pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
+    let mut here = report;
+    for step in steps(path)? {
+        here = match (here, &step) {
+            (Value::Null, _) => return Ok(None),
+            (Value::Object(fields), Step::Field(name)) => fields.get(*name).ok_or_else(|| {
+                let names: Vec<String> = fields.keys().map(|name| format!("`{name}`")).collect();
+                format!("`{path}` is no figure: there is no `{name}`; there are {}", names.join(", "))
+            })?,
+            (Value::Array(list), Step::Item(which)) => item(list, which)
+                .ok_or_else(|| format!("`{path}` is no figure: there is no [{which}]{}", choice(list)))?,
+            (Value::Array(list), Step::Field(name)) => {
+                return Err(format!("`{path}` is no figure: which one has `{name}`?{}", choice(list)));
+            }
+            (_, Step::Field(step) | Step::Item(step)) => {
+                return Err(format!("`{path}` is no figure: `{step}` is of something that has no parts"));
+            }
+        };
+    }
+    match here {
+        Value::Null => Ok(None),
+        Value::Number(number) => Ok(number.as_f64()),
+        Value::Object(fields) if fields.contains_key("mean") => Ok(fields["mean"].as_f64()),
+        Value::Object(fields) => {
+            let names: Vec<String> = fields.keys().map(|name| format!("`{path}.{name}`")).collect();
+            Err(format!("`{path}` is not one figure; there are {}", names.join(", ")))
+        }
+        Value::Array(list) => Err(format!("`{path}` is not one figure{}", choice(list))),
+        _ => Err(format!("`{path}` is not a number")),
+    }
+}
+
+/// The item of that number or name.
+fn item<'a>(list: &'a [Value], which: &str) -> Option<&'a Value> {
+    let named = list.iter().find(|item| item["name"].as_str() == Some(which));
+    named.or_else(|| list.get(which.parse::<usize>().ok()?))
+}
+
+/// How the items of a list are called.
+fn choice(list: &[Value]) -> String {
+    const MANY: usize = 8;
+    let name = |(k, item): (usize, &Value)| match item["name"].as_str() {
+        Some(name) => format!("[{name}]"),
+        None => format!("[{k}]"),
+    };
+    let names: Vec<String> = list.iter().enumerate().take(MANY).map(name).collect();
+    match list.len() {
+        0 => "; the list is empty".into(),
+        n if n > MANY => format!("; there are {} and {} more", names.join(", "), n - MANY),
+        _ => format!("; there are {}", names.join(", ")),
+    }
+}
+
+/// A part of a path.
+#[derive(Debug, PartialEq)]
+enum Step<'a> {
+    Field(&'a str),
+    Item(&'a str),
+}
+
+/// The parts of `path`: names with dots between, items in brackets.
+fn steps(path: &str) -> Result<Vec<Step<'_>>, String> {
+    let wrong = || format!("`{path}` is no figure; write it as in `flows[0].delay_s.p99`");
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some(bracket) = rest.strip_prefix('[') {
+            let (item, after) = bracket.split_once(']').ok_or_else(wrong)?;
+            steps.push(Step::Item(item));
+            rest = after;
+        } else {
+            let name = rest.strip_prefix('.').filter(|_| !steps.is_empty()).unwrap_or(rest);
+            let end = name.find(['.', '[']).unwrap_or(name.len());
+            if end == 0 {
+                return Err(wrong());
+            }
+            steps.push(Step::Field(&name[..end]));
+            rest = &name[end..];
+        }
+    }
+    if steps.is_empty() { Err(wrong()) } else { Ok(steps) }
+}

@@ -1,0 +1,144 @@
+//! Which cells of a set are meant: `R = 1.12`, `q = *`, and of which flow and interval.
+
+use super::Study;
+use crate::experiment::GridCell;
+use crate::measure::MeasurePlace;
+use crate::table::TableEntry;
+use ripstop_base::Span;
+use ripstop_sim::scenario::Scenario;
+use toml::{Table, Value};
+
+/// A value that a key must have.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KeyValue {
+    /// As written.
+    text: String,
+    /// As a number, where it is one: `2.5%` is 0.025.
+    number: Option<f64>,
+}
+
+/// Which cells are meant, and what of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct CellChoice {
+    /// What keys must be.
+    fixed: Vec<(String, KeyValue)>,
+    /// The key that takes all its values.
+    pub(super) star: Option<String>,
+    /// Of which flow and interval.
+    pub(super) place: MeasurePlace,
+}
+
+impl KeyValue {
+    /// A value as it is written in a claim.
+    fn of_text(text: &str) -> KeyValue {
+        let number = match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok().map(|x| x / 100.0),
+            None => text.parse::<f64>().ok(),
+        };
+        let span = || text.parse::<Span>().ok().map(|span| span.duration().as_secs_f64());
+        KeyValue { text: text.to_owned(), number: number.or_else(span) }
+    }
+
+    fn of_value(value: &Value) -> Option<KeyValue> {
+        Some(match value {
+            Value::String(text) => KeyValue::of_text(text),
+            Value::Integer(n) => KeyValue { text: n.to_string(), number: Some(*n as f64) },
+            Value::Float(x) => KeyValue { text: x.to_string(), number: Some(*x) },
+            Value::Boolean(on) => KeyValue { text: on.to_string(), number: None },
+            _ => return None,
+        })
+    }
+
+    /// Whether a cell has this value.
+    fn is_of(&self, text: &str, entry: &TableEntry) -> bool {
+        match (self.number, entry.number()) {
+            _ if self.text == text => true,
+            (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * a.abs().max(b.abs()),
+            _ => false,
+        }
+    }
+}
+
+impl CellChoice {
+    /// As the cells of a check write it.
+    pub(super) fn of_table(at: &Table) -> Result<CellChoice, String> {
+        let mut choice = CellChoice::default();
+        for (name, value) in at {
+            let value = KeyValue::of_value(value).ok_or("values are numbers or texts")?;
+            choice.set(name, value)?;
+        }
+        Ok(choice)
+    }
+
+    /// As a claim writes it: `R=1.12`, `flow=0`, `interval=100s..350s`.
+    pub(super) fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<CellChoice, String> {
+        let mut choice = CellChoice::default();
+        for word in words {
+            let (name, value) =
+                word.split_once('=').ok_or_else(|| format!("`{word}` is not `parameter=value`"))?;
+            choice.set(name.trim(), KeyValue::of_text(value.trim()))?;
+        }
+        Ok(choice)
+    }
+
+    fn set(&mut self, name: &str, value: KeyValue) -> Result<(), String> {
+        match name {
+            "flow" => {
+                let number = value.number.filter(|k| *k >= 0.0 && k.fract() == 0.0);
+                let number = number.ok_or_else(|| format!("flow `{}` is no number from 0", value.text))?;
+                self.place.flow = Some(number as usize);
+            }
+            "interval" => {
+                let ends = value.text.split_once("..").and_then(|(from, to)| {
+                    Some([KeyValue::of_text(from).number?, KeyValue::of_text(to).number?])
+                });
+                let ends =
+                    ends.ok_or_else(|| format!("`{}` is no interval such as 350s..650s", value.text))?;
+                self.place.interval = Some(ends);
+            }
+            _ if value.text == "*" && self.star.is_some() => return Err("one `*` at most".into()),
+            _ if value.text == "*" => self.star = Some(name.to_owned()),
+            _ => self.fixed.push((name.to_owned(), value)),
+        }
+        Ok(())
+    }
+
+    /// The cells of a set that are meant.
+    pub(super) fn select<'a>(&self, study: &'a Study, set: usize) -> Vec<&'a GridCell> {
+        study.cells(set).iter().filter(|cell| self.means(study, cell)).collect()
+    }
+
+    /// Whether a cell is meant.
+    pub(super) fn means(&self, study: &Study, cell: &GridCell) -> bool {
+        let experiment = &study.experiment;
+        let is = |name: &str, value: &KeyValue| {
+            let text = cell.text(experiment, name);
+            text.is_some_and(|text| {
+                cell.value(experiment, name).is_some_and(|entry| value.is_of(text, entry))
+            })
+        };
+        self.fixed.iter().all(|(name, value)| is(name, value))
+            && self.star.as_ref().is_none_or(|name| cell.text(experiment, name).is_some())
+    }
+
+    /// Whether a scenario has this flow and this interval.
+    ///
+    /// # Errors
+    /// What it has not.
+    pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
+        let flows: usize = scenario.flow.iter().map(|flow| flow.count as usize).sum();
+        if let Some(flow) = self.place.flow.filter(|flow| *flow >= flows) {
+            return Err(format!("there is no flow {flow}, only 0 to {}", flows.saturating_sub(1)));
+        }
+        let seconds = |span: &Span| span.duration().as_secs_f64();
+        let known = |ends: &[f64; 2]| {
+            scenario.run.intervals.iter().any(|pair| [seconds(&pair[0]), seconds(&pair[1])] == *ends)
+        };
+        match self.place.interval {
+            Some(ends) if !known(&ends) => {
+                Err(format!("{}s..{}s is not among the intervals of the set's `run`", ends[0], ends[1]))
+            }
+            _ => Ok(()),
+        }
+    }
+}

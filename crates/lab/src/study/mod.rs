@@ -1,0 +1,276 @@
+//! An experiment with what is stated of it: measures, numbers of others, claims, figures. It can be run and judged.
+
+mod choice;
+mod judge;
+mod readings;
+mod scope;
+mod text;
+pub mod words;
+
+pub use judge::{AssertionVerdict, ClaimVerdict, JudgedStudy, NumberVerdict, Verdict, judge};
+pub use readings::{CellReadings, CellResults, PlannedCell, StoredReadings};
+pub use text::{ExpectedVerdict, FigureSpec, NumberCell, NumberCheck, StudyClaim};
+
+use crate::cell::LabCell;
+use crate::claim::{ClaimExpression, check_claim};
+use crate::error::{LabError, LabResult};
+use crate::experiment::{Experiment, GridCell, SourceText};
+use crate::measure::{KnownMeasure, Measure, MeasurePlace};
+use crate::papers::Published;
+use choice::CellChoice;
+use scope::StudyScope;
+use text::{SECTIONS, StudyText};
+use toml::Spanned;
+
+/// An experiment, what is stated of it, and what we expect to find.
+#[derive(Debug)]
+pub struct Study {
+    /// Its name, such as `000.fig12`.
+    pub id: String,
+    /// What it shows.
+    pub title: String,
+    /// Where it stands in a paper.
+    pub place: String,
+    /// Where else it stands.
+    pub also: Option<String>,
+    /// What a reader should know.
+    pub about: String,
+    /// Numbers of others.
+    pub checks: Vec<NumberCheck>,
+    /// Claims.
+    pub claims: Vec<StudyClaim>,
+    /// For people who would rather look.
+    pub figures: Vec<FigureSpec>,
+    /// Its cells.
+    pub experiment: Experiment,
+    /// Figures of the result that it names.
+    measures: Vec<Measure>,
+    cells: Vec<Vec<GridCell>>,
+}
+
+/// Some cells of a set, and what of them.
+pub(crate) struct ChosenCells<'a> {
+    pub(crate) cells: Vec<&'a GridCell>,
+    pub(crate) place: MeasurePlace,
+}
+
+impl Study {
+    /// Reads an experiment and checks everything that can be checked before it is run.
+    ///
+    /// # Errors
+    /// File, line, column, what is wrong and what would be right.
+    pub fn read(id: &str, source: SourceText, published: &Published) -> LabResult<Study> {
+        let experiment = Experiment::read(source.clone(), &SECTIONS)?;
+        let text: StudyText = toml::from_str(&source.text).map_err(|wrong| {
+            source.wrong(wrong.span().map_or(0, |span| span.start), wrong.message().trim_end())
+        })?;
+        let mut cells: Vec<Vec<GridCell>> = experiment.sets().iter().map(|_| Vec::new()).collect();
+        experiment.cells().into_iter().for_each(|cell| cells[cell.set].push(cell));
+        let StudyText { title, place, also, about, measures, checks, claims, figures, .. } = text;
+        let mut study = Study {
+            id: id.to_owned(),
+            title,
+            place,
+            also,
+            about,
+            checks,
+            claims,
+            figures,
+            experiment,
+            measures: Vec::new(),
+            cells,
+        };
+        let wrong = |(at, problem): (usize, String)| source.wrong(at, problem);
+        for spec in measures {
+            let name = spec.name.as_ref().clone();
+            if name.parse::<KnownMeasure>().is_ok() || study.measures.iter().any(|known| known.name() == name)
+            {
+                return Err(wrong((
+                    spec.name.span().start,
+                    format!("`name`: there is a measure `{name}` already"),
+                )));
+            }
+            study.measures.push(Measure::Path { name, path: spec.value.into_inner(), unit: spec.unit });
+        }
+        study.check_figures().map_err(wrong)?;
+        study.check_numbers(published).map_err(wrong)?;
+        study.read_claims(published).map_err(wrong)?;
+        Ok(study)
+    }
+
+    /// The cells of a set.
+    pub fn cells(&self, set: usize) -> &[GridCell] {
+        &self.cells[set]
+    }
+
+    /// Refuses the first cell whose settings make no scenario.
+    ///
+    /// # Errors
+    /// File, line, column, key, what is wrong, and which cell is meant.
+    pub fn refuse_wrong_cells(&self) -> LabResult<()> {
+        let wrong = self.cells.iter().flatten().find_map(|cell| Some((cell, cell.key.as_ref().err()?)));
+        let Some((cell, wrong)) = wrong else { return Ok(()) };
+        let name = cell.name(&self.experiment);
+        let of_cell = if name.is_empty() { name } else { format!(" (cell {}: {name})", cell.index + 1) };
+        Err(self.experiment.source().wrong(wrong.at, format!("{}{of_cell}", wrong.problem)))
+    }
+
+    /// Whether `other`, as a user wrote it, means this: its name, or that of its paper.
+    pub fn is(&self, other: &str) -> bool {
+        self.id == other || self.paper() == other
+    }
+
+    /// The paper's number.
+    pub fn paper(&self) -> &str {
+        self.id.split('.').next().unwrap_or(&self.id)
+    }
+
+    /// The measure of this name.
+    ///
+    /// # Errors
+    /// There is none; with those that there are.
+    pub fn measure(&self, name: &str) -> Result<Measure, String> {
+        match self.measures.iter().find(|measure| measure.name() == name) {
+            Some(own) => Ok(own.clone()),
+            None => name.parse().map(Measure::Known),
+        }
+    }
+
+    /// The cells of a set as they are run; None where `quick` leaves the set out.
+    ///
+    /// # Errors
+    /// A cell that cannot be, with file, line and column.
+    pub fn planned(&self, set: usize, quick: bool) -> LabResult<Option<Vec<PlannedCell>>> {
+        let spec = &self.experiment.sets()[set];
+        if quick && spec.quick.is_none() {
+            return Ok(None);
+        }
+        let cell = |cell: &GridCell| {
+            let found = self.experiment.resolve(set, cell.place);
+            let mut found = found.map_err(|wrong| self.experiment.source().wrong(wrong.at, wrong.problem))?;
+            let name = format!("{}: {} {}", self.id, spec.name, cell.label(&self.experiment));
+            if let Some(runs) = spec.quick.filter(|_| quick) {
+                let mut scenario = found.scenario().clone();
+                scenario.run.runs = runs;
+                found =
+                    LabCell::new(&scenario, spec.trace).map_err(|problem| LabError::work(&name, problem))?;
+            }
+            Ok(PlannedCell { name, cell: found })
+        };
+        self.cells[set].iter().map(cell).collect::<LabResult<Vec<_>>>().map(Some)
+    }
+
+    /// The cells of a set whose keys have these values, and of which flow and interval.
+    pub(crate) fn chosen(&self, set: usize, at: &toml::Table) -> ChosenCells<'_> {
+        // The file was checked.
+        let choice = CellChoice::of_table(at).unwrap_or_default();
+        ChosenCells { cells: choice.select(self, set), place: choice.place }
+    }
+
+    fn known(&self, name: &Spanned<String>) -> Result<usize, (usize, String)> {
+        self.experiment.set(name.as_ref()).ok_or_else(|| {
+            let all: Vec<&str> = self.experiment.sets().iter().map(|set| set.name.as_str()).collect();
+            let problem = format!("`set`: there is no `{}`; there are {}", name.as_ref(), all.join(", "));
+            (name.span().start, problem)
+        })
+    }
+
+    fn known_measure(&self, name: &Spanned<String>) -> Result<Measure, (usize, String)> {
+        self.measure(name.as_ref()).map_err(|problem| (name.span().start, problem))
+    }
+
+    fn check_figures(&self) -> Result<(), (usize, String)> {
+        for figure in &self.figures {
+            let set = self.known(&figure.set)?;
+            self.known_measure(&figure.y)?;
+            let named = |name: &String| {
+                self.cells[set].iter().all(|cell| cell.text(&self.experiment, name).is_some())
+            };
+            if figure.x != "time" && !named(&figure.x) {
+                let problem = format!("`x`: the set has no parameter `{}`", figure.x);
+                return Err((figure.y.span().start, problem));
+            }
+            if let Some(stranger) = figure.at.keys().find(|name| !named(name)) {
+                let problem = format!("`at`: the set has no parameter `{stranger}`");
+                return Err((figure.y.span().start, problem));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self, published: &Published) -> Result<(), (usize, String)> {
+        for check in &self.checks {
+            let set = self.known(&check.set)?;
+            self.known_measure(&check.measure)?;
+            for cell in &check.cells {
+                let (at, cell) = (cell.span().start, cell.as_ref());
+                self.check_number(set, cell, published).map_err(|problem| (at, problem))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_number(&self, set: usize, cell: &NumberCell, published: &Published) -> Result<(), String> {
+        let choice = CellChoice::of_table(&cell.at).map_err(|problem| format!("`at`: {problem}"))?;
+        let found = choice.select(self, set);
+        let [one] = found[..] else {
+            let all: Vec<String> = self.cells[set].iter().map(|cell| cell.label(&self.experiment)).collect();
+            return Err(format!(
+                "`at`: {} points of `{}` are meant, not one; there are: {}",
+                found.len(),
+                self.experiment.sets()[set].name,
+                all.join("; ")
+            ));
+        };
+        if let Ok(lab) = self.experiment.resolve(set, one.place) {
+            choice.check(lab.scenario()).map_err(|problem| format!("`at`: {problem}"))?;
+        }
+        for name in &cell.published {
+            published.number(name).map_err(|problem| format!("`published`: {problem}"))?;
+        }
+        if cell.published.is_empty() && cell.reference.is_none() {
+            return Err("`published` or `reference` is missing: there is nothing to compare".into());
+        }
+        if cell.reference.as_ref().is_some_and(|pair| !(1..=2).contains(&pair.len())) {
+            return Err("`reference`: [mean] or [mean, half of its interval]".into());
+        }
+        if (cell.expect == ExpectedVerdict::Reproduced) == cell.because.is_some() {
+            return Err("`because` says why a number is not reproduced: with `expect` \"differs\" or \
+                        \"not-reproducible\", and only there"
+                .into());
+        }
+        if cell.expect != ExpectedVerdict::Reproduced && cell.published.is_empty() {
+            return Err("`expect` is about `published`, which is missing".into());
+        }
+        Ok(())
+    }
+
+    fn read_claims(&mut self, published: &Published) -> Result<(), (usize, String)> {
+        let mut claims = std::mem::take(&mut self.claims);
+        for claim in &mut claims {
+            if let Some(id) = &claim.id
+                && !published.has_trend(id.as_ref())
+            {
+                let problem = format!("`id`: `published.toml` has no trend `{}`", id.as_ref());
+                return Err((id.span().start, problem));
+            }
+            if claim.holds.is_empty() || claim.fails != claim.because.is_some() {
+                let at = claim.holds.first().map_or(0, |first| first.span().start);
+                let problem =
+                    "a claim has assertions in `holds`; with `fails = true` also `because`, and only then";
+                return Err((at, format!("{problem} (claim: {})", claim.text)));
+            }
+            let scope = StudyScope { study: self, readings: None };
+            for text in &claim.holds {
+                let read = text.as_ref().parse::<ClaimExpression>();
+                let expression =
+                    read.and_then(|e| check_claim(&e, &scope).map(|()| e)).map_err(|problem| {
+                        (text.span().start, format!("`holds`: {problem} in `{}`", text.as_ref()))
+                    })?;
+                claim.expressions.push(expression);
+            }
+        }
+        self.claims = claims;
+        Ok(())
+    }
+}
