@@ -33,8 +33,8 @@ oracle: ## the simulator against ns-2's results, cell by cell (a minute)
 papers: ## the papers' models and experiments computed again, with pages and figures in docs/papers (13 CPU minutes); ARGS="000.fig12" picks
 	@tools/need.sh cargo cc
 	cargo build --release --locked -p ripstop-cli
-	$(TARGET)/release/ripstop papers check --pages docs/papers > /dev/null
-	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers $(ARGS)
+	$(TARGET)/release/ripstop papers run --store $(TARGET)/papers.redb --pages docs/papers --numbers papers $(ARGS)
+	$(TARGET)/release/ripstop papers check --dir papers --pages docs/papers > /dev/null
 
 plan-report: ## fit the planner to simulations of one seed, report its errors on another: crates/model/data, docs/plan-report.md (two hours)
 	@tools/need.sh cargo cc

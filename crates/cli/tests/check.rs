@@ -34,6 +34,11 @@ fn all<'a>(report: &'a Value, what: &'a str) -> impl Iterator<Item = &'a Value> 
     report["papers"].as_array().unwrap().iter().flat_map(move |paper| paper[what].as_array().unwrap())
 }
 
+/// Whether experiments decide it.
+fn is_simulated(one: &Value) -> bool {
+    !one["run"].as_array().unwrap().is_empty()
+}
+
 #[test]
 fn every_number_and_every_trend_has_its_verdict() {
     let report = json(&run(&["papers", "check", "--json"]));
@@ -48,10 +53,11 @@ fn every_number_and_every_trend_has_its_verdict() {
     for one in all(&report, "numbers") {
         let is = |key: &str| !one[key].is_null();
         match one["verdict"].as_str().unwrap() {
-            "reproduced" => assert!(is("ours") && is("printed"), "{one}"),
+            "reproduced" => assert!(is("printed") && (is("ours") || is_simulated(one)), "{one}"),
             "reading" => assert!(is("ours") && is("why"), "{one}"),
+            "differs" | "not-reproducible" if is_simulated(one) => assert!(is("why"), "{one}"),
             "erratum" | "differs" => assert!(is("ours") && is("corrected") && is("why"), "{one}"),
-            "simulated" => assert!(!one["run"].as_array().unwrap().is_empty(), "{one}"),
+            "not-run" => assert!(is_simulated(one), "{one}"),
             "not-checkable" => assert!(is("why"), "{one}"),
             other => panic!("{other}: {one}"),
         }
@@ -62,7 +68,7 @@ fn every_number_and_every_trend_has_its_verdict() {
         let decided = (one["decided_by"].as_str().unwrap(), one["verdict"].as_str().unwrap());
         match decided {
             ("model", "holds") => assert!(!one["evidence"].as_str().unwrap().is_empty(), "{one}"),
-            ("simulation", "simulated") => assert!(!one["run"].as_array().unwrap().is_empty(), "{one}"),
+            ("simulation", "reproduced" | "differs" | "not-run") => assert!(is_simulated(one), "{one}"),
             ("nothing", "not-checkable") => {
                 assert!(one["why"].as_str().unwrap().starts_with("needs "), "{one}")
             }

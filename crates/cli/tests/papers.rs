@@ -14,13 +14,13 @@ about = "A flow fills a link."
 
 [[set]]
 name = "flow"
-runs = 2
 quick = 1
 grid = { rate = ["100kbit/s", "200kbit/s"] }
-[set.run]
+[set.base.run]
+runs = 2
 duration = "30s"
 warmup = "10s"
-[set.tandem]
+[set.base.tandem]
 hops = 1
 link = { rate = "$rate", delay = "10ms", queue = 50 }
 flow = [{ tcp = "reno", window = 20 }]
@@ -150,7 +150,11 @@ fn a_bad_file_is_named_with_its_line() {
     let papers = directory(&SMALL.replace("hops = 1", "hops = 0"));
     let output = run(&["papers", "run", "--fresh", "--dir", path(papers.path())]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("009/small.toml:14"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("009/small.toml:15:8: tandem.hops: 0 links; from 1 to 1000"),
+        "{}",
+        stderr(&output)
+    );
     let nowhere = run(&["papers", "run", "--dir", "/nonexistent"]);
     assert_eq!(nowhere.status.code(), Some(1));
 }

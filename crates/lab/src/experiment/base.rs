@@ -5,7 +5,7 @@ use super::grid::{CASE, GridSpec, KeySetting};
 use super::paths::{put, steps};
 use super::source::SourceText;
 use crate::error::{LabError, LabResult};
-use crate::preset::{ParameterKind, Preset};
+use crate::preset::{MOST_HOPS, ParameterKind, Preset};
 use ripstop_link::LinkConfig;
 use ripstop_sim::scenario::{FlowSpec, RunSpec, Scenario, Tandem};
 use serde::Deserialize;
@@ -300,6 +300,10 @@ fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     }
     let ChainText { run, tandem: ChainSpec { hops, link, back, flow } } =
         ChainText::deserialize(root).map_err(|error| Fault::of(error.message().trim_end()))?;
+    if hops == 0 || hops > MOST_HOPS {
+        let setting = settings.iter().find(|(_, key, _)| *key == "tandem.hops").map(|(k, ..)| *k);
+        return Err(Fault { setting, problem: format!("{hops} links; from 1 to {MOST_HOPS}") });
+    }
     let back = back.unwrap_or_else(|| link.clone());
     let scenario = Tandem { run, hops, forth: link, back, flows: flow, tunnel: None }.scenario();
     scenario.check().map_err(Fault::of)?;

@@ -9,6 +9,8 @@ mod measure;
 mod tandem;
 
 pub use given::GivenParameters;
+pub(crate) use tandem::MOST_HOPS;
+
 pub use measure::{MEASURE, measured, parameter_of_run};
 
 use ripstop_sim::scenario::{Scenario, ScenarioError};

@@ -11,6 +11,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
+/// Links of a chain at most. More would be a mistyped number; a scenario of one's own may have more.
+pub(crate) const MOST_HOPS: u32 = 1000;
+
 const CHAIN: &str = "The chain";
 const FLOWS: &str = "The flows";
 const SENT: &str = "What they send";
@@ -52,8 +55,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
 /// The scenario that parameters describe; what it cannot be, `Scenario::check` says.
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let hops: u32 = given.value("hops")?;
-    if hops == 0 || hops > 1000 {
-        return Err(PresetError::new("hops", format!("{hops} links; from 1 to 1000")));
+    if hops == 0 || hops > MOST_HOPS {
+        return Err(PresetError::new("hops", format!("{hops} links; from 1 to {MOST_HOPS}")));
     }
     let mut run = RunSpec::default();
     measure::apply(given, &mut run)?;
