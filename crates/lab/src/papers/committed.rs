@@ -10,14 +10,17 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+/// The numbers of a cell by measure: the mean and half of its 95 % interval; null where there is no value.
+type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
+
 /// The numbers of an experiment, as they are written down.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommittedNumbers {
     /// The simulator that they come from: its version and the hash of its code.
     pub simulator: String,
-    /// By cell, by measure: the mean and half of its 95 % interval; null where there is no value.
-    cells: BTreeMap<String, BTreeMap<String, Option<(f64, Option<f64>)>>>,
+    /// By cell.
+    cells: BTreeMap<String, CellNumbers>,
 }
 
 impl CommittedNumbers {
@@ -32,7 +35,7 @@ impl CommittedNumbers {
     /// The numbers as a file, a line for each cell.
     pub fn to_text(&self) -> String {
         let simulator = serde_json::to_string(&self.simulator).unwrap_or_default();
-        let line = |(cell, numbers): (&String, &BTreeMap<_, _>)| {
+        let line = |(cell, numbers): (&String, &CellNumbers)| {
             format!("  \"{cell}\": {}", serde_json::to_string(numbers).unwrap_or_default())
         };
         let cells: Vec<String> = self.cells.iter().map(line).collect();
