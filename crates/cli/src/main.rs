@@ -9,6 +9,7 @@ mod failure;
 mod fates;
 mod fec_flags;
 mod keys;
+mod lab;
 mod link_flags;
 mod model;
 mod output;
@@ -21,6 +22,7 @@ mod sim;
 mod speed;
 mod status;
 mod sweep;
+mod table_files;
 mod up;
 mod workload;
 
@@ -49,6 +51,7 @@ Examples:
   ripstop speed                   what this machine can do, beside what bounds it
   ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time
   ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet
+  ripstop lab --help              cells of experiments, run on any machine
   ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%  what a link will bring, and what to use on it
   ripstop model fec --optimise    what the papers' closed forms say of a link
   ripstop papers check            what the papers state beside what the models compute
@@ -64,6 +67,7 @@ enum Command {
     Status(status::Flags),
     Sim(sim::Flags),
     Sweep(sweep::Flags),
+    Lab(lab::Flags),
     Model(model::Flags),
     Papers(papers::Flags),
     Plan(plan::Flags),
@@ -79,6 +83,7 @@ fn main() -> ExitCode {
         Command::Status(flags) => status::run(&flags),
         Command::Sim(flags) => sim::run(&flags),
         Command::Sweep(flags) => sweep::run(&flags),
+        Command::Lab(flags) => lab::run(&flags),
         Command::Model(flags) => model::run(&flags),
         Command::Papers(flags) => papers::run(&flags),
         Command::Plan(flags) => plan::run(&flags),

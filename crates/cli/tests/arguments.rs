@@ -64,7 +64,7 @@ fn unknown_words_are_refused_with_the_known_ones() {
 #[test]
 fn help_has_examples_and_every_flag_is_in_the_table() {
     let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md")).unwrap();
-    let commands: [(&[&str], usize); 12] = [
+    let commands: [(&[&str], usize); 16] = [
         (&["demo"], 11),
         (&["emulate"], 11),
         (&["up"], 2),
@@ -75,6 +75,10 @@ fn help_has_examples_and_every_flag_is_in_the_table() {
         (&["sim", "fec"], 20),
         (&["sim", "run"], 8),
         (&["sweep"], 8),
+        (&["lab", "cells"], 2),
+        (&["lab", "cell"], 2),
+        (&["lab", "merge"], 1),
+        (&["lab", "table"], 4),
         (&["plan"], 12),
         (&["plan", "campaign"], 7),
     ];

@@ -459,7 +459,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
         (&["--only", "hops=2"], "--only: `hops` does not vary in this plan; there is loss", 2),
         (&["--only", "loss=3%"], "--only: no cell has loss = `3%`; there are 0, 1%", 2),
         (&["--csv", "/nowhere/a.csv"], "--csv: /nowhere/a.csv: No such file", 2),
-        (&["--csv", "plan.toml"], "--csv: this file is the plan or the store", 2),
+        (&["--csv", "plan.toml"], "--csv: this file is the experiment or the store", 2),
         (&["--store", "plan.toml"], "--store: this file is the plan", 2),
         (&["--csv", "-", "--json"], "--csv: standard output is taken", 2),
         (&["--dry-run", "--force"], "cannot be used with", 2),

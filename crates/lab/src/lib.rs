@@ -11,6 +11,7 @@ pub mod experiment;
 pub mod figure;
 pub mod files;
 pub mod measure;
+pub mod merge;
 pub mod papers;
 pub mod preset;
 mod result_path;

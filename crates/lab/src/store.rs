@@ -4,7 +4,10 @@ use crate::cell::CellKey;
 use crate::error::{LabError, LabResult};
 use crate::files;
 use redb::backends::InMemoryBackend;
-use redb::{Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition, TableError};
+use redb::{
+    Builder, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
+    TableError,
+};
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
@@ -145,12 +148,65 @@ impl ResultStore {
         writing.commit().map_err(|error| self.failed(error))
     }
 
+    /// Hands over each result: its key, its simulator, its text.
+    ///
+    /// # Errors
+    /// What the system refused, and what `take` says.
+    pub fn each(&self, take: &mut dyn FnMut(&CellKey, &str, &str) -> LabResult<()>) -> LabResult<()> {
+        let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
+        let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
+        for entry in table.iter().map_err(|error| self.failed(error))? {
+            let (key, value) = entry.map_err(|error| self.failed(error))?;
+            let (simulator, text) = value.value();
+            take(key.value(), simulator, text)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps all results that `fill` puts into the batch, or none where `fill` fails.
+    ///
+    /// # Errors
+    /// What the system refused, and what `fill` says.
+    pub fn batch(&self, fill: impl FnOnce(&mut ResultBatch<'_>) -> LabResult<()>) -> LabResult<()> {
+        let writing = self.database.begin_write().map_err(|error| self.failed(error))?;
+        {
+            let table = writing.open_table(RESULTS).map_err(|error| self.failed(error))?;
+            fill(&mut ResultBatch { store: self, table })?;
+        }
+        writing.commit().map_err(|error| self.failed(error))
+    }
+
     fn failed(&self, error: impl Into<redb::Error>) -> LabError {
         self.refused(&words(error.into()))
     }
 
     fn refused(&self, why: &dyn std::fmt::Display) -> LabError {
         LabError::work(self.path.display(), why)
+    }
+}
+
+/// Results that are kept together.
+pub struct ResultBatch<'a> {
+    store: &'a ResultStore,
+    table: redb::Table<'a, &'static [u8; 32], (&'static str, &'static str)>,
+}
+
+impl ResultBatch<'_> {
+    /// What is kept for a cell, or was put into this batch.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub fn get(&self, key: &CellKey) -> LabResult<Option<String>> {
+        let found = self.table.get(key).map_err(|error| self.store.failed(error))?;
+        Ok(found.map(|entry| entry.value().1.to_owned()))
+    }
+
+    /// Adds a result.
+    ///
+    /// # Errors
+    /// What the system refused.
+    pub fn put(&mut self, key: &CellKey, simulator: &str, result: &str) -> LabResult<()> {
+        self.table.insert(key, (simulator, result)).map(drop).map_err(|error| self.store.failed(error))
     }
 }
 

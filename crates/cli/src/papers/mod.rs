@@ -1,8 +1,8 @@
 //! `ripstop papers`: the papers' experiments, run again, and what they state beside what comes out.
 
 mod check;
-mod report;
-mod results;
+pub(crate) mod report;
+pub(crate) mod results;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table};
@@ -293,7 +293,6 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
             shown.map(|((study, results), judged)| ShownStudy { study, results, judged }).collect();
         write_pages(directory, &shown)?;
     }
-    let wrong = judged.iter().flat_map(JudgedStudy::verdicts).filter(|verdict| verdict.is_wrong()).count();
     if flags.json {
         output::json(&Outcomes {
             version: env!("CARGO_PKG_VERSION"),
@@ -313,10 +312,7 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
         );
         output::print(&format!("{}\n{took}", report::summary(&judged)))?;
     }
-    match wrong {
-        0 => Ok(()),
-        n => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
-    }
+    report::refuse_wrong(&judged)
 }
 
 /// Writes the numbers of an experiment down, for `papers check`.

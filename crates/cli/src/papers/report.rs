@@ -1,13 +1,15 @@
 //! Verdicts as text, for a terminal.
 
+use crate::failure::{Failure, Outcome};
 use crate::output::Table;
 use ripstop_lab::study::{JudgedStudy, Study, Verdict, words};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// An experiment's verdicts.
-pub(super) fn experiment(judged: &JudgedStudy) -> String {
-    let mut text = format!("{}  {} ({})\n", judged.id, judged.title, judged.place);
+pub(crate) fn experiment(judged: &JudgedStudy) -> String {
+    let place = if judged.place.is_empty() { String::new() } else { format!(" ({})", judged.place) };
+    let mut text = format!("{}  {}{place}\n", judged.id, judged.title);
     if !judged.entries.is_empty() {
         let mut table = Table::titled(["", "published", "ours", "reference", ""]);
         for entry in &judged.entries {
@@ -37,6 +39,15 @@ pub(super) fn experiment(judged: &JudgedStudy) -> String {
         let _ = writeln!(text, "  {what}: {why}");
     }
     text
+}
+
+/// Fails when a verdict of these experiments is not as it should be.
+pub(crate) fn refuse_wrong<'a>(all: impl IntoIterator<Item = &'a JudgedStudy>) -> Outcome<()> {
+    let wrong = all.into_iter().flat_map(JudgedStudy::verdicts).filter(|verdict| verdict.is_wrong()).count();
+    match wrong {
+        0 => Ok(()),
+        n => Err(Failure::Work(format!("{n} verdicts are not as they should be"))),
+    }
 }
 
 /// How many verdicts of each kind.

@@ -61,7 +61,7 @@ pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &Resul
 }
 
 /// Where results are kept when nothing is said: the user's cache.
-pub(super) fn usual_file() -> Option<PathBuf> {
+pub(crate) fn usual_file() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
     Some(cache.join("ripstop/papers.redb"))

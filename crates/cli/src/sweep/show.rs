@@ -7,6 +7,7 @@ use ripstop_lab::cell::hexadecimal;
 use ripstop_lab::error::LabResult;
 use ripstop_lab::experiment::{Experiment, GridCell};
 use ripstop_lab::run::{CellState, StateCounts};
+use ripstop_lab::study::JudgedStudy;
 use ripstop_lab::table::{ResultTable, TableEntry, cell_entry, key_columns};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -22,7 +23,7 @@ const MOST_ROWS: usize = 60;
 ///
 /// # Errors
 /// A result that cannot be read.
-pub(super) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
+pub(crate) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     let results =
         (0..sweep.cells.len().min(MOST_ROWS)).map(|k| sweep.result(k)).collect::<LabResult<Vec<_>>>()?;
     let throughput = |result: &Value| !result["throughput_units_per_s"].is_null();
@@ -34,7 +35,9 @@ pub(super) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     for (k, result) in results.iter().enumerate() {
         let mut row = named(&sweep.cells[k]);
         match result {
-            None => row.push("failed".to_owned()),
+            None => {
+                row.push(if sweep.states[k] == CellState::Missing { "missing" } else { "failed" }.to_owned())
+            }
             Some(result) => {
                 row.extend(pair(&result["goodput_bps"], output::rate));
                 if units {
@@ -48,7 +51,7 @@ pub(super) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
 }
 
 /// The cells, and which of them are yet to be run.
-pub(super) fn dry(sweep: &ResultTable<'_>) -> String {
+pub(crate) fn dry(sweep: &ResultTable<'_>) -> String {
     let mut table = Table::titled(titles(sweep.experiment));
     for (cell, state) in sweep.cells.iter().zip(sweep.states) {
         let word = match state {
@@ -62,7 +65,7 @@ pub(super) fn dry(sweep: &ResultTable<'_>) -> String {
 }
 
 /// What is left, in words.
-pub(super) fn left(counts: &StateCounts, estimate_s: Option<f64>, jobs: usize) -> String {
+pub(crate) fn left(counts: &StateCounts, estimate_s: Option<f64>, jobs: usize) -> String {
     let StateCounts { cells, reused, failed, missing, .. } = counts;
     let cannot = if *failed > 0 { format!(", {failed} cannot be") } else { String::new() };
     let time = match (missing, estimate_s) {
@@ -113,14 +116,16 @@ fn pair(statistic: &Value, show: impl Fn(f64) -> String) -> [String; 2] {
 
 /// What `--json` prints of the whole; its cells are written one by one, so that they need not all be in memory.
 #[derive(Serialize)]
-pub(super) struct Frame<'a> {
-    pub(super) plan: String,
-    pub(super) store: String,
-    pub(super) version: &'a str,
-    pub(super) counts: &'a StateCounts,
+pub(crate) struct Frame<'a> {
+    pub(crate) plan: String,
+    pub(crate) store: String,
+    pub(crate) version: &'a str,
+    pub(crate) counts: &'a StateCounts,
     /// What is left, where it can be told, s.
-    pub(super) estimate_s: Option<f64>,
-    pub(super) wall_s: f64,
+    pub(crate) estimate_s: Option<f64>,
+    pub(crate) wall_s: f64,
+    /// What became of numbers and claims; None where the plan has none.
+    pub(crate) judged: Option<&'a JudgedStudy>,
 }
 
 #[derive(Serialize)]
@@ -154,7 +159,7 @@ impl Serialize for Axes<'_> {
 ///
 /// # Errors
 /// Output that is refused; a result that cannot be read.
-pub(super) fn json(frame: &Frame<'_>, sweep: &ResultTable<'_>) -> Outcome<()> {
+pub(crate) fn json(frame: &Frame<'_>, sweep: &ResultTable<'_>) -> Outcome<()> {
     let text = serde_json::to_string(frame).map_err(|error| Failure::work("writing JSON", error))?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let mut print = |text: &str| out.write_all(text.as_bytes()).map_err(Failure::printing);

@@ -2,8 +2,10 @@
 
 mod record;
 mod result;
+mod text;
 
 pub use result::CellResult;
+pub use text::{CellDetail, CellText};
 
 pub(crate) use record::RunRecorder;
 

@@ -137,6 +137,41 @@ impl PaperLibrary {
     }
 }
 
+/// Reads an experiment of one's own from a file. The numbers that it cites are those of `published.toml` beside it, where there is one.
+///
+/// # Errors
+/// What the system refused; file, line, column, what is wrong and what would be right.
+pub fn read_study(path: &Path) -> LabResult<(Study, Published)> {
+    let source = SourceText::read(path)?;
+    let beside = source.beside(PUBLISHED);
+    let mut published = Published::default();
+    if beside.is_file() {
+        let text = SourceText::read(&beside)?.text;
+        published.add(&text).map_err(|error| LabError::Input(format!("{}: {error}", beside.display())))?;
+    }
+    let name = path.file_stem().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    Ok((Study::read(&name, source, &published)?, published))
+}
+
+/// The experiment that a user names: a file, or one of the papers' by its ID.
+///
+/// # Errors
+/// As [`read_study`]; a name that is neither.
+pub fn find_study(name: &str) -> LabResult<(Study, Published)> {
+    if name.ends_with(".toml") || Path::new(name).is_file() {
+        return read_study(Path::new(name));
+    }
+    let PaperLibrary { experiments, published, .. } = PaperLibrary::open(None)?;
+    let ids: Vec<String> = experiments.iter().map(|study| study.id.clone()).collect();
+    match experiments.into_iter().find(|study| study.id == name) {
+        Some(study) => Ok((study, published)),
+        None => Err(LabError::Input(format!(
+            "`{name}` is no experiment: write the name of a file, FILE.toml, or one of {}",
+            ids.join(", ")
+        ))),
+    }
+}
+
 fn built_in() -> Vec<PaperFile> {
     BUILT_IN
         .iter()

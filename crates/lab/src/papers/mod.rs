@@ -13,7 +13,7 @@ mod verdict;
 
 pub use check::{CheckedPaper, Misprint, check_paper, judge_known};
 pub use committed::{CommittedNumbers, CommittedReadings, NotedReadings};
-pub use library::{PaperLibrary, StatedPaper};
+pub use library::{PaperLibrary, StatedPaper, find_study, read_study};
 pub use model_page::write_model_pages;
 pub use numbers::{CheckedNumber, digits, reasons};
 pub use page::{ShownStudy, write_pages};

@@ -98,6 +98,16 @@ impl Study {
         Ok(study)
     }
 
+    /// All cells, set by set.
+    pub fn all_cells(&self) -> Vec<GridCell> {
+        self.cells.iter().flatten().cloned().collect()
+    }
+
+    /// Whether there is something to judge: numbers of others, or claims.
+    pub fn states_something(&self) -> bool {
+        !self.checks.is_empty() || !self.claims.is_empty()
+    }
+
     /// The cells of a set.
     pub fn cells(&self, set: usize) -> &[GridCell] {
         &self.cells[set]

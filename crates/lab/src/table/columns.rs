@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 /// Cells with more flows than this have no columns for each of them.
 pub const MOST_FLOWS: usize = 20;
 
+/// Cells with more links than this, counted in each direction, have no columns for each of them.
+pub const MOST_LINKS: usize = 20;
+
 /// The column of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyColumn {
@@ -59,14 +62,17 @@ pub struct StatisticColumns {
     /// Their names, in order.
     pub names: Vec<String>,
     known: BTreeSet<String>,
-    /// Whether flows were left out, there being too many of them.
+    /// Whether flows were left out: there are more than [`MOST_FLOWS`].
     pub too_many_flows: bool,
+    /// Whether links were left out: there are more than [`MOST_LINKS`].
+    pub too_many_links: bool,
 }
 
 impl StatisticColumns {
     /// Adds the columns of a result that are not there yet, each behind the one that it follows in the result.
     pub fn learn(&mut self, result: &Value) {
-        self.too_many_flows |= has_many(result);
+        self.too_many_flows |= count(result, "flows") > MOST_FLOWS;
+        self.too_many_links |= count(result, "links") > MOST_LINKS;
         let mut after = 0;
         for (name, _) in entries(result) {
             if self.known.insert(name.clone()) {
@@ -76,6 +82,19 @@ impl StatisticColumns {
                 after = position + 1;
             }
         }
+    }
+
+    /// What has no columns, in words.
+    pub(super) fn left_out(&self) -> Option<String> {
+        let flows = self.too_many_flows.then(|| format!("more than {MOST_FLOWS} flows"));
+        let links = self.too_many_links.then(|| format!("more than {MOST_LINKS} links"));
+        let all: Vec<String> = flows.into_iter().chain(links).collect();
+        (!all.is_empty()).then(|| format!("cells with {} have no columns for each of them", all.join(" or ")))
+    }
+
+    /// Leaves out the columns that the keys of an experiment have already.
+    pub(super) fn leave_out(&mut self, keys: &[KeyColumn]) {
+        self.names.retain(|name| keys.iter().all(|key| key.name != *name));
     }
 
     /// The row of a result.
@@ -95,15 +114,16 @@ impl StatisticColumns {
     }
 }
 
-fn has_many(result: &Value) -> bool {
-    result["flows"].as_array().is_some_and(|flows| flows.len() > MOST_FLOWS)
+fn count(result: &Value, list: &str) -> usize {
+    result[list].as_array().map_or(0, Vec::len)
 }
 
 /// What a result of `ripstop sim` says, column by column.
 fn entries(result: &Value) -> Vec<(String, TableEntry)> {
-    const COUNTS: [&str; 2] = ["events", "sim_s"];
+    const NUMBERS: [&str; 4] = ["events", "sim_s", "seed", "runs"];
+    const TEXTS: [&str; 2] = ["program_version", "simulator"];
     let mut found = Vec::new();
-    let many = has_many(result);
+    let many = count(result, "flows") > MOST_FLOWS;
     let of_flows = |prefix: &str, part: &Value, found: &mut Vec<(String, TableEntry)>| {
         for flow in part["flows"].as_array().into_iter().flatten().take(if many { 0 } else { MOST_FLOWS }) {
             let name = flow["name"].as_str().unwrap_or_default();
@@ -112,6 +132,10 @@ fn entries(result: &Value) -> Vec<(String, TableEntry)> {
     };
     statistics("", result, &mut found);
     of_flows("", result, &mut found);
+    let links = result["links"].as_array().into_iter().flatten();
+    for link in links.take(if count(result, "links") > MOST_LINKS { 0 } else { MOST_LINKS }) {
+        statistics(&format!("link_{}_", link["name"].as_str().unwrap_or_default()), link, &mut found);
+    }
     for interval in result["intervals"].as_array().into_iter().flatten() {
         let prefix = format!("from_{}_to_{}_s_", interval["from_s"], interval["to_s"]).replace(".0_", "_");
         statistics(&prefix, interval, &mut found);
@@ -121,7 +145,9 @@ fn entries(result: &Value) -> Vec<(String, TableEntry)> {
         let missed = result["expectations"].as_array().into_iter().flatten().filter(|e| e["met"] == false);
         found.push(("expectations_missed".to_owned(), TableEntry::Count(missed.count() as u64)));
     }
-    found.extend(COUNTS.iter().map(|name| ((*name).to_owned(), number(&result[name]))));
+    found.extend(NUMBERS.iter().map(|name| ((*name).to_owned(), number(&result[name]))));
+    let text = |name: &str| result[name].as_str().map(|text| TableEntry::Text(text.to_owned()));
+    found.extend(TEXTS.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))));
     found
 }
 
@@ -165,7 +191,8 @@ mod tests {
             "flows": (0..flows).map(flow).collect::<Vec<_>>(), "series": null, "wall_s": 1.0,
             "intervals": [{"from_s": 10.0, "to_s": 20.5, "goodput_bps": statistic, "flows": [flow(0)]}],
             "expectations": [{"met": false}, {"met": true}, {"met": false}],
-            "events": 7, "sim_s": 60.0,
+            "links": [{"name": "a>b", "lost_packets": statistic}],
+            "events": 7, "sim_s": 60.0, "seed": 3, "runs": 1, "program_version": "0.1", "simulator": "0.1+0",
         })
     }
 
@@ -181,13 +208,16 @@ mod tests {
             "flow0_srtt_s",
             "flow1_nc_rows",
             "flow1_srtt_s",
+            "link_a>b_lost_packets",
             "from_10_to_20.5_s_goodput_bps",
             "from_10_to_20.5_s_flow0_nc_rows",
             "from_10_to_20.5_s_flow0_srtt_s",
         ];
         assert_eq!(means, want);
         assert_eq!(columns.names[1..3], ["goodput_bps_ci95", "goodput_bps_n"]);
-        assert_eq!(columns.names[columns.names.len() - 3..], ["expectations_missed", "events", "sim_s"]);
+        let last = columns.names.len() - 7;
+        let ends = ["expectations_missed", "events", "sim_s", "seed", "runs", "program_version", "simulator"];
+        assert_eq!(columns.names[last..], ends);
         let row = columns.row(Some(&result(1, false)));
         assert_eq!(
             row[..4],
@@ -198,8 +228,16 @@ mod tests {
                 TableEntry::Missing
             ]
         );
-        assert_eq!(row.last(), Some(&TableEntry::Number(60.0, EntryUnit::None)));
-        assert_eq!(row[row.len() - 3], TableEntry::Count(2));
+        assert_eq!(
+            row[last + 2..last + 4],
+            [TableEntry::Number(60.0, EntryUnit::None), TableEntry::Count(3)]
+        );
+        assert_eq!(
+            (&row[last], row.last()),
+            (&TableEntry::Count(2), Some(&TableEntry::Text("0.1+0".to_owned())))
+        );
+        columns.leave_out(&[KeyColumn { name: "seed".to_owned(), unit: None }]);
+        assert!(!columns.names.contains(&"seed".to_owned()));
         assert!(
             columns.row(None).iter().all(|entry| *entry == TableEntry::Missing) && !columns.too_many_flows
         );

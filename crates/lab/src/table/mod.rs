@@ -6,7 +6,7 @@ mod entry;
 mod parquet;
 mod rows;
 
-pub use columns::{KeyColumn, MOST_FLOWS, StatisticColumns, cell_entry, key_columns};
+pub use columns::{KeyColumn, MOST_FLOWS, MOST_LINKS, StatisticColumns, cell_entry, key_columns};
 pub use entry::{EntryUnit, TableEntry};
 #[cfg(feature = "parquet")]
 pub use parquet::write_parquet;

@@ -71,7 +71,9 @@ impl ResultTable<'_> {
         for k in 0..self.cells.len() {
             self.result(k)?.iter().for_each(|result| statistics.learn(result));
         }
-        Ok((key_columns(self.experiment, self.cells), statistics))
+        let keys = key_columns(self.experiment, self.cells);
+        statistics.leave_out(&keys);
+        Ok((keys, statistics))
     }
 
     /// A row of the table, after the cell's number.
@@ -97,12 +99,12 @@ impl ResultTable<'_> {
         Ok(row)
     }
 
-    /// Writes the table as CSV: a line of names, a line for each cell. Says whether flows were left out, a cell having more than
-    /// [`super::MOST_FLOWS`].
+    /// Writes the table as CSV: a line of names, a line for each cell. The answer says what was left out: each flow where a cell has more
+    /// than [`super::MOST_FLOWS`], each link where one has more than [`super::MOST_LINKS`].
     ///
     /// # Errors
     /// As [`ResultTable::result`]; what the writer says.
-    pub fn csv(&self, out: &mut dyn Write) -> Result<bool, Refused> {
+    pub fn csv(&self, out: &mut dyn Write) -> Result<Option<String>, Refused> {
         let (keys, statistics) = self.columns()?;
         let names = keys.iter().map(|column| column.name.clone());
         let first = ["cell".to_owned()].into_iter().chain(names).chain(["state".to_owned()]);
@@ -112,6 +114,6 @@ impl ResultTable<'_> {
             files::csv_line(out, row.iter().map(TableEntry::text))?;
         }
         out.flush()?;
-        Ok(statistics.too_many_flows)
+        Ok(statistics.left_out())
     }
 }

@@ -1,0 +1,104 @@
+//! `ripstop lab cells` and `ripstop lab cell`: what there is to run, and one of them run.
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use crate::run_cells::{RunStyle, run_missing};
+use ripstop_lab::cell::{CellText, SIMULATOR};
+use ripstop_lab::experiment::pick_cells;
+use ripstop_lab::papers::find_study;
+use ripstop_lab::run::{CellState, CellTask, RunEnd, find_states};
+use ripstop_lab::store::ResultStore;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// Print the cells of an experiment, a line of JSON for each
+#[derive(clap::Args)]
+#[command(after_help = CELLS_EXAMPLES)]
+pub(super) struct CellsFlags {
+    /// The experiment: a file, or the ID of a paper's experiment such as 000.fig12
+    #[arg(value_name = "EXPERIMENT")]
+    experiment: String,
+    /// Only the cells with this value; several for one key mean any of them, keys all of them
+    #[arg(long, value_name = "KEY=VALUE")]
+    only: Vec<String>,
+    /// Leave out the cells whose results are in this store
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+}
+
+const CELLS_EXAMPLES: &str = "\
+Examples:
+  ripstop lab cells 000.fig12 > cells.jsonl
+  ripstop lab cells sweep.toml --store sweep.results.redb | wc -l      cells that are yet to be run";
+
+/// Run one cell, which is read from standard input, and print its result
+///
+/// The result is what `ripstop sim --json` prints, as one line. Exit status 0: the cell was run. 2: it is no cell, or a cell of another
+/// simulator. 1: it could not be run.
+#[derive(clap::Args)]
+#[command(after_help = CELL_EXAMPLES)]
+pub(super) struct CellFlags {
+    /// Run the cell also when it was made for another simulator; the result states this one
+    #[arg(long)]
+    any_simulator: bool,
+    /// At most so many threads; the result does not depend on it [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+const CELL_EXAMPLES: &str = "\
+Examples:
+  ripstop lab cells 000.fig12 | head -n 1 | ripstop lab cell > result.json
+  ripstop lab cells sweep.toml | parallel --pipe -N1 ripstop lab cell --threads 1 > results.jsonl";
+
+/// The longest cell that is read, bytes: far more than a scenario of 1000 links needs.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Prints the cells of an experiment.
+pub(super) fn print_cells(flags: &CellsFlags) -> Outcome<()> {
+    let (study, _) = find_study(&flags.experiment)?;
+    study.refuse_wrong_cells()?;
+    let experiment = &study.experiment;
+    let cells = pick_cells(experiment, study.all_cells(), &flags.only)
+        .map_err(|problem| Failure::flag("--only", problem))?;
+    let store = match &flags.store {
+        Some(path) => ResultStore::open_if_there(path)?,
+        None => None,
+    };
+    let tasks: Vec<CellTask> = cells.iter().map(|cell| cell.task(experiment)).collect();
+    let states = find_states(&tasks, store.as_ref())?;
+    for (cell, _) in cells.iter().zip(&states).filter(|(_, state)| **state == CellState::Missing) {
+        let lab_cell = experiment.resolve(cell.set, cell.place);
+        let lab_cell = lab_cell.map_err(|wrong| experiment.source().wrong(wrong.at, wrong.problem))?;
+        let name = format!("{}: {}", study.id, cell.name(experiment));
+        output::json(&CellText::of(name.trim_end_matches(": ").to_owned(), &lab_cell))?;
+    }
+    Ok(())
+}
+
+/// Runs one cell.
+pub(super) fn run_cell(flags: &CellFlags) -> Outcome<()> {
+    if flags.threads == Some(0) {
+        return Err(Failure::flag("--threads", "0 threads run nothing; write at least 1"));
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MOST_BYTES).read_to_string(&mut text);
+    read.map_err(|error| Failure::work("standard input", error))?;
+    let cell = CellText::parse(&text)?.cell(flags.any_simulator)?;
+    let threads =
+        flags.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let store = ResultStore::in_memory()?;
+    let (task, key) = (CellTask::of(&cell), cell.key(SIMULATOR));
+    let mut states = [CellState::Missing];
+    let style = RunStyle { what: "simulating", threads, keep_going: false };
+    match run_missing(&[task], move |_| Some(cell.clone()), &mut states, &store, style)? {
+        RunEnd::All => {}
+        RunEnd::Stopped => return Err(Failure::Work("stopped: the cell was not run to its end".to_owned())),
+        RunEnd::Failed(_) => {
+            let [CellState::Failed(problem)] = &states else { return Err(Failure::OutputClosed) };
+            return Err(Failure::work("the cell", problem));
+        }
+    }
+    let result = store.get(&key)?.ok_or_else(|| Failure::work("the cell", "there is no result"))?;
+    output::print(&(result + "\n"))
+}

@@ -1,0 +1,42 @@
+//! `ripstop lab merge`: results from many machines in one store.
+
+use crate::failure::Outcome;
+use crate::output;
+use ripstop_lab::merge::merge;
+use ripstop_lab::store::ResultStore;
+use std::path::PathBuf;
+
+/// Put the results of stores and of single cells into one store
+///
+/// Equal cells must have equal results, apart from the time that they took. When two results of one cell differ, nothing is merged and the
+/// exit status is 1.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct MergeFlags {
+    /// The store; it is made where there is none
+    #[arg(value_name = "INTO.redb")]
+    into: PathBuf,
+    /// Stores (*.redb), and files of results as `ripstop lab cell` prints them, one or many in a file
+    #[arg(value_name = "FROM", required = true)]
+    from: Vec<PathBuf>,
+    /// Print one JSON object instead of a line
+    #[arg(long)]
+    json: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop lab merge all.redb north.redb south.redb
+  ripstop lab merge sweep.results.redb results/*.json --json";
+
+/// Merges.
+pub(super) fn run(flags: &MergeFlags) -> Outcome<()> {
+    let counts = merge(&ResultStore::open_or_create(&flags.into)?, &flags.from)?;
+    if flags.json {
+        return output::json(&counts);
+    }
+    output::print(&format!(
+        "{} results: {} added, {} were there\n",
+        counts.results, counts.added, counts.known
+    ))
+}

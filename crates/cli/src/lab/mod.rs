@@ -1,0 +1,44 @@
+//! `ripstop lab`: the cells of experiments, run anywhere, and their results brought together.
+
+mod cells;
+mod merge;
+mod table;
+
+use crate::failure::Outcome;
+use clap::Subcommand;
+
+/// Run cells of experiments anywhere, and bring their results together
+///
+/// A cell is one scenario with its seed and its runs, as one line of JSON. It needs nothing but that line, so any machine can run it.
+/// docs/researchers/cells.md shows how to use many machines.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    command: LabCommand,
+}
+
+#[derive(Subcommand)]
+enum LabCommand {
+    Cells(cells::CellsFlags),
+    Cell(cells::CellFlags),
+    Merge(merge::MergeFlags),
+    Table(table::TableFlags),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ripstop lab cells 000.fig12 > cells.jsonl
+  head -n 1 cells.jsonl | ripstop lab cell > result.json
+  ripstop lab merge results.redb result.json
+  ripstop lab table 000.fig12 --store results.redb";
+
+/// Does what was asked for.
+pub(crate) fn run(flags: &Flags) -> Outcome<()> {
+    match &flags.command {
+        LabCommand::Cells(flags) => cells::print_cells(flags),
+        LabCommand::Cell(flags) => cells::run_cell(flags),
+        LabCommand::Merge(flags) => merge::run(flags),
+        LabCommand::Table(flags) => table::run(flags),
+    }
+}
