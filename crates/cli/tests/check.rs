@@ -41,7 +41,7 @@ fn is_simulated(one: &Value) -> bool {
 
 #[test]
 fn every_number_and_every_trend_has_its_verdict() {
-    let report = json(&run(&["papers", "check", "--json"]));
+    let report = json(&run(&["papers", "check", "--require-all", "--json"]));
     schema::check("check.schema.json", &report);
     fn of<'a>(kinds: &'a [&str]) -> impl Fn(&&Value) -> bool + 'a {
         move |one| kinds.contains(&one["verdict"].as_str().unwrap())
@@ -57,7 +57,6 @@ fn every_number_and_every_trend_has_its_verdict() {
             "reading" => assert!(is("ours") && is("why"), "{one}"),
             "differs" | "not-reproducible" if is_simulated(one) => assert!(is("why"), "{one}"),
             "erratum" | "differs" => assert!(is("ours") && is("corrected") && is("why"), "{one}"),
-            "not-run" => assert!(is_simulated(one), "{one}"),
             "not-checkable" => assert!(is("why"), "{one}"),
             other => panic!("{other}: {one}"),
         }
@@ -68,7 +67,7 @@ fn every_number_and_every_trend_has_its_verdict() {
         let decided = (one["decided_by"].as_str().unwrap(), one["verdict"].as_str().unwrap());
         match decided {
             ("model", "holds") => assert!(!one["evidence"].as_str().unwrap().is_empty(), "{one}"),
-            ("simulation", "reproduced" | "differs" | "not-run") => assert!(is_simulated(one), "{one}"),
+            ("simulation", "reproduced" | "differs") => assert!(is_simulated(one), "{one}"),
             ("nothing", "not-checkable") => {
                 assert!(one["why"].as_str().unwrap().starts_with("needs "), "{one}")
             }
@@ -81,6 +80,40 @@ fn every_number_and_every_trend_has_its_verdict() {
     assert_eq!(counted as usize, all(&report, "numbers").count());
     // The repository's files are those in the program.
     assert_eq!(report, json(&run(&["papers", "check", "--json", "--dir", PAPERS])));
+}
+
+#[test]
+fn what_no_experiment_decided_is_not_run() {
+    // The copy has no results.
+    let papers = altered("000/model.toml", "paper", "paper");
+    let words = ["papers", "check", "--json", "--dir", papers.path().to_str().unwrap()];
+    let report = json(&run(&words));
+    let not_run = |what| {
+        let is = |one: &&Value| one["verdict"] == "not-run" && is_simulated(one);
+        all(&report, what).filter(is).count()
+    };
+    assert_eq!((not_run("numbers"), not_run("trends")), (43, 25));
+    let output = run(&[&words[..], &["--require-all"]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("68 verdicts need experiments that were not run"),
+        "{}",
+        stderr(&output)
+    );
+    // An experiment's own numbers decide, and only for the scenarios that they were made with.
+    let results = papers.path().join("000/results");
+    std::fs::create_dir(&results).unwrap();
+    std::fs::copy(Path::new(PAPERS).join("000/results/fig12.json"), results.join("fig12.json")).unwrap();
+    let verdict = || {
+        let report = json(&run(&words));
+        let trend = all(&report, "trends").find(|one| one["id"] == "000.t.fig12.jump").unwrap();
+        trend["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict(), "reproduced");
+    let path = papers.path().join("000/fig12.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("runs = 20", "runs = 21")).unwrap();
+    assert_eq!(verdict(), "not-run");
 }
 
 #[test]

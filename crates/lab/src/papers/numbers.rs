@@ -5,6 +5,7 @@ use super::published::PublishedEntry;
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
 use super::verdict::{JudgedStudies, PaperVerdict, together};
 use crate::error::{LabError, LabResult};
+use crate::study::JudgedStudy;
 use ripstop_model::published::{agrees, evaluate};
 use serde::Serialize;
 
@@ -65,14 +66,11 @@ pub(super) fn judge(
             let problem = format!("`elsewhere`: there is no experiment `{stranger}`");
             return Err(LabError::Input(format!("{}: {problem}", stated.path)));
         }
-        let of_experiments = one.experiments.iter().filter_map(|id| judged.get(id));
-        let simulated = || together(of_experiments.flat_map(|study| study.verdicts().collect::<Vec<_>>()));
-        elsewhere.push(CheckedNumber {
-            verdict: if one.needs.is_some() { PaperVerdict::NotCheckable } else { simulated() },
-            why: one.needs.as_ref().map(|needs| format!("needs {needs}")),
-            run: one.experiments.clone(),
-            ..of_entry(entry)
-        });
+        let (verdict, why) = match &one.needs {
+            Some(needs) => (PaperVerdict::NotCheckable, Some(format!("needs {needs}"))),
+            None => by_experiments(&one.experiments, judged),
+        };
+        elsewhere.push(CheckedNumber { verdict, why, run: one.experiments.clone(), ..of_entry(entry) });
     }
     // What nobody speaks of is a parameter, a definition, or forgotten.
     let spoken = |id: &str| {
@@ -100,6 +98,16 @@ pub(super) fn judge(
     all.extend(elsewhere);
     all.extend(rest);
     Ok(all)
+}
+
+/// The verdict of all numbers and claims of experiments, and the first reason for it.
+fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
+    let studies: Vec<&JudgedStudy> = ids.iter().filter_map(|id| judged.get(id)).collect();
+    let verdict = together(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
+    let numbers = studies.iter().flat_map(|study| study.entries.iter().map(|one| (one.verdict, &one.why)));
+    let claims = studies.iter().flat_map(|study| study.claims.iter().map(|one| (one.verdict, &one.why)));
+    let mut reasons = numbers.chain(claims).filter(|(own, _)| PaperVerdict::from(*own) == verdict);
+    (verdict, reasons.find_map(|(_, why)| why.clone()))
 }
 
 /// A comparison, computed.
