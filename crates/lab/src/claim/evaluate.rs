@@ -108,9 +108,15 @@ fn check(
     }
 }
 
+/// Whether a function of the models is meant: its arguments have names, or it has none.
+fn is_closed_form(name: &str, arguments: &[ClaimArgument]) -> bool {
+    let named = arguments.iter().any(|argument| argument.name.is_some());
+    named || (arguments.is_empty() && published::FUNCTIONS.contains(&name))
+}
+
 /// Whether there is such a function, and whether it takes so many arguments.
 fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
-    if arguments.iter().any(|argument| argument.name.is_some()) {
+    if is_closed_form(name, arguments) {
         if arguments.iter().any(|argument| argument.name.is_none()) {
             return Err(format!("`{name}`: give all arguments names, or none"));
         }
@@ -174,7 +180,7 @@ impl Evaluation<'_> {
                     .map(|argument| self.value(&argument.value, variables))
                     .collect::<Result<_, _>>()?;
                 check_call(name, arguments)?;
-                match arguments.iter().any(|argument| argument.name.is_some()) {
+                match is_closed_form(name, arguments) {
                     true => closed_form(name, arguments, &values),
                     false => call(name, &values),
                 }

@@ -141,6 +141,45 @@ impl ClaimExpression {
         found
     }
 
+    /// The same with `part` in the place of each plain name `name`.
+    #[must_use]
+    pub fn with_part(self, name: &str, part: &ClaimExpression) -> ClaimExpression {
+        let within = |inner: Box<ClaimExpression>| Box::new(inner.with_part(name, part));
+        match self {
+            ClaimExpression::Read(reference) if reference.text == name => part.clone(),
+            ClaimExpression::Number(_) | ClaimExpression::Word(_) | ClaimExpression::Read(_) => self,
+            ClaimExpression::Negative(inner) => ClaimExpression::Negative(within(inner)),
+            ClaimExpression::Binary { operator, left, right } => {
+                ClaimExpression::Binary { operator, left: within(left), right: within(right) }
+            }
+            ClaimExpression::Call { name: function, arguments } => {
+                let argument = |one: ClaimArgument| ClaimArgument {
+                    name: one.name,
+                    value: one.value.with_part(name, part),
+                };
+                ClaimExpression::Call {
+                    name: function,
+                    arguments: arguments.into_iter().map(argument).collect(),
+                }
+            }
+            ClaimExpression::Each { curve, variable, range, body } => {
+                let range = match range {
+                    ClaimRange::Steps { from, to, points } => {
+                        ClaimRange::Steps { from: within(from), to: within(to), points: points.map(within) }
+                    }
+                    ClaimRange::List(list) => {
+                        ClaimRange::List(list.into_iter().map(|one| one.with_part(name, part)).collect())
+                    }
+                };
+                ClaimExpression::Each { curve, variable, range, body: within(body) }
+            }
+            ClaimExpression::Compare { first, rest } => ClaimExpression::Compare {
+                first: within(first),
+                rest: rest.into_iter().map(|(how, next)| (how, next.with_part(name, part))).collect(),
+            },
+        }
+    }
+
     /// Calls `look` for this and for each part of it.
     fn visit<'a>(&'a self, look: &mut impl FnMut(&'a ClaimExpression)) {
         look(self);

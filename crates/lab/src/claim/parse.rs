@@ -124,6 +124,9 @@ impl<'a> Reader<'a> {
     /// What stands between the brackets of a function.
     fn call(&mut self, name: &str) -> Result<ClaimExpression, String> {
         let mut arguments = Vec::new();
+        if self.take(")") {
+            return Ok(ClaimExpression::Call { name: name.to_owned(), arguments });
+        }
         loop {
             let before = self.rest;
             let named = self.name().filter(|_| self.take("=") && !self.rest.starts_with('='));

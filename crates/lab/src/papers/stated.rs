@@ -1,5 +1,6 @@
 //! What is to come of what a paper states: `papers/NNN/model.toml` for numbers, `papers/NNN/trends.toml` for trends.
 
+use crate::claim::{ClaimExpression, NoNames, check_claim};
 use crate::error::{LabError, LabResult};
 use crate::experiment::SourceText;
 use ripstop_model::published::{Arguments, Value};
@@ -124,6 +125,15 @@ pub(crate) struct StatedTrend {
     pub(crate) claim: Option<String>,
     /// What it would take.
     pub(crate) needs: Option<String>,
+    /// All of these, where closed forms decide.
+    #[serde(default)]
+    pub(crate) holds: Vec<Spanned<String>>,
+    /// Parts of these claims by name.
+    #[serde(default)]
+    pub(super) define: BTreeMap<String, Spanned<String>>,
+    /// `holds` with its parts, understood; filled in when the file is read.
+    #[serde(skip)]
+    pub(crate) claims: Vec<ClaimExpression>,
     /// Under which reading it holds.
     pub(crate) note: Option<String>,
     /// Whether it does not hold; with why.
@@ -184,9 +194,11 @@ impl StatedTrends {
     /// # Errors
     /// As [`StatedNumbers::parse`].
     pub(crate) fn parse(name: &str, text: &str) -> LabResult<StatedTrends> {
-        let trends: StatedTrends = read(name, text)?;
-        for spanned in &trends.trends {
-            let one = spanned.as_ref();
+        let mut trends: StatedTrends = read(name, text)?;
+        for spanned in &mut trends.trends {
+            let at = spanned.span().start;
+            let one = spanned.as_mut();
+            one.read_claims().map_err(|(at, problem)| error(name, text, at, problem))?;
             let problem = if (one.decided_by == TrendJudge::Nothing) != one.needs.is_some() {
                 "`needs` says what it takes to decide what nothing decides, and only there"
             } else if one.decided_by == TrendJudge::Simulation && one.experiments.is_empty() {
@@ -196,12 +208,32 @@ impl StatedTrends {
             } else if one.fails != one.because.is_some() || (one.fails && one.decided_by != TrendJudge::Model)
             {
                 "`because` says why a trend of the models fails: with `fails = true`, and only there"
+            } else if (one.decided_by == TrendJudge::Model) == one.holds.is_empty() {
+                "`holds` has the claims of a trend that is decided by \"model\", and only of that"
             } else {
                 continue;
             };
-            return Err(error(name, text, spanned.span().start, format!("`{}`: {problem}", one.id)));
+            return Err(error(name, text, at, format!("`{}`: {problem}", one.id)));
         }
         Ok(trends)
+    }
+}
+
+impl StatedTrend {
+    /// Reads `holds`, with its parts in their places. The error has the byte where the fault stands.
+    fn read_claims(&mut self) -> Result<(), (usize, String)> {
+        let parse = |text: &Spanned<String>| -> Result<ClaimExpression, (usize, String)> {
+            text.as_ref().parse().map_err(|problem| (text.span().start, problem))
+        };
+        for text in &self.holds {
+            let mut claim = parse(text)?;
+            for (name, part) in &self.define {
+                claim = claim.with_part(name, &parse(part)?);
+            }
+            check_claim(&claim, &NoNames).map_err(|problem| (text.span().start, problem))?;
+            self.claims.push(claim);
+        }
+        Ok(())
     }
 }
 
@@ -280,6 +312,9 @@ needs = "a thing"
             ("needs = \"a thing\"", "experiments = [\"009.x\"]", "`needs`"),
             ("nothing\"\nneeds = \"a thing\"", "simulation\"", "`experiments` is missing"),
             ("nothing\"\nneeds = \"a thing\"", "model\"\nfails = true", "`because`"),
+            ("nothing\"\nneeds = \"a thing\"", "model\"", "`holds` has the claims"),
+            ("nothing\"\nneeds = \"a thing\"", "model\"\nholds = [\"1 <\"]", "t:4:10: a number, a name"),
+            ("nothing\"\nneeds = \"a thing\"", "model\"\nholds = [\"x < 2\"]", "there is no `x`"),
             ("decided-by", "decided", "unknown field"),
         ] {
             let said_there = StatedTrends::parse("t", &TRENDS.replace(from, to)).unwrap_err().to_string();

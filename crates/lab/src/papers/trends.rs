@@ -3,8 +3,8 @@
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{StatedTrend, TrendJudge};
 use super::verdict::{JudgedStudies, PaperVerdict, together};
+use crate::claim::{ClaimFinding, NoNames, decide as decide_claim};
 use crate::error::{LabError, LabResult};
-use ripstop_model::published::trends::trend;
 use serde::Serialize;
 
 /// A published trend, decided.
@@ -91,14 +91,31 @@ fn decide(
             ("simulation", verdict, why.and_then(|claim| claim.why.clone()).or(not_expected))
         }
         TrendJudge::Model => {
-            let found = trend(&spec.id).ok_or_else(|| format!("no model decides `{}`", spec.id))?;
-            let found = found.map_err(|error| format!("`{}`: {error}", spec.id))?;
-            decided.evidence = Some(found.evidence);
-            let (verdict, why) = computed(found.holds, spec, not_expected);
+            let (verdict, why) = match by_closed_forms(spec) {
+                Ok(found) => {
+                    decided.evidence = Some(found.values);
+                    computed(found.holds, spec, not_expected)
+                }
+                Err(problem) => (PaperVerdict::Error, Some(problem)),
+            };
             ("model", verdict, why)
         }
     };
     Ok(())
+}
+
+/// Whether all claims of a trend hold, and the values of those that decide: of all, or of the first that does not hold.
+fn by_closed_forms(spec: &StatedTrend) -> Result<ClaimFinding, String> {
+    let mut values = Vec::with_capacity(spec.claims.len());
+    for (claim, text) in spec.claims.iter().zip(&spec.holds) {
+        let found = decide_claim(claim, &NoNames);
+        let found = found.map_err(|problem| format!("`{}` cannot be evaluated: {problem}", text.as_ref()))?;
+        if !found.holds {
+            return Ok(ClaimFinding { values: format!("`{}`: {}", text.as_ref(), found.values), ..found });
+        }
+        values.push(found.values);
+    }
+    Ok(ClaimFinding { holds: true, values: values.join("; ") })
 }
 
 /// The verdict on a trend that a model decides.
@@ -142,6 +159,7 @@ fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_trend_that_does_not_hold_fails_unless_it_is_said_to() {
@@ -151,6 +169,9 @@ mod tests {
             experiments: Vec::new(),
             claim: None,
             needs: None,
+            holds: Vec::new(),
+            define: BTreeMap::default(),
+            claims: Vec::new(),
             note: (!fails).then(|| "as read".into()),
             fails,
             because: fails.then(|| "so".into()),

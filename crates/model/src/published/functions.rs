@@ -334,12 +334,15 @@ fn network(from: &Reader) -> Result<CellularNetwork, EvaluateError> {
     let loss = from.number_or("loss", 0.0)?;
     let words =
         [("ideal", Protocol::Ideal), ("tcp", Protocol::PAPER_TCP), ("tcpnc", Protocol::paper_tcp_nc(loss))];
+    let protocol = from.word("protocol", &words, "`ideal`, `tcp` or `tcpnc`")?;
+    let protocol = from.number_if("rtt")?.map_or(protocol, |rtt| protocol.with_rtt(rtt));
+    let protocol = from.number_if("max_window")?.map_or(protocol, |window| protocol.with_max_window(window));
     Ok(CellularNetwork {
         users: from.whole_or("users", paper.users)?,
         arrivals_per_s: from.number("arrivals")?,
         file_bits: from.number("file_mb")? * 8e6,
         user_bps: from.number("mbps")? * 1e6,
-        protocol: from.word("protocol", &words, "`ideal`, `tcp` or `tcpnc`")?,
+        protocol,
         loss,
         ..paper
     })
@@ -349,7 +352,7 @@ fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
     Ok(from.word("mix", &[("a", MIX_A), ("b", MIX_B)], "`a` or `b`")?.to_vec())
 }
 
-/// The mean of some runs of section IX-B's experiment, each slot's stations rounded up.
+/// The mean of some runs of section IX-B's experiment. Each slot's stations are rounded up, or with `count = "real"` they are not.
 fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     let paper = CellularNetwork::default();
     let user_bps = from.number("mbps")? * 1e6;
@@ -362,10 +365,12 @@ fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
         warm_up: from.number_or("warm_up", 0.0)?,
         ..MonteCarlo::default()
     };
+    let whole = from.word("count", &[("whole", true), ("real", false)], "`whole` or `real`")?;
     let runs = from.whole_or("runs", 10)?.clamp(1, 1000);
     let mut sum = 0.0;
     for run in 0..runs {
-        sum += experiment.run(Seed::new(18).run(u64::from(run)))?.stations_whole;
+        let run = experiment.run(Seed::new(18).run(u64::from(run)))?;
+        sum += if whole { run.stations_whole } else { run.stations };
     }
     Ok(sum / f64::from(runs))
 }

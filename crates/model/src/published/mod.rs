@@ -4,7 +4,6 @@
 //! function and arguments that compute it. [`evaluate`] computes the number, and [`agrees`] compares it with the printed digits.
 
 mod functions;
-pub mod trends;
 
 use crate::domain::DomainError;
 use std::cell::RefCell;

@@ -117,6 +117,15 @@ impl Protocol {
         }
         self
     }
+
+    /// The same with another W_max, packets.
+    pub fn with_max_window(mut self, packets: f64) -> Protocol {
+        match &mut self {
+            Protocol::Ideal => {}
+            Protocol::Tcp { max_window, .. } | Protocol::TcpNc { max_window, .. } => *max_window = packets,
+        }
+        self
+    }
 }
 
 impl CellularNetwork {
