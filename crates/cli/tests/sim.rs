@@ -390,13 +390,23 @@ fn expectations_make_a_test_of_a_run() {
 
     let missed = with(&["--expect=goodput_bps>=100e3", "--expect=goodput_bps<=1"]);
     assert_eq!(missed.status.code(), Some(1));
-    assert!(stderr(&missed).contains("not as expected: `goodput_bps` is "), "{}", stderr(&missed));
+    assert!(
+        stderr(&missed).contains("not as expected: `goodput_bps<=1` does not hold: "),
+        "{}",
+        stderr(&missed)
+    );
     let result: Value = serde_json::from_str(&stdout(&missed)).unwrap();
     assert_eq!(result["expectations"][1]["met"], false);
 
+    // A figure without a value is an error of its own.
+    let error = with(&["--expect=flows[0].completion_s<=1"]);
+    assert_eq!(error.status.code(), Some(1));
+    let words = "`flows[0].completion_s<=1` cannot be evaluated: `flows[0].completion_s` has no value";
+    assert!(stderr(&error).contains(words), "{}", stderr(&error));
+
     for (flag, words) in [
         ("--expect=goodput>=1", "--expect: `goodput` is no figure: there is no `goodput`; there are "),
-        ("--expect=goodput_bps", "a figure, `>=` or `<=`, and a number"),
+        ("--expect=goodput_bps", "--expect: this is a value, not an assertion"),
     ] {
         let wrong = with(&[flag]);
         assert!(wrong.status.code() == Some(2) && stderr(&wrong).contains(words), "{}", stderr(&wrong));

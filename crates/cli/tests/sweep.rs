@@ -368,7 +368,7 @@ fn cells_that_cannot_be_are_refused_or_passed_over() {
 
 #[test]
 fn the_plan_of_the_documentation_is_right() {
-    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example-sweep.toml");
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/example-sweep.toml");
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("a.redb");
     let output = run(&["sweep", plan, "--dry-run", "--store", store.to_str().unwrap()]);

@@ -14,7 +14,7 @@ const CRATES: [&str; 7] = ["base", "codes", "gf256", "link", "model", "proto", "
 /// The external libraries that do.
 const LIBRARIES: [&str; 3] = ["libm", "rand_core", "rand_xoshiro"];
 /// Files of this crate that decide what a stored result holds.
-const OWN: [&str; 2] = ["src/cell/result.rs", "src/cell/record.rs"];
+const OWN: [&str; 3] = ["src/cell/result.rs", "src/cell/record.rs", "src/expect.rs"];
 /// Parts of `model` that are set beside simulations and decide none of them.
 const BESIDE: [&str; 2] = ["plan", "published"];
 

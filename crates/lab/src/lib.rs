@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod claim;
 pub mod error;
+pub mod expect;
 pub mod experiment;
 pub mod figure;
 pub mod files;

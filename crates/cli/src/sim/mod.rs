@@ -7,6 +7,7 @@ mod show;
 use crate::failure::{Failure, Outcome, WrongFlag};
 use clap::Subcommand;
 use flags::{MeasureFlags, PresetCommand, PresetFlags};
+use ripstop_lab::expect::check_scenario;
 use ripstop_lab::preset::{Preset, measured, parameter_of_run};
 use ripstop_sim::scenario::{Scenario, ScenarioError};
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         SimCommand::Fec(flags) => run_preset(flags),
         SimCommand::Run(flags) => {
             let scenario = measured(read(&flags.file)?, &flags.measure.given)?;
-            scenario.check().map_err(|error| match parameter_of_run(&error.field) {
+            check_scenario(&scenario).map_err(|error| match parameter_of_run(&error.field) {
                 Some(name) => WrongFlag::new(&format!("--{name}"), error.problem).into(),
                 None => wrong(error),
             })?;

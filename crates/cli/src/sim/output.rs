@@ -69,9 +69,9 @@ pub(super) fn run(scenario: &Scenario, flags: &OutputFlags) -> Outcome<()> {
         ..CellResult::new(scenario, &report)
     };
     if flags.json { output::json(&result) } else { output::print(&show::table(&result)) }?;
-    let missed: Vec<String> =
-        report.expectations.iter().filter(|expect| !expect.met).map(show::missed).collect();
-    if missed.is_empty() { Ok(()) } else { Err(Failure::work("not as expected", missed.join("; "))) }
+    let wrong: Vec<String> =
+        result.expectations.iter().filter(|one| one.met != Some(true)).map(show::not_met).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::work("not as expected", wrong.join("; "))) }
 }
 
 /// Why a run was not recorded.

@@ -2,8 +2,9 @@
 
 use crate::output::{self, Table, or_dash};
 use ripstop_lab::cell::CellResult;
+use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{ExpectReport, FlowReport, LinkReport, Report, TunnelReport};
+use ripstop_sim::scenario::{FlowReport, LinkReport, Report, TunnelReport};
 use serde_json::Value;
 
 /// So many flows of a kind are listed one by one.
@@ -24,7 +25,7 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
     text += &transfers(&report.flows);
     text += &links(&report.links);
     text += &tunnels(&report.tunnels);
-    text += &expectations(&report.expectations);
+    text += &expectations(&result.expectations);
     text + &format!(
         "\n{} of {} of virtual time, seed {}: {} events in {} ({} of CPU time, {} virtual seconds in each)\n",
         if result.runs == 1 { "1 run".to_owned() } else { format!("{} runs", result.runs) },
@@ -37,33 +38,22 @@ pub(super) fn table(result: &CellResult<'_>) -> String {
     )
 }
 
-/// An expectation that was not met.
-pub(super) fn missed(expect: &ExpectReport) -> String {
-    let found = expect.found.map_or("not known".to_owned(), number);
-    format!("`{}` is {found}, expected {}", expect.value, bounds(expect))
-}
-
-/// Without what binary fractions leave behind.
-fn number(value: f64) -> String {
-    let rounded = (value * 1e9).round() / 1e9;
-    if rounded.is_finite() { rounded.to_string() } else { value.to_string() }
-}
-
-fn bounds(expect: &ExpectReport) -> String {
-    match (expect.least, expect.most) {
-        (Some(least), Some(most)) => format!("{least} to {most}"),
-        (Some(least), None) => format!("at least {least}"),
-        (None, most) => or_dash(most, |most| format!("at most {most}")),
-    }
+/// An expectation that was not met, or that cannot be evaluated.
+pub(super) fn not_met(expect: &ExpectVerdict) -> String {
+    let how = if expect.met.is_some() { "does not hold" } else { "cannot be evaluated" };
+    format!("`{}` {how}: {}", expect.claim, expect.values)
 }
 
 /// What became of expectations, where there are any.
-fn expectations(all: &[ExpectReport]) -> String {
-    let mut table = Table::titled(["expected", "", "is", ""]);
+fn expectations(all: &[ExpectVerdict]) -> String {
+    let mut table = Table::titled(["expected", "", ""]);
     for expect in all {
-        let met = if expect.met { "as expected" } else { "NOT AS EXPECTED" };
-        let found = or_dash(expect.found, number);
-        table.row([expect.value.clone(), bounds(expect), found, met.to_owned()]);
+        let met = match expect.met {
+            Some(true) => "as expected",
+            Some(false) => "NOT AS EXPECTED",
+            None => "ERROR",
+        };
+        table.row([expect.claim.clone(), expect.values.clone(), met.to_owned()]);
     }
     if all.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }

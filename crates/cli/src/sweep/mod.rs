@@ -21,7 +21,7 @@ use std::time::Instant;
 ///
 /// Each cell of the plan is one `ripstop sim`. Its result is kept in the store under its whole scenario, its seed, its runs and the
 /// version of the simulator; a sweep that is stopped, by whatever means, goes on where it was. The result depends neither on the
-/// number of jobs nor on interruptions. docs/sweep.md describes plans.
+/// number of jobs nor on interruptions. docs/researchers/experiments.md describes plans.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

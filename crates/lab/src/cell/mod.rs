@@ -10,6 +10,7 @@ pub use text::{CellDetail, CellText};
 pub(crate) use record::RunRecorder;
 
 use crate::error::{LabError, LabResult};
+use crate::expect::check_scenario;
 use ripstop_sim::scenario::Scenario;
 use sha2::{Digest, Sha256};
 
@@ -54,7 +55,7 @@ impl LabCell {
         let text = serde_json::to_string(scenario).map_err(|error| error.to_string())?;
         // A share that its text cannot hold is run as its text says: what is kept can be run again to the last bit.
         let scenario: Scenario = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-        scenario.check().map_err(|error| error.to_string())?;
+        check_scenario(&scenario).map_err(|error| error.to_string())?;
         let text = serde_json::to_string(&scenario).map_err(|error| error.to_string())?;
         Ok(LabCell { scenario, text, traced })
     }

@@ -1,6 +1,7 @@
 //! The result of a cell: what `ripstop sim --json` prints, and what a store keeps.
 
 use super::SIMULATOR;
+use crate::expect::{ExpectVerdict, judge_expectations};
 use ripstop_sim::scenario::{Report, Scenario};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,6 +18,8 @@ pub struct CellResult<'a> {
     /// What was measured.
     #[serde(flatten)]
     pub report: &'a Report,
+    /// What became of the expectations.
+    pub expectations: Vec<ExpectVerdict>,
     /// The record of the first run; left out where none was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<&'a Value>,
@@ -40,6 +43,7 @@ impl<'a> CellResult<'a> {
             seed: scenario.run.seed,
             runs: scenario.run.runs,
             report,
+            expectations: judge_expectations(scenario, report),
             trace: None,
             per_run: None,
             program_version: env!("CARGO_PKG_VERSION"),

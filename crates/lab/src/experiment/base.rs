@@ -5,6 +5,7 @@ use super::grid::{CASE, GridSpec, KeySetting};
 use super::paths::{put, steps};
 use super::source::SourceText;
 use crate::error::{LabError, LabResult};
+use crate::expect::check_scenario;
 use crate::preset::{MOST_HOPS, ParameterKind, Preset};
 use ripstop_link::LinkConfig;
 use ripstop_sim::scenario::{FlowSpec, RunSpec, Scenario, Tandem};
@@ -258,7 +259,7 @@ fn by_parameters(preset: Preset, settings: &[Filled<'_>]) -> Result<Scenario, Fa
 fn by_paths(table: &Table, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let root = put_all(Value::Table(table.clone()), settings)?;
     let scenario = Scenario::deserialize(root).map_err(|error| Fault::of(error.message().trim_end()))?;
-    scenario.check().map_err(|error| {
+    check_scenario(&scenario).map_err(|error| {
         let fields = steps(&error.field);
         let names = |key: &str| {
             let path = steps(key);
@@ -306,7 +307,7 @@ fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     }
     let back = back.unwrap_or_else(|| link.clone());
     let scenario = Tandem { run, hops, forth: link, back, flows: flow, tunnel: None }.scenario();
-    scenario.check().map_err(Fault::of)?;
+    check_scenario(&scenario).map_err(Fault::of)?;
     Ok(scenario)
 }
 

@@ -62,7 +62,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
             ..FlowSpec::new("", "")
         },
     };
-    measure::expect(given, path.scenario())
+    Ok(measure::expect(given, path.scenario()))
 }
 
 /// The parameter that a field of the scenario was given by.

@@ -39,15 +39,10 @@ pub(super) fn apply(given: &GivenParameters<'_>, run: &mut RunSpec) -> Result<()
 }
 
 /// Adds what is expected of the result.
-///
-/// # Errors
-/// A claim that cannot be read.
-pub(super) fn expect(given: &GivenParameters<'_>, mut scenario: Scenario) -> Result<Scenario, PresetError> {
-    for text in given.all("expect") {
-        let spec: ExpectSpec = text.parse().map_err(|problem: String| PresetError::new("expect", problem))?;
-        scenario.expect.push(spec);
-    }
-    Ok(scenario)
+pub(super) fn expect(given: &GivenParameters<'_>, mut scenario: Scenario) -> Scenario {
+    let spec = |text: &str| ExpectSpec { holds: Some(text.to_owned()), ..ExpectSpec::default() };
+    scenario.expect.extend(given.all("expect").map(spec));
+    scenario
 }
 
 /// `scenario` with the measurement that parameters describe in the place of its own.
@@ -58,7 +53,7 @@ pub fn measured(mut scenario: Scenario, given: &[(String, String)]) -> Result<Sc
     // All presets have these parameters.
     let given = GivenParameters::new(Preset::Tandem, given)?;
     apply(&given, &mut scenario.run)?;
-    expect(&given, scenario)
+    Ok(expect(&given, scenario))
 }
 
 /// The parameter of a field that every scenario has.

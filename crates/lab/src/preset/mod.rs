@@ -13,6 +13,7 @@ pub(crate) use tandem::MOST_HOPS;
 
 pub use measure::{MEASURE, measured, parameter_of_run};
 
+use crate::expect::check_scenario;
 use ripstop_sim::scenario::{Scenario, ScenarioError};
 
 /// A network that parameters describe.
@@ -161,7 +162,7 @@ impl Preset {
             Preset::Tandem => tandem::scenario(&given),
             Preset::Fec => fec::scenario(&given),
         }?;
-        scenario.check().map_err(|error| self.blame(&error))?;
+        check_scenario(&scenario).map_err(|error| self.blame(&error))?;
         Ok(scenario)
     }
 

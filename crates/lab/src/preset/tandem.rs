@@ -73,7 +73,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     };
     let tunnel = given.is_given("tunnel").then(|| TunnelSpec::new("tunnel", "", ""));
     let flows = with_sources(given, flows(given)?)?;
-    measure::expect(given, Tandem { run, hops, forth, back, flows, tunnel }.scenario())
+    Ok(measure::expect(given, Tandem { run, hops, forth, back, flows, tunnel }.scenario()))
 }
 
 fn loss(given: &GivenParameters<'_>) -> Result<Loss, PresetError> {

@@ -142,7 +142,7 @@ fn entries(result: &Value) -> Vec<(String, TableEntry)> {
         of_flows(&prefix, interval, &mut found);
     }
     if let Some([_, ..]) = result["expectations"].as_array().map(Vec::as_slice) {
-        let missed = result["expectations"].as_array().into_iter().flatten().filter(|e| e["met"] == false);
+        let missed = result["expectations"].as_array().into_iter().flatten().filter(|e| e["met"] != true);
         found.push(("expectations_missed".to_owned(), TableEntry::Count(missed.count() as u64)));
     }
     found.extend(NUMBERS.iter().map(|name| ((*name).to_owned(), number(&result[name]))));

@@ -16,7 +16,7 @@ mod trace;
 
 pub use capture::Capture;
 pub use check::ScenarioError;
-pub use expect::{ExpectReport, ExpectSpec};
+pub use expect::ExpectSpec;
 pub use file::FileError;
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};

@@ -15,7 +15,7 @@ pub(super) use link::LinkSpan;
 pub(super) use tunnel::TunnelSpan;
 
 use super::totals::{Edges, RunTotals};
-use super::{ExpectReport, FlowSpec, Scenario, TunnelSpec};
+use super::{FlowSpec, Scenario, TunnelSpec};
 use crate::engine::{Sample, Statistic};
 use flow::FlowPart;
 use serde::Serialize;
@@ -38,8 +38,6 @@ pub struct Report {
     pub intervals: Vec<IntervalReport>,
     /// The series over time, if one was asked for.
     pub series: Option<Series>,
-    /// What became of what was expected.
-    pub expectations: Vec<ExpectReport>,
     /// Events of all runs.
     pub events: u64,
     /// Virtual time of all runs, s.
@@ -68,7 +66,7 @@ impl Report {
     pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> Report {
         let edges = Edges::of(scenario);
         let whole = interval(scenario, &edges, 0, runs);
-        let report = Report {
+        Report {
             goodput_bps: whole.goodput_bps,
             throughput_units_per_s: scenario
                 .run
@@ -79,11 +77,9 @@ impl Report {
             tunnels: whole.tunnels,
             intervals: (1..edges.spans.len()).map(|k| interval(scenario, &edges, k, runs)).collect(),
             series: scenario.run.sample.map(|sample| Series::new(scenario, &edges, sample.duration(), runs)),
-            expectations: Vec::new(),
             events: runs.iter().map(|run| run.events).sum(),
             sim_s: scenario.run.duration.duration().as_secs_f64() * runs.len() as f64,
-        };
-        Report { expectations: scenario.judge(&report), ..report }
+        }
     }
 }
 
