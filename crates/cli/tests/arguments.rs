@@ -64,7 +64,7 @@ fn unknown_words_are_refused_with_the_known_ones() {
 #[test]
 fn help_has_examples_and_every_flag_is_in_the_table() {
     let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md")).unwrap();
-    let commands: [(&[&str], usize); 16] = [
+    let commands: [(&[&str], usize); 17] = [
         (&["demo"], 11),
         (&["emulate"], 11),
         (&["up"], 2),
@@ -79,6 +79,7 @@ fn help_has_examples_and_every_flag_is_in_the_table() {
         (&["lab", "cell"], 2),
         (&["lab", "merge"], 1),
         (&["lab", "table"], 4),
+        (&["lab", "figure"], 3),
         (&["plan"], 12),
         (&["plan", "campaign"], 7),
     ];

@@ -127,6 +127,37 @@ fn claims_about_missing_cells_are_not_run_and_errors_are_errors() {
 }
 
 #[test]
+fn the_documented_example_runs_and_is_drawn() {
+    let doc = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/experiments.md");
+    let text = std::fs::read_to_string(doc).unwrap();
+    let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+    let folder = Folder::with(example);
+    let path = folder.at("sweep.toml");
+    let output = run(&["sweep", path.to_str().unwrap()]);
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains("reproduced"), "{}", stdout(&output));
+    let drawn =
+        folder.lab(&["figure", "sweep.toml", "--store", "sweep.results.redb", "--out", "figures"], "");
+    assert_eq!(stdout(&drawn), "figures/sweep-1.svg\n", "{}", stderr(&drawn));
+    let svg = std::fs::read_to_string(folder.at("figures/sweep-1.svg")).unwrap();
+    for words in ["goodput, Mbit/s", ">loss</text>", "case = coded", "case = plain"] {
+        assert!(svg.contains(words), "{words}: {svg}");
+    }
+    // A series over time.
+    let words = ["sim", "tandem", "--hops=1", "--duration=20s", "--runs=1", "--sample=2s", "--json"];
+    std::fs::write(folder.at("result.json"), stdout(&run(&words))).unwrap();
+    let drawn = folder.lab(&["figure", "result.json", "--y", "cwnd"], "");
+    assert_eq!(stdout(&drawn), "./result-cwnd.svg\n", "{}", stderr(&drawn));
+    let svg = std::fs::read_to_string(folder.at("result-cwnd.svg")).unwrap();
+    assert!(svg.contains("congestion window, packets") && svg.contains("time, s"), "{svg}");
+    // Two flows without loss have the same window: both are visible.
+    assert!(svg.contains("same as flow0") || !svg.contains("flow1"), "{svg}");
+    for wrong in [&["figure", "sweep.toml"][..], &["figure", "result.json", "--y", "windows"]] {
+        assert_eq!(folder.lab(wrong, "").status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_run_or_merged_is_refused() {
     let folder = Folder::with(SWEEP);
     let cells = stdout(&folder.lab(&["cells", "sweep.toml"], ""));

@@ -88,30 +88,31 @@ pub struct MeasuredNumber {
     pub ci95: Option<f64>,
 }
 
-/// Names, units.
-const ALL: [(KnownMeasure, &str, &str); 22] = [
-    (KnownMeasure::Goodput, "goodput", "Mbit/s"),
-    (KnownMeasure::Sink, "sink", "Mbit/s"),
-    (KnownMeasure::Units, "units", "units/s"),
-    (KnownMeasure::Cwnd, "cwnd", "packets"),
-    (KnownMeasure::Srtt, "srtt", "s"),
-    (KnownMeasure::Timeouts, "timeouts", ""),
-    (KnownMeasure::Retransmits, "retransmits", ""),
-    (KnownMeasure::Delay, "delay", "s"),
-    (KnownMeasure::DecodeDelay, "decode_delay", "s"),
-    (KnownMeasure::DecodeP99, "decode_p99", "s"),
-    (KnownMeasure::RowsMax, "rows_max", ""),
-    (KnownMeasure::RepeatedAcks, "repeated_acks", ""),
-    (KnownMeasure::Recoded, "recoded", ""),
-    (KnownMeasure::QueuePeak, "queue_peak", "packets"),
-    (KnownMeasure::GoodputVariation, "goodput_variation", ""),
-    (KnownMeasure::CwndVariation, "cwnd_variation", ""),
-    (KnownMeasure::SrttVariation, "srtt_variation", ""),
-    (KnownMeasure::Falls, "falls", ""),
-    (KnownMeasure::WindowBefore, "window_before", "packets"),
-    (KnownMeasure::WindowLeast, "window_least", "packets"),
-    (KnownMeasure::WindowMost, "window_most", "packets"),
-    (KnownMeasure::Lost, "lost", "packets"),
+/// Names, units, and what stands at the axis of a figure.
+#[rustfmt::skip]
+const ALL: [(KnownMeasure, &str, &str, &str); 22] = [
+    (KnownMeasure::Goodput, "goodput", "Mbit/s", "goodput"),
+    (KnownMeasure::Sink, "sink", "Mbit/s", "throughput at the sink"),
+    (KnownMeasure::Units, "units", "units/s", "throughput"),
+    (KnownMeasure::Cwnd, "cwnd", "packets", "congestion window"),
+    (KnownMeasure::Srtt, "srtt", "s", "smoothed round-trip time"),
+    (KnownMeasure::Timeouts, "timeouts", "", "time-outs of a flow"),
+    (KnownMeasure::Retransmits, "retransmits", "", "retransmissions of a flow"),
+    (KnownMeasure::Delay, "delay", "s", "delay of a packet"),
+    (KnownMeasure::DecodeDelay, "decode_delay", "s", "delay from seen to decoded"),
+    (KnownMeasure::DecodeP99, "decode_p99", "s", "99th percentile of the delay from seen to decoded"),
+    (KnownMeasure::RowsMax, "rows_max", "", "longest decoding matrix, rows"),
+    (KnownMeasure::RepeatedAcks, "repeated_acks", "", "repeated acknowledgements of a flow"),
+    (KnownMeasure::Recoded, "recoded", "", "combinations made by relays"),
+    (KnownMeasure::QueuePeak, "queue_peak", "packets", "longest queue"),
+    (KnownMeasure::GoodputVariation, "goodput_variation", "", "standard deviation over mean of the goodput"),
+    (KnownMeasure::CwndVariation, "cwnd_variation", "", "standard deviation over mean of the window"),
+    (KnownMeasure::SrttVariation, "srtt_variation", "", "standard deviation over mean of the SRTT"),
+    (KnownMeasure::Falls, "falls", "", "times that the window shrank"),
+    (KnownMeasure::WindowBefore, "window_before", "packets", "window before it first shrank"),
+    (KnownMeasure::WindowLeast, "window_least", "packets", "smallest window after it first shrank"),
+    (KnownMeasure::WindowMost, "window_most", "packets", "largest window after it first shrank"),
+    (KnownMeasure::Lost, "lost", "packets", "lost packets"),
 ];
 
 /// IP and TCP.
@@ -121,8 +122,8 @@ impl FromStr for KnownMeasure {
     type Err = String;
 
     fn from_str(text: &str) -> Result<KnownMeasure, String> {
-        ALL.iter().find(|(_, name, _)| *name == text).map(|(measure, ..)| *measure).ok_or_else(|| {
-            let names: Vec<&str> = ALL.iter().map(|(_, name, _)| *name).collect();
+        ALL.iter().find(|(_, name, ..)| *name == text).map(|(measure, ..)| *measure).ok_or_else(|| {
+            let names: Vec<&str> = ALL.iter().map(|(_, name, ..)| *name).collect();
             format!("nothing is measured as `{text}`; there are {}", names.join(", "))
         })
     }
@@ -142,6 +143,14 @@ impl Measure {
         match self {
             Measure::Known(known) => known.unit(),
             Measure::Path { unit, .. } => unit,
+        }
+    }
+
+    /// What stands at an axis: what it is, and its unit.
+    pub fn axis(&self) -> String {
+        match self {
+            Measure::Known(known) => known.axis(),
+            Measure::Path { name, unit, .. } => with_unit(name, unit),
         }
     }
 
@@ -166,10 +175,10 @@ impl Measure {
         }
     }
 
-    /// The same over time, of the first flow: pairs of a moment and a value.
-    pub fn over_time(&self, result: &Value) -> Option<Vec<(f64, f64)>> {
+    /// The same over time, of one flow: pairs of a moment and a value.
+    pub fn over_time(&self, result: &Value, flow: usize) -> Option<Vec<(f64, f64)>> {
         match self {
-            Measure::Known(known) => known.over_time(result),
+            Measure::Known(known) => known.over_time(result, flow),
             Measure::Path { .. } => None,
         }
     }
@@ -178,12 +187,22 @@ impl Measure {
 impl KnownMeasure {
     /// As it is written.
     pub fn name(self) -> &'static str {
-        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(_, name, _)| name)
+        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(_, name, ..)| name)
     }
 
     /// Its unit; empty for a number.
     pub fn unit(self) -> &'static str {
-        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(.., unit)| unit)
+        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(_, _, unit, _)| unit)
+    }
+
+    /// What it is, for a figure.
+    pub fn title(self) -> &'static str {
+        ALL.iter().find(|(measure, ..)| *measure == self).map_or("", |(.., title)| title)
+    }
+
+    /// What stands at an axis: what it is, and its unit.
+    pub fn axis(self) -> String {
+        with_unit(self.title(), self.unit())
     }
 
     /// Whether it is read from a series over time.
@@ -257,9 +276,10 @@ impl KnownMeasure {
         }
     }
 
-    /// The same over time, of the first flow: pairs of a moment and a value.
-    pub fn over_time(self, report: &Value) -> Option<Vec<(f64, f64)>> {
+    /// The same over time, of one flow: pairs of a moment and a value.
+    pub fn over_time(self, report: &Value, flow: usize) -> Option<Vec<(f64, f64)>> {
         if self == KnownMeasure::Cwnd
+            && flow == 0
             && let Some(record) = report["trace"]["window"].as_array()
         {
             return Some(
@@ -274,7 +294,7 @@ impl KnownMeasure {
         };
         let series = &report["series"];
         let moments = series["until_s"].as_array()?.iter();
-        let values = series["flows"][0][key].as_array()?.iter();
+        let values = series["flows"][flow][key].as_array()?.iter();
         Some(
             moments
                 .zip(values)
@@ -288,6 +308,10 @@ impl MeasuredNumber {
     fn times(self, factor: f64) -> Option<MeasuredNumber> {
         Some(MeasuredNumber { mean: self.mean * factor, ci95: self.ci95.map(|ci95| ci95 * factor) })
     }
+}
+
+fn with_unit(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") }
 }
 
 fn plain(mean: f64) -> Option<MeasuredNumber> {
@@ -324,7 +348,7 @@ mod tests {
 
     #[test]
     fn each_measure_is_listed_once_and_read_back() {
-        for (measure, name, _) in ALL {
+        for (measure, name, ..) in ALL {
             assert_eq!(name.parse(), Ok(measure));
             assert_eq!(measure.name(), name);
         }
@@ -348,6 +372,6 @@ mod tests {
         assert_eq!(read(KnownMeasure::CwndVariation, None, None).map(|n| n.mean), Some(0.5));
         assert_eq!(read(KnownMeasure::QueuePeak, None, None).map(|n| n.mean), Some(7.0));
         assert_eq!(read(KnownMeasure::Srtt, None, None), None);
-        assert_eq!(KnownMeasure::Cwnd.over_time(&result), Some(vec![(1.0, 1.0), (2.0, 3.0)]));
+        assert_eq!(KnownMeasure::Cwnd.over_time(&result, 0), Some(vec![(1.0, 1.0), (2.0, 3.0)]));
     }
 }

@@ -1,6 +1,7 @@
 //! `ripstop lab`: the cells of experiments, run anywhere, and their results brought together.
 
 mod cells;
+mod figure;
 mod merge;
 mod table;
 
@@ -24,6 +25,7 @@ enum LabCommand {
     Cell(cells::CellFlags),
     Merge(merge::MergeFlags),
     Table(table::TableFlags),
+    Figure(figure::FigureFlags),
 }
 
 const EXAMPLES: &str = "\
@@ -40,5 +42,6 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         LabCommand::Cell(flags) => cells::run_cell(flags),
         LabCommand::Merge(flags) => merge::run(flags),
         LabCommand::Table(flags) => table::run(flags),
+        LabCommand::Figure(flags) => figure::run(flags),
     }
 }

@@ -1,13 +1,15 @@
-//! Curves as SVG: plain lines, half-widths, and the numbers of others as circles.
+//! Curves as SVG: lines, half-widths, and the numbers of others as circles.
 
+use super::axis::Axis;
+use super::style::{CurveStyle, styles};
 use crate::claim::show_number as show;
 use std::fmt::Write as _;
 
 /// The size of the whole, and of the margins: left, right, top, bottom.
-const SIZE: (f64, f64) = (640.0, 360.0);
-const MARGINS: [f64; 4] = [64.0, 150.0, 34.0, 46.0];
-const COLOURS: [&str; 8] =
-    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999"];
+const SIZE: (f64, f64) = (680.0, 360.0);
+const MARGINS: [f64; 4] = [64.0, 190.0, 34.0, 46.0];
+/// Curves with more points have no markers.
+const MOST_MARKERS: usize = 40;
 
 /// A line of a figure.
 #[derive(Debug, Default)]
@@ -48,63 +50,94 @@ impl FigureChart {
                 .retain(|p| p.1.is_finite() && (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
             curve.others.retain(|p| (!self.log_x || p.0 > 0.0) && (!self.log_y || p.1 > 0.0));
         }
-        svg(&self)
+        let all = || {
+            let points = |curve: &FigureCurve| {
+                let own: Vec<(f64, f64)> = curve.points.iter().map(|p| (p.0, p.1)).collect();
+                own.into_iter().chain(curve.others.clone())
+            };
+            self.curves.iter().flat_map(points).collect::<Vec<_>>().into_iter()
+        };
+        let x = Axis::over(all().map(|p| p.0), self.log_x, false);
+        let y = Axis::over(all().map(|p| p.1), self.log_y, true);
+        Drawing { chart: &self, x, y, svg: String::new() }.draw()
     }
 }
 
-fn svg(chart: &FigureChart) -> String {
-    let curves = &chart.curves;
-    let all =
-        || curves.iter().flat_map(|c| c.points.iter().map(|p| (p.0, p.1)).chain(c.others.iter().copied()));
-    let x = Axis::over(all().map(|p| p.0), chart.log_x, false);
-    let y = Axis::over(all().map(|p| p.1), chart.log_y, true);
-    let [left, right, top, bottom] = MARGINS;
-    let at = |px: f64, py: f64| {
-        (left + x.part(px) * (SIZE.0 - left - right), SIZE.1 - bottom - y.part(py) * (SIZE.1 - top - bottom))
-    };
-    let (width, height) = SIZE;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"18\" font-size=\"13\">{}</text>\n",
-        escape(&chart.title)
-    );
-    for tick in x.ticks() {
-        let (tx, _) = at(tick, y.low);
+/// A chart while it is drawn.
+struct Drawing<'a> {
+    chart: &'a FigureChart,
+    x: Axis,
+    y: Axis,
+    svg: String,
+}
+
+impl Drawing<'_> {
+    fn draw(mut self) -> String {
+        let ((width, height), [left, ..]) = (SIZE, MARGINS);
+        self.svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"18\" font-size=\"13\">{}</text>\n",
+            escape(&self.chart.title)
+        );
+        self.axes();
+        let all = styles(&self.chart.curves);
+        for (curve, style) in self.chart.curves.iter().zip(&all) {
+            self.curve(curve, style);
+        }
+        self.legend(&all);
+        self.svg + "</svg>\n"
+    }
+
+    /// Where a point stands on the page.
+    fn at(&self, px: f64, py: f64) -> (f64, f64) {
+        let [left, right, top, bottom] = MARGINS;
+        (
+            left + self.x.part(px) * (SIZE.0 - left - right),
+            SIZE.1 - bottom - self.y.part(py) * (SIZE.1 - top - bottom),
+        )
+    }
+
+    fn axes(&mut self) {
+        let ((width, height), [left, right, top, bottom]) = (SIZE, MARGINS);
+        for tick in self.x.ticks() {
+            let (tx, _) = self.at(tick, self.y.low);
+            let _ = writeln!(
+                self.svg,
+                "<path d=\"M{tx:.1} {top} V{:.1}\" stroke=\"#ddd\"/><text x=\"{tx:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                height - bottom,
+                height - bottom + 14.0,
+                show(tick)
+            );
+        }
+        for tick in self.y.ticks() {
+            let (_, ty) = self.at(self.x.low, tick);
+            let _ = writeln!(
+                self.svg,
+                "<path d=\"M{left} {ty:.1} H{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                width - right,
+                left - 5.0,
+                ty + 4.0,
+                show(tick)
+            );
+        }
         let _ = writeln!(
-            svg,
-            "<path d=\"M{tx:.1} {top} V{:.1}\" stroke=\"#ddd\"/><text x=\"{tx:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            height - bottom,
-            height - bottom + 14.0,
-            show(tick)
+            self.svg,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+             <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            (left + width - right) / 2.0,
+            height - 10.0,
+            escape(&self.chart.x),
+            (top + height - bottom) / 2.0,
+            escape(&self.chart.y)
         );
     }
-    for tick in y.ticks() {
-        let (_, ty) = at(x.low, tick);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{left} {ty:.1} H{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-            width - right,
-            left - 5.0,
-            ty + 4.0,
-            show(tick)
-        );
-    }
-    let _ = writeln!(
-        svg,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-         <text transform=\"translate(14 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-        (left + width - right) / 2.0,
-        height - 10.0,
-        escape(&chart.x),
-        (top + height - bottom) / 2.0,
-        escape(&chart.y)
-    );
-    for (k, curve) in curves.iter().enumerate() {
-        let colour = COLOURS[k % COLOURS.len()];
+
+    fn curve(&mut self, curve: &FigureCurve, style: &CurveStyle) {
+        let colour = style.colour;
         let mut path = String::new();
         let mut before: Option<(f64, f64)> = None;
         for (px, py, ci95) in &curve.points {
-            let (sx, sy) = at(*px, *py);
+            let (sx, sy) = self.at(*px, *py);
             match before {
                 None => path += &format!("M{sx:.1} {sy:.1}"),
                 Some((_, last)) if curve.steps => path += &format!("L{sx:.1} {last:.1}L{sx:.1} {sy:.1}"),
@@ -112,114 +145,61 @@ fn svg(chart: &FigureChart) -> String {
             }
             before = Some((sx, sy));
             if *ci95 > 0.0 {
-                let ((_, low), (_, high)) = (at(*px, py - ci95), at(*px, py + ci95));
-                let _ = writeln!(svg, "<path d=\"M{sx:.1} {low:.1}V{high:.1}\" stroke=\"{colour}\"/>");
+                let ((_, low), (_, high)) = (self.at(*px, py - ci95), self.at(*px, py + ci95));
+                let _ = writeln!(self.svg, "<path d=\"M{sx:.1} {low:.1}V{high:.1}\" stroke=\"{colour}\"/>");
             }
-            if curve.points.len() <= 40 {
-                let _ = writeln!(svg, "<circle cx=\"{sx:.1}\" cy=\"{sy:.1}\" r=\"2\" fill=\"{colour}\"/>");
+            if curve.points.len() <= MOST_MARKERS {
+                self.svg += &(style.marker(sx, sy) + "\n");
             }
         }
-        let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.4\"/>");
+        let dashes = &style.dashes;
+        let _ = writeln!(
+            self.svg,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\"{dashes}/>"
+        );
         for (px, py) in &curve.others {
-            let (sx, sy) = at(*px, *py);
+            let (sx, sy) = self.at(*px, *py);
             let _ = writeln!(
-                svg,
-                "<circle cx=\"{sx:.1}\" cy=\"{sy:.1}\" r=\"4\" fill=\"none\" stroke=\"{colour}\"/>"
+                self.svg,
+                "<circle cx=\"{sx:.1}\" cy=\"{sy:.1}\" r=\"4.5\" fill=\"none\" stroke=\"{colour}\"/>"
             );
         }
-        let (lx, ly) = (width - right + 10.0, top + 10.0 + 16.0 * k as f64);
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{lx:.1} {ly:.1}h16\" stroke=\"{colour}\" stroke-width=\"1.4\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-            lx + 20.0,
-            ly + 4.0,
-            escape(&curve.name)
-        );
     }
-    if curves.iter().any(|curve| !curve.others.is_empty()) {
-        let (lx, ly) = (width - right + 18.0, top + 10.0 + 16.0 * curves.len() as f64);
-        let _ = writeln!(
-            svg,
-            "<circle cx=\"{lx:.1}\" cy=\"{ly:.1}\" r=\"4\" fill=\"none\" stroke=\"black\"/><text x=\"{:.1}\" y=\"{:.1}\">published, reference</text>",
-            lx + 12.0,
-            ly + 4.0
-        );
-    }
-    svg + "</svg>\n"
-}
 
-struct Axis {
-    low: f64,
-    high: f64,
-    log: bool,
-}
-
-impl Axis {
-    /// From the smallest value to the largest, or from 0 where that is near enough and wanted.
-    fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Axis {
-        let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
-        let (low, high) =
-            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-        let (low, high) = if low > high { (if log { 0.1 } else { 0.0 }, 1.0) } else { (low, high) };
-        let low = if from_zero && !log { low.min(0.0) } else { low };
-        let high = if high == low { low + 1.0 } else { high };
-        if log {
-            let high = 10f64.powf(high.log10().ceil());
-            let low = 10f64.powf(low.log10().floor());
-            return Axis { low, high: if high > low { high } else { low * 10.0 }, log };
+    fn legend(&mut self, all: &[CurveStyle]) {
+        let [_, right, top, _] = MARGINS;
+        let left = SIZE.0 - right + 10.0;
+        let curves = &self.chart.curves;
+        for (k, (curve, style)) in curves.iter().zip(all).enumerate() {
+            let ly = top + 10.0 + 16.0 * k as f64;
+            let CurveStyle { colour, dashes, same_as, .. } = style;
+            let same = same_as.map_or_else(String::new, |other| format!(" (same as {})", curves[other].name));
+            let _ = writeln!(
+                self.svg,
+                "<path d=\"M{left:.1} {ly:.1}h22\" stroke=\"{colour}\" stroke-width=\"1.6\"{dashes}/>{}<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+                if curve.points.len() <= MOST_MARKERS {
+                    style.marker(left + 11.0, ly)
+                } else {
+                    String::new()
+                },
+                left + 27.0,
+                ly + 4.0,
+                escape(&(curve.name.clone() + &same))
+            );
         }
-        Axis { low, high: high + if from_zero { 0.05 * (high - low) } else { 0.0 }, log }
-    }
-
-    /// How far along a value stands, from 0 to 1; what is outside stands at the end.
-    fn part(&self, value: f64) -> f64 {
-        let part = if self.log {
-            (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
-        } else {
-            (value - self.low) / (self.high - self.low)
-        };
-        part.clamp(0.0, 1.0)
-    }
-
-    fn ticks(&self) -> Vec<f64> {
-        if self.log {
-            let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
-            return (first..=last).map(|k| 10f64.powi(k)).collect();
+        if curves.iter().any(|curve| !curve.others.is_empty()) {
+            let ly = top + 10.0 + 16.0 * curves.len() as f64;
+            let _ = writeln!(
+                self.svg,
+                "<circle cx=\"{:.1}\" cy=\"{ly:.1}\" r=\"4.5\" fill=\"none\" stroke=\"black\"/><text x=\"{:.1}\" y=\"{:.1}\">published, reference</text>",
+                left + 11.0,
+                left + 27.0,
+                ly + 4.0
+            );
         }
-        let rough = (self.high - self.low) / 6.0;
-        let scale = 10f64.powf(rough.log10().floor());
-        let step =
-            [1.0, 2.0, 5.0, 10.0].into_iter().map(|k| k * scale).find(|step| *step >= rough).unwrap_or(rough);
-        let first = (self.low / step).ceil() as i64;
-        (first..).map(|k| k as f64 * step).take_while(|tick| *tick <= self.high * (1.0 + 1e-12)).collect()
     }
 }
 
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn axes_hold_their_values() {
-        let axis = Axis::over([0.2, 1.7].into_iter(), false, true);
-        assert_eq!((axis.low, axis.part(axis.high), axis.part(-1.0)), (0.0, 1.0, 0.0));
-        let ticks = axis.ticks();
-        assert!(
-            (3..=8).contains(&ticks.len()) && ticks.windows(2).all(|pair| pair[1] > pair[0]),
-            "{ticks:?}"
-        );
-        let log = Axis::over([0.03, 900.0, 0.0].into_iter(), true, true);
-        assert_eq!((log.low, log.high, log.ticks().len()), (0.01, 1000.0, 6));
-        assert!((log.part(1.0) - 0.4).abs() < 1e-12);
-        for empty in [Axis::over([].into_iter(), false, true), Axis::over([].into_iter(), true, true)] {
-            assert!(empty.ticks().len() >= 2);
-        }
-        let one = Axis::over([5.0, 5.0].into_iter(), false, false);
-        assert!(one.part(5.0).is_finite() && !one.ticks().is_empty());
-        assert!(!Axis::over([10.0].into_iter(), true, false).ticks().is_empty());
-    }
 }

@@ -4,6 +4,7 @@ use super::chart::{FigureChart, FigureCurve};
 use crate::experiment::GridCell;
 use crate::measure::Measure;
 use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study};
+use crate::table::TableEntry;
 
 /// The figure of an experiment.
 pub fn study_chart(
@@ -12,13 +13,11 @@ pub fn study_chart(
     results: &CellResults,
     judged: &JudgedStudy,
 ) -> FigureChart {
-    let unit =
-        |name: &str, unit: &str| if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") };
     let measure = study.measure(figure.y.as_ref());
     FigureChart {
         title: figure.title.clone(),
-        x: if figure.x == "time" { "time, s".to_owned() } else { figure.x.clone() },
-        y: measure.as_ref().map_or_else(|_| String::new(), |measure| unit(measure.name(), measure.unit())),
+        x: figure.x_name.clone().unwrap_or_else(|| axis_of(figure, study)),
+        y: measure.as_ref().map_or_else(|_| String::new(), Measure::axis),
         log_x: figure.log_x,
         log_y: figure.log_y,
         curves: measure.map_or_else(|_| Vec::new(), |y| curves(figure, &y, study, results, judged)),
@@ -40,13 +39,14 @@ fn curves(
     for cell in &chosen.cells {
         let name = name(study, cell, figure);
         if figure.x == "time" {
-            let values = y.over_time(&results.0[set][cell.place]).unwrap_or_default();
+            let values =
+                y.over_time(&results.0[set][cell.place], chosen.place.flow.unwrap_or(0)).unwrap_or_default();
             let points = values.into_iter().map(|(x, y)| (x, y, 0.0)).collect();
             let steps = experiment.sets()[set].trace;
             curves.push(FigureCurve { name, points, others: Vec::new(), steps });
             continue;
         }
-        let Some(x) = cell.value(experiment, &figure.x).and_then(crate::table::TableEntry::number) else {
+        let Some(x) = cell.value(experiment, &figure.x).and_then(TableEntry::number) else {
             continue;
         };
         let at = curves.iter().position(|curve| curve.name == name).unwrap_or_else(|| {
@@ -71,11 +71,33 @@ fn curves(
     curves
 }
 
-/// The keys that tell the curves of a figure apart.
+/// What stands at the axis of a key: its name, and the unit of its values.
+fn axis_of(figure: &FigureSpec, study: &Study) -> String {
+    if figure.x == "time" {
+        return "time, s".to_owned();
+    }
+    let set = study.experiment.set(figure.set.as_ref()).unwrap_or(0);
+    let entry = study.cells(set).first().and_then(|cell| cell.value(&study.experiment, &figure.x));
+    match entry {
+        Some(TableEntry::Number(_, unit)) if !unit.word().is_empty() => {
+            format!("{}, {}", figure.x, unit.word())
+        }
+        _ => figure.x.clone(),
+    }
+}
+
+/// The values that tell the curves of a figure apart, for people.
 fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
-    let keys = study.experiment.set_keys(cell.set).iter();
-    let own = keys.filter(|key| **key != figure.x && !figure.at.contains_key(*key));
-    let words: Vec<String> =
-        own.filter_map(|key| Some(format!("{key} = {}", cell.text(&study.experiment, key)?))).collect();
-    if words.is_empty() { figure.set.as_ref().clone() } else { words.join(", ") }
+    let all = study.experiment.set_keys(cell.set);
+    let others = || all.iter().filter(|key| **key != figure.x && !figure.at.contains_key(*key)).collect();
+    let own: Vec<&String> = figure.curves.as_ref().map_or_else(others, |keys| keys.iter().collect());
+    let words: Vec<String> = own
+        .into_iter()
+        .filter_map(|key| Some(format!("{key} = {}", cell.text(&study.experiment, key)?)))
+        .collect();
+    match (words.is_empty(), figure.set.as_ref().as_str()) {
+        (true, "") => figure.y.as_ref().clone(),
+        (true, set) => set.to_owned(),
+        _ => words.join(", "),
+    }
 }

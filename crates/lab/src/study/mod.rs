@@ -200,8 +200,10 @@ impl Study {
                 let problem = format!("`x`: the set has no parameter `{}`", figure.x);
                 return Err((figure.y.span().start, problem));
             }
-            if let Some(stranger) = figure.at.keys().find(|name| !named(name)) {
-                let problem = format!("`at`: the set has no parameter `{stranger}`");
+            let curves = figure.curves.iter().flatten().map(|name| ("curves", name));
+            let mut names = figure.at.keys().map(|name| ("at", name)).chain(curves);
+            if let Some((field, stranger)) = names.find(|(_, name)| !named(name)) {
+                let problem = format!("`{field}`: the set has no parameter `{stranger}`");
                 return Err((figure.y.span().start, problem));
             }
         }

@@ -61,6 +61,20 @@ impl<'a> StoredReadings<'a> {
         StoredReadings { study, store, last: RefCell::new(None) }
     }
 
+    /// The results of all cells; null where there is none.
+    ///
+    /// # Errors
+    /// What the store refused; a result that cannot be read.
+    pub fn all(&self) -> LabResult<CellResults> {
+        let result = |set: usize, place: usize| match self.text(set, place)? {
+            Some(text) => read_result(&text),
+            None => Ok(Value::Null),
+        };
+        let sets = 0..self.study.experiment.sets().len();
+        let of_set = |set: usize| (0..self.study.cells(set).len()).map(|place| result(set, place)).collect();
+        Ok(CellResults(sets.map(of_set).collect::<LabResult<_>>()?))
+    }
+
     fn text(&self, set: usize, place: usize) -> LabResult<Option<String>> {
         match &self.study.cells(set)[place].key {
             Ok(key) => self.store.get(key),

@@ -149,6 +149,10 @@ pub struct FigureSpec {
     pub set: Spanned<String>,
     /// The parameter along the axis; `time` for a series, or a recorded window.
     pub x: String,
+    /// What stands at this axis; the parameter and its unit when left out.
+    pub x_name: Option<String>,
+    /// The parameters that tell curves apart; all others than `x` and those of `at` when left out.
+    pub curves: Option<Vec<String>>,
     /// What is drawn.
     pub y: Spanned<String>,
     /// Points where these parameters have these values.

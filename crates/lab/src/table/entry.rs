@@ -44,6 +44,19 @@ impl EntryUnit {
     }
 }
 
+impl EntryUnit {
+    /// For people.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            EntryUnit::None => "",
+            EntryUnit::BitsPerSecond => "bit/s",
+            EntryUnit::Seconds => "s",
+            EntryUnit::Bytes => "bytes",
+            EntryUnit::Packets => "packets",
+        }
+    }
+}
+
 impl TableEntry {
     /// The value of a parameter of a kind; a text when it is not of that kind.
     pub fn of_parameter(kind: ParameterKind, text: &str) -> TableEntry {
