@@ -3,7 +3,8 @@
 use crate::failure::{Failure, Outcome};
 use clap::Args;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
-use ripstop_link::{Duplicate, LinkConfig, Loss, Policer, Reorder};
+use ripstop_lab::preset::loss_model;
+use ripstop_link::{Duplicate, LinkConfig, Policer, Reorder};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -165,15 +166,6 @@ impl LinkFlags {
     }
 }
 
-/// Losses of this share in runs of this mean length; 1 means independent ones.
-pub(crate) fn loss_model(loss: Fraction, burst: f64) -> Loss {
-    match (loss.get() > 0.0, burst > 1.0) {
-        (false, _) => Loss::None,
-        (true, false) => Loss::bernoulli(loss),
-        (true, true) => Loss::Gilbert { mean: loss, burst },
-    }
-}
-
 /// 50 ms at the policer's rate, at least ten full packets.
 fn policer_burst(rate: Rate) -> u64 {
     (rate.bps() / 160).max(15_000)
@@ -201,6 +193,7 @@ fn seed(text: &str) -> Result<Seed, String> {
 mod tests {
     use super::*;
     use clap::Parser;
+    use ripstop_link::Loss;
 
     #[derive(Parser)]
     struct Alone {

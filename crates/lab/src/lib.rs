@@ -4,6 +4,7 @@
 //! content hash and needs nothing but its own data, so any process on any machine can run it. One [`run`] loop works on all runs of all
 //! cells, one [`store`] keeps the results.
 
+pub mod campaign;
 pub mod cell;
 pub mod claim;
 pub mod error;

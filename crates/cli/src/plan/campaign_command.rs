@@ -1,10 +1,10 @@
 //! `ripstop plan campaign`: simulates a campaign, and reports the errors of the closed forms on its links.
 
-use super::campaign::{self, Draw};
-use super::{data, judge, page};
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::progress::Progress;
 use ripstop_base::Rate;
+use ripstop_lab::campaign::{CampaignDraw, data, judge, page, simulate};
 use ripstop_lab::files;
 use ripstop_lab::store::ResultStore;
 use ripstop_model::plan::campaign::CampaignResults;
@@ -62,13 +62,19 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     let threads = flags.threads.map_or(cores, |threads| threads as usize);
     let store = ResultStore::open_or_create(&flags.store)?;
     let weights = data::weights()?;
-    let draw = Draw {
+    let draw = CampaignDraw {
         seed: flags.seed,
         links: flags.links,
         plain_links: flags.plain_links.unwrap_or(flags.links).max(flags.links),
         max_rate_bps: flags.max_rate.map(Rate::bps),
     };
-    let results = campaign::simulate(draw, &weights, &store, threads)?;
+    let progress = Progress::new();
+    let show = |words: String| {
+        progress.begin(words);
+        progress.show(String::new);
+    };
+    let results = simulate(draw, &weights, &store, threads, &show)?;
+    drop(progress);
     let judged = judge::judge(&results, &weights)?;
     let page = page::page(&results.campaign, &judged, &weights);
     if let Some(path) = &flags.data {

@@ -1,11 +1,11 @@
 //! Makes a plan: predicts and simulates every scheme, and chooses one.
 
 use super::answer::{Accuracy, LinkFacts, PlanAnswer, SchemePlan, Stations};
-use super::errors::{ALL_LINKS, Errors, Hits};
-use super::scenes::Stage;
 use super::schemes::Planner;
-use super::{Ask, data, words};
+use super::{Ask, words};
 use crate::failure::{Failure, Outcome};
+use ripstop_lab::campaign::errors::{ALL_LINKS, PlanErrors, PlanHits};
+use ripstop_lab::campaign::{CampaignStage, data};
 use ripstop_model::plan::advice::{self, Candidate, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, block, validity};
 use ripstop_model::stations::{CellularNetwork, Protocol};
@@ -25,7 +25,7 @@ pub(super) fn plan(path: &NetworkPath, ask: &Ask) -> Outcome<PlanAnswer> {
     let known = extrapolated.is_empty();
     let planner = Planner {
         path,
-        stage: Stage::of(path),
+        stage: CampaignStage::of(path),
         weights: &weights,
         errors: known.then_some(&errors),
         verify: ask.verify,
@@ -126,10 +126,10 @@ fn advise(path: &NetworkPath, all: &[Candidate], wishes: Wishes) -> Outcome<Advi
     Ok(Advised { scheme: Some(scheme), reason: text, budget_needed: None, setup })
 }
 
-fn accuracy(errors: &Errors, path: &NetworkPath) -> Option<Accuracy> {
+fn accuracy(errors: &PlanErrors, path: &NetworkPath) -> Option<Accuracy> {
     let pattern = LossPattern::of(path);
     let (all, some) = (errors.hits.get(ALL_LINKS)?, errors.hits.get(pattern.name())?);
-    let share = |hits: &Hits, of: u64| of as f64 / hits.links.max(1) as f64;
+    let share = |hits: &PlanHits, of: u64| of as f64 / hits.links.max(1) as f64;
     Some(Accuracy {
         seed: errors.campaign.seed,
         links: all.links,

@@ -3,21 +3,11 @@
 //! The closed forms are those of `ripstop_model::plan`. `plan campaign` compares them with the simulator on links drawn from a seed.
 //!
 //! * [`compute`]: makes a plan, from [`schemes`]; [`mod@answer`] is the plan as data, [`words`] has its sentences, [`show`] prints it.
-//! * [`campaign`]: simulates links, which [`draw`] draws and [`scenes`] turns into scenarios; [`campaign_command`] is the command.
-//! * [`judge`]: compares predictions with simulations; [`page`] is the report.
-//! * [`data`]: the committed weights and [`errors`]; [`behaviour`]: whether they are of this simulator.
+//! * [`campaign_command`]: runs a campaign of `ripstop_lab::campaign`, which draws and simulates links and judges predictions.
 
 mod answer;
-mod behaviour;
-mod campaign;
 mod campaign_command;
 mod compute;
-mod data;
-mod draw;
-mod errors;
-mod judge;
-mod page;
-mod scenes;
 mod schemes;
 mod show;
 mod words;

@@ -1,11 +1,10 @@
 //! One scheme on the planned link: what the closed forms predict, and what the simulator says.
 
 use super::answer::{SchemePlan, Simulated};
-use super::campaign::{self, Measured};
-use super::errors::Errors;
-use super::scenes::Stage;
 use super::words;
 use crate::failure::{Failure, Outcome};
+use ripstop_lab::campaign::errors::PlanErrors;
+use ripstop_lab::campaign::{self, CampaignStage, MeasuredScheme};
 use ripstop_model::plan::block::BlockCode;
 use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, predict};
 
@@ -13,10 +12,10 @@ use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, pr
 #[derive(Debug)]
 pub(super) struct Planner<'a> {
     pub(super) path: &'a NetworkPath,
-    pub(super) stage: Stage,
+    pub(super) stage: CampaignStage,
     pub(super) weights: &'a Weights,
     /// The errors of the closed forms; `None` outside the domain of validity.
-    pub(super) errors: Option<&'a Errors>,
+    pub(super) errors: Option<&'a PlanErrors>,
     /// Whether every scheme is simulated.
     pub(super) verify: bool,
 }
@@ -185,7 +184,7 @@ impl SchemePlan {
 }
 
 impl Simulated {
-    fn of(measured: &Measured, predicted: Option<f64>) -> Simulated {
+    fn of(measured: &MeasuredScheme, predicted: Option<f64>) -> Simulated {
         let mean = measured.mean();
         Simulated {
             goodput_bps: mean,
@@ -222,8 +221,8 @@ fn cores() -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data;
     use super::*;
+    use ripstop_lab::campaign::data;
 
     #[test]
     fn the_more_certain_figure_counts_for_more() {
@@ -231,7 +230,7 @@ mod tests {
         let path = NetworkPath { rate: 1e9, ..NetworkPath::default() };
         let planner = Planner {
             path: &path,
-            stage: Stage::of(&path),
+            stage: CampaignStage::of(&path),
             weights: &weights,
             errors: Some(&errors),
             verify: false,
@@ -241,7 +240,7 @@ mod tests {
         assert!(one.simulated.is_none() && one.expected_bps() == 10e6);
         let simulated = |ci95_bps| Simulated {
             ci95_bps,
-            ..Simulated::of(&Measured { each_bps: vec![8e6], ..Measured::default() }, None)
+            ..Simulated::of(&MeasuredScheme { each_bps: vec![8e6], ..MeasuredScheme::default() }, None)
         };
         // (Half of the 95 % interval, what is expected): as certain as the closed form; three times less certain; wholly certain.
         for (interval, expected) in [(Some(1e6), 9e6), (Some(3e6), 9.8e6), (Some(0.0), 8e6)] {

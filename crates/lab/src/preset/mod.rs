@@ -11,6 +11,8 @@ mod tandem;
 pub use given::GivenParameters;
 pub(crate) use tandem::MOST_HOPS;
 
+pub use tandem::loss_model;
+
 pub use measure::{MEASURE, measured, parameter_of_run};
 
 use crate::expect::check_scenario;

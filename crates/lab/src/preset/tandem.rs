@@ -83,11 +83,16 @@ fn loss(given: &GivenParameters<'_>) -> Result<Loss, PresetError> {
         burst.parse::<f64>().ok().filter(|burst| burst.is_finite() && *burst >= 1.0).ok_or_else(|| {
             PresetError::new("burst", "a mean burst length is 1 packet or more; write for example `4`")
         })?;
-    Ok(match (mean.get() > 0.0, burst > 1.0) {
+    Ok(loss_model(mean, burst))
+}
+
+/// Losses of this share in runs of this mean length; 1 means independent ones.
+pub fn loss_model(loss: Fraction, burst: f64) -> Loss {
+    match (loss.get() > 0.0, burst > 1.0) {
         (false, _) => Loss::None,
-        (true, false) => Loss::bernoulli(mean),
-        (true, true) => Loss::Gilbert { mean, burst },
-    })
+        (true, false) => Loss::bernoulli(loss),
+        (true, true) => Loss::Gilbert { mean: loss, burst },
+    }
 }
 
 /// One kind of flow when all are alike, or each on its own.

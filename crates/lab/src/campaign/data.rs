@@ -1,7 +1,7 @@
 //! The planner's committed data: `crates/model/data`, which `make plan-report` writes.
 
-use super::errors::Errors;
-use crate::failure::{Failure, Outcome};
+use super::errors::PlanErrors;
+use crate::error::{LabError, LabResult};
 use ripstop_model::plan::Weights;
 use ripstop_model::plan::data::{ERRORS, WEIGHTS};
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 ///
 /// # Errors
 /// A file that was damaged before this program was built.
-pub(super) fn weights() -> Outcome<Weights> {
+pub fn weights() -> LabResult<Weights> {
     read("crates/model/data/plan-weights.toml", WEIGHTS)
 }
 
@@ -18,16 +18,16 @@ pub(super) fn weights() -> Outcome<Weights> {
 ///
 /// # Errors
 /// A file that was damaged before this program was built.
-pub(super) fn errors() -> Outcome<Errors> {
+pub fn errors() -> LabResult<PlanErrors> {
     read("crates/model/data/plan-errors.toml", ERRORS)
 }
 
 /// The links of the report.
 #[cfg(test)]
-pub(super) fn report() -> Outcome<ripstop_model::plan::campaign::CampaignResults> {
+pub(super) fn report() -> LabResult<ripstop_model::plan::campaign::CampaignResults> {
     read("crates/model/data/plan-report.toml", ripstop_model::plan::data::REPORT)
 }
 
-fn read<T: DeserializeOwned>(name: &str, text: &str) -> Outcome<T> {
-    toml::from_str(text).map_err(|error| Failure::work(name, error))
+fn read<T: DeserializeOwned>(name: &str, text: &str) -> LabResult<T> {
+    toml::from_str(text).map_err(|error| LabError::work(name, error))
 }

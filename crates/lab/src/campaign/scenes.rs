@@ -1,6 +1,6 @@
 //! The simulator's scenarios for a path: one for each scheme, and one for small requests.
 
-use crate::link_flags::loss_model;
+use crate::preset::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::LinkConfig;
 use ripstop_model::plan::nc::NcSettings;
@@ -17,20 +17,20 @@ use std::time::Duration;
 
 /// A path as the simulator has it.
 #[derive(Clone, Debug)]
-pub(super) struct Stage {
+pub struct CampaignStage {
     /// The link in the direction of the data.
-    pub(super) forth: LinkConfig,
+    pub forth: LinkConfig,
     /// The link in the direction of the acknowledgements.
-    pub(super) back: LinkConfig,
+    pub back: LinkConfig,
     /// Connections at the same time.
-    pub(super) flows: u32,
+    pub flows: u32,
 }
 
 /// A receiver's window that never limits the sender, packets.
 const NO_LIMIT: u32 = 1_000_000;
-impl Stage {
+impl CampaignStage {
     /// The simulator's links for a path.
-    pub(super) fn of(path: &NetworkPath) -> Stage {
+    pub fn of(path: &NetworkPath) -> CampaignStage {
         let direction = |loss: f64| LinkConfig {
             rate: Rate::from_bps(path.rate as u64),
             delay: Span::from(Duration::from_secs_f64(path.rtt / 2.0)),
@@ -38,7 +38,7 @@ impl Stage {
             loss: loss_model(Fraction::new(loss).unwrap_or(Fraction::ZERO), path.burst),
             ..LinkConfig::default()
         };
-        Stage { forth: direction(path.loss), back: direction(path.loss_back), flows: path.flows }
+        CampaignStage { forth: direction(path.loss), back: direction(path.loss_back), flows: path.flows }
     }
 
     /// The round-trip time of the idle path.
@@ -47,7 +47,7 @@ impl Stage {
     }
 
     /// The length of a run, and when its measurement begins.
-    pub(super) fn run(&self) -> (Duration, Duration) {
+    pub fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
         let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
         let whole = Duration::from_secs_f64(MEASURED_SECONDS).max(rtt * MEASURED_RTTS).max(packets);
@@ -56,12 +56,12 @@ impl Stage {
     }
 
     /// The most bits that a run can move.
-    pub(super) fn bits(&self) -> f64 {
+    pub fn bits(&self) -> f64 {
         self.forth.rate.bps() as f64 * self.run().0.as_secs_f64()
     }
 
     /// The scenario of a scheme: `runs` runs from `seed`.
-    pub(super) fn scenario(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
+    pub fn scenario(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let (tcp, tunnel) = match scheme {
             PlanScheme::Reno => (Variant::LinuxReno, false),
             PlanScheme::Cubic => (Variant::LinuxCubic, false),
@@ -75,7 +75,7 @@ impl Stage {
     }
 
     /// The scenario of TCP/NC: Reno over a coding layer.
-    pub(super) fn nc_scenario(&self, settings: NcSettings, runs: u32, seed: u64) -> Scenario {
+    pub fn nc_scenario(&self, settings: NcSettings, runs: u32, seed: u64) -> Scenario {
         let NcSettings { redundancy, window } = settings;
         let nc = NcSpec {
             redundancy: redundancy.to_string().parse().unwrap_or(NcRedundancy::Rule),
@@ -118,7 +118,7 @@ impl Stage {
     }
 
     /// Small requests and their answers on the otherwise idle path: each follows the answer to the one before after a thinking time.
-    pub(super) fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
+    pub fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Drawn::Fixed(Bytes::new(REQUEST));
         let think = Drawn::Exponential(Span::from(THINK));

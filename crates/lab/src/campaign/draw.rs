@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 /// Rates are even in their logarithm. Half of the links have the other quantities evenly from the ranges of [`validity`]. The other half has more
 /// of what is common: RTT and queue are even in their logarithms; a quarter has no loss, half have .01 to 30 % even in the logarithm, and a
 /// quarter 0 to 30 % evenly; half have independent losses. Four links in five lose as many acknowledgements as data, and one loses none.
-pub(super) fn link(seed: u64, k: u64) -> NetworkPath {
+pub fn link(seed: u64, k: u64) -> NetworkPath {
     let mut random = Seed::new(seed).run(k).stream("plan");
     let evenly = random.chance(0.5);
     let rate = log(&mut random, &validity::RATE_BPS);
@@ -54,7 +54,7 @@ fn even(random: &mut Stream, range: &RangeInclusive<f64>) -> f64 {
 }
 
 /// The command that plans this link.
-pub(super) fn command(path: &NetworkPath) -> String {
+pub fn command(path: &NetworkPath) -> String {
     format!(
         "ripstop plan --rate {}kbit/s --rtt {}ms --loss {} --loss-back {} --burst {} --queue {}B",
         path.rate / 1e3,

@@ -1,14 +1,14 @@
 //! The report of a campaign, as a page: `docs/plan-report.md`.
 
-use super::campaign::TCPNC;
 use super::draw;
-use super::judge::{FIGURES, Judged, figure_error, hits, quantile, tcpnc_error};
+use super::judge::{FIGURES, JudgedLink, figure_error, hits, quantile, tcpnc_error};
+use super::simulate::TCPNC;
 use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{LossPattern, PlanScheme, Weights};
 use std::fmt::Write;
 
 /// The page for the links of `campaign`, whose predictions are by `weights`.
-pub(super) fn page(campaign: &CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> String {
+pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = heading(campaign, judged, weights);
     text.push_str(&hits_by_kind(judged));
     text.push_str(&errors_by_kind(judged));
@@ -28,7 +28,7 @@ const SMALL_QUEUE: f64 = 20.0;
 /// A bandwidth-delay product of fewer packets is.
 const SMALL_BDP: f64 = 10.0;
 
-fn heading(campaign: &CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> String {
+fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let fitted = &weights.campaign;
     let fitted_to = if fitted.seed == campaign.seed {
         "links of this very seed".to_owned()
@@ -53,7 +53,7 @@ fn heading(campaign: &CampaignRecord, judged: &[Judged<'_>], weights: &Weights) 
     )
 }
 
-fn hits_by_kind(judged: &[Judged<'_>]) -> String {
+fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "| links | | the named scheme is within 3 % of the best | its family is |\n|---|---|---|---|\n"
             .to_owned();
@@ -65,19 +65,19 @@ fn hits_by_kind(judged: &[Judged<'_>]) -> String {
     text
 }
 
-fn errors_by_kind(judged: &[Judged<'_>]) -> String {
+fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\nThe error of the named scheme's goodput is |predicted / simulated mean - 1|. The simulated mean has a standard error of its own, \
                     and single runs deviate from it.\n\n\
                     | links | median error | 95th percentile | median standard error | 95th percentile | median deviation of a run |\n\
                     |---|---|---|---|---|---|\n"
         .to_owned();
     by_kind(judged, |name, some| {
-        let of = |figure: &dyn Fn(&Judged<'_>) -> f64, at: f64| {
+        let of = |figure: &dyn Fn(&JudgedLink<'_>) -> f64, at: f64| {
             percent(quantile(some.iter().map(|one| figure(one)).collect(), at))
         };
-        let error = |one: &Judged<'_>| one.error(one.chosen);
-        let standard_error = |one: &Judged<'_>| one.standard_error(one.chosen);
-        let deviation = |one: &Judged<'_>| one.deviation(one.chosen);
+        let error = |one: &JudgedLink<'_>| one.error(one.chosen);
+        let standard_error = |one: &JudgedLink<'_>| one.standard_error(one.chosen);
+        let deviation = |one: &JudgedLink<'_>| one.deviation(one.chosen);
         let _ = writeln!(
             text,
             "| {name} | {} | {} | {} | {} | {} |",
@@ -92,10 +92,10 @@ fn errors_by_kind(judged: &[Judged<'_>]) -> String {
 }
 
 /// Calls `line` for all links, then for the links of each kind that there are.
-fn by_kind<'a>(judged: &'a [Judged<'a>], mut line: impl FnMut(&str, Vec<&Judged<'a>>)) {
+fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&JudgedLink<'a>>)) {
     line("all", judged.iter().collect());
     for kind in LossPattern::ALL {
-        let some: Vec<&Judged<'_>> =
+        let some: Vec<&JudgedLink<'_>> =
             judged.iter().filter(|one| LossPattern::of(&one.link.path) == kind).collect();
         if !some.is_empty() {
             line(kind.words(), some);
@@ -103,7 +103,7 @@ fn by_kind<'a>(judged: &'a [Judged<'a>], mut line: impl FnMut(&str, Vec<&Judged<
     }
 }
 
-fn errors_by_scheme(judged: &[Judged<'_>]) -> String {
+fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n"
             .to_owned();
@@ -122,7 +122,7 @@ fn errors_by_scheme(judged: &[Judged<'_>]) -> String {
     text
 }
 
-fn errors_by_figure(judged: &[Judged<'_>], weights: &Weights) -> String {
+fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = "\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n".to_owned();
     if let Some(error) = tcpnc_error(judged.iter()) {
         let (median, p95) = (percent(error.median), percent(error.p95));
@@ -137,9 +137,9 @@ fn errors_by_figure(judged: &[Judged<'_>], weights: &Weights) -> String {
     text
 }
 
-fn worst_links(judged: &[Judged<'_>]) -> String {
+fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\n## The ten largest errors of the named scheme\n\n".to_owned();
-    let mut worst: Vec<&Judged<'_>> = judged.iter().collect();
+    let mut worst: Vec<&JudgedLink<'_>> = judged.iter().collect();
     worst.sort_by(|a, b| b.error(b.chosen).total_cmp(&a.error(a.chosen)));
     for one in worst.into_iter().take(LISTED) {
         let _ = writeln!(text, "{}; {}. `{}`", item(one), special(one), draw::command(&one.link.path));
@@ -147,10 +147,10 @@ fn worst_links(judged: &[Judged<'_>]) -> String {
     text
 }
 
-fn wrong_choices(judged: &[Judged<'_>]) -> String {
+fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "\n## Where another scheme brings more\n\nThe ten largest gaps, links with long bursts of losses left out.\n\n".to_owned();
-    let mut wrong: Vec<&Judged<'_>> = judged
+    let mut wrong: Vec<&JudgedLink<'_>> = judged
         .iter()
         .filter(|one| !one.is_near_best() && LossPattern::of(&one.link.path) != LossPattern::LongBursts)
         .collect();
@@ -170,7 +170,7 @@ fn wrong_choices(judged: &[Judged<'_>]) -> String {
 }
 
 /// A link in a list: shares of C (1-p).
-fn item(one: &Judged<'_>) -> String {
+fn item(one: &JudgedLink<'_>) -> String {
     let scheme = one.chosen;
     let (capacity, simulated) = (one.link.path.capacity(), one.simulated(scheme));
     let shown = simulated.first_bps.iter().take(SHOWN_RUNS);
@@ -190,7 +190,7 @@ fn item(one: &Judged<'_>) -> String {
 }
 
 /// What is special about a link with a large error. Only a trace of the link can say why the prediction is wrong.
-fn special(one: &Judged<'_>) -> &'static str {
+fn special(one: &JudgedLink<'_>) -> &'static str {
     let path = &one.link.path;
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));

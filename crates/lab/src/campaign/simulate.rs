@@ -5,11 +5,10 @@
 
 use super::behaviour;
 use super::draw;
-use super::scenes::Stage;
-use crate::failure::{Failure, Outcome};
-use crate::progress::Progress;
-use ripstop_lab::cell::{SIMULATOR, hash_of};
-use ripstop_lab::store::ResultStore;
+use super::scenes::CampaignStage;
+use crate::cell::{SIMULATOR, hash_of};
+use crate::error::{LabError, LabResult};
+use crate::store::ResultStore;
 use ripstop_model::plan::campaign::{
     CampaignRecord, CampaignResults, KEPT_RUNS, LinkResult, RequestResult, SchemeResult,
 };
@@ -21,58 +20,57 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The name of TCP/NC in the data, beside the names of the fitted schemes.
-pub(super) const TCPNC: &str = "tcpnc";
+pub const TCPNC: &str = "tcpnc";
 
 /// Which links are drawn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Draw {
+pub struct CampaignDraw {
     /// The seed.
-    pub(super) seed: u64,
+    pub seed: u64,
     /// The number of links on which every scheme is simulated.
-    pub(super) links: u64,
+    pub links: u64,
     /// The number of links on which plain TCP is simulated, at least `links`.
-    pub(super) plain_links: u64,
+    pub plain_links: u64,
     /// Faster links are left out, bit/s.
-    pub(super) max_rate_bps: Option<u64>,
+    pub max_rate_bps: Option<u64>,
 }
 
 /// The goodput and the delays of a scheme on a link, by simulation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Measured {
+pub struct MeasuredScheme {
     /// The goodput of each run, all connections together, bit/s.
-    pub(super) each_bps: Vec<f64>,
+    pub each_bps: Vec<f64>,
     /// Bytes offered to the link for each byte of payload that arrived; `None` where nothing arrived.
-    pub(super) sent_per_useful: Option<f64>,
+    pub sent_per_useful: Option<f64>,
     /// The median of a packet's delay, s.
-    pub(super) delay_p50_s: Option<f64>,
+    pub delay_p50_s: Option<f64>,
     /// The 99th percentile of a packet's delay, s.
-    pub(super) delay_p99_s: Option<f64>,
+    pub delay_p99_s: Option<f64>,
 }
 
-/// Simulates the schemes on the links of `draw`. Results that are in the store are taken from there.
+/// Simulates the schemes on the links of `draw`. Results that are in the store are taken from there. `show` is told what begins.
 ///
 /// # Errors
 /// A store that cannot be read or written; a link that the simulator refuses.
-pub(super) fn simulate(
-    draw: Draw,
+pub fn simulate(
+    draw: CampaignDraw,
     weights: &Weights,
     store: &ResultStore,
     threads: usize,
-) -> Outcome<CampaignResults> {
-    let progress = Progress::new();
+    show: &dyn Fn(String),
+) -> LabResult<CampaignResults> {
     let shared = Shared { seed: draw.seed, weights, store, threads };
-    let Draw { seed, links, plain_links, max_rate_bps } = draw;
+    let CampaignDraw { seed, links, plain_links, max_rate_bps } = draw;
     let most = links.max(plain_links);
     let mut link = Vec::with_capacity(most as usize);
     let slow = |path: &NetworkPath| max_rate_bps.is_none_or(|max| path.rate <= max as f64);
     let drawn = (0..).map(|number| (number, draw::link(seed, number))).filter(|(_, path)| slow(path));
     for (done, (number, path)) in (0..most).zip(drawn) {
         let all_schemes = done < links;
-        let show = |scheme: &str| {
-            progress.begin(format!("seed {seed}, link {number} ({done} of {most} done): {scheme}"));
-            progress.show(String::new);
+        let scheme_begins = |scheme: &str| {
+            show(format!("seed {seed}, link {number} ({done} of {most} done): {scheme}"));
         };
-        link.push(simulate_link(shared, number, &path, all_schemes, &show)?);
+        link.push(simulate_link(shared, number, &path, all_schemes, &scheme_begins)?);
     }
     let campaign = CampaignRecord {
         seed,
@@ -89,13 +87,13 @@ pub(super) fn simulate(
 ///
 /// # Errors
 /// A link that the simulator refuses.
-pub(super) fn measure(
-    stage: &Stage,
+pub fn measure(
+    stage: &CampaignStage,
     scheme: PlanScheme,
     runs: u32,
     seed: u64,
     threads: usize,
-) -> Outcome<Measured> {
+) -> LabResult<MeasuredScheme> {
     measure_scenario(stage, &stage.scenario(scheme, runs, seed), threads)
 }
 
@@ -103,8 +101,12 @@ pub(super) fn measure(
 ///
 /// # Errors
 /// A link that the simulator refuses.
-pub(super) fn measure_scenario(stage: &Stage, scenario: &Scenario, threads: usize) -> Outcome<Measured> {
-    let refused = |error: ScenarioError| Failure::Usage(error.to_string());
+pub fn measure_scenario(
+    stage: &CampaignStage,
+    scenario: &Scenario,
+    threads: usize,
+) -> LabResult<MeasuredScheme> {
+    let refused = |error: ScenarioError| LabError::Input(error.to_string());
     let totals = scenario::run_all(scenario, threads, || {}).map_err(refused)?;
     let all = Report::new(scenario, &totals);
     let flows = f64::from(stage.flows);
@@ -113,7 +115,7 @@ pub(super) fn measure_scenario(stage: &Stage, scenario: &Scenario, threads: usiz
     let each_bps: Vec<f64> = totals.iter().map(each).collect();
     let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;
     let offered = utilisation * stage.forth.rate.bps() as f64;
-    Ok(Measured {
+    Ok(MeasuredScheme {
         sent_per_useful: (useful > 0.0).then(|| offered / useful),
         each_bps,
         delay_p50_s: all.flows[0].delay_s.p50,
@@ -125,33 +127,33 @@ pub(super) fn measure_scenario(stage: &Stage, scenario: &Scenario, threads: usiz
 ///
 /// # Errors
 /// A link that the simulator refuses.
-pub(super) fn measure_requests(scenario: &Scenario, threads: usize) -> Outcome<RequestResult> {
+pub fn measure_requests(scenario: &Scenario, threads: usize) -> LabResult<RequestResult> {
     let report =
-        scenario::run(scenario, threads, || {}).map_err(|error| Failure::Usage(error.to_string()))?;
+        scenario::run(scenario, threads, || {}).map_err(|error| LabError::Input(error.to_string()))?;
     let completion = report.flows[0].completion_s;
     Ok(RequestResult { p50_s: completion.p50, p99_s: completion.p99 })
 }
 
 /// The seed of all simulations on link `number` of the campaign of `seed`.
-pub(super) fn run_seed(seed: u64, number: u64) -> u64 {
+pub fn run_seed(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(1 << 32).wrapping_add(number)
 }
 
-impl Measured {
+impl MeasuredScheme {
     /// The mean goodput, bit/s.
-    pub(super) fn mean(&self) -> f64 {
+    pub fn mean(&self) -> f64 {
         self.each_bps.iter().sum::<f64>() / self.each_bps.len().max(1) as f64
     }
 
     /// The standard deviation of a run, bit/s; 0 of a single run.
-    pub(super) fn deviation(&self) -> f64 {
+    pub fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.each_bps.iter().map(|run| (run - mean) * (run - mean)).sum();
         (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
     }
 
     /// Half of the 95 % confidence interval of the mean, bit/s; `None` of a single run.
-    pub(super) fn interval(&self) -> Option<f64> {
+    pub fn interval(&self) -> Option<f64> {
         self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
     }
 
@@ -208,18 +210,18 @@ fn simulate_link(
     path: &NetworkPath,
     all_schemes: bool,
     show: &dyn Fn(&str),
-) -> Outcome<LinkResult> {
+) -> LabResult<LinkResult> {
     let Shared { weights, store, threads, .. } = shared;
-    let (stage, seed) = (Stage::of(path), run_seed(shared.seed, number));
+    let (stage, seed) = (CampaignStage::of(path), run_seed(shared.seed, number));
     let mut found = BTreeMap::new();
     for scheme in PlanScheme::FITTED.into_iter().filter(|scheme| all_schemes || !scheme.is_tunnel()) {
         show(scheme.name());
         let scenario = stage.scenario(scheme, effort(scheme).runs.1, seed);
         let run = |runs| measure(&stage, scheme, runs, seed, threads);
         let make = || run_until_known(&stage, effort(scheme), path.capacity(), run);
-        let measured: Measured = kept(store, &scenario, make)?;
+        let measured: MeasuredScheme = kept(store, &scenario, make)?;
         let predicted =
-            predict(path, scheme, weights).map_err(|error| Failure::work("a drawn link", error))?;
+            predict(path, scheme, weights).map_err(|error| LabError::work("a drawn link", error))?;
         found.insert(scheme.name().to_owned(), measured.into_result(predicted.goodput_bps));
     }
     let nc = nc::settings(path);
@@ -227,10 +229,10 @@ fn simulate_link(
         show(TCPNC);
         let run = |runs| measure_scenario(&stage, &stage.nc_scenario(nc, runs, seed), threads);
         let make = || run_until_known(&stage, &CODED, path.capacity(), run);
-        let measured: Measured = kept(store, &stage.nc_scenario(nc, CODED.runs.1, seed), make)?;
+        let measured: MeasuredScheme = kept(store, &stage.nc_scenario(nc, CODED.runs.1, seed), make)?;
         found.insert(TCPNC.to_owned(), measured.into_result(predicted));
     }
-    let requests = |scheme: PlanScheme| -> Outcome<RequestResult> {
+    let requests = |scheme: PlanScheme| -> LabResult<RequestResult> {
         let scenario = stage.requests(scheme, REQUEST_RUNS, seed);
         kept(store, &scenario, || measure_requests(&scenario, threads))
     };
@@ -244,11 +246,11 @@ fn simulate_link(
 
 /// Calls `run` with more and more runs on `stage` until the mean is known ([`KNOWN`]). `capacity` is C (1-p), bit/s.
 fn run_until_known(
-    stage: &Stage,
+    stage: &CampaignStage,
     effort: &Effort,
     capacity: f64,
-    run: impl Fn(u32) -> Outcome<Measured>,
-) -> Outcome<Measured> {
+    run: impl Fn(u32) -> LabResult<MeasuredScheme>,
+) -> LabResult<MeasuredScheme> {
     let Effort { runs: (fewest, most), bits } = *effort;
     let most = ((bits / stage.bits()) as u32).clamp(fewest, most);
     let mut runs = fewest;
@@ -272,13 +274,13 @@ fn effort(scheme: PlanScheme) -> &'static Effort {
 fn kept<T: Serialize + DeserializeOwned>(
     store: &ResultStore,
     scenario: &Scenario,
-    make: impl FnOnce() -> Outcome<T>,
-) -> Outcome<T> {
-    let text = scenario.to_toml().map_err(|error| Failure::Work(error.to_string()))?;
+    make: impl FnOnce() -> LabResult<T>,
+) -> LabResult<T> {
+    let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
     // The number of runs, and so the result, follows from these.
     let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}");
     let key = hash_of(&["plan", SIMULATOR, &rule, &text]);
-    let unreadable = |error: serde_json::Error| Failure::work("the store", error);
+    let unreadable = |error: serde_json::Error| LabError::work("the store", error);
     if let Some(kept) = store.get(&key)? {
         return serde_json::from_str(&kept).map_err(unreadable);
     }
@@ -318,11 +320,11 @@ mod tests {
     fn links_of_the_report_are_simulated_again_with_the_same_results() {
         let report = data::report().unwrap();
         let mut links: Vec<&LinkResult> = report.link.iter().collect();
-        links.sort_by(|a, b| Stage::of(&a.path).bits().total_cmp(&Stage::of(&b.path).bits()));
+        links.sort_by(|a, b| CampaignStage::of(&a.path).bits().total_cmp(&CampaignStage::of(&b.path).bits()));
         assert!(links.len() >= AGAIN);
         for link in links.into_iter().take(AGAIN) {
             assert_eq!(draw::link(report.campaign.seed, link.number), link.path, "the draw has changed");
-            let stage = Stage::of(&link.path);
+            let stage = CampaignStage::of(&link.path);
             let seed = run_seed(report.campaign.seed, link.number);
             for scheme in PlanScheme::FITTED {
                 let kept = &link.of(scheme).unwrap().first_bps;

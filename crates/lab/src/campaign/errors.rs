@@ -1,22 +1,22 @@
 //! How good the closed forms are, as data: `crates/model/data/plan-errors.toml`.
 
-use crate::failure::{Failure, Outcome};
+use crate::error::{LabError, LabResult};
 use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{LossPattern, NetworkPath};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The key of [`Errors::hits`] for all links together.
-pub(super) const ALL_LINKS: &str = "all";
+pub const ALL_LINKS: &str = "all";
 
 /// The errors of all figures, and how often the choice was right.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Errors {
+pub struct PlanErrors {
     /// The campaign that the errors were measured on.
-    pub(super) campaign: CampaignRecord,
+    pub campaign: CampaignRecord,
     /// How often the choice was right: over all links (key `all`), and by the kind of losses.
-    pub(super) hits: BTreeMap<String, Hits>,
+    pub hits: BTreeMap<String, PlanHits>,
     /// The error of each figure, such as a scheme's goodput, by the figure's name and the kind of losses.
     error: BTreeMap<String, BTreeMap<String, RelativeError>>,
 }
@@ -24,40 +24,40 @@ pub(super) struct Errors {
 /// By how much predictions differ from the simulated mean, relative to the mean.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RelativeError {
+pub struct RelativeError {
     /// The median over the links.
-    pub(super) median: f64,
+    pub median: f64,
     /// The 95th percentile over the links.
-    pub(super) p95: f64,
+    pub p95: f64,
     /// The number of links.
-    pub(super) links: u64,
+    pub links: u64,
 }
 
 /// How often the recommended scheme was within 3 % of the best one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Hits {
+pub struct PlanHits {
     /// The number of links.
-    pub(super) links: u64,
+    pub links: u64,
     /// Links on which the named scheme was within 3 % of the best.
-    pub(super) scheme: u64,
+    pub scheme: u64,
     /// Links on which the best scheme of the named family (plain TCP, tunnel) was.
-    pub(super) family: u64,
+    pub family: u64,
 }
 
-impl Errors {
+impl PlanErrors {
     /// No errors yet, for `campaign`.
-    pub(super) fn new(campaign: CampaignRecord) -> Errors {
-        Errors { campaign, hits: BTreeMap::new(), error: BTreeMap::new() }
+    pub fn new(campaign: CampaignRecord) -> PlanErrors {
+        PlanErrors { campaign, hits: BTreeMap::new(), error: BTreeMap::new() }
     }
 
     /// The error of `figure` on links with losses of the kind that `path` has.
-    pub(super) fn of(&self, figure: &str, path: &NetworkPath) -> Option<RelativeError> {
+    pub fn of(&self, figure: &str, path: &NetworkPath) -> Option<RelativeError> {
         self.error.get(figure)?.get(LossPattern::of(path).name()).copied()
     }
 
     /// Sets the error of `figure` on links of `kind`.
-    pub(super) fn set(&mut self, figure: &str, kind: LossPattern, error: RelativeError) {
+    pub fn set(&mut self, figure: &str, kind: LossPattern, error: RelativeError) {
         self.error.entry(figure.to_owned()).or_default().insert(kind.name().to_owned(), error);
     }
 
@@ -65,8 +65,8 @@ impl Errors {
     ///
     /// # Errors
     /// A number that TOML cannot write.
-    pub(super) fn to_toml(&self) -> Outcome<String> {
-        let text = toml::to_string(self).map_err(|error| Failure::work("writing the errors", error))?;
+    pub fn to_toml(&self) -> LabResult<String> {
+        let text = toml::to_string(self).map_err(|error| LabError::work("writing the errors", error))?;
         Ok(format!(
             "# Errors of the planner's closed forms (docs/plan-report.md). Written by `make plan-report`; do not edit.\n\n{text}"
         ))
@@ -85,7 +85,7 @@ mod tests {
             assert!(errors.of(scheme.name(), &NetworkPath::default()).is_some(), "{}", scheme.name());
         }
         // Written again, the file is the same but for its heading.
-        let again: super::Errors = toml::from_str(&errors.to_toml().unwrap()).unwrap();
+        let again: super::PlanErrors = toml::from_str(&errors.to_toml().unwrap()).unwrap();
         assert_eq!(again, errors);
     }
 

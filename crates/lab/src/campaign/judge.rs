@@ -1,8 +1,8 @@
 //! Compares what was predicted on the links of a campaign with what was simulated.
 
-use super::campaign::TCPNC;
-use super::errors::{ALL_LINKS, Errors, Hits, RelativeError};
-use crate::failure::{Failure, Outcome};
+use super::errors::{ALL_LINKS, PlanErrors, PlanHits, RelativeError};
+use super::simulate::TCPNC;
+use crate::error::{LabError, LabResult};
 use ripstop_model::plan::advice::{self, Candidate, Choice, Wishes};
 use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult, SchemeResult};
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, Weights, delay, predict};
@@ -13,15 +13,15 @@ const NEAR_BEST: f64 = 0.97;
 
 /// A link with what was predicted on it.
 #[derive(Debug)]
-pub(super) struct Judged<'a> {
+pub struct JudgedLink<'a> {
     /// The link.
-    pub(super) link: &'a LinkResult,
+    pub link: &'a LinkResult,
     /// The predicted goodput of each scheme, in the order of [`PlanScheme::FITTED`], bit/s.
-    pub(super) predicted: Vec<f64>,
+    pub predicted: Vec<f64>,
     /// The index of the recommended scheme.
-    pub(super) chosen: usize,
+    pub chosen: usize,
     /// The index of the scheme that is best by simulation.
-    pub(super) best: usize,
+    pub best: usize,
     simulated: Vec<&'a SchemeResult>,
 }
 
@@ -29,14 +29,14 @@ pub(super) struct Judged<'a> {
 ///
 /// # Errors
 /// A link that no plan can be made for.
-pub(super) fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> Outcome<Vec<Judged<'a>>> {
+pub fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> LabResult<Vec<JudgedLink<'a>>> {
     let whole = results.link.iter().take(results.campaign.links as usize);
     whole.map(|link| judge_link(link, weights)).collect()
 }
 
 /// The relative errors of all figures, and how often the choice was right.
-pub(super) fn errors(campaign: CampaignRecord, judged: &[Judged<'_>], weights: &Weights) -> Errors {
-    let mut errors = Errors::new(campaign);
+pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> PlanErrors {
+    let mut errors = PlanErrors::new(campaign);
     errors.hits.insert(ALL_LINKS.to_owned(), hits(judged.iter()));
     for kind in LossPattern::ALL {
         let of_kind = || judged.iter().filter(move |one| LossPattern::of(&one.link.path) == kind);
@@ -61,8 +61,8 @@ pub(super) fn errors(campaign: CampaignRecord, judged: &[Judged<'_>], weights: &
 }
 
 /// How often the choice was right on `links`.
-pub(super) fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a Judged<'b>>) -> Hits {
-    let mut hits = Hits { links: 0, scheme: 0, family: 0 };
+pub fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> PlanHits {
+    let mut hits = PlanHits { links: 0, scheme: 0, family: 0 };
     for one in links {
         hits.links += 1;
         hits.scheme += u64::from(one.is_near_best());
@@ -72,12 +72,12 @@ pub(super) fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a Judged<'b>>) -> H
 }
 
 /// The error of `figure` on `links`; `None` where the figure was simulated on none of them.
-pub(super) fn figure_error<'a, 'b: 'a>(
-    figure: &Figure,
-    links: impl Iterator<Item = &'a Judged<'b>>,
+pub fn figure_error<'a, 'b: 'a>(
+    figure: &ErrorFigure,
+    links: impl Iterator<Item = &'a JudgedLink<'b>>,
     weights: &Weights,
 ) -> Option<RelativeError> {
-    let off = |one: &Judged<'_>| {
+    let off = |one: &JudgedLink<'_>| {
         let simulated = (figure.simulated)(one.link)?;
         Some(((figure.predicted)(&one.link.path, weights) / simulated - 1.0).abs())
     };
@@ -85,8 +85,8 @@ pub(super) fn figure_error<'a, 'b: 'a>(
 }
 
 /// The error of TCP/NC's predicted goodput on `links`; `None` where TCP/NC was simulated on none of them.
-pub(super) fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a Judged<'b>>) -> Option<RelativeError> {
-    let error = |one: &Judged<'_>| {
+pub fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> Option<RelativeError> {
+    let error = |one: &JudgedLink<'_>| {
         let found = one.link.scheme.get(TCPNC)?;
         Some(if found.mean_bps > 0.0 {
             (found.predicted_bps / found.mean_bps - 1.0).abs()
@@ -98,75 +98,75 @@ pub(super) fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a Judged<'b>
 }
 
 /// The `percent`-th percentile of `values`; infinite where there are none.
-pub(super) fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
+pub fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
     percentile(&mut values, percent).unwrap_or(f64::INFINITY)
 }
 
 /// A figure that is predicted beside the goodput.
-pub(super) struct Figure {
+pub struct ErrorFigure {
     /// Its name in the data and in the report.
-    pub(super) name: &'static str,
+    pub name: &'static str,
     simulated: fn(&LinkResult) -> Option<f64>,
     predicted: fn(&NetworkPath, &Weights) -> f64,
 }
 
 /// All of them. DelayQuantiles of packets are those of BBR, plain and inside the tunnel; delays of requests those of CUBIC, plain and inside.
-pub(super) const FIGURES: [Figure; 10] = [
-    Figure {
+pub const FIGURES: [ErrorFigure; 10] = [
+    ErrorFigure {
         name: "sent-per-useful-bbr",
         simulated: |link| link.of(PlanScheme::Bbr)?.sent_per_useful,
         predicted: |path, weights| sent_per_useful(path, PlanScheme::Bbr, weights),
     },
-    Figure {
+    ErrorFigure {
         name: "sent-per-useful-tunnel",
         simulated: |link| link.of(PlanScheme::TunnelBbr)?.sent_per_useful,
         predicted: |path, weights| sent_per_useful(path, PlanScheme::TunnelBbr, weights),
     },
-    Figure {
+    ErrorFigure {
         name: "packet-p50-bbr",
         simulated: |link| link.of(PlanScheme::Bbr)?.packet_p50_s,
         predicted: |path, weights| delay::bulk(path, PlanScheme::Bbr, weights).p50,
     },
-    Figure {
+    ErrorFigure {
         name: "packet-p99-bbr",
         simulated: |link| link.of(PlanScheme::Bbr)?.packet_p99_s,
         predicted: |path, weights| delay::bulk(path, PlanScheme::Bbr, weights).p99,
     },
-    Figure {
+    ErrorFigure {
         name: "packet-p50-tunnel",
         simulated: |link| link.of(PlanScheme::TunnelBbr)?.packet_p50_s,
         predicted: |path, weights| delay::bulk(path, PlanScheme::TunnelBbr, weights).p50,
     },
-    Figure {
+    ErrorFigure {
         name: "packet-p99-tunnel",
         simulated: |link| link.of(PlanScheme::TunnelBbr)?.packet_p99_s,
         predicted: |path, weights| delay::bulk(path, PlanScheme::TunnelBbr, weights).p99,
     },
-    Figure {
+    ErrorFigure {
         name: "request-p50-plain",
         simulated: |link| link.plain_requests?.p50_s,
         predicted: |path, weights| delay::request(path, false, weights).p50,
     },
-    Figure {
+    ErrorFigure {
         name: "request-p99-plain",
         simulated: |link| link.plain_requests?.p99_s,
         predicted: |path, weights| delay::request(path, false, weights).p99,
     },
-    Figure {
+    ErrorFigure {
         name: "request-p50-tunnel",
         simulated: |link| link.tunnel_requests?.p50_s,
         predicted: |path, weights| delay::request(path, true, weights).p50,
     },
-    Figure {
+    ErrorFigure {
         name: "request-p99-tunnel",
         simulated: |link| link.tunnel_requests?.p99_s,
         predicted: |path, weights| delay::request(path, true, weights).p99,
     },
 ];
 
-impl Judged<'_> {
+impl JudgedLink<'_> {
     /// The mean simulated goodput of a scheme, bit/s.
-    pub(super) fn mean(&self, scheme: usize) -> f64 {
+    pub fn mean(&self, scheme: usize) -> f64 {
         self.simulated[scheme].mean_bps
     }
 
@@ -179,33 +179,33 @@ impl Judged<'_> {
     }
 
     /// What was simulated of a scheme.
-    pub(super) fn simulated(&self, scheme: usize) -> &SchemeResult {
+    pub fn simulated(&self, scheme: usize) -> &SchemeResult {
         self.simulated[scheme]
     }
 
     /// The error of a scheme's predicted goodput, relative to the simulated mean.
-    pub(super) fn error(&self, scheme: usize) -> f64 {
+    pub fn error(&self, scheme: usize) -> f64 {
         let mean = self.mean(scheme);
         if mean > 0.0 { (self.predicted[scheme] / mean - 1.0).abs() } else { f64::INFINITY }
     }
 
     /// The standard deviation of a single run, relative to the mean.
-    pub(super) fn deviation(&self, scheme: usize) -> f64 {
+    pub fn deviation(&self, scheme: usize) -> f64 {
         self.relative(scheme, self.simulated[scheme].deviation_bps)
     }
 
     /// The standard error of the simulated mean, relative to the mean. A perfect prediction is off by that much.
-    pub(super) fn standard_error(&self, scheme: usize) -> f64 {
+    pub fn standard_error(&self, scheme: usize) -> f64 {
         self.relative(scheme, self.simulated[scheme].standard_error())
     }
 
     /// Whether the recommended scheme brings about as much as the best one.
-    pub(super) fn is_near_best(&self) -> bool {
+    pub fn is_near_best(&self) -> bool {
         self.share_of_best() >= NEAR_BEST
     }
 
     /// What the recommended scheme brings, as a share of what the best scheme brings.
-    pub(super) fn share_of_best(&self) -> f64 {
+    pub fn share_of_best(&self) -> f64 {
         let best = self.comparable(self.best);
         if best > 0.0 { self.comparable(self.chosen) / best } else { 1.0 }
     }
@@ -222,14 +222,14 @@ impl Judged<'_> {
     }
 }
 
-fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> Outcome<Judged<'a>> {
+fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> LabResult<JudgedLink<'a>> {
     let path = &link.path;
     let mut predicted = Vec::with_capacity(PlanScheme::FITTED.len());
     let mut candidates = Vec::with_capacity(PlanScheme::FITTED.len());
     let mut simulated = Vec::with_capacity(PlanScheme::FITTED.len());
     for scheme in PlanScheme::FITTED {
-        let got = predict(path, scheme, weights).map_err(|error| Failure::Work(error.to_string()))?;
-        let missing = || Failure::Work(format!("link {}: {} was not simulated", link.number, scheme.name()));
+        let got = predict(path, scheme, weights).map_err(|error| LabError::Work(error.to_string()))?;
+        let missing = || LabError::Work(format!("link {}: {} was not simulated", link.number, scheme.name()));
         simulated.push(link.of(scheme).ok_or_else(missing)?);
         predicted.push(got.goodput_bps);
         candidates.push(Candidate {
@@ -245,7 +245,7 @@ fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> Outcome<Judged<'a>
     };
     let mean = |k: usize| comparable(path, k, simulated[k]);
     let best = (0..predicted.len()).reduce(|a, b| if mean(b) > mean(a) { b } else { a }).unwrap_or(0);
-    Ok(Judged { link, predicted, chosen, best, simulated })
+    Ok(JudgedLink { link, predicted, chosen, best, simulated })
 }
 
 fn comparable(path: &NetworkPath, scheme: usize, simulated: &SchemeResult) -> f64 {

@@ -3,8 +3,8 @@
 //! The planner's weights and errors hold only for the simulator that they were fitted to. A hash of the simulator's sources changes with every
 //! comment. The fingerprint changes only when a result changes, and a test compares the committed fingerprint with a new one.
 
-use super::scenes::Stage;
-use crate::failure::{Failure, Outcome};
+use super::scenes::CampaignStage;
+use crate::error::{LabError, LabResult};
 use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{self, Report, Scenario};
@@ -27,15 +27,15 @@ const SEED: u64 = 1;
 ///
 /// # Errors
 /// A scenario that the simulator refuses.
-pub(super) fn fingerprint() -> Outcome<String> {
+pub fn fingerprint() -> LabResult<String> {
     let mut hash = Sha256::new();
     for path in &LINKS {
-        let stage = Stage::of(path);
+        let stage = CampaignStage::of(path);
         for scheme in PlanScheme::FITTED {
             add(&mut hash, &stage.scenario(scheme, 1, SEED))?;
         }
     }
-    let stage = Stage::of(&LINKS[REQUESTS_ON]);
+    let stage = CampaignStage::of(&LINKS[REQUESTS_ON]);
     for scheme in [PlanScheme::Cubic, PlanScheme::TunnelCubic] {
         add(&mut hash, &stage.requests(scheme, 1, SEED))?;
     }
@@ -44,9 +44,9 @@ pub(super) fn fingerprint() -> Outcome<String> {
 }
 
 /// Adds the results of `scenario` to `hash`: delivered and sent packets, losses, drops, time-outs and delays.
-fn add(hash: &mut Sha256, scenario: &Scenario) -> Outcome<()> {
+fn add(hash: &mut Sha256, scenario: &Scenario) -> LabResult<()> {
     let report =
-        scenario::run(scenario, 1, || {}).map_err(|error| Failure::work("a fixed scenario", error))?;
+        scenario::run(scenario, 1, || {}).map_err(|error| LabError::work("a fixed scenario", error))?;
     let mut figure = |value: Option<f64>| hash.update(value.map_or(u64::MAX, f64::to_bits).to_le_bytes());
     figures(&report).into_iter().for_each(&mut figure);
     Ok(())
@@ -77,7 +77,7 @@ fn figures(report: &Report) -> Vec<Option<f64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::data;
+    use crate::campaign::data;
 
     #[test]
     fn the_committed_weights_and_errors_are_of_this_simulator() {
