@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 /// The size of the whole, and of the margins: left, right, top, bottom.
 const SIZE: (f64, f64) = (680.0, 360.0);
 const MARGINS: [f64; 4] = [64.0, 190.0, 34.0, 46.0];
+/// The height of a line of the legend.
+const LINE: f64 = 16.0;
 /// Curves with more points have no markers.
 const MOST_MARKERS: usize = 40;
 
@@ -170,10 +172,9 @@ impl Drawing<'_> {
         let [_, right, top, _] = MARGINS;
         let left = SIZE.0 - right + 10.0;
         let curves = &self.chart.curves;
-        for (k, (curve, style)) in curves.iter().zip(all).enumerate() {
-            let ly = top + 10.0 + 16.0 * k as f64;
+        let mut ly = top + 10.0;
+        for (curve, style) in curves.iter().zip(all) {
             let CurveStyle { colour, dashes, same_as, .. } = style;
-            let same = same_as.map_or_else(String::new, |other| format!(" (same as {})", curves[other].name));
             let _ = writeln!(
                 self.svg,
                 "<path d=\"M{left:.1} {ly:.1}h22\" stroke=\"{colour}\" stroke-width=\"1.6\"{dashes}/>{}<text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
@@ -184,11 +185,21 @@ impl Drawing<'_> {
                 },
                 left + 27.0,
                 ly + 4.0,
-                escape(&(curve.name.clone() + &same))
+                escape(&curve.name)
             );
+            if let Some(other) = same_as {
+                ly += LINE;
+                let _ = writeln!(
+                    self.svg,
+                    "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"#555\">same as {}</text>",
+                    left + 27.0,
+                    ly + 4.0,
+                    escape(&curves[*other].name)
+                );
+            }
+            ly += LINE;
         }
         if curves.iter().any(|curve| !curve.others.is_empty()) {
-            let ly = top + 10.0 + 16.0 * curves.len() as f64;
             let _ = writeln!(
                 self.svg,
                 "<circle cx=\"{:.1}\" cy=\"{ly:.1}\" r=\"4.5\" fill=\"none\" stroke=\"black\"/><text x=\"{:.1}\" y=\"{:.1}\">published, reference</text>",

@@ -2,10 +2,12 @@
 
 use super::chart::FigureCurve;
 
-/// Colours that people with any kind of colour blindness tell apart (Okabe and Ito). Their second blue is left out: it is close to the first.
-const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000"];
+/// Colours that people with any kind of colour blindness tell apart (Okabe and Ito). Their second blue and their yellow are left out: one is
+/// close to the first blue, the other is faint on white. Grey and brown take their places.
+const COLOURS: [&str; 8] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 
-/// Dashes of the first six curves, the next six, and so on; in the figure's unit.
+/// Dashes of the first eight curves, the next eight, and so on; in the figure's unit.
 const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
 /// A dash of curves that lie on each other; their gaps show the others.
