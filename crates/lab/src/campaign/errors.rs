@@ -6,7 +6,7 @@ use ripstop_model::plan::{LossPattern, NetworkPath};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The key of [`Errors::hits`] for all links together.
+/// The key of [`PlanErrors::hits`] for all links together.
 pub const ALL_LINKS: &str = "all";
 
 /// The errors of all figures, and how often the choice was right.

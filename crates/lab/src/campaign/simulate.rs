@@ -123,7 +123,7 @@ pub fn measure_scenario(
     })
 }
 
-/// Simulates requests: `scenario` is [`Stage::requests`].
+/// Simulates requests: `scenario` is [`CampaignStage::requests`].
 ///
 /// # Errors
 /// A link that the simulator refuses.
