@@ -333,11 +333,16 @@ fn a_long_report_is_cut_to_size() {
         undecoded: 99_999,
         ..Feedback::default()
     };
-    let packet = Packet::<Symbol>::Feedback(Box::new(long.clone()));
+    // Receivers cut; the serialiser only refuses.
+    let whole = Packet::<Symbol>::Feedback(Box::new(long.clone()));
+    assert!(matches!(emit_body(&whole, &mut [0; 65_536]), Err(EmitError::TooLong { .. })));
+    let (cut, was_cut) = long.clone().cut();
+    assert!(was_cut && cut.clone().cut() == (cut.clone(), false), "what fits is not cut again");
+    let packet = Packet::<Symbol>::Feedback(Box::new(cut.clone()));
     let body = emitted(&packet);
     assert!((MAX_FEEDBACK - 20..=MAX_FEEDBACK).contains(&body.len()), "{}", body.len());
     let near = Expand { sent_number: 100_001, sent_id: 100_000, ..Expand::default() };
-    let Ok(Packet::Feedback(cut)) = parse_body(Kind::Feedback, &body, &near) else { panic!("not a report") };
+    assert_eq!(parse_body(Kind::Feedback, &body, &near), Ok(packet));
     assert!(cut.acked.len() > 1000 && cut.unseen.len() > 1000, "either has half of the room");
     assert_eq!(cut.acked[..], long.acked[..cut.acked.len()]);
     assert_eq!(cut.unseen[..], long.unseen[..cut.unseen.len()]);

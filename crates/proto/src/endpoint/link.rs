@@ -5,7 +5,7 @@ use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
 use crate::session::tunnel::{Event, Tunnel};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, Reported, TAG_LEN};
+use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, TAG_LEN};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::collections::VecDeque;
@@ -23,7 +23,6 @@ pub(super) struct Link {
     pub(super) tunnel: Option<Tunnel<Symbol>>,
     pub(super) is_ready: bool,
     pub(super) timer: Option<Time>,
-    reported: Reported,
     waiting: VecDeque<Symbol>,
     mtu: Option<MtuSearch>,
     keepalive: Option<Duration>,
@@ -46,7 +45,6 @@ impl Link {
             tunnel: None,
             is_ready: false,
             timer: None,
-            reported: Reported::default(),
             waiting: VecDeque::new(),
             mtu: None,
             keepalive,
@@ -110,7 +108,6 @@ impl Link {
         events.push_back(EndpointEvent::Connected { peer: self.id, again });
         self.tunnel = Some(fresh);
         self.epoch = Some(epoch);
-        self.reported = Reported::default();
         self.sessions += 1;
     }
 
@@ -130,13 +127,7 @@ impl Link {
 
     /// What is needed to read the peer's truncated numbers.
     pub(super) fn expand(&self) -> Option<Expand> {
-        let tunnel = self.tunnel.as_ref()?;
-        Some(Expand {
-            id_near: tunnel.next_expected(),
-            sent_id: tunnel.next_symbol(),
-            sent_number: tunnel.next_number(),
-            reported: self.reported,
-        })
+        self.tunnel.as_ref().map(Tunnel::expand)
     }
 
     /// Takes a packet of the peer's.
@@ -149,11 +140,6 @@ impl Link {
         ce: bool,
     ) {
         let Some(tunnel) = &mut self.tunnel else { return };
-        if let Packet::Feedback(feedback) = &packet {
-            let mut near = Expand { reported: self.reported, ..Expand::default() };
-            near.note(feedback);
-            self.reported = near.reported;
-        }
         tunnel.handle_datagram(now, Received { packet: Datagram { number, packet }, bytes, ce });
     }
 

@@ -37,10 +37,10 @@ pub struct Reported {
     pub ce: u64,
 }
 
-impl Expand {
+impl Reported {
     /// Remembers the totals of a report. Reports may come out of order: totals only grow.
     pub fn note(&mut self, feedback: &Feedback) {
-        let r = &mut self.reported;
+        let r = self;
         r.largest_at_us = r.largest_at_us.max(feedback.largest_at_us);
         r.received = r.received.max(feedback.received);
         r.received_bytes = r.received_bytes.max(feedback.received_bytes);

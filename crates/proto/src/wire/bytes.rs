@@ -36,6 +36,14 @@ pub enum EmitError {
         /// Bytes that the buffer has.
         room: usize,
     },
+    /// The packet is longer than the format allows.
+    #[error("the packet takes {needed} bytes; {most} are the most")]
+    TooLong {
+        /// Bytes that the packet takes.
+        needed: usize,
+        /// The most that it may take.
+        most: usize,
+    },
     /// A field holds what the format cannot carry.
     #[error("`{0}` holds a value that the format cannot carry")]
     Value(&'static str),

@@ -8,10 +8,37 @@ use super::sets::Runs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Most bytes of a feedback body. Sets are cut at their far end to fit.
+/// Most bytes of a feedback body. A receiver cuts the far ends of the sets so that they fit.
 pub const MAX_FEEDBACK: usize = 1200;
 
-/// A report measured and cut to size: what [`Measured::emit`] writes.
+impl Feedback {
+    /// The report as it fits a datagram, and whether anything was cut: sets lose their far ends, and the delay is in whole
+    /// microseconds, as on the wire. A report that makes no sense stays as it is, and cannot be emitted.
+    pub fn cut(mut self) -> (Feedback, bool) {
+        self.delay = whole_micros(self.delay);
+        let Ok((acked, unseen)) = self.fitting_sets() else { return (self, false) };
+        let (fitting, acked_from) = match acked_ranges(&acked, self.largest) {
+            Ok(ranges) => ranges,
+            Err(_) => return (self, false),
+        };
+        let Ok(listed) = unseen_ranges(&unseen, self.next_undecoded, self.end) else { return (self, false) };
+        let cut = fitting != self.acked || acked_from != self.acked_from || listed != self.unseen;
+        (self.acked, self.acked_from, self.unseen) = (fitting, acked_from, listed);
+        (self, cut)
+    }
+
+    /// As much of the two sets as fits. What is missing matters more than what arrived long ago: the holes may take half of
+    /// the room, or what the acknowledgements leave if that is more.
+    fn fitting_sets(&self) -> Result<(Runs, Runs), EmitError> {
+        let room = MAX_FEEDBACK - fixed_len(self)?;
+        let (whole, _) = acked_runs(self, room)?;
+        let (unseen, _) = unseen_runs(self, room - whole.wire_len().min(room / 2))?;
+        let (acked, _) = acked_runs(self, room - unseen.wire_len())?;
+        Ok((acked, unseen))
+    }
+}
+
+/// A report with its sets as they are written: what [`Measured::emit`] writes.
 pub(crate) struct Measured<'a> {
     feedback: &'a Feedback,
     acked: Runs,
@@ -20,16 +47,18 @@ pub(crate) struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
+    /// Measures a report.
+    ///
+    /// # Errors
+    /// A report that is too long, which [`Feedback::cut`] prevents, or that makes no sense.
     pub(crate) fn new(feedback: &'a Feedback) -> Result<Measured<'a>, EmitError> {
-        let f = feedback;
-        let fixed = fixed_len(f)?;
-        // What is missing matters more than what arrived long ago: the holes may take half of the room
-        // or whatever the acknowledgements leave.
-        let room = MAX_FEEDBACK - fixed;
-        let whole = acked_runs(f, room)?;
-        let unseen = unseen_runs(f, room - whole.wire_len().min(room / 2))?;
-        let acked = acked_runs(f, room - unseen.wire_len())?;
+        let fixed = fixed_len(feedback)?;
+        let (acked, all_acked) = acked_runs(feedback, usize::MAX)?;
+        let (unseen, all_unseen) = unseen_runs(feedback, usize::MAX)?;
         let len = fixed + acked.wire_len() + unseen.wire_len();
+        if len > MAX_FEEDBACK || !all_acked || !all_unseen {
+            return Err(EmitError::TooLong { needed: len, most: MAX_FEEDBACK });
+        }
         Ok(Measured { feedback, acked, unseen, len })
     }
 
@@ -145,7 +174,12 @@ fn parse_id(r: &mut Reader<'_>, field: &'static str, near: u64) -> Result<u64, M
     if word & 15 == 0 { Ok(expand(word >> 4, ID_BITS, near)) } else { Err(Malformed::Form(field)) }
 }
 
-/// Whole microseconds, at most 2^32 - 1 of them (71 minutes).
+/// A span as the wire carries it: in whole microseconds, at most 2^32 - 1 of them (71 minutes).
+pub(crate) fn whole_micros(span: Duration) -> Duration {
+    Duration::from_micros(u64::from(micros(span)))
+}
+
+/// Whole microseconds, at most 2^32 - 1 of them.
 fn micros(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
@@ -165,8 +199,8 @@ fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     Ok(len + varint_len(f.undecoded) + varint_len(f.deficit))
 }
 
-/// The numbers from `largest` down to `acked_from`, or as many as `budget` bytes hold.
-fn acked_runs(f: &Feedback, budget: usize) -> Result<Runs, EmitError> {
+/// The numbers from `largest` down to `acked_from`, or as many as `budget` bytes hold; whether these are all.
+fn acked_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("acked");
     let mut runs = Runs::default();
     // One past the next number to speak of; `largest` may be the last number there is.
@@ -179,12 +213,12 @@ fn acked_runs(f: &Feedback, budget: usize) -> Result<Runs, EmitError> {
             return Err(wrong);
         }
         if !runs.push(false, at - range.end, budget) || !runs.push(true, range.end - range.start, budget) {
-            return Ok(runs);
+            return Ok((runs, false));
         }
         at = range.start;
     }
-    runs.push(false, at - f.acked_from, budget);
-    Ok(runs)
+    let all = runs.push(false, at - f.acked_from, budget);
+    Ok((runs, all))
 }
 
 fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Malformed> {
@@ -204,22 +238,23 @@ fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Mal
     Ok((acked, at))
 }
 
-/// The unseen symbols from `next_undecoded` up, or as many as `budget` bytes hold.
-fn unseen_runs(f: &Feedback, budget: usize) -> Result<Runs, EmitError> {
+/// The unseen symbols from `next_undecoded` up, or as many as `budget` bytes hold; whether these are all.
+fn unseen_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("unseen");
-    let mut runs = Runs::default();
+    let (mut runs, mut all) = (Runs::default(), true);
     let mut at = f.next_undecoded;
     for range in &f.unseen {
         if range.is_empty() || range.start < at || range.end > f.end {
             return Err(wrong);
         }
         if !runs.push(false, range.start - at, budget) || !runs.push(true, range.end - range.start, budget) {
+            all = false;
             break;
         }
         at = range.end;
     }
     runs.trim();
-    Ok(runs)
+    Ok((runs, all))
 }
 
 fn unseen_ranges(runs: &Runs, next_undecoded: u64, end: u64) -> Result<Vec<Range<u64>>, Malformed> {

@@ -10,6 +10,7 @@
 
 mod body;
 mod bytes;
+mod carried;
 mod feedback;
 pub mod handshake;
 mod header;
@@ -20,6 +21,7 @@ mod sets;
 pub use body::{Expand, Reported, emit_body, parse_body};
 pub use bytes::{EmitError, Malformed};
 pub use feedback::MAX_FEEDBACK;
+pub(crate) use feedback::whole_micros;
 pub use header::{
     HEADER_LEN, Header, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, MTU_OVERHEAD, REPAIR_FIELDS, TAG_LEN,
 };

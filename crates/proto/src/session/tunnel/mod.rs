@@ -35,7 +35,7 @@ use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::control::redundancy::report_repeats;
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Feedback, HEADER_LEN, Packet, TAG_LEN, Window};
+use crate::wire::{Datagram, Expand, Feedback, HEADER_LEN, Packet, Reported, TAG_LEN, Window, whole_micros};
 use held::Held;
 use ingress::{Class as FlowClass, Ingress};
 use ledger::{Content, Ledger, Outcome};
@@ -98,6 +98,8 @@ pub struct Tunnel<P: InnerPacket> {
     /// How long a symbol is waited for, as it follows from the newest report.
     patience: Duration,
     newest_report: Option<u64>,
+    /// The running totals of the peer's reports.
+    reported: Reported,
     held: Held,
     seed: u16,
     /// Padding of a probe that was asked for and has not left.
@@ -145,6 +147,7 @@ impl<P: InnerPacket> Tunnel<P> {
             reconsider: true,
             patience: Duration::ZERO,
             newest_report: None,
+            reported: Reported::default(),
             held: Held::default(),
             seed: seed.stream("coefficients").next_u64() as u16,
             requested_probe: None,
@@ -190,20 +193,14 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.since()
     }
 
-    /// The source symbol expected next from the peer, the one to be sent next, and the number of the next datagram: what
-    /// truncated numbers are counted from.
-    pub fn next_expected(&self) -> u64 {
-        self.receiver.end()
-    }
-
-    /// See [`Tunnel::next_expected`].
-    pub fn next_symbol(&self) -> u64 {
-        self.sources.next()
-    }
-
-    /// See [`Tunnel::next_expected`].
-    pub fn next_number(&self) -> u64 {
-        self.ledger.next()
+    /// What the peer's truncated numbers are counted from.
+    pub fn expand(&self) -> Expand {
+        Expand {
+            id_near: self.receiver.end(),
+            sent_id: self.sources.next(),
+            sent_number: self.ledger.next(),
+            reported: self.reported,
+        }
     }
 
     /// Symbols sent and not known to be decoded.
@@ -273,6 +270,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
+        self.reported.note(feedback);
         if self.silence.end() {
             self.events.push_back(Event::Heard);
         }
@@ -306,6 +304,7 @@ impl<P: InnerPacket> Tunnel<P> {
             }
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
+            self.counts.peer_marked = feedback.ce;
             // A path of a few packets has no room for more; one that loses nothing needs none.
             let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
             let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
@@ -350,6 +349,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
+        debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire changes a packet");
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.ledger.next();
         if content != Content::Feedback {
@@ -396,7 +396,12 @@ impl<P: InnerPacket> Tunnel<P> {
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
-        Window { base: self.sources.first(), reach: self.reach(), report_every, patience: self.patience() }
+        Window {
+            base: self.sources.first(),
+            reach: self.reach(),
+            report_every: whole_micros(report_every),
+            patience: whole_micros(self.patience()),
+        }
     }
 }
 
@@ -425,6 +430,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     fn handle_datagram(&mut self, now: Time, received: Received<Datagram<P>>) {
         let now = self.tick(now);
         let Received { packet: Datagram { number, packet }, bytes, ce } = received;
+        debug_assert_eq!(packet.check_carried(Some(&self.expand())), Ok(()), "the wire changes a packet");
         if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
             return;
         }

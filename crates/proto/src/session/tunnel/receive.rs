@@ -38,6 +38,8 @@ const DEFAULT_REACH: u64 = 1024;
 pub struct ReceiveCounts {
     /// Datagrams received, each number once.
     pub datagrams: u64,
+    /// Of these, with Congestion Experienced.
+    pub marked: u64,
     /// Datagrams received a second time, or too old to tell.
     pub duplicates: u64,
     /// Source symbols received as they are.
@@ -62,6 +64,8 @@ pub struct ReceiveCounts {
     pub reports: u64,
     /// Of these, repetitions of one that nothing followed.
     pub repeats: u64,
+    /// Reports whose sets were cut so that they fit a datagram.
+    pub cut_reports: u64,
 }
 
 /// The receiving half of a tunnel.
@@ -69,7 +73,6 @@ pub struct ReceiveCounts {
 pub(super) struct Receiver<P: InnerPacket> {
     numbers: Numbers,
     received_bytes: u64,
-    ce: u64,
     decoder: Decoder<P>,
     /// Symbols that are known to exist and are not known.
     missing: BTreeSet<u64>,
@@ -93,7 +96,6 @@ impl<P: InnerPacket> Receiver<P> {
         Receiver {
             numbers: Numbers::new(),
             received_bytes: 0,
-            ce: 0,
             // The oldest holes are the ones to ask for: what comes later waits for them.
             decoder: Decoder::with_pivots(
                 0,
@@ -121,7 +123,7 @@ impl<P: InnerPacket> Receiver<P> {
         }
         self.counts.datagrams += 1;
         self.received_bytes += u64::from(bytes);
-        self.ce += u64::from(ce);
+        self.counts.marked += u64::from(ce);
         self.reporter.arrive(
             now,
             number,
@@ -213,7 +215,7 @@ impl<P: InnerPacket> Receiver<P> {
         let acked_from = self.reporter.acked_from(largest);
         let next_undecoded = self.missing.first().copied().unwrap_or(self.end);
         let unseen = ranges(self.decoder.unseen(), UNSEEN_RANGES);
-        Some(Feedback {
+        let report = Feedback {
             largest,
             largest_at_us: self.reporter.largest_at.as_nanos() / 1_000,
             delay: now.since(self.reporter.largest_at),
@@ -228,8 +230,11 @@ impl<P: InnerPacket> Receiver<P> {
             deficit: self.decoder.deficit() as u32,
             undecoded: self.missing.len() as u32,
             redundant: self.vain,
-            ce: self.ce,
-        })
+            ce: self.counts.marked,
+        };
+        let (report, cut) = report.cut();
+        self.counts.cut_reports += u64::from(cut);
+        Some(report)
     }
 
     /// The next packet for the user.

@@ -34,6 +34,8 @@ pub struct SendCounts {
     pub tail_probes: u64,
     /// Symbols that the peer had not decoded at its last report.
     pub peer_undecoded: u64,
+    /// Datagrams that reached the peer with Congestion Experienced, by its last report.
+    pub peer_marked: u64,
     /// Repairs sent ahead for bulk that brought the peer nothing new.
     pub peer_redundant: u64,
 }

@@ -1,0 +1,65 @@
+//! Whether the wire carries a typed packet as it is.
+
+use super::body::{Expand, emit_body, parse_body};
+use super::header::Kind;
+use super::packet::Packet;
+use ripstop_codes::{Payload, Symbol};
+
+impl<P: Payload> Packet<P> {
+    /// Emits the packet, parses the bytes, and compares. A payload that is no bytes is replaced by zeros of its length, so a
+    /// packet of the simulator is checked as one of the wire. `near`: what the receiver of the packet knows; None: the least
+    /// that a receiver can know.
+    ///
+    /// # Errors
+    /// What the format cannot carry, or what came out instead.
+    pub fn check_carried(&self, near: Option<&Expand>) -> Result<(), String> {
+        let packet = self.with_zeros();
+        let mut buffer = vec![0; packet.body_len()];
+        let emitted = emit_body(&packet, &mut buffer).map_err(|error| error.to_string())?;
+        if emitted != buffer.len() {
+            return Err(format!("{emitted} bytes were emitted, {} were measured", buffer.len()));
+        }
+        let own = near.is_none().then(|| packet.nearest());
+        let near = near.or(own.as_ref()).cloned().unwrap_or_default();
+        let parsed = parse_body(Kind::of(&packet), &buffer, &near).map_err(|error| error.to_string())?;
+        if parsed == packet { Ok(()) } else { Err(format!("sent {packet:?}, carried {parsed:?}")) }
+    }
+
+    fn with_zeros(&self) -> Packet<Symbol> {
+        let zeros = |len: usize, first: u8| {
+            Symbol::build(len, |bytes| bytes.iter_mut().take(1).for_each(|byte| *byte = first))
+        };
+        match self {
+            Packet::Source { id, gap, payload } => {
+                Packet::Source { id: *id, gap: *gap, payload: zeros(payload.len(), gap.nibble()) }
+            }
+            Packet::Repair { members, coding, payload } => Packet::Repair {
+                members: members.clone(),
+                coding: coding.clone(),
+                payload: zeros(payload.len(), 0),
+            },
+            Packet::Feedback(feedback) => Packet::Feedback(feedback.clone()),
+            Packet::Window(window) => Packet::Window(*window),
+            Packet::Probe { padding } => Packet::Probe { padding: *padding },
+            Packet::Close => Packet::Close,
+        }
+    }
+}
+
+impl Packet<Symbol> {
+    /// A receiver whose numbers are those of the packet.
+    fn nearest(&self) -> Expand {
+        let mut near = Expand::default();
+        match self {
+            Packet::Source { id, .. } => near.id_near = *id,
+            Packet::Repair { members, .. } => near.id_near = members.first().unwrap_or(0),
+            Packet::Window(window) => near.id_near = window.base,
+            Packet::Feedback(feedback) => {
+                (near.sent_id, near.sent_number) = (feedback.next_undecoded, feedback.largest);
+                near.reported.note(feedback);
+            }
+            Packet::Probe { .. } | Packet::Close => {}
+        }
+        near
+    }
+}
