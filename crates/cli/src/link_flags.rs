@@ -34,6 +34,10 @@ pub(crate) struct LinkFlags {
     /// [default: one bandwidth-delay product]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<QueueLimit>,
+    /// Mark ECN-capable packets with Congestion Experienced when more than this waits, in packets or bytes
+    /// [default: mark none]
+    #[arg(long, value_name = "QUEUE")]
+    pub(crate) mark: Option<QueueLimit>,
     /// A further delay for each packet, uniform between 0 and this; it keeps the order
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) jitter: Span,
@@ -69,6 +73,8 @@ pub(crate) struct LinkFacts {
     pub(crate) burst_packets: f64,
     pub(crate) queue_bytes: Option<u64>,
     pub(crate) queue_packets: Option<u64>,
+    pub(crate) mark_bytes: Option<u64>,
+    pub(crate) mark_packets: Option<u64>,
     pub(crate) jitter_s: f64,
     pub(crate) reorder: f64,
     pub(crate) reorder_by_s: f64,
@@ -113,11 +119,8 @@ impl LinkFlags {
     /// What the link is, for `--json`.
     pub(crate) fn facts(&self) -> LinkFacts {
         let path = LinkConfig::path(self.rate, self.rtt.duration(), self.loss);
-        let (queue_bytes, queue_packets) = match self.queue.or(path.queue) {
-            Some(QueueLimit::Bytes(n)) => (Some(n), None),
-            Some(QueueLimit::Packets(n)) => (None, Some(n)),
-            None => (None, None),
-        };
+        let (queue_bytes, queue_packets) = bytes_or_packets(self.queue.or(path.queue));
+        let (mark_bytes, mark_packets) = bytes_or_packets(self.mark);
         LinkFacts {
             rate_bps: self.rate.bps(),
             rate_back_bps: self.rate_back.unwrap_or(self.rate).bps(),
@@ -127,6 +130,8 @@ impl LinkFlags {
             burst_packets: self.burst,
             queue_bytes,
             queue_packets,
+            mark_bytes,
+            mark_packets,
             jitter_s: self.jitter.duration().as_secs_f64(),
             reorder: self.reorder.get(),
             reorder_by_s: self.reorder_by.duration().as_secs_f64(),
@@ -154,6 +159,7 @@ impl LinkFlags {
         let path = LinkConfig::path(rate, rtt, loss);
         LinkConfig {
             queue: self.queue.or(path.queue),
+            mark: self.mark,
             loss: loss_model(loss, self.burst),
             jitter: self.jitter,
             reorder: (self.reorder.get() > 0.0)
@@ -163,6 +169,14 @@ impl LinkFlags {
             corrupt: self.corrupt,
             ..path
         }
+    }
+}
+
+fn bytes_or_packets(limit: Option<QueueLimit>) -> (Option<u64>, Option<u64>) {
+    match limit {
+        Some(QueueLimit::Bytes(n)) => (Some(n), None),
+        Some(QueueLimit::Packets(n)) => (None, Some(n)),
+        None => (None, None),
     }
 }
 

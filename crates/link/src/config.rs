@@ -21,6 +21,10 @@ pub struct LinkConfig {
     /// amount. A packet that finds the link idle never needs the queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
+    /// A packet that has to wait, and finds no room within this limit, meets congestion: the link marks it with Congestion
+    /// Experienced when it is ECN-capable (RFC 3168). None: nothing is marked.
+    #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
+    pub mark: Option<QueueLimit>,
     /// Propagation delay: from the last bit's departure to the arrival.
     #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
@@ -126,6 +130,9 @@ pub struct Change {
     /// See [`LinkConfig::queue`].
     #[serde(deserialize_with = "field::queue", default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueLimit>,
+    /// See [`LinkConfig::mark`].
+    #[serde(deserialize_with = "field::mark", default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<QueueLimit>,
     /// See [`LinkConfig::delay`]. A shorter delay lets no packet overtake.
     #[serde(deserialize_with = "field::delay", default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
@@ -173,6 +180,7 @@ impl Default for LinkConfig {
         LinkConfig {
             rate: Rate::from_bps(0),
             queue: None,
+            mark: None,
             delay: no_time(),
             jitter: no_time(),
             mtu: None,
@@ -195,6 +203,7 @@ impl Default for Change {
             at: no_time(),
             rate: None,
             queue: None,
+            mark: None,
             delay: None,
             jitter: None,
             mtu: None,
@@ -276,6 +285,7 @@ impl LinkConfig {
         set(&mut self.loss, &change.loss);
         set(&mut self.corrupt, &change.corrupt);
         self.queue = change.queue.or(self.queue);
+        self.mark = change.mark.or(self.mark);
         self.mtu = change.mtu.or(self.mtu);
         self.policer = change.policer.or(self.policer);
         self.reorder = change.reorder.or(self.reorder);
@@ -320,7 +330,7 @@ pub(crate) mod field {
     }
 
     fields! {
-        rate queue delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
+        rate queue mark delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
         burst probability extra_delay at length every fec k n unit
     }
 }

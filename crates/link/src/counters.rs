@@ -39,6 +39,8 @@ pub struct Counters {
     pub duplicated: u64,
     /// Delivered packets with a flipped bit.
     pub corrupted: u64,
+    /// Delivered packets that met congestion: the queue had no room for them within [`mark`](crate::LinkConfig::mark).
+    pub congested: u64,
     /// Delivered packets that jitter delayed by more than 0 ns.
     pub jittered: u64,
     /// Delivered packets that reordering held back.

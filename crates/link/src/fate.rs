@@ -32,6 +32,8 @@ pub struct Delivery {
     pub arrival: Time,
     /// When a second copy of it is handed to the receiver; never before `arrival`.
     pub copy: Option<Time>,
+    /// Whether it met congestion, and is marked if it is ECN-capable.
+    pub congested: bool,
     /// The damage done to it (to the copy as well).
     pub corruption: Option<Corruption>,
 }

@@ -118,6 +118,7 @@ impl Link {
     /// Past every element there is.
     fn offer_in_full(&mut self, now: Time, bytes: usize, index: u64) -> Fate {
         let refused = self.refuses(now, bytes);
+        let congested = refused.is_none() && self.is_congested(now, bytes);
         let slot = match refused {
             None => self.serialise(now, bytes),
             // Not sent, but its turn would have come here; the chance it would have met is spent.
@@ -128,7 +129,7 @@ impl Link {
         let chances = self.draw(index, bytes, refused.is_none());
         let fate = match refused {
             Some(reason) => Fate::Refused { reason },
-            None => self.carry(slot.end, chances),
+            None => self.carry(slot.end, Chances { congested, ..chances }),
         };
         self.count(&fate, bytes);
         fate
@@ -169,6 +170,7 @@ impl Link {
         let (on, did) = (&self.configured, &self.counters);
         [
             ("policer", on.policer && did.refused_policer == 0),
+            ("mark", on.mark && did.congested == 0),
             ("loss", on.loss && did.lost_channel == 0),
             ("fec", on.fec.is_some_and(|mends| mends && did.blocks_recovered == 0)),
             ("fec.loss", on.fec.is_some() && did.units_lost == 0),
@@ -197,6 +199,12 @@ impl Link {
         }
         let idle = self.serialiser.free_at() <= now;
         (!idle && !self.waiting.has_room(settings.queue, bytes)).then_some(Reason::Queue)
+    }
+
+    /// Whether a packet that is let in finds more than [`LinkConfig::mark`] waiting.
+    fn is_congested(&self, now: Time, bytes: usize) -> bool {
+        let limit = self.steps.get(self.entry_step).and_then(|(_, settings)| settings.mark);
+        limit.is_some() && self.serialiser.free_at() > now && !self.waiting.has_room(limit, bytes)
     }
 
     fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
@@ -258,6 +266,7 @@ impl Link {
             jitter: if on.jitter { self.jitter.unit() } else { 0.0 },
             held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
             duplicated: luck(on.duplicate, &mut self.duplicate) < settings.duplicate,
+            congested: false,
             corruption: (corrupted && bytes > 0)
                 .then_some(Corruption { byte: (bit / 8) as usize, bit: (bit % 8) as u8 }),
         }
@@ -293,7 +302,8 @@ impl Link {
         }
         self.latest = self.latest.max(arrival);
         let copy = chances.duplicated.then(|| arrival + settings.duplicate_delay);
-        Fate::Delivered(Delivery { departure, arrival, copy, corruption: chances.corruption })
+        let Chances { congested, corruption, .. } = chances;
+        Fate::Delivered(Delivery { departure, arrival, copy, congested, corruption })
     }
 
     fn count(&mut self, fate: &Fate, bytes: usize) {
@@ -315,6 +325,7 @@ impl Link {
             counters.delivered_bytes = counters.delivered_bytes.saturating_add(bytes as u64);
             counters.duplicated += u64::from(delivery.copy.is_some());
             counters.corrupted += u64::from(delivery.corruption.is_some());
+            counters.congested += u64::from(delivery.congested);
         }
     }
 }
@@ -328,6 +339,8 @@ struct Chances {
     jitter: f64,
     held_back: bool,
     duplicated: bool,
+    /// No chance: the queue decides.
+    congested: bool,
     corruption: Option<Corruption>,
 }
 
@@ -337,6 +350,7 @@ struct Settings {
     mtu: u64,
     policer: Option<crate::config::Policer>,
     queue: Option<QueueLimit>,
+    mark: Option<QueueLimit>,
     loss: Model,
     delay: Duration,
     jitter_ns: f64,
@@ -353,6 +367,7 @@ impl Settings {
             mtu: config.mtu.map_or(u64::MAX, |mtu| mtu.get()),
             policer: config.policer,
             queue: config.queue,
+            mark: config.mark,
             loss: Model::new(&config.loss),
             delay: config.delay.duration(),
             jitter_ns: config.jitter.duration().as_nanos() as f64,
@@ -369,6 +384,7 @@ impl Settings {
 #[derive(Clone, Debug)]
 struct Configured {
     policer: bool,
+    mark: bool,
     loss: bool,
     /// Whether units are lost, and if so whether the code has repairs.
     fec: Option<bool>,
@@ -384,6 +400,7 @@ impl Configured {
         let some = |is: fn(&Settings) -> bool| steps.iter().any(|(_, s)| is(s));
         Configured {
             policer: some(|s| s.policer.is_some()),
+            mark: some(|s| s.mark.is_some()),
             loss: config.loss.is_active()
                 || config.schedule.iter().any(|c| c.loss.as_ref().is_some_and(|l| l.is_active())),
             fec: config.fec.as_ref().filter(|fec| fec.loss.is_active()).map(|fec| fec.n > fec.k),

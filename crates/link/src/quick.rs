@@ -41,6 +41,7 @@ impl Quick {
     pub(crate) fn new(config: &LinkConfig) -> Option<Quick> {
         let never = config.jitter.duration().is_zero() && config.corrupt.get() == 0.0;
         let more = config.policer.is_some()
+            || config.mark.is_some()
             || config.reorder.is_some()
             || config.duplicate.is_some()
             || config.fec.is_some()
@@ -117,7 +118,7 @@ impl Link {
         self.counters.delivered += 1;
         self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(size);
         let arrival = Time::from_nanos(departure.as_nanos().saturating_add(quick.delay_ns));
-        Some(Fate::Delivered(Delivery { departure, arrival, copy: None, corruption: None }))
+        Some(Fate::Delivered(Delivery { departure, arrival, copy: None, congested: false, corruption: None }))
     }
 }
 

@@ -16,6 +16,7 @@ fn everything() -> LinkConfig {
     LinkConfig {
         rate: Rate::from_bps(20_000_000),
         queue: Some(QueueLimit::Bytes(300_000)),
+        mark: Some(QueueLimit::Packets(30)),
         delay: ms(50),
         jitter: ms(2),
         mtu: Some(Bytes::new(1500)),
@@ -33,7 +34,7 @@ fn everything() -> LinkConfig {
 #[test]
 fn reads_what_people_write() {
     let text = r#"{
-        "rate": "20Mbit/s", "queue": "300kB", "delay": "50ms", "jitter": "2ms", "mtu": 1500,
+        "rate": "20Mbit/s", "queue": "300kB", "mark": "30", "delay": "50ms", "jitter": "2ms", "mtu": 1500,
         "policer": {"rate": "10Mbit/s", "burst": "15kB"},
         "loss": {"model": "gilbert", "mean": "5%", "burst": 4},
         "fec": {"k": 20, "n": 22, "unit": 48, "loss": {"model": "gilbert", "mean": "1%", "stay_bad": 0.75}},

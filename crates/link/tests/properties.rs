@@ -76,8 +76,13 @@ fn change() -> impl Strategy<Value = Change> {
 }
 
 fn config() -> impl Strategy<Value = LinkConfig> {
-    let limits =
-        (rate(), prop::option::of(queue()), span(), span(), prop::option::of(size().prop_map(Bytes::new)));
+    let limits = (
+        rate(),
+        [prop::option::of(queue()), prop::option::of(queue())],
+        span(),
+        span(),
+        prop::option::of(size().prop_map(Bytes::new)),
+    );
     let impairments = (
         prop::option::of(
             (rate(), size().prop_map(Bytes::new)).prop_map(|(rate, burst)| Policer { rate, burst }),
@@ -99,7 +104,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
     (limits, impairments, prop::collection::vec(blackout, 0..3), prop::collection::vec(change(), 0..4))
         .prop_map(
             |(
-                (rate, queue, delay, jitter, mtu),
+                (rate, [queue, mark], delay, jitter, mtu),
                 (policer, (loss, fec), reorder, duplicate, corrupt),
                 blackouts,
                 mut schedule,
@@ -108,6 +113,7 @@ fn config() -> impl Strategy<Value = LinkConfig> {
                 LinkConfig {
                     rate,
                     queue,
+                    mark,
                     delay,
                     jitter,
                     mtu,

@@ -306,3 +306,22 @@ fn offer_poisson(link: &mut Link, gaps: &mut Stream, mean_gap: f64, packets: u32
         let _ = link.offer(Time::from_secs_f64(now), 1000);
     }
 }
+
+/// A packet that waits and finds no room within `mark` meets congestion; the queue's limit is another matter.
+#[test]
+fn a_long_queue_is_told_as_congestion() {
+    let config = LinkConfig {
+        rate: Rate::from_bps(8_000_000),
+        queue: Some(QueueLimit::Packets(4)),
+        mark: Some(QueueLimit::Packets(2)),
+        ..LinkConfig::default()
+    };
+    let mut link = Link::new(&config, Seed::new(1), "link/0").unwrap();
+    assert_eq!(link.unfired(), ["mark"]);
+    // One is sent, two wait below the mark, two above it, and one finds the queue full.
+    let told: Vec<Option<bool>> =
+        (0..6).map(|_| link.offer(Time::ZERO, 1000).delivery().map(|delivery| delivery.congested)).collect();
+    assert_eq!(told, [Some(false), Some(false), Some(false), Some(true), Some(true), None]);
+    assert_eq!((link.counters().congested, link.counters().refused_queue), (2, 1));
+    assert_eq!(link.unfired(), Vec::<&str>::new());
+}

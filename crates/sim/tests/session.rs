@@ -215,3 +215,25 @@ fn a_late_processor_costs_little() {
         assert!(median > least, "seed 16: {late} ms late, loss {loss}: {shares:.3?}");
     }
 }
+
+/// A link that marks, and a tunnel that is ECN-capable: the marks reach the sender, which slows down instead of losing packets.
+#[test]
+fn marks_of_congestion_reach_the_session() {
+    let of = |ecn: bool| {
+        let link = LinkConfig { mark: Some(QueueLimit::Packets(20)), ..path(0.0) };
+        let config = Config { ecn, ..Config::default() };
+        let mut world = tunnel(&config, [&link; 2], Seed::new(18)).expect("a link");
+        add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
+        world.run_until(Time::from_secs_f64(10.0), &mut ());
+        let [left, right] = world.tunnel(TUNNEL);
+        (world.link_totals(LINKS[0]), left, right)
+    };
+    let (totals, left, right) = of(true);
+    assert!(totals.marked > 0 && right.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
+    assert!(left.sent.peer_marked > 0, "seed 18: {left:?}");
+    // Until the controller answers marks as it should, a tunnel does not say that it is ECN-capable.
+    assert!(!Config::default().ecn);
+    let (totals, _, right) = of(false);
+    assert!(totals.counters.congested > 0, "seed 18: {totals:?}");
+    assert_eq!((totals.marked, right.received.marked), (0, 0), "seed 18");
+}

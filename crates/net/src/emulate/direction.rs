@@ -3,6 +3,7 @@
 use super::report::{DirectionReport, LatenessLog};
 use ripstop_base::Time;
 use ripstop_link::{Corruption, Delivery, Link};
+use ripstop_proto::inner::mark_congestion;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
@@ -27,6 +28,7 @@ pub(super) struct Direction {
     handed_over: u64,
     handed_over_bytes: u64,
     damaged: u64,
+    marked: u64,
     refused_by_device: u64,
     not_ip: u64,
     too_large: u64,
@@ -68,6 +70,7 @@ impl Direction {
             handed_over: 0,
             handed_over_bytes: 0,
             damaged: 0,
+            marked: 0,
             refused_by_device: 0,
             not_ip: 0,
             too_large: 0,
@@ -152,6 +155,7 @@ impl Direction {
             handed_over: self.handed_over,
             handed_over_bytes: self.handed_over_bytes,
             damaged: self.damaged,
+            marked: self.marked,
             refused_by_device: self.refused_by_device,
             in_flight: self.on_way.len() as u64,
             not_ip: self.not_ip,
@@ -190,6 +194,11 @@ impl Direction {
         } else if len > self.mtu {
             self.too_large += 1;
         } else if let Some(delivery) = self.offer(now, len) {
+            if delivery.congested
+                && let Some(packet) = self.slots.get_mut(slot)
+            {
+                self.marked += u64::from(mark_congestion(&mut packet[..len]));
+            }
             if let Some(copy) = delivery.copy {
                 self.send_copy(slot, len, copy, delivery.corruption);
             }
@@ -321,6 +330,23 @@ mod tests {
         assert_eq!(drain(&mut d, Time::from_micros(90)).len(), 2);
         assert_eq!(d.next_due(), Some(Time::from_micros(120)), "the last one is not made to wait");
         assert_eq!(drain(&mut d, Time::from_micros(120)).len(), 1);
+    }
+
+    #[test]
+    fn capable_packets_are_marked_where_the_queue_is_long() {
+        let mark = Some("1".parse().unwrap());
+        let mut d = direction(LinkConfig { rate: Rate::from_bps(10_000_000), mark, ..LinkConfig::default() });
+        let capable = |n: u8| {
+            let mut packet = packet(n);
+            packet[1] |= 2;
+            packet
+        };
+        // The first is sent at once, the second waits alone, the third and the fourth find one waiting.
+        feed(&mut d, Time::ZERO, &[&capable(0), &capable(1), &capable(2), &packet(3)]);
+        let arrived = drain(&mut d, Time::from_millis(1));
+        let marks: Vec<u8> = arrived.iter().map(|packet| packet[1] & 3).collect();
+        assert_eq!(marks, [2, 2, 3, 0]);
+        assert_eq!((d.report().marked, d.report().link.congested), (1, 2));
     }
 
     #[test]

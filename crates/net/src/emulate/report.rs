@@ -37,6 +37,8 @@ pub struct DirectionReport {
     pub handed_over_bytes: u64,
     /// Packets among them in which a bit was flipped.
     pub damaged: u64,
+    /// ECN-capable packets that the link marked with Congestion Experienced.
+    pub marked: u64,
     /// Packets due that the receiving device refused: damaged beyond recognition, or it is down.
     pub refused_by_device: u64,
     /// Packets, copies included, on their way at this moment.

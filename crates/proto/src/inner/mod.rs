@@ -8,9 +8,11 @@
 //! forward: it insists on the lengths of the IP header, because a symbol's length is found there, and
 //! on nothing above it.
 
+mod ecn;
 mod mss;
 pub mod symbol;
 
+pub use ecn::mark_congestion;
 pub use mss::clamp_mss;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

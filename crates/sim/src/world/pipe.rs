@@ -1,6 +1,6 @@
 //! One direction of a wired link, and the packets that are on it.
 
-use super::packet::{Body, Packet, UDP_IP_HEADERS};
+use super::packet::{Body, Ecn, Packet, UDP_IP_HEADERS};
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Time;
 use ripstop_link::{Corruption, Counters, Delivery, Fate, Link};
@@ -19,6 +19,8 @@ pub(super) struct Pipe {
     travelling: VecDeque<(Time, Time, Packet)>,
     /// Packets that arrived damaged and were dropped: a checksum tells.
     pub(super) damaged: u64,
+    /// ECN-capable packets that the link marked.
+    pub(super) marked: u64,
     /// When the last bit of the last packet leaves.
     free: Time,
     /// For how long the link has been sending, ns.
@@ -32,16 +34,30 @@ pub struct LinkTotals {
     pub counters: Counters,
     /// For how long the link was sending.
     pub busy: Duration,
+    /// ECN-capable packets that the link marked with Congestion Experienced.
+    pub marked: u64,
 }
 
 impl Pipe {
     pub(super) fn new(link: Link, alarm: Alarm) -> Pipe {
-        Pipe { link, alarm, travelling: VecDeque::with_capacity(64), damaged: 0, free: Time::ZERO, busy: 0 }
+        Pipe {
+            link,
+            alarm,
+            travelling: VecDeque::with_capacity(64),
+            damaged: 0,
+            marked: 0,
+            free: Time::ZERO,
+            busy: 0,
+        }
     }
 
     /// What the link did so far.
     pub(super) fn totals(&self) -> LinkTotals {
-        LinkTotals { counters: *self.link.counters(), busy: Duration::from_nanos(self.busy) }
+        LinkTotals {
+            counters: *self.link.counters(),
+            busy: Duration::from_nanos(self.busy),
+            marked: self.marked,
+        }
     }
 
     /// Offers the link a packet of so many bytes.
@@ -66,6 +82,10 @@ impl Pipe {
         mut packet: Packet,
         delivery: &Delivery,
     ) {
+        if delivery.congested && packet.ecn == Ecn::Capable {
+            packet.ecn = Ecn::Marked;
+            self.marked += 1;
+        }
         if let Some(corruption) = delivery.corruption
             && !damage(&mut packet, corruption)
         {

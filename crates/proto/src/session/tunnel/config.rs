@@ -65,7 +65,8 @@ pub struct Config {
     pub patience: Option<Duration>,
     /// The round-trip time by the handshake.
     pub initial_rtt: Duration,
-    /// Whether datagrams leave as ECN-capable, ECT(0) (RFC 3168).
+    /// Whether datagrams leave as ECN-capable, ECT(0) (RFC 3168). Off by default: the rate controller's answer to a mark is too
+    /// weak to promise that there is one.
     pub ecn: bool,
     /// Most bytes waiting on the way in, all flows together.
     pub queue_bytes: usize,
@@ -87,7 +88,7 @@ impl Default for Config {
             max_overhead_interactive: 3.0,
             patience: None,
             initial_rtt: Duration::from_millis(100),
-            ecn: true,
+            ecn: false,
             queue_bytes: 16_000_000,
             window_symbols: 1 << 16,
             matrix_bytes: 128_000_000,
