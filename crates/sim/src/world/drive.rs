@@ -38,6 +38,13 @@ impl World {
     /// Passes on what nodes have handed to each other, until nothing is left of it.
     #[inline]
     pub(super) fn settle(&mut self, observer: &mut impl Observer) {
+        // Most events hand nothing over: a packet of a plain TCP goes from host to link and from link to host.
+        if !self.fabric.handoffs.is_empty() || !self.ready.is_empty() {
+            self.settle_all(observer);
+        }
+    }
+
+    fn settle_all(&mut self, observer: &mut impl Observer) {
         loop {
             self.pass_on(observer);
             let Some(session) = self.ready.pop_front() else { return };
@@ -134,13 +141,18 @@ impl World {
         number: u32,
         session: SessionId,
         packet: Packet,
-        _observer: &mut impl Observer,
+        observer: &mut impl Observer,
     ) {
         let (node, fabric) = N::split(self, number);
         let (bytes, ce) = (packet.bytes, packet.ecn == Ecn::Marked);
-        if let Some(packet) = node.unpack(packet.body, fabric) {
-            node.end().inbox.push_back(Received { packet, bytes, ce });
+        let Some(packet) = node.unpack(packet.body, fabric) else { return };
+        let (received, end) = (Received { packet, bytes, ce }, node.end());
+        if N::BATCHES {
+            end.inbox.push_back(received);
             self.make_ready(session);
+        } else {
+            end.session.handle_datagram(fabric.now(), received);
+            self.drain::<N>(number, observer);
         }
     }
 
@@ -155,11 +167,13 @@ impl World {
         let (node, fabric) = N::split(self, number);
         let Some(inner) = node.enter(entering, fabric) else { return };
         let end = node.end();
+        if !N::BATCHES && !end.busy {
+            end.session.handle_inner(fabric.now(), inner);
+            return self.drain::<N>(number, observer);
+        }
         end.entering.push_back(inner);
-        match (end.busy, N::BATCHES) {
-            (true, _) => {}
-            (false, true) => self.make_ready(session),
-            (false, false) => self.call::<N>(number, observer),
+        if !end.busy {
+            self.make_ready(session);
         }
     }
 
@@ -204,7 +218,9 @@ impl World {
                 let handoff = node.leave(delivered, fabric);
                 fabric.handoffs.extend(handoff);
             }
-            self.pass_on(observer);
+            if !self.fabric.handoffs.is_empty() {
+                self.pass_on(observer);
+            }
             if !again {
                 break;
             }
