@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
-use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
+use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_lab::preset::loss_model;
 use ripstop_link::{Duplicate, LinkConfig, Policer, Reorder};
 use serde::Serialize;
@@ -92,7 +92,7 @@ impl LinkFlags {
     pub(crate) fn directions(&self) -> Outcome<(LinkConfig, LinkConfig)> {
         let rtt = self.rtt.duration();
         let forth = LinkConfig {
-            policer: self.policer.map(|rate| Policer { rate, burst: Bytes::new(policer_burst(rate)) }),
+            policer: self.policer.map(Policer::new),
             ..self.direction(self.rate, rtt, self.loss)
         };
         let back = self.direction(self.rate_back.unwrap_or(self.rate), rtt, self.loss_back());
@@ -178,11 +178,6 @@ fn bytes_or_packets(limit: Option<QueueLimit>) -> (Option<u64>, Option<u64>) {
         Some(QueueLimit::Packets(n)) => (None, Some(n)),
         None => (None, None),
     }
-}
-
-/// 50 ms at the policer's rate, at least ten full packets.
-fn policer_burst(rate: Rate) -> u64 {
-    (rate.bps() / 160).max(15_000)
 }
 
 fn shown_rate(rate: Rate) -> String {

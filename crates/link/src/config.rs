@@ -2,6 +2,7 @@
 
 use crate::fec::Fec;
 use crate::loss::Loss;
+use crate::text::{BlackoutText, PolicerText, field};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -64,14 +65,20 @@ pub struct LinkConfig {
 
 /// A token bucket at the entrance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "PolicerText")]
 pub struct Policer {
     /// Rate at which the bucket fills.
-    #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
-    /// What it holds when full, which it is at the start. Larger packets never pass.
-    #[serde(deserialize_with = "field::burst")]
+    /// What the bucket holds when full, which it is at the start. Larger packets never pass. In files, [`Policer::new`]'s when left
+    /// out.
     pub burst: Bytes,
+}
+
+impl Policer {
+    /// A policer whose bucket holds 50 ms at `rate`, and at least ten packets of 1500 bytes.
+    pub fn new(rate: Rate) -> Policer {
+        Policer { rate, burst: Bytes::new((rate.bps() / 160).max(15_000)) }
+    }
 }
 
 /// Packets held back on their way.
@@ -99,17 +106,18 @@ pub struct Duplicate {
 }
 
 /// An interval in which everything whose last bit leaves is lost.
+///
+/// In files: a table with `at` and `length`, or with `from` and `to`, and `every` if the interval repeats; or a pair, such as
+/// `["30s", "40s"]`, from when to when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(try_from = "BlackoutText")]
 pub struct Blackout {
     /// When it begins.
-    #[serde(deserialize_with = "field::at")]
     pub at: Span,
     /// How long it lasts.
-    #[serde(deserialize_with = "field::length")]
     pub length: Span,
     /// The time from one beginning to the next; None: it happens once.
-    #[serde(deserialize_with = "field::every", default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
@@ -315,24 +323,6 @@ impl LinkConfig {
 
 fn no_time() -> Span {
     Span::from(Duration::ZERO)
-}
-
-/// Readers that put the setting's name before what is wrong with its value.
-pub(crate) mod field {
-    use serde::{Deserialize, Deserializer, de::Error};
-
-    macro_rules! fields {
-        ($($name:ident)*) => {$(
-            pub(crate) fn $name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-                T::deserialize(from).map_err(|error| D::Error::custom(format_args!("`{}`: {error}", stringify!($name))))
-            }
-        )*};
-    }
-
-    fields! {
-        rate queue mark delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
-        burst probability extra_delay at length every fec k n unit
-    }
 }
 
 /// One bandwidth-delay product, at least two full packets.

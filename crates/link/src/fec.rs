@@ -1,9 +1,10 @@
 //! Block codes below the network layer: a packet crosses the link in units, and a block that loses few of them is whole
 //! (paper 003, section 2).
 
-use crate::config::{ConfigError, field};
+use crate::config::ConfigError;
 use crate::counters::Counters;
 use crate::loss::{Loss, Model, stationary_bad};
+use crate::text::field;
 use ripstop_base::{Bytes, Seed, Stream};
 use serde::{Deserialize, Serialize};
 

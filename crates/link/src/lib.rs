@@ -44,6 +44,7 @@ mod loss;
 mod policer;
 mod quick;
 mod serialiser;
+mod text;
 
 pub use config::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Policer, Reorder};
 pub use counters::Counters;

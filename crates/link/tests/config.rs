@@ -31,6 +31,30 @@ fn everything() -> LinkConfig {
     }
 }
 
+/// A blackout is written by its length or by its end, a policer's bucket has a default.
+#[test]
+fn parts_have_short_forms() {
+    let ms = |n| Span::from(Duration::from_millis(n));
+    let link = |text: &str| serde_json::from_str::<LinkConfig>(text);
+    for text in [r#"["30s", "40s"]"#, r#"{"from": "30s", "to": "40s"}"#, r#"{"at": "30s", "length": "10s"}"#]
+    {
+        let read = link(&format!(r#"{{"blackouts": [{text}]}}"#)).unwrap();
+        assert_eq!(read.blackouts, [Blackout { at: ms(30_000), length: ms(10_000), every: None }], "{text}");
+    }
+    for (text, words) in [
+        (r#"["40s", "30s"]"#, "from 40s to 30s ends before it begins"),
+        (r#"{"at": "30s", "to": "40s"}"#, "`at` and `length`, or `from` and `to`"),
+        (r#"["30s"]"#, "blackouts"),
+        (r#"7"#, "a pair, such as"),
+    ] {
+        let error = link(&format!(r#"{{"blackouts": [{text}]}}"#)).unwrap_err().to_string();
+        assert!(error.contains(words), "{text}: {error}");
+    }
+    let read = link(r#"{"policer": {"rate": "10Mbit/s"}}"#).unwrap();
+    assert_eq!(read.policer, Some(Policer::new(Rate::from_bps(10_000_000))));
+    assert_eq!(read.policer.unwrap().burst, Bytes::new(62_500));
+}
+
 #[test]
 fn reads_what_people_write() {
     let text = r#"{
@@ -122,7 +146,7 @@ fn names_the_setting_and_what_would_be_right() {
         (r#"{"schedule": [{"at": 1, "fec": {"k": 1, "n": 2}}]}"#, ["`schedule`", "`fec`"]),
         (r#"{"policer": {"rate": 0, "burst": 1}}"#, ["policer.rate", "20Mbit/s"]),
         (r#"{"policer": {"rate": 1, "burst": 0}}"#, ["policer.burst", "packet"]),
-        (r#"{"policer": {"rate": 1}}"#, ["`policer`", "burst"]),
+        (r#"{"policer": {"burst": 1}}"#, ["`policer`", "rate"]),
         (r#"{"mtu": 0}"#, ["`mtu`", "1500"]),
         (r#"{"reorder": {"probability": "1%", "extra_delay": 0}}"#, ["reorder.extra_delay", "10ms"]),
         (r#"{"blackouts": [{"at": 1, "length": 0}]}"#, ["blackouts[0].length", "longer"]),
