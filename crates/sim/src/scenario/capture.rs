@@ -1,6 +1,7 @@
 //! A run as a capture file, for Wireshark and its kin.
 
 use super::{FlowSpec, Scenario};
+use crate::tcp::Variant;
 use crate::world::{Body, Happening, Hosts, Observer, Owner, Packet, STAMPED_HEADERS, TCP_IP_HEADERS};
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHeader, UdpHeader};
 use ripstop_base::Time;
@@ -10,7 +11,8 @@ use std::io::{self, Write};
 /// `tcpdump` would see there. Headers are captured, payload is not.
 ///
 /// Each node has an address of 10.0.0.0/8, each flow ports of its own. Sequence numbers count payload bytes, from 1 on behind the
-/// packet that stands for the SYN. A tunnel's datagrams are UDP.
+/// packet that stands for the SYN. The first acknowledgement is the SYN-ACK. SYN and SYN-ACK have the options of a connection
+/// (MSS, window scale, SACK permitted); every segment has the receiver's window. A tunnel's datagrams are UDP.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
@@ -27,6 +29,12 @@ struct Ends {
     ports: [u16; 2],
     payload: u32,
     hosts: Hosts,
+    /// The receiver's window, bytes.
+    window: u64,
+    /// Whether acknowledgements have SACK blocks.
+    sack: bool,
+    /// Whether the SYN-ACK has come.
+    open: bool,
     /// Where packets begin in the stream, by their numbers, as far as they were seen; they need not be full.
     begins: Vec<u32>,
 }
@@ -63,6 +71,9 @@ impl<W: Write> Capture<W> {
             ports: [10_000 + (k % 50_000) as u16, 5001 + (k / 50_000) as u16],
             payload: spec.packet.get() as u32,
             hosts: spec.hosts(),
+            window: u64::from(spec.window) * spec.packet.get(),
+            sack: spec.tcp == Variant::Sack || spec.tcp.is_of_today(),
+            open: false,
             begins: vec![0, 1],
         };
         let tunnels = scenario.tunnel.iter().map(|tunnel| Ends {
@@ -70,6 +81,9 @@ impl<W: Write> Capture<W> {
             ports: [TUNNEL_PORT; 2],
             payload: 0,
             hosts: Hosts::Agents,
+            window: 0,
+            sack: false,
+            open: false,
             begins: Vec::new(),
         });
         Ok(Capture {
@@ -121,7 +135,10 @@ impl<W: Write> Capture<W> {
             }
             body => {
                 ends.note(body, packet.bytes);
-                TransportHeader::Tcp(ends.segment(body, [from, to])?)
+                let answers = matches!(body, Body::Ack(_) | Body::Seen(_));
+                let opens = answers && !ends.open;
+                ends.open |= answers;
+                TransportHeader::Tcp(ends.segment(body, [from, to], opens)?)
             }
         };
         let protocol = if let TransportHeader::Udp(_) = transport { IpNumber::UDP } else { IpNumber::TCP };
@@ -155,8 +172,13 @@ impl Ends {
             .unwrap_or_else(|| (1 + number.wrapping_sub(1).wrapping_mul(u64::from(self.payload))) as u32)
     }
 
-    /// The header of a segment of TCP.
-    fn segment(&self, body: &Body, [from, to]: [usize; 2]) -> Result<TcpHeader, String> {
+    /// By how many bits windows are shifted, so that the receiver's fits 16 bits (RFC 7323, section 2.3).
+    fn window_scale(&self) -> u8 {
+        (0..14).find(|shift| self.window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+
+    /// The header of a segment of TCP. `opens`: it is the SYN-ACK.
+    fn segment(&self, body: &Body, [from, to]: [usize; 2], opens: bool) -> Result<TcpHeader, String> {
         let byte = |number: u64| self.byte(number);
         let (sequence, acknowledged) = match body {
             Body::Data(number) => (byte(*number), (*number > 0).then_some(1)),
@@ -167,15 +189,27 @@ impl Ends {
             Body::Ack(ack) => (1, Some(byte(ack.next))),
             Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) => (0, None),
         };
-        let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], sequence, u16::MAX);
+        let syn = acknowledged.is_none() || opens;
+        let sequence = if opens { 0 } else { sequence };
+        // The window of a SYN is not scaled (RFC 7323, section 2.2).
+        let window = self.window >> if syn { 0 } else { self.window_scale() };
+        let window = window.min(u64::from(u16::MAX)) as u16;
+        let mut tcp = TcpHeader::new(self.ports[from], self.ports[to], sequence, window);
         tcp.acknowledgment_number = acknowledged.unwrap_or(0);
-        (tcp.ack, tcp.syn) = (acknowledged.is_some(), acknowledged.is_none());
+        (tcp.ack, tcp.syn) = (acknowledged.is_some(), syn);
         let mut options = Vec::with_capacity(16);
-        if self.hosts == Hosts::Kernels {
+        if syn {
+            let segment = self.payload.min(u32::from(u16::MAX)) as u16;
+            options.push(TcpOptionElement::MaximumSegmentSize(segment));
+            options.extend([TcpOptionElement::Noop, TcpOptionElement::WindowScale(self.window_scale())]);
+            options.extend(self.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
+        } else if self.hosts == Hosts::Kernels {
             // Twelve bytes, which in a real header are time stamps; there are none to show.
             options.extend((0..STAMPED_HEADERS - TCP_IP_HEADERS).map(|_| TcpOptionElement::Noop));
         }
-        if let Body::Ack(ack) = body {
+        if let Body::Ack(ack) = body
+            && !syn
+        {
             // What arrived again comes before the blocks (RFC 2883, section 4).
             let again = ack.duplicate.map(|number| (byte(number), byte(number + 1)));
             let blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));

@@ -6,11 +6,12 @@ use ripstop_base::Time;
 use ripstop_link::Fate;
 use std::io::{self, Write};
 
-/// Writes what happens in a run as CSV: time, what happened, where, whose, what, its number, its bytes, its fate.
+/// Writes what happens in a run as CSV. The columns: time, event, link, flow or tunnel, kind of packet, its number, its bytes, its
+/// fate, congestion window in packets, SRTT in seconds. A column that does not belong to the event is empty.
 ///
-/// `offered` is a packet that a link was offered, with when it arrives or why it does not; `arrived` one at the end of a link;
-/// `window` a sender's state after an acknowledgement or a time-out, its window in packets and its SRTT in seconds in the last two
-/// columns; `completed` a transfer, with its size and how long it took.
+/// The events: `offered`, a link was offered a packet; its fate is when it arrives or why it does not. `arrived`, a packet came to
+/// the end of a link. `window`, a sender has taken in an acknowledgement or a time-out; its window and its SRTT. `completed`, a
+/// transfer is complete; its bytes, and how long it took.
 #[derive(Debug)]
 pub struct Trace<W: Write> {
     out: W,
@@ -26,7 +27,7 @@ impl<W: Write> Trace<W> {
     /// # Errors
     /// What writing the first line said.
     pub fn new(scenario: &Scenario, mut out: W) -> io::Result<Trace<W>> {
-        writeln!(out, "time_s,event,link,owner,kind,number,bytes,detail")?;
+        writeln!(out, "time_s,event,link,owner,kind,number,bytes,fate,window_packets,srtt_s")?;
         Ok(Trace {
             out,
             links: scenario.link_names(),
@@ -70,30 +71,32 @@ impl<W: Write> Trace<W> {
                 )?;
                 match fate {
                     Fate::Delivered(delivery) => {
-                        writeln!(out, "arrives {:.9}", delivery.arrival.as_secs_f64())
+                        writeln!(out, "arrives {:.9},,", delivery.arrival.as_secs_f64())
                     }
-                    Fate::Lost { reason, .. } => writeln!(out, "lost {reason:?}"),
-                    Fate::Refused { reason } => writeln!(out, "refused {reason:?}"),
+                    Fate::Lost { reason, .. } => writeln!(out, "lost {reason:?},,"),
+                    Fate::Refused { reason } => writeln!(out, "refused {reason:?},,"),
                 }
             }
             Happening::Arrived { link, packet, owner: whose, .. } => {
                 let (kind, number) = content(packet);
                 writeln!(
                     out,
-                    "arrived,{},{},{kind},{number},{},",
+                    "arrived,{},{},{kind},{number},{},,,",
                     self.links[*link],
                     owner(whose),
                     packet.bytes
                 )
             }
             Happening::Window { flow, cwnd, srtt } => {
-                writeln!(out, "window,,{},,,{cwnd:.4},{:.6}", self.flows[*flow], srtt.unwrap_or(f64::NAN))
+                write!(out, "window,,{},,,,,{cwnd:.4},", self.flows[*flow])?;
+                srtt.map_or(Ok(()), |srtt| write!(out, "{srtt:.6}"))?;
+                writeln!(out)
             }
             Happening::Completed { flow, completion } => {
                 let took = completion.ended.since(completion.began).as_secs_f64();
                 writeln!(
                     out,
-                    "completed,,{},transfer,,{},took {took:.9}",
+                    "completed,,{},transfer,,{},took {took:.9},,",
                     self.flows[*flow], completion.bytes
                 )
             }

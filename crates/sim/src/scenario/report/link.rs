@@ -16,6 +16,10 @@ pub struct LinkReport {
     pub dropped_queue_packets: Statistic,
     /// Packets that its policer refused, or that were larger than its MTU.
     pub dropped_other_packets: Statistic,
+    /// Of these, packets that its policer refused.
+    pub dropped_policer_packets: Statistic,
+    /// ECN-capable packets that it marked with Congestion Experienced.
+    pub marked_packets: Statistic,
     /// Packets that its channel lost: by itself, with a block of units, in a blackout.
     pub lost_packets: Statistic,
     /// Packets that it delivered, copies not counted.
@@ -45,6 +49,8 @@ impl LinkReport {
             offered_packets: count(|c| c.offered),
             dropped_queue_packets: count(|c| c.refused_queue),
             dropped_other_packets: count(|c| c.refused_mtu + c.refused_policer),
+            dropped_policer_packets: count(|c| c.refused_policer),
+            marked_packets: statistic(&|(start, end)| (end.marked - start.marked) as f64),
             lost_packets: count(|c| c.lost_channel + c.lost_blackout),
             delivered_packets: count(|c| c.delivered),
             delivered_bps: statistic(&|span| did(span, |c| c.delivered_bytes) as f64 * 8.0 / seconds),
