@@ -149,6 +149,7 @@ fn a_chain_of_one_link_is_the_same_run() {
             ..FlowSpec::new("", "")
         };
         let run = RunSpec {
+            start_jitter: Some(Span::from(Duration::ZERO)),
             duration: Span::from(trial.until),
             warmup: Span::from(trial.from),
             runs: 1,

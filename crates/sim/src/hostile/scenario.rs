@@ -280,5 +280,5 @@ fn random_traffic(r: &mut Stream, mtu: u32, rate: Rate, stop: Time) -> UdpConfig
     };
     let least = 20 + r.below(u64::from(mtu) - 20) as u32;
     let most = least + r.below(u64::from(mtu - least) + 1) as u32;
-    UdpConfig { pattern, len: (least, most), immediate: r.chance(0.15), start: Time::ZERO, stop }
+    UdpConfig { len: (least, most), immediate: r.chance(0.15), stop, ..UdpConfig::new(pattern, most) }
 }

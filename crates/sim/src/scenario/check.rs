@@ -68,16 +68,10 @@ impl Scenario {
         for (k, flow) in self.flow.iter().enumerate() {
             check_flow(flow, self.run.duration.duration())
                 .map_err(|(field, problem)| ScenarioError::new(format!("flow[{k}].{field}"), problem))?;
-            match &flow.tunnel {
-                None => {
-                    let [there, _] = topology.of_flow(self, k)?;
-                    self.coding_of(k, &there)?;
-                }
-                Some(name) => {
-                    self.tunnel_of(k, name)?;
-                    self.coding_of(k, &[])?;
-                }
-            }
+            let tunnel = flow.tunnel.as_ref().map(|name| self.tunnel_of(k, name)).transpose()?;
+            let way = self.way(&topology, k, tunnel)?;
+            self.coding_of(k, if tunnel.is_some() { &[] } else { &way[0] })?;
+            self.check_time_passes(k, &way)?;
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
                 return Err(ScenarioError::new(
                     format!("flow[{k}].name"),
@@ -114,6 +108,35 @@ impl Scenario {
             topology.of_tunnel(self, k)?;
         }
         Ok(())
+    }
+
+    /// Over links without a rate and without a delay, a window of packets and its acknowledgements would take no time, without end.
+    fn check_time_passes(&self, index: usize, way: &[Vec<usize>; 2]) -> Result<(), ScenarioError> {
+        let takes_time = |k: &usize| {
+            let link = self.direction(*k);
+            link.rate.bps() > 0 || !link.delay.duration().is_zero()
+        };
+        let flow = &self.flow[index];
+        if way.iter().flatten().any(takes_time) || (flow.udp.is_some() && flow.tunnel.is_none()) {
+            return Ok(());
+        }
+        let problem = format!(
+            "the way to `{}` and back has neither a `rate` nor a `delay`, so that no time would pass; give a link one of them",
+            flow.to
+        );
+        Err(ScenarioError::new(format!("flow[{index}]"), problem))
+    }
+
+    /// The links that the packets of flow `index` pass: there, and back. `tunnel`: as [`Scenario::tunnel_of`] says.
+    pub(super) fn way(
+        &self,
+        topology: &Topology<'_>,
+        index: usize,
+        tunnel: Option<(usize, bool)>,
+    ) -> Result<[Vec<usize>; 2], ScenarioError> {
+        let Some((tunnel, backwards)) = tunnel else { return topology.of_flow(self, index) };
+        let [there, back] = topology.of_tunnel(self, tunnel)?;
+        Ok(if backwards { [back, there] } else { [there, back] })
     }
 
     /// The number of the tunnel that carries flow `index`, and whether the flow enters it where its route ends.
@@ -165,6 +188,9 @@ impl Scenario {
         if run.runs == 0 || run.runs > MOST_RUNS {
             return wrong("runs", format!("{} runs; from 1 to {MOST_RUNS}", run.runs));
         }
+        if let Some(jitter) = run.start_jitter.filter(|jitter| jitter.duration() >= run.duration.duration()) {
+            return wrong("start-jitter", format!("{jitter} is not within the run of {}", run.duration));
+        }
         if run.unit.is_some_and(|unit| unit.get() == 0) {
             return wrong("unit", "0 bytes are no unit; write for example `53B`".into());
         }
@@ -210,6 +236,9 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     let most = MOST_PACKET - flow.header_bytes().max(u64::from(TCP_IP_HEADERS));
     if !(1..=most).contains(&flow.packet.get()) {
         return Err(("packet", format!("{} of payload; from 1 to {most} bytes", flow.packet)));
+    }
+    if let Some(udp) = &flow.udp {
+        udp.check(flow)?;
     }
     let sender = flow.sender();
     if sender.rto.max.is_zero() {

@@ -24,7 +24,7 @@ impl Scenario {
     pub fn parse(text: &str) -> Result<Scenario, FileError> {
         let scenario: Scenario = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            place(text, at, error.message().trim_end().to_owned())
+            place(text, at, ripstop_base::plain_words(error.message()))
         })?;
         scenario.check().map_err(|error| place(text, position(text, &error), error.to_string()))?;
         Ok(scenario)
@@ -87,6 +87,23 @@ count = 2
         assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
     }
 
+    /// Over such links virtual time would stand still.
+    #[test]
+    fn a_way_that_takes_no_time_is_refused() {
+        let bare = "[[link]]\nbetween = [\"a\", \"b\"]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
+        let error = Scenario::parse(bare).expect_err(bare);
+        let words = "`flow[0]`: the way to `b` and back has neither a `rate` nor a `delay`";
+        assert!(error.problem.contains(words), "{error}");
+        let tunnel = "[[tunnel]]\nbetween = [\"a\", \"b\"]\n".to_owned() + bare + "tunnel = \"tunnel\"\n";
+        assert!(Scenario::parse(&tunnel).expect_err(&tunnel).problem.contains(words));
+        for enough in ["forth = { delay = \"1ms\" }", "forth = {}\nback = { rate = \"1Gbit/s\" }"] {
+            let text = bare.replace("[[flow]]", &format!("{enough}\n[[flow]]"));
+            Scenario::parse(&text).expect(&text);
+        }
+        // A source of datagrams waits for no answer.
+        Scenario::parse(&(bare.to_owned() + "udp = { constant = \"1Mbit/s\" }\n")).expect("time passes");
+    }
+
     #[test]
     fn who_answers_fits_who_asks() {
         let asks = "source = { requests = { length = \"300B\", think = \"exp:1s\" } }";
@@ -124,6 +141,28 @@ count = 2
             ("duration = \"100s\"", "warmup = \"1000s\"", 3, "leaves nothing"),
             ("duration = \"100s\"", "intervals = [[\"5s\", \"3s\"]]", 3, "an interval ends after it begins"),
             ("[\"a\", \"b\"]", "[\"a\", \"b\"]\none-way = true", 12, "no links lead from `b` to `a`"),
+            (
+                "duration = \"100s\"",
+                "duration = \"100s\"\nstart-jitter = \"100s\"",
+                4,
+                "is not within the run",
+            ),
+            ("duration = \"100s\"", "runs = \"many\"", 3, "expected a whole number"),
+            ("duration = \"100s\"", "intervals = 5", 3, "expected a list"),
+            ("loss = \"1.5%\"", "duplicate = 1", 7, "expected a table"),
+            ("count = 2", "udp = { constant = \"0\" }", 12, "`flow[0].udp`: a rate of 0 sends nothing"),
+            (
+                "count = 2",
+                "udp = { poisson = \"1Mbit/s\" }\ntcp = \"cubic\"",
+                13,
+                "`flow[0].tcp`: belongs to a TCP",
+            ),
+            (
+                "count = 2",
+                "udp = { on-off = { on = \"1ms\", off = \"1s\", rate = \"1Mbit/s\" } }",
+                12,
+                "1ms is shorter than the 8ms between two packets",
+            ),
             ("count = 2", "window = 0", 12, "sends nothing"),
             ("count = 2", "vegas = { alpha = 1, beta = 3, gamma = 1 }", 12, "newreno has no such thresholds"),
             (

@@ -1,5 +1,6 @@
 //! Scenarios: networks and traffic as data, run as often as it takes to know the mean.
 
+mod build;
 mod capture;
 mod check;
 mod expect;
@@ -13,6 +14,7 @@ mod source;
 mod spec;
 mod totals;
 mod trace;
+mod udp;
 
 pub use capture::Capture;
 pub use check::ScenarioError;
@@ -29,3 +31,4 @@ pub use source::{Drawn, SourceSpec};
 pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
 pub use totals::RunTotals;
 pub use trace::Trace;
+pub use udp::UdpSpec;

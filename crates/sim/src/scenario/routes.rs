@@ -30,7 +30,7 @@ impl<'a> Topology<'a> {
         Topology { nodes, out }
     }
 
-    /// The links of flow `index`: there, and back.
+    /// The links of flow `index` that no tunnel carries: there, and back.
     pub(super) fn of_flow(
         &self,
         scenario: &Scenario,

@@ -1,8 +1,8 @@
 //! What a scenario consists of, as it is written in a file.
 
-use super::{ExpectSpec, NcSpec, SourceSpec};
+use super::{ExpectSpec, NcSpec, SourceSpec, UdpSpec};
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
-use crate::world::{Hosts, TcpConfig};
+use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
 use ripstop_base::{Bytes, Span, Time, word};
 use ripstop_link::LinkConfig;
 use ripstop_proto::control::redundancy::Redundancy;
@@ -57,6 +57,9 @@ pub struct RunSpec {
     pub runs: u32,
     /// Master seed: run k takes its randomness from this and k.
     pub seed: u64,
+    /// Each flow starts at a random moment, uniform between its start and this much later; none when left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_jitter: Option<Span>,
     /// Intervals that are measured on their own, each from its first moment to its second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
@@ -76,6 +79,7 @@ impl Default for RunSpec {
             warmup: Span::from(Duration::ZERO),
             runs: 10,
             seed: 1,
+            start_jitter: None,
             intervals: Vec::new(),
             unit: None,
             sample: None,
@@ -168,7 +172,7 @@ impl TunnelSpec {
     }
 }
 
-/// A connection, or several of one kind.
+/// A TCP connection or a source of UDP datagrams, or several of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowSpec {
@@ -201,7 +205,7 @@ pub struct FlowSpec {
     /// The congestion window at first, packets; when left out 2, of those of today 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Payload of a packet; 40 bytes of headers come on top, of those of today 52.
+    /// Payload of a packet; 40 bytes of headers come on top, of those of today 52, of UDP 28.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
     /// Floor of the retransmission time-out, before back-off; 200 ms when left out.
@@ -222,6 +226,9 @@ pub struct FlowSpec {
     /// What the receiver does with packets that are out of order.
     #[serde(default)]
     pub receiver: Reassembly,
+    /// The source of UDP datagrams that the flow is; a TCP connection when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub udp: Option<UdpSpec>,
     /// What there is to send; without end when left out.
     #[serde(default, skip_serializing_if = "SourceSpec::is_endless")]
     pub source: SourceSpec,
@@ -254,6 +261,7 @@ impl FlowSpec {
             vegas: None,
             ack_every: 1,
             receiver: Reassembly::default(),
+            udp: None,
             source: SourceSpec::default(),
             start: defaults::start(),
             stop: None,
@@ -290,7 +298,10 @@ impl FlowSpec {
 
     /// Bytes of the headers in that.
     pub fn header_bytes(&self) -> u64 {
-        u64::from(self.hosts().packet_bytes(self.tcp, 1, 0))
+        match self.udp {
+            Some(_) => u64::from(UDP_IP_HEADERS),
+            None => u64::from(self.hosts().packet_bytes(self.tcp, 1, 0)),
+        }
     }
 
     /// As the network wants it.
@@ -304,8 +315,18 @@ impl FlowSpec {
             payload: self.packet.get() as u32,
             pattern: self.source.pattern(),
             start: Time::ZERO + self.start.duration(),
-            stop: self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration()),
+            stop: self.stop(),
         }
+    }
+
+    /// Whether it sends transfers that have an end.
+    pub(super) fn transfers(&self) -> bool {
+        self.udp.is_none() && self.source.transfers()
+    }
+
+    /// When it sends nothing new any more.
+    pub(super) fn stop(&self) -> Time {
+        self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration())
     }
 }
 

@@ -18,6 +18,19 @@ pub enum Period {
     Exponential(Duration),
 }
 
+impl Period {
+    /// The next one.
+    pub fn draw(self, random: &mut Stream) -> Duration {
+        match self {
+            Period::Fixed(span) => span,
+            Period::Exponential(mean) => {
+                let span = random.exponential(mean.as_secs_f64());
+                Duration::try_from_secs_f64(span).unwrap_or(Duration::MAX)
+            }
+        }
+    }
+}
+
 /// How much is sent at a time, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
@@ -305,13 +318,7 @@ impl Source {
     }
 
     fn draw(&mut self, period: Period) -> Duration {
-        match period {
-            Period::Fixed(span) => span,
-            Period::Exponential(mean) => {
-                let span = self.random.exponential(mean.as_secs_f64());
-                Duration::try_from_secs_f64(span).unwrap_or(Duration::MAX)
-            }
-        }
+        period.draw(&mut self.random)
     }
 
     fn draw_length(&mut self, length: Length) -> u64 {

@@ -7,12 +7,15 @@ use super::packet::{Body, Ecn};
 use super::session::Entering;
 use super::totals::{FlowDelays, FlowTotals};
 use crate::engine::Alarm;
+use crate::tcp::Period;
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Packets whose arrival is waited for at most; of an older one nothing is known when it arrives. A path holds fewer.
 const MOST_UNDER_WAY: usize = 1 << 17;
+/// The least time between two packets of a source at equal intervals: virtual time has to advance.
+const SHORTEST_INTERVAL: Duration = Duration::from_nanos(1);
 
 /// When a source sends.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,10 +40,10 @@ pub enum UdpPattern {
     },
     /// A constant rate while on, nothing while off.
     OnOff {
-        /// For how long on, the mean of an exponential distribution.
-        on: Duration,
-        /// For how long off, the mean of an exponential distribution.
-        off: Duration,
+        /// For how long on.
+        on: Period,
+        /// For how long off.
+        off: Period,
         /// From packet to packet while on.
         every: Duration,
     },
@@ -57,6 +60,8 @@ pub struct UdpConfig {
     pub pattern: UdpPattern,
     /// Length of the smallest and of the largest packet, IP bytes; each size in between is as likely.
     pub len: (u32, u32),
+    /// Of these, bytes of headers, which the sink does not count.
+    pub header: u32,
     /// Whether a session delivers packets as they come, and not in order.
     pub immediate: bool,
     /// When the source begins.
@@ -68,7 +73,14 @@ pub struct UdpConfig {
 impl UdpConfig {
     /// Packets of `len` bytes in this pattern, from the beginning and without end.
     pub fn new(pattern: UdpPattern, len: u32) -> UdpConfig {
-        UdpConfig { pattern, len: (len, len), immediate: false, start: Time::ZERO, stop: Time::NEVER }
+        UdpConfig {
+            pattern,
+            len: (len, len),
+            header: 0,
+            immediate: false,
+            start: Time::ZERO,
+            stop: Time::NEVER,
+        }
     }
 
     /// A source of packets of `len` bytes that always has more, with forty packets waiting.
@@ -170,15 +182,13 @@ impl UdpFlow {
                 let pause = self.draws.exponential(1.0 / per_second.max(1e-3)).min(1e6);
                 (1, now + Duration::from_secs_f64(pause))
             }
-            UdpPattern::Periodic { every, burst } => (*burst, now + (*every).max(Duration::from_micros(1))),
+            UdpPattern::Periodic { every, burst } => (*burst, now + (*every).max(SHORTEST_INTERVAL)),
             UdpPattern::OnOff { on, off, every } => {
-                let mut draw = |mean: &Duration| {
-                    Duration::from_secs_f64(self.draws.exponential(mean.as_secs_f64()).min(1e6))
-                };
+                let mut draw = |period: &Period| period.draw(&mut self.draws);
                 if self.on_until == Time::NEVER {
                     self.on_until = now + draw(on);
                 }
-                let next = now + (*every).max(Duration::from_micros(1));
+                let next = now + (*every).max(SHORTEST_INTERVAL);
                 match next < self.on_until {
                     true => (1, next),
                     false => {
@@ -260,7 +270,7 @@ impl UdpFlow {
             self.first += 1;
         }
         self.delivered += 1;
-        self.bytes += u64::from(bytes);
+        self.bytes += u64::from(bytes.saturating_sub(self.config.header));
         let delay = now.since(sent);
         self.delay += delay.as_secs_f64();
         if sent >= self.delays_from {

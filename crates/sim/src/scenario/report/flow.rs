@@ -5,7 +5,7 @@ use crate::scenario::FlowSpec;
 use crate::scenario::totals::RunTotals;
 use crate::tcp::Mechanisms;
 use crate::world::{FlowDelays, FlowTotals, NcStatus};
-use ripstop_base::Delays;
+use ripstop_base::{Delays, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ pub struct FlowReport {
     pub goodput_bps: Statistic,
     /// The same over the time in which it was to send, where that is not all of it: until it stopped, or its file was complete.
     pub active_goodput_bps: Option<Statistic>,
-    /// Mean congestion window, packets, as far as the receiver's window allowed it, over the time in which it was to send.
+    /// Mean congestion window, packets, as far as the receiver's window allowed it, over the time in which it was to send. Of UDP,
+    /// this and the next three have no value.
     pub cwnd_packets: Statistic,
     /// Mean of the smoothed round-trip time, over acknowledgements.
     pub srtt_s: Statistic,
@@ -28,6 +29,8 @@ pub struct FlowReport {
     pub retransmits: Statistic,
     /// Packets sent, again or not.
     pub packets_sent: Statistic,
+    /// Of UDP: packets sent less packets delivered in the time measured; None of a TCP.
+    pub packets_lost: Option<Statistic>,
     /// From a packet's first transmission to its delivery in order; percentiles to .8 %.
     pub delay_s: DelayStatistic,
     /// From when a transfer was due until the last of it had arrived: a file, an answer, a request with its answer; of those
@@ -65,15 +68,16 @@ pub(in crate::scenario) struct FlowDetail {
 }
 
 impl FlowReport {
-    /// Of flow `k`, which is one of `spec`, over `seconds` of each run.
+    /// Of flow `k`, which is one of `spec`, from one moment of each run to another.
     pub(super) fn new(
         name: String,
         spec: &FlowSpec,
         k: usize,
         parts: &[FlowPart<'_>],
-        seconds: f64,
+        [from, to]: [Time; 2],
         runs: &[RunTotals],
     ) -> FlowReport {
+        let seconds = to.since(from).as_secs_f64();
         let statistic =
             |value: &dyn Fn(&FlowPart<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
         let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
@@ -86,21 +90,28 @@ impl FlowReport {
             let active = parts.iter().map(|part| &part.did).filter(|did| did.active > 0.0);
             active.map(|did| value(did) / did.active).collect::<Sample>().statistic()
         };
-        let partly = parts.iter().any(|part| part.did.active > 0.0)
+        // A start that is late by its jitter alone leaves all of the time.
+        let shortened = spec.transfers() || from < Time::ZERO + spec.start.duration() || spec.stop() < to;
+        let partly = shortened
+            && parts.iter().any(|part| part.did.active > 0.0)
             && parts.iter().any(|part| part.did.active < seconds * (1.0 - 1e-12));
         let bits = |did: &FlowTotals| did.bytes as f64 * 8.0;
-        let transfers = spec.source.transfers();
+        let transfers = spec.transfers();
         let details = || parts.iter().filter_map(|part| part.detail);
         let status = |k: usize| runs.iter().filter_map(move |run| run.coding.get(k)?.as_ref());
+        let udp = spec.udp.is_some();
+        let of_tcp = |statistic: Statistic| if udp { Statistic::default() } else { statistic };
+        let lost = |did: &FlowTotals| did.sent as f64 - did.packets as f64;
         FlowReport {
             name,
             goodput_bps: statistic(&|part| bits(&part.did) / seconds),
             active_goodput_bps: partly.then(|| over_active(&bits)),
-            cwnd_packets: over_active(&|did| did.window),
+            cwnd_packets: of_tcp(over_active(&|did| did.window)),
             srtt_s: mean(&|did| did.srtt),
-            timeouts: count(&|did| did.timeouts),
-            retransmits: count(&|did| did.retransmits),
+            timeouts: of_tcp(count(&|did| did.timeouts)),
+            retransmits: of_tcp(count(&|did| did.retransmits)),
             packets_sent: count(&|did| did.sent),
+            packets_lost: udp.then(|| statistic(&|part| lost(&part.did))),
             delay_s: delay_statistic(details().map(|detail| &detail.delays.packets)),
             completion_s: delay_statistic(details().map(|detail| &detail.delays.transfers)),
             completed: transfers.then(|| count(&|did| did.completed)),

@@ -148,7 +148,7 @@ fn interval(scenario: &Scenario, edges: &Edges, index: usize, runs: &[RunTotals]
         flows: named
             .iter()
             .enumerate()
-            .map(|(k, (name, spec))| FlowReport::new(name.clone(), spec, k, &parts(k), seconds, runs))
+            .map(|(k, (name, spec))| FlowReport::new(name.clone(), spec, k, &parts(k), [from, to], runs))
             .collect(),
         links: scenario.link_names().into_iter().enumerate().map(link).collect(),
         tunnels: scenario.tunnel.iter().enumerate().map(tunnel).collect(),

@@ -1,0 +1,125 @@
+//! The world of a scenario.
+
+use super::routes::Topology;
+use super::{FlowSpec, Scenario, ScenarioError, SourceSpec};
+use crate::world::{Carrier, FlowError, TcpConfig, World};
+use ripstop_base::{Seed, Time};
+use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use std::time::Duration;
+
+/// The round-trip time of a tunnel whose path has no delay.
+const SHORTEST_RTT: Duration = Duration::from_micros(100);
+
+/// Builds the world of `scenario` for the run whose randomness is `seed`.
+///
+/// # Errors
+/// The setting that cannot be.
+pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioError> {
+    let mut world = World::new(seed);
+    let numbers = add_links(scenario, &mut world)?;
+    let topology = Topology::of(scenario);
+    let links = |routes: &[Vec<usize>; 2]| {
+        routes.each_ref().map(|way| way.iter().filter_map(|k| numbers[*k]).collect::<Vec<_>>())
+    };
+    for (k, tunnel) in scenario.tunnel.iter().enumerate() {
+        let named = topology.of_tunnel(scenario, k)?;
+        // As after a handshake over the idle path.
+        let rtt: Duration = named.iter().flatten().map(|k| scenario.direction(*k).delay.duration()).sum();
+        let [there, back] = links(&named);
+        let config = TunnelConfig { initial_rtt: rtt.max(SHORTEST_RTT), ..tunnel.config() };
+        let names = [0, 1].map(|side| format!("tunnel/{}/{side}", tunnel.name));
+        world.add_tunnel(&config, &there, &back, names.each_ref().map(String::as_str));
+    }
+    // Of each kind, the number of its first flow.
+    let mut firsts = Vec::with_capacity(scenario.flow.len());
+    for (k, flow) in scenario.flow.iter().enumerate() {
+        firsts.push(world.flows());
+        let tunnel = flow.tunnel.as_ref().map(|name| scenario.tunnel_of(k, name)).transpose()?;
+        let named = scenario.way(&topology, k, tunnel)?;
+        let coding = scenario.coding_of(k, if tunnel.is_some() { &[] } else { &named[0] })?;
+        let [there, back] = links(&named);
+        let carrier = match (tunnel, &coding) {
+            (Some((tunnel, backwards)), _) => Carrier::Tunnel { tunnel, backwards },
+            (None, Some(coding)) => Carrier::Coded(&there, &back, coding),
+            (None, None) => Carrier::Links(&there, &back),
+        };
+        let jitter = [start_jitter(scenario, flow), scenario.run.duration.duration()];
+        for name in flow.names() {
+            let name = format!("flow/{name}");
+            add_flow(&mut world, flow, &carrier, &name, start(seed, flow, jitter, &name)).map_err(
+                |error| {
+                    let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
+                    ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
+                },
+            )?;
+        }
+    }
+    for (asks, answers) in scenario.pairs()? {
+        for k in 0..scenario.flow[asks].count as usize {
+            world.pair(firsts[asks] + k, firsts[answers] + k);
+        }
+    }
+    Ok(world)
+}
+
+/// Adds both directions of every link; returns their numbers in the world. A one-way link keeps the place of its way back free.
+fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>>, ScenarioError> {
+    let mut numbers = Vec::with_capacity(2 * scenario.link.len());
+    for (k, link) in scenario.link.iter().enumerate() {
+        let back = link.back.as_ref().unwrap_or(&link.forth);
+        for (name, config) in [("forth", Some(&link.forth)), ("back", (!link.one_way).then_some(back))] {
+            let stream = link_name(scenario, numbers.len(), name);
+            let number = config.map(|config| world.add_link(config, &stream)).transpose();
+            numbers.push(number.map_err(|error| {
+                ScenarioError::new(format!("link[{k}].{name}.{}", error.field), error.problem)
+            })?);
+        }
+    }
+    Ok(numbers)
+}
+
+/// What the random streams of the `number`-th direction of links are named after. A link that is alone has the emulator's
+/// names: under the same seed the k-th packet meets the same fate on both.
+fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
+    match scenario.link.len() {
+        1 => format!("link/{number}"),
+        _ => format!("link/{}/{direction}", number / 2),
+    }
+}
+
+/// Adds one connection or one source of datagrams, which starts at `start`.
+fn add_flow(
+    world: &mut World,
+    flow: &FlowSpec,
+    carrier: &Carrier<'_>,
+    name: &str,
+    start: Time,
+) -> Result<(), FlowError> {
+    match &flow.udp {
+        Some(udp) => {
+            let config = udp.config(flow.packet.get() as u32, start, flow.stop());
+            world.add_udp(config, carrier, name);
+        }
+        None => {
+            world.add_tcp(TcpConfig { start, ..flow.config() }, carrier, name)?;
+        }
+    }
+    Ok(())
+}
+
+/// How much later than its start a flow starts at most. A flow of answers starts with the first request.
+fn start_jitter(scenario: &Scenario, flow: &FlowSpec) -> Duration {
+    if matches!(flow.source, SourceSpec::Answers { .. }) {
+        return Duration::ZERO;
+    }
+    scenario.run.start_jitter.map_or(Duration::ZERO, |jitter| jitter.duration())
+}
+
+/// When the connection `name` of `flow` starts: within `jitter` of the start that is written, and before the flow stops or the run of
+/// `duration` ends.
+fn start(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
+    let written = flow.start.duration();
+    let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));
+    let most = jitter.min(end.saturating_sub(written) / 2);
+    Time::ZERO + written + most.mul_f64(seed.stream(&format!("{name}/start")).unit())
+}

@@ -1,0 +1,96 @@
+//! A source of UDP datagrams as a flow of a scenario.
+
+use super::{Drawn, FlowSpec};
+use crate::tcp::Period;
+use crate::world::{UDP_IP_HEADERS, UdpConfig, UdpPattern};
+use ripstop_base::{Rate, Span, Time, word};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// When a source of UDP datagrams sends. Every datagram has the flow's `packet` bytes of payload; rates count payload.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub enum UdpSpec {
+    /// At equal intervals.
+    Constant(Rate),
+    /// At random moments: the intervals are exponentially distributed.
+    Poisson(Rate),
+    /// At equal intervals while on, nothing while off; the first period is on.
+    OnOff {
+        /// How long the source is on.
+        #[serde(with = "word")]
+        on: Drawn<Span>,
+        /// How long the source is off.
+        #[serde(with = "word")]
+        off: Drawn<Span>,
+        /// Payload while on.
+        rate: Rate,
+    },
+}
+
+/// The least time between two datagrams: a faster source would take the simulator more work than any link here carries.
+const LEAST_INTERVAL: Duration = Duration::from_nanos(100);
+
+impl UdpSpec {
+    /// Payload that the source sends in a second while it is on.
+    fn rate(&self) -> Rate {
+        match self {
+            UdpSpec::Constant(rate) | UdpSpec::Poisson(rate) | UdpSpec::OnOff { rate, .. } => *rate,
+        }
+    }
+
+    /// The field of `flow` and what is wrong with it: of the source, and what only a TCP has.
+    pub(super) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
+        let usual = FlowSpec::new(&flow.from, &flow.to);
+        let of_tcp = [
+            ("tcp", flow.tcp != usual.tcp),
+            ("nc", flow.nc.is_some()),
+            ("window", flow.window != usual.window),
+            ("initial-window", flow.initial_window.is_some()),
+            ("rto-min", flow.rto_min.is_some()),
+            ("rto-max", flow.rto_max.is_some()),
+            ("tick", flow.tick.is_some()),
+            ("vegas", flow.vegas.is_some()),
+            ("ack-every", flow.ack_every != usual.ack_every),
+            ("receiver", flow.receiver != usual.receiver),
+            ("source", flow.source != usual.source),
+        ];
+        if let Some((field, _)) = of_tcp.iter().find(|(_, given)| *given) {
+            return Err((field, "belongs to a TCP, and the flow is `udp`; leave one of the two out".into()));
+        }
+        if self.rate().bps() == 0 {
+            return Err(("udp", "a rate of 0 sends nothing; write for example `1Mbit/s`".into()));
+        }
+        let interval = self.rate().time_for(flow.packet.get() as usize);
+        if interval < LEAST_INTERVAL {
+            let problem = format!(
+                "{} in packets of {} is one packet in {interval:?}; at most one in {LEAST_INTERVAL:?}",
+                self.rate(),
+                flow.packet
+            );
+            return Err(("udp", problem));
+        }
+        match self {
+            UdpSpec::OnOff { on, .. } if on.mean().duration() < interval => {
+                let problem =
+                    format!("{on} is shorter than the {interval:?} between two packets; write a longer time");
+                Err(("udp.on-off.on", problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The source in the world, from `start` to `stop`.
+    pub(super) fn config(&self, payload: u32, start: Time, stop: Time) -> UdpConfig {
+        let every = self.rate().time_for(payload as usize);
+        let pattern = match self {
+            UdpSpec::Constant(_) => UdpPattern::Periodic { every, burst: 1 },
+            UdpSpec::Poisson(_) => UdpPattern::Poisson { per_second: 1.0 / every.as_secs_f64() },
+            UdpSpec::OnOff { on, off, .. } => {
+                UdpPattern::OnOff { on: Period::from(*on), off: Period::from(*off), every }
+            }
+        };
+        let config = UdpConfig::new(pattern, payload + UDP_IP_HEADERS);
+        UdpConfig { header: UDP_IP_HEADERS, start, stop, ..config }
+    }
+}

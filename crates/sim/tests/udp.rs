@@ -1,0 +1,95 @@
+//! Sources of UDP datagrams and start times, in scenarios as people write them.
+
+use ripstop_sim::scenario::{Report, Scenario, run, run_once};
+
+/// One link of 4 Mbit/s and 20 ms; `more` comes behind it.
+fn report(link: &str, more: &str) -> Report {
+    let text = format!(
+        "[run]\nduration = \"200s\"\nruns = 4\n[[link]]\nbetween = [\"a\", \"b\"]\nforth = {{ rate = \"4Mbit/s\", delay = \"20ms\"{link} }}\n{more}"
+    );
+    run(&Scenario::parse(&text).expect(&text), 2, || ()).expect(&text)
+}
+
+fn flow(udp: &str) -> String {
+    format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\nudp = {udp}\n")
+}
+
+fn mean(report: &Report, flow: usize) -> f64 {
+    report.flows[flow].goodput_bps.mean.expect("a goodput")
+}
+
+#[test]
+fn a_constant_rate_is_constant() {
+    let report = report("", &flow("{ constant = \"1Mbit/s\" }"));
+    let flow = &report.flows[0];
+    assert!((mean(&report, 0) / 1e6 - 1.0).abs() < 1e-3, "{flow:?}");
+    // 1028 bytes at 4 Mbit/s, and 20 ms: no packet waits for another.
+    assert_eq!((flow.delay_s.mean, flow.packets_sent.mean), (Some(0.022056), Some(25_000.0)));
+    // What is still under way at the end.
+    assert!(flow.packets_lost.expect("of UDP").mean.expect("a mean") < 4.0);
+    assert_eq!((flow.cwnd_packets.mean, flow.timeouts.mean, flow.srtt_s.mean), (None, None, None));
+}
+
+#[test]
+fn random_and_broken_rates_have_their_means() {
+    let poisson = report("", &flow("{ poisson = \"1Mbit/s\" }"));
+    assert!((mean(&poisson, 0) / 1e6 - 1.0).abs() < 0.02);
+    // Some packets wait: the mean delay of an M/D/1 queue at a load of .257.
+    let (service, load) = (0.002056, 0.257);
+    let wait = service * load / (2.0 * (1.0 - load));
+    let delay = poisson.flows[0].delay_s.mean.expect("a delay") - 0.022056;
+    assert!((delay / wait - 1.0).abs() < 0.05, "{delay} {wait}");
+
+    let broken = report("", &flow("{ on-off = { on = \"1s\", off = \"3s\", rate = \"2Mbit/s\" } }"));
+    assert!((mean(&broken, 0) / 0.5e6 - 1.0).abs() < 0.01);
+    let drawn = report("", &flow("{ on-off = { on = \"exp:1s\", off = \"exp:3s\", rate = \"2Mbit/s\" } }"));
+    assert!((mean(&drawn, 0) / 0.5e6 - 1.0).abs() < 0.2);
+}
+
+/// Losses are counted; a tunnel repairs them.
+#[test]
+fn datagrams_are_lost_on_links_and_repaired_in_tunnels() {
+    let bare = report(", loss = \"10%\"", &flow("{ constant = \"1Mbit/s\" }"));
+    let lost = |report: &Report| report.flows[0].packets_lost.and_then(|lost| lost.mean).expect("of UDP");
+    assert!((lost(&bare) / 2500.0 - 1.0).abs() < 0.1, "{}", lost(&bare));
+    let tunnel = "[[tunnel]]\nbetween = [\"a\", \"b\"]\n".to_owned();
+    let through =
+        report(", loss = \"10%\"", &(tunnel + &flow("{ constant = \"1Mbit/s\" }\ntunnel = \"tunnel\"")));
+    assert!(lost(&through) < 0.01 * lost(&bare), "{}", lost(&through));
+    assert!((mean(&through, 0) / 1e6 - 1.0).abs() < 0.01);
+}
+
+/// UDP takes what it sends; TCP gets the rest.
+#[test]
+fn a_connection_shares_a_link_with_datagrams() {
+    let tcp = "[[flow]]\nname = \"tcp\"\nfrom = \"a\"\nto = \"b\"\nwindow = 100\n";
+    let both = report(", queue = 20", &(flow("{ constant = \"2Mbit/s\" }") + tcp));
+    assert!(mean(&both, 0) > 1.8e6 && mean(&both, 1) > 1.2e6, "{:?}", both.flows);
+    assert!(mean(&both, 0) * 1.028 + mean(&both, 1) * 1.04 < 4.0e6);
+}
+
+/// Without random losses only start times tell one run from another.
+#[test]
+fn start_times_tell_runs_apart() {
+    let text = |jitter: &str| {
+        let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ncount = 2\nwindow = 60\n";
+        format!(
+            "[run]\nduration = \"30s\"\nruns = 8\n{jitter}\n[[link]]\nbetween = [\"a\", \"b\"]\n\
+             forth = {{ rate = \"4Mbit/s\", delay = \"20ms\", queue = 20 }}\n{flow}"
+        )
+    };
+    let goodputs = |jitter: &str| {
+        let scenario = Scenario::parse(&text(jitter)).expect("a scenario");
+        let one = |k| {
+            let runs = [run_once(&scenario, k, &mut ()).expect("a run")];
+            Report::new(&scenario, &runs).flows[0].goodput_bps.mean.expect("a goodput")
+        };
+        let mut all: Vec<u64> = (0..8).map(|k| one(k) as u64).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.len()
+    };
+    assert_eq!(goodputs(""), 1);
+    let apart = goodputs("start-jitter = \"2ms\"");
+    assert!(apart > 2, "{apart}");
+}
