@@ -43,7 +43,7 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
             (None, Some(coding)) => Carrier::Coded(&there, &back, coding),
             (None, None) => Carrier::Links(&there, &back),
         };
-        let jitter = [start_jitter(scenario, flow), scenario.run.duration.duration()];
+        let jitter = [start_jitter(scenario, flow, &named[0]), scenario.run.duration.duration()];
         for name in flow.names() {
             let name = format!("flow/{name}");
             add_flow(&mut world, flow, &carrier, &name, start(seed, flow, jitter, &name)).map_err(
@@ -107,12 +107,17 @@ fn add_flow(
     Ok(())
 }
 
-/// How much later than its start a flow starts at most. A flow of answers starts with the first request.
-fn start_jitter(scenario: &Scenario, flow: &FlowSpec) -> Duration {
+/// How much later than its start a flow starts at most: as the scenario says, or the time that a full packet takes on the slowest
+/// link of the way `there`. A flow of answers starts with the first request.
+fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Duration {
     if matches!(flow.source, SourceSpec::Answers { .. }) {
         return Duration::ZERO;
     }
-    scenario.run.start_jitter.map_or(Duration::ZERO, |jitter| jitter.duration())
+    let slowest = || {
+        let time = |k: &usize| scenario.direction(*k).rate.time_for(flow.packet_bytes() as usize);
+        there.iter().map(time).max().unwrap_or_default()
+    };
+    scenario.run.start_jitter.map_or_else(slowest, |jitter| jitter.duration())
 }
 
 /// When the connection `name` of `flow` starts: within `jitter` of the start that is written, and before the flow stops or the run of

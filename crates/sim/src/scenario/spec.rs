@@ -57,7 +57,9 @@ pub struct RunSpec {
     pub runs: u32,
     /// Master seed: run k takes its randomness from this and k.
     pub seed: u64,
-    /// Each flow starts at a random moment, uniform between its start and this much later; none when left out.
+    /// Each flow starts at a random moment, uniform between its start and this much later. When left out: the time that its full
+    /// packet takes on the slowest link of its way. Runs without random losses then differ in their phases, as real ones do.
+    /// `0s` starts every flow of every run at the same moment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter: Option<Span>,
     /// Intervals that are measured on their own, each from its first moment to its second.
