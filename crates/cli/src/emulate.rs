@@ -82,6 +82,7 @@ struct Report<'a> {
 /// What could not be made, or why the link ended before it was asked to.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let (mut left_to_right, right_to_left) = flags.link.directions()?;
+    flags.link.warn();
     left_to_right.fec = flags.fec.code()?;
     if !netns::is_privileged() {
         return Err(Failure::Work(

@@ -116,6 +116,13 @@ impl LinkFlags {
         self.loss_back.unwrap_or(self.loss)
     }
 
+    /// Writes to the terminal which flags have no effect.
+    pub(crate) fn warn(&self) {
+        if self.burst > 1.0 && self.loss.get() == 0.0 && self.loss_back().get() == 0.0 {
+            eprintln!("warning: --burst has no effect without --loss: nothing is lost");
+        }
+    }
+
     /// What the link is, for `--json`.
     pub(crate) fn facts(&self) -> LinkFacts {
         let path = LinkConfig::path(self.rate, self.rtt.duration(), self.loss);

@@ -301,7 +301,7 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
         (&["--packet-blocks", "0"], "--packet-blocks"),
         (&["--packet-blocks", "100"], "--packet-blocks"),
         (&["--stay-bad", "1"], "--stay-bad: 100%"),
-        (&["--unit-loss", "1.2"], "--unit-loss"),
+        (&["--unit-loss", "1.2"], "--loss"),
         (&["--flows", "0"], "--flows: 0 connections"),
     ] {
         let output = run(&[&["sim", "fec"], flags].concat());
@@ -311,6 +311,20 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
             stderr(&output)
         );
     }
+}
+
+/// What would stand still is refused, what has no effect is named.
+#[test]
+fn useless_parameters_are_named() {
+    let short = ["sim", "tandem", "--duration", "1s", "--runs", "1"];
+    let refused = run(&[&short[..], &["--rate", "0"]].concat());
+    assert!(stderr(&refused).contains("--rate: links of 0 bit/s carry nothing"), "{}", stderr(&refused));
+    assert_eq!(refused.status.code(), Some(2));
+    let warned = run(&[&short[..], &["--burst", "5"]].concat());
+    assert!(stderr(&warned).contains("warning: --burst has no effect without --loss"), "{}", stderr(&warned));
+    assert!(warned.status.success());
+    let lossy = run(&[&short[..], &["--burst", "5", "--loss", "1%"]].concat());
+    assert!(!stderr(&lossy).contains("warning"), "{}", stderr(&lossy));
 }
 
 #[test]

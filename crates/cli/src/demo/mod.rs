@@ -187,6 +187,7 @@ fn verdict(report: &Report) -> Outcome<()> {
 /// What is measured on which link; checks what the flags say together.
 fn course(flags: &Flags) -> Outcome<Course> {
     let (forth, back) = flags.link.directions()?;
+    flags.link.warn();
     for (rate, flag) in [(forth.rate, "--rate"), (back.rate, "--rate-back")] {
         if rate.bps() == 0 {
             return Err(Failure::flag(flag, "the demonstration needs a rate, for example `20Mbit/s`"));

@@ -95,6 +95,10 @@ fn argument(parameter: &'static Parameter) -> Arg {
         .help(parameter.help)
         .help_heading(parameter.heading)
         .conflicts_with_all(parameter.conflicts.iter().copied());
+    let flag = match parameter.alias {
+        Some(alias) => flag.alias(alias),
+        None => flag,
+    };
     let flag = match parameter.requires {
         Some(other) => flag.requires(other),
         None => flag,

@@ -58,7 +58,7 @@ impl PresetCommand for FecCommand {
     ];
     const EXAMPLES: &'static str = "\
 Examples:
-  ripstop sim fec --k 20 --n 22 --unit-loss 1% --warmup 100s        paper 003, fig. 5
+  ripstop sim fec --k 20 --n 22 --loss 1% --warmup 100s        paper 003, fig. 5
   ripstop sim fec --k 10 --n 12 --flows 4 --json                    fig. 9
   ripstop sim fec --k 20 --n 24 --stay-bad 0.5 --tcp sack           fig. 13";
 }
@@ -78,7 +78,7 @@ const EXAMPLES: &str = "\
 Examples:
   ripstop sim tandem --loss 1.5% --tcp reno --runs 10
   ripstop sim tandem --loss 1.5% --print-scenario > chain.toml
-  ripstop sim fec --k 20 --n 22 --unit-loss 1% --warmup 100s
+  ripstop sim fec --k 20 --n 22 --loss 1% --warmup 100s
   ripstop sim run chain.toml --json";
 
 const RUN_EXAMPLES: &str = "\
@@ -103,7 +103,11 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 }
 
 fn run_preset<C: PresetCommand>(flags: &PresetFlags<C>) -> Outcome<()> {
-    output::run(&C::PRESET.scenario(&flags.given)?, &flags.output)
+    let scenario = C::PRESET.scenario(&flags.given)?;
+    for warning in C::PRESET.warnings(&flags.given)? {
+        eprintln!("warning: {warning}");
+    }
+    output::run(&scenario, &flags.output)
 }
 
 fn wrong(error: ScenarioError) -> Failure {

@@ -98,14 +98,24 @@ fn transfers(flows: &[FlowReport]) -> String {
 
 /// What the links did.
 fn links(links: &[LinkReport]) -> String {
-    let mut table =
-        Table::titled(["link", "offered", "queue full", "lost", "delivered", "in use", "queue", "waiting"]);
+    let mut table = Table::titled([
+        "link",
+        "offered",
+        "queue full",
+        "refused",
+        "lost",
+        "delivered",
+        "in use",
+        "queue",
+        "waiting",
+    ]);
     for link in links.iter().take(MOST_ROWS) {
         let number = |s: &Statistic| or_dash(s.mean, |mean| format!("{mean:.1}"));
         table.row([
             link.name.clone(),
             number(&link.offered_packets),
             number(&link.dropped_queue_packets),
+            number(&link.dropped_other_packets),
             number(&link.lost_packets),
             number(&link.delivered_packets),
             or_dash(link.utilisation.mean, |share| format!("{:.1} %", 100.0 * share)),

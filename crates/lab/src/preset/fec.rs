@@ -12,8 +12,8 @@ const FLOWS: &str = "The flows";
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("k", Kind::Count, "UNITS", LINK, "K: units of a block").or("20"),
     Parameter::new("n", Kind::Count, "UNITS", LINK, "N: units sent for a block").or("22"),
-    Parameter::new("unit-loss", Kind::Fraction, "SHARE", LINK, "Share of units lost").or("1%"),
-    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost one is lost: Gilbert's channel, which goes on while the link idles [default: as --unit-loss, independent losses]"),
+    Parameter::new("loss", Kind::Fraction, "SHARE", LINK, "Share of units lost").or("1%").or_named("unit-loss"),
+    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost one is lost: Gilbert's channel, which goes on while the link idles [default: as --loss, independent losses]"),
     Parameter::new("mu", Kind::Count, "UNITS", LINK, "Units that the link carries in a second").or("3000"),
     Parameter::new("unit", Kind::Bytes, "SIZE", LINK, "What a unit carries").or("53B"),
     Parameter::new("rtt", Kind::Span, "TIME", LINK, "Round-trip time without queueing and serialisation").or("560ms"),
@@ -32,8 +32,8 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
             let problem = "100% never ends a run of losses; write less, for example `75%`";
             return Err(PresetError::new("stay-bad", problem));
         }
-        Some(q) => Loss::gilbert(given.value("unit-loss")?, q),
-        None => Loss::bernoulli(given.value("unit-loss")?),
+        Some(q) => Loss::gilbert(given.value("loss")?, q),
+        None => Loss::bernoulli(given.value("loss")?),
     };
     let units_per_s: u64 = given.value("mu")?;
     if units_per_s == 0 {
@@ -71,7 +71,7 @@ pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
         ("link[0].forth.fec.k", "k"),
         ("link[0].forth.fec.n", "n"),
         ("link[0].forth.fec.unit", "unit"),
-        ("link[0].forth.fec.loss", "unit-loss"),
+        ("link[0].forth.fec.loss", "loss"),
         ("link[0].forth.loss", "other-loss"),
         ("run.unit", "unit"),
         ("flow[0].packet", "packet-blocks"),

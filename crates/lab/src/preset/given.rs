@@ -86,8 +86,9 @@ impl<'a> GivenParameters<'a> {
     /// The texts that were given.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let given: &'a [(String, String)] = self.given;
-        let name = name.to_owned();
-        given.iter().filter(move |(known, _)| *known == name).map(|(_, value)| value.as_str())
+        let parameter = self.preset.parameter(name);
+        let is = move |known: &str| parameter.is_some_and(|it| it.name == known || it.alias == Some(known));
+        given.iter().filter(move |(known, _)| is(known)).map(|(_, value)| value.as_str())
     }
 
     fn read<T: FromStr<Err: Display>>(&self, name: &str, text: &str) -> Result<T, PresetError> {

@@ -13,6 +13,7 @@ pub const MEASURE: &[Parameter] = &[
     Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s]"),
     Parameter::new("runs", Kind::Count, "N", HEADING, "Independent runs; intervals are Student's t over them [default: 10]"),
     Parameter::new("seed", Kind::Count, "N", HEADING, "Where all randomness comes from [default: 1]"),
+    Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Each flow starts at a random moment, at most this much after its start [default: the time of a full packet on its slowest link]"),
     Parameter::new("interval", Kind::Other, "A,B", HEADING, "Measure this part of the run on its own; may be given several times").repeats(),
     Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure each piece of this length: a series over time, in `--json`"),
     Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless this holds of the result: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
@@ -27,6 +28,7 @@ pub(super) fn apply(given: &GivenParameters<'_>, run: &mut RunSpec) -> Result<()
     run.warmup = given.optional("warmup")?.unwrap_or(run.warmup);
     run.runs = given.optional("runs")?.unwrap_or(run.runs);
     run.seed = given.optional("seed")?.unwrap_or(run.seed);
+    run.start_jitter = given.optional("start-jitter")?.or(run.start_jitter);
     run.sample = given.optional("sample")?.or(run.sample);
     let intervals: Vec<[Span; 2]> = given
         .all("interval")
@@ -67,6 +69,7 @@ pub fn parameter_of_run(field: &str) -> Option<&'static str> {
         ("warmup", "warmup"),
         ("runs", "runs"),
         ("seed", "seed"),
+        ("start-jitter", "start-jitter"),
         ("intervals", "interval"),
         ("sample", "sample"),
     ]

@@ -53,6 +53,8 @@ pub enum ParameterKind {
 pub struct Parameter {
     /// Its name: that of the flag without the dashes.
     pub name: &'static str,
+    /// An older name, which is still understood.
+    pub alias: Option<&'static str>,
     /// What it takes.
     pub kind: ParameterKind,
     /// What it is when it is left out; None where that depends on other parameters.
@@ -82,6 +84,7 @@ impl Parameter {
     ) -> Parameter {
         Parameter {
             name,
+            alias: None,
             kind,
             default: None,
             value_name,
@@ -95,6 +98,10 @@ impl Parameter {
 
     const fn or(self, default: &'static str) -> Parameter {
         Parameter { default: Some(default), ..self }
+    }
+
+    const fn or_named(self, alias: &'static str) -> Parameter {
+        Parameter { alias: Some(alias), ..self }
     }
 
     const fn requires(self, name: &'static str) -> Parameter {
@@ -149,9 +156,9 @@ impl Preset {
         own.iter().chain(MEASURE)
     }
 
-    /// The parameter of this name.
+    /// The parameter of this name or alias.
     pub fn parameter(self, name: &str) -> Option<&'static Parameter> {
-        self.parameters().find(|parameter| parameter.name == name)
+        self.parameters().find(|parameter| parameter.name == name || parameter.alias == Some(name))
     }
 
     /// The scenario that parameters describe: pairs of a name and a value, a switch with `true` or `false`.
@@ -166,6 +173,18 @@ impl Preset {
         }?;
         check_scenario(&scenario).map_err(|error| self.blame(&error))?;
         Ok(scenario)
+    }
+
+    /// Parameters that were given and have no effect, a sentence each.
+    ///
+    /// # Errors
+    /// The parameter whose value cannot be.
+    pub fn warnings(self, given: &[(String, String)]) -> Result<Vec<String>, PresetError> {
+        let given = GivenParameters::new(self, given)?;
+        Ok(match self {
+            Preset::Tandem => tandem::warnings(&given)?,
+            Preset::Fec => Vec::new(),
+        })
     }
 
     /// The parameter that a field of the scenario was given by.

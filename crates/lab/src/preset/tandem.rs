@@ -52,6 +52,16 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("recode-at", Kind::Count, "NODES", NC, "The nodes that code anew, by their numbers [default: all on the way]").repeats().requires("nc"),
 ];
 
+/// What has no effect.
+pub(super) fn warnings(given: &GivenParameters<'_>) -> Result<Vec<String>, PresetError> {
+    let none = given.value::<Fraction>("loss")?.get() == 0.0;
+    let useless = given.is_given("burst") && none;
+    Ok(useless
+        .then(|| "--burst has no effect without --loss: nothing is lost".to_owned())
+        .into_iter()
+        .collect())
+}
+
 /// The scenario that parameters describe; what it cannot be, `Scenario::check` says.
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let hops: u32 = given.value("hops")?;
@@ -60,6 +70,9 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     }
     let mut run = RunSpec::default();
     measure::apply(given, &mut run)?;
+    if given.value::<Rate>("rate")?.bps() == 0 {
+        return Err(PresetError::new("rate", "links of 0 bit/s carry nothing; write for example `2Mbit/s`"));
+    }
     let forth = LinkConfig {
         rate: given.value("rate")?,
         delay: given.value("delay")?,
