@@ -20,6 +20,7 @@ grid = { rate = ["100kbit/s", "200kbit/s"] }
 runs = 2
 duration = "30s"
 warmup = "10s"
+start-jitter = "0s"
 [set.base.tandem]
 hops = 1
 link = { rate = "$rate", delay = "10ms", queue = 50 }
@@ -151,7 +152,7 @@ fn a_bad_file_is_named_with_its_line() {
     let output = run(&["papers", "run", "--fresh", "--dir", path(papers.path())]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
-        stderr(&output).contains("009/small.toml:15:8: tandem.hops: 0 links; from 1 to 1000"),
+        stderr(&output).contains("009/small.toml:16:8: tandem.hops: 0 links; from 1 to 1000"),
         "{}",
         stderr(&output)
     );
