@@ -4,7 +4,10 @@
 TARGET ?= $(CURDIR)/target
 export CARGO_TARGET_DIR := $(TARGET)
 
-.PHONY: help build demo test accept oracle papers plan-report bench soak fmt clean
+# The version of cargo-deny that `make deny` installs.
+CARGO_DENY = 0.20.2
+
+.PHONY: help build demo test accept oracle papers plan-report deny bench soak fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +46,11 @@ plan-report: ## fit the planner to simulations of one seed, report its errors on
 	cargo run --release --locked -p ripstop-model --example fit-plan -- $(TARGET)/plan-links.toml crates/model/data/plan-weights.toml
 	cargo build --release --locked -p ripstop-cli
 	$(TARGET)/release/ripstop plan campaign --seed 10 --links 200 --store $(TARGET)/plan.redb --page docs/plan-report.md --errors crates/model/data/plan-errors.toml --data crates/model/data/plan-report.toml > /dev/null
+
+deny: ## advisories, licences, duplicate and foreign crates of the dependency tree (cargo-deny, built once)
+	@tools/need.sh cargo cc
+	@test -x $(TARGET)/tools/bin/cargo-deny || cargo install --locked --version $(CARGO_DENY) --root $(TARGET)/tools cargo-deny
+	$(TARGET)/tools/bin/cargo-deny --locked check
 
 bench: ## time kernels and coders (criterion), all of it beside its anchors (ripstop speed), the simulator beside ns-2 (7 minutes)
 	@tools/need.sh cargo cc
