@@ -5,9 +5,10 @@ use super::config::{BILLION, Factor, Loss, Redundancy, Rounding};
 use crate::control::loss::LossEstimator;
 use ripstop_base::{Stream, Time};
 use ripstop_model::masking::unmasked_probability;
+use ripstop_model::redundancy::{RedundancyRounding, redundancy};
 
-/// The losses of a window are to be masked but for this probability (paper 000, section VI-B: masked with 0.8).
-const UNMASKED: f64 = 0.2;
+/// The probability with which the losses of a window are masked (paper 000, section VI-B).
+const MASKED: f64 = 0.8;
 
 /// Adapting, those of what is under way are masked with even odds: what is left is reported and made up for. At the cost of
 /// the rule's R (50 packets under way, losses of 2 to 19 %) segments then wait half as long to be decoded, the last hundredth a
@@ -20,21 +21,17 @@ const EVERY: u64 = 32;
 /// Never more combinations than this for one segment, adapting.
 const MOST: u32 = 16;
 
-/// The least R, in steps of 0.01, with which no more than W(R-1) of RW packets are lost with probability 0.8 or more, for
-/// a `window` of W packets and a loss probability `p` (paper 000, section VI-B, both products rounded up: of
-/// the readings of the formula the one that gives 1.03, 1.09 and 1.13 of its Table I). [`Factor::MAX`] where no R is enough.
+/// The R of paper 000, section VI-B, for a `window` of packets and a loss probability `p`, as
+/// [`ripstop_model::redundancy`] computes it: both products rounded up, which is the reading that gives 1.03, 1.09 and 1.13 of
+/// Table I. [`Factor::MAX`] where no R is enough, 1 for what is no probability.
 pub fn rule(p: f64, window: u32) -> Factor {
-    let masks = |hundredths: u64| {
-        let spare = (u64::from(window) * hundredths).div_ceil(100);
-        unmasked_probability(0, window, u32::try_from(spare).unwrap_or(u32::MAX), p) <= UNMASKED
-    };
-    // More packets never mask less, so the answer is found by halving.
-    let (mut low, mut high) = (0, 9_900);
-    while low < high {
-        let middle = (low + high) / 2;
-        if masks(middle) { high = middle } else { low = middle + 1 }
+    if p.is_nan() {
+        return Factor::ONE;
     }
-    Factor::from_hundredths(low as u32)
+    match redundancy(p.clamp(0.0, 1.0), window.max(1), MASKED, RedundancyRounding::Ceil) {
+        Ok(r) => Factor::from_hundredths(((r - 1.0) * 100.0).round() as u32).min(Factor::MAX),
+        Err(_) => Factor::MAX,
+    }
 }
 
 /// R by accumulator: what is left of a whole number is kept.
