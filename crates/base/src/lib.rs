@@ -1,19 +1,22 @@
-//! What every other crate agrees on before it says anything: what a moment is ([`Time`]), how
-//! people write quantities ([`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]), and how
-//! one master seed becomes independent random streams ([`Seed`], [`Stream`]); and how values in
-//! files are read ([`Word`], [`word`]) and complaints say where they stand ([`Place`]), without the names of Rust's types ([`plain_words`]). [`Delays`] keeps many
-//! delays in little room.
+//! Types that every other crate uses.
+//!
+//! * [`Time`]: a moment in time.
+//! * [`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]: quantities as people write them.
+//! * [`Seed`], [`Stream`]: one master seed and the independent random streams made from it.
+//! * [`Word`], [`word`]: values in files. [`Place`]: the line and column of a value.
+//! * [`plain_words`]: the message of a parser without the names of Rust's types.
+//! * [`DelayHistogram`]: the distribution of many delays in little memory.
 //!
 //! Nothing here reads a clock or a source of entropy.
 
-mod delays;
+mod delay_histogram;
 mod plain;
 mod quantity;
 mod seed;
 mod time;
 mod written;
 
-pub use delays::Delays;
+pub use delay_histogram::DelayHistogram;
 pub use plain::plain_words;
 pub use quantity::{Bytes, Fraction, QuantityError, QueueLimit, Rate, Span};
 pub use seed::{Seed, Stream};

@@ -1,5 +1,5 @@
-//! Quantities as people write them: `20Mbit/s`, `100ms`, `5%` or `0.05`, `1000B`, `3.2MB`
-//! (decimal), `200` packets. A bare number is the SI unit (bit/s, s, fraction, bytes, packets).
+//! Quantities as people write them: `20Mbit/s`, `100ms`, `5%` or `0.05`, `1000B`, `3.2MB` (decimal), `200`
+//! packets. A bare number is in the SI unit: bit/s, s, fraction, bytes; for queues, packets.
 
 use crate::written::text_or_number;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,22 +7,22 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Why a quantity could not be read: what was written and what would be right.
+/// Why a quantity could not be read: what was written, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{written}` is not {wanted}; write for example {example}")]
 pub struct QuantityError {
-    /// The text as it was given.
+    /// The text that was written.
     pub written: String,
-    /// What kind of quantity belongs there.
+    /// The kind of quantity that is expected.
     pub wanted: &'static str,
-    /// Examples of right ones.
+    /// Examples of valid texts.
     pub example: &'static str,
 }
 
 /// Splits `5.5Mbit/s` into (5.5, `Mbit/s`). None when there is no finite, non-negative number.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    // An `e` belongs to the number only in `1e6`, not in a unit.
+    // An `e` is part of the number only in texts such as `1e6`; otherwise it begins the unit.
     let mut end = 0;
     let bytes = text.as_bytes();
     while end < bytes.len() {
@@ -40,7 +40,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
     number.is_finite().then(|| (number, text[end..].trim()))
 }
 
-/// The decimal prefix of a unit: `k`, `M`, `G` or none; and what is left of the unit.
+/// The factor of the unit's decimal prefix (`k`, `M`, `G` or none) and the rest of the unit.
 fn prefix(unit: &str) -> (f64, &str) {
     match unit.as_bytes().first() {
         Some(b'k' | b'K') => (1e3, &unit[1..]),
@@ -84,13 +84,13 @@ impl Rate {
         Rate(bps)
     }
 
-    /// In bit/s.
+    /// The rate in bit/s.
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond; zero at
-    /// a rate of zero, which stands for "unlimited" wherever a rate may be left out.
+    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. Zero at a rate of
+    /// zero, which means "unlimited" wherever a rate may be left out.
     pub fn time_for(self, bytes: usize) -> Duration {
         if self.0 == 0 {
             return Duration::ZERO;
@@ -130,14 +130,14 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A span of time, written `100ms`, `1.5s`, `20us`, `2min`.
+/// A span of time, written `100ms`, `1.5s`, `20us` or `2min`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(Duration);
 
 text_forms!(Span, "a time", "`100ms`, `1.5s`, `20us` or `0.1` (s)");
 
 impl Span {
-    /// The span as the standard library's type.
+    /// The span as a [`Duration`].
     pub const fn duration(self) -> Duration {
         self.0
     }
@@ -163,7 +163,7 @@ impl FromStr for Span {
                 "h" => 3600e9,
                 _ => return Err(Span::wrong(s)),
             };
-        // A thousand years is a typing error, and would overflow nanoseconds.
+        // A thousand years must be a typing error, and would overflow the nanoseconds.
         if nanos > 1e18 { Err(Span::wrong(s)) } else { Ok(Span(Duration::from_nanos(nanos.round() as u64))) }
     }
 }
@@ -188,15 +188,15 @@ pub struct Fraction(f64);
 text_forms!(Fraction, "a share between 0 and 1", "`5%` or `0.05`");
 
 impl Fraction {
-    /// Nothing.
+    /// The share 0.
     pub const ZERO: Fraction = Fraction(0.0);
 
-    /// The share `value`; None outside [0, 1] or NaN.
+    /// The share `value`; None for NaN and outside [0, 1].
     pub fn new(value: f64) -> Option<Fraction> {
         (0.0..=1.0).contains(&value).then_some(Fraction(value))
     }
 
-    /// As a number in [0, 1].
+    /// The share as a number in [0, 1].
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -207,7 +207,8 @@ impl FromStr for Fraction {
     fn from_str(s: &str) -> Result<Fraction, QuantityError> {
         let (number, unit) = split(s).ok_or_else(|| Fraction::wrong(s))?;
         let value = match unit {
-            // `23.38%` is .2338 to the last bit: what is written is shifted, not the number that it stands for.
+            // The decimal text is shifted, not the binary number: so `23.38%` gives exactly the same number
+            // as `0.2338`.
             "%" => {
                 let digits = s.trim().trim_end_matches('%').trim_end();
                 format!("{digits}e-2").parse().unwrap_or(number / 100.0)
@@ -221,8 +222,8 @@ impl FromStr for Fraction {
 
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Percent to nine digits: exact for what people write, without 0.07 * 100 = 7.000000000000001. Else the number
-        // itself: what is written is always read back as it was.
+        // Percent with nine digits: this is exact for what people write and avoids 0.07 * 100 =
+        // 7.000000000000001. If it does not read back as the same number, the number itself is written.
         let text = format!("{}%", (self.0 * 1e11).round() / 1e9);
         match text.parse::<Fraction>() {
             Ok(same) if same == *self => f.write_str(&text),
@@ -231,7 +232,7 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// A number of bytes, decimal prefixes: `1000B`, `3.2MB`.
+/// A number of bytes with decimal prefixes: `1000B`, `3.2MB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(u64);
 
@@ -243,7 +244,7 @@ impl Bytes {
         Bytes(n)
     }
 
-    /// As a number of bytes.
+    /// The number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -276,12 +277,12 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// How much a queue holds: `200` packets or `300kB`.
+/// The capacity of a queue: `200` (packets) or `300kB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {
-    /// At most so many packets.
+    /// At most this many packets.
     Packets(u64),
-    /// At most so many bytes.
+    /// At most this many bytes.
     Bytes(u64),
 }
 

@@ -1,16 +1,16 @@
 //! One master seed, many independent random streams.
 //!
-//! A stream is named by (master seed, run index, name such as `link/2/loss`). The three are hashed
-//! to a 64-bit state that SplitMix64 spreads over xoshiro256++ (Blackman and Vigna 2019). The same
-//! triple gives the same numbers on every machine and with every number of threads, and adding a
-//! stream moves no other.
+//! A stream is named by three values: the master seed, the run index, and a name such as `link/2/loss`. They
+//! are hashed to a 64-bit state, which SplitMix64 expands to the state of xoshiro256++ (Blackman and Vigna
+//! 2019). The same three values give the same numbers on every machine and with every number of threads.
+//! Adding a stream changes no other.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt;
 use std::str::FromStr;
 
-/// A master seed together with the index of the independent run it serves.
+/// A master seed and the index of an independent run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seed {
     master: u64,
@@ -23,7 +23,7 @@ impl Seed {
         Seed { master, run: 0 }
     }
 
-    /// The same master seed for the independent replication `run`.
+    /// The same master seed for the independent run `run`.
     pub const fn run(self, run: u64) -> Seed {
         Seed { run, ..self }
     }
@@ -38,7 +38,7 @@ impl Seed {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.hash(name)))
     }
 
-    /// A new seed below this one, for a part that makes streams of its own.
+    /// A new seed derived from this one, for a part that makes its own streams.
     pub fn child(self, name: &str) -> Seed {
         Seed { master: self.hash(name), run: self.run }
     }
@@ -94,21 +94,21 @@ impl Stream {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with probability `p`; always draws one number, so streams stay aligned.
+    /// True with probability `p`. Always draws one number, so that streams stay aligned.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// Uniform on `0..n`; 0 when `n` is 0. The bias is below n / 2^64.
+    /// Uniform on `0..n`; 0 for n = 0. The bias is below n / 2^64.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Exponentially distributed with the given mean (same unit as `mean`).
+    /// Exponentially distributed with the given mean, in the unit of `mean`.
     pub fn exponential(&mut self, mean: f64) -> f64 {
-        // `libm` rather than the platform's `ln`: the same bits on every machine.
+        // `libm` gives the same bits on every machine; the platform's `ln` may not.
         -mean * libm::log(1.0 - self.unit())
     }
 

@@ -1,20 +1,20 @@
-//! A moment, counted in integer nanoseconds from an epoch the caller chooses.
+//! A moment in time, counted in nanoseconds from an epoch that the caller chooses.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A moment in nanoseconds since the caller's epoch: the start of the simulation in virtual time,
-/// the start of the process on the wire. Arithmetic saturates; it never panics and never wraps.
+/// A moment, in nanoseconds since the caller's epoch. In virtual time the epoch is the start of the
+/// simulation, on the wire the start of the process. Arithmetic saturates: it never panics and never wraps.
 ///
-/// Spans between moments are [`std::time::Duration`].
+/// The time between two moments is a [`std::time::Duration`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
 impl Time {
     /// The epoch.
     pub const ZERO: Time = Time(0);
-    /// A moment that never comes (about 584 years after the epoch).
+    /// A moment that is never reached, about 584 years after the epoch.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// The moment `nanos` nanoseconds after the epoch.
@@ -32,9 +32,9 @@ impl Time {
         Time(millis.saturating_mul(1_000_000))
     }
 
-    /// The moment `seconds` (s) after the epoch; negative and NaN give the epoch.
+    /// The moment `seconds` (s) after the epoch. Negative numbers and NaN give the epoch.
     pub fn from_secs_f64(seconds: f64) -> Time {
-        // `as` saturates, and maps NaN to 0.
+        // `as` saturates and maps NaN to 0.
         Time((seconds * 1e9) as u64)
     }
 
@@ -48,7 +48,7 @@ impl Time {
         self.0 as f64 / 1e9
     }
 
-    /// The span from `earlier` to `self`, zero when `earlier` is later.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     pub const fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -58,7 +58,7 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The span from `earlier` to `self` in nanoseconds, negative when `earlier` is later.
+    /// The time from `earlier` to `self` in nanoseconds; negative if `earlier` is later.
     pub const fn signed_since(self, earlier: Time) -> i64 {
         self.0.wrapping_sub(earlier.0) as i64
     }

@@ -1,13 +1,14 @@
-//! Texts that people write into files: values as a word or a number, and where in the text something stands.
+//! Values in files, written as a text or as a number, and their position in the file.
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// A value in a file as it was written: a text, or a number, which is then its digits.
+/// A value in a file as it was written. A number is kept as its digits.
 ///
-/// `#[serde(with = "ripstop_base::word")]` does the same for types that are read from text and shown as text.
+/// `#[serde(with = "ripstop_base::word")]` does the same for types that are parsed from text and displayed as
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(String);
 
@@ -36,22 +37,23 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-/// Types that are read by [`FromStr`] and written by [`fmt::Display`], for `#[serde(with = "ripstop_base::word")]`.
+/// For `#[serde(with = "ripstop_base::word")]`: types that are read by [`FromStr`] and written by
+/// [`fmt::Display`].
 pub mod word {
     use super::*;
 
-    /// Writes it as a text.
+    /// Writes the value as a text.
     ///
     /// # Errors
-    /// What the serializer says.
+    /// The serializer's error.
     pub fn serialize<S: Serializer>(value: &impl fmt::Display, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(value)
     }
 
-    /// Reads it from a text or a number.
+    /// Reads the value from a text or a number.
     ///
     /// # Errors
-    /// What its [`FromStr`] says.
+    /// The error of the type's [`FromStr`].
     pub fn deserialize<'de, D, T>(from: D) -> Result<T, D::Error>
     where
         D: Deserializer<'de>,
@@ -61,7 +63,7 @@ pub mod word {
     }
 }
 
-/// Reads a text, or a number as if it had been written as a text.
+/// Reads a text. A number is read as if it had been written as a text.
 pub(crate) fn text_or_number<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     from: D,
     wanted: &dyn fmt::Display,
@@ -91,17 +93,17 @@ pub(crate) fn text_or_number<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     from.deserialize_any(Reader(wanted, read))
 }
 
-/// Where in a text something stands.
+/// A position in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, characters.
+    /// The column in characters, counted from 1.
     pub column: usize,
 }
 
 impl Place {
-    /// Of the byte at `offset`; of the end, when the text is shorter.
+    /// The position of the byte at `offset`, or of the end of a shorter text.
     pub fn of(text: &str, offset: usize) -> Place {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

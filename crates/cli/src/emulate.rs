@@ -9,7 +9,9 @@ use crate::signals::Signals;
 use clap::Args;
 use ipnet::IpNet;
 use ripstop_base::Span;
-use ripstop_net::emulate::{DirectionReport, Emulator, EmulatorConfig, Side, Snapshot};
+use ripstop_net::emulate::{
+    EmulatedDirectionReport, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot,
+};
 use ripstop_net::os::netns::{self, Namespace};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -73,7 +75,7 @@ struct Report<'a> {
     link: LinkFacts,
     fec: Option<FecFacts>,
     #[serde(flatten)]
-    counters: &'a Snapshot,
+    counters: &'a EmulatorSnapshot,
 }
 
 /// Runs the command.
@@ -96,8 +98,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     // Before the emulator starts its thread, which inherits the mask.
     let signals = Signals::block()?;
     let config = EmulatorConfig {
-        left: Side { device: flags.left_device.clone(), addresses: flags.left_address.clone() },
-        right: Side { device: flags.right_device.clone(), addresses: flags.right_address.clone() },
+        left: EmulatorSide { device: flags.left_device.clone(), addresses: flags.left_address.clone() },
+        right: EmulatorSide { device: flags.right_device.clone(), addresses: flags.right_address.clone() },
         left_to_right,
         right_to_left,
         mtu: flags.mtu,
@@ -136,8 +138,8 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     }
 }
 
-fn table(snapshot: &Snapshot) -> String {
-    type Row = (&'static str, fn(&DirectionReport) -> String);
+fn table(snapshot: &EmulatorSnapshot) -> String {
+    type Row = (&'static str, fn(&EmulatedDirectionReport) -> String);
     const ROWS: [Row; 19] = [
         ("packets offered", |d| d.link.offered.to_string()),
         ("bytes offered", |d| d.link.offered_bytes.to_string()),

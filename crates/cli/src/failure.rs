@@ -82,8 +82,8 @@ impl From<ripstop_net::emulate::EmulateError> for Failure {
     }
 }
 
-impl From<ripstop_net::daemon::ConfigError> for Failure {
-    fn from(error: ripstop_net::daemon::ConfigError) -> Failure {
+impl From<ripstop_net::daemon::DaemonConfigError> for Failure {
+    fn from(error: ripstop_net::daemon::DaemonConfigError) -> Failure {
         Failure::Config(error.to_string())
     }
 }

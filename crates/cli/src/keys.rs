@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use clap::{Args, Subcommand};
-use ripstop_net::daemon::{self, ConfigError, DaemonConfig};
+use ripstop_net::daemon::{self, DaemonConfig, DaemonConfigError};
 use ripstop_proto::secure::{PrivateKey, PublicKey};
 use serde::Serialize;
 use std::fs::{self, OpenOptions};
@@ -142,7 +142,7 @@ fn public_in(file: &Path) -> Outcome<PublicKey> {
     match DaemonConfig::load(file) {
         Ok(config) => Ok(config.public()),
         // Something with sections was meant to be a configuration: then its mistake is what helps.
-        Err(error @ ConfigError::Content { .. }) if has_sections(file) => Err(error.into()),
+        Err(error @ DaemonConfigError::Content { .. }) if has_sections(file) => Err(error.into()),
         Err(_) => Err(not_a_key.into()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
 use clap::Args;
-use ripstop_net::daemon::{DaemonStatus, PeerStatus, STATUS_DIRECTORY, SessionStatus, StatusSocket};
+use ripstop_net::daemon::{DaemonPeerStatus, DaemonStatus, STATUS_DIRECTORY, SessionStatus, StatusSocket};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         (None, Some(name)) if name.is_empty() || name.contains('/') => {
             return Err(Failure::flag("NAME", format!("`{name}` is not a device's name, such as `rip0`")));
         }
-        (None, Some(name)) => StatusSocket::usual(name),
+        (None, Some(name)) => StatusSocket::default_path(name),
         (None, None) => only_one(Path::new(STATUS_DIRECTORY))?,
     };
     let answer = ask(&path)?;
@@ -156,7 +156,7 @@ fn table(status: &DaemonStatus) -> String {
     text
 }
 
-fn row(peer: &PeerStatus) -> Vec<String> {
+fn row(peer: &DaemonPeerStatus) -> Vec<String> {
     let session = peer.session.as_ref();
     let of = |show: fn(&SessionStatus) -> String| or_dash(session, show);
     vec![
@@ -178,7 +178,7 @@ fn row(peer: &PeerStatus) -> Vec<String> {
 }
 
 /// In a word, how it stands with the peer.
-fn state(peer: &PeerStatus) -> &'static str {
+fn state(peer: &DaemonPeerStatus) -> &'static str {
     match peer {
         _ if peer.unreachable => "unreachable",
         _ if peer.connected && peer.silent => "silent",

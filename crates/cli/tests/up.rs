@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{Emulator, EmulatorConfig, Side};
+use ripstop_net::emulate::{Emulator, EmulatorConfig, EmulatorSide};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use serde_json::Value;
@@ -52,7 +52,7 @@ impl Site {
             Duration::from_millis(10),
             Fraction::new(0.02).unwrap(),
         );
-        let side = |n: u8| Side {
+        let side = |n: u8| EmulatorSide {
             device: "wire0".into(),
             addresses: vec![IpNet::new_assert([198, 18, 0, n].into(), 24)],
         };
@@ -186,7 +186,7 @@ fn it_runs_until_it_is_told_to_stop() {
         }
         assert!(left.log().contains(" INFO up device=rip0 port=5182 mtu=1436"), "{}", left.log());
         assert!(left.log().contains("connected peer=right again=false"), "{}", left.log());
-        assert!(right.log().contains("peer has called peer=left at=198.18.0.1:5182"), "{}", right.log());
+        assert!(right.log().contains("peer called peer=left at=198.18.0.1:5182"), "{}", right.log());
 
         assert_eq!(right.signal(Signal::SIGTERM).code(), Some(0), "{}", right.log());
         assert!(right.log().contains("closing signal=SIGTERM"), "{}", right.log());
@@ -271,7 +271,7 @@ fn an_absent_peer_is_named_once() {
     with_namespaces("an_absent_peer_is_named_once", || {
         let site = Site::new();
         let left = site.up(LEFT);
-        until("it says that nobody answers", || left.count("peer unreachable, trying on") == 1);
+        until("it says that nobody answers", || left.count("peer unreachable; handshakes continue") == 1);
         assert!(stdout(&site.status(LEFT, &[])).contains("unreachable"));
         let calls =
             || json(&site.status(LEFT, &["--json"]))["totals"]["handshakes_repeated"].as_u64().unwrap();

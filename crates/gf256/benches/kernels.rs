@@ -1,4 +1,4 @@
-//! Kernels beside their anchors: memcpy, XOR, and the multiplication instructions on registers alone.
+//! Kernels compared with memcpy, XOR and the multiplication instructions on registers alone.
 
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
@@ -27,7 +27,7 @@ fn kernels(c: &mut Criterion) {
     }
 }
 
-/// Short: a case is small, and there are many.
+/// Short times: each case is small and there are many.
 fn config() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
 }

@@ -1,9 +1,10 @@
-//! The cases that are timed, by the benchmarks of this crate and by the program's `speed` command.
+//! The cases that the benchmarks of this crate and the `speed` command time.
 //!
-//! Each function sets a case up and returns a closure that runs it once and answers how many bytes
-//! it processed; the caller holds the clock. Anchors first: what a figure is compared with.
+//! Each function prepares a case and returns a closure. The closure runs the case once and returns the number
+//! of bytes processed; the caller holds the clock. The first functions are anchors, with which the others are
+//! compared.
 
-use crate::{CHUNK, Chunk, Form, Kernel, bytes, bytes_mut, chunks_for};
+use crate::{CHUNK, Chunk, Kernel, ProductMode, bytes, bytes_mut, chunks_for};
 use std::hint::black_box;
 
 /// Copies `len` bytes with the system's `memcpy`.
@@ -26,7 +27,7 @@ pub fn xor(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// The kernel's multiplication instructions on registers alone: no loads, no stores, no additions.
+/// The kernel's multiplication instructions on registers only: no loads, stores or additions.
 pub fn register_limit(kernel: Kernel) -> impl FnMut() -> u64 {
     move || kernel.registers(black_box(1000))
 }
@@ -36,7 +37,7 @@ pub fn mul_add(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     let (mut to, from) = (filled(len, 1), filled(len, 2));
     let mut c = 1u8;
     move || {
-        // Another factor each time, never 0 or 1, which are shortcuts.
+        // A different factor each time, but never 0 or 1, which have shortcuts.
         c = c.wrapping_add(1).max(2);
         kernel.mul_add(&mut bytes_mut(&mut to)[..len], &bytes(black_box(&from))[..len], c);
         black_box(&mut to);
@@ -44,8 +45,8 @@ pub fn mul_add(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// A fused product of `outputs` outputs from `sources` sources of `len` bytes each; counts
-/// `sources * outputs * len` bytes.
+/// A fused product of `outputs` outputs from `sources` sources of `len` bytes each. It counts as `sources *
+/// outputs * len` bytes.
 pub fn fused(kernel: Kernel, sources: usize, outputs: usize, len: usize) -> impl FnMut() -> u64 {
     let from: Vec<Vec<Chunk>> = (0..sources).map(|k| filled(len, k as u64)).collect();
     let mut to: Vec<Vec<Chunk>> = (0..outputs).map(|_| filled(len, 0)).collect();
@@ -53,13 +54,13 @@ pub fn fused(kernel: Kernel, sources: usize, outputs: usize, len: usize) -> impl
     move || {
         let from: Vec<&[u8]> = from.iter().map(|source| &bytes(source)[..len]).collect();
         let mut to: Vec<&mut [u8]> = to.iter_mut().map(|output| &mut bytes_mut(output)[..len]).collect();
-        kernel.product(Form::Overwrite, black_box(&coefficients), &mut to, black_box(&from));
+        kernel.product(ProductMode::Overwrite, black_box(&coefficients), &mut to, black_box(&from));
         black_box(&mut to);
         (sources * outputs * len) as u64
     }
 }
 
-/// `len` bytes of noise in whole chunks.
+/// `len` pseudo-random bytes in whole chunks.
 fn filled(len: usize, seed: u64) -> Vec<Chunk> {
     let mut state = seed;
     let mut chunk = || {

@@ -1,4 +1,4 @@
-//! The field, one byte at a time: the truth the kernels are tested against.
+//! The field, one byte at a time. The kernels are tested against this module.
 
 /// x^8 + x^4 + x^3 + x^2 + 1. It is primitive, so x (the byte 2) generates every nonzero element.
 pub const POLYNOMIAL: u16 = 0x11d;
@@ -21,27 +21,27 @@ pub const fn div(a: u8, b: u8) -> u8 {
     mul(a, inv(b))
 }
 
-/// The generator 2 to the power `n` (any `n`; the powers repeat after 255).
+/// The generator 2 to the power `n`, for any `n`. The powers repeat after 255.
 #[inline]
 pub const fn exp(n: usize) -> u8 {
     EXP[n % 255]
 }
 
-/// The power of the generator 2 that is `a`, in 0..=254; none for 0.
+/// The exponent, in 0..=254, of the power of 2 that equals `a`; None for 0.
 #[inline]
 pub const fn log(a: u8) -> Option<u8> {
     if a == 0 { None } else { Some(LOG[a as usize]) }
 }
 
-/// Multiplication by `c` as the 8x8 bit matrix that `gf2p8affineqb` takes: byte 7 - i of the word is
-/// the row for bit i of the result (Intel SDM volume 2, GF2P8AFFINEQB).
+/// Multiplication by `c` as the 8x8 bit matrix that `gf2p8affineqb` takes. Byte 7 - i of the word is the row
+/// for bit i of the result (Intel SDM volume 2, GF2P8AFFINEQB).
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
-/// Multiplication by `c` as two tables of 16 bytes: products with the low nibble of a byte, then
-/// with its high nibble. A byte shuffle looks up 16 or 32 of them at once.
+/// Multiplication by `c` as two tables of 16 bytes: the products with the low nibble of a byte, and with its
+/// high nibble. A byte shuffle looks up 16 or 32 of them at once.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
 
-/// See [`NIBBLES`]; aligned so that both tables come from one cache line.
+/// See [`NIBBLES`]. The alignment puts both tables into one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
 pub(crate) struct Nibbles {
@@ -53,7 +53,7 @@ const EXP: [u8; 256] = powers();
 const LOG: [u8; 256] = logarithms();
 static PRODUCTS: [[u8; 256]; 256] = products();
 
-/// Multiplication by x: shift, and reduce by the polynomial when the top bit falls out.
+/// Multiplication by x: shift left, and reduce by the polynomial when the top bit is lost.
 pub(crate) const fn double(a: u8) -> u8 {
     (a << 1) ^ (((a >> 7) as u16 * POLYNOMIAL) & 0xff) as u8
 }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Schoolbook multiplication of polynomials: shares nothing with the tables but the polynomial.
+    /// Schoolbook multiplication of polynomials. It shares only the polynomial with the tables.
     fn schoolbook(a: u8, b: u8) -> u8 {
         let mut product = 0u16;
         for bit in 0..8 {

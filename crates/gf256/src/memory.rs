@@ -1,5 +1,5 @@
-//! Memory for symbols: whole aligned chunks, so that kernels need neither masks nor tails, in slots that
-//! are used again.
+//! Memory for symbols: whole aligned chunks, which spare the kernels masks and tails, in slots that are
+//! reused.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// The size and alignment of a [`Chunk`] in bytes: a cache line, and one AVX-512 register.
 pub const CHUNK: usize = 64;
 
-/// 64 bytes aligned to 64. A symbol lies in a whole number of them, padded with zeros: padding is
-/// coded along (zeros stay zeros), which costs far less than ragged ends.
+/// 64 bytes aligned to 64. A symbol occupies a whole number of chunks, padded with zeros. The padding is
+/// coded like data and stays zero; this costs far less than code for ragged ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Chunk(pub [u8; CHUNK]);
@@ -24,14 +24,14 @@ pub const fn chunks_for(len: usize) -> usize {
     len.div_ceil(CHUNK)
 }
 
-/// The bytes of some chunks.
+/// The bytes of `chunks`.
 #[allow(unsafe_code, reason = "a view of plain bytes; no safe cast exists for a newtype slice")]
 pub const fn bytes(chunks: &[Chunk]) -> &[u8] {
     // SAFETY: a Chunk is exactly CHUNK bytes without padding, and a byte has no alignment.
     unsafe { std::slice::from_raw_parts(chunks.as_ptr().cast(), chunks.len() * CHUNK) }
 }
 
-/// The bytes of some chunks, to write.
+/// The bytes of `chunks`, writable.
 #[allow(unsafe_code, reason = "a view of plain bytes; no safe cast exists for a newtype slice")]
 pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
     // SAFETY: as in `bytes`; every byte pattern is a valid Chunk, and the borrow is exclusive.
@@ -40,15 +40,15 @@ pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
 
 /// A slot of whole chunks, shared by its clones.
 ///
-/// The memory of a slot whose last clone is dropped waits, for the next slot of about the size, in a
-/// pool of the thread that dropped it: an allocator takes as long to hand out aligned memory as a
-/// kernel takes to fill it. A pool keeps four megabytes at most (a report frees as many symbols at once
-/// as a fast flow sends in 20 ms), nothing beyond 4 kB a slot.
+/// The memory of a slot whose last clone is dropped goes to a pool of that thread, for the next slot of about
+/// this size. An allocator needs as long for aligned memory as a kernel needs to fill it. A pool keeps at
+/// most four megabytes and no slot above 4 kB. A report may free as many symbols at once as a fast flow sends
+/// in 20 ms.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
-    /// Taken only while being dropped; None when there are no chunks.
+    /// None when there are no chunks, and while the slot is being dropped.
     memory: Option<Memory>,
-    /// How many chunks, from the first on, belong to the slot and have been written.
+    /// Number of chunks of the slot; all of them have been written.
     chunks: usize,
 }
 
@@ -66,7 +66,7 @@ impl Slot {
         }
     }
 
-    /// The parts laid end to end, padded with zeros: one copy.
+    /// A slot with the bytes of all `parts` one after the other, padded with zeros. Copies each byte once.
     #[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
     pub fn copied(parts: &[&[u8]]) -> Slot {
         let len = parts.iter().map(|part| part.len()).sum();
@@ -84,7 +84,7 @@ impl Slot {
         }
     }
 
-    /// The bytes, a whole number of chunks.
+    /// The bytes of the slot: a whole number of chunks.
     #[inline]
     #[allow(unsafe_code, reason = "a view of memory whose first chunks were written")]
     pub fn bytes(&self) -> &[u8] {
@@ -97,7 +97,7 @@ impl Slot {
         }
     }
 
-    /// The bytes, to write; None while another clone shares them.
+    /// The writable bytes; None while another clone shares them.
     #[allow(unsafe_code, reason = "a view of memory whose first chunks were written")]
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let Some(memory) = &mut self.memory else { return Some(&mut []) };
@@ -111,8 +111,8 @@ impl Drop for Slot {
     #[inline]
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            // Whoever holds the only clone may do with it as he likes. Where two are dropped at once by
-            // two threads, the memory is freed.
+            // The only clone may reuse the memory. If two threads drop the last two clones at the same time,
+            // the memory is freed.
             if Arc::strong_count(&memory) == 1 {
                 give_back(memory);
             }
@@ -120,7 +120,7 @@ impl Drop for Slot {
     }
 }
 
-/// A slot that is not written yet.
+/// A slot that has not been written yet.
 pub(crate) struct Fresh {
     memory: Memory,
     chunks: usize,
@@ -132,16 +132,16 @@ impl Fresh {
         Fresh { memory: take(chunks), chunks }
     }
 
-    /// Where to write.
+    /// The address to write to.
     #[inline]
     pub(crate) fn start(&mut self) -> *mut u8 {
-        // Memory is pooled, or allocated, by its only holder, and `as_ptr` keeps the allocation's right to be
-        // written: no reference is made on the way. `Arc::get_mut` would lock the counts each time.
+        // The memory has a single holder, and `as_ptr` keeps the right to write to the allocation, as no
+        // reference is made. `Arc::get_mut` would lock the counters each time.
         debug_assert!(Arc::get_mut(&mut self.memory).is_some());
         Arc::as_ptr(&self.memory).cast_mut().cast()
     }
 
-    /// The slot.
+    /// The slot, written.
     ///
     /// # Safety
     /// Every byte of its chunks has been written.
@@ -152,14 +152,14 @@ impl Fresh {
     }
 }
 
-/// Sizes up to this many chunks are pooled.
+/// Largest pooled size, in chunks.
 const LARGEST: usize = 64;
-/// Four sizes of 1 to 4 chunks, then every fourth.
+/// Number of pooled sizes: 1 to 4 chunks, then every fourth.
 const SIZES: usize = 4 + (LARGEST - 4) / 4;
-/// How many chunks a pool keeps: four megabytes.
+/// Most chunks in a pool: four megabytes.
 const KEPT: usize = (4 << 20) / CHUNK;
 
-/// Memory that waits to be used again, by its size.
+/// Memory for reuse, by size.
 struct Pool {
     sizes: [Vec<Memory>; SIZES],
     chunks: usize,
@@ -188,7 +188,7 @@ impl Pool {
     }
 }
 
-/// Memory for `chunks` chunks or a few more. It may hold anything.
+/// Memory for at least `chunks` chunks. It may contain anything.
 #[inline]
 fn take(chunks: usize) -> Memory {
     let size = rounded(chunks);
@@ -196,10 +196,10 @@ fn take(chunks: usize) -> Memory {
     pooled.ok().flatten().unwrap_or_else(|| Arc::new_uninit_slice(size))
 }
 
-/// Keeps `memory`, which nobody else holds, for the next.
+/// Returns `memory`, which nobody else holds, to the pool.
 #[inline]
 fn give_back(memory: Memory) {
-    // A thread that ends has no pool any more: the memory is freed.
+    // A thread that is ending has no pool; then the memory is freed.
     let _ = POOL.try_with(|pool| {
         if let Ok(mut pool) = pool.try_borrow_mut() {
             pool.give_back(memory);
@@ -207,12 +207,12 @@ fn give_back(memory: Memory) {
     });
 }
 
-/// What is allocated for `chunks` chunks.
+/// How many chunks are allocated for a slot of `chunks` chunks.
 const fn rounded(chunks: usize) -> usize {
     if chunks <= 4 || chunks > LARGEST { chunks } else { chunks.next_multiple_of(4) }
 }
 
-/// Where a pool keeps memory of the rounded size `size`.
+/// The index in the pool of the rounded size `size`.
 const fn place(size: usize) -> Option<usize> {
     match size {
         1..=4 => Some(size - 1),

@@ -1,4 +1,4 @@
-//! What a link is: its settings, their defaults, their text form, and what is wrong with them.
+//! The settings of a link: defaults, text form and checks.
 
 use crate::fec::Fec;
 use crate::loss::Loss;
@@ -7,43 +7,43 @@ use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One direction of a link. The default is a perfect one: no rate limit, no delay, no impairment.
+/// One direction of a link. The default is a perfect link: no rate limit, no delay, no impairment.
 ///
-/// In a configuration file quantities are written as people write them (`rate = "20Mbit/s"`,
-/// `delay = "50ms"`, `loss = "5%"`) and everything may be left out. Durations in `blackouts` and
-/// `schedule` count from the epoch of the moments given to [`crate::Link::offer`].
+/// In a configuration file quantities are written as people write them (`rate = "20Mbit/s"`, `delay =
+/// "50ms"`, `loss = "5%"`), and every setting may be left out. Times in `blackouts` and `schedule` have the
+/// same epoch as the moments given to [`crate::Link::offer`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
-    /// Bits the link carries in a second, headers of the network layer included; 0: unlimited.
+    /// Rate in bit/s, network-layer headers included; 0: unlimited.
     #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
-    /// How much may wait for serialisation, the packet being serialised not counted; None: any
-    /// amount. A packet that finds the link idle never needs the queue.
+    /// How much may wait for serialisation; None: any amount. The packet being serialised is not counted, so
+    /// a packet that finds the link idle needs no queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
-    /// A packet that has to wait, and finds no room within this limit, meets congestion: the link marks it with Congestion
-    /// Experienced when it is ECN-capable (RFC 3168). None: nothing is marked.
+    /// A packet that must wait and does not fit within this limit meets congestion. The link marks it with
+    /// Congestion Experienced if it is ECN-capable (RFC 3168). None: nothing is marked.
     #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Option<QueueLimit>,
-    /// Propagation delay: from the last bit's departure to the arrival.
+    /// Propagation delay, from the departure of the last bit to the arrival.
     #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
-    /// A delay drawn per packet, uniform on [0, jitter], on top of `delay`. It keeps the order: a
-    /// packet arrives no earlier than those before it.
+    /// A delay drawn per packet, uniform on [0, jitter] and added to `delay`. It keeps the order: a packet
+    /// never arrives before an earlier one.
     #[serde(deserialize_with = "field::jitter")]
     pub jitter: Span,
-    /// Larger packets are refused; None: any size passes.
+    /// Packets larger than this are refused; None: any size passes.
     #[serde(deserialize_with = "field::mtu")]
     pub mtu: Option<Bytes>,
-    /// Refuses what exceeds a rate, so that loss grows with the rate offered.
+    /// Refuses packets above a rate, so that loss grows with the offered rate.
     #[serde(deserialize_with = "field::policer")]
     pub policer: Option<Policer>,
-    /// What the channel loses, after serialisation.
+    /// Which packets the channel loses, after serialisation.
     #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
-    /// Sends packets in units under a block code, and loses units; `rate` is then the channel's, of
-    /// which packets get K/N. It does not change on schedule.
+    /// Sends packets in units under a block code, and loses units. `rate` is then the channel's rate, of
+    /// which packets get K/N. The code cannot change on schedule.
     #[serde(deserialize_with = "field::fec", skip_serializing_if = "Option::is_none")]
     pub fec: Option<Fec>,
     /// Holds some packets back, so that others overtake them.
@@ -55,22 +55,22 @@ pub struct LinkConfig {
     /// Share of the delivered packets in which one bit, anywhere in the packet, is flipped.
     #[serde(deserialize_with = "field::corrupt")]
     pub corrupt: Fraction,
-    /// Times when everything that leaves is lost.
+    /// Times in which every packet that leaves is lost.
     #[serde(deserialize_with = "field::blackouts")]
     pub blackouts: Vec<Blackout>,
-    /// Settings that change at known times, in ascending order of time.
+    /// Settings that change at given times, in ascending order of time.
     #[serde(deserialize_with = "field::schedule")]
     pub schedule: Vec<Change>,
 }
 
-/// A token bucket at the entrance.
+/// A token bucket in front of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "PolicerText")]
 pub struct Policer {
-    /// Rate at which the bucket fills.
+    /// The rate at which the bucket fills.
     pub rate: Rate,
-    /// What the bucket holds when full, which it is at the start. Larger packets never pass. In files, [`Policer::new`]'s when left
-    /// out.
+    /// What the full bucket holds. It is full at the start. Packets larger than this never pass. A file may leave it out; then it is
+    /// that of [`Policer::new`].
     pub burst: Bytes,
 }
 
@@ -81,19 +81,19 @@ impl Policer {
     }
 }
 
-/// Packets held back on their way.
+/// Reordering: some packets are held back on their way.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reorder {
     /// Share of packets held back.
     #[serde(deserialize_with = "field::probability")]
     pub probability: Fraction,
-    /// For how much longer than the others they travel.
+    /// How much longer than the others a held-back packet travels.
     #[serde(deserialize_with = "field::extra_delay")]
     pub extra_delay: Span,
 }
 
-/// Packets delivered twice.
+/// Duplication: some packets are delivered twice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Duplicate {
@@ -105,10 +105,10 @@ pub struct Duplicate {
     pub extra_delay: Span,
 }
 
-/// An interval in which everything whose last bit leaves is lost.
+/// An interval in which every packet whose last bit leaves is lost.
 ///
-/// In files: a table with `at` and `length`, or with `from` and `to`, and `every` if the interval repeats; or a pair, such as
-/// `["30s", "40s"]`, from when to when.
+/// In a file: a table with `at` and `length`, or with `from` and `to`, and `every` if the interval repeats. Or a pair, such as
+/// `["30s", "40s"]`: from when to when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BlackoutText")]
 pub struct Blackout {
@@ -116,20 +116,20 @@ pub struct Blackout {
     pub at: Span,
     /// How long it lasts.
     pub length: Span,
-    /// The time from one beginning to the next; None: it happens once.
+    /// Time from one beginning to the next; None: the blackout happens once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
-/// New values for some settings from a moment on; what is None stays as it was.
+/// New values for some settings from a moment on. A setting that is None does not change.
 ///
-/// Rate, delay and impairments change for the bits and packets that leave from then on (a packet
-/// half sent goes on at the new rate); MTU, policer and queue limit for the packets offered from
-/// then on. Packets that already wait stay, even when the queue limit shrinks.
+/// Rate, delay and impairments change for the bits and packets that leave after that moment; a packet that is
+/// half sent goes on at the new rate. MTU, policer and queue limit change for packets offered after that
+/// moment. Packets that already wait stay, even when the queue limit shrinks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// When.
+    /// When the change happens.
     #[serde(deserialize_with = "field::at")]
     pub at: Span,
     /// See [`LinkConfig::rate`].
@@ -167,19 +167,19 @@ pub struct Change {
     pub corrupt: Option<Fraction>,
 }
 
-/// A setting that cannot be: which one, and what would be right.
+/// An invalid setting: which one, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("link setting `{field}`: {problem}")]
-pub struct ConfigError {
+pub struct LinkConfigError {
     /// The setting's name as in a configuration file, such as `schedule[2].loss.burst`.
     pub field: String,
     /// What is wrong with it and what would be right.
     pub problem: String,
 }
 
-impl ConfigError {
-    pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> ConfigError {
-        ConfigError { field: field.into(), problem: problem.into() }
+impl LinkConfigError {
+    pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> LinkConfigError {
+        LinkConfigError { field: field.into(), problem: problem.into() }
     }
 }
 
@@ -205,7 +205,7 @@ impl Default for LinkConfig {
 }
 
 impl Default for Change {
-    /// A change of nothing, at the epoch: a base for struct update syntax.
+    /// An empty change at the epoch: a base for struct update syntax.
     fn default() -> Change {
         Change {
             at: no_time(),
@@ -225,9 +225,9 @@ impl Default for Change {
 }
 
 impl LinkConfig {
-    /// One direction of a plain path: `rate` (bit/s), half of the round-trip time `rtt` (without
-    /// serialisation) as delay, independent `loss`, and a drop-tail queue of one bandwidth-delay
-    /// product.
+    /// One direction of a plain path. `rate` is in bit/s. The delay is half of the round-trip time `rtt`,
+    /// serialisation not included. Losses are independent with probability `loss`. The drop-tail queue holds
+    /// one bandwidth-delay product.
     pub fn path(rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
         LinkConfig {
             rate,
@@ -238,23 +238,23 @@ impl LinkConfig {
         }
     }
 
-    /// Checks every setting; [`crate::Link::new`] does so too.
+    /// Checks every setting. [`crate::Link::new`] calls this.
     ///
     /// # Errors
-    /// The first setting that cannot be.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    /// The first setting that is not valid.
+    pub fn check(&self) -> Result<(), LinkConfigError> {
         self.check_values("")?;
         self.fec.as_ref().map_or(Ok(()), |fec| fec.check("fec"))?;
         for (i, b) in self.blackouts.iter().enumerate() {
             let length = b.length.duration();
             if length.is_zero() {
-                return Err(ConfigError::new(
+                return Err(LinkConfigError::new(
                     format!("blackouts[{i}].length"),
                     "0 s lasts no time; write a longer one",
                 ));
             }
             if b.every.is_some_and(|every| every.duration() <= length) {
-                return Err(ConfigError::new(
+                return Err(LinkConfigError::new(
                     format!("blackouts[{i}].every"),
                     format!("must be longer than the blackout's length of {}", b.length),
                 ));
@@ -265,14 +265,14 @@ impl LinkConfig {
         for (i, change) in self.schedule.iter().enumerate() {
             let name = format!("schedule[{i}]");
             if last.is_some_and(|last| change.at <= last) {
-                return Err(ConfigError::new(
+                return Err(LinkConfigError::new(
                     format!("{name}.at"),
                     format!("{} is not after the change before it; put changes in order of time", change.at),
                 ));
             }
             last = Some(change.at);
             if (Change { at: change.at, ..Change::default() }) == *change {
-                return Err(ConfigError::new(name, "changes nothing; give a new value or leave it out"));
+                return Err(LinkConfigError::new(name, "changes nothing; give a new value or leave it out"));
             }
             settings.apply(change);
             settings.check_values(&format!("{name}."))?;
@@ -280,7 +280,7 @@ impl LinkConfig {
         Ok(())
     }
 
-    /// Makes the settings of `change` those of this configuration.
+    /// Copies the settings that `change` names into this configuration.
     pub(crate) fn apply(&mut self, change: &Change) {
         fn set<T: Clone>(to: &mut T, from: &Option<T>) {
             if let Some(value) = from {
@@ -300,8 +300,9 @@ impl LinkConfig {
         self.duplicate = change.duplicate.or(self.duplicate);
     }
 
-    fn check_values(&self, place: &str) -> Result<(), ConfigError> {
-        let wrong = |field: &str, problem: &str| Err(ConfigError::new(format!("{place}{field}"), problem));
+    fn check_values(&self, place: &str) -> Result<(), LinkConfigError> {
+        let wrong =
+            |field: &str, problem: &str| Err(LinkConfigError::new(format!("{place}{field}"), problem));
         self.loss.check(&format!("{place}loss"), "packet")?;
         if self.mtu.is_some_and(|mtu| mtu.get() == 0) {
             return wrong("mtu", "0 lets nothing pass; write for example 1500, or leave it out");
@@ -325,7 +326,7 @@ fn no_time() -> Span {
     Span::from(Duration::ZERO)
 }
 
-/// One bandwidth-delay product, at least two full packets.
+/// One bandwidth-delay product, but at least two full packets.
 fn bdp(rate: Rate, rtt: Duration) -> QueueLimit {
     let bytes = u128::from(rate.bps()) * rtt.as_nanos() / 8_000_000_000;
     QueueLimit::Bytes(u64::try_from(bytes).unwrap_or(u64::MAX).max(3000))

@@ -1,16 +1,16 @@
-//! What a link has done so far.
+//! What a link has done since its start.
 
 use serde::Serialize;
 use std::time::Duration;
 
-/// Everything a link counts, from its start. Packets and bytes unless a name says otherwise; a copy
-/// made by duplication is counted in `duplicated` alone.
+/// Everything a link counts since its start. Counts are packets and bytes unless the name says otherwise. A
+/// copy made by duplication is counted in `duplicated` only.
 ///
-/// `offered = refused_mtu + refused_policer + refused_queue + serialised` and
-/// `serialised = lost_channel + lost_blackout + delivered` hold at every moment, and every count is
-/// made at the time of the offer: `delivered` includes packets that are still on their way.
+/// Two equations hold at every moment: `offered = refused_mtu + refused_policer + refused_queue + serialised`
+/// and `serialised = lost_channel + lost_blackout + delivered`. A packet is counted when it is offered, so
+/// `delivered` includes packets that have not arrived yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Counters {
+pub struct LinkCounters {
     /// Packets offered.
     pub offered: u64,
     /// Bytes offered.
@@ -21,13 +21,13 @@ pub struct Counters {
     pub refused_policer: u64,
     /// Packets that found the queue full.
     pub refused_queue: u64,
-    /// Packets that took their slot on the link.
+    /// Packets serialised.
     pub serialised: u64,
-    /// Bytes that took their slot on the link, those that a block code adds not counted.
+    /// Bytes serialised, without the repair units and padding of a block code.
     pub serialised_bytes: u64,
-    /// Packets lost by the loss model, or with a block of their units.
+    /// Packets lost by the loss model or because a block of their units was lost.
     pub lost_channel: u64,
-    /// Packets among those that only a block code's losses took.
+    /// Packets of `lost_channel` that the packet loss model spared: only the loss of a block took them.
     pub lost_fec: u64,
     /// Packets lost in a blackout.
     pub lost_blackout: u64,
@@ -39,54 +39,55 @@ pub struct Counters {
     pub duplicated: u64,
     /// Delivered packets with a flipped bit.
     pub corrupted: u64,
-    /// Delivered packets that met congestion: the queue had no room for them within [`mark`](crate::LinkConfig::mark).
+    /// Delivered packets that met congestion: [`mark`](crate::LinkConfig::mark) was exceeded when they were
+    /// offered.
     pub congested: u64,
     /// Delivered packets that jitter delayed by more than 0 ns.
     pub jittered: u64,
     /// Delivered packets that reordering held back.
     pub held_back: u64,
-    /// Delivered packets that arrive before one that was offered earlier.
+    /// Delivered packets that arrive before a packet that was offered earlier.
     pub overtakes: u64,
-    /// Units sent under a block code, padding and repairs included; fictive ones of an idle link are
-    /// not counted.
+    /// Units sent under a block code, padding and repair units included. The imagined units of an idle link
+    /// are not counted.
     pub units_sent: u64,
     /// Units that the channel lost.
     pub units_lost: u64,
-    /// Blocks that lost units, and no more than their code makes good.
+    /// Blocks that lost units, but no more than their code repairs.
     pub blocks_recovered: u64,
-    /// Blocks that lost more units than their code makes good.
+    /// Blocks that lost more units than their code repairs.
     pub blocks_lost: u64,
-    /// Scheduled changes that have come to apply to some packet.
+    /// Scheduled changes that have applied to at least one packet.
     pub changes_applied: u64,
-    /// Most packets that ever waited at once, the one being serialised not counted.
+    /// Largest number of waiting packets. The packet being serialised is not counted.
     pub queue_max_packets: u64,
-    /// Most bytes that ever waited at once, the packet being serialised not counted.
+    /// Largest number of waiting bytes. The packet being serialised is not counted.
     pub queue_max_bytes: u64,
     /// Longest wait before serialisation began, in nanoseconds.
     pub wait_max_ns: u64,
-    /// The queue integrated over time, in packet-nanoseconds: every packet's wait, added up.
+    /// Queue length integrated over time, in packet-nanoseconds: the sum of all packets' waiting times.
     pub queue_packet_ns: u128,
-    /// The queue integrated over time, in byte-nanoseconds.
+    /// Queue length integrated over time, in byte-nanoseconds.
     pub queue_byte_ns: u128,
 }
 
-impl Counters {
-    /// Packets refused or lost, for whatever reason.
+impl LinkCounters {
+    /// Packets refused or lost, for any reason.
     pub fn not_delivered(&self) -> u64 {
         self.offered - self.delivered
     }
 
-    /// The mean number of packets waiting over `elapsed` (Little's law); 0 when `elapsed` is zero.
+    /// Mean number of waiting packets over `elapsed` (Little's law); 0 when `elapsed` is zero.
     pub fn mean_queue_packets(&self, elapsed: Duration) -> f64 {
         per(self.queue_packet_ns, elapsed)
     }
 
-    /// The mean number of bytes waiting over `elapsed`; 0 when `elapsed` is zero.
+    /// Mean number of waiting bytes over `elapsed`; 0 when `elapsed` is zero.
     pub fn mean_queue_bytes(&self, elapsed: Duration) -> f64 {
         per(self.queue_byte_ns, elapsed)
     }
 
-    /// The mean wait before serialisation of the packets let in; zero when there were none.
+    /// Mean wait before serialisation of the packets that were not refused; zero when there were none.
     pub fn mean_wait(&self) -> Duration {
         let mean = self.queue_packet_ns.checked_div(u128::from(self.serialised)).unwrap_or(0);
         Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))

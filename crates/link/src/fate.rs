@@ -1,40 +1,41 @@
-//! What becomes of a packet.
+//! The fate of an offered packet.
 
 use ripstop_base::Time;
 use serde::Serialize;
 
-/// What becomes of one offered packet; known at once, because nothing that follows can change it.
+/// The fate of one offered packet. It is final when the packet is offered: nothing that follows can change
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the link forgets the packet: its fate is the caller's to carry out"]
+#[must_use = "the link does not keep the packet; the caller must carry out its fate"]
 pub enum Fate {
-    /// It is serialised and arrives.
+    /// The packet is serialised and arrives.
     Delivered(Delivery),
-    /// It is serialised, spends its slot on the link, and is lost on the way.
+    /// The packet is serialised, uses its time on the link, and is lost.
     Lost {
         /// When its last bit leaves the sender.
         departure: Time,
         /// Why it does not arrive.
-        reason: Reason,
+        reason: DropReason,
     },
-    /// It never enters the link, and costs it nothing.
+    /// The packet never enters the link and takes no time on it.
     Refused {
-        /// Why it was not let in.
-        reason: Reason,
+        /// Why the packet was refused.
+        reason: DropReason,
     },
 }
 
-/// How a packet that arrives does so.
+/// When and how a packet arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// When its last bit leaves the sender.
+    /// When the last bit leaves the sender.
     pub departure: Time,
-    /// When it is handed to the receiver.
+    /// When the packet reaches the receiver.
     pub arrival: Time,
-    /// When a second copy of it is handed to the receiver; never before `arrival`.
+    /// When a second copy reaches the receiver, never before `arrival`; None: there is no copy.
     pub copy: Option<Time>,
-    /// Whether it met congestion, and is marked if it is ECN-capable.
+    /// Whether the packet met congestion. The caller marks it if it is ECN-capable.
     pub congested: bool,
-    /// The damage done to it (to the copy as well).
+    /// The bit that is flipped, in the copy as well; None: the packet is intact.
     pub corruption: Option<Corruption>,
 }
 
@@ -50,7 +51,7 @@ pub struct Corruption {
 /// Why a packet does not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+pub enum DropReason {
     /// Refused: larger than the MTU.
     Mtu,
     /// Refused: the policer's bucket held too few tokens.
@@ -59,7 +60,7 @@ pub enum Reason {
     Queue,
     /// Lost by the loss model.
     Channel,
-    /// Lost because a block of its units lost more of them than its code makes good.
+    /// Lost because one block of its units lost more units than its code repairs.
     Fec,
     /// Lost because its last bit left during a blackout.
     Blackout,
@@ -88,25 +89,28 @@ impl Fate {
         }
     }
 
-    /// The fate as a letter of a log, ASCII: `.` it arrives, `c` it arrives damaged; `x` lost by the channel, `f` with a block of
-    /// its units, `b` in a blackout; `q` refused by the queue, `p` by the policer, `m` for its size.
+    /// The fate as one ASCII letter of a log:
+    ///
+    /// * `.` arrives, `c` arrives with a flipped bit;
+    /// * `x` lost by the channel, `f` lost with a block of its units, `b` lost in a blackout;
+    /// * `q` refused by the queue, `p` refused by the policer, `m` larger than the MTU.
     pub fn letter(&self) -> u8 {
         match self {
             Fate::Delivered(Delivery { corruption: Some(_), .. }) => b'c',
             Fate::Delivered(_) => b'.',
             Fate::Lost { reason, .. } | Fate::Refused { reason } => match reason {
-                Reason::Mtu => b'm',
-                Reason::Policer => b'p',
-                Reason::Queue => b'q',
-                Reason::Channel => b'x',
-                Reason::Fec => b'f',
-                Reason::Blackout => b'b',
+                DropReason::Mtu => b'm',
+                DropReason::Policer => b'p',
+                DropReason::Queue => b'q',
+                DropReason::Channel => b'x',
+                DropReason::Fec => b'f',
+                DropReason::Blackout => b'b',
             },
         }
     }
 
     /// Why the packet does not arrive; None when it does.
-    pub fn reason(&self) -> Option<Reason> {
+    pub fn reason(&self) -> Option<DropReason> {
         match self {
             Fate::Delivered(_) => None,
             Fate::Lost { reason, .. } | Fate::Refused { reason } => Some(*reason),

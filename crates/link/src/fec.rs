@@ -1,66 +1,75 @@
-//! Block codes below the network layer: a packet crosses the link in units, and a block that loses few of them is whole
-//! (paper 003, section 2).
+//! Block codes below the network layer: a packet crosses the link in units, and a block that loses only a few
+//! units is restored (paper 003, section 2).
 
-use crate::config::ConfigError;
-use crate::counters::Counters;
-use crate::loss::{Loss, Model, stationary_bad};
+use crate::config::LinkConfigError;
+use crate::counters::LinkCounters;
+use crate::loss::{Loss, LossModel, stationary_bad};
 use crate::text::field;
 use ripstop_base::{Bytes, Seed, Stream};
 use serde::{Deserialize, Serialize};
 
-/// An (N, K) block code on the link. A packet is cut into units; each block of K units is sent as N, and is whole when at
-/// least K of them arrive. A packet whose blocks are not all whole is lost.
+/// An (N, K) block code on the link. A packet is cut into units. Each block of K units is sent as N units and
+/// is restored when at least K of them arrive. A packet is lost when one of its blocks is not restored.
 ///
-/// * A packet is a whole number of blocks: what is left over of the last one is padded and sent as N units too.
-/// * [`crate::LinkConfig::rate`] is the channel's: a packet of B blocks takes the time of B N units, so packets get K/N of it.
-///   Queue, MTU and policer stand before the coder and count the packet's own bytes.
-/// * Units are lost by `loss`, in which "packet" reads "unit"; [`crate::LinkConfig::loss`] is drawn beside it for the packet as
-///   a whole. Units follow one another without a gap while packets wait. A two-state chain steps once a unit, and goes on while
-///   the link idles, a step in the time of a unit (at an unlimited rate that is no step). Traces count the units sent.
+/// * A packet takes a whole number of blocks: the last block is padded and sent as N units too.
+/// * [`crate::LinkConfig::rate`] is the channel's rate. A packet of B blocks takes the time of B N units, so packets get
+///   K/N of the rate. Queue, MTU and policer come before the coder and count the packet's own bytes.
+/// * `loss` applies to units: read "unit" for "packet" in its description. [`crate::LinkConfig::loss`] applies in
+///   addition, to the packet as a whole.
+/// * A two-state chain steps once per unit. While the link is idle, the chain steps once in the time of a unit (never
+///   at an unlimited rate). Traces count only the units sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fec {
-    /// K: source units of a block, 1 to 255.
+    /// K: source units per block, 1 to 255.
     #[serde(deserialize_with = "field::k")]
     pub k: u32,
-    /// N: units sent for a block, K to 255 (a code over GF(256) has no more).
+    /// N: units sent per block, K to 255 (a code over GF(256) has no more).
     #[serde(deserialize_with = "field::n")]
     pub n: u32,
-    /// What a unit carries, 1 to 65535 bytes; 53, an ATM cell, unless given.
+    /// Size of a unit, 1 to 65535 bytes. Default: 53, an ATM cell.
     #[serde(deserialize_with = "field::unit", default = "cell")]
     pub unit: Bytes,
-    /// What the channel does to units.
+    /// Which units the channel loses.
     #[serde(deserialize_with = "field::loss", default)]
     pub loss: Loss,
 }
 
 impl Fec {
-    /// The code that sends each block of `k` units as `n`, over cells of 53 bytes that are lost by `loss`.
+    /// The code that sends each block of `k` units as `n`. UnitLoss are ATM cells of 53 bytes and are lost by
+    /// `loss`.
     pub fn new(n: u32, k: u32, loss: Loss) -> Fec {
         Fec { k, n, unit: cell(), loss }
     }
 
-    /// Blocks that a packet of `bytes` bytes takes.
+    /// How many blocks a packet of `bytes` bytes takes.
     pub fn blocks(&self, bytes: usize) -> u64 {
         let block = u64::from(self.k).saturating_mul(self.unit.get()).max(1);
         (bytes as u64).div_ceil(block)
     }
 
     /// Checks the parameters; `field` names the setting in the error.
-    pub(crate) fn check(&self, field: &str) -> Result<(), ConfigError> {
-        let wrong = |part: &str, problem: String| Err(ConfigError::new(format!("{field}.{part}"), problem));
+    pub(crate) fn check(&self, field: &str) -> Result<(), LinkConfigError> {
+        let wrong =
+            |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
         let (n, k, unit) = (self.n, self.k, self.unit.get());
-        if k == 0 || k > LONGEST {
-            return wrong("k", format!("{k} is no number of source units; write 1 to {LONGEST}"));
+        if k == 0 || k > MAX_BLOCK_UNITS {
+            return wrong("k", format!("{k} is no number of source units; write 1 to {MAX_BLOCK_UNITS}"));
         }
         if n < k {
-            return wrong("n", format!("{n} units cannot carry the {k} of a block; write {k} to {LONGEST}"));
+            return wrong(
+                "n",
+                format!("{n} units cannot carry the {k} of a block; write {k} to {MAX_BLOCK_UNITS}"),
+            );
         }
-        if n > LONGEST {
-            return wrong("n", format!("{n} units are more than a block has; write {k} to {LONGEST}"));
+        if n > MAX_BLOCK_UNITS {
+            return wrong(
+                "n",
+                format!("{n} units are more than a block has; write {k} to {MAX_BLOCK_UNITS}"),
+            );
         }
-        if unit == 0 || unit > LARGEST_UNIT {
-            return wrong("unit", format!("{unit} is no size of a unit; write 1 to {LARGEST_UNIT} bytes"));
+        if unit == 0 || unit > MAX_UNIT_BYTES {
+            return wrong("unit", format!("{unit} is no size of a unit; write 1 to {MAX_UNIT_BYTES} bytes"));
         }
         self.loss.check(&format!("{field}.loss"), "unit")
     }
@@ -71,39 +80,40 @@ fn cell() -> Bytes {
     Bytes::new(53)
 }
 
-/// Units of a block at most: the length of a maximum-distance separable code over GF(256).
-const LONGEST: u32 = 255;
-const LARGEST_UNIT: u64 = 65_535;
+/// Most units of a block: the length of a maximum-distance separable code over GF(256).
+const MAX_BLOCK_UNITS: u32 = 255;
+const MAX_UNIT_BYTES: u64 = 65_535;
 
-/// So many units of a packet are looked at; any that lie beyond arrive. No packet of 64 kB has more, but in units of one or two
-/// bytes, and the time that an offer takes stays bounded.
-const WALKED: u64 = 1 << 20;
+/// At most this many units of a packet may be lost; all units beyond arrive. The limit bounds the time of one
+/// offer. It matters only for packets above 64 kB: a 64 kB packet has more units only if a unit is one or two
+/// bytes long.
+const MAX_WALKED_UNITS: u64 = 1 << 20;
 
 /// The coder, the channel of units and the decoder of one link.
 #[derive(Clone, Debug)]
 pub(crate) struct Codec {
     code: Fec,
-    channel: Units,
-    chances: Stream,
-    /// Units sent so far: the place in a trace.
+    channel: UnitLoss,
+    draws: Stream,
+    /// UnitLoss sent so far: the position in a trace.
     sent: u64,
-    /// State of the two-state chain at the last unit; None before the first.
+    /// Whether the two-state chain was bad at the last unit; None before the first unit.
     bad: Option<bool>,
-    /// Steps of the chain since then.
+    /// Steps of the chain since the last unit.
     idle: u128,
-    /// Time of the idle link that did not fill a step, in bit-nanoseconds.
+    /// Idle time that did not fill a whole step, in bit-nanoseconds.
     rest: u128,
-    /// The packet length seen last, in units, and the probability that none of them is lost.
+    /// The last packet's length in units, and the probability that none of its units is lost.
     clean: (u64, f64),
 }
 
 impl Codec {
-    /// The codec of the link called `name`; the code has been checked.
+    /// The codec of the link called `name`. The code has been checked.
     pub(crate) fn new(code: &Fec, seed: Seed, name: &str) -> Codec {
         Codec {
-            channel: Units::new(&code.loss),
+            channel: UnitLoss::new(&code.loss),
             code: code.clone(),
-            chances: seed.stream(&format!("{name}/units")),
+            draws: seed.stream(&format!("{name}/units")),
             sent: 0,
             bad: None,
             idle: 0,
@@ -112,16 +122,16 @@ impl Codec {
         }
     }
 
-    /// What a packet of `bytes` takes on the link, in bytes.
+    /// How many bytes a packet of `bytes` takes on the link.
     pub(crate) fn wire_bytes(&self, bytes: usize) -> u128 {
         u128::from(self.units(bytes)) * u128::from(self.code.unit.get())
     }
 
-    /// The link could have sent `work` bit-nanoseconds more than it did: the chain goes on in fictive units.
+    /// Lets the chain step on for an idle time in which the link could have sent `work` bit-nanoseconds.
     pub(crate) fn idles(&mut self, work: u128) {
         let unit = u128::from(self.code.unit.get()) * 8_000_000_000;
         let work = work.saturating_add(self.rest);
-        // Most often both fit 64 bits, where dividing costs a tenth.
+        // Both numbers nearly always fit 64 bits, where a division takes a tenth of the time.
         let steps = match (u64::try_from(work), u64::try_from(unit)) {
             (Ok(work), Ok(unit)) => u128::from(work / unit),
             _ => work / unit,
@@ -130,48 +140,50 @@ impl Codec {
         self.rest = work - steps * unit;
     }
 
-    /// Whether idle time changes anything.
+    /// Whether idle time changes the state of the channel.
     pub(crate) fn has_memory(&self) -> bool {
-        matches!(self.channel, Units::Chain(_))
+        matches!(self.channel, UnitLoss::Chain(_))
     }
 
-    /// A packet was refused: it spends its chance, so that the others keep theirs.
+    /// A refused packet: draws its number all the same, so that later packets keep theirs.
     pub(crate) fn skip(&mut self) {
-        let _ = self.chances.next_u64();
+        let _ = self.draws.next_u64();
     }
 
-    /// Sends a packet of `bytes` and says whether it is lost; counts units and blocks.
+    /// Sends a packet of `bytes`, counts its units and blocks, and returns whether the packet is lost.
     ///
-    /// The packet has one number of the stream. It decides whether any unit is lost at all, which is most often all there is to
-    /// know; if one is, the number is the seed of all that follows. So the chances of packet k depend on k alone.
-    pub(crate) fn loses(&mut self, bytes: usize, counters: &mut Counters) -> bool {
-        let chance = self.chances.next_u64();
-        let luck = (chance >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
+    /// Each packet draws one number. The number decides whether any unit is lost at all; most often none is.
+    /// If one is, the number seeds a stream for everything else. So the random numbers of packet k depend
+    /// only on k.
+    pub(crate) fn loses(&mut self, bytes: usize, counters: &mut LinkCounters) -> bool {
+        let number = self.draws.next_u64();
+        let luck = (number >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
         let units = self.units(bytes);
         let first = self.sent;
         self.sent = self.sent.saturating_add(units);
         counters.units_sent = counters.units_sent.saturating_add(units);
-        let walked = units.min(WALKED);
+        let walked = units.min(MAX_WALKED_UNITS);
         if walked == 0 {
             return false;
         }
-        let mut blocks = Blocks::new(&self.code);
+        let mut blocks = BlockLosses::new(&self.code);
         match &self.channel {
-            Units::None => {}
-            Units::Trace(model) => {
+            UnitLoss::None => {}
+            UnitLoss::Trace(model) => {
                 for at in 0..walked {
                     if model.lists(first.saturating_add(at)) {
                         blocks.lose(at, at + 1);
                     }
                 }
             }
-            Units::Alike(loss) => {
+            UnitLoss::Alike(loss) => {
                 if self.clean.0 != walked {
                     self.clean = (walked, loss.survives(walked));
                 }
-                // The run of good units before the first loss is at least as long as the packet.
+                // No unit of the packet is lost unless the first run of good units is shorter than the
+                // packet.
                 if 1.0 - luck > self.clean.1 {
-                    let mut random = more(chance);
+                    let mut random = packet_stream(number);
                     let mut at = loss.run(luck).min(walked - 1);
                     while at < walked {
                         blocks.lose(at, at + 1);
@@ -179,24 +191,25 @@ impl Codec {
                     }
                 }
             }
-            Units::Chain(chain) => {
+            UnitLoss::Chain(chain) => {
                 if self.clean.0 != walked {
                     self.clean = (walked, chain.leaves[0].survives(walked - 1));
                 }
                 let p = chain.bad_after(self.bad, self.idle);
                 let bad = luck < p;
-                // What is left of the number, uniform again, tells how long the good state lasts.
+                // What remains of the number is uniform again; it gives the length of the first stay in the
+                // good state.
                 let rest = ((luck - p) / (1.0 - p)).clamp(0.0, 1.0);
                 if !bad && chain.losses[0].never() && 1.0 - rest <= self.clean.1 {
                     self.bad = Some(false);
                 } else {
-                    let mut random = more(chance);
+                    let mut random = packet_stream(number);
                     let first = (!bad && chain.losses[0].never()).then_some(rest);
                     self.bad = Some(chain.walk(bad, first, walked, &mut random, &mut blocks));
                 }
             }
         }
-        // Beyond what was walked the chain has gone on.
+        // The chain has also made a step for each unit beyond MAX_WALKED_UNITS.
         self.idle = u128::from(units - walked);
         blocks.count(counters)
     }
@@ -206,37 +219,37 @@ impl Codec {
     }
 }
 
-/// The stream that belongs to one packet.
-fn more(chance: u64) -> Stream {
-    Seed::new(chance).stream("units")
+/// The random stream of one packet.
+fn packet_stream(number: u64) -> Stream {
+    Seed::new(number).stream("units")
 }
 
-/// A loss model made ready to jump from loss to loss.
+/// A loss model in a form that allows jumping from one loss to the next.
 #[derive(Clone, Debug)]
-enum Units {
+enum UnitLoss {
     None,
     Alike(Trials),
     Chain(Chain),
-    Trace(Model),
+    Trace(LossModel),
 }
 
-impl Units {
-    fn new(loss: &Loss) -> Units {
-        match Model::new(loss) {
-            Model::None => Units::None,
-            Model::Bernoulli(p) => Units::Alike(Trials::new(p)),
-            Model::TwoState { to_bad, to_good, loss_good, loss_bad } => Units::Chain(Chain {
+impl UnitLoss {
+    fn new(loss: &Loss) -> UnitLoss {
+        match LossModel::new(loss) {
+            LossModel::None => UnitLoss::None,
+            LossModel::Bernoulli(p) => UnitLoss::Alike(Trials::new(p)),
+            LossModel::TwoState { to_bad, to_good, loss_good, loss_bad } => UnitLoss::Chain(Chain {
                 leaves: [Trials::new(to_bad), Trials::new(to_good)],
                 losses: [Trials::new(loss_good), Trials::new(loss_bad)],
                 bad: stationary_bad(to_bad, to_good),
                 memory: 1.0 - to_bad - to_good,
             }),
-            trace @ (Model::Indices { .. } | Model::Sequence(_)) => Units::Trace(trace),
+            trace @ (LossModel::Indices { .. } | LossModel::Sequence(_)) => UnitLoss::Trace(trace),
         }
     }
 }
 
-/// Independent trials, each a success with the same probability.
+/// Independent trials that succeed with the same probability.
 #[derive(Clone, Copy, Debug)]
 struct Trials {
     p: f64,
@@ -253,59 +266,60 @@ impl Trials {
         self.p <= 0.0
     }
 
-    /// How many trials fail before the first success, for a number `luck` uniform on [0, 1): geometric, by inversion.
+    /// Number of failures before the first success, for a number `luck` uniform on [0, 1): geometric, by
+    /// inversion.
     fn run(self, luck: f64) -> u64 {
         if self.never() {
             return u64::MAX;
         }
-        // `as` saturates; where p = 1 this is 0 over minus infinity.
+        // `as` saturates. For p = 1 this is 0 divided by minus infinity.
         (libm::log(1.0 - luck) / self.ln_fail) as u64
     }
 
-    /// The probability that so many trials all fail.
+    /// The probability that all of `trials` trials fail.
     fn survives(self, trials: u64) -> f64 {
         if trials == 0 || self.never() { 1.0 } else { libm::exp(trials as f64 * self.ln_fail) }
     }
 }
 
-/// The two-state chain of units. Index 0 is the good state, 1 the bad one.
+/// The two-state chain of units. Index 0 is the good state, index 1 the bad state.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
-    /// Of leaving a state.
+    /// Trials that succeed when the chain leaves the state.
     leaves: [Trials; 2],
-    /// Of losing a unit in it.
+    /// Trials that succeed when a unit sent in the state is lost.
     losses: [Trials; 2],
-    /// Share of the bad state in the long run.
+    /// Share of time in the bad state, in the long run.
     bad: f64,
-    /// What a step leaves of the distance from that share: 1 - P(to bad) - P(to good).
+    /// The factor by which one step shrinks the distance from that share: 1 - P(to bad) - P(to good).
     memory: f64,
 }
 
 impl Chain {
-    /// Probability of the bad state at the first unit after `idle` steps, from the state before them: however many steps, the
-    /// distance from the stationary law is a power.
+    /// Probability of the bad state at the first unit after `idle` steps that began in state `from`. Each
+    /// step multiplies the distance from the stationary probability by `memory`, so many steps are one power.
     fn bad_after(&self, from: Option<bool>, idle: u128) -> f64 {
         let Some(from) = from else { return self.bad };
         let away = if from { 1.0 - self.bad } else { -self.bad };
         let left = if idle == 0 {
             self.memory
         } else {
-            // The sign apart: the power of a large number that is odd as u128 may be even as f64.
+            // The sign is computed apart: an odd u128 exponent may become even when it is rounded to f64.
             let size = libm::pow(self.memory.abs(), idle as f64 + 1.0);
             if self.memory < 0.0 && idle.is_multiple_of(2) { -size } else { size }
         };
         (self.bad + away * left).clamp(0.0, 1.0)
     }
 
-    /// Goes through `units` units from the state of the first, loses some, and returns the state of the last. `first` tells the
-    /// length of the first run in place of a number from `random`.
+    /// Walks through `units` units from the state of the first one, loses some, and returns the state of the
+    /// last one. `first` gives the length of the first stay instead of a number from `random`.
     fn walk(
         &self,
         mut bad: bool,
         mut first: Option<f64>,
         units: u64,
         random: &mut Stream,
-        blocks: &mut Blocks,
+        blocks: &mut BlockLosses,
     ) -> bool {
         let mut at: u64 = 0;
         loop {
@@ -329,13 +343,13 @@ impl Chain {
     }
 }
 
-/// Counts the losses of a packet's blocks. Losses come in ascending order.
+/// Counts the lost units per block of one packet. Losses come in ascending order.
 #[derive(Clone, Copy, Debug)]
-struct Blocks {
+struct BlockLosses {
     n: u64,
-    /// N - K.
+    /// N - K: the losses that a block survives.
     spare: u64,
-    /// The end of the block that was hit last, and how many of its units were lost.
+    /// The end of the last block that lost a unit, and the units it lost.
     end: u64,
     hits: u64,
     units_lost: u64,
@@ -343,10 +357,10 @@ struct Blocks {
     lost: u64,
 }
 
-impl Blocks {
-    fn new(code: &Fec) -> Blocks {
+impl BlockLosses {
+    fn new(code: &Fec) -> BlockLosses {
         let (n, k) = (u64::from(code.n.max(1)), u64::from(code.k));
-        Blocks { n, spare: n.saturating_sub(k), end: n, hits: 0, units_lost: 0, recovered: 0, lost: 0 }
+        BlockLosses { n, spare: n.saturating_sub(k), end: n, hits: 0, units_lost: 0, recovered: 0, lost: 0 }
     }
 
     /// The units `from..to` are lost.
@@ -363,7 +377,7 @@ impl Blocks {
         }
     }
 
-    /// The block that was hit last is through.
+    /// Counts the last block that lost a unit.
     fn close(&mut self) {
         if self.hits > self.spare {
             self.lost += 1;
@@ -373,8 +387,8 @@ impl Blocks {
         self.hits = 0;
     }
 
-    /// The packet is through: whether a block of it was lost.
-    fn count(mut self, counters: &mut Counters) -> bool {
+    /// Ends the packet: adds to the counters and returns whether one of its blocks was lost.
+    fn count(mut self, counters: &mut LinkCounters) -> bool {
         if self.units_lost == 0 {
             return false;
         }
@@ -414,7 +428,8 @@ mod tests {
             }
             assert_eq!(chain.bad_after(None, 7), chain.bad);
         }
-        // Steps beyond the precision of a float: only a chain that alternates for certain still remembers.
+        // After this many steps the exponent exceeds f64's precision. Only a chain that alternates with
+        // certainty still remembers its start.
         assert_eq!(chain(1.0, 0.0).bad_after(Some(true), (1 << 60) + 1), 1.0);
         assert_eq!(chain(1.0, 0.0).bad_after(Some(true), 1 << 60), 0.0);
         assert_eq!(chain(0.9, 0.05).bad_after(Some(true), u128::MAX), chain(0.9, 0.05).bad);
@@ -438,12 +453,12 @@ mod tests {
 
     #[test]
     fn losses_are_counted_block_by_block() {
-        // Blocks of 4 that bear one loss: 3 of the first, none of the second, 1 of the third, 2 of the fourth.
-        let mut blocks = Blocks::new(&Fec::new(4, 3, Loss::None));
+        // Blocks of 4 that survive one loss lose 3, 0, 1 and 2 units.
+        let mut blocks = BlockLosses::new(&Fec::new(4, 3, Loss::None));
         blocks.lose(0, 1);
         blocks.lose(2, 4);
         blocks.lose(11, 14);
-        let mut counters = Counters::default();
+        let mut counters = LinkCounters::default();
         assert!(blocks.count(&mut counters));
         assert_eq!((counters.units_lost, counters.blocks_recovered, counters.blocks_lost), (6, 1, 2));
     }

@@ -1,10 +1,10 @@
 //! What a network does to packets: one direction of one hop, sans-I/O.
 //!
-//! A [`Link`] is offered one packet at a time, as a moment and a size, and answers at once with the
-//! packet's [`Fate`]: when its last bit leaves, when it arrives (and when a copy of it does), which
-//! bit of it is flipped, or why it will not arrive. The caller keeps the packet and acts at the
-//! times it was told. That is one event a hop in the simulator and one timer in the emulator, over
-//! the very same code.
+//! A caller offers one packet at a time to a [`Link`], as a moment and a size. The link answers at once with
+//! the packet's [`Fate`]: when its last bit leaves and when it (and perhaps a copy) arrives, or why it does
+//! not arrive. The fate also names the bit that corruption flips. The caller keeps the packet and acts at
+//! those times. The simulator spends one event per hop on this, the emulator one timer. Both run this same
+//! code.
 //!
 //! ```
 //! use ripstop_base::{Fraction, Rate, Seed, Time};
@@ -22,33 +22,37 @@
 //! assert!(fate.arrival().is_none_or(|t| t == Time::from_micros(50_600)));
 //! ```
 //!
-//! The order of the elements is that of a sender's interface: MTU, policer and drop-tail queue may
-//! *refuse* a packet, which then costs the link nothing; what is accepted waits and is serialised;
-//! then the channel may *lose* it (its slot is spent), corrupt it, delay it, hold it back so that
-//! others overtake it, or deliver it twice. With a block code ([`Fec`]) it crosses the channel in
-//! units, which may be lost one by one.
+//! A packet meets the elements in the order of a sender's interface:
 //!
-//! Every impairment draws from a stream of its own, once for every packet *offered*, whatever
-//! becomes of the packet. So the fate that impairments hold for the k-th packet depends on the seed
-//! and on k alone: it is the same in the simulator and in the emulator, whatever the timing, and
-//! two schemes can be compared on the same losses. Only a chain of units goes on with time, as the
-//! channel it stands for: there the k-th packet's random numbers depend on the seed and k alone, what
-//! they decide also on how long the link has idled.
+//! 1. MTU, policer and drop-tail queue may *refuse* it. A refused packet takes no time on the link.
+//! 2. It waits and is serialised.
+//! 3. The channel may *lose* it; a lost packet has used its time on the link. Otherwise the channel may corrupt it,
+//!    delay it, hold it back so that others overtake it, or deliver it twice.
+//!
+//! With a block code ([`Fec`]) a packet crosses the channel in units, and each unit may be lost.
+//!
+//! Every impairment has its own random stream and draws once for every packet *offered*, even if the packet
+//! is refused. So the fate that impairments give the k-th packet depends only on the seed and on k. It is the
+//! same in the simulator and in the emulator, and two schemes can be compared on the same losses.
+//!
+//! There is one exception: a two-state chain of units also steps while the link is idle, as the channel that
+//! it models does. The random numbers of the k-th packet then still depend on the seed and k alone, but the
+//! outcome also depends on how long the link was idle.
 
 mod config;
 mod counters;
+mod fast_path;
 mod fate;
 mod fec;
 mod link;
 mod loss;
 mod policer;
-mod quick;
 mod serialiser;
 mod text;
 
-pub use config::{Blackout, Change, ConfigError, Duplicate, LinkConfig, Policer, Reorder};
-pub use counters::Counters;
-pub use fate::{Corruption, Delivery, Fate, Reason};
+pub use config::{Blackout, Change, Duplicate, LinkConfig, LinkConfigError, Policer, Reorder};
+pub use counters::LinkCounters;
+pub use fate::{Corruption, Delivery, DropReason, Fate};
 pub use fec::Fec;
 pub use link::{Backlog, Link};
 pub use loss::Loss;

@@ -1,12 +1,12 @@
-//! The link itself: its elements in the order in which a packet meets them.
+//! The link: all elements, in the order in which a packet meets them.
 
-use crate::config::{Blackout, ConfigError, LinkConfig};
-use crate::counters::Counters;
-use crate::fate::{Corruption, Delivery, Fate, Reason};
+use crate::config::{Blackout, LinkConfig, LinkConfigError};
+use crate::counters::LinkCounters;
+use crate::fast_path::FastPath;
+use crate::fate::{Corruption, Delivery, DropReason, Fate};
 use crate::fec::Codec;
-use crate::loss::{Channel, Model};
+use crate::loss::{Channel, LossModel};
 use crate::policer::Bucket;
-use crate::quick::Quick;
 use crate::serialiser::{Serialiser, Slot, step_at};
 use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
 use std::collections::VecDeque;
@@ -15,17 +15,17 @@ use std::time::Duration;
 /// One direction of one hop. See the [crate's documentation](crate) for the order of its elements.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The rate from each moment on; the same moments as `steps`.
+    /// The rate from each moment on. The moments are the same as in `steps`.
     rates: Vec<(Time, Rate)>,
-    /// All other settings from each moment on; the first applies from the epoch.
+    /// All other settings from each moment on. The first entry applies from the epoch.
     steps: Vec<(Time, Settings)>,
     blackouts: Vec<Blackout>,
     configured: Configured,
 
-    /// Where the link does little enough.
-    pub(crate) quick: Option<Quick>,
+    /// The fast path; None for links that need the full one.
+    pub(crate) fast_path: Option<FastPath>,
 
-    /// No packet is offered before this: moments never go back.
+    /// The latest moment at which a packet was offered. Time does not go back.
     now: Time,
     entry_step: usize,
     exit_step: usize,
@@ -38,14 +38,14 @@ pub struct Link {
     reorder: Stream,
     duplicate: Stream,
     corrupt: Stream,
-    /// Latest arrival among packets that keep the order.
-    in_order: Time,
-    /// Latest first arrival of all.
+    /// Latest arrival among the packets that keep their order.
+    latest_in_order: Time,
+    /// Latest arrival of all packets, copies not counted.
     latest: Time,
-    pub(crate) counters: Counters,
+    pub(crate) counters: LinkCounters,
 }
 
-/// What waits for serialisation.
+/// The packets that wait for serialisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Packets, the one being serialised not counted.
@@ -55,12 +55,12 @@ pub struct Backlog {
 }
 
 impl Link {
-    /// A link with the given settings. `name`, such as `link/2`, tells its random streams from
-    /// those of other links under the same seed.
+    /// A link with the given settings. `name`, such as `link/2`, names its random streams: two links of one
+    /// seed and different names draw different numbers.
     ///
     /// # Errors
-    /// A setting that cannot be; see [`LinkConfig::check`].
-    pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Result<Link, ConfigError> {
+    /// The first setting that is not valid; see [`LinkConfig::check`].
+    pub fn new(config: &LinkConfig, seed: Seed, name: &str) -> Result<Link, LinkConfigError> {
         config.check()?;
         let mut settings = config.clone();
         let mut rates = vec![(Time::ZERO, settings.rate)];
@@ -74,7 +74,7 @@ impl Link {
         let stream = |part: &str| seed.stream(&format!("{name}/{part}"));
         Ok(Link {
             configured: Configured::new(&steps, config),
-            quick: Quick::new(config),
+            fast_path: FastPath::new(config),
             blackouts: config.blackouts.clone(),
             rates,
             steps,
@@ -90,15 +90,14 @@ impl Link {
             reorder: stream("reorder"),
             duplicate: stream("duplicate"),
             corrupt: stream("corrupt"),
-            in_order: Time::ZERO,
+            latest_in_order: Time::ZERO,
             latest: Time::ZERO,
-            counters: Counters::default(),
+            counters: LinkCounters::default(),
         })
     }
 
-    /// Offers a packet of `bytes` bytes (network-layer header included) at `now`, and answers with
-    /// all that will become of it. Moments do not go back: an earlier `now` than the last is taken
-    /// for the last.
+    /// Offers a packet of `bytes` bytes (network-layer header included) at `now` and returns its fate. A
+    /// `now` before the last offer counts as the time of the last offer.
     #[inline]
     pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
         self.now = self.now.max(now);
@@ -107,29 +106,30 @@ impl Link {
         self.counters.offered += 1;
         self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
         self.waiting.leave(now);
-        if let Some(quick) = self.quick
-            && let Some(fate) = self.offer_quickly(&quick, now, bytes, index)
+        if let Some(fast_path) = self.fast_path
+            && let Some(fate) = self.offer_fast(&fast_path, now, bytes, index)
         {
             return fate;
         }
-        self.offer_in_full(now, bytes, index)
+        self.offer_full(now, bytes, index)
     }
 
-    /// Past every element there is.
-    fn offer_in_full(&mut self, now: Time, bytes: usize, index: u64) -> Fate {
+    /// The full path: every element that the packet can meet.
+    fn offer_full(&mut self, now: Time, bytes: usize, index: u64) -> Fate {
         let refused = self.refuses(now, bytes);
         let congested = refused.is_none() && self.is_congested(now, bytes);
         let slot = match refused {
             None => self.serialise(now, bytes),
-            // Not sent, but its turn would have come here; the chance it would have met is spent.
+            // A refused packet draws the same random numbers as if it had been sent, at the time it would
+            // have left.
             Some(_) => Slot { start: now, end: now.max(self.serialiser.free_at()) },
         };
         self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
         self.counters.changes_applied = self.exit_step as u64;
-        let chances = self.draw(index, bytes, refused.is_none());
+        let draws = self.draw(index, bytes, refused.is_none());
         let fate = match refused {
             Some(reason) => Fate::Refused { reason },
-            None => self.carry(slot.end, Chances { congested, ..chances }),
+            None => self.carry(slot.end, Draws { congested, ..draws }),
         };
         self.count(&fate, bytes);
         fate
@@ -142,30 +142,30 @@ impl Link {
         self.waiting.backlog
     }
 
-    /// Whether packets arrive in the order in which they were offered, each once and whole.
+    /// Whether packets arrive in the order in which they were offered, each once and undamaged.
     pub fn keeps_order(&self) -> bool {
         let on = &self.configured;
         !(on.reorder || on.duplicate || on.corrupt)
     }
 
-    /// Whether its delay is never zero.
+    /// Whether the delay is above zero at all times.
     pub fn always_delays(&self) -> bool {
         self.steps.iter().all(|(_, settings)| !settings.delay.is_zero())
     }
 
-    /// When everything accepted so far will have been serialised.
+    /// When everything accepted so far is serialised.
     pub fn free_at(&self) -> Time {
         self.serialiser.free_at()
     }
 
     /// What the link has done so far.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
-    /// The impairments that are configured and have not done anything yet, by the names of their
-    /// settings: a run in which one is left proves nothing about it. Limits that a well-behaved
-    /// sender never meets (`queue`, `mtu`) are not listed.
+    /// Impairments that are configured but have not acted yet, by the names of their settings. A run that
+    /// leaves one in this list proves nothing about it. Limits that a well-behaved sender never meets
+    /// (`queue`, `mtu`) are not listed.
     pub fn unfired(&self) -> Vec<&'static str> {
         let (on, did) = (&self.configured, &self.counters);
         [
@@ -186,19 +186,19 @@ impl Link {
         .collect()
     }
 
-    /// The elements that a packet meets before it has a slot.
-    fn refuses(&mut self, now: Time, bytes: usize) -> Option<Reason> {
+    /// Applies MTU, policer and queue limit. Returns why the packet is refused, if it is.
+    fn refuses(&mut self, now: Time, bytes: usize) -> Option<DropReason> {
         self.entry_step = step_at(&self.steps, self.entry_step, now);
         let settings = &self.steps.get(self.entry_step)?.1;
         if bytes as u64 > settings.mtu {
-            return Some(Reason::Mtu);
+            return Some(DropReason::Mtu);
         }
-        // Tokens are taken before the queue is seen, as by a policer in front of the router.
+        // The policer takes its tokens before the queue is checked, as a policer in front of the router does.
         if settings.policer.is_some_and(|policer| !self.bucket.admits(&policer, now, bytes)) {
-            return Some(Reason::Policer);
+            return Some(DropReason::Policer);
         }
         let idle = self.serialiser.free_at() <= now;
-        (!idle && !self.waiting.has_room(settings.queue, bytes)).then_some(Reason::Queue)
+        (!idle && !self.waiting.has_room(settings.queue, bytes)).then_some(DropReason::Queue)
     }
 
     /// Whether a packet that is let in finds more than [`LinkConfig::mark`] waiting.
@@ -226,7 +226,7 @@ impl Link {
         slot
     }
 
-    /// A packet of `bytes` bytes, which has joined those that wait, waits for `wait` ns.
+    /// Records that a packet of `bytes` bytes, which has just joined the queue, waits for `wait` ns.
     pub(crate) fn note_wait(&mut self, wait: u64, bytes: u64) {
         let counters = &mut self.counters;
         counters.queue_max_packets = counters.queue_max_packets.max(self.waiting.backlog.packets);
@@ -237,16 +237,16 @@ impl Link {
             counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
     }
 
-    /// Whether the loss model takes the packet with this index.
+    /// Whether the loss model loses the packet with this index.
     pub(crate) fn loses(&mut self, index: u64) -> bool {
         let Some((_, settings)) = self.steps.get(self.exit_step) else { return false };
         self.channel.loses(&settings.loss, index)
     }
 
-    /// Draws the packet's luck from every stream in use: once for every packet offered, so that
-    /// the k-th draw is always the k-th packet's. Units are sent only of a packet that is.
-    fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Chances {
-        let broken = match &mut self.codec {
+    /// Draws from every stream in use, once for every packet offered, so that the k-th draw is always the
+    /// k-th packet's. Only a packet that is `sent` sends units.
+    fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
+        let block_lost = match &mut self.codec {
             Some(codec) if sent => codec.loses(bytes, &mut self.counters),
             Some(codec) => {
                 codec.skip();
@@ -255,14 +255,14 @@ impl Link {
             None => false,
         };
         let on = &self.configured;
-        let Some((_, settings)) = self.steps.get(self.exit_step) else { return Chances::default() };
+        let Some((_, settings)) = self.steps.get(self.exit_step) else { return Draws::default() };
         let luck = |on: bool, stream: &mut Stream| if on { stream.unit() } else { 1.0 };
         let corrupted = luck(on.corrupt, &mut self.corrupt) < settings.corrupt;
         let bit = if on.corrupt { self.corrupt.below((bytes as u64).saturating_mul(8)) } else { 0 };
-        Chances {
+        Draws {
             lost: on.loss && self.channel.loses(&settings.loss, index),
-            broken,
-            // A share of the jitter; 0 where there is none.
+            block_lost,
+            // A share of the configured jitter; 0 without jitter.
             jitter: if on.jitter { self.jitter.unit() } else { 0.0 },
             held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
             duplicated: luck(on.duplicate, &mut self.duplicate) < settings.duplicate,
@@ -272,52 +272,52 @@ impl Link {
         }
     }
 
-    /// The way of a serialised packet whose last bit leaves at `departure`.
-    fn carry(&mut self, departure: Time, chances: Chances) -> Fate {
+    /// What the channel does to a serialised packet whose last bit leaves at `departure`.
+    fn carry(&mut self, departure: Time, draws: Draws) -> Fate {
         if self.blackouts.iter().any(|b| covers(b, departure)) {
-            return Fate::Lost { departure, reason: Reason::Blackout };
+            return Fate::Lost { departure, reason: DropReason::Blackout };
         }
-        if chances.lost {
-            return Fate::Lost { departure, reason: Reason::Channel };
+        if draws.lost {
+            return Fate::Lost { departure, reason: DropReason::Channel };
         }
-        if chances.broken {
-            return Fate::Lost { departure, reason: Reason::Fec };
+        if draws.block_lost {
+            return Fate::Lost { departure, reason: DropReason::Fec };
         }
         let Some((_, settings)) = self.steps.get(self.exit_step) else {
-            return Fate::Lost { departure, reason: Reason::Channel };
+            return Fate::Lost { departure, reason: DropReason::Channel };
         };
-        let jitter = Duration::from_nanos((settings.jitter_ns * chances.jitter) as u64);
-        let mut arrival = (departure + settings.delay + jitter).max(self.in_order);
+        let jitter = Duration::from_nanos((settings.jitter_ns * draws.jitter) as u64);
+        let mut arrival = (departure + settings.delay + jitter).max(self.latest_in_order);
         if !jitter.is_zero() {
             self.counters.jittered += 1;
         }
-        if chances.held_back {
+        if draws.held_back {
             arrival += settings.reorder_delay;
             self.counters.held_back += 1;
         } else {
-            self.in_order = arrival;
+            self.latest_in_order = arrival;
         }
         if arrival < self.latest {
             self.counters.overtakes += 1;
         }
         self.latest = self.latest.max(arrival);
-        let copy = chances.duplicated.then(|| arrival + settings.duplicate_delay);
-        let Chances { congested, corruption, .. } = chances;
+        let copy = draws.duplicated.then(|| arrival + settings.duplicate_delay);
+        let Draws { congested, corruption, .. } = draws;
         Fate::Delivered(Delivery { departure, arrival, copy, congested, corruption })
     }
 
     fn count(&mut self, fate: &Fate, bytes: usize) {
         let counters = &mut self.counters;
         match fate.reason() {
-            Some(Reason::Mtu) => counters.refused_mtu += 1,
-            Some(Reason::Policer) => counters.refused_policer += 1,
-            Some(Reason::Queue) => counters.refused_queue += 1,
-            Some(Reason::Channel) => counters.lost_channel += 1,
-            Some(Reason::Fec) => {
+            Some(DropReason::Mtu) => counters.refused_mtu += 1,
+            Some(DropReason::Policer) => counters.refused_policer += 1,
+            Some(DropReason::Queue) => counters.refused_queue += 1,
+            Some(DropReason::Channel) => counters.lost_channel += 1,
+            Some(DropReason::Fec) => {
                 counters.lost_channel += 1;
                 counters.lost_fec += 1;
             }
-            Some(Reason::Blackout) => counters.lost_blackout += 1,
+            Some(DropReason::Blackout) => counters.lost_blackout += 1,
             None => {}
         }
         if let Some(delivery) = fate.delivery() {
@@ -330,28 +330,28 @@ impl Link {
     }
 }
 
-/// What chance holds for one packet.
+/// The results of one packet's random draws.
 #[derive(Clone, Copy, Debug, Default)]
-struct Chances {
+struct Draws {
     lost: bool,
-    /// A block of its units is not whole.
-    broken: bool,
+    /// A block of its units was lost.
+    block_lost: bool,
     jitter: f64,
     held_back: bool,
     duplicated: bool,
-    /// No chance: the queue decides.
+    /// Not random: the length of the queue decides.
     congested: bool,
     corruption: Option<Corruption>,
 }
 
-/// The settings of one step of the schedule, ready to use.
+/// The settings of one step of the schedule, in the form that the link uses.
 #[derive(Clone, Debug)]
 struct Settings {
     mtu: u64,
     policer: Option<crate::config::Policer>,
     queue: Option<QueueLimit>,
     mark: Option<QueueLimit>,
-    loss: Model,
+    loss: LossModel,
     delay: Duration,
     jitter_ns: f64,
     reorder: f64,
@@ -368,7 +368,7 @@ impl Settings {
             policer: config.policer,
             queue: config.queue,
             mark: config.mark,
-            loss: Model::new(&config.loss),
+            loss: LossModel::new(&config.loss),
             delay: config.delay.duration(),
             jitter_ns: config.jitter.duration().as_nanos() as f64,
             reorder: config.reorder.map_or(0.0, |r| r.probability.get()),
@@ -380,13 +380,13 @@ impl Settings {
     }
 }
 
-/// Which impairments are configured at some time: only their streams need to be drawn from.
+/// Which impairments are configured at any time. Only their streams are drawn from.
 #[derive(Clone, Debug)]
 struct Configured {
     policer: bool,
     mark: bool,
     loss: bool,
-    /// Whether units are lost, and if so whether the code has repairs.
+    /// None: no units are lost. Otherwise whether the code has repair units (N > K).
     fec: Option<bool>,
     jitter: bool,
     reorder: bool,
@@ -413,22 +413,22 @@ impl Configured {
     }
 }
 
-/// The packets that wait: when each begins to leave, and its size.
+/// The packets that wait: the time at which each begins to leave, and its size.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
-    line: VecDeque<(Time, u64)>,
+    queue: VecDeque<(Time, u64)>,
     pub(crate) backlog: Backlog,
 }
 
 impl Waiting {
-    /// Lets go of those whose serialisation has begun by `now`.
+    /// Removes the packets whose serialisation has begun by `now`.
     #[inline]
     fn leave(&mut self, now: Time) {
-        while let Some(&(start, bytes)) = self.line.front() {
+        while let Some(&(start, bytes)) = self.queue.front() {
             if start > now {
                 break;
             }
-            self.line.pop_front();
+            self.queue.pop_front();
             self.backlog.packets -= 1;
             self.backlog.bytes -= bytes;
         }
@@ -436,9 +436,10 @@ impl Waiting {
 
     #[inline]
     pub(crate) fn join(&mut self, start: Time, bytes: usize) {
-        // Saturation would break the books; a size that large is cut instead, here and on leaving.
+        // The total must not saturate: it could not be counted down again. A size that would overflow it is
+        // cut.
         let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
-        self.line.push_back((start, bytes));
+        self.queue.push_back((start, bytes));
         self.backlog.packets += 1;
         self.backlog.bytes += bytes;
     }

@@ -1,13 +1,13 @@
-//! Loss models: which packets the channel takes.
+//! Loss models: which packets the channel loses.
 
-use crate::config::ConfigError;
+use crate::config::LinkConfigError;
 use ripstop_base::{Fraction, Seed, Stream};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
-/// How the channel loses packets. In a configuration either a share (`"5%"`: Bernoulli) or a table
-/// with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`, or with
-/// `stay_bad = 0.75` in place of `burst`.
+/// How the channel loses packets. A configuration gives either a share (`"5%"`, independent losses) or a
+/// table with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`. The Gilbert model also
+/// takes `stay_bad = 0.75` instead of `burst`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Loss {
@@ -19,17 +19,17 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: Fraction,
     },
-    /// Gilbert's two-state channel by what it does: everything sent in the bad state is lost,
-    /// nothing in the good one (paper 003, section 2.1). The chain starts in its stationary law.
+    /// Gilbert's two-state channel by its effect: every packet sent in the bad state is lost and none in the
+    /// good state (paper 003, section 2.1). The chain starts in its stationary distribution.
     Gilbert {
         /// Share of packets lost in the long run.
         mean: Fraction,
-        /// Mean length of a run of losses, in packets; at least 1. Independent losses of the same
-        /// mean have 1/(1 - mean).
+        /// Mean length of a run of losses, in packets; at least 1. Independent losses of the same mean have
+        /// 1/(1 - mean).
         burst: f64,
     },
-    /// Gilbert and Elliott's two-state channel by its transitions: one step a packet, then the
-    /// state's loss. The chain starts in its stationary law.
+    /// Gilbert and Elliott's two-state channel by its transition probabilities. The chain makes one step per
+    /// packet, then the state's loss probability applies. The chain starts in its stationary distribution.
     GilbertElliott {
         /// Probability of a step from good to bad.
         to_bad: Fraction,
@@ -40,11 +40,11 @@ pub enum Loss {
         /// Loss probability in the bad state.
         loss_bad: Fraction,
     },
-    /// Exactly the packets listed, by index from 0.
+    /// Exactly the listed packets, by index from 0.
     Indices {
         /// Indices of the lost packets, in any order.
         lost: Vec<u64>,
-        /// Repeat the list every so many packets; None: once.
+        /// Length of the list's repetition, in packets; None: the list applies once.
         period: Option<u64>,
     },
     /// A recorded sequence, `1` for a lost packet and `0` for one that passes, repeated for ever.
@@ -55,8 +55,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Gilbert's channel in paper 003's letters: `mean` is L, `stay_bad` is q = 1 - 1/burst, the
-    /// probability that a loss follows a loss. With q = L losses are independent.
+    /// Gilbert's channel in paper 003's letters. `mean` is L. `stay_bad` is q = 1 - 1/burst, the probability
+    /// that a loss follows a loss. With q = L the losses are independent.
     pub fn gilbert(mean: Fraction, stay_bad: Fraction) -> Loss {
         Loss::Gilbert { mean, burst: 1.0 / (1.0 - stay_bad.get()) }
     }
@@ -78,8 +78,7 @@ impl Loss {
         }
     }
 
-    /// The share of packets lost in the long run: the channel capacity that remains is one less
-    /// this. 0 for a list of indices that is not repeated.
+    /// The share of packets lost in the long run. 0 for a list of indices that is not repeated.
     pub fn mean(&self) -> f64 {
         match self {
             Loss::None => 0.0,
@@ -105,10 +104,11 @@ impl Loss {
         }
     }
 
-    /// Checks the parameters; `field` names the setting in the error.
-    /// What it loses is a `unit`: packets, or units of packets.
-    pub(crate) fn check(&self, field: &str, unit: &str) -> Result<(), ConfigError> {
-        let wrong = |part: &str, problem: String| Err(ConfigError::new(format!("{field}.{part}"), problem));
+    /// Checks the parameters. `field` names the setting in the error, `unit` names what is lost: "packet" or
+    /// "unit".
+    pub(crate) fn check(&self, field: &str, unit: &str) -> Result<(), LinkConfigError> {
+        let wrong =
+            |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
         match self {
             Loss::None | Loss::Bernoulli { .. } | Loss::GilbertElliott { .. } => Ok(()),
             Loss::Gilbert { mean, burst } => {
@@ -185,7 +185,7 @@ impl<'de> Deserialize<'de> for Loss {
     }
 }
 
-/// [`Loss`] as a table: the same variants, with what may be left out.
+/// [`Loss`] as a table in a file: the same variants, with defaults for fields that may be left out.
 #[derive(Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 enum Table {
@@ -252,9 +252,9 @@ fn everything() -> Fraction {
     Fraction::new(1.0).unwrap_or(Fraction::ZERO)
 }
 
-/// A model made ready to run.
+/// A loss model in the form that the link uses.
 #[derive(Clone, Debug)]
-pub(crate) enum Model {
+pub(crate) enum LossModel {
     None,
     Bernoulli(f64),
     TwoState { to_bad: f64, to_good: f64, loss_good: f64, loss_bad: f64 },
@@ -262,19 +262,20 @@ pub(crate) enum Model {
     Sequence(Vec<u8>),
 }
 
-impl Model {
-    /// Compiles a checked description.
-    pub(crate) fn new(loss: &Loss) -> Model {
+impl LossModel {
+    /// Prepares a description that has been checked.
+    pub(crate) fn new(loss: &Loss) -> LossModel {
         match loss {
-            Loss::None => Model::None,
-            Loss::Bernoulli { probability } => Model::Bernoulli(probability.get()),
+            Loss::None => LossModel::None,
+            Loss::Bernoulli { probability } => LossModel::Bernoulli(probability.get()),
             Loss::Gilbert { mean, burst } => {
-                // A burst is geometric: its mean is 1/to_good. mean = to_bad/(to_bad + to_good).
+                // The length of a burst is geometric with mean 1/to_good, and mean = to_bad/(to_bad +
+                // to_good).
                 let (mean, to_good) = (mean.get(), 1.0 / burst);
                 let to_bad = (to_good * mean / (1.0 - mean)).min(1.0);
-                Model::TwoState { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 }
+                LossModel::TwoState { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 }
             }
-            Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => Model::TwoState {
+            Loss::GilbertElliott { to_bad, to_good, loss_good, loss_bad } => LossModel::TwoState {
                 to_bad: to_bad.get(),
                 to_good: to_good.get(),
                 loss_good: loss_good.get(),
@@ -283,34 +284,34 @@ impl Model {
             Loss::Indices { lost, period } => {
                 let mut sorted = lost.clone();
                 sorted.sort_unstable();
-                Model::Indices { sorted, period: *period }
+                LossModel::Indices { sorted, period: *period }
             }
-            Loss::Sequence { pattern } => Model::Sequence(pattern.as_bytes().to_vec()),
+            Loss::Sequence { pattern } => LossModel::Sequence(pattern.as_bytes().to_vec()),
         }
     }
 
-    /// Whether a trace loses what has this index; other models list nothing.
+    /// Whether a trace (a list or a sequence) loses the packet of this index. False for other models.
     pub(crate) fn lists(&self, index: u64) -> bool {
         match self {
-            Model::Indices { sorted, period } => {
+            LossModel::Indices { sorted, period } => {
                 let index = period.map_or(index, |p| index.checked_rem(p).unwrap_or(index));
                 sorted.binary_search(&index).is_ok()
             }
-            Model::Sequence(pattern) => {
+            LossModel::Sequence(pattern) => {
                 let at = index.checked_rem(pattern.len() as u64).unwrap_or(0);
                 pattern.get(at as usize) == Some(&b'1')
             }
-            Model::None | Model::Bernoulli(_) | Model::TwoState { .. } => false,
+            LossModel::None | LossModel::Bernoulli(_) | LossModel::TwoState { .. } => false,
         }
     }
 }
 
-/// The channel's memory: its streams and the state of the two-state chain.
+/// The random streams of a loss model and the state of its two-state chain.
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     loss: Stream,
     state: Stream,
-    /// None until the first packet under a two-state model draws it.
+    /// Whether the chain is in its bad state; None until the first packet under a two-state model.
     bad: Option<bool>,
 }
 
@@ -324,20 +325,21 @@ impl Channel {
         }
     }
 
-    /// The packet's draw, 53 bits: all that independent losses need. What decides on the chain's next step is not drawn.
+    /// One draw of 53 bits from the loss stream: all that independent losses need. The chain's stream is not
+    /// drawn from.
     #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
         self.loss.next_u64() >> 11
     }
 
-    /// Whether the packet with this index is lost. Draws once from each stream, whatever the model,
-    /// so that the numbers of packet k do not depend on the packets before it.
-    pub(crate) fn loses(&mut self, model: &Model, index: u64) -> bool {
+    /// Whether the packet with this index is lost. Draws once from each stream under every model, so that the
+    /// random numbers of packet k do not depend on the packets before it.
+    pub(crate) fn loses(&mut self, model: &LossModel, index: u64) -> bool {
         let (luck, step) = (self.loss.unit(), self.state.unit());
         match model {
-            Model::None => false,
-            Model::Bernoulli(p) => luck < *p,
-            Model::TwoState { to_bad, to_good, loss_good, loss_bad } => {
+            LossModel::None => false,
+            LossModel::Bernoulli(p) => luck < *p,
+            LossModel::TwoState { to_bad, to_good, loss_good, loss_bad } => {
                 let bad = match self.bad {
                     None => step < stationary_bad(*to_bad, *to_good),
                     Some(true) => step >= *to_good,
@@ -346,12 +348,12 @@ impl Channel {
                 self.bad = Some(bad);
                 luck < if bad { *loss_bad } else { *loss_good }
             }
-            Model::Indices { .. } | Model::Sequence(_) => model.lists(index),
+            LossModel::Indices { .. } | LossModel::Sequence(_) => model.lists(index),
         }
     }
 }
 
-/// The share of time the chain spends in the bad state; good for ever when it never moves.
+/// The share of time that the chain spends in the bad state; 0 for a chain that never changes its state.
 pub(crate) fn stationary_bad(to_bad: f64, to_good: f64) -> f64 {
     if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
 }

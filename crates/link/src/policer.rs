@@ -1,21 +1,21 @@
-//! A token bucket that refuses what exceeds it.
+//! A token bucket that refuses packets above its rate and burst.
 
 use crate::config::Policer;
 use ripstop_base::Time;
 
-/// Work is counted in bit-nanoseconds (bits times 10^9), so that filling is exact at any rate.
+/// Bit-nanoseconds (bits times 10^9) per byte. In this unit the bucket fills exactly at any rate.
 const PER_BYTE: u128 = 8_000_000_000;
 
-/// The bucket's level. It starts full.
+/// How full the bucket is. It starts full.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    /// What has been taken out and not yet filled in again, in bit-nanoseconds.
+    /// Tokens taken out and not filled in again, in bit-nanoseconds.
     missing: u128,
     filled_at: Time,
 }
 
 impl Bucket {
-    /// Whether a packet of `bytes` finds enough tokens at `now`; takes them if so.
+    /// Whether the bucket holds enough tokens for a packet of `bytes` at `now`. If so, takes them.
     pub(crate) fn admits(&mut self, policer: &Policer, now: Time, bytes: usize) -> bool {
         let elapsed = now.since(self.filled_at).as_nanos();
         self.filled_at = self.filled_at.max(now);

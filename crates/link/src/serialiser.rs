@@ -1,4 +1,4 @@
-//! The transmitter: one packet at a time, at a rate that may change under way.
+//! The transmitter: it sends one packet at a time, at a rate that may change while a packet is being sent.
 
 use ripstop_base::{Rate, Time};
 use std::time::Duration;
@@ -8,16 +8,17 @@ use std::time::Duration;
 pub(crate) struct Serialiser {
     /// When the last bit accepted so far has left, rounded up to a nanosecond.
     free_at: Time,
-    /// What that rounding left unused, in bit-nanoseconds: the next packet of the same busy period
-    /// begins with it, so rounding never adds up and a full link runs at its exact rate.
+    /// Work left over by rounding up, in bit-nanoseconds. The next packet of the same busy period starts with
+    /// it, so rounding errors never add up and a full link runs at its exact rate.
     credit: u128,
-    /// Which step of the rate applies at `free_at`.
+    /// The index of the rate step that applies at `free_at`.
     step: usize,
-    /// What was served last at a steady rate without credit: most packets are as large as the one before.
+    /// The last packet served at a constant rate without credit. Most packets have the size of the one
+    /// before.
     last: Served,
 }
 
-/// A piece of work, how long it took, ns, and the credit that was left.
+/// Work in bit-nanoseconds, the time it took in ns, and the credit that was left over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
     work: u64,
@@ -28,21 +29,21 @@ struct Served {
 /// When a packet is on the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// When its first bit leaves, to the nanosecond above.
+    /// When the first bit leaves, rounded up to a nanosecond.
     pub(crate) start: Time,
-    /// When its last bit has left.
+    /// When the last bit has left.
     pub(crate) end: Time,
 }
 
 impl Serialiser {
-    /// When the transmitter will have nothing left to send.
+    /// When the transmitter has nothing left to send.
     #[inline]
     pub(crate) fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// What the transmitter could have sent between its last bit and `now`, in bit-nanoseconds; an
-    /// unlimited rate counts for nothing. `rates` as in [`Serialiser::serve`].
+    /// Work that the idle transmitter could have done between `free_at` and `now`, in bit-nanoseconds. Time
+    /// at an unlimited rate counts as no work. `rates` is as in [`Serialiser::serve`].
     pub(crate) fn idle_work(&self, now: Time, rates: &[(Time, Rate)]) -> u128 {
         let mut at = self.free_at;
         let mut step = step_at(rates, self.step, at);
@@ -56,8 +57,8 @@ impl Serialiser {
         work
     }
 
-    /// As [`Serialiser::serve`] at a rate that never changes; answers the end of the slot. `bytes` is at most 2^30, and
-    /// neither `now` nor the link's last bit later than 2^63 ns.
+    /// Like [`Serialiser::serve`], for a rate that never changes. Returns the end of the slot. `bytes` is at
+    /// most 2^30. Neither `now` nor `free_at` is later than 2^63 ns.
     #[inline]
     pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };
@@ -72,11 +73,11 @@ impl Serialiser {
         self.free_at
     }
 
-    /// How long `work` takes at `rate`, ns, with a `credit`.
+    /// How long `work` takes at `rate` after using up `credit`, in ns.
     fn serve_work(&mut self, work: u64, credit: u64, rate: u64) -> u64 {
         let used = credit.min(work);
         let rest = work - used;
-        // Packets without a byte leave some credit over; an unlimited rate gives none.
+        // A packet of zero bytes leaves credit over. An unlimited rate gives no credit.
         let nanos = if rate == 0 { 0 } else { rest.div_ceil(rate) };
         let left = match rest {
             0 => credit - used,
@@ -89,14 +90,14 @@ impl Serialiser {
         nanos
     }
 
-    /// Takes a packet of `bytes` offered at `now`; `rates` are the steps of the rate: the first
-    /// applies from the start, the others from their time, ascending. A rate of 0 is unlimited.
+    /// Serves a packet of `bytes` offered at `now`. `rates` holds the steps of the rate in ascending order of
+    /// time; the first applies from the start. A rate of 0 is unlimited.
     pub(crate) fn serve(&mut self, now: Time, bytes: u128, rates: &[(Time, Rate)]) -> Slot {
         let waits = now < self.free_at;
         let start = now.max(self.free_at);
         let credit = if waits { self.credit } else { 0 };
         let mut work = bytes * 8_000_000_000;
-        // Zero-byte packets leave some credit over.
+        // A packet of zero bytes leaves credit over.
         let used = credit.min(work);
         work -= used;
         self.credit = credit - used;
@@ -119,7 +120,7 @@ impl Serialiser {
             }
             at = until;
             if until == Time::NEVER {
-                break; // longer than time itself
+                break; // The packet is never sent completely.
             }
             work -= capacity;
             self.step += 1;
@@ -129,7 +130,7 @@ impl Serialiser {
     }
 }
 
-/// The index of the step that applies at `at`, searched forward from `step`.
+/// The index of the step that applies at `at`. The search goes forward from `step`.
 pub(crate) fn step_at<T>(steps: &[(Time, T)], mut step: usize, at: Time) -> usize {
     while steps.get(step + 1).is_some_and(|(from, _)| *from <= at) {
         step += 1;
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn back_to_back_packets_run_at_the_exact_rate() {
-        // 3 bit/s: a byte takes 2.666... s; three of them take 8 s and not a nanosecond more.
+        // 3 bit/s: a byte takes 2.666... s. Three bytes take 8 s exactly.
         let mut s = Serialiser::default();
         assert_eq!(serve(&mut s, 0, 1, &[(0, 3)]), (0, 2_666_666_667));
         assert_eq!(serve(&mut s, 0, 1, &[(0, 3)]), (2_666_666_667, 5_333_333_334));
@@ -165,11 +166,11 @@ mod tests {
 
     #[test]
     fn a_rate_change_under_way_is_integrated() {
-        // 1000 bytes: 4000 bits in 4 ms at 1 Mbit/s, the other 4000 in 1 ms at 4 Mbit/s.
+        // 1000 bytes: the first 4000 bits take 4 ms at 1 Mbit/s, the other 4000 take 1 ms at 4 Mbit/s.
         let rates = [(0, 1_000_000), (4_000_000, 4_000_000), (20_000_000, 8_000)];
         let mut s = Serialiser::default();
         assert_eq!(serve(&mut s, 0, 1000, &rates), (0, 5_000_000));
-        // A packet across two changes: 15 ms at 4 Mbit/s take 60 000 bits, the last 4000 take .5 s.
+        // A packet that spans two changes: 15 ms at 4 Mbit/s carry 60 000 bits, the last 4000 bits take .5 s.
         assert_eq!(serve(&mut s, 0, 8000, &rates), (5_000_000, 520_000_000));
     }
 
@@ -179,7 +180,7 @@ mod tests {
         let rates = rates.map(|(t, r)| (Time::from_nanos(t), Rate::from_bps(r)));
         let mut s = Serialiser::default();
         assert_eq!(s.idle_work(Time::ZERO, &rates), 0);
-        // 125 bytes take 1 s; 3 s at 1 kbit/s, 1 s without a limit and 2 s at 10 bit/s are left.
+        // 125 bytes take 1 s. The idle time is 3 s at 1 kbit/s, 1 s without a limit and 2 s at 10 bit/s.
         s.serve(Time::ZERO, 125, &rates);
         assert_eq!(s.idle_work(Time::from_millis(7000), &rates), 3_020 * 1_000_000_000);
         s.serve(Time::from_millis(4500), 1, &rates);

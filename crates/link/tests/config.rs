@@ -1,4 +1,4 @@
-//! Settings as text: what people write, and what they are told when it is wrong.
+//! Settings as text: what people may write, and which error a wrong value gives.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span};
 use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, Loss, Policer, Reorder};

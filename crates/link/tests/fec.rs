@@ -1,11 +1,11 @@
-//! Block codes on the link, against times worked out by hand and exact probabilities.
+//! Block codes on the link, compared with times computed by hand and with exact probabilities.
 
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Change, Counters, Fate, Fec, Link, LinkConfig, Loss, Reason};
+use ripstop_link::{Change, DropReason, Fate, Fec, Link, LinkConfig, LinkCounters, Loss};
 use std::time::Duration;
 
-/// Units a second, and bytes of a unit: paper 003's link.
+/// Units per second, and bytes per unit, of the link in paper 003.
 const MU: u64 = 3000;
 const UNIT: usize = 53;
 
@@ -21,13 +21,13 @@ fn link(fec: Fec, seed: u64) -> Link {
     Link::new(&config(fec), Seed::new(seed), "link/0").unwrap()
 }
 
-/// Which of `packets` packets of `bytes` are lost, `idle` unit times after the one before.
+/// Which of `packets` packets of `bytes` are lost. The link idles for `idle` unit times before each packet.
 fn losses(link: &mut Link, packets: usize, bytes: usize, idle: u64) -> Vec<bool> {
     (0..packets)
         .map(|_| {
-            // Rounded up: what is over adds up to a step in some 10^5 packets.
+            // Rounded up: the excess adds up to one step in about 10^5 packets.
             let now = link.free_at() + Duration::from_nanos((idle * 1_000_000_000).div_ceil(MU));
-            link.offer(now, bytes).reason() == Some(Reason::Fec)
+            link.offer(now, bytes).reason() == Some(DropReason::Fec)
         })
         .collect()
 }
@@ -36,13 +36,13 @@ fn mean(lost: &[bool]) -> f64 {
     lost.iter().filter(|l| **l).count() as f64 / lost.len() as f64
 }
 
-/// Asserts that a share among `n` independent trials is `want`, within four standard errors.
+/// Asserts that a share measured over `n` independent trials is `want` within four standard errors.
 fn assert_share(got: f64, want: f64, n: usize, what: &str) {
     let error = (want * (1.0 - want) / n as f64).sqrt();
     assert!((got - want).abs() <= 4.0 * error, "{what}: {got}, not {want} (standard error {error:.2e})");
 }
 
-/// P(more than N - K of N units are lost), each with probability `p`: paper 003, section 4.1.
+/// P(more than N - K of N units are lost) when each is lost with probability `p`: paper 003, section 4.1.
 fn binomial(n: u32, k: u32, p: f64) -> f64 {
     let mut term = (1.0 - p).powi(n as i32);
     let mut whole = 0.0;
@@ -63,7 +63,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// In paper 003's letters: mean loss L and P(stay bad) q.
+    /// The chain in paper 003's letters: mean loss L and P(stay bad) = q.
     fn paper(l: f64, q: f64) -> Chain {
         Chain { to_bad: l * (1.0 - q) / (1.0 - l), to_good: 1.0 - q, loss_good: 0.0, loss_bad: 1.0 }
     }
@@ -87,8 +87,9 @@ impl Chain {
         [good + bad - to_bad, to_bad]
     }
 
-    /// From the law of the last unit's state to [P(packet arrives and ends in state), P(it is lost and ends in state)], for
-    /// packets of one block of `n` units after `idle` others: slot by slot over (state, units lost).
+    /// Maps the distribution of the last unit's state to [P(packet arrives, ends in state), P(packet is lost,
+    /// ends in state)]. A packet is one block of `n` units after `idle` other units. Computed unit by unit
+    /// over (state, units lost).
     fn packet(self, before: [f64; 2], n: u32, k: u32, idle: u64) -> [[f64; 2]; 2] {
         let mut law = before;
         for _ in 0..idle {
@@ -114,7 +115,7 @@ impl Chain {
         [sum(whole), sum(broken)]
     }
 
-    /// P(a packet is lost) and P(it is, and so is the next), in the long run.
+    /// P(a packet is lost) and P(a packet and the next one are both lost), in the long run.
     fn loss_and_both(self, n: u32, k: u32, idle: u64) -> (f64, f64) {
         let [_, lost] = self.packet(self.stationary(), n, k, idle);
         let [_, both] = self.packet(lost, n, k, idle);
@@ -124,7 +125,7 @@ impl Chain {
 
 #[test]
 fn a_packet_takes_whole_blocks() {
-    // 22 units of 53 bytes at 3000 a second take 22/3000 s; whatever is left over is padded.
+    // 22 units of 53 bytes at 3000 units/s take 22/3000 s. The last block is padded.
     for (bytes, units) in [(20 * UNIT, 22), (20 * UNIT + 1, 44), (1, 22), (40 * UNIT, 44), (0, 0)] {
         let mut link = link(Fec::new(22, 20, Loss::None), 1);
         let nanos = (units * 1_000_000_000u64).div_ceil(MU);
@@ -132,11 +133,11 @@ fn a_packet_takes_whole_blocks() {
         assert_eq!(link.counters().units_sent, units);
         assert_eq!(link.counters().serialised_bytes, bytes as u64);
     }
-    // Packets get K/N of the channel, to the nanosecond.
+    // Packets get exactly K/N of the channel's rate.
     let mut full = link(Fec::new(22, 20, Loss::None), 1);
     let last = (0..3000).filter_map(|_| full.offer(Time::ZERO, 20 * UNIT).departure()).last();
     assert_eq!(last, Some(Time::from_millis(22_000)));
-    // The queue counts packets' own bytes.
+    // The queue limit counts the packets' own bytes.
     let base = config(Fec::new(40, 20, Loss::None));
     let narrow = LinkConfig { queue: Some(QueueLimit::Bytes(2 * 20 * UNIT as u64)), ..base };
     let mut narrow = Link::new(&narrow, Seed::new(1), "link/0").unwrap();
@@ -144,11 +145,12 @@ fn a_packet_takes_whole_blocks() {
     assert_eq!(let_in, 3);
 }
 
-/// Which of `packets` packets of two blocks are lost when these units are.
-fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, Counters) {
+/// Which of `packets` packets of two blocks each are lost when the units `lost` are lost.
+fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, LinkCounters) {
     let mut link = link(Fec::new(n, k, Loss::Indices { lost, period: None }), 1);
     let bytes = 2 * k as usize * UNIT;
-    let lost = (0..packets).filter(|_| link.offer(Time::ZERO, bytes).reason() == Some(Reason::Fec)).collect();
+    let lost =
+        (0..packets).filter(|_| link.offer(Time::ZERO, bytes).reason() == Some(DropReason::Fec)).collect();
     (lost, *link.counters())
 }
 
@@ -156,17 +158,17 @@ fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, Counters) {
 fn a_block_bears_as_many_losses_as_it_has_repairs() {
     // Blocks of 4 + 2, two a packet: packet 0 has units 0..12, packet 1 12..24, ...
     let hits = vec![
-        0, 5, 6, 11, // two of each block: whole
-        12, 13, 14, // three of one
-        28, 29, 30, 31, // two at the end of one and two at the start of the next
+        0, 5, 6, 11, // two of each block: restored
+        12, 13, 14, // three of one block
+        28, 29, 30, 31, // two at the end of one block and two at the start of the next
         42, 43, 44, 45, 46, 47, // the whole second block
-        59, 60, 61, // the last of one packet and two of the next
+        59, 60, 61, // the last of one packet and the first two of the next
     ];
     let (lost, c) = trace(6, 4, hits, 6);
     assert_eq!(lost, [1, 3]);
     assert_eq!((c.lost_channel, c.lost_fec, c.delivered), (2, 2, 4));
     assert_eq!((c.units_sent, c.units_lost, c.blocks_recovered, c.blocks_lost), (72, 20, 6, 2));
-    // Without repairs every loss is the packet's.
+    // Without repair units every unit loss is a packet loss.
     assert_eq!(trace(4, 4, vec![3, 9, 10, 23], 4).0, [0, 1, 2]);
 }
 
@@ -197,7 +199,7 @@ fn independent_losses_follow_the_binomial() {
             assert_share(c.blocks_lost as f64 / all as f64, block, all, &what);
             let hit = 1.0 - (1.0 - p).powi(n as i32);
             assert_share(c.blocks_recovered as f64 / all as f64, hit - block, all, &what);
-            // One packet's loss says nothing of the next one's.
+            // The loss of one packet says nothing about the next one.
             let pairs = lost.windows(2).filter(|pair| pair[0] && pair[1]).count() as f64 / PACKETS as f64;
             let both = (1.0 - (1.0 - block).powi(blocks as i32)).powi(2);
             assert!(
@@ -218,9 +220,9 @@ fn a_rare_loss_is_as_rare_as_the_binomial_says() {
     }
 }
 
-/// The chain's losses, of one packet and of two in a row, against the exact recursion.
+/// Compares the chain's losses, of one packet and of two packets in a row, with the exact recursion.
 fn follows_its_chain(chain: Chain, model: &Loss, n: u32, k: u32, idle: u64, seed: u64) {
-    // Losses of neighbours depend on each other: the standard error is that of the means of batches.
+    // Neighbouring losses are correlated, so the standard error is computed from batch means.
     const BATCHES: usize = 100;
     const PACKETS: usize = 2000;
     let mut link = link(Fec::new(n, k, model.clone()), seed);
@@ -231,7 +233,7 @@ fn follows_its_chain(chain: Chain, model: &Loss, n: u32, k: u32, idle: u64, seed
         let means: Vec<f64> = lost.chunks(PACKETS).map(mean).collect();
         let got = means.iter().sum::<f64>() / BATCHES as f64;
         let variance = means.iter().map(|m| (m - got).powi(2)).sum::<f64>() / (BATCHES - 1) as f64;
-        // What is so rare that few batches have one is Poisson's.
+        // An event that few batches contain is Poisson distributed.
         let error = (variance / BATCHES as f64).sqrt().max((want / lost.len() as f64).sqrt());
         assert!(
             (got - want).abs() <= 4.0 * error,
@@ -246,11 +248,11 @@ fn gilbert_s_losses_follow_the_exact_recursion() {
     for (seed, q) in [0.0, 0.01, 0.1, 0.5, 0.9, 0.99].into_iter().enumerate() {
         let model = Loss::gilbert(share(0.01), share(q));
         for (n, idle) in [(20, 0), (21, 0), (22, 3), (24, 100)] {
-            // With q = 0 no two units in a row are lost, but two of a block may be.
+            // With q = 0 two lost units never follow each other, but a block may still lose two.
             follows_its_chain(Chain::paper(0.01, q), &model, n, 20, idle, seed as u64);
         }
     }
-    // More often bad than good, and states that alternate.
+    // A chain that is mostly bad, and a chain that alternates.
     follows_its_chain(Chain::paper(0.6, 0.8), &Loss::gilbert(share(0.6), share(0.8)), 30, 10, 1, 70);
     follows_its_chain(Chain::paper(0.45, 0.05), &Loss::gilbert(share(0.45), share(0.05)), 7, 4, 2, 71);
 }
@@ -281,7 +283,7 @@ fn with_q_of_l_losses_are_independent() {
 
 #[test]
 fn runs_of_lost_units_are_geometric() {
-    // One unit a packet: what is lost is the unit.
+    // With one unit per packet a lost packet is a lost unit.
     for (seed, (l, q)) in [(0.01, 0.9), (0.2, 0.5), (0.1, 0.0)].into_iter().enumerate() {
         let mut link = link(Fec::new(1, 1, Loss::gilbert(share(l), share(q))), seed as u64);
         let lost = losses(&mut link, 1_000_000, UNIT, 0);
@@ -308,7 +310,7 @@ fn runs_of_lost_units_are_geometric() {
 
 #[test]
 fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
-    // 1000 units a second, none (no limit), then 100 a second: the same 2 s are 2000, 0 or 200 steps.
+    // 1000 units/s, then no limit, then 100 units/s: 2 s of idle time are 2000, 0 or 200 steps.
     let at = |secs, bps| Change {
         at: Span::from(Duration::from_secs(secs)),
         rate: Some(Rate::from_bps(bps)),
@@ -331,14 +333,15 @@ fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
         };
         (0..20_000).filter(|run| lost(*run)).count() as f64 / 20_000.0
     };
-    // The states agree with probability (1 + memory^steps) / 2; the packet's own unit is a step more or less.
+    // The states agree with probability (1 + memory^steps) / 2. The packet's own unit is one step more or
+    // less.
     for (start, steps) in [(10, 2000.0), (110, 1.0), (210, 200.0)] {
         let want = (1.0 + (2.0 * q - 1.0f64).powf(steps)) / 2.0;
         assert_share(both(start), want, 20_000, &format!("{steps} steps"));
     }
 }
 
-/// Without a chain the k-th packet's fate depends on k alone, whatever was refused and whenever it was sent.
+/// Without a chain the k-th packet's fate depends on k alone: refused packets and timing do not change it.
 #[test]
 fn chances_belong_to_the_index() {
     let fec = Fec::new(21, 20, Loss::bernoulli(share(0.02)));
@@ -400,8 +403,8 @@ fn sizes_that_no_packet_has_end() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
-    /// Whatever the code and the channel: what is lost is as likely as the exact recursion says, what arrives does so in order,
-    /// and every counter of the mechanism counts.
+    /// For any code and channel: losses are as frequent as the exact recursion says, packets arrive in order,
+    /// and every counter counts.
     #[test]
     fn any_code_on_any_channel(
         (k, spare) in (1u32..30, 1u32..8),
@@ -415,7 +418,8 @@ proptest! {
         let chain = Chain { to_bad, to_good, loss_good, loss_bad };
         let mut link = link(Fec::new(n, k, chain.model()), seed);
         let lost = losses(&mut link, PACKETS, k as usize * UNIT, idle);
-        // Neighbours' losses depend on each other; over 4000 packets that adds at most this factor to the variance.
+        // Neighbouring losses are correlated. Over 4000 packets this adds at most this factor to the
+        // variance.
         let memory = (1.0 - to_bad - to_good).abs();
         let spread = (1.0 + memory) / (1.0 - memory);
         let (want, _) = chain.loss_and_both(n, k, idle);

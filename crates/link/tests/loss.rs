@@ -1,7 +1,7 @@
-//! The statistics of each loss model, and that the k-th packet's fate depends on nothing but k.
+//! The statistics of each loss model. Also: the k-th packet's fate depends on nothing but k.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
-use ripstop_link::{Blackout, Change, Duplicate, Link, LinkConfig, Loss, Reason, Reorder};
+use ripstop_link::{Blackout, Change, DropReason, Duplicate, Link, LinkConfig, Loss, Reorder};
 use std::time::Duration;
 
 fn share(value: f64) -> Fraction {
@@ -12,8 +12,9 @@ fn share(value: f64) -> Fraction {
 fn losses(loss: &Loss, n: u64) -> Vec<bool> {
     let config = LinkConfig { loss: loss.clone(), ..LinkConfig::default() };
     let mut link = Link::new(&config, Seed::new(42), "link/0").unwrap();
-    let lost: Vec<bool> =
-        (0..n).map(|k| link.offer(Time::from_millis(k), 1000).reason() == Some(Reason::Channel)).collect();
+    let lost: Vec<bool> = (0..n)
+        .map(|k| link.offer(Time::from_millis(k), 1000).reason() == Some(DropReason::Channel))
+        .collect();
     assert_eq!(link.unfired().is_empty(), lost.contains(&true) || !loss.is_active());
     lost
 }
@@ -64,7 +65,7 @@ fn gilbert_elliott_follows_its_chain() {
     let (mean, _) = statistics(&losses(&model, 2_000_000));
     assert!((mean / expected - 1.0).abs() < 0.02, "{mean} for {expected}");
 
-    // The same channel as Gilbert's written by transitions: the very same losses.
+    // The same channel as Gilbert's, given by its transitions: exactly the same losses.
     let simple = Loss::Gilbert { mean: share(0.2), burst: 5.0 };
     let written_out = Loss::GilbertElliott {
         to_bad: share(0.2 * 0.2 / 0.8),
@@ -102,7 +103,7 @@ fn traces_lose_exactly_what_they_list() {
     assert_eq!(which(sequence, 10), [1, 5, 9]);
 }
 
-/// The chances of packet k are the same on links that share nothing but seed and impairments.
+/// Packet k draws the same numbers on two links that have only their seed and impairments in common.
 #[test]
 fn chances_belong_to_the_index() {
     let impaired = |loss| LinkConfig {
@@ -115,7 +116,7 @@ fn chances_belong_to_the_index() {
     };
     for loss in [Loss::bernoulli(share(0.2)), Loss::Gilbert { mean: share(0.2), burst: 4.0 }] {
         let free = impaired(loss.clone());
-        // Here many packets are refused: by the queue, the MTU and at other times.
+        // This link refuses many packets: by its queue, by its MTU and at different times.
         let narrow = LinkConfig {
             rate: Rate::from_bps(4_000_000),
             queue: Some(QueueLimit::Packets(5)),
@@ -140,7 +141,7 @@ fn chances_belong_to_the_index() {
             let a = one.offer(Time::from_millis(k), 1400);
             let b = other.offer(Time::from_micros(k * 700), 1400 + (sizes.below(20) == 0) as usize);
             match b.reason() {
-                Some(Reason::Channel) => assert_eq!(a.reason(), Some(Reason::Channel), "packet {k}"),
+                Some(DropReason::Channel) => assert_eq!(a.reason(), Some(DropReason::Channel), "packet {k}"),
                 Some(_) => {}
                 None => {
                     let (a, b) = (a.delivery().unwrap(), b.delivery().unwrap());

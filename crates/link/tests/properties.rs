@@ -1,4 +1,4 @@
-//! What holds for every configuration and every sequence of offers.
+//! Properties that hold for every configuration and every sequence of offers.
 
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
@@ -37,7 +37,7 @@ fn loss() -> impl Strategy<Value = Loss> {
 }
 
 fn fec() -> impl Strategy<Value = Fec> {
-    // Mostly codes that can be; sizes of units that make for many blocks now and then.
+    // Mostly valid codes, and sometimes units so small that a packet has many blocks.
     let code = prop_oneof![9 => (1u32..40, 0u32..20), 1 => (0u32..300, 0u32..300)];
     (code, prop_oneof![20u64..2000, Just(1u64), Just(0)], loss()).prop_map(|((k, spare), unit, loss)| Fec {
         k,
@@ -134,7 +134,8 @@ fn offers() -> impl Strategy<Value = Vec<(u64, u64)>> {
     prop::collection::vec((prop_oneof![0u64..100_000_000, any::<u64>()], size()), 1..60)
 }
 
-/// A size that the link takes little time for: unit by unit, sizes that no packet has take long (see `fec.rs`).
+/// A size that the link handles quickly. Sizes that no real packet has take long under a block code; `fec.rs`
+/// tests those.
 fn sized(config: &LinkConfig, bytes: u64) -> usize {
     (if config.fec.is_some() { bytes % 5000 } else { bytes }) as usize
 }
@@ -187,7 +188,7 @@ proptest! {
         prop_assert_eq!(one.counters(), two.counters());
     }
 
-    /// A long busy period ends exactly when the bits are through, however they were cut up.
+    /// A busy period ends exactly when all its bits are sent, however they are divided into packets.
     #[test]
     fn serialisation_is_exact(sizes in prop::collection::vec(1u64..3000, 1..50), bps in 1u64..10_000_000_000) {
         let config = LinkConfig { rate: Rate::from_bps(bps), ..LinkConfig::default() };

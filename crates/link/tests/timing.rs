@@ -1,7 +1,7 @@
-//! When packets leave and arrive, against times worked out by hand.
+//! When packets leave and arrive, compared with times computed by hand.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
-use ripstop_link::{Blackout, Change, Duplicate, Fate, Link, LinkConfig, Loss, Policer, Reason, Reorder};
+use ripstop_link::{Blackout, Change, DropReason, Duplicate, Fate, Link, LinkConfig, Loss, Policer, Reorder};
 use std::time::Duration;
 
 const MBIT: u64 = 1_000_000;
@@ -32,7 +32,7 @@ fn a_burst_leaves_packet_by_packet() {
         assert_eq!(fate.departure(), Some(Time::from_millis(k)));
         assert_eq!(fate.arrival(), Some(Time::from_millis(30 + k)));
     }
-    // After the line has gone empty, the next one starts afresh.
+    // The link has become idle, so the next packet starts at once.
     assert_eq!(link.offer(Time::from_millis(10), 500).departure(), Some(at_us(10_500)));
     let c = link.counters();
     assert_eq!((c.offered, c.delivered, c.delivered_bytes), (4, 4, 3500));
@@ -54,7 +54,7 @@ fn the_queue_limit_counts_what_waits() {
         (QueueLimit::Bytes(0), [1000; 5], [true, false, false, false, false]),
     ] {
         let mut link = link(&LinkConfig { queue: Some(limit), ..base.clone() });
-        let got = sizes.map(|size| link.offer(Time::ZERO, size).reason() != Some(Reason::Queue));
+        let got = sizes.map(|size| link.offer(Time::ZERO, size).reason() != Some(DropReason::Queue));
         assert_eq!(got, accepted, "{limit:?}");
     }
 }
@@ -69,9 +69,9 @@ fn room_returns_when_serialisation_begins() {
     let mut link = link(&config);
     assert!(link.offer(Time::ZERO, 1000).arrival().is_some());
     assert!(link.offer(Time::ZERO, 1000).arrival().is_some());
-    assert_eq!(link.offer(at_us(999), 1000), Fate::Refused { reason: Reason::Queue });
+    assert_eq!(link.offer(at_us(999), 1000), Fate::Refused { reason: DropReason::Queue });
     assert_eq!(link.backlog(at_us(999)).packets, 1);
-    // At 1 ms the second begins to leave, and its place is free.
+    // At 1 ms the second packet begins to leave, and its place in the queue is free.
     assert_eq!(link.offer(at_us(1000), 1000).departure(), Some(at_us(3000)));
     assert_eq!(link.backlog(at_us(1000)).bytes, 1000);
     assert_eq!(link.backlog(at_us(2000)).bytes, 0);
@@ -87,9 +87,9 @@ fn a_lost_packet_has_used_its_slot_and_a_refused_one_has_not() {
         ..LinkConfig::default()
     };
     let mut link = link(&config);
-    let lost = Fate::Lost { departure: at_us(1000), reason: Reason::Channel };
+    let lost = Fate::Lost { departure: at_us(1000), reason: DropReason::Channel };
     assert_eq!(link.offer(Time::ZERO, 1000), lost);
-    assert_eq!(link.offer(Time::ZERO, 1001), Fate::Refused { reason: Reason::Mtu });
+    assert_eq!(link.offer(Time::ZERO, 1001), Fate::Refused { reason: DropReason::Mtu });
     assert_eq!(link.offer(Time::ZERO, 1000).departure(), Some(at_us(2000)));
     let c = link.counters();
     assert_eq!((c.serialised, c.lost_channel, c.refused_mtu, c.delivered), (2, 1, 1, 1));
@@ -119,7 +119,8 @@ fn a_rate_change_moves_what_already_waits() {
     };
     let mut link = link(&config);
     let departures: Vec<_> = (0..5).map(|_| link.offer(Time::ZERO, 1000).departure().unwrap()).collect();
-    // The fourth takes 8 ms minus .5 ms before the rate returns: 7.5 of its 8 kbit, then .5 kbit.
+    // The rate returns after 7.5 ms of the fourth packet: 7.5 of its 8 kbit at 1 Mbit/s, then .5 kbit at 8 Mbit/s.
+    // then .5 kbit.
     assert_eq!(departures, [1000, 2000, 6500, 14_062, 15_062].map(|us| at_us(us) + fraction_of(us)));
     fn fraction_of(us: u64) -> Duration {
         Duration::from_nanos(if us > 14_000 { 500 } else { 0 })
@@ -144,14 +145,14 @@ fn the_entrance_changes_for_what_is_offered_then() {
     };
     let mut link = link(&config);
     let mut reason = |millis, bytes| link.offer(Time::from_millis(millis), bytes).reason();
-    assert_eq!([0; 5].map(|t| reason(t, 1000)), [None, None, None, None, Some(Reason::Queue)]);
-    // The limit is 0 now, but the packet that waits stays.
-    assert_eq!(reason(2, 1000), Some(Reason::Queue));
+    assert_eq!([0; 5].map(|t| reason(t, 1000)), [None, None, None, None, Some(DropReason::Queue)]);
+    // The limit is 0 now, but the packet that already waits stays.
+    assert_eq!(reason(2, 1000), Some(DropReason::Queue));
     assert_eq!(
         [reason(4, 501), reason(4, 500), reason(9, 501)],
-        [Some(Reason::Mtu), None, Some(Reason::Mtu)]
+        [Some(DropReason::Mtu), None, Some(DropReason::Mtu)]
     );
-    assert_eq!([reason(9, 500), reason(9, 400)], [Some(Reason::Policer), None]);
+    assert_eq!([reason(9, 500), reason(9, 400)], [Some(DropReason::Policer), None]);
     let c = link.counters();
     assert_eq!((c.delivered, c.refused_queue, c.refused_mtu, c.refused_policer), (6, 2, 2, 1));
     assert_eq!(c.changes_applied, 3);
@@ -180,7 +181,7 @@ fn the_policer_passes_its_burst_and_then_its_rate() {
     assert!(!passes(999, 1000));
     assert!(passes(1000, 1000));
     assert!(!passes(1_000_000, 3001), "a packet larger than the bucket never passes");
-    // Offered twice its rate for a second, it refuses half.
+    // Offered at twice its rate for a second, the policer refuses half.
     let passed = (0..2000).filter(|k| passes(2_000_000 + k * 500, 1000)).count();
     assert_eq!(passed, 1000 + 2, "a second at 1 packet/ms, and what the bucket held above the first");
     assert_eq!(link.counters().refused_policer, 3 + 998);
@@ -199,7 +200,7 @@ fn blackouts_take_what_leaves_in_them() {
     let mut link = link(&config);
     assert_eq!(link.unfired(), ["blackouts"]);
     let lost: Vec<u64> =
-        (1..=42).filter(|_| link.offer(Time::ZERO, 1000).reason() == Some(Reason::Blackout)).collect();
+        (1..=42).filter(|_| link.offer(Time::ZERO, 1000).reason() == Some(DropReason::Blackout)).collect();
     assert_eq!(lost, [2, 10, 11, 20, 21, 30, 31, 40, 41], "the k-th leaves at k ms");
     assert!(link.unfired().is_empty());
 }
@@ -307,7 +308,7 @@ fn offer_poisson(link: &mut Link, gaps: &mut Stream, mean_gap: f64, packets: u32
     }
 }
 
-/// A packet that waits and finds no room within `mark` meets congestion; the queue's limit is another matter.
+/// A packet that waits and finds no room within `mark` meets congestion. The queue limit is separate.
 #[test]
 fn a_long_queue_is_told_as_congestion() {
     let config = LinkConfig {
@@ -318,7 +319,7 @@ fn a_long_queue_is_told_as_congestion() {
     };
     let mut link = Link::new(&config, Seed::new(1), "link/0").unwrap();
     assert_eq!(link.unfired(), ["mark"]);
-    // One is sent, two wait below the mark, two above it, and one finds the queue full.
+    // One packet is sent, two wait below the mark, two above it, and one finds the queue full.
     let told: Vec<Option<bool>> =
         (0..6).map(|_| link.offer(Time::ZERO, 1000).delivery().map(|delivery| delivery.congested)).collect();
     assert_eq!(told, [Some(false), Some(false), Some(false), Some(true), Some(true), None]);

@@ -1,5 +1,5 @@
-//! A thread that works, and those that ask it how it stands. It is never made to wait for them: it answers between two of its
-//! turns, all that have asked so far with one snapshot.
+//! A worker thread and the handle through which other threads ask for its state. The worker never waits for
+//! them: it answers all pending requests with one snapshot between two turns of its loop.
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use ripstop_base::Time;
@@ -8,43 +8,44 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What a working thread shares with those that start, ask and stop it. `T` is the snapshot that it gives of itself.
+/// State shared by a worker thread and the threads that start, query and stop it. `T` is the worker's
+/// snapshot.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
     start: Instant,
-    /// Wakes the thread, to be asked or to stop.
-    bell: Arc<EventFd>,
+    /// Wakes the worker when it has a request or must stop.
+    wakeup: Arc<EventFd>,
     stop: AtomicBool,
-    /// How many snapshots were asked for, and how many of these questions have their answer.
+    /// Number of snapshots requested. `answered` is the number of requests answered so far.
     asked: AtomicU64,
     answered: AtomicU64,
-    told: Mutex<Told<T>>,
-    news: Condvar,
+    state: Mutex<Answer<T>>,
+    changed: Condvar,
 }
 
 #[derive(Debug)]
-struct Told<T> {
-    /// Which question the snapshot answers.
-    answer: u64,
+struct Answer<T> {
+    /// The number of the last request that the snapshot answers.
+    request: u64,
     snapshot: Option<T>,
-    /// The thread has ended; there will be no other.
+    /// The worker has ended; there will be no newer snapshot.
     last: bool,
 }
 
 impl<T: Clone> Worker<T> {
-    /// Time begins now.
+    /// Starts the worker's clock.
     ///
     /// # Errors
     /// When the system has no more descriptors.
     pub(crate) fn new() -> io::Result<Worker<T>> {
         Ok(Worker {
             start: Instant::now(),
-            bell: Arc::new(bell()?),
+            wakeup: Arc::new(wakeup()?),
             stop: AtomicBool::new(false),
             asked: AtomicU64::new(0),
             answered: AtomicU64::new(0),
-            told: Mutex::new(Told { answer: 0, snapshot: None, last: false }),
-            news: Condvar::new(),
+            state: Mutex::new(Answer { request: 0, snapshot: None, last: false }),
+            changed: Condvar::new(),
         })
     }
 
@@ -52,75 +53,76 @@ impl<T: Clone> Worker<T> {
         Time::ZERO + self.start.elapsed()
     }
 
-    /// What wakes the thread when something was written to it.
-    pub(crate) fn bell(&self) -> &Arc<EventFd> {
-        &self.bell
+    /// The descriptor that wakes the worker when it is written to.
+    pub(crate) fn wakeup(&self) -> &Arc<EventFd> {
+        &self.wakeup
     }
 
-    /// A snapshot of now or a little later; the last one, once the thread has ended. None when it ended before it ever told.
-    pub(crate) fn ask(&self) -> Option<T> {
+    /// A snapshot taken now or a little later. After the worker's end: its last one, or None if it never made
+    /// one.
+    pub(crate) fn request(&self) -> Option<T> {
         let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        self.ring();
-        let pending = |told: &mut Told<T>| told.answer < ticket && !told.last;
-        let told = self.news.wait_while(self.lock(), pending).unwrap_or_else(PoisonError::into_inner);
-        told.snapshot.clone()
+        self.wake();
+        let pending = |state: &mut Answer<T>| state.request < ticket && !state.last;
+        let state = self.changed.wait_while(self.lock(), pending).unwrap_or_else(PoisonError::into_inner);
+        state.snapshot.clone()
     }
 
-    /// Whether the thread still works.
+    /// Whether the worker is still running.
     pub(crate) fn is_running(&self) -> bool {
         !self.lock().last
     }
 
-    /// Asks the thread to end.
+    /// Asks the worker to end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::SeqCst);
-        self.ring();
+        self.wake();
     }
 
-    /// For the thread: whether it is to end.
+    /// Called by the worker: whether it must end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// For the thread, which the bell has woken: it may ring again.
-    pub(crate) fn heard(&self) {
-        let _ = self.bell.read();
+    /// Called by the worker after a wake-up: clears the wake-up, so that the next one is noticed.
+    pub(crate) fn clear_wakeup(&self) {
+        let _ = self.wakeup.read();
     }
 
-    /// For the thread, between two turns: answers those who asked, if anybody did.
-    pub(crate) fn tell(&self, snapshot: impl FnOnce() -> T) {
+    /// Called by the worker between two turns: answers all pending requests.
+    pub(crate) fn answer(&self, snapshot: impl FnOnce() -> T) {
         let asked = self.asked.load(Ordering::SeqCst);
         if asked != self.answered.swap(asked, Ordering::SeqCst) {
             let snapshot = Some(snapshot());
-            *self.lock() = Told { answer: asked, snapshot, last: false };
-            self.news.notify_all();
+            *self.lock() = Answer { request: asked, snapshot, last: false };
+            self.changed.notify_all();
         }
     }
 
-    /// For the thread, as the last that it does: `snapshot` is its last state; what was told before stays, if there is none.
+    /// Called by the worker as its last action. `snapshot` is its final state; None keeps the last snapshot.
     pub(crate) fn end(&self, snapshot: Option<T>) {
-        let mut told = self.lock();
-        told.snapshot = snapshot.or(told.snapshot.take());
-        told.last = true;
-        drop(told);
-        self.news.notify_all();
+        let mut state = self.lock();
+        state.snapshot = snapshot.or(state.snapshot.take());
+        state.last = true;
+        drop(state);
+        self.changed.notify_all();
     }
 
-    fn ring(&self) {
-        // It fails only when the bell was rung 2^64 times and not heard.
-        let _ = self.bell.write(1);
+    fn wake(&self) {
+        // The write fails only after 2^64 wake-ups that were not cleared.
+        let _ = self.wakeup.write(1);
     }
 
-    /// No code that could panic runs under the lock.
-    fn lock(&self) -> MutexGuard<'_, Told<T>> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A poisoned lock is usable: no code that can panic runs under it.
+    fn lock(&self) -> MutexGuard<'_, Answer<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A descriptor that is readable once something was written to it.
+/// A descriptor that becomes readable when it is written to.
 ///
 /// # Errors
 /// When the system has no more descriptors.
-pub(crate) fn bell() -> io::Result<EventFd> {
+pub(crate) fn wakeup() -> io::Result<EventFd> {
     EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(io::Error::from)
 }

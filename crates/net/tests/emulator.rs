@@ -1,5 +1,5 @@
-//! The emulated link between two namespaces: real sockets, the kernel's own TCP, and the parity of
-//! real time and virtual time.
+//! The emulated link between two namespaces: real sockets, the kernel's own TCP, and the equality of real
+//! time and virtual time.
 
 mod common;
 #[path = "common/transfer.rs"]
@@ -8,7 +8,9 @@ mod transfer;
 use common::with_namespaces;
 use ripstop_base::{Fraction, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Duplicate, Link, LinkConfig, Loss};
-use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, LEFT_TO_RIGHT, Side, Snapshot};
+use ripstop_net::emulate::{
+    EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot, LEFT_TO_RIGHT,
+};
 use ripstop_net::os::ip::ip;
 use ripstop_net::os::netns::Namespace;
 use std::net::UdpSocket;
@@ -26,7 +28,7 @@ fn share(value: f64) -> Fraction {
 }
 
 fn config(left_to_right: LinkConfig, right_to_left: LinkConfig, v6: bool) -> EmulatorConfig {
-    let side = |n: u8| Side {
+    let side = |n: u8| EmulatorSide {
         device: "wire0".into(),
         addresses: [Some(format!("10.0.0.{n}/24")), v6.then(|| format!("fd00::{n}/64"))]
             .into_iter()
@@ -50,8 +52,8 @@ fn start(config: &EmulatorConfig) -> (Emulator, Namespace, Namespace) {
     (Emulator::start(config, &left, &right).unwrap(), left, right)
 }
 
-/// What every run must show, whatever it did: nothing was lost but by the link.
-fn check(snapshot: &Snapshot) {
+/// Holds after every run: only the link lost packets.
+fn check(snapshot: &EmulatorSnapshot) {
     assert_eq!(snapshot.error, None);
     for direction in [&snapshot.left_to_right, &snapshot.right_to_left] {
         let (d, link) = (direction, &direction.link);
@@ -117,8 +119,8 @@ fn kernel_tcp_arrives_whole_over_a_lossy_link() {
     });
 }
 
-/// The same packets through the link in virtual time and through the emulator: the same ones are
-/// lost, the same ones arrive twice, the same ones are damaged.
+/// Sends the same packets through the link in virtual time and through the emulator. The same packets must be
+/// lost, duplicated and damaged.
 #[test]
 fn the_emulator_loses_what_the_simulator_loses() {
     with_namespaces("the_emulator_loses_what_the_simulator_loses", || {
@@ -141,7 +143,7 @@ fn parity(loss: Loss) {
     let sizes = || -> Stream { Seed::new(SEED).stream("sizes") };
     let payload = |sizes: &mut Stream| 4 + sizes.below(1400) as usize;
 
-    // Virtual time: how often each packet is to arrive. The kernel's checksums stop the damaged.
+    // Virtual time: how often each packet arrives. The kernel's checksums drop damaged packets.
     let (mut link, mut stream) = (Link::new(&lossy, Seed::new(SEED), LEFT_TO_RIGHT).unwrap(), sizes());
     let expected: Vec<u32> = (0..PACKETS)
         .map(|k| {
@@ -151,13 +153,13 @@ fn parity(loss: Loss) {
         .collect();
 
     let (emulator, left, right) = start(&config(lossy, LinkConfig::default(), false));
-    // Fixed ports: the checksums, and so the run, are the same each time.
+    // With fixed ports the checksums, and so the whole run, are the same each time.
     let receiver = right.run(|| UdpSocket::bind("10.0.0.2:4000")).unwrap().unwrap();
     receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let sender = left.run(|| UdpSocket::bind("10.0.0.1:4001")).unwrap().unwrap();
     let mut arrived = vec![0; PACKETS as usize];
     let (mut stream, mut buffer) = (sizes(), [0; 1500]);
-    // In lots that fit the receiver's socket: nothing is lost outside the link.
+    // In groups that fit into the receiver's socket buffer, so that only the link loses packets.
     for lot in (0..PACKETS).collect::<Vec<_>>().chunks(50) {
         let mut missing: u32 = lot.iter().map(|k| expected[*k as usize]).sum();
         for k in lot {
@@ -226,7 +228,7 @@ fn wrong_settings_are_refused_by_name() {
             error.to_string().contains("right to left") && error.to_string().contains("loss.pattern"),
             "{error}"
         );
-        // Both devices in one namespace would need two names.
+        // Two devices in one namespace would need different names.
         let same = config(LinkConfig::default(), LinkConfig::default(), false);
         let error = Emulator::start(&same, &here, &here).unwrap_err();
         assert!(matches!(error, EmulateError::Tun(_)) && error.to_string().contains("wire0"), "{error}");

@@ -1,4 +1,4 @@
-//! Namespaces, devices and the command `ip`, on the machine at hand.
+//! Namespaces, devices and the command `ip` on this machine.
 
 mod common;
 #[path = "common/transfer.rs"]
@@ -23,7 +23,7 @@ fn namespaces_are_separate_hosts() {
     with_namespaces("namespaces_are_separate_hosts", || {
         let (a, b) = (Namespace::create("a").unwrap(), Namespace::create("b").unwrap());
         let bind = || TcpListener::bind("127.0.0.1:7000");
-        // The same port is free in both, and each reaches its own loopback only.
+        // The same port is free in both namespaces, and each reaches only its own loopback.
         let listener = a.run(bind).unwrap().unwrap();
         let address = listener.local_addr().unwrap();
         assert!(a.run(|| TcpStream::connect(address)).unwrap().is_ok());
@@ -51,7 +51,7 @@ fn namespaces_are_found_by_file_and_process() {
         child.wait().unwrap();
         let here = Namespace::current().unwrap();
         assert_ne!(inode(&here), wanted);
-        // To go where one is takes no privilege; to come from elsewhere may.
+        // Entering the current namespace needs no privilege; entering from another one may.
         here.enter().unwrap();
         let inside = made.run(|| Namespace::current().unwrap()).unwrap();
         assert_eq!(inode(&inside), wanted);
@@ -102,7 +102,7 @@ fn a_device_is_made_inside_and_carries_both_families() {
         for (from, to, version) in [("10.0.0.1:5", "10.0.0.9:6", 4), ("[fd00::1]:5", "[fd00::9]:6", 6)] {
             let socket = host.run(|| UdpSocket::bind(from)).unwrap().unwrap();
             socket.send_to(b"hello", to).unwrap();
-            // The kernel announces its multicast groups on its own; the datagram is what we want.
+            // The kernel sends multicast announcements of its own; the test waits for the datagram.
             let mut packet = [0; 1500];
             let datagram = (0..10).find_map(|_| {
                 let len = tun.recv(&mut packet).unwrap();
@@ -127,14 +127,14 @@ fn what_nobody_reads_is_counted() {
             Tun::open(&host, &TunConfig { addresses, queue_packets: 4, ..TunConfig::default() }).unwrap();
         let socket = host.run(|| UdpSocket::bind("10.0.0.1:0")).unwrap().unwrap();
         for _ in 0..10 {
-            // The kernel may tell the sender, too.
+            // The kernel may also report an error to the sender.
             let _ = socket.send_to(b"x", "10.0.0.9:6");
         }
         assert_eq!(tun.overflows().unwrap(), 6);
     });
 }
 
-/// Kernel TCP through two offloading devices, joined by a thread that moves packets between them.
+/// Kernel TCP through two devices with offload, joined by a thread that moves packets between them.
 #[test]
 fn offloading_devices_cut_and_join_segments() {
     with_namespaces("offloading_devices_cut_and_join_segments", || {
@@ -164,7 +164,8 @@ fn offloading_devices_cut_and_join_segments() {
     });
 }
 
-/// Moves packets from one device to the other until that is deleted, and counts those that were cut from larger ones.
+/// Moves packets from one device to the other until the first is deleted. Counts packets cut from larger
+/// segments.
 fn forward(from: &Tun, to: &Tun, cut: &AtomicU64) {
     const OFFSET: usize = VIRTIO_NET_HDR_LEN;
     let mut scratch = vec![0; VIRTIO_NET_HDR_LEN + 65535];
@@ -182,7 +183,7 @@ fn forward(from: &Tun, to: &Tun, cut: &AtomicU64) {
     }
 }
 
-/// In a mount namespace of its own, so that nothing of it shows on the machine.
+/// Runs in a mount namespace of its own, so that the machine sees none of its mounts.
 #[test]
 fn namespaces_are_found_by_name() {
     use nix::mount::{MsFlags, mount};
@@ -206,7 +207,7 @@ fn namespaces_are_found_by_name() {
 
 const CHILD: &str = "RIPSTOP_TEST_CHILD";
 
-/// Not a test of its own: the process that the next test kills.
+/// Not a test of its own: this is the process that the next test kills.
 #[test]
 fn victim() {
     if std::env::var_os(CHILD).is_none() {

@@ -2,7 +2,7 @@
 //! contenders meet the same losses.
 
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
-use ripstop_link::{Fate, Link, LinkConfig, Loss, Reason};
+use ripstop_link::{DropReason, Fate, Link, LinkConfig, Loss};
 use ripstop_sim::scenario::{FlowSpec, Report, RunSpec, Tandem, TunnelSpec, run_once};
 use ripstop_sim::tcp::Variant;
 use ripstop_sim::trial::{Bulk, Scheme, Trial, Way};
@@ -119,7 +119,7 @@ fn all_meet_the_same_losses() {
                     // Who is refused has no luck, good or bad.
                     if !matches!(fate, Fate::Refused { .. }) {
                         assert_eq!(fate.reason(), chance, "{scheme:?}, {name}, packet {k}, seed 3");
-                        compared += usize::from(chance == Some(Reason::Channel));
+                        compared += usize::from(chance == Some(DropReason::Channel));
                     }
                 }
             }

@@ -6,7 +6,7 @@ use crate::link_flags::LinkFacts;
 use crate::output::{self, Table, or_dash};
 use crate::workload::bulk::BulkReport;
 use crate::workload::file::{Arrived, Source};
-use ripstop_net::emulate::Snapshot;
+use ripstop_net::emulate::EmulatorSnapshot;
 use ripstop_sim::engine::{DelayStatistic, Statistic};
 use serde::Serialize;
 use std::time::Duration;
@@ -177,9 +177,10 @@ impl FileReport {
 }
 
 impl Wire {
-    pub(crate) fn of(snapshot: &Snapshot) -> Wire {
+    pub(crate) fn of(snapshot: &EmulatorSnapshot) -> Wire {
         let (forth, back) = (&snapshot.left_to_right, &snapshot.right_to_left);
-        let dropped = |d: &ripstop_net::emulate::DirectionReport| d.no_room + d.overflowed.unwrap_or(0);
+        let dropped =
+            |d: &ripstop_net::emulate::EmulatedDirectionReport| d.no_room + d.overflowed.unwrap_or(0);
         let later = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
         Wire {
             offered_packets: forth.link.offered,

@@ -6,7 +6,7 @@ use crate::failure::{Failure, Outcome};
 use crate::workload::Route;
 use ripstop_base::{Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, Side, Snapshot};
+use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
 use ripstop_net::os::netns::Namespace;
 use ripstop_net::os::tun::TunError;
 use std::net::{IpAddr, Ipv4Addr};
@@ -49,7 +49,7 @@ impl Stage {
         for host in [&client, &server] {
             host.run(|| prepare(path))?;
         }
-        let side = |address| Side {
+        let side = |address| EmulatorSide {
             device: "wire0".to_owned(),
             addresses: vec![ipnet::IpNet::new_assert(address, 24)],
         };
@@ -77,7 +77,7 @@ impl Stage {
     }
 
     /// The link's counters at this moment; `left_to_right` is the data direction.
-    pub(crate) fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> EmulatorSnapshot {
         self.emulator.snapshot()
     }
 
@@ -96,7 +96,7 @@ impl Stage {
     ///
     /// # Errors
     /// A tunnel or a link that had broken down before has measured nothing.
-    pub(crate) fn strike(self) -> Outcome<Snapshot> {
+    pub(crate) fn strike(self) -> Outcome<EmulatorSnapshot> {
         let broken = self.tunnel.as_ref().and_then(Tunnel::error);
         drop(self.tunnel);
         let snapshot = self.emulator.stop();

@@ -1,26 +1,26 @@
-//! The fused product: M outputs from K sources with the accumulators in registers, so that a source
-//! is loaded once for M multiplications and an output is stored once for K.
+//! The fused product: M outputs from K sources with the accumulators in registers. A source is loaded once
+//! for M multiplications, and an output is stored once for K sources.
 //!
-//! Sources are taken in tiles of at most [`TILE`], which bounds the tables (on the stack) and keeps
-//! what is read in the second-level cache while all outputs pass over it. Outputs are taken
+//! Sources are processed in tiles of at most [`TILE`]. This bounds the tables on the stack and keeps the
+//! tile's sources in the second-level cache while all outputs are computed. Outputs are processed
 //! [`Lanes::OUTPUTS`] at a time, two vectors wide.
 //!
-//! Sources may have any length and count as padded with zeros. Within a tile they are sorted by
-//! falling length, so that those which reach a column are always a prefix of the tile's table.
+//! Sources may have any length and count as padded with zeros. Within a tile they are sorted from long to
+//! short, so the sources that reach a given column are always the first ones of the tile's table.
 
 use super::lanes::{Engine, Lanes, Rectangle};
 use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
-/// The most sources in one pass: 64 sources of 1500 bytes are a tenth of a megabyte.
+/// Most sources per tile: 64 sources of 1500 bytes take a tenth of a megabyte.
 const TILE: usize = 64;
-/// The most outputs in one pass, over all engines.
+/// Most outputs per pass, over all instruction sets.
 pub(super) const MOST_OUTPUTS: usize = 8;
-/// The widest vector in bytes.
+/// The widest vector, in bytes.
 const WIDEST: usize = 64;
 
-/// What a product is over: `outputs`, each `len` bytes long, from `sources`; the factor of source k
-/// in output m is `coefficients[m * sources.len() + k]`.
+/// A product: `outputs` of `len` bytes each, from `sources`. The factor of source k in output m is
+/// `coefficients[m * sources.len() + k]`.
 pub(super) struct Product<'a> {
     pub(super) coefficients: &'a [u8],
     pub(super) outputs: &'a [*mut u8],
@@ -29,12 +29,12 @@ pub(super) struct Product<'a> {
     pub(super) accumulate: bool,
 }
 
-/// Computes `job` with the engine `E`.
+/// Computes `job` with the instruction set `E`.
 ///
 /// # Safety
-/// The processor has E's instructions; every output is valid for writes of `len` bytes (initialised
-/// bytes if `accumulate`) and overlaps no other output and no source; there is a coefficient for
-/// each pair.
+/// The processor has E's instructions. Every output is valid for writes of `len` bytes (initialised if
+/// `accumulate`) and overlaps no other output and no source. There is a coefficient for each pair of output
+/// and source.
 pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     if !job.accumulate && job.sources.is_empty() {
         for output in job.outputs {
@@ -48,7 +48,8 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     for first in (0..job.sources.len()).step_by(TILE) {
         let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)], &mut room);
         let accumulate = job.accumulate || first > 0;
-        // Blocks as even as can be: five outputs at four a time are 3 + 2, not 4 + 1.
+        // Blocks of equal size as far as possible: five outputs, four at a time, become 3 + 2 instead of 4 +
+        // 1.
         let mut rest = job.outputs.len();
         let mut done = 0;
         while rest > 0 {
@@ -79,14 +80,14 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     }
 }
 
-/// At most [`TILE`] sources, by falling length.
+/// At most [`TILE`] sources, from long to short.
 struct Tile<'a> {
     sources: &'a [&'a [u8]],
-    /// Which of the sources given each is, if they are not in the order that they were given in.
+    /// The original index of each source; None if sorting did not change the order.
     order: Option<&'a [u8]>,
 }
 
-/// Where sources are sorted.
+/// Memory for the sorted sources.
 struct Room<'a> {
     sources: [MaybeUninit<&'a [u8]>; TILE],
     order: [u8; TILE],
@@ -120,7 +121,7 @@ impl<'a> Tile<'a> {
         if falling { Tile { sources, order: None } } else { room.sort(sources) }
     }
 
-    /// Adds the tile's share to `outputs`, or writes it when not `accumulate`.
+    /// Adds the tile's part of the product to `outputs`, or overwrites them if not `accumulate`.
     unsafe fn run<E: Engine>(&self, table: &[E::Entry], outputs: &[*mut u8], len: usize, accumulate: bool) {
         let mut at = 0;
         let mut reach = self.sources.len();
@@ -139,7 +140,8 @@ impl<'a> Tile<'a> {
             }
             let end = len.min(self.sources[reach - 1].len());
             let whole = at + (end - at) / E::WIDTH * E::WIDTH;
-            // SAFETY: the caller's promises; all sources in reach and all outputs have `whole` bytes.
+            // SAFETY: the caller's promises; all sources that reach the column and all outputs have `whole`
+            // bytes.
             unsafe {
                 if whole > at {
                     let table = &table[..reach * outputs.len()];
@@ -154,7 +156,7 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// One column in which a source or the outputs end: through padded copies.
+    /// Computes one column in which a source or the outputs end, through padded copies.
     #[cold]
     unsafe fn ragged<E: Engine>(
         &self,
@@ -169,8 +171,8 @@ impl<'a> Tile<'a> {
         let mut sums = [[0; WIDEST]; MOST_OUTPUTS];
         let mut results = [std::ptr::null_mut(); MOST_OUTPUTS];
         let kept = (len - at).min(E::WIDTH);
-        // SAFETY: a source in reach has more than `at` bytes and an output `len > at`; the copies
-        // are as wide as any vector.
+        // SAFETY: a source that reaches the column has more than `at` bytes, and an output `len > at`. The
+        // copies are as wide as any vector.
         unsafe {
             for (slot, copy) in copies.iter_mut().enumerate().take(reach) {
                 let source = self.sources[slot];
@@ -201,10 +203,10 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// The inner kernel: `M` outputs, as many columns at a time as the registers hold.
+/// The inner loop: `M` outputs, and as many columns at a time as fit into the registers.
 ///
 /// # Safety
-/// As [`Engine::rectangle`], with exactly `M` outputs.
+/// As for [`Engine::rectangle`], with exactly `M` outputs.
 #[inline(always)]
 pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::Entry>) {
     let mut at = of.from;
@@ -280,14 +282,14 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
     }
 }
 
-/// Fetches what the next columns need of a source: each is read a little at a time, in turn with all others, so that
-/// the processor sees no stream to read ahead in. With many outputs the arithmetic takes longer than the
-/// memory, and hints would only take its place.
+/// Prefetches the source bytes of the next columns. The sources are read in turn, a little at a time, so the
+/// processor detects no stream to prefetch. With many outputs the arithmetic takes longer than the memory
+/// accesses, and hints would only cost instructions.
 #[inline(always)]
 unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, at: usize) {
     if M <= 4 {
         for line in 0..C * L::WIDTH / CHUNK {
-            // SAFETY: the caller vouches for the instructions; a hint may point anywhere.
+            // SAFETY: the caller guarantees the instructions; a hint may point anywhere.
             unsafe { L::prefetch(source.wrapping_add(at + C * L::WIDTH + line * CHUNK)) };
         }
     }

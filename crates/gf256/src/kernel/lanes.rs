@@ -1,29 +1,30 @@
-//! What a kernel needs of an instruction set, as a handful of one-line operations. The algorithms in
-//! [`super::fused`] and [`super::stream`] are written over them once; the tests run the same code on
-//! a software model of the instructions.
+//! What a kernel needs from an instruction set: a few one-line operations. The algorithms in [`super::fused`]
+//! and [`super::stream`] use these operations and are written once. The tests run them on a software model of
+//! the instructions.
 
 /// One vector register's worth of field arithmetic.
 ///
-/// Methods are `unsafe` because they may execute instructions that not every processor has, and
-/// because they take raw pointers: the caller vouches for both. They are inlined into functions that
-/// enable the instructions ([`Engine`]).
+/// Methods are `unsafe` because they may execute instructions that some processors lack, and because they
+/// take raw pointers. The caller guarantees both. They are inlined into functions that enable the
+/// instructions ([`Engine`]).
 pub(super) trait Lanes {
     /// A vector of bytes.
     type Vector: Copy;
     /// A vector prepared to be multiplied by many constants.
     type Source: Copy;
-    /// A constant factor in registers.
+    /// A constant factor, in registers.
     type Factor: Copy;
-    /// A constant factor as it lies in a table in memory.
+    /// A constant factor, as stored in a table.
     type Entry: Copy;
 
     /// Bytes in a vector: 32 or 64.
     const WIDTH: usize;
-    /// The most outputs whose accumulators (two vectors each) fit in the registers beside the rest.
+    /// Most outputs whose accumulators (two vectors each) fit into the registers together with the other
+    /// operands.
     const OUTPUTS: usize;
-    /// Whether two sources at a time are better than one: so where a three-way XOR exists.
+    /// Whether it is faster to process two sources at a time: true where a three-way XOR exists.
     const PAIRS: bool;
-    /// How many vectors' worth of work one [`Lanes::arithmetic`] chain keeps in flight.
+    /// Number of independent vectors that [`Lanes::arithmetic`] is timed on, to keep the units busy.
     const CHAINS: usize;
 
     /// The table entry for the factor `c`.
@@ -47,49 +48,49 @@ pub(super) trait Lanes {
         s1: Self::Source,
         f1: Self::Factor,
     ) -> Self::Vector;
-    /// `sum` plus those bytes of `a` beside which `b` has bit 7.
+    /// `sum` plus the bytes of `a` at the positions where `b` has bit 7 set.
     unsafe fn add_where(sum: Self::Vector, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Every byte shifted left by one bit.
     unsafe fn shift(vector: Self::Vector) -> Self::Vector;
-    /// Hints that the cache line at `from` will be read soon; `from` need not be valid.
+    /// Hints that the cache line at `from` will be read soon. `from` need not be valid.
     unsafe fn prefetch(from: *const u8);
-    /// The bare multiplication instructions on a register, nothing else: what bounds every kernel.
+    /// Only the multiplication instructions, on a register: the upper limit of every kernel's speed.
     unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector;
 }
 
-/// A rectangle of a fused product: the bytes `from..to` of `outputs`, from the first `count` of
-/// `sources`. `table` holds the factors, those of a source side by side, one for each output.
+/// A rectangle of a fused product: the bytes `from..to` of `outputs`, from all `sources`. `table` holds the
+/// factors; the factors of one source, one per output, are adjacent.
 pub(super) struct Rectangle<'a, Entry> {
     pub(super) table: &'a [Entry],
-    /// Each reaches to `to` at least.
+    /// Each is at least `to` bytes long.
     pub(super) sources: &'a [&'a [u8]],
     pub(super) outputs: &'a [*mut u8],
-    /// A multiple of [`Lanes::WIDTH`] apart.
+    /// `to - from` is a multiple of [`Lanes::WIDTH`].
     pub(super) from: usize,
     pub(super) to: usize,
-    /// Add to what the outputs hold, instead of overwriting it.
+    /// Whether to add to the outputs instead of overwriting them.
     pub(super) accumulate: bool,
 }
 
-/// An instruction set with the algorithms compiled for it: the functions in which the [`Lanes`] are
-/// inlined with their instructions enabled.
+/// An instruction set with the algorithms compiled for it: functions that enable the instructions and inline
+/// the [`Lanes`].
 ///
-/// Every function requires that the processor has the instructions; lengths are multiples of
-/// [`Lanes::WIDTH`]; pointers are valid for the lengths given and outputs overlap nothing.
+/// Every function requires that the processor has the instructions. Lengths are multiples of
+/// [`Lanes::WIDTH`]. Pointers are valid for the lengths given, and outputs overlap nothing.
 pub(super) trait Engine: Lanes {
     /// A fused product with at most [`Lanes::OUTPUTS`] outputs.
     unsafe fn rectangle(of: &Rectangle<'_, Self::Entry>);
     /// `dst += src`.
     unsafe fn xor_into(dst: *mut u8, src: *const u8, len: usize);
-    /// `dst += c * src`, or `dst = c * src` (in place when they are equal).
+    /// `dst += c * src`, or `dst = c * src`. `dst` and `src` may be equal.
     unsafe fn multiply(dst: *mut u8, src: *const u8, len: usize, c: u8, accumulate: bool);
-    /// `dst += sum of coefficients[i] * row i`; rows of `len` bytes lie one after the other.
+    /// `dst += sum of coefficients[i] * row i`. The rows have `len` bytes each and are adjacent.
     unsafe fn gather(dst: *mut u8, len: usize, rows: *const u8, coefficients: &[u8]);
     /// `row i += coefficients[i] * src`.
     unsafe fn scatter(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]);
     /// The sum of the products of the bytes of `a` and `b`, `len` of each.
     unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8;
-    /// `rounds` rounds of multiplications on registers; answers a byte that depends on all.
+    /// Runs `rounds` rounds of multiplications on registers. Returns a byte that depends on all of them.
     unsafe fn registers(rounds: usize) -> u8;
 }
 

@@ -1,7 +1,8 @@
-//! Kernels: the same operations by different instructions, and the choice among them at run time.
+//! Kernels: the same operations with different instructions, and the choice of a kernel at run time.
 
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod fused;
+mod isa;
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod lanes;
 #[cfg(test)]
@@ -18,147 +19,60 @@ mod x86;
 
 use crate::memory::{CHUNK, Chunk, Fresh, Slot, bytes, bytes_mut};
 use fused::{MOST_OUTPUTS, Product};
+pub use isa::{Isa, KernelError};
 use lanes::Engine;
 #[cfg(target_arch = "x86_64")]
 use lanes::Lanes;
-use std::fmt;
-use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The most outputs that are handed to the fused product at once.
-const TOGETHER: usize = 64;
+/// Most outputs passed to the fused product at once. The limit bounds an array on the stack.
+const MAX_OUTPUTS: usize = 64;
 
 /// The environment variable that overrides the choice of kernel.
 const VARIABLE: &str = "RIPSTOP_GF256";
 
-/// The instructions a kernel is made of, fastest first.
+/// Whether a product replaces the contents of the outputs or is added to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isa {
-    /// GFNI on the 512-bit registers of AVX-512 (AVX512F, AVX512BW).
-    Gfni512,
-    /// GFNI on the 256-bit registers of AVX2.
-    Gfni256,
-    /// Byte shuffles on the 256-bit registers of AVX2.
-    Avx2,
-    /// Whatever the compiler makes of plain loops.
-    Portable,
-}
-
-impl Isa {
-    /// All of them, fastest first.
-    pub const ALL: [Isa; 4] = [Isa::Gfni512, Isa::Gfni256, Isa::Avx2, Isa::Portable];
-
-    /// The name, as `RIPSTOP_GF256` takes it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Isa::Gfni512 => "gfni512",
-            Isa::Gfni256 => "gfni256",
-            Isa::Avx2 => "avx2",
-            Isa::Portable => "portable",
-        }
-    }
-
-    /// Whether this machine (processor and operating system) has the instructions.
-    pub fn is_available(self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        {
-            match self {
-                Isa::Gfni512 => {
-                    is_x86_feature_detected!("avx512f")
-                        && is_x86_feature_detected!("avx512bw")
-                        && is_x86_feature_detected!("gfni")
-                }
-                Isa::Gfni256 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("gfni"),
-                Isa::Avx2 => is_x86_feature_detected!("avx2"),
-                Isa::Portable => true,
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            self == Isa::Portable
-        }
-    }
-}
-
-impl fmt::Display for Isa {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Isa {
-    type Err = KernelError;
-    fn from_str(name: &str) -> Result<Isa, KernelError> {
-        Isa::ALL
-            .into_iter()
-            .find(|isa| isa.name() == name)
-            .ok_or_else(|| KernelError::Unknown { name: name.to_owned() })
-    }
-}
-
-/// Why a kernel cannot be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KernelError {
-    /// There is no kernel of this name.
-    #[error("there is no GF(256) kernel `{name}`; write gfni512, gfni256, avx2 or portable")]
-    Unknown {
-        /// The name as it was given.
-        name: String,
-    },
-    /// This machine lacks the instructions.
-    #[error("this machine lacks the instructions of the GF(256) kernel `{isa}`; it has {}", available())]
-    Lacking {
-        /// What was asked for.
-        isa: Isa,
-    },
-}
-
-/// The kernels that run here, as text: `avx2, portable`.
-fn available() -> String {
-    Kernel::all().map(Kernel::name).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether a product replaces what the outputs hold or adds to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ProductMode {
     /// Outputs are written without being read.
     Overwrite,
     /// The product is added to the outputs.
     Accumulate,
 }
 
-/// One way of doing arithmetic on vectors over GF(256), which this machine can run.
+/// An implementation of vector arithmetic over GF(256) that this machine can run.
 ///
-/// All kernels give the same bytes; they differ in speed only.
+/// All kernels compute the same bytes; they differ only in speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    // Private: whoever holds a Kernel has proof that the instructions exist.
+    // Private: the existence of a Kernel proves that the processor has its instructions.
     isa: Isa,
 }
 
 impl Kernel {
-    /// The kernel made of `isa`, if this machine has the instructions.
+    /// The kernel for `isa`, if this machine has the instructions.
     pub fn new(isa: Isa) -> Result<Kernel, KernelError> {
         if isa.is_available() { Ok(Kernel { isa }) } else { Err(KernelError::Lacking { isa }) }
     }
 
-    /// The kernels that this machine runs, fastest first; `portable` is always among them.
+    /// The kernels that this machine can run, fastest first. `portable` is always among them.
     pub fn all() -> impl Iterator<Item = Kernel> {
         Isa::ALL.into_iter().filter_map(|isa| Kernel::new(isa).ok())
     }
 
-    /// The kernel that the program uses: the one that the environment variable `RIPSTOP_GF256` names,
-    /// or else the fastest that runs here. Chosen once, at the first call.
+    /// The kernel that the program uses: the one that the environment variable `RIPSTOP_GF256` names, or else
+    /// the fastest. It is chosen once, at the first call.
     pub fn chosen() -> Kernel {
         choice().0
     }
 
-    /// Why `RIPSTOP_GF256` was not obeyed, if it was not: for the program to show.
+    /// Why the kernel named by `RIPSTOP_GF256` is not used; None if it is used or not set. The program shows
+    /// this.
     pub fn warning() -> Option<&'static KernelError> {
         choice().1.as_ref()
     }
 
-    /// What it is made of.
+    /// The kernel's instruction set.
     pub const fn isa(self) -> Isa {
         self.isa
     }
@@ -168,7 +82,7 @@ impl Kernel {
         self.isa.name()
     }
 
-    /// `dst ^= src`, over the shorter of the two.
+    /// `dst ^= src`, over the shorter of both lengths.
     pub fn xor(self, dst: &mut [u8], src: &[u8]) {
         match self.isa {
             #[cfg(target_arch = "x86_64")]
@@ -181,7 +95,7 @@ impl Kernel {
         }
     }
 
-    /// `dst += c * src`, over the shorter of the two.
+    /// `dst += c * src`, over the shorter of both lengths.
     pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
         match (c, self.isa) {
             (0, _) => {}
@@ -213,35 +127,41 @@ impl Kernel {
 
     /// `outputs[m] (+)= sum over k of coefficients[m * sources.len() + k] * sources[k]`.
     ///
-    /// Outputs and sources may have any lengths: a shorter source counts as padded with zeros, what
-    /// a longer one has beyond an output's end is left out. Multiples of 64 bytes are fast, and
-    /// outputs of equal length that stand side by side are computed together.
+    /// Outputs and sources may have any length. A shorter source counts as padded with zeros; the part of a
+    /// longer source beyond the output's end is ignored. Multiples of 64 bytes are fast. Adjacent outputs of
+    /// equal length are computed together.
     ///
     /// # Panics
-    /// Unless there is a coefficient for each pair of output and source.
-    pub fn product(self, form: Form, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
+    /// The number of coefficients is not the number of outputs times the number of sources.
+    pub fn product(
+        self,
+        mode: ProductMode,
+        coefficients: &[u8],
+        outputs: &mut [&mut [u8]],
+        sources: &[&[u8]],
+    ) {
         assert_eq!(coefficients.len(), outputs.len() * sources.len(), "a coefficient for each pair");
         match self.isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Gfni512 => product_with::<x86::Gfni512>(form, coefficients, outputs, sources),
+            Isa::Gfni512 => product_with::<x86::Gfni512>(mode, coefficients, outputs, sources),
             #[cfg(target_arch = "x86_64")]
-            Isa::Gfni256 => product_with::<x86::Gfni256>(form, coefficients, outputs, sources),
+            Isa::Gfni256 => product_with::<x86::Gfni256>(mode, coefficients, outputs, sources),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => product_with::<x86::Shuffle256>(form, coefficients, outputs, sources),
+            Isa::Avx2 => product_with::<x86::Shuffle256>(mode, coefficients, outputs, sources),
             _ => {
                 for (m, output) in outputs.iter_mut().enumerate() {
                     let row = &coefficients[m * sources.len()..][..sources.len()];
-                    portable::sum(output, row, sources, form == Form::Accumulate);
+                    portable::sum(output, row, sources, mode == ProductMode::Accumulate);
                 }
             }
         }
     }
 
-    /// A product as [`Kernel::product`] computes it, into fresh slots: `outputs` outputs of `chunks`
-    /// chunks, which `each` gets in order. They are written once, without being cleared first.
+    /// A product like [`Kernel::product`], into new slots: `outputs` outputs of `chunks` chunks each. `each`
+    /// gets the slots in order. Every slot is written once, without being cleared first.
     ///
     /// # Panics
-    /// Unless there is a coefficient for each pair of output and source.
+    /// The number of coefficients is not the number of outputs times the number of sources.
     #[allow(unsafe_code, reason = "outputs are written without being initialised first")]
     pub fn product_fresh(
         self,
@@ -254,7 +174,7 @@ impl Kernel {
         assert_eq!(coefficients.len(), outputs * sources.len(), "a coefficient for each pair");
         let mut rest = outputs;
         while rest > 0 {
-            // Batches as even as can be, of no more than the kernel computes at once.
+            // Batches of equal size as far as possible, none larger than the kernel computes at once.
             let batch = rest.div_ceil(rest.div_ceil(self.outputs()));
             let mut fresh = [const { None }; MOST_OUTPUTS];
             let mut pointers = [std::ptr::null_mut(); MOST_OUTPUTS];
@@ -262,19 +182,19 @@ impl Kernel {
                 *pointer = fresh.insert(Fresh::new(chunks)).start();
             }
             let coefficients = &coefficients[(outputs - rest) * sources.len()..][..batch * sources.len()];
-            // SAFETY: the pointers are to fresh memory, `chunks` chunks each, apart from each other and
-            // from the sources; the product (overwrite form) writes all of it. The Kernel is proof of
-            // the instructions.
+            // SAFETY: the pointers are to new memory of `chunks` chunks each, which overlaps neither another
+            // output nor a source. The product overwrites all of it. The Kernel proves that the instructions
+            // exist.
             unsafe { self.overwrite(coefficients, &pointers[..batch], chunks * CHUNK, sources) };
             for fresh in fresh.into_iter().flatten() {
-                // SAFETY: it was written in full.
+                // SAFETY: the product has written the whole slot.
                 each(unsafe { fresh.assume_written() });
             }
             rest -= batch;
         }
     }
 
-    /// How many outputs of a product are computed at once.
+    /// Most outputs that a product computes at once.
     fn outputs(self) -> usize {
         let outputs = match self.isa {
             #[cfg(target_arch = "x86_64")]
@@ -289,8 +209,8 @@ impl Kernel {
     }
 
     /// # Safety
-    /// As `fused::product`, whose instructions the Kernel is proof of; the outputs need not be
-    /// initialised, and are afterwards.
+    /// Like `fused::product`; the Kernel proves that the instructions exist. The outputs need not be
+    /// initialised before, and are initialised afterwards.
     #[allow(unsafe_code, reason = "calls vector code")]
     unsafe fn overwrite(self, coefficients: &[u8], outputs: &[*mut u8], len: usize, sources: &[&[u8]]) {
         let job = Product { coefficients, outputs, len, sources, accumulate: false };
@@ -315,11 +235,11 @@ impl Kernel {
         }
     }
 
-    /// `dst += sum over i of coefficients[i] * rows[i]`, where rows as long as `dst` lie end to end:
-    /// a vector times a matrix of short rows.
+    /// `dst += sum over i of coefficients[i] * rows[i]`: a vector times a matrix of short rows. The rows are
+    /// as long as `dst` and adjacent.
     ///
     /// # Panics
-    /// When `rows` has fewer rows than there are coefficients.
+    /// There are fewer rows than coefficients.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn gather(self, dst: &mut [Chunk], rows: &[Chunk], coefficients: &[u8]) {
         assert!(rows.len() >= dst.len() * coefficients.len(), "a row for each coefficient");
@@ -327,7 +247,7 @@ impl Kernel {
         {
             let len = dst.len() * CHUNK;
             let (to, from) = (bytes_mut(dst).as_mut_ptr(), bytes(rows).as_ptr());
-            // SAFETY: the lengths were checked, and the Kernel is proof of the instructions.
+            // SAFETY: the lengths were checked, and the Kernel proves that the instructions exist.
             unsafe {
                 match self.isa {
                     Isa::Gfni512 => return x86::Gfni512::gather(to, len, from, coefficients),
@@ -344,11 +264,11 @@ impl Kernel {
         }
     }
 
-    /// `rows[i] += coefficients[i] * src`, where rows as long as `src` lie end to end: what an
-    /// elimination step does to a matrix.
+    /// `rows[i] += coefficients[i] * src`: one elimination step on a matrix. The rows are as long as `src`
+    /// and adjacent.
     ///
     /// # Panics
-    /// When `rows` has fewer rows than there are coefficients.
+    /// There are fewer rows than coefficients.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn scatter(self, rows: &mut [Chunk], src: &[Chunk], coefficients: &[u8]) {
         assert!(rows.len() >= src.len() * coefficients.len(), "a row for each coefficient");
@@ -356,7 +276,7 @@ impl Kernel {
         {
             let len = src.len() * CHUNK;
             let (to, from) = (bytes_mut(rows).as_mut_ptr(), bytes(src).as_ptr());
-            // SAFETY: the lengths were checked, and the Kernel is proof of the instructions.
+            // SAFETY: the lengths were checked, and the Kernel proves that the instructions exist.
             unsafe {
                 match self.isa {
                     Isa::Gfni512 => return x86::Gfni512::scatter(to, len, from, coefficients),
@@ -375,14 +295,14 @@ impl Kernel {
         }
     }
 
-    /// The sum of the products of the bytes of `a` and `b`, over the shorter of the two: a vector times a vector.
+    /// The dot product of the bytes of `a` and `b`, over the shorter of both lengths.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn dot(self, a: &[Chunk], b: &[Chunk]) -> u8 {
         let chunks = a.len().min(b.len());
         #[cfg(target_arch = "x86_64")]
         {
             let (len, a, b) = (chunks * CHUNK, bytes(a).as_ptr(), bytes(b).as_ptr());
-            // SAFETY: both have as many bytes, and the Kernel is proof of the instructions.
+            // SAFETY: both have `len` bytes, and the Kernel proves that the instructions exist.
             unsafe {
                 match self.isa {
                     Isa::Gfni512 => return x86::Gfni512::dot(a, b, len),
@@ -395,11 +315,11 @@ impl Kernel {
         portable::dot(bytes(&a[..chunks]).as_chunks().0, bytes(&b[..chunks]).as_chunks().0)
     }
 
-    /// Runs `rounds` rounds of the kernel's multiplication instructions on registers alone, and
-    /// returns how many bytes were multiplied: with a clock around it, the limit of the arithmetic.
+    /// Runs `rounds` rounds of the kernel's multiplication instructions on registers only. Returns the number
+    /// of bytes multiplied. Timed by a caller, this is the upper limit of the arithmetic.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub(crate) fn registers(self, rounds: usize) -> u64 {
-        // SAFETY: the Kernel is proof of the instructions.
+        // SAFETY: the Kernel proves that the instructions exist.
         let (byte, width) = unsafe {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
@@ -421,7 +341,7 @@ fn choice() -> &'static (Kernel, Option<KernelError>) {
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
 }
 
-/// The kernel named `wanted`, or the fastest, with the reason when it is not the one that was wanted.
+/// The kernel named `wanted`, or else the fastest together with the reason why `wanted` is not used.
 fn choose(wanted: Option<&str>) -> (Kernel, Option<KernelError>) {
     let fastest = Kernel::all().next().unwrap_or(Kernel { isa: Isa::Portable });
     match wanted.filter(|name| !name.is_empty()).map(|name| name.parse().and_then(Kernel::new)) {
@@ -453,8 +373,8 @@ fn mul_add_with<E: Engine>(dst: &mut [u8], src: &[u8], c: u8) {
 fn mul_with<E: Engine>(dst: &mut [u8], c: u8) {
     let whole = dst.len() / E::WIDTH * E::WIDTH;
     let start = dst.as_mut_ptr();
-    // SAFETY: `whole` is within the slice, and a multiplication in place reads before it writes; a
-    // Kernel of E exists, so E's instructions do.
+    // SAFETY: `whole` is within the slice, and a multiplication in place reads before it writes. A Kernel of
+    // E exists, so the processor has E's instructions.
     unsafe { E::multiply(start, start, whole, c, false) };
     let mut tail = [0; CHUNK];
     let rest = dst.len() - whole;
@@ -462,7 +382,7 @@ fn mul_with<E: Engine>(dst: &mut [u8], c: u8) {
     with_copies::<E>(&mut dst[whole..], &tail[..rest], c, false);
 }
 
-/// Multiplies less than a vector's width, by way of copies.
+/// Multiplies less than one vector by copying it to a buffer of vector size.
 #[allow(unsafe_code, reason = "calls vector code")]
 fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
     if dst.is_empty() {
@@ -471,26 +391,32 @@ fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
     let (mut to, mut from) = ([0; CHUNK], [0; CHUNK]);
     to[..dst.len()].copy_from_slice(dst);
     from[..src.len()].copy_from_slice(src);
-    // SAFETY: the copies are as wide as any vector; a Kernel of E exists, so E's instructions do.
+    // SAFETY: the copies are as wide as any vector. A Kernel of E exists, so the processor has E's
+    // instructions.
     unsafe { E::multiply(to.as_mut_ptr(), from.as_ptr(), E::WIDTH, c, accumulate) };
     dst.copy_from_slice(&to[..dst.len()]);
 }
 
 #[allow(unsafe_code, reason = "calls vector code")]
-fn product_with<E: Engine>(form: Form, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
-    let accumulate = form == Form::Accumulate;
+fn product_with<E: Engine>(
+    mode: ProductMode,
+    coefficients: &[u8],
+    outputs: &mut [&mut [u8]],
+    sources: &[&[u8]],
+) {
+    let accumulate = mode == ProductMode::Accumulate;
     let mut first = 0;
     while first < outputs.len() {
         let len = outputs[first].len();
-        let same = outputs[first..].iter().take(TOGETHER).take_while(|output| output.len() == len).count();
-        let mut pointers = [std::ptr::null_mut(); TOGETHER];
+        let same = outputs[first..].iter().take(MAX_OUTPUTS).take_while(|output| output.len() == len).count();
+        let mut pointers = [std::ptr::null_mut(); MAX_OUTPUTS];
         for (pointer, output) in pointers.iter_mut().zip(&mut outputs[first..first + same]) {
             *pointer = output.as_mut_ptr();
         }
         let coefficients = &coefficients[first * sources.len()..(first + same) * sources.len()];
         let job = Product { coefficients, outputs: &pointers[..same], len, sources, accumulate };
-        // SAFETY: exclusive borrows of `len` bytes do not overlap; `coefficients` has a row for each
-        // output; a Kernel of E exists, so E's instructions do.
+        // SAFETY: exclusive borrows of `len` bytes do not overlap, and `coefficients` has a row for each
+        // output. A Kernel of E exists, so the processor has E's instructions.
         unsafe { fused::product::<E>(&job) };
         first += same;
     }

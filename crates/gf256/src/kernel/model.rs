@@ -1,11 +1,11 @@
-//! A software model of the GFNI instructions, bit for bit as their manual defines them, so that the
-//! very code of the GFNI kernels runs in tests on processors without the instructions.
+//! A software model of the GFNI instructions, exactly as their manual defines them. It runs the code of the
+//! GFNI kernels in tests on processors without these instructions.
 
 use super::lanes::{Lanes, engine};
 use crate::field::{self, MATRICES};
 
-/// `GF2P8AFFINEQB` on one quadword with an immediate of 0 (Intel SDM volume 2): bit i of a result byte
-/// is the parity of the source byte AND byte 7 - i of the matrix.
+/// `GF2P8AFFINEQB` on one quadword with an immediate of 0 (Intel SDM volume 2). Bit i of a result byte is the
+/// parity of (source byte AND byte 7 - i of the matrix).
 fn affine(source: u8, matrix: u64) -> u8 {
     let rows = matrix.to_le_bytes();
     (0..8).fold(0, |byte, i| byte | ((rows[7 - i] & source).count_ones() as u8 & 1) << i)
@@ -101,7 +101,7 @@ fn the_model_multiplies() {
             assert_eq!(affine(x, MATRICES[usize::from(c)]), field::mul(c, x), "{c} * {x}");
         }
     }
-    // The manual's identity matrix, and one that only rotates: the order of rows is not symmetric.
+    // The manual's identity matrix, and two matrices that show the order of the rows.
     assert_eq!(affine(0xa7, 0x0102_0408_1020_4080), 0xa7);
     assert_eq!(affine(0x01, 0x0000_0000_0000_0001), 0x80);
     assert_eq!(affine(0x80, 0x8000_0000_0000_0000), 0x01);
@@ -110,6 +110,6 @@ fn the_model_multiplies() {
 #[test]
 fn the_model_adds_three() {
     assert_eq!(ternary(0x96, 0b1111_0000, 0b1100_1100, 0b1010_1010), 0b1111_0000 ^ 0b1100_1100 ^ 0b1010_1010);
-    // 0xCA is the bitwise choice `a ? b : c`, which tells the operands apart.
+    // Table 0xCA is the bitwise choice `a ? b : c`, which distinguishes the operands.
     assert_eq!(ternary(0xca, 0b1111_0000, 0b1100_1100, 0b1010_1010), 0b1100_1010);
 }

@@ -1,25 +1,25 @@
-//! Portable kernel: no intrinsics, no `unsafe`, only loops over small arrays that any compiler turns
-//! into the vector instructions of its baseline.
+//! The portable kernel: no intrinsics and no `unsafe`, only loops over small arrays that compilers turn into
+//! the vector instructions of their baseline.
 //!
-//! A sum of products is taken bit by bit of the coefficients, highest first (Horner's rule): double
-//! the accumulator, then add the sources whose coefficient has that bit. So M x K products cost half
-//! of 8 x M x K XORs and 7 x M doublings, and no table look-ups at all.
+//! A sum of products is computed bit by bit of the coefficients, highest bit first (Horner's rule): double
+//! the accumulator, then add the sources whose coefficient has the bit. So M x K products cost on average 4 x
+//! M x K XORs and 7 x M doublings, and no table look-ups.
 
 use crate::field;
 
-/// Bytes handled side by side, a few registers' worth.
+/// Bytes processed side by side: a few registers.
 const WIDTH: usize = 64;
 
 pub(super) type Block = [u8; WIDTH];
 
-/// `dst += src` over the shorter of the two.
+/// `dst += src`, over the shorter of both lengths.
 pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
     for (d, s) in dst.iter_mut().zip(src) {
         *d ^= s;
     }
 }
 
-/// Sources in one pass, so that the lists below live on the stack.
+/// Sources per pass. The limit keeps the lists below on the stack.
 const TILE: usize = 64;
 
 /// `output (+)= sum of coefficients[k] * sources[k]`.
@@ -42,7 +42,7 @@ pub(super) fn sum(output: &mut [u8], coefficients: &[u8], sources: &[&[u8]], acc
     }
 }
 
-/// One block in which a source or the output ends: through padded copies.
+/// Computes one block in which a source or the output ends, through padded copies.
 #[cold]
 fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
     let mut copies = [[0; WIDTH]; TILE];
@@ -53,7 +53,7 @@ fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
     out.iter_mut().zip(acc).for_each(|(o, a)| *o ^= a);
 }
 
-/// For each bit, highest first, the sources whose coefficient has it.
+/// For each bit, highest first: the sources whose coefficient has the bit.
 struct Lists {
     of: [[u8; TILE]; 8],
     counts: [usize; 8],
@@ -64,7 +64,7 @@ impl Lists {
         let mut lists = Lists { of: [[0; TILE]; 8], counts: [0; 8] };
         for (k, c) in coefficients.iter().enumerate().take(TILE) {
             for (bit, (list, count)) in lists.of.iter_mut().zip(&mut lists.counts).enumerate() {
-                // Written always, kept if the bit is set: no branch to mispredict.
+                // Always written, and kept only if the bit is set. This avoids an unpredictable branch.
                 list[*count & (TILE - 1)] = k as u8;
                 *count += usize::from(c >> (7 - bit) & 1);
             }
@@ -88,7 +88,7 @@ impl Lists {
     }
 }
 
-/// `dst = c * src`, added to `dst` if `accumulate`, over the shorter of the two.
+/// `dst = c * src`, added to `dst` if `accumulate`, over the shorter of both lengths.
 pub(super) fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
     let len = dst.len().min(src.len());
     sum(&mut dst[..len], &[c], &[src], true);
@@ -105,7 +105,7 @@ pub(super) fn mul(dst: &mut [u8], c: u8) {
     }
 }
 
-/// The sum of the products `a[i] * b[i]`: bit by bit of `b`, eight bytes at a time.
+/// The sum of the products `a[i] * b[i]`, bit by bit of `b` and eight bytes at a time.
 pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     let mut sums = [0; 8];
     for (a, b) in a.iter().zip(b) {
@@ -125,11 +125,11 @@ pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     })
 }
 
-/// Blocks that [`registers`] works on at once.
+/// Number of blocks that [`registers`] processes at once.
 pub(super) const CHAINS: usize = 3;
 
-/// `rounds` rounds of four operations as cheap as an XOR on each of [`CHAINS`] blocks in registers; four
-/// XORs are what a product costs in the fused loop. Half of them are additions, as XORs alone would
+/// `rounds` rounds of four operations as cheap as an XOR, on each of [`CHAINS`] blocks in registers. A
+/// product costs four XORs in the fused loop. Half of the operations are additions, because XORs alone would
 /// cancel out at compile time.
 pub(super) fn registers(rounds: usize) -> u8 {
     let source: Block = std::hint::black_box(std::array::from_fn(|i| i as u8 ^ 0x5a));

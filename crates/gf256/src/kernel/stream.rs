@@ -1,9 +1,9 @@
-//! Operations that stream through memory once: XOR, one factor, and a matrix of short rows times or
-//! plus one vector. Loads and stores bound them, so that unrolling matters and fusion does not.
+//! Operations that pass through memory once: XOR, multiplication by one factor, and a matrix of short rows
+//! times or plus one vector. Loads and stores limit their speed, so unrolling helps and fusion does not.
 
 use super::lanes::Lanes;
 
-/// Vectors handled side by side, to have enough loads in flight.
+/// Vectors processed side by side, to keep enough loads in flight.
 const UNROLL: usize = 4;
 
 #[inline(always)]
@@ -153,8 +153,9 @@ unsafe fn scatter_columns<L: Lanes, const C: usize>(
     }
 }
 
-/// For each bit of `b`, the bytes of `a` beside which it is set are added up; Horner's rule over the eight sums comes last, once.
-/// So a product of two variables costs four plain instructions a bit, where no instruction multiplies them.
+/// For each bit of `b`, adds up the bytes of `a` at the positions where that bit is set. Horner's rule
+/// combines the eight sums once at the end. So a product of two variables costs four plain instructions per
+/// bit, as no instruction multiplies them.
 #[inline(always)]
 pub(super) unsafe fn dot<L: Lanes>(a: *const u8, b: *const u8, len: usize) -> u8 {
     // SAFETY: as in `xor_into`; the last store is to a buffer as long as any vector.
@@ -180,7 +181,7 @@ pub(super) unsafe fn dot<L: Lanes>(a: *const u8, b: *const u8, len: usize) -> u8
     }
 }
 
-/// The sum of all bytes.
+/// The XOR of all bytes.
 pub(super) fn fold(bytes: &[u8; 64]) -> u8 {
     let (words, _) = bytes.as_chunks::<8>();
     let mut word = words.iter().fold(0, |sum, word| sum ^ u64::from_le_bytes(*word));
@@ -190,7 +191,7 @@ pub(super) fn fold(bytes: &[u8; 64]) -> u8 {
     word as u8
 }
 
-/// See [`super::lanes::Engine::registers`]: `rounds * CHAINS` vectors are multiplied.
+/// See [`super::lanes::Engine::registers`]: multiplies `rounds * CHAINS` vectors.
 #[inline(always)]
 pub(super) unsafe fn registers<L: Lanes>(rounds: usize) -> u8 {
     // SAFETY: the only pointers are to local buffers of WIDTH bytes or more.

@@ -1,4 +1,4 @@
-//! Every kernel this machine has, and the GFNI code on a model of its instructions, against the field
+//! Every kernel of this machine, and the GFNI code on a model of its instructions, compared with the field
 //! one byte at a time.
 
 use super::model::{Model256, Model512};
@@ -16,9 +16,9 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-type Product = fn(Form, &[u8], &mut [&mut [u8]], &[&[u8]]);
+type Product = fn(ProductMode, &[u8], &mut [&mut [u8]], &[&[u8]]);
 
-/// What [`Kernel`] offers, for the models as well.
+/// The operations of [`Kernel`], for the models as well.
 struct Under {
     name: &'static str,
     xor: fn(&mut [u8], &[u8]),
@@ -53,7 +53,8 @@ fn model_under_test<E: Engine>(name: &'static str) -> Under {
         mul_add: mul_add_with::<E>,
         mul: mul_with::<E>,
         product: product_with::<E>,
-        // SAFETY: rows as long as the vector, one for each coefficient; a model needs no instructions.
+        // SAFETY: the rows are as long as the vector, one for each coefficient; a model needs no
+        // instructions.
         gather: |d, r, c| unsafe {
             assert!(r.len() >= d.len() * c.len());
             E::gather(d.as_mut_ptr().cast(), d.len() * CHUNK, r.as_ptr().cast(), c);
@@ -63,7 +64,7 @@ fn model_under_test<E: Engine>(name: &'static str) -> Under {
             assert!(r.len() >= s.len() * c.len());
             E::scatter(r.as_mut_ptr().cast(), s.len() * CHUNK, s.as_ptr().cast(), c);
         },
-        // SAFETY: both are as long as the shorter; a model needs no instructions.
+        // SAFETY: both have the shorter length; a model needs no instructions.
         dot: |a, b| unsafe { E::dot(a.as_ptr().cast(), b.as_ptr().cast(), a.len().min(b.len()) * CHUNK) },
     }
 }
@@ -84,11 +85,11 @@ fn all() -> Vec<Under> {
 }
 
 /// The sum of products, byte by byte.
-fn expected(form: Form, coefficients: &[u8], outputs: &[Vec<u8>], sources: &[&[u8]]) -> Vec<Vec<u8>> {
+fn expected(mode: ProductMode, coefficients: &[u8], outputs: &[Vec<u8>], sources: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut results = outputs.to_vec();
     for (m, result) in results.iter_mut().enumerate() {
         for (at, byte) in result.iter_mut().enumerate() {
-            let start = if form == Form::Overwrite { 0 } else { *byte };
+            let start = if mode == ProductMode::Overwrite { 0 } else { *byte };
             *byte = sources.iter().enumerate().fold(start, |sum, (k, source)| {
                 let c = coefficients[m * sources.len() + k];
                 sum ^ field::mul(c, source.get(at).copied().unwrap_or(0))
@@ -104,7 +105,7 @@ fn one_source_on_all_lengths_and_alignments() {
     let target = noise(600, 2);
     for under in all() {
         for len in 0..=257 {
-            // A start that is different in the two, and every alignment in turn.
+            // Different start alignments for both vectors; all alignments occur.
             let (from, to) = (len * 7 % 64, len * 5 % 64);
             let c = (len * 37 % 254 + 2) as u8;
             let src = &source[from..from + len];
@@ -162,7 +163,7 @@ fn different_lengths_stop_at_the_shorter() {
     }
 }
 
-fn check_product(under: &Under, form: Form, lens: &[usize], source_lens: &[usize], seed: u64) {
+fn check_product(under: &Under, mode: ProductMode, lens: &[usize], source_lens: &[usize], seed: u64) {
     let coefficients = noise(lens.len() * source_lens.len(), seed);
     let noisy: Vec<Vec<u8>> =
         source_lens.iter().enumerate().map(|(k, n)| noise(n + 3, seed + k as u64)).collect();
@@ -172,20 +173,20 @@ fn check_product(under: &Under, form: Form, lens: &[usize], source_lens: &[usize
     let before: Vec<Vec<u8>> = lens.iter().map(|n| noise(*n, seed ^ *n as u64)).collect();
     let mut after = before.clone();
     let mut outputs: Vec<&mut [u8]> = after.iter_mut().map(Vec::as_mut_slice).collect();
-    (under.product)(form, &coefficients, &mut outputs, &sources);
-    let want = expected(form, &coefficients, &before, &sources);
-    assert_eq!(after, want, "{} {form:?} outputs {lens:?} sources {source_lens:?}", under.name);
+    (under.product)(mode, &coefficients, &mut outputs, &sources);
+    let want = expected(mode, &coefficients, &before, &sources);
+    assert_eq!(after, want, "{} {mode:?} outputs {lens:?} sources {source_lens:?}", under.name);
 }
 
 #[test]
 fn products_of_every_shape() {
     for under in all() {
-        for form in [Form::Overwrite, Form::Accumulate] {
+        for mode in [ProductMode::Overwrite, ProductMode::Accumulate] {
             for m in 1..=9 {
                 for k in 0..=12 {
-                    check_product(&under, form, &vec![192; m], &vec![192; k], (m * 16 + k) as u64);
+                    check_product(&under, mode, &vec![192; m], &vec![192; k], (m * 16 + k) as u64);
                     let lens: Vec<usize> = (0..k).map(|k| (k * 83 + m * 29) % 300).collect();
-                    check_product(&under, form, &vec![217; m], &lens, (m * 16 + k) as u64);
+                    check_product(&under, mode, &vec![217; m], &lens, (m * 16 + k) as u64);
                 }
             }
         }
@@ -196,8 +197,8 @@ fn products_of_every_shape() {
 fn products_on_all_lengths() {
     for under in all() {
         for len in 0..=257 {
-            check_product(&under, Form::Overwrite, &[len; 3], &[len; 4], len as u64);
-            check_product(&under, Form::Accumulate, &[len; 2], &[64, len, 257 - len], len as u64);
+            check_product(&under, ProductMode::Overwrite, &[len; 3], &[len; 4], len as u64);
+            check_product(&under, ProductMode::Accumulate, &[len; 2], &[64, len, 257 - len], len as u64);
         }
     }
 }
@@ -205,11 +206,11 @@ fn products_on_all_lengths() {
 #[test]
 fn large_products() {
     for under in all() {
-        // Beyond one tile of sources and one block of outputs; outputs of different lengths.
-        check_product(&under, Form::Overwrite, &[128; 70], &[128; 70], 1);
+        // More than one tile of sources and one block of outputs; outputs of different lengths.
+        check_product(&under, ProductMode::Overwrite, &[128; 70], &[128; 70], 1);
         let lens: Vec<usize> = (0..130).map(|k| 64 * (k % 5)).collect();
-        check_product(&under, Form::Accumulate, &[320, 320, 64, 65, 65, 320], &lens, 2);
-        check_product(&under, Form::Overwrite, &[1408; 8], &[1408; 50], 3);
+        check_product(&under, ProductMode::Accumulate, &[320, 320, 64, 65, 65, 320], &lens, 2);
+        check_product(&under, ProductMode::Overwrite, &[1408; 8], &[1408; 50], 3);
     }
 }
 
@@ -225,7 +226,7 @@ fn fresh_products_are_products() {
             let mut fresh = Vec::new();
             kernel.product_fresh(&coefficients, outputs, chunks, &sources, |slot| fresh.push(slot));
             let zeros = vec![vec![0; chunks * CHUNK]; outputs];
-            let want = expected(Form::Overwrite, &coefficients, &zeros, &sources);
+            let want = expected(ProductMode::Overwrite, &coefficients, &zeros, &sources);
             let got: Vec<&[u8]> = fresh.iter().map(|slot| slot.bytes()).collect();
             assert_eq!(got, want, "{}", kernel.name());
         }
@@ -321,9 +322,9 @@ proptest! {
         seed: u64,
         accumulate: bool,
     ) {
-        let form = if accumulate { Form::Accumulate } else { Form::Overwrite };
+        let mode = if accumulate { ProductMode::Accumulate } else { ProductMode::Overwrite };
         for under in all() {
-            check_product(&under, form, &lens, &sources, seed);
+            check_product(&under, mode, &lens, &sources, seed);
         }
     }
 }

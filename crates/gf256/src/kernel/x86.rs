@@ -1,15 +1,15 @@
-//! The instruction sets of x86-64, as [`Lanes`]: each operation is an instruction or two.
+//! The instruction sets of x86-64 as [`Lanes`]: each operation is one or two instructions.
 //!
-//! Safety, for every method: the caller has the instructions of the type, and its pointers are valid
-//! for a vector ([`Lanes`]).
+//! Safety of every method: the processor has the type's instructions, and pointers are valid for a vector
+//! ([`Lanes`]).
 #![allow(unsafe_op_in_unsafe_fn, reason = "one-line wrappers of intrinsics; the trait states the contract")]
 
 use super::lanes::{Lanes, engine};
 use crate::field::{MATRICES, NIBBLES};
 use std::arch::x86_64::*;
 
-/// GFNI on 512-bit registers. A multiplication by a constant is one `vgf2p8affineqb` with the
-/// constant's bit matrix (`vgf2p8mulb` is no faster and knows only polynomial 0x11B).
+/// GFNI on 512-bit registers. One `vgf2p8affineqb` with the constant's bit matrix multiplies by a constant.
+/// `vgf2p8mulb` is no faster and supports only the polynomial 0x11B.
 pub(super) struct Gfni512;
 
 impl Lanes for Gfni512 {
@@ -18,7 +18,7 @@ impl Lanes for Gfni512 {
     type Factor = __m512i;
     type Entry = u64;
     const WIDTH: usize = 64;
-    // 16 accumulators, 4 sources and 2 matrices of the 32 registers.
+    // Of the 32 registers, 16 are accumulators, 4 sources and 2 matrices.
     const OUTPUTS: usize = 8;
     const PAIRS: bool = true;
     const CHAINS: usize = 12;
@@ -91,7 +91,7 @@ impl Lanes for Gfni256 {
     type Factor = __m256i;
     type Entry = u64;
     const WIDTH: usize = 32;
-    // 12 accumulators, 2 sources, 1 matrix and 1 product of the 16 registers.
+    // Of the 16 registers, 12 are accumulators, 2 sources, 1 a matrix and 1 a product.
     const OUTPUTS: usize = 6;
     const PAIRS: bool = false;
     const CHAINS: usize = 12;
@@ -142,7 +142,7 @@ impl Lanes for Gfni256 {
     }
     #[inline(always)]
     unsafe fn add_where(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
-        // Bit 7 is the sign.
+        // Bit 7 is the sign bit.
         _mm256_xor_si256(sum, _mm256_and_si256(a, _mm256_cmpgt_epi8(_mm256_setzero_si256(), b)))
     }
     #[inline(always)]
@@ -155,8 +155,8 @@ impl Lanes for Gfni256 {
     }
 }
 
-/// Byte shuffles on 256-bit registers: a product is looked up nibble by nibble (Plank, Greenan and
-/// Miller, "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+/// Byte shuffles on 256-bit registers. A product is looked up nibble by nibble (Plank, Greenan and Miller,
+/// "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
 pub(super) struct Shuffle256;
 
 impl Lanes for Shuffle256 {
@@ -166,7 +166,7 @@ impl Lanes for Shuffle256 {
     type Factor = [__m256i; 2];
     type Entry = u8;
     const WIDTH: usize = 32;
-    // 8 accumulators, 4 halves of sources, 2 tables and 2 products of the 16 registers.
+    // Of the 16 registers, 8 are accumulators, 4 halves of sources, 2 tables and 2 products.
     const OUTPUTS: usize = 4;
     const PAIRS: bool = false;
     const CHAINS: usize = 12;
@@ -230,7 +230,7 @@ impl Lanes for Shuffle256 {
     }
     #[inline(always)]
     unsafe fn add_where(sum: __m256i, a: __m256i, b: __m256i) -> __m256i {
-        // Bit 7 is the sign.
+        // Bit 7 is the sign bit.
         _mm256_xor_si256(sum, _mm256_and_si256(a, _mm256_cmpgt_epi8(_mm256_setzero_si256(), b)))
     }
     #[inline(always)]
@@ -239,7 +239,7 @@ impl Lanes for Shuffle256 {
     }
     #[inline(always)]
     unsafe fn arithmetic(vector: __m256i, factor: [__m256i; 2]) -> __m256i {
-        // Two shuffles a product, and nothing else.
+        // Two shuffles per product, and nothing else.
         _mm256_shuffle_epi8(factor[1], _mm256_shuffle_epi8(factor[0], vector))
     }
 }

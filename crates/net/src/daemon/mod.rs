@@ -1,63 +1,63 @@
-//! One end of the tunnel as a running program: a TUN device, a UDP socket, and
-//! [`ripstop_proto::endpoint::Endpoint`] between them.
+//! The tunnel daemon: a TUN device, a UDP socket, and the protocol's [`ripstop_proto::endpoint::Endpoint`]
+//! between them.
 //!
-//! One thread moves the packets and owns all that they pass: nothing on their way is locked or shared. A second one,
-//! the *desk*, answers who asks for status or metrics; it gets a snapshot from the first between two of its
-//! turns. Names are looked up on threads of their own.
+//! One thread moves the packets and owns everything on their path, so packets meet no lock. A second thread,
+//! the *status server*, answers requests for status and metrics from snapshots that the first thread takes
+//! between two turns. Host names are resolved on their own threads.
 //!
 //! ```text
 //!   kernel -> TUN (GSO) -> Endpoint -> UDP (GSO, ECN) -> peer
 //!   peer -> UDP (GRO) -> Endpoint -> TUN (GRO) -> kernel
 //! ```
 //!
-//! A daemon works in the network namespace of the thread that starts it. Its device vanishes with it, however it
-//! ends, and the routes with the device; only the file of the status socket may stay, and the next start replaces it.
+//! A daemon works in the network namespace of the thread that starts it. The device and its routes disappear
+//! when the process ends in any way. Only the status socket's file may remain; the next start replaces it.
 
 mod config;
-mod desk;
-mod mover;
+mod packet_loop;
 mod prometheus;
 mod resolve;
 mod routes;
 mod status;
+mod status_server;
 
 pub use config::{
-    ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, STATUS_DIRECTORY,
-    StatusSocket, read_key,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings,
+    STATUS_DIRECTORY, StatusSocket, read_key,
 };
 pub use prometheus::render as render_metrics;
-pub use status::{DaemonStatus, DeviceCounters, InterfaceStatus, PeerStatus, SessionStatus, Totals};
+pub use status::{DaemonPeerStatus, DaemonStatus, DeviceCounters, InterfaceStatus, SessionStatus, Totals};
 
 use crate::os::netns::{Namespace, NetnsError};
 use crate::os::tun::TunError;
-use crate::worker::{Worker, bell};
-use desk::Desk;
-use mover::Mover;
+use crate::worker::{Worker, wakeup};
 use nix::sys::eventfd::EventFd;
+use packet_loop::PacketLoop;
 use ripstop_proto::endpoint::AddPeerError;
 use ripstop_proto::secure::Entropy;
+use status_server::StatusServer;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
-/// Why there is no daemon.
+/// Why a daemon could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum DaemonError {
-    /// The device could not be made.
+    /// The device could not be created.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// Two peers of one key or prefix.
+    /// Two peers have the same key or prefix.
     #[error(transparent)]
     Peer(#[from] AddPeerError),
-    /// The namespace of the caller is not known.
+    /// The namespace of the caller cannot be determined.
     #[error(transparent)]
     Namespace(#[from] NetnsError),
-    /// Something else the system refused.
+    /// Another error of the system.
     #[error("{what}: {source}")]
     System {
-        /// What was tried, and what may help.
+        /// The step that failed, and what may help.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -69,70 +69,71 @@ impl DaemonError {
     }
 }
 
-/// A running end of the tunnel. Dropping it stops it.
+/// A running tunnel daemon. Dropping it stops it.
 #[derive(Debug)]
 pub struct Daemon {
     shared: Arc<Shared>,
-    mover: Option<JoinHandle<()>>,
-    desk: Option<Desk>,
+    packet_loop: Option<JoinHandle<()>>,
+    status_server: Option<StatusServer>,
 }
 
-/// What the threads share.
+/// State shared by the daemon's threads.
 #[derive(Debug)]
 struct Shared {
     worker: Worker<DaemonStatus>,
-    /// Why the thread that moves packets has ended, if nobody wished so.
+    /// Why the packet thread ended, when nobody stopped it.
     error: OnceLock<String>,
-    /// Rung when it has ended.
+    /// Readable after the packet thread has ended.
     ended: EventFd,
 }
 
 impl Daemon {
-    /// Makes the device in the caller's network namespace, takes the port, and begins to call the peers.
+    /// Creates the device in the caller's network namespace, opens the port, and starts handshakes with the
+    /// peers.
     ///
     /// # Errors
-    /// What the system does not allow, in words that say what to do.
+    /// The step that failed, and what to do.
     pub fn start(config: &DaemonConfig) -> Result<Daemon, DaemonError> {
         let event = || DaemonError::system("making an event descriptor");
         let shared = Arc::new(Shared {
             worker: Worker::new().map_err(event())?,
             error: OnceLock::new(),
-            ended: bell().map_err(event())?,
+            ended: wakeup().map_err(event())?,
         });
-        // Refused now rather than later, when nothing could be done but to stop.
+        // If the system gives no randomness, this fails now and not in the middle of a session.
         getrandom::fill(&mut [0; 1])
             .map_err(|error| DaemonError::system("asking the system for randomness")(error.into()))?;
-        // Made in this order: what fails most comes first.
-        let mover = Mover::new(config, &Namespace::current()?, shared.clone())?;
-        let desk = Desk::open(config, shared.clone())?;
+        // The step that fails most often comes first.
+        let packet_loop = PacketLoop::new(config, &Namespace::current()?, shared.clone())?;
+        let status_server = StatusServer::open(config, shared.clone())?;
         let thread = std::thread::Builder::new()
             .name("tunnel".into())
-            .spawn(move || mover.run())
+            .spawn(move || packet_loop.run())
             .map_err(DaemonError::system("starting a thread"))?;
-        Ok(Daemon { shared, mover: Some(thread), desk: Some(desk) })
+        Ok(Daemon { shared, packet_loop: Some(thread), status_server: Some(status_server) })
     }
 
-    /// Its state at one moment; None when it has ended before it ever told.
+    /// The state at one moment; None when the daemon ended before its first snapshot.
     pub fn status(&self) -> Option<DaemonStatus> {
-        self.shared.worker.ask()
+        self.shared.worker.request()
     }
 
-    /// Whether packets are being moved.
+    /// Whether the packet thread is running.
     pub fn is_running(&self) -> bool {
         self.shared.worker.is_running()
     }
 
-    /// Readable once no packets are moved any more.
+    /// Readable after the packet thread has ended.
     pub fn ended(&self) -> &EventFd {
         &self.shared.ended
     }
 
-    /// Why it ended, when nobody wished so.
+    /// Why the packet thread ended, when nobody stopped it.
     pub fn error(&self) -> Option<String> {
         self.shared.error.get().cloned()
     }
 
-    /// Says good-bye to the peers, takes the device away, and returns the last state.
+    /// Closes the sessions with the peers, removes the device, and returns the last state.
     pub fn stop(mut self) -> Option<DaemonStatus> {
         self.halt();
         self.status()
@@ -140,10 +141,10 @@ impl Daemon {
 
     fn halt(&mut self) {
         self.shared.worker.stop();
-        if let Some(thread) = self.mover.take() {
+        if let Some(thread) = self.packet_loop.take() {
             let _ = thread.join();
         }
-        self.desk = None;
+        self.status_server = None;
     }
 }
 
@@ -153,12 +154,12 @@ impl Drop for Daemon {
     }
 }
 
-/// The operating system's randomness.
+/// The operating system's random number generator.
 struct System;
 
 impl Entropy for System {
     fn fill(&mut self, bytes: &mut [u8]) {
-        // It answered at the start; a system that stops to can be given no keys.
+        // It worked at the start. Without randomness no keys can be made, so the daemon must stop.
         getrandom::fill(bytes).expect("the system gives randomness");
     }
 }
@@ -166,7 +167,7 @@ impl Entropy for System {
 /// A new private key, from the operating system's randomness.
 ///
 /// # Errors
-/// When the system gives none.
+/// The system gives no randomness.
 pub fn generate_key() -> io::Result<ripstop_proto::secure::PrivateKey> {
     let mut bytes = zeroize::Zeroizing::new([0; 32]);
     getrandom::fill(&mut *bytes)?;

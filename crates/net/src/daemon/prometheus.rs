@@ -1,12 +1,12 @@
 //! The status as text for Prometheus (exposition format 0.0.4).
 //!
-//! All figures live in the session already; a registry of counters beside it would have to be kept in step
-//! on the hot path. So the text is made from a snapshot when somebody asks.
+//! The session already keeps all figures. A separate registry of counters would have to be updated for every
+//! packet. So the text is made from a snapshot when somebody asks.
 
-use super::status::{DaemonStatus, PeerStatus, SessionStatus};
+use super::status::{DaemonPeerStatus, DaemonStatus, SessionStatus};
 use std::fmt::{Display, Write};
 
-/// Renders `status`.
+/// Renders `status` as a metrics page.
 pub fn render(status: &DaemonStatus) -> String {
     let mut page = Page::default();
     page.totals(status);
@@ -21,64 +21,72 @@ struct Page {
 
 type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
-/// Of every peer.
-const PEER_COUNTERS: [Figure<PeerStatus>; 5] = [
+/// Counters of every peer.
+const PEER_COUNTERS: [Figure<DaemonPeerStatus>; 5] = [
     ("inner_received_packets_total", "Inner packets from the peer", |p| p.inner_received as f64),
-    ("inner_received_bytes_total", "Their bytes", |p| p.inner_received_bytes as f64),
-    ("sessions_total", "Sessions begun", |p| p.sessions as f64),
+    ("inner_received_bytes_total", "Bytes of inner packets from the peer", |p| p.inner_received_bytes as f64),
+    ("sessions_total", "Sessions started", |p| p.sessions as f64),
     ("restarts_total", "Restarts of the peer", |p| p.restarts as f64),
-    ("waited_in_vain_total", "Packets that waited for a session in vain", |p| p.waited_in_vain as f64),
+    ("waited_in_vain_total", "Packets dropped because no session came in time", |p| p.waited_in_vain as f64),
 ];
-const PEER_GAUGES: [Figure<PeerStatus>; 4] = [
+const PEER_GAUGES: [Figure<DaemonPeerStatus>; 4] = [
     ("connected", "1 when there is a session", |p| f64::from(u8::from(p.connected))),
-    ("silent", "1 when nothing was heard from the peer of late", |p| f64::from(u8::from(p.silent))),
+    ("silent", "1 when nothing was received from the peer for a while", |p| f64::from(u8::from(p.silent))),
     ("unreachable", "1 when the peer has not answered for long", |p| f64::from(u8::from(p.unreachable))),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
-/// Of every session; counters begin anew with it.
+/// Counters of every session. They start at zero with each session.
 const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),
     ("sent_sources_total", "Source symbols sent", |s| s.sources_sent as f64),
     ("lost_datagrams_total", "Datagrams lost on the way to the peer", |s| s.datagrams_lost as f64),
-    ("late_datagrams_total", "Datagrams taken for lost that arrived after all", |s| s.datagrams_late as f64),
-    ("tail_probes_total", "Probes for want of a report on the last datagrams", |s| s.tail_probes as f64),
-    ("silences_total", "Times that all in flight was given up because nothing was heard", |s| {
-        s.silences as f64
+    ("late_datagrams_total", "Datagrams declared lost that arrived later", |s| s.datagrams_late as f64),
+    ("tail_probes_total", "Probes sent because the last datagrams were not reported", |s| {
+        s.tail_probes as f64
     }),
-    ("delays_accepted_total", "Delays that did not shrink and were taken for the path's own", |s| {
-        s.delays_accepted as f64
-    }),
-    ("repairs_wasted_total", "Repairs sent ahead for bulk that brought the peer nothing new", |s| {
+    (
+        "silences_total",
+        "Times that everything in flight was declared lost because nothing was received",
+        |s| s.silences as f64,
+    ),
+    (
+        "delays_accepted_total",
+        "Queueing delays that did not shrink and were taken for the path's own delay",
+        |s| s.delays_accepted as f64,
+    ),
+    ("repairs_wasted_total", "Proactive repairs for bulk traffic that brought the peer nothing new", |s| {
         s.repairs_wasted as f64
     }),
-    ("given_up_sending_total", "Symbols given up by the sending half", |s| s.given_up_sending as f64),
+    ("given_up_sending_total", "Symbols given up by the sender", |s| s.given_up_sending as f64),
     ("received_datagrams_total", "Datagrams received", |s| s.datagrams_received as f64),
-    ("received_sources_total", "Source symbols received as they are", |s| s.sources_received as f64),
+    ("received_sources_total", "Source symbols received directly", |s| s.sources_received as f64),
     ("recovered_total", "Source symbols recovered from repairs", |s| s.recovered as f64),
     ("received_repairs_total", "Repairs received", |s| s.repairs_received as f64),
     ("redundant_total", "Repairs received that brought nothing new", |s| s.redundant as f64),
-    ("received_repairs_wide_total", "Repairs received over too many missing symbols", |s| {
+    ("received_repairs_wide_total", "Repairs dropped because they covered too many missing symbols", |s| {
         s.repairs_wide as f64
     }),
-    ("received_repairs_full_total", "Repairs received that there was no room for", |s| s.repairs_full as f64),
-    ("unusable_total", "Symbols received that were of no use", |s| s.unusable as f64),
-    ("given_up_total", "Symbols given up by the receiving half", |s| s.given_up as f64),
+    ("received_repairs_full_total", "Repairs dropped because the decoder was full", |s| {
+        s.repairs_full as f64
+    }),
+    ("unusable_total", "Useless symbols received", |s| s.unusable as f64),
+    ("given_up_total", "Symbols given up by the receiver", |s| s.given_up as f64),
     ("delivered_total", "Inner packets delivered", |s| s.delivered as f64),
 ];
 const SESSION_GAUGES: [Figure<SessionStatus>; 10] = [
     ("srtt_seconds", "Smoothed round-trip time", |s| s.srtt_s),
-    ("min_rtt_seconds", "Smallest round-trip time of late", |s| s.min_rtt_s),
+    ("min_rtt_seconds", "Smallest recent round-trip time", |s| s.min_rtt_s),
     ("bandwidth_bits_per_second", "Estimated rate of the bottleneck", |s| s.bandwidth_bps),
-    ("pacing_rate_bits_per_second", "Rate of sending", |s| s.pacing_rate_bps),
+    ("pacing_rate_bits_per_second", "Rate at which datagrams are sent", |s| s.pacing_rate_bps),
     ("loss_to_peer_ratio", "Estimated loss towards the peer", |s| s.loss_to_peer),
-    ("loss_from_peer_ratio", "Share of source symbols that did not arrive", |s| {
+    ("loss_from_peer_ratio", "Share of the peer's source symbols that did not arrive", |s| {
         s.loss_from_peer.unwrap_or(f64::NAN)
     }),
-    ("erasure_floor_ratio", "Loss that is the path's own", |s| s.erasure_floor),
-    ("mean_burst_packets", "Mean length of a burst of losses", |s| s.mean_burst_packets),
-    ("queue_packets", "Packets that wait on the way in", |s| s.queue_packets as f64),
-    ("queue_bytes", "Bytes that wait on the way in", |s| s.queue_bytes as f64),
+    ("erasure_floor_ratio", "Loss attributed to the path, not to congestion", |s| s.erasure_floor),
+    ("mean_burst_packets", "Mean length of a run of losses", |s| s.mean_burst_packets),
+    ("queue_packets", "Packets in the send queue", |s| s.queue_packets as f64),
+    ("queue_bytes", "Bytes in the send queue", |s| s.queue_bytes as f64),
 ];
 
 impl Page {
@@ -86,28 +94,44 @@ impl Page {
         let (udp, device, totals) = (&status.udp, &status.device, &status.totals);
         let counters = [
             ("udp_sent_datagrams_total", "Datagrams sent, all peers", udp.sent),
-            ("udp_sent_bytes_total", "Their bytes, without headers", udp.sent_bytes),
-            ("udp_too_large_total", "Datagrams larger than the first hop carries", udp.too_large),
+            ("udp_sent_bytes_total", "Bytes of datagrams sent, without headers", udp.sent_bytes),
+            ("udp_too_large_total", "Datagrams larger than the first hop's MTU", udp.too_large),
             ("udp_refused_total", "Datagrams that the kernel refused", udp.refused),
             ("udp_received_datagrams_total", "Datagrams received", udp.received),
-            ("udp_received_bytes_total", "Their bytes, without headers", udp.received_bytes),
-            ("device_in_packets_total", "Packets from the inside", device.packets_in),
-            ("device_in_bytes_total", "Their bytes", device.bytes_in),
-            ("device_out_packets_total", "Packets to the inside", device.packets_out),
-            ("device_out_bytes_total", "Their bytes", device.bytes_out),
-            ("device_write_errors_total", "Writes that the kernel refused", device.write_errors),
-            ("inner_malformed_total", "What came from the inside and is no IP", totals.inner_malformed),
-            ("inner_no_route_total", "Packets to where no peer is", totals.inner_no_route),
-            ("mss_clamped_total", "TCP SYNs changed", totals.mss_clamped),
-            ("wrong_source_total", "Packets from outside a peer's allowed IPs", totals.wrong_source),
+            ("udp_received_bytes_total", "Bytes of datagrams received, without headers", udp.received_bytes),
+            ("device_in_packets_total", "Packets read from the device", device.packets_in),
+            ("device_in_bytes_total", "Bytes read from the device", device.bytes_in),
+            ("device_out_packets_total", "Packets written to the device", device.packets_out),
+            ("device_out_bytes_total", "Bytes written to the device", device.bytes_out),
+            (
+                "device_write_errors_total",
+                "Batches in which the kernel refused a packet",
+                device.write_errors,
+            ),
+            (
+                "inner_malformed_total",
+                "Data from the device that was not an IP packet",
+                totals.inner_malformed,
+            ),
+            ("inner_no_route_total", "Packets whose destination is in no allowed IPs", totals.inner_no_route),
+            ("mss_clamped_total", "TCP SYNs whose MSS was reduced", totals.mss_clamped),
+            (
+                "wrong_source_total",
+                "Packets whose source is not in the peer's allowed IPs",
+                totals.wrong_source,
+            ),
             ("body_malformed_total", "Authentic datagrams with a malformed body", totals.body_malformed),
-            ("unsendable_total", "Datagrams not written or sealed", totals.unsendable),
+            ("unsendable_total", "Datagrams that could not be serialised or encrypted", totals.unsendable),
             ("handshakes_started_total", "Handshakes started", totals.handshakes_started),
-            ("handshakes_repeated_total", "Calls repeated for want of an answer", totals.handshakes_repeated),
+            (
+                "handshakes_repeated_total",
+                "Handshake messages repeated because the peer did not answer",
+                totals.handshakes_repeated,
+            ),
             ("handshakes_answered_total", "Handshakes answered", totals.handshakes_answered),
-            ("handshakes_total", "Handshakes completed", totals.handshakes_completed),
+            ("handshakes_total", "Handshakes completed, in either role", totals.handshakes_completed),
             ("keys_renewed_total", "Keys renewed", totals.keys_renewed),
-            ("roamed_total", "Peers that moved", totals.roamed),
+            ("roamed_total", "Changes of a peer's address", totals.roamed),
         ];
         for (name, help, value) in counters {
             self.head(name, help, "counter");
@@ -119,7 +143,7 @@ impl Page {
         }
         self.head("interface_mtu_bytes", "MTU of the interface", "gauge");
         self.line("interface_mtu_bytes", &[], status.interface.mtu_bytes);
-        self.head("cpu_seconds_total", "CPU time of the thread that moves packets", "counter");
+        self.head("cpu_seconds_total", "CPU time of the packet thread", "counter");
         self.line("cpu_seconds_total", &[], status.interface.cpu_s);
         self.head("uptime_seconds", "Time since the start", "gauge");
         self.line("uptime_seconds", &[], status.interface.uptime_s);
@@ -153,7 +177,7 @@ impl Page {
                 );
             }
         }
-        self.head("peer_queue_drops_total", "Packets that the way in dropped, by reason", "counter");
+        self.head("peer_queue_drops_total", "Packets dropped from the send queue, by reason", "counter");
         for (peer, session) in sessions() {
             for (reason, count) in &session.queue_drops {
                 self.line(

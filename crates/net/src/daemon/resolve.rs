@@ -1,4 +1,4 @@
-//! Names of peers, looked up beside the thread that moves packets: a resolver may take seconds.
+//! Name resolution, on separate threads: a look-up may take seconds.
 
 use super::config::HostPort;
 use nix::sys::eventfd::EventFd;
@@ -6,41 +6,41 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Looks names up.
+/// Resolves host names.
 #[derive(Debug)]
 pub(super) struct Resolver {
-    /// Rung when there is an answer.
-    bell: Arc<EventFd>,
+    /// Written to when there is an answer.
+    wakeup: Arc<EventFd>,
     sender: Sender<Answer>,
     receiver: Receiver<Answer>,
 }
 
-/// What a look-up brought.
+/// The result of a look-up.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// Which peer, by its place in the configuration.
+    /// The peer, by its index in the configuration.
     pub(super) peer: usize,
-    /// Its addresses, or why there are none.
+    /// The addresses, or why there are none.
     pub(super) addresses: Result<Vec<SocketAddr>, String>,
 }
 
 impl Resolver {
-    pub(super) fn new(bell: Arc<EventFd>) -> Resolver {
+    pub(super) fn new(wakeup: Arc<EventFd>) -> Resolver {
         let (sender, receiver) = channel();
-        Resolver { bell, sender, receiver }
+        Resolver { wakeup, sender, receiver }
     }
 
-    /// Looks up where a peer is; the answer comes later.
+    /// Starts a look-up of a peer's address. [`Resolver::poll`] returns the answer later.
     pub(super) fn ask(&self, peer: usize, name: &HostPort) {
-        let (bell, sender, name) = (self.bell.clone(), self.sender.clone(), name.clone());
+        let (wakeup, sender, name) = (self.wakeup.clone(), self.sender.clone(), name.clone());
         let thread = std::thread::Builder::new().name("resolver".into()).spawn(move || {
             let addresses = (name.host.as_str(), name.port)
                 .to_socket_addrs()
                 .map(Iterator::collect)
                 .map_err(|error| error.to_string());
-            // It fails only when nobody waits any more.
+            // The send fails only when the resolver is gone.
             if sender.send(Answer { peer, addresses }).is_ok() {
-                let _ = bell.write(1);
+                let _ = wakeup.write(1);
             }
         });
         if let Err(error) = thread {
@@ -48,14 +48,14 @@ impl Resolver {
         }
     }
 
-    /// The next answer that has come.
+    /// The next available answer.
     pub(super) fn poll(&self) -> Option<Answer> {
         self.receiver.try_recv().ok()
     }
 }
 
-/// Which of a name's addresses to call: the first, which the system thinks the best, or the one after the
-/// one that was called in vain.
+/// Which of a name's addresses to call: the first one, which the system prefers, or the one after `in_vain`,
+/// which did not answer.
 pub(super) fn choose(addresses: &[SocketAddr], in_vain: Option<SocketAddr>) -> Option<SocketAddr> {
     let last = addresses.iter().position(|address| Some(*address) == in_vain);
     let next = last.map_or(0, |index| (index + 1) % addresses.len());

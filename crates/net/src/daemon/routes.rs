@@ -1,4 +1,4 @@
-//! What is behind the peers becomes routes through the device. They vanish with it.
+//! Routes through the device to the networks behind the peers. They disappear with the device.
 
 use super::config::DaemonConfig;
 use crate::os::ip::ip;
@@ -7,16 +7,16 @@ use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use std::net::IpAddr;
 
-/// Adds a route for every allowed prefix that the device's own addresses do not reach already. What cannot be
-/// routed is left alone and said: other routes are the user's.
+/// Adds a route for every allowed prefix that the device's own addresses do not cover. A route that cannot be
+/// set is logged and left to the operator.
 pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
     for peer in &config.peers {
         for prefix in peer.allowed_ips.iter().filter(|prefix| !is_connected(config, prefix)) {
             if let Some(host) = endpoints(config).find(|host| prefix.contains(*host)) {
                 tracing::warn!(
                     peer = %peer.name, %prefix,
-                    "no route set: the peer at {host} lies inside, and datagrams to it would go into the tunnel; \
-                     set routes of your own"
+                    "no route set: the peer at {host} lies inside the prefix, so datagrams to it would enter the tunnel; \
+                     set the routes yourself"
                 );
                 continue;
             }
@@ -27,11 +27,11 @@ pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str
     }
 }
 
-/// Says it when a peer turns out to be inside what is routed to it.
+/// Warns when the address of a peer lies inside a prefix that is routed through the tunnel.
 pub(super) fn check(config: &DaemonConfig, host: IpAddr) {
     let all = config.peers.iter().flat_map(|peer| &peer.allowed_ips);
     for prefix in all.filter(|prefix| prefix.contains(host)) {
-        tracing::warn!(%prefix, "a peer's address {host} lies inside its routes: datagrams to it go into the tunnel");
+        tracing::warn!(%prefix, "a peer's address {host} lies inside a prefix that is routed through the tunnel: datagrams to it enter the tunnel");
     }
 }
 

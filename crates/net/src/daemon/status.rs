@@ -1,4 +1,4 @@
-//! What a daemon tells about itself: one snapshot for `ripstop status`, metrics and tests.
+//! The daemon's status: one snapshot for `ripstop status`, metrics and tests.
 
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A name that the program knows, or that another program told.
+/// A text that is constant in the daemon, and read from JSON elsewhere.
 type Name = Cow<'static, str>;
 
 /// The state of a daemon at one moment.
@@ -18,183 +18,184 @@ pub struct DaemonStatus {
     /// The tunnel's device.
     pub interface: InterfaceStatus,
     /// The peers, in the order of the configuration.
-    pub peers: Vec<PeerStatus>,
-    /// What the UDP socket did.
+    pub peers: Vec<DaemonPeerStatus>,
+    /// Counters of the UDP socket.
     pub udp: UdpCounters,
-    /// What the device did.
+    /// Counters of the device.
     pub device: DeviceCounters,
-    /// What happened to packets that belong to no peer, and to handshakes.
+    /// Counters of packets that belong to no peer, and of handshakes.
     pub totals: Totals,
-    /// Datagrams that were dropped before they reached a session, by reason.
+    /// Datagrams dropped before they reached a session, by reason.
     pub rejected: BTreeMap<Name, u64>,
 }
 
 /// The tunnel's device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InterfaceStatus {
-    /// Its name.
+    /// Name of the device.
     pub name: String,
-    /// Public key of this end.
+    /// Public key of this host.
     pub public_key: String,
-    /// UDP port that it listens on.
+    /// UDP port that the daemon listens on.
     pub port: u16,
-    /// Largest inner packet, bytes.
+    /// Largest inner packet, in bytes.
     pub mtu_bytes: u32,
-    /// Since the start.
+    /// Time since the start of the daemon.
     pub uptime_s: f64,
-    /// CPU time of the thread that moves packets.
+    /// CPU time of the thread that moves the packets.
     pub cpu_s: f64,
     /// Whether the kernel exchanges large TCP segments with the device.
     pub tcp_offload: bool,
-    /// Datagrams that one system call may send.
+    /// How many datagrams one system call may send.
     pub udp_segments: usize,
 }
 
-/// What the device did.
+/// Counters of the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceCounters {
-    /// Reads that brought something.
+    /// Reads that returned packets.
     pub reads: u64,
-    /// Packets read, large segments cut.
+    /// Packets read from the device, counted after large segments were cut.
     pub packets_in: u64,
-    /// Bytes of them.
+    /// Bytes of the packets read.
     pub bytes_in: u64,
-    /// Reads that failed otherwise than for want of packets.
+    /// Reads that failed for another reason than having nothing to read.
     pub read_errors: u64,
-    /// Packets written.
+    /// Packets written to the device.
     pub packets_out: u64,
-    /// Bytes of them.
+    /// Bytes of the packets written.
     pub bytes_out: u64,
-    /// Times that the kernel refused a packet of a batch.
+    /// Batches in which the kernel refused a packet.
     pub write_errors: u64,
-    /// Times that the MTU was set anew.
+    /// Changes of the device's MTU.
     pub mtu_changes: u64,
 }
 
-/// What belongs to no one peer.
+/// Counters that belong to no single peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Packets from the inside that are no IP packets.
+    /// Data from the device that was not an IP packet.
     pub inner_malformed: u64,
-    /// Packets from the inside to where no peer is.
+    /// Packets from the device whose destination is in no peer's allowed IPs.
     pub inner_no_route: u64,
-    /// TCP SYNs made to offer segments that fit.
+    /// TCP SYNs whose MSS option was reduced.
     pub mss_clamped: u64,
-    /// Packets from a peer with a source that is not among its allowed IPs.
+    /// Packets from a peer whose source is not in that peer's allowed IPs.
     pub wrong_source: u64,
     /// Authentic datagrams with a malformed body.
     pub body_malformed: u64,
-    /// Datagrams that could not be written or sealed.
+    /// Datagrams that could not be serialised or encrypted.
     pub unsendable: u64,
     /// Handshakes started.
     pub handshakes_started: u64,
-    /// Calls repeated because nobody answered.
+    /// Handshake messages repeated because the peer did not answer.
     pub handshakes_repeated: u64,
     /// Handshakes answered.
     pub handshakes_answered: u64,
     /// Handshakes completed, in either role.
     pub handshakes_completed: u64,
-    /// Of these, keys renewed.
+    /// Completed handshakes that renewed the keys of a session.
     pub keys_renewed: u64,
-    /// Peers that moved to another address.
+    /// Changes of a peer's address.
     pub roamed: u64,
 }
 
-/// A peer.
+/// The status of one peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PeerStatus {
-    /// Its name, or its public key where it has none.
+pub struct DaemonPeerStatus {
+    /// The peer's name, or its public key if it has no name.
     pub name: String,
-    /// Its public key.
+    /// The peer's public key.
     pub public_key: String,
-    /// Where it is; null when that is not known yet.
+    /// The peer's address; null while it is not known.
     pub endpoint: Option<String>,
-    /// Whether there is a session with it, which it has not closed.
+    /// Whether there is a session that the peer has not closed.
     pub connected: bool,
-    /// How long there has been a session; null when there is none.
+    /// Age of the session; null without a session.
     pub connected_s: Option<f64>,
-    /// Whether nothing was heard from it of late although something was sent.
+    /// Whether something was sent to the peer but nothing was received from it for a while.
     pub silent: bool,
-    /// Whether it has not answered for long, and is called again and again.
+    /// Whether the peer has not answered for long. Handshakes are still repeated.
     pub unreachable: bool,
-    /// Sessions begun.
+    /// Sessions started.
     pub sessions: u64,
-    /// Times that it restarted.
+    /// Restarts of the peer.
     pub restarts: u64,
-    /// Largest inner packet to it, bytes.
+    /// Largest inner packet to the peer, in bytes.
     pub mtu_bytes: u32,
-    /// Inner packets and bytes from it.
+    /// Inner packets received from the peer.
     pub inner_received: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub inner_received_bytes: u64,
     /// Packets that wait for a session.
     pub waiting: u64,
-    /// Packets that waited for a session in vain.
+    /// Packets dropped because no session came in time.
     pub waited_in_vain: u64,
-    /// Symbols under way in sessions that ended by a restart.
+    /// Symbols in flight in sessions that ended because the peer restarted.
     pub lost_in_restarts: u64,
-    /// The session; null when there is none.
+    /// The session; null without one.
     pub session: Option<SessionStatus>,
 }
 
-/// A session with a peer.
+/// The status of a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SessionStatus {
     /// Smoothed round-trip time.
     pub srtt_s: f64,
-    /// Smallest round-trip time of late.
+    /// Smallest recent round-trip time.
     pub min_rtt_s: f64,
     /// State of the rate controller.
     pub state: Name,
     /// Estimated rate of the bottleneck.
     pub bandwidth_bps: f64,
-    /// Rate of sending.
+    /// Rate at which datagrams are sent.
     pub pacing_rate_bps: f64,
-    /// Queueing delay on the path, of late.
+    /// Recent queueing delay on the path.
     pub path_queue_s: f64,
-    /// Estimated loss towards the peer, all causes.
+    /// Estimated loss rate towards the peer, from all causes.
     pub loss_to_peer: f64,
-    /// Share of the peer's source symbols that did not arrive by themselves; null before there are any.
+    /// Share of the peer's source symbols that did not arrive as source symbols; null before the first one.
     pub loss_from_peer: Option<f64>,
-    /// Delays that looked like a queue on the path, did not shrink while less was sent, and were taken for its own.
+    /// How often a queueing delay did not shrink although less was sent, and was then taken for a part of the
+    /// path's own delay.
     pub delays_accepted: u64,
-    /// Loss that is the path's own, not congestion.
+    /// Loss rate that the controller attributes to the path, not to congestion.
     pub erasure_floor: f64,
-    /// Mean length of a burst of losses towards the peer, packets.
+    /// Mean length of a run of losses towards the peer, in packets.
     pub mean_burst_packets: f64,
-    /// Repair bytes sent per source byte; null before there are any.
+    /// Repair bytes sent per source byte; null before the first source byte.
     pub overhead: Option<f64>,
-    /// Packets that wait on the way in.
+    /// Packets in the send queue.
     pub queue_packets: u64,
-    /// Their bytes.
+    /// Bytes in the send queue.
     pub queue_bytes: u64,
     /// Bytes in flight.
     pub in_flight_bytes: u64,
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Their bytes, IP and UDP headers included.
+    /// Bytes of these datagrams, IP and UDP headers included.
     pub bytes_sent: u64,
     /// Source symbols sent.
     pub sources_sent: u64,
-    /// Datagrams towards the peer that were lost.
+    /// Datagrams lost on the way to the peer.
     pub datagrams_lost: u64,
-    /// Datagrams taken for lost that arrived after all.
+    /// Datagrams declared lost that arrived later.
     pub datagrams_late: u64,
-    /// Probes sent because the last datagrams had no report for a little more than a round trip.
+    /// Probes sent because the last datagrams were not reported within a little more than a round trip.
     pub tail_probes: u64,
-    /// Times that everything in flight was given up because nothing was heard.
+    /// How often everything in flight was declared lost because nothing was received.
     pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
-    /// Repairs sent ahead for bulk that brought the peer nothing new: bytes wasted on safety.
+    /// Proactive repairs for bulk traffic that brought the peer nothing new.
     pub repairs_wasted: u64,
-    /// Packets that the way in dropped, by reason.
+    /// Packets dropped from the send queue, by reason.
     pub queue_drops: BTreeMap<Name, u64>,
-    /// Symbols the sending half gave up.
+    /// Symbols that the sender gave up.
     pub given_up_sending: u64,
     /// Datagrams received, each number once.
     pub datagrams_received: u64,
-    /// Source symbols received as they are.
+    /// Source symbols received directly.
     pub sources_received: u64,
     /// Source symbols recovered from repairs.
     pub recovered: u64,
@@ -202,20 +203,21 @@ pub struct SessionStatus {
     pub repairs_received: u64,
     /// Repairs received that brought nothing new.
     pub redundant: u64,
-    /// Repairs over more missing symbols than are brought back together: after a loss of very many.
+    /// Repairs dropped because they covered more missing symbols than the decoder solves at once. This
+    /// follows a very large loss.
     pub repairs_wide: u64,
-    /// Repairs for which there was no room with those that wait: so many wait for one another.
+    /// Repairs dropped because the decoder's matrix was full: too many repairs waited for each other.
     pub repairs_full: u64,
-    /// Symbols received that were of no use: too far ahead, or repairs of what is no longer held.
+    /// Useless symbols received: too far ahead, or repairs of symbols that are no longer kept.
     pub unusable: u64,
-    /// Symbols the receiving half gave up.
+    /// Symbols that the receiver gave up.
     pub given_up: u64,
     /// Packets delivered in order.
     pub delivered: u64,
 }
 
-impl PeerStatus {
-    /// Takes over what the endpoint says about the peer.
+impl DaemonPeerStatus {
+    /// Copies what the endpoint knows about the peer.
     pub(super) fn take(&mut self, peer: &EndpointPeer) {
         self.endpoint = peer.endpoint.map(|address| address.to_string());
         self.sessions = peer.sessions;
@@ -300,7 +302,7 @@ impl Totals {
     }
 }
 
-/// Rejected datagrams by the names of their reasons.
+/// Rejected datagrams by the name of the reason.
 pub(super) fn rejected(secure: &SecureCounters) -> BTreeMap<Name, u64> {
     Rejected::NAMES.into_iter().map(Name::from).zip(secure.rejected).collect()
 }

@@ -1,6 +1,6 @@
-//! One direction of the emulated link: what is on its way, and when it is due.
+//! One direction of the emulated link: the packets in flight and when they are due.
 
-use super::report::{DirectionReport, LatenessLog};
+use super::report::{EmulatedDirectionReport, LatenessLog};
 use ripstop_base::Time;
 use ripstop_link::{Corruption, Delivery, Link};
 use ripstop_proto::inner::mark_congestion;
@@ -9,20 +9,20 @@ use std::collections::BinaryHeap;
 use std::io;
 use std::time::Duration;
 
-/// One direction: a link, and the packets it was offered and has not delivered yet.
+/// One direction: a link, and the packets that it has accepted but not delivered.
 #[derive(Debug)]
 pub(super) struct Direction {
     link: Link,
     mtu: usize,
-    /// Packets lie still in slots, which are used again.
+    /// The packets. Each stays in its slot until it is delivered; then the slot is reused.
     slots: Vec<Box<[u8]>>,
     free: Vec<usize>,
-    /// Earliest arrival first; packets of the same arrival in the order in which they were offered.
-    on_way: BinaryHeap<Reverse<OnWay>>,
+    /// Packets by arrival time; packets with the same arrival in the order in which they were offered.
+    in_flight: BinaryHeap<Reverse<InFlight>>,
     taken: u64,
-    /// What became of the packets offered since it was last asked for, by [`ripstop_link::Fate::letter`]; None: not kept.
+    /// Fates of the packets offered since the last [`Direction::move_fates`]; None: not kept.
     fates: Option<Vec<u8>>,
-    /// How many packets may be on their way.
+    /// Most packets in flight.
     capacity: usize,
 
     handed_over: u64,
@@ -36,9 +36,9 @@ pub(super) struct Direction {
     lateness: LatenessLog,
 }
 
-/// A packet on its way. The order of the fields is the order of delivery.
+/// A packet in flight. The order of the fields is the order of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct OnWay {
+struct InFlight {
     arrival: Time,
     order: u64,
     slot: usize,
@@ -46,27 +46,27 @@ struct OnWay {
     damaged: bool,
 }
 
-/// Packets that arrive within this span of each other are handed over together, at its end. A timer
-/// and a change of threads cost as much as three packets, so this halves the cost of a fast link; on
-/// a slow one (1500 bytes at less than 240 Mbit/s) packets are further apart.
-const TOGETHER: Duration = Duration::from_micros(50);
+/// Packets that arrive within this time of each other are written together, at its end. A timer and a thread
+/// switch cost as much as three packets, so this halves the cost of a fast link. Below 240 Mbit/s packets of
+/// 1500 bytes are further apart, and the constant has no effect.
+const COALESCE_SPAN: Duration = Duration::from_micros(50);
 
-/// With an MTU of 1500 about 400 MB: 3 s at 1 Gbit/s.
-const CAPACITY: usize = 1 << 18;
+/// Most packets in flight. With an MTU of 1500 this takes about 400 MB: 3 s at 1 Gbit/s.
+const MAX_IN_FLIGHT: usize = 1 << 18;
 
 impl Direction {
-    /// A direction whose sending device has the given MTU (bytes).
-    /// It keeps the fates of packets where `fates` says so.
+    /// A direction whose sending device has the given MTU in bytes. `fates` tells whether to keep the fates
+    /// of packets.
     pub(super) fn new(link: Link, mtu: u16, fates: bool) -> Direction {
         Direction {
             link,
             mtu: mtu.into(),
             slots: Vec::new(),
             free: Vec::new(),
-            on_way: BinaryHeap::new(),
+            in_flight: BinaryHeap::new(),
             taken: 0,
             fates: fates.then(Vec::new),
-            capacity: CAPACITY,
+            capacity: MAX_IN_FLIGHT,
             handed_over: 0,
             handed_over_bytes: 0,
             damaged: 0,
@@ -79,12 +79,12 @@ impl Direction {
         }
     }
 
-    /// Reads up to `most` packets with `recv` and offers them to the link, each at the moment it was
-    /// read. Whether there may be more.
+    /// Reads up to `most` packets with `recv` and offers each to the link at the time it was read. Returns
+    /// whether there may be more.
     ///
     /// # Errors
-    /// What `recv` says, except that there is nothing to read.
-    pub(super) fn take_in(
+    /// Any error of `recv`, except that there is nothing to read.
+    pub(super) fn read_packets(
         &mut self,
         most: usize,
         mut now: impl FnMut() -> Time,
@@ -111,18 +111,18 @@ impl Direction {
         Ok(true)
     }
 
-    /// Hands everything that is due by now to `send`.
-    pub(super) fn hand_over(
+    /// Writes all packets that are due with `send`.
+    pub(super) fn deliver_due(
         &mut self,
         mut now: impl FnMut() -> Time,
         mut send: impl FnMut(&[u8]) -> io::Result<usize>,
     ) {
-        while let Some(Reverse(next)) = self.on_way.peek().copied() {
+        while let Some(Reverse(next)) = self.in_flight.peek().copied() {
             let moment = now();
             if next.arrival > moment {
                 return;
             }
-            self.on_way.pop();
+            self.in_flight.pop();
             self.lateness.record(moment.since(next.arrival));
             let sent = self.slots.get(next.slot).and_then(|s| s.get(..next.len)).map(&mut send);
             if let Some(Ok(_)) = sent {
@@ -136,20 +136,20 @@ impl Direction {
         }
     }
 
-    /// When to hand over next; None when nothing is on its way. That is the next arrival, or a
-    /// little later where another one follows at once: see [`TOGETHER`].
+    /// When to write next; None when nothing is in flight. This is the next arrival, or a little later when
+    /// another packet follows at once: see [`COALESCE_SPAN`].
     pub(super) fn next_due(&self) -> Option<Time> {
-        // A binary heap: the second to arrive is one of the root's two children.
-        let (root, rest) = self.on_way.as_slice().split_first()?;
+        // In a binary heap the second-earliest packet is one of the root's two children.
+        let (root, rest) = self.in_flight.as_slice().split_first()?;
         let first = root.0.arrival;
-        let together = first + TOGETHER;
+        let together = first + COALESCE_SPAN;
         let follows = rest.iter().take(2).any(|Reverse(next)| next.arrival <= together);
         Some(if follows { together } else { first })
     }
 
-    /// All counters but `overflowed`, which the kernel keeps.
-    pub(super) fn report(&self) -> DirectionReport {
-        DirectionReport {
+    /// All counters except `overflowed`, which the kernel keeps.
+    pub(super) fn report(&self) -> EmulatedDirectionReport {
+        EmulatedDirectionReport {
             link: *self.link.counters(),
             unfired: self.link.unfired(),
             handed_over: self.handed_over,
@@ -157,7 +157,7 @@ impl Direction {
             damaged: self.damaged,
             marked: self.marked,
             refused_by_device: self.refused_by_device,
-            in_flight: self.on_way.len() as u64,
+            in_flight: self.in_flight.len() as u64,
             not_ip: self.not_ip,
             too_large: self.too_large,
             no_room: self.no_room,
@@ -171,14 +171,14 @@ impl Direction {
         self.fates.as_ref().map_or(0, Vec::len)
     }
 
-    /// Moves the fates that are kept to the end of `log`.
+    /// Moves the kept fates to the end of `log`.
     pub(super) fn move_fates(&mut self, log: &mut Vec<u8>) {
         if let Some(fates) = &mut self.fates {
             log.append(fates);
         }
     }
 
-    /// A slot nobody uses. One byte longer than a packet may be, so that a longer one shows.
+    /// A free slot. It is one byte longer than the MTU, so that a longer packet is noticed.
     fn slot(&mut self) -> usize {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(vec![0; self.mtu + 1].into_boxed_slice());
@@ -186,7 +186,7 @@ impl Direction {
         })
     }
 
-    /// Offers the packet in `slot` to the link and does as it says.
+    /// Offers the packet in `slot` to the link and carries out its fate.
     fn accept(&mut self, now: Time, slot: usize, len: usize) {
         let version = self.slots.get(slot).filter(|_| len > 0).map_or(0, |packet| packet[0] >> 4);
         if !matches!(version, 4 | 6) {
@@ -215,13 +215,13 @@ impl Direction {
         fate.delivery()
     }
 
-    /// A second copy gets a slot of its own.
+    /// Puts a copy of the packet in flight, in its own slot.
     fn send_copy(&mut self, original: usize, len: usize, arrival: Time, corruption: Option<Corruption>) {
         let slot = self.slot();
         if let Ok([from, to]) = self.slots.get_disjoint_mut([original, slot]) {
             to[..len].copy_from_slice(&from[..len]);
         }
-        // The original comes first when both arrive at once: it has the lower number.
+        // The original has the lower number: it comes first when both arrive at the same time.
         let order = self.taken + 1;
         self.enter(slot, len, arrival, order, corruption);
     }
@@ -233,7 +233,7 @@ impl Direction {
     }
 
     fn enter(&mut self, slot: usize, len: usize, arrival: Time, order: u64, corruption: Option<Corruption>) {
-        if self.on_way.len() >= self.capacity || arrival == Time::NEVER {
+        if self.in_flight.len() >= self.capacity || arrival == Time::NEVER {
             self.no_room += 1;
             self.free.push(slot);
             return;
@@ -241,7 +241,7 @@ impl Direction {
         if let (Some(corruption), Some(packet)) = (corruption, self.slots.get_mut(slot)) {
             corruption.apply(&mut packet[..len]);
         }
-        self.on_way.push(Reverse(OnWay { arrival, order, slot, len, damaged: corruption.is_some() }));
+        self.in_flight.push(Reverse(InFlight { arrival, order, slot, len, damaged: corruption.is_some() }));
     }
 }
 
@@ -255,10 +255,10 @@ mod tests {
         Direction::new(Link::new(&config, Seed::new(1), "link/0").unwrap(), 100, true)
     }
 
-    /// Feeds packets in, all at `now`.
+    /// Offers packets, all at `now`.
     fn feed(direction: &mut Direction, now: Time, packets: &[&[u8]]) {
         let mut rest = packets.iter();
-        let more = direction.take_in(
+        let more = direction.read_packets(
             1000,
             || now,
             |buffer| {
@@ -271,10 +271,10 @@ mod tests {
         assert!(!more.unwrap());
     }
 
-    /// What comes out by `now`.
+    /// The packets delivered by `now`.
     fn drain(direction: &mut Direction, now: Time) -> Vec<Vec<u8>> {
         let mut out = Vec::new();
-        direction.hand_over(
+        direction.deliver_due(
             || now,
             |packet| {
                 out.push(packet.to_vec());
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(d.next_due(), Some(Time::from_millis(11)));
         assert!(drain(&mut d, Time::from_micros(10_999)).is_empty());
         assert_eq!(drain(&mut d, Time::from_millis(11)), [packet(0)]);
-        // Packet 1 is lost, but its slot was used; packet 2 is 2 ms late and counted so.
+        // Packet 1 is lost, but it used its time on the link. Packet 2 is 2 ms late and counted as late.
         assert_eq!(drain(&mut d, Time::from_millis(15)), [packet(2)]);
         let report = d.report();
         assert_eq!((report.handed_over, report.handed_over_bytes, report.in_flight), (2, 100, 0));
@@ -341,7 +341,8 @@ mod tests {
             packet[1] |= 2;
             packet
         };
-        // The first is sent at once, the second waits alone, the third and the fourth find one waiting.
+        // The first packet is sent at once, the second waits alone, and the third and fourth each find one
+        // packet waiting.
         feed(&mut d, Time::ZERO, &[&capable(0), &capable(1), &capable(2), &packet(3)]);
         let arrived = drain(&mut d, Time::from_millis(1));
         let marks: Vec<u8> = arrived.iter().map(|packet| packet[1] & 3).collect();
@@ -390,14 +391,14 @@ mod tests {
         d.capacity = 2;
         feed(&mut d, Time::ZERO, &[&packet(0), &packet(1), &packet(2)]);
         assert_eq!((d.report().no_room, d.report().in_flight), (1, 2));
-        d.hand_over(|| Time::from_millis(2000), |_| Err(io::ErrorKind::InvalidInput.into()));
+        d.deliver_due(|| Time::from_millis(2000), |_| Err(io::ErrorKind::InvalidInput.into()));
         assert_eq!((d.report().refused_by_device, d.report().handed_over), (2, 0));
     }
 
     #[test]
     fn a_broken_device_is_an_error_and_a_signal_is_not() {
         let mut d = direction(LinkConfig::default());
-        assert!(d.take_in(1, || Time::ZERO, |_| Err(io::ErrorKind::Interrupted.into())).unwrap());
-        assert!(d.take_in(1, || Time::ZERO, |_| Err(io::Error::other("gone"))).is_err());
+        assert!(d.read_packets(1, || Time::ZERO, |_| Err(io::ErrorKind::Interrupted.into())).unwrap());
+        assert!(d.read_packets(1, || Time::ZERO, |_| Err(io::Error::other("gone"))).is_err());
     }
 }

@@ -1,23 +1,23 @@
 //! A link between two namespaces in real time, in user space.
 //!
-//! Each namespace gets a TUN device. What the kernel sends into one is offered to the
-//! [`ripstop_link::Link`] of that direction and comes out of the other when the link says so: rate,
-//! queue, delay, losses and all are those of the simulator, drawn from the same streams. No kernel
-//! module and no `netem` are needed, so it runs in containers.
+//! Each namespace gets a TUN device. A packet that the kernel sends into one device is offered to the
+//! [`ripstop_link::Link`] of that direction. The packet leaves the other device at the time that the link
+//! gives. Rate, queue, delay and losses are those of the simulator and use the same random streams. No kernel
+//! module and no `netem` are needed, so the emulator runs in containers.
 //!
-//! The devices offer the kernel no offload: a packet here is a packet of at most the MTU, and loss
-//! is drawn for each. Without offload the kernel computes every checksum before the packet comes
-//! here and verifies it after, so a bit flipped on the way is found by the receiving kernel (in an
-//! IPv6 header's unprotected fields, or an IPv4 header's version, by whoever it misleads).
+//! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each packet.
+//! Without offload the kernel computes every checksum before the emulator reads the packet and checks it
+//! afterwards. So the receiving kernel detects a flipped bit, except in the unprotected fields of an IPv6
+//! header and in an IPv4 header's version.
 //!
-//! One thread moves the packets, before all ordinary threads where the system allows it. A busy
-//! machine makes it late all the same: how late every packet was handed over is in the report, so
-//! that a measurement on a noisy machine can be told from a good one.
+//! One thread moves the packets. It runs before all ordinary threads where the system allows it. On a busy
+//! machine it may still be late. The report says how late each packet was, so a measurement on a noisy
+//! machine can be recognised.
 
 mod direction;
 mod report;
 
-pub use report::{DirectionReport, Lateness, Snapshot};
+pub use report::{EmulatedDirectionReport, EmulatorSnapshot, Lateness};
 
 use crate::os::netns::Namespace;
 use crate::os::priority::{Priority, raise_this_thread};
@@ -28,7 +28,7 @@ use ipnet::IpNet;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use ripstop_base::{Seed, Time};
-use ripstop_link::{ConfigError, Link, LinkConfig};
+use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use std::io;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,86 +36,85 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The name of the link from left to right, for its random streams: a simulation that gives its
-/// link this name, the same settings and the same seed loses the same packets.
+/// The name of the left-to-right link in random streams. A simulated link with this name, the same settings
+/// and the same seed loses the same packets.
 pub const LEFT_TO_RIGHT: &str = "link/0";
-/// The name of the link from right to left; see [`LEFT_TO_RIGHT`].
+/// The name of the right-to-left link in random streams; see [`LEFT_TO_RIGHT`].
 pub const RIGHT_TO_LEFT: &str = "link/1";
 
-/// What is emulated.
+/// The settings of an emulator.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
     /// The device in the left namespace.
-    pub left: Side,
+    pub left: EmulatorSide,
     /// The device in the right namespace.
-    pub right: Side,
-    /// What happens to packets from left to right. Its epoch is the emulator's start.
+    pub right: EmulatorSide,
+    /// The link for packets from left to right. Its epoch is the emulator's start.
     pub left_to_right: LinkConfig,
-    /// What happens to packets from right to left.
+    /// The link for packets from right to left.
     pub right_to_left: LinkConfig,
-    /// MTU of both devices, in bytes. A smaller one in a link's settings makes a hole in which
-    /// packets vanish without a word.
+    /// MTU of both devices, in bytes. A link with a smaller MTU silently drops larger packets.
     pub mtu: u16,
-    /// Where the random streams come from.
+    /// The master seed of all random streams.
     pub seed: Seed,
-    /// Whether the fate of each packet is kept for [`Emulator::take_fates`], which is then to be called now and then: a packet
-    /// takes a byte.
+    /// Whether to keep the fate of each packet, one byte per packet. [`Emulator::take_fates`] must then be
+    /// called regularly.
     pub fates: bool,
 }
 
 /// One end of the link.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct EmulatorSide {
     /// Name of the device, at most 15 bytes.
     pub device: String,
-    /// Its addresses with the prefix that is reached through it, at most one of IPv4. Both sides
-    /// share the prefix, or the caller sets routes.
+    /// Its addresses, each with the prefix reached through the device; at most one IPv4 address. Either both
+    /// sides share the prefix or the caller sets routes.
     pub addresses: Vec<IpNet>,
 }
 
-/// Why there is no emulator.
+/// Why the emulator could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// A link's settings cannot be.
+    /// A link's settings are not valid.
     #[error("{direction}: {source}")]
     Link {
         /// `left to right` or `right to left`.
         direction: &'static str,
-        /// Which setting.
-        source: ConfigError,
+        /// The invalid setting.
+        source: LinkConfigError,
     },
-    /// A device could not be made.
+    /// A device could not be created.
     #[error(transparent)]
     Tun(#[from] TunError),
-    /// Something else the system refused.
+    /// Another error of the system.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// A running link. Dropping it stops it and takes its devices away.
+/// A running emulator. Dropping it stops it and removes its devices.
 #[derive(Debug)]
 pub struct Emulator {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the handle and the thread share. The directions belong to the thread alone: it is never
-/// made to wait, and tells its counters when asked.
+/// State shared by the handle and the emulator's thread. The directions belong to the thread alone: it never
+/// waits for a lock on them, and publishes its counters on request.
 #[derive(Debug)]
 struct Shared {
     left: Tun,
     right: Tun,
-    worker: Worker<Snapshot>,
-    /// Left to right, right to left.
+    worker: Worker<EmulatorSnapshot>,
+    /// Fates of left to right, then of right to left.
     fates: Mutex<[Vec<u8>; 2]>,
 }
 
-/// What the thread works on.
+/// The state of the emulator's thread.
 #[derive(Debug)]
 struct State {
     left_to_right: Direction,
@@ -123,21 +122,21 @@ struct State {
     priority: Priority,
 }
 
-/// How many packets of a direction are read before the other has its turn.
+/// Packets read from one direction before the other direction has its turn.
 const BATCH: usize = 32;
 
-/// So many fates are kept by the thread at most.
-const FATES: usize = 4096;
+/// Most fates that the thread keeps before it moves them to the shared log.
+const MAX_KEPT_FATES: usize = 4096;
 
-/// What the kernel holds for us while we are not running: a whole window of a fast sender, so that
-/// nothing is lost that the link did not lose.
+/// Packets that the kernel holds while the emulator is not scheduled: more than the window of a fast sender,
+/// so that only the link loses packets.
 const DEVICE_QUEUE_PACKETS: u32 = 16_384;
 
 impl Emulator {
-    /// Makes both devices and starts to move packets.
+    /// Creates both devices and starts to move packets.
     ///
     /// # Errors
-    /// A setting that cannot be, or a device that could not be made.
+    /// An invalid setting, or a device that could not be created.
     pub fn start(
         config: &EmulatorConfig,
         left: &Namespace,
@@ -149,7 +148,7 @@ impl Emulator {
         let left_to_right = link(&config.left_to_right, LEFT_TO_RIGHT, "left to right")?;
         let right_to_left = link(&config.right_to_left, RIGHT_TO_LEFT, "right to left")?;
         let system = |what| move |source: io::Error| EmulateError::System { what, source };
-        let device = |side: &Side, namespace| -> Result<Tun, EmulateError> {
+        let device = |side: &EmulatorSide, namespace| -> Result<Tun, EmulateError> {
             let tun = Tun::open(
                 namespace,
                 &TunConfig {
@@ -182,28 +181,28 @@ impl Emulator {
         Ok(Emulator { shared, thread: Some(thread) })
     }
 
-    /// All counters at one moment, which is now or a little later: the thread tells them between two
-    /// of its turns.
-    pub fn snapshot(&self) -> Snapshot {
+    /// All counters at one moment, now or a little later: the thread publishes them between two turns.
+    pub fn snapshot(&self) -> EmulatorSnapshot {
         let shared = &*self.shared;
-        let mut snapshot = shared.worker.ask().unwrap_or_default();
+        let mut snapshot = shared.worker.request().unwrap_or_default();
         snapshot.left_to_right.overflowed = shared.left.overflows().ok();
         snapshot.right_to_left.overflowed = shared.right.overflows().ok();
         snapshot
     }
 
-    /// Whether packets are being moved; false after an error, which the snapshot names.
+    /// Whether the emulator is running. False after an error, which the snapshot names.
     pub fn is_running(&self) -> bool {
         self.shared.worker.is_running()
     }
 
-    /// The fates of packets by [`ripstop_link::Fate::letter`], left to right and right to left, in the order in which they were
-    /// offered: those since the last call, but for the last few while it runs. Nothing unless they are kept.
+    /// The fates of packets since the last call, as letters of [`ripstop_link::Fate::letter`] in the order of
+    /// the offers: left to right, then right to left. The most recent fates may be missing while the emulator
+    /// runs. Empty unless fates are kept.
     pub fn take_fates(&self) -> [Vec<u8>; 2] {
         std::mem::take(&mut *self.shared.fates())
     }
 
-    /// Ends the link; then counters and fates are the last ones.
+    /// Stops the emulator. Counters and fates are final afterwards.
     pub fn halt(&mut self) {
         self.shared.worker.stop();
         if let Some(thread) = self.thread.take() {
@@ -211,9 +210,9 @@ impl Emulator {
         }
     }
 
-    /// Stops, takes the devices away and returns the last counters. What is on its way is dropped;
-    /// it stands under `in_flight`.
-    pub fn stop(mut self) -> Snapshot {
+    /// Stops the emulator, removes its devices and returns the last counters. Packets in flight are dropped
+    /// and counted in `in_flight`.
+    pub fn stop(mut self) -> EmulatorSnapshot {
         self.halt();
         self.snapshot()
     }
@@ -226,35 +225,35 @@ impl Drop for Emulator {
 }
 
 impl Shared {
-    /// No code that could panic runs under the lock.
+    /// A poisoned lock is usable: no code that can panic runs under it.
     fn fates(&self) -> MutexGuard<'_, [Vec<u8>; 2]> {
         self.fates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The thread: moves packets until it is stopped or cannot go on, and tells its last counters.
+    /// The thread: moves packets until it is stopped or an error ends it, then publishes its last counters.
     fn run(&self, mut state: State) {
-        // The kernel may otherwise delay a timer by 50 us to join it with others.
+        // Without this the kernel may delay a timer by 50 us to combine it with others (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
         state.priority = raise_this_thread();
         let outcome = catch_unwind(AssertUnwindSafe(|| self.move_packets(&mut state)));
         let error = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("the emulator's thread panicked; its words are on stderr".to_owned()),
+            Err(_) => Some("the emulator's thread panicked; the message is on stderr".to_owned()),
         };
         state.move_fates(self);
         self.worker.end(Some(self.snapshot(&state, error, false)));
     }
 
     fn move_packets(&self, state: &mut State) -> io::Result<()> {
-        // Readable until shown otherwise.
+        // Both are treated as readable at first.
         let (mut left, mut right) = (true, true);
         loop {
             let more = state.turn(self, left, right)?;
-            if state.left_to_right.fates() + state.right_to_left.fates() >= FATES {
+            if state.left_to_right.fates() + state.right_to_left.fates() >= MAX_KEPT_FATES {
                 state.move_fates(self);
             }
-            self.worker.tell(|| self.snapshot(state, None, true));
+            self.worker.answer(|| self.snapshot(state, None, true));
             let wait = if more {
                 Some(Duration::ZERO)
             } else {
@@ -263,16 +262,16 @@ impl Shared {
             let mut files = [
                 PollFd::new(self.left.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.right.as_fd(), PollFlags::POLLIN),
-                PollFd::new(self.worker.bell().as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.worker.wakeup().as_fd(), PollFlags::POLLIN),
             ];
             match ppoll(&mut files, wait.map(TimeSpec::from), None) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let [l, r, bell] = files.map(|file| file.revents().is_some_and(|events| !events.is_empty()));
+            let [l, r, wakeup] = files.map(|file| file.revents().is_some_and(|events| !events.is_empty()));
             (left, right) = (l, r);
-            if bell {
-                self.worker.heard();
+            if wakeup {
+                self.worker.clear_wakeup();
                 if self.worker.is_stopped() {
                     return Ok(());
                 }
@@ -280,8 +279,8 @@ impl Shared {
         }
     }
 
-    fn snapshot(&self, state: &State, error: Option<String>, running: bool) -> Snapshot {
-        Snapshot {
+    fn snapshot(&self, state: &State, error: Option<String>, running: bool) -> EmulatorSnapshot {
+        EmulatorSnapshot {
             elapsed_s: self.worker.now().as_secs_f64(),
             running,
             error,
@@ -293,30 +292,30 @@ impl Shared {
 }
 
 impl State {
-    /// Puts the fates kept so far where they are asked for.
+    /// Moves the kept fates to the shared log.
     fn move_fates(&mut self, shared: &Shared) {
         let mut logs = shared.fates();
         self.left_to_right.move_fates(&mut logs[0]);
         self.right_to_left.move_fates(&mut logs[1]);
     }
 
-    /// Reads what the kernel has for us, up to a batch a direction, and hands over what is due.
-    /// Whether there may be more to read.
+    /// Reads up to a batch per direction and writes the packets that are due. Returns whether there may be
+    /// more to read.
     fn turn(&mut self, shared: &Shared, left: bool, right: bool) -> io::Result<bool> {
         let now = || shared.worker.now();
         let mut more = false;
         if left {
-            more |= self.left_to_right.take_in(BATCH, now, |packet| shared.left.recv(packet))?;
+            more |= self.left_to_right.read_packets(BATCH, now, |packet| shared.left.recv(packet))?;
         }
-        self.left_to_right.hand_over(now, |packet| shared.right.send(packet));
+        self.left_to_right.deliver_due(now, |packet| shared.right.send(packet));
         if right {
-            more |= self.right_to_left.take_in(BATCH, now, |packet| shared.right.recv(packet))?;
+            more |= self.right_to_left.read_packets(BATCH, now, |packet| shared.right.recv(packet))?;
         }
-        self.right_to_left.hand_over(now, |packet| shared.left.send(packet));
+        self.right_to_left.deliver_due(now, |packet| shared.left.send(packet));
         Ok(more)
     }
 
-    /// When the next packet is to be handed over.
+    /// When the next packet is due.
     fn next_due(&self) -> Option<Time> {
         [self.left_to_right.next_due(), self.right_to_left.next_due()].into_iter().flatten().min()
     }

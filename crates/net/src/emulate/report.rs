@@ -1,62 +1,62 @@
-//! What an emulator tells about itself.
+//! The emulator's report.
 
 use crate::os::priority::Priority;
 use hdrhistogram::Histogram;
-use ripstop_link::Counters;
+use ripstop_link::LinkCounters;
 use serde::Serialize;
 use std::time::Duration;
 
 /// All counters of an emulator at one moment.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Snapshot {
+pub struct EmulatorSnapshot {
     /// Time since the start, in seconds.
     pub elapsed_s: f64,
-    /// Whether packets are being moved.
+    /// Whether the emulator is running.
     pub running: bool,
-    /// Why they are not, when that was not asked for.
+    /// Why it ended, when nobody stopped it.
     pub error: Option<String>,
-    /// How the system schedules the thread that moves packets.
+    /// How the system schedules the thread that moves the packets.
     pub priority: Priority,
-    /// The way from the left namespace to the right one.
-    pub left_to_right: DirectionReport,
-    /// The way back.
-    pub right_to_left: DirectionReport,
+    /// The direction from the left namespace to the right one.
+    pub left_to_right: EmulatedDirectionReport,
+    /// The direction from the right namespace to the left one.
+    pub right_to_left: EmulatedDirectionReport,
 }
 
-/// What became of the packets of one direction.
+/// What happened to the packets of one direction.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct DirectionReport {
-    /// What the link did. `link.offered_bytes` is the IP bytes offered to it: the difference of two
-    /// snapshots is the numerator of *sent/useful*.
-    pub link: Counters,
-    /// Impairments that are configured and have not done anything yet.
+pub struct EmulatedDirectionReport {
+    /// The link's own counters. `link.offered_bytes` counts the IP bytes offered to the link. The difference
+    /// of two snapshots is the numerator of *sent/useful*.
+    pub link: LinkCounters,
+    /// Impairments that are configured but have not acted yet.
     pub unfired: Vec<&'static str>,
-    /// Packets, copies included, handed to the receiving device.
+    /// Packets, copies included, written to the receiving device.
     pub handed_over: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub handed_over_bytes: u64,
-    /// Packets among them in which a bit was flipped.
+    /// Written packets in which a bit was flipped.
     pub damaged: u64,
     /// ECN-capable packets that the link marked with Congestion Experienced.
     pub marked: u64,
-    /// Packets due that the receiving device refused: damaged beyond recognition, or it is down.
+    /// Packets that the receiving device refused, because they were damaged too much or the device was down.
     pub refused_by_device: u64,
-    /// Packets, copies included, on their way at this moment.
+    /// Packets, copies included, that are in flight now.
     pub in_flight: u64,
-    /// What came from the device and was not IP; never offered to the link.
+    /// Data read from the sending device that was not IP. It was not offered to the link.
     pub not_ip: u64,
-    /// What came from the device larger than its MTU was at the start; never offered to the link.
+    /// Packets larger than the device's MTU at the start. They were not offered to the link.
     pub too_large: u64,
-    /// Packets dropped because more were on their way than the emulator holds.
+    /// Packets dropped because the emulator already held its maximum of packets in flight.
     pub no_room: u64,
-    /// Packets the kernel dropped before the emulator saw them, because it did not read in time;
-    /// None when the kernel does not tell.
+    /// Packets that the kernel dropped because the emulator did not read them in time; None when the kernel
+    /// does not report them.
     pub overflowed: Option<u64>,
-    /// How much later than the link said packets were handed over.
+    /// How late packets were written, compared with their arrival time on the link.
     pub lateness: Lateness,
 }
 
-/// How late packets were handed over. A quiet machine stays well below a millisecond.
+/// How late packets were written. On a quiet machine all values are well below a millisecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Lateness {
     /// Median, in seconds; None before the first packet.
@@ -65,13 +65,13 @@ pub struct Lateness {
     pub p99_s: Option<f64>,
     /// Maximum, in seconds.
     pub max_s: Option<f64>,
-    /// Packets more than a millisecond late.
+    /// Packets that were more than a millisecond late.
     pub over_1ms: u64,
-    /// Packets handed over.
+    /// Packets written.
     pub n: u64,
 }
 
-/// Collects latenesses: two significant digits, from 1 ns to 100 s.
+/// Collects the delays of late packets with two significant digits, from 1 ns to 100 s.
 #[derive(Clone, Debug)]
 pub(super) struct LatenessLog(Histogram<u64>);
 
@@ -79,7 +79,7 @@ impl LatenessLog {
     const MOST_NS: u64 = 100_000_000_000;
 
     pub(super) fn new() -> LatenessLog {
-        // The bounds are constants that the histogram accepts; see its test.
+        // The bounds are constants that the histogram accepts, as the test below shows.
         LatenessLog(
             Histogram::new_with_bounds(1, LatenessLog::MOST_NS, 2).expect("constant bounds are valid"),
         )

@@ -1,11 +1,10 @@
-//! The command `ip` of iproute2, for what is done once and is no hot path: routes, further
-//! addresses, rules.
+//! The `ip` command of iproute2. It is used for rare settings: routes, further addresses, rules.
 
 use super::netns::{Namespace, NetnsError};
 use std::io;
 use std::process::Command;
 
-/// Why `ip` did not do it.
+/// Why `ip` failed.
 #[derive(Debug, thiserror::Error)]
 pub enum IpError {
     /// The command is not installed.
@@ -14,22 +13,22 @@ pub enum IpError {
          `dnf install iproute` (Fedora) or `apk add iproute2` (Alpine)"
     )]
     Missing,
-    /// It could not be started.
+    /// The command could not be started.
     #[error("`{command}` could not be started: {source}")]
     Start {
-        /// The whole command.
+        /// The whole command line.
         command: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It ended with an error.
+    /// The command reported an error.
     #[error("`{command}` in namespace {namespace} failed: {words}")]
     Failed {
-        /// The whole command.
+        /// The whole command line.
         command: String,
-        /// Where it ran.
+        /// The namespace in which it ran.
         namespace: String,
-        /// What it printed, or how it ended when it printed nothing.
+        /// What it printed, or its exit status when it printed nothing.
         words: String,
     },
     /// The namespace could not be entered.
@@ -37,16 +36,16 @@ pub enum IpError {
     Namespace(#[from] NetnsError),
 }
 
-/// Runs `ip` with `arguments` in `namespace`, for example `["route", "add", "default", "dev",
-/// "tun0"]`, and returns what it printed.
+/// Runs `ip` with `arguments` in `namespace` and returns what it printed. An example of `arguments`:
+/// `["route", "add", "default", "dev", "tun0"]`.
 ///
 /// # Errors
-/// See [`IpError`]; what `ip` said is part of the error.
+/// See [`IpError`]. The message includes what `ip` printed.
 pub fn ip(namespace: &Namespace, arguments: &[&str]) -> Result<String, IpError> {
     let line = || format!("ip {}", arguments.join(" "));
     let mut command = Command::new("ip");
     command.args(arguments);
-    // With an empty `PATH` of its own a daemon would not find it.
+    // A service manager may start a daemon without `PATH`.
     if std::env::var_os("PATH").is_none() {
         command.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     }

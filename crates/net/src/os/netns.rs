@@ -1,11 +1,11 @@
 //! Network namespaces: separate hosts within one machine.
 //!
-//! A [`Namespace`] is an open file, nothing else: it has no name in the file system and no process
-//! that holds it. It lives as long as the file is open somewhere, or a process or device is in it.
-//! So whatever ends this process, kill -9 included, leaves nothing behind.
+//! A [`Namespace`] is only an open file. It has no name in the file system and no process that keeps it. It
+//! lives as long as the file is open somewhere, or a process or device is inside. So nothing is left behind
+//! when this process ends, even by kill -9.
 //!
-//! Namespaces need privilege: root, or a user namespace of one's own, which most systems allow
-//! anyone. [`gain_privilege`] sees to it, early in `main`.
+//! Namespaces need privilege: root, or a user namespace, which most systems allow to everybody. Call
+//! [`gain_privilege`] early in `main`.
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -34,9 +34,9 @@ pub enum NetnsError {
          `--cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined`"
     )]
     NotAllowed {
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A user namespace must be entered before the first thread is started.
@@ -45,25 +45,25 @@ pub enum NetnsError {
     /// No namespace has this name.
     #[error("there is no network namespace `{name}` under /run/netns; {known}")]
     Unknown {
-        /// The name asked for.
+        /// The name that was given.
         name: String,
-        /// Those that are there, in words.
+        /// The names that exist, as text.
         known: String,
     },
-    /// The file is something else.
+    /// The file is not a network namespace.
     #[error(
         "`{path}` is not a network namespace; write a name of `ip netns`, `pid:NUMBER`, or a path such as /proc/NUMBER/ns/net"
     )]
     NotANamespace {
-        /// The file asked for.
+        /// The path that was given.
         path: String,
     },
-    /// Anything else the system refused.
+    /// Any other error of the system.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The step that failed.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -73,10 +73,10 @@ impl NetnsError {
         NetnsError::System { what: what.into(), source: source.into() }
     }
 
-    /// Sorts "the system forbids it" from all else.
+    /// Separates "the system forbids it" from other errors.
     fn forbidden(what: &'static str, errno: Errno) -> NetnsError {
         match errno {
-            // ENOSPC: the limit user.max_*_namespaces is reached, which is 0 where they are off.
+            // ENOSPC: the limit user.max_*_namespaces is reached. The limit is 0 where namespaces are off.
             Errno::EPERM | Errno::EACCES | Errno::ENOSPC | Errno::ENOSYS => {
                 NetnsError::NotAllowed { what, source: errno.into() }
             }
@@ -85,22 +85,21 @@ impl NetnsError {
     }
 }
 
-/// How this process came to its privilege.
+/// How this process has its privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privilege {
-    /// It had it.
+    /// It was privileged when it was started.
     Already,
-    /// It is now root in a user namespace of its own; files it makes belong to its user as before.
+    /// It is now root in its own user namespace. Files that it creates still belong to its user.
     UserNamespace,
 }
 
-/// Makes sure that this process may make and enter network namespaces: does nothing when it may,
-/// and else moves the whole process into a user namespace in which it is root. Call it in `main`,
-/// before any thread is started.
+/// Makes sure that this process may create and enter network namespaces. If it may not yet, the whole process
+/// moves into a user namespace in which it is root. Call this in `main`, before any thread is started.
 ///
 /// # Errors
-/// [`NetnsError::NotAllowed`] where user namespaces are off, [`NetnsError::Threads`] when called
-/// too late.
+/// [`NetnsError::NotAllowed`] where user namespaces are off, [`NetnsError::Threads`] when a second thread
+/// already runs.
 pub fn gain_privilege() -> Result<Privilege, NetnsError> {
     if is_privileged() {
         return Ok(Privilege::Already);
@@ -112,8 +111,8 @@ pub fn gain_privilege() -> Result<Privilege, NetnsError> {
     Ok(Privilege::UserNamespace)
 }
 
-/// Whether this process may make and enter network namespaces and set them up: CAP_SYS_ADMIN and
-/// CAP_NET_ADMIN are effective.
+/// Whether this process may create, enter and configure network namespaces: CAP_SYS_ADMIN and CAP_NET_ADMIN
+/// are effective.
 pub fn is_privileged() -> bool {
     const WANTED: u64 = 1 << 21 | 1 << 12; // linux/capability.h
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
@@ -123,9 +122,8 @@ pub fn is_privileged() -> bool {
         .is_some_and(|caps| caps & WANTED == WANTED)
 }
 
-/// Makes `command` begin as root in a user namespace of its own. For a process that has threads
-/// already, and so cannot [`gain_privilege`] itself; starting the command fails where that is not
-/// allowed.
+/// Makes `command` start as root in its own user namespace. Meant for a process with several threads, which
+/// cannot [`gain_privilege`] itself. Starting the command fails where user namespaces are not allowed.
 pub fn in_user_namespace(command: &mut Command) -> &mut Command {
     let map = UserMap::of_this_user();
     #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
@@ -144,12 +142,13 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A new, empty namespace with its loopback device up. `name` is for messages only.
+    /// A new, empty namespace whose loopback device is up. `name` is used in messages only.
     ///
     /// # Errors
     /// [`NetnsError::NotAllowed`] says what to do where namespaces are not allowed.
     pub fn create(name: &str) -> Result<Namespace, NetnsError> {
-        // A thread of its own moves into the namespace, and out of this process when it ends.
+        // Only a new thread enters the namespace, and it ends here, so this process stays in its own
+        // namespace.
         let file = on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET)
                 .map_err(|errno| NetnsError::forbidden("making a network namespace", errno))?;
@@ -159,7 +158,7 @@ impl Namespace {
         Ok(Namespace { file: Arc::new(file.into()), name: name.into() })
     }
 
-    /// The namespace that this thread is in.
+    /// The namespace of the calling thread.
     ///
     /// # Errors
     /// When /proc is not mounted.
@@ -167,11 +166,11 @@ impl Namespace {
         Ok(Namespace { file: Arc::new(current_file()?.into()), name: "current".into() })
     }
 
-    /// The namespace that a user names: `pid:NUMBER`, a path (with a `/` in it), or a name as given
-    /// to `ip netns`.
+    /// The namespace that a user names: `pid:NUMBER`, a path (any text with a `/`), or a name known to `ip
+    /// netns`.
     ///
     /// # Errors
-    /// The namespaces that are there, when the name is not among them.
+    /// No such namespace; the message lists the existing ones.
     pub fn open(text: &str) -> Result<Namespace, NetnsError> {
         if let Some(pid) = text.strip_prefix("pid:") {
             return match pid.parse() {
@@ -182,7 +181,7 @@ impl Namespace {
         if text.contains('/') { Namespace::open_path(Path::new(text)) } else { Namespace::open_name(text) }
     }
 
-    /// The namespace that `ip netns` knows by this name.
+    /// The namespace with this name in `ip netns`.
     ///
     /// # Errors
     /// As [`Namespace::open`].
@@ -211,15 +210,15 @@ impl Namespace {
     /// The namespace of a running process.
     ///
     /// # Errors
-    /// When there is no such process, or it is another user's.
+    /// There is no such process, or it belongs to another user.
     pub fn open_pid(pid: u32) -> Result<Namespace, NetnsError> {
         Namespace::open_path(Path::new(&format!("/proc/{pid}/ns/net")))
     }
 
-    /// The namespace behind a file such as /proc/PID/ns/net.
+    /// The namespace of a file such as /proc/PID/ns/net.
     ///
     /// # Errors
-    /// When the file cannot be opened or is not a network namespace.
+    /// The file cannot be opened or is not a network namespace.
     pub fn open_path(path: &Path) -> Result<Namespace, NetnsError> {
         let shown = path.display();
         let file = File::open(path).map_err(|e| NetnsError::system(format!("opening `{shown}`"), e))?;
@@ -229,11 +228,11 @@ impl Namespace {
         Ok(Namespace { file: Arc::new(file.into()), name: shown.to_string().into() })
     }
 
-    /// Runs `work` on a fresh thread inside the namespace and returns what it returns. Sockets and
-    /// devices that it opens stay in the namespace when it has ended. A panic goes through.
+    /// Runs `work` on a new thread inside the namespace and returns its result. Sockets and devices that it
+    /// opens stay in the namespace. A panic of `work` is passed on to the caller.
     ///
     /// # Errors
-    /// When the namespace cannot be entered; `work` has not run then.
+    /// The namespace cannot be entered. In this case `work` has not run.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
         on_thread(|| {
             self.enter()?;
@@ -241,11 +240,11 @@ impl Namespace {
         })?
     }
 
-    /// Moves the calling thread, and the threads it will start, into the namespace for good. Takes
-    /// no privilege when it is there already.
+    /// Moves the calling thread, and all threads that it will start, into the namespace for good. Needs no
+    /// privilege when the thread is already there.
     ///
     /// # Errors
-    /// When that is not allowed.
+    /// The system does not allow it.
     pub fn enter(&self) -> Result<(), NetnsError> {
         if self.is_here() {
             return Ok(());
@@ -254,11 +253,11 @@ impl Namespace {
             .map_err(|errno| NetnsError::forbidden("entering a network namespace", errno))
     }
 
-    /// Starts `command` inside the namespace. The child is killed when the thread that started it
-    /// ends, and so when this process ends, in whatever way.
+    /// Starts `command` inside the namespace. The child is killed when the thread that started it ends, and
+    /// so also whenever this process ends.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// The command cannot be started.
     pub fn spawn(&self, mut command: Command) -> Result<Child, NetnsError> {
         self.arm(&mut command);
         let program = command.get_program().to_string_lossy().into_owned();
@@ -267,10 +266,10 @@ impl Namespace {
             .map_err(|e| NetnsError::system(format!("starting `{program}` in namespace {self}"), e))
     }
 
-    /// Runs `command` inside the namespace to its end, without input, and returns what it printed.
+    /// Runs `command` inside the namespace until it ends, without input, and returns what it printed.
     ///
     /// # Errors
-    /// When it cannot be started; an unsuccessful end is not an error here.
+    /// The command cannot be started. A nonzero exit status is not an error here.
     pub fn output(&self, mut command: Command) -> Result<Output, NetnsError> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let program = command.get_program().to_string_lossy().into_owned();
@@ -287,14 +286,14 @@ impl Namespace {
         }
     }
 
-    /// Makes `command` enter the namespace before it begins, and die with its parent.
+    /// Makes `command` enter the namespace before it starts, and die with its parent.
     fn arm(&self, command: &mut Command) {
-        // A daemon with CAP_NET_ADMIN alone may not enter even the namespace it is in.
+        // A process with CAP_NET_ADMIN only may not enter any namespace, not even the one that it is in.
         let file = (!self.is_here()).then(|| self.file.clone());
         let parent = getpid();
         #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
-        // SAFETY: between fork and exec the closure makes system calls only; it takes no lock and
-        // allocates nothing.
+        // SAFETY: between fork and exec the closure makes only system calls; it takes no lock and allocates
+        // nothing.
         unsafe {
             command.pre_exec(move || {
                 if let Some(file) = &file {
@@ -318,7 +317,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// Runs `work` on a thread of its own; lets a panic through.
+/// Runs `work` on a new thread. A panic of `work` is passed on.
 fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
@@ -329,7 +328,7 @@ fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> 
     })
 }
 
-/// Asks for SIGKILL at the parent's end, and ends at once if it is gone already.
+/// Requests SIGKILL at the parent's end. Fails if the parent has already ended.
 fn die_with(parent: Pid) -> io::Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL)?;
     if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
@@ -340,7 +339,7 @@ fn current_file() -> Result<File, NetnsError> {
     File::open(path).map_err(|e| NetnsError::system(format!("opening {path}"), e))
 }
 
-/// What kind of namespace the file is, as its CLONE_NEW* flag; None when it is none.
+/// The kind of namespace, as its CLONE_NEW* flag; None for a file that is not a namespace.
 fn namespace_type(file: BorrowedFd<'_>) -> Option<libc::c_int> {
     const NS_GET_NSTYPE: libc::Ioctl = 0xb703; // linux/nsfs.h: _IO(0xb7, 3)
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
@@ -349,7 +348,7 @@ fn namespace_type(file: BorrowedFd<'_>) -> Option<libc::c_int> {
     (kind >= 0).then_some(kind)
 }
 
-/// Sets the loopback device of this thread's namespace up; a new namespace has it down.
+/// Brings up the loopback device of this thread's namespace. It is down in a new namespace.
 fn loopback_up() -> Result<(), NetnsError> {
     let failed = |e: io::Error| NetnsError::system("setting the loopback device up", e);
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
@@ -367,8 +366,8 @@ fn loopback_up() -> Result<(), NetnsError> {
     Errno::result(result).map(drop).map_err(|errno| failed(errno.into()))
 }
 
-/// What makes this user root in a new user namespace: the texts of three files, written out
-/// beforehand because they may be needed between fork and exec.
+/// The user mapping that makes this user root in a new user namespace. The texts are prepared in advance
+/// because they may be needed between fork and exec.
 struct UserMap {
     uid_map: String,
     gid_map: String,
@@ -379,7 +378,7 @@ impl UserMap {
         UserMap { uid_map: format!("0 {} 1", getuid()), gid_map: format!("0 {} 1", getgid()) }
     }
 
-    /// Moves this process into a new user namespace. System calls only.
+    /// Moves this process into a new user namespace. Makes system calls only.
     fn enter(&self) -> Result<(), Errno> {
         use nix::fcntl::{OFlag, open};
         use nix::sys::stat::Mode;

@@ -1,4 +1,4 @@
-//! Who runs first on a busy machine.
+//! Scheduling priority of threads that must be on time.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// As any other: a busy machine makes it late by milliseconds.
+    /// An ordinary thread: on a busy machine it wakes milliseconds late.
     #[default]
     Ordinary,
-    /// Before all ordinary threads (SCHED_RR, lowest real-time priority).
+    /// Runs before all ordinary threads (SCHED_RR at the lowest real-time priority).
     Realtime,
 }
 
-/// Puts the calling thread, but not the processes and threads it may start, before all ordinary
-/// ones, and says whether the system let it: that takes root or CAP_SYS_NICE on the whole machine.
-/// For threads that keep time and sleep most of it.
+/// Raises the calling thread above all ordinary threads and returns the resulting priority. The priority is
+/// not inherited by threads and processes that it starts. The system requires root or CAP_SYS_NICE in the
+/// initial user namespace. Meant for threads that keep time and sleep most of it.
 pub fn raise_this_thread() -> Priority {
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
     // SAFETY: `sched_param` is plain data, valid for the call; thread 0 is the calling one.
@@ -36,7 +36,7 @@ mod tests {
         let told = std::thread::spawn(|| {
             let got = raise_this_thread();
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
-            // proc(5): the fields after the name; policy is the 41st of all.
+            // proc(5): counting after the name, the scheduling policy is the 39th field (the 41st of all).
             let policy: i32 =
                 stat.rsplit(')').next().unwrap().split_whitespace().nth(38).unwrap().parse().unwrap();
             assert_eq!(policy == libc::SCHED_RR, got == Priority::Realtime, "{stat}");

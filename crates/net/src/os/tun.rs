@@ -1,4 +1,4 @@
-//! TUN devices: IP packets in and out of a namespace.
+//! TUN devices: they bring IP packets into a namespace and out of it.
 
 use super::ip::ip;
 use super::netns::{Namespace, NetnsError};
@@ -11,21 +11,21 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 
 pub use tun_rs::{ExpandBuffer, GROTable, IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
 
-/// What a device is to be.
+/// The settings of a device.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
     /// Its name, at most 15 bytes; None lets the kernel choose (`tun0`, ...).
     pub name: Option<String>,
-    /// Its addresses with the prefix that is reached through it: at most one of IPv4, any number
-    /// of IPv6. Without an IPv6 address the device does no IPv6 at all, and so sends no router
-    /// solicitations.
+    /// Its addresses, each with the prefix reached through the device: at most one IPv4 address, any number
+    /// of IPv6 addresses. Without an IPv6 address IPv6 is turned off on the device, so the kernel sends no
+    /// router solicitations.
     pub addresses: Vec<IpNet>,
-    /// Largest IP packet, in bytes; 68..=65535, and at least 1280 with IPv6.
+    /// Largest IP packet in bytes: 68 to 65535, and at least 1280 with IPv6.
     pub mtu: u16,
-    /// Whether to exchange large segments with the kernel (GSO/GRO), by [`Tun::recv_multiple`] and
+    /// Whether to exchange large segments with the kernel (GSO/GRO) through [`Tun::recv_multiple`] and
     /// [`Tun::send_multiple`].
     pub offload: bool,
-    /// Packets that the kernel holds for the reader before it drops; see [`Tun::overflows`].
+    /// How many packets the kernel queues for the reader before it drops; see [`Tun::overflows`].
     pub queue_packets: u32,
 }
 
@@ -36,7 +36,7 @@ impl Default for TunConfig {
     }
 }
 
-/// Why there is no device.
+/// Why a device could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum TunError {
     /// The kernel has no TUN driver, or the container hides it.
@@ -45,17 +45,17 @@ pub enum TunError {
          in a container add `--device /dev/net/tun`"
     )]
     NoDriver,
-    /// This user may not open the driver, or not make devices.
+    /// This user may not open the driver or create devices.
     #[error(
-        "TUN devices are not allowed here: /dev/net/tun cannot be used by this user ({source}). \
-         Run as root; or `chmod 0666 /dev/net/tun`, its usual mode (making a device still takes \
+        "TUN devices are not allowed here: this user cannot use /dev/net/tun ({source}). \
+         Run as root; or `chmod 0666 /dev/net/tun`, its usual mode (creating a device still needs \
          CAP_NET_ADMIN in the namespace)"
     )]
     NotAllowed {
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The settings cannot be.
+    /// The settings are not valid.
     #[error("TUN device `{device}`: {problem}")]
     Config {
         /// The device's name, or `tun` where the kernel would choose.
@@ -63,16 +63,16 @@ pub enum TunError {
         /// What is wrong and what would be right.
         problem: String,
     },
-    /// The system refused a step.
+    /// The system refused one step.
     #[error("TUN device `{device}` in namespace {namespace}: {what}: {source}")]
     System {
         /// The device's name, or `tun` where the kernel would choose.
         device: String,
-        /// Where it was to be.
+        /// The namespace in which the device was to be created.
         namespace: String,
-        /// What was tried.
+        /// The step that failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The namespace could not be entered.
@@ -80,21 +80,21 @@ pub enum TunError {
     Namespace(#[from] NetnsError),
 }
 
-/// A TUN device that is up. It vanishes when dropped, and with the process.
+/// A TUN device that is up. It disappears when it is dropped or the process ends.
 pub struct Tun {
     device: SyncDevice,
     name: String,
     mtu: u16,
-    /// The namespace's /proc/net/dev, opened inside it: it goes on telling about that namespace.
+    /// The namespace's /proc/net/dev. It was opened inside the namespace and keeps showing that namespace.
     statistics: File,
 }
 
 impl Tun {
-    /// Makes a device in `namespace`, gives it its addresses and sets it up. Reads and writes
-    /// block; see [`Tun::set_nonblocking`].
+    /// Creates a device in `namespace`, sets its addresses and brings it up. Reads and writes block unless
+    /// [`Tun::set_nonblocking`] is called.
     ///
     /// # Errors
-    /// Which step the system refused; [`TunError::NoDriver`] says how to get the driver.
+    /// The step that the system refused. [`TunError::NoDriver`] says how to get the driver.
     pub fn open(namespace: &Namespace, config: &TunConfig) -> Result<Tun, TunError> {
         config.check()?;
         if !Path::new("/dev/net/tun").exists() {
@@ -108,7 +108,7 @@ impl Tun {
         };
         namespace.run(|| {
             open_here(config).map_err(|(what, source)| match source.kind() {
-                io::ErrorKind::PermissionDenied if what == MAKING => TunError::NotAllowed { source },
+                io::ErrorKind::PermissionDenied if what == CREATE_STEP => TunError::NotAllowed { source },
                 _ => wrong(what, source),
             })
         })?
@@ -119,56 +119,56 @@ impl Tun {
         &self.name
     }
 
-    /// Largest IP packet at the time it was made, in bytes.
+    /// The MTU at the creation of the device, in bytes.
     pub fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// Sets the largest IP packet, in bytes. Below 1280 the kernel takes the device's IPv6 away. To be called in
-    /// the device's namespace.
+    /// Sets the MTU in bytes. Below 1280 the kernel removes IPv6 from the device. Must be called in the
+    /// device's namespace.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn set_mtu(&self, mtu: u16) -> io::Result<()> {
         self.device.set_mtu(mtu)
     }
 
-    /// Whether the kernel exchanges large TCP segments, and large UDP batches, through it.
+    /// Whether the kernel exchanges large TCP segments, and large UDP batches, through the device.
     pub fn offload(&self) -> (bool, bool) {
         (self.device.tcp_gso(), self.device.udp_gso())
     }
 
-    /// Whether reads and writes return [`io::ErrorKind::WouldBlock`] rather than wait.
+    /// Whether reads and writes return [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         self.device.set_nonblocking(nonblocking)
     }
 
-    /// Reads one packet (with a virtio header before it when the device offloads). A packet longer
-    /// than `buffer` is cut.
+    /// Reads one packet. With offload a virtio header comes before it. A packet longer than `buffer` is
+    /// truncated.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.device.recv(buffer)
     }
 
-    /// Writes one packet (with a virtio header before it when the device offloads).
+    /// Writes one packet. With offload a virtio header must come before it.
     ///
     /// # Errors
-    /// What the system says: EINVAL for what is not IP, EIO while the device is down.
+    /// The system's error: EINVAL for data that is not IP, EIO while the device is down.
     pub fn send(&self, packet: &[u8]) -> io::Result<usize> {
         self.device.send(packet)
     }
 
-    /// Reads once and cuts what came into packets of at most the MTU: fills `packets` from `offset`
-    /// on and `sizes`, and returns how many there are. `scratch` holds the large segment: 65535 +
+    /// Reads once and cuts the segment into packets of at most the MTU. Fills `packets` (from `offset` on)
+    /// and `sizes`, and returns the number of packets. `scratch` needs room for the segment: 65535 +
     /// [`VIRTIO_NET_HDR_LEN`] bytes.
     ///
     /// # Errors
-    /// What the system says; also a segment that needs more than `packets`.
+    /// The system's error, or that the segment makes more packets than `packets` has room for.
     pub fn recv_multiple<B: AsRef<[u8]> + AsMut<[u8]>>(
         &self,
         scratch: &mut [u8],
@@ -179,11 +179,11 @@ impl Tun {
         self.device.recv_multiple(scratch, packets, sizes, offset)
     }
 
-    /// Writes packets, joined to large segments where they follow one another. Each begins at
-    /// `offset` of its buffer, at least [`VIRTIO_NET_HDR_LEN`].
+    /// Writes packets. Packets that follow each other in a stream are joined to large segments. Each packet
+    /// begins at `offset` of its buffer; `offset` is at least [`VIRTIO_NET_HDR_LEN`].
     ///
     /// # Errors
-    /// What the system says about the last packet it refused.
+    /// The system's error for the last packet that it refused.
     pub fn send_multiple<B: ExpandBuffer>(
         &self,
         table: &mut GROTable,
@@ -193,7 +193,7 @@ impl Tun {
         self.device.send_multiple(table, packets, offset)
     }
 
-    /// How many packets the kernel dropped because nobody read them in time.
+    /// How many packets the kernel dropped because they were not read in time.
     ///
     /// # Errors
     /// When the kernel's table cannot be read or does not list the device.
@@ -254,10 +254,10 @@ impl TunConfig {
     }
 }
 
-/// The first step: opening the driver and making the device.
-const MAKING: &str = "making it";
+/// The name of the first step: opening the driver and creating the device.
+const CREATE_STEP: &str = "creating it";
 
-/// Makes the device in the namespace of this thread.
+/// Creates the device in the namespace of the calling thread.
 fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     let mut builder = DeviceBuilder::new().mtu(config.mtu).enable(false).offload(config.offload);
     if let Some(name) = &config.name {
@@ -268,12 +268,12 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
             builder = builder.ipv4(v4.addr(), v4.prefix_len(), None);
         }
     }
-    let device = builder.build_sync().map_err(|e| (MAKING, e))?;
+    let device = builder.build_sync().map_err(|e| (CREATE_STEP, e))?;
     let name = device.name().map_err(|e| ("asking its name", e))?;
     set_queue(&device, &name, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
-    // Before it goes up: an IPv6 device that goes up speaks of itself.
-    quieten(&name, config.has_v6());
-    device.enabled(true).map_err(|e| ("setting it up", e))?;
+    // This must come first: an IPv6 device sends packets of its own when it goes up.
+    restrict_ipv6(&name, config.has_v6());
+    device.enabled(true).map_err(|e| ("bringing it up", e))?;
     for address in &config.addresses {
         if let IpNet::V6(v6) = address {
             device.add_address_v6(v6.addr(), v6.prefix_len()).map_err(|e| ("adding an IPv6 address", e))?;
@@ -284,8 +284,8 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     Ok(Tun { device, name, mtu: config.mtu, statistics })
 }
 
-/// Sets how many packets the kernel holds. The call for it wants privilege over the whole machine;
-/// `ip` knows the other way, that root of a user namespace may go too.
+/// Sets the length of the kernel's queue. The ioctl needs privilege in the initial user namespace. The
+/// netlink call that `ip` makes also works for root of another user namespace.
 fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
     match device.set_tx_queue_len(packets) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -297,9 +297,9 @@ fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
     }
 }
 
-/// Turns IPv6 off, or leaves it without an address the kernel makes up and without router
-/// solicitations. Where /proc/sys is read-only the kernel keeps its habits: a few small packets.
-fn quieten(device: &str, v6: bool) {
+/// Turns IPv6 off, or keeps the kernel from inventing an address and soliciting routers. Where /proc/sys is
+/// read-only this has no effect; the kernel then sends a few small packets.
+fn restrict_ipv6(device: &str, v6: bool) {
     let set = |key: &str, value: &str| {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/{key}"), value);
     };
@@ -310,7 +310,7 @@ fn quieten(device: &str, v6: bool) {
     }
 }
 
-/// The column "drop" under "Transmit" of /proc/net/dev.
+/// The column "drop" under "Transmit" in /proc/net/dev.
 fn dropped_on_transmit(table: &str, device: &str) -> Option<u64> {
     let line = table.lines().find_map(|line| line.trim_start().strip_prefix(device)?.strip_prefix(':'))?;
     line.split_whitespace().nth(11)?.parse().ok()

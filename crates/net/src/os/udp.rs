@@ -1,8 +1,8 @@
-//! UDP sockets that move many datagrams in one system call (GSO, GRO, `recvmmsg`) and know ECN.
+//! UDP sockets that move many datagrams per system call (GSO, GRO, `recvmmsg`) and read and write ECN.
 //!
-//! A socket of both families is an IPv6 socket whose IPv4 peers show as `::ffff:a.b.c.d`; here they always show
-//! as IPv4. Datagrams are never fragmented: what is larger than the path's MTU is refused or lost, and the
-//! protocol finds the size that passes.
+//! A dual-stack socket is an IPv6 socket, to which the kernel shows IPv4 peers as `::ffff:a.b.c.d`. This
+//! module always shows them as IPv4. Datagrams are never fragmented: one that is larger than the path's MTU
+//! is refused or lost, and the protocol searches for the size that passes.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -11,16 +11,17 @@ use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// The largest datagram that is sent or received, bytes.
+/// The largest datagram that is sent or received, in bytes.
 pub const MAX_DATAGRAM: usize = 65_535;
-/// What one system call may send at most, bytes: the largest UDP payload over IPv4, whatever its segments.
+/// Most bytes per send call: the largest UDP payload over IPv4. All segments of a call count together.
 const MAX_BATCH: usize = 65_507;
-/// Large buffers that one call fills; each may hold up to 64 datagrams of one sender (GRO).
+/// Receive buffers filled by one call. Each may hold up to 64 datagrams of one sender (GRO).
 const RECEIVE_BUFFERS: usize = 8;
-/// What the kernel holds for us while we are not running, bytes: 30 ms at 1 Gbit/s, several times over.
+/// Kernel buffer per direction, in bytes. 16 MiB hold 30 ms at 1 Gbit/s (3.75 MB) more than four times, while
+/// this process is not scheduled.
 const SOCKET_BUFFER: usize = 16 << 20;
 
-/// A UDP socket that does not block.
+/// A non-blocking UDP socket.
 #[derive(Debug)]
 pub struct Udp {
     socket: UdpSocket,
@@ -29,79 +30,79 @@ pub struct Udp {
     counters: UdpCounters,
 }
 
-/// What a socket did.
+/// What a socket has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct UdpCounters {
-    /// System calls that sent something.
+    /// System calls that tried to send.
     pub send_calls: u64,
     /// Datagrams handed to the kernel.
     pub sent: u64,
-    /// Bytes of them, without IP and UDP headers.
+    /// Bytes of these datagrams, without IP and UDP headers.
     pub sent_bytes: u64,
-    /// Datagrams that went with others in one call (GSO).
+    /// Datagrams sent together with others in one call (GSO).
     pub segmented: u64,
-    /// Datagrams larger than the first hop carries (EMSGSIZE): probes, mostly.
+    /// Datagrams larger than the first hop's MTU (EMSGSIZE). Most are probes of the MTU search.
     pub too_large: u64,
-    /// Datagrams that the kernel refused for another reason: no route, a firewall.
+    /// Datagrams that the kernel refused for other reasons, such as a missing route or a firewall.
     pub refused: u64,
-    /// System calls that received something.
+    /// Calls that received something.
     pub receive_calls: u64,
     /// Datagrams received.
     pub received: u64,
-    /// Bytes of them, without IP and UDP headers.
+    /// Bytes of these datagrams, without IP and UDP headers.
     pub received_bytes: u64,
-    /// Datagrams that came with others in one buffer (GRO).
+    /// Datagrams received together with others in one buffer (GRO).
     pub coalesced: u64,
 }
 
-/// Room for what is received.
+/// Buffers for received datagrams.
 #[derive(Debug)]
 pub struct ReceiveBuffers {
     memory: Vec<Vec<u8>>,
     meta: [RecvMeta; RECEIVE_BUFFERS],
 }
 
-/// Datagrams of one size to one address, gathered for one system call.
+/// Datagrams of one size to one address, collected for one system call.
 #[derive(Debug)]
-pub struct Batch {
+pub struct DatagramBatch {
     buffer: Box<[u8]>,
-    /// Bytes gathered.
+    /// Bytes collected.
     filled: usize,
-    /// What all have in common; None when nothing is gathered.
-    common: Option<Common>,
-    /// The datagram that follows and does not fit in: it lies behind `filled`.
-    next: Option<(Common, usize)>,
+    /// What all collected datagrams have in common; None when none is collected.
+    common: Option<BatchHeader>,
+    /// A datagram that does not fit into this batch. Its bytes follow the first `filled` bytes.
+    next: Option<(BatchHeader, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Common {
+struct BatchHeader {
     to: SocketAddr,
     ect: bool,
-    /// Size of all but the last, bytes.
+    /// Size in bytes of every datagram but the last, which may be smaller.
     segment: usize,
 }
 
-/// Whether a call sent all there was.
+/// The outcome of a send call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// It is gone, or was refused and counted.
+pub enum SendOutcome {
+    /// Everything was sent, or refused and counted.
     All,
-    /// The kernel has no room now; wait until the socket is writable and try again.
+    /// The kernel has no room. Wait until the socket is writable and try again.
     Blocked,
 }
 
 impl Udp {
-    /// A socket at `listen`. The unspecified IPv6 address means both families.
+    /// A socket at `listen`. The unspecified IPv6 address `::` serves IPv4 as well.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn bind(listen: SocketAddr) -> io::Result<Udp> {
         let domain = if listen.is_ipv6() { Domain::IPV6 } else { Domain::IPV4 };
         let socket = Socket::new(domain, Type::DGRAM, Some(Protocol::UDP))?;
         if listen.is_ipv6() {
             socket.set_only_v6(!listen.ip().is_unspecified())?;
         }
-        enlarge(&socket);
+        enlarge_buffers(&socket);
         socket.set_nonblocking(true)?;
         socket.bind(&listen.into())?;
         let state = UdpSocketState::new((&socket).into())?;
@@ -109,11 +110,11 @@ impl Udp {
         Ok(Udp { socket, state, is_v6: listen.is_ipv6(), counters: UdpCounters::default() })
     }
 
-    /// A socket at every address of this host, of both families or of IPv4 alone where IPv6 is missing. Port 0 lets
-    /// the kernel choose.
+    /// A socket at every address of this host. It serves IPv4 alone where IPv6 is missing. With port 0 the
+    /// kernel chooses the port.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn bind_any(port: u16) -> io::Result<Udp> {
         match Udp::bind(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)) {
             Err(error) if no_such_family(&error) => {
@@ -123,34 +124,34 @@ impl Udp {
         }
     }
 
-    /// Where it listens.
+    /// The local address.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Whether it reaches addresses of this family.
+    /// Whether the socket can send to addresses of this family.
     pub fn reaches(&self, address: &SocketAddr) -> bool {
         self.is_v6 || address.is_ipv4()
     }
 
-    /// Datagrams that one call may send; 1 where the kernel cannot segment.
+    /// How many datagrams one call may send; 1 where the kernel has no GSO.
     pub fn segments(&self) -> usize {
         self.state.max_gso_segments()
     }
 
-    /// What it did so far.
+    /// What the socket has done so far.
     pub fn counters(&self) -> UdpCounters {
         self.counters
     }
 
-    /// Receives what one call brings, and calls `take(from, datagram, ce)` for each datagram; `ce`: it carried
-    /// Congestion Experienced (RFC 3168). Returns how many there were.
+    /// Receives once and calls `take(from, datagram, ce)` for each datagram. `ce` tells whether it carried
+    /// Congestion Experienced (RFC 3168). Returns the number of datagrams.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when there is nothing; what the system says.
+    /// [`io::ErrorKind::WouldBlock`] when there is nothing to receive, or the system's error.
     pub fn receive(
         &mut self,
         buffers: &mut ReceiveBuffers,
@@ -164,11 +165,11 @@ impl Udp {
         self.counters.receive_calls += 1;
         let mut count = 0;
         for (memory, meta) in buffers.memory.iter_mut().zip(&buffers.meta).take(calls) {
-            let from = plain(meta.addr);
+            let from = unmapped(meta.addr);
             let ce = meta.ecn == Some(EcnCodepoint::Ce);
             let bytes = memory.get_mut(..meta.len).unwrap_or_default();
             self.counters.received_bytes += bytes.len() as u64;
-            // An empty datagram has a stride of 0.
+            // The stride of an empty datagram is 0; `chunks_mut` needs 1.
             for datagram in bytes.chunks_mut(meta.stride.max(1)) {
                 self.counters.coalesced += u64::from(meta.stride < meta.len);
                 count += 1;
@@ -179,23 +180,23 @@ impl Udp {
         Ok(count)
     }
 
-    /// Sends what is gathered, and what follows it if anything.
-    pub fn send(&mut self, batch: &mut Batch) -> Sent {
+    /// Sends the collected datagrams and then the one that did not fit, unless more may join that one.
+    pub fn send(&mut self, batch: &mut DatagramBatch) -> SendOutcome {
         while let Some(common) = batch.common {
-            if self.send_batch(&batch.buffer[..batch.filled], common) == Sent::Blocked {
-                return Sent::Blocked;
+            if self.send_batch(&batch.buffer[..batch.filled], common) == SendOutcome::Blocked {
+                return SendOutcome::Blocked;
             }
             let finished = batch.next.is_none();
             batch.advance();
             if !finished {
-                // What follows may find company.
-                return Sent::All;
+                // More datagrams may join the one that starts the new batch.
+                return SendOutcome::All;
             }
         }
-        Sent::All
+        SendOutcome::All
     }
 
-    fn send_batch(&mut self, contents: &[u8], common: Common) -> Sent {
+    fn send_batch(&mut self, contents: &[u8], common: BatchHeader) -> SendOutcome {
         let segment = common.segment.max(1);
         let count = contents.len().div_ceil(segment) as u64;
         let mut result = Err(io::ErrorKind::Unsupported.into());
@@ -203,7 +204,7 @@ impl Udp {
             result = self.call(contents, common);
         }
         if result.is_err() && count > 1 && self.segments() == 1 {
-            // The kernel cannot segment, as it may have shown only now.
+            // The kernel has no GSO. It may have shown that only in this call.
             result = contents.chunks(segment).try_for_each(|one| self.call(one, common));
         }
         match result {
@@ -212,17 +213,17 @@ impl Udp {
                 self.counters.sent_bytes += contents.len() as u64;
                 self.counters.segmented += if count > 1 { count } else { 0 };
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Blocked,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return SendOutcome::Blocked,
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => self.counters.too_large += count,
             Err(error) => {
                 tracing::debug!(to = %common.to, %error, "a datagram could not be sent");
                 self.counters.refused += count;
             }
         }
-        Sent::All
+        SendOutcome::All
     }
 
-    fn call(&mut self, contents: &[u8], common: Common) -> io::Result<()> {
+    fn call(&mut self, contents: &[u8], common: BatchHeader) -> io::Result<()> {
         self.counters.send_calls += 1;
         let transmit = Transmit {
             destination: if self.is_v6 { mapped(common.to) } else { common.to },
@@ -250,28 +251,28 @@ impl Default for ReceiveBuffers {
     }
 }
 
-impl Default for Batch {
-    fn default() -> Batch {
+impl Default for DatagramBatch {
+    fn default() -> DatagramBatch {
         let buffer = vec![0; MAX_BATCH + MAX_DATAGRAM].into_boxed_slice();
-        Batch { buffer, filled: 0, common: None, next: None }
+        DatagramBatch { buffer, filled: 0, common: None, next: None }
     }
 }
 
-impl Batch {
-    /// Where the next datagram is to be written.
+impl DatagramBatch {
+    /// Where to write the next datagram.
     pub fn room(&mut self) -> &mut [u8] {
         &mut self.buffer[self.filled..]
     }
 
-    /// Whether nothing is gathered.
+    /// Whether no datagram is collected.
     pub fn is_empty(&self) -> bool {
         self.common.is_none()
     }
 
-    /// Takes the datagram of `len` bytes that was written into [`Batch::room`]. False when it does not go with those before it,
-    /// or is the last that does: [`Udp::send`] is to be called before the next.
+    /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. Returns false when the
+    /// batch is complete; then call [`Udp::send`] before writing the next datagram.
     pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
-        let fresh = Common { to, ect, segment: len };
+        let fresh = BatchHeader { to, ect, segment: len };
         let Some(common) = self.common else {
             self.common = Some(fresh);
             self.filled = len;
@@ -284,11 +285,11 @@ impl Batch {
             return false;
         }
         self.filled += len;
-        // A shorter one ends a batch.
+        // A shorter datagram must be the last of its batch.
         len == common.segment && self.filled / common.segment < segments
     }
 
-    /// Forgets what is gathered, and begins with what follows.
+    /// Drops the collected datagrams and starts a new batch with the one that did not fit.
     fn advance(&mut self) {
         match self.next.take() {
             Some((common, len)) => {
@@ -304,8 +305,8 @@ impl Batch {
     }
 }
 
-/// The address without the IPv6 clothes of an IPv4 address.
-pub fn plain(address: SocketAddr) -> SocketAddr {
+/// The address with an IPv4-mapped IPv6 address turned into IPv4.
+pub fn unmapped(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(v6) => match v6.ip().to_ipv4_mapped() {
             Some(v4) => SocketAddr::new(IpAddr::V4(v4), v6.port()),
@@ -326,8 +327,9 @@ fn no_such_family(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
 }
 
-/// Large buffers: beyond the system's limit where this process may, up to it elsewhere.
-fn enlarge(socket: &Socket) {
+/// Enlarges the kernel's buffers: beyond the system's limit where this process may, otherwise up to the
+/// limit.
+fn enlarge_buffers(socket: &Socket) {
     if setsockopt(socket, sockopt::RcvBufForce, &SOCKET_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     }
@@ -340,20 +342,20 @@ fn enlarge(socket: &Socket) {
 mod tests {
     use super::*;
 
-    /// Sends datagrams of these sizes (and first bytes) from one socket to another over loopback, as one run.
+    /// Sends datagrams of these sizes over loopback in one run. The first byte of each is its number.
     fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
         let mut from = Udp::bind(listen.parse().unwrap()).unwrap();
         let mut to = Udp::bind(listen.parse().unwrap()).unwrap();
         let address = to.local_addr().unwrap();
-        let mut batch = Batch::default();
+        let mut batch = DatagramBatch::default();
         for (i, size) in sizes.iter().enumerate() {
             batch.room()[..*size].fill(i as u8);
             if !batch.push(address, *size, true, from.segments()) {
-                assert_eq!(from.send(&mut batch), Sent::All);
+                assert_eq!(from.send(&mut batch), SendOutcome::All);
             }
         }
         while !batch.is_empty() {
-            assert_eq!(from.send(&mut batch), Sent::All);
+            assert_eq!(from.send(&mut batch), SendOutcome::All);
         }
         let (mut got, mut buffers) = (Vec::new(), ReceiveBuffers::default());
         let here = from.local_addr().unwrap();
@@ -387,18 +389,18 @@ mod tests {
         let mut dual = Udp::bind_any(0).unwrap();
         let port = dual.local_addr().unwrap().port();
         let mut four = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
-        let mut batch = Batch::default();
+        let mut batch = DatagramBatch::default();
         batch.room()[..5].copy_from_slice(b"hello");
         batch.push(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port), 5, false, 1);
-        assert_eq!(four.send(&mut batch), Sent::All);
+        assert_eq!(four.send(&mut batch), SendOutcome::All);
         let mut seen = None;
         let mut buffers = ReceiveBuffers::default();
         dual.receive(&mut buffers, |from, bytes, _| seen = Some((from, bytes.to_vec()))).unwrap();
         let (from, bytes) = seen.unwrap();
         assert_eq!((from, &bytes[..]), (four.local_addr().unwrap(), &b"hello"[..]));
-        // And back, to the address as it shows.
+        // The answer goes to the address as it was shown.
         batch.push(from, 5, false, 1);
-        assert_eq!(dual.send(&mut batch), Sent::All);
+        assert_eq!(dual.send(&mut batch), SendOutcome::All);
         assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), 1);
     }
 
@@ -406,9 +408,9 @@ mod tests {
     fn what_is_too_large_is_counted_and_harmless() {
         let mut socket = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let here = socket.local_addr().unwrap();
-        let mut batch = Batch::default();
+        let mut batch = DatagramBatch::default();
         assert!(!batch.push(here, MAX_DATAGRAM, false, 1));
-        assert_eq!(socket.send(&mut batch), Sent::All);
+        assert_eq!(socket.send(&mut batch), SendOutcome::All);
         assert_eq!((socket.counters().too_large, socket.counters().sent), (1, 0));
         let mut buffers = ReceiveBuffers::default();
         let nothing = socket.receive(&mut buffers, |_, _, _| {}).unwrap_err();

@@ -1,4 +1,4 @@
-//! A file by the kernel's own TCP, from one namespace to another.
+//! A file transfer with the kernel's own TCP from one namespace to another.
 
 use ripstop_net::os::netns::Namespace;
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::net::{TcpListener, TcpStream};
 /// Sends `content` from `left` to `10.0.0.2` in `right`.
 ///
 /// # Panics
-/// When it does not arrive whole.
+/// The content does not arrive complete.
 pub(crate) fn transfer(left: &Namespace, right: &Namespace, content: &[u8]) {
     let listener = right.run(|| TcpListener::bind("10.0.0.2:80")).unwrap().unwrap();
     let receiving = std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! What strangers send: it is dropped, counted, and never answered.
+//! Datagrams from strangers are dropped, counted and never answered.
 
 use crate::common::with_namespaces;
 use crate::hosts::{End, Host, PORT, Pair, key, link, noise, over_v4, perfect, until};
@@ -10,17 +10,17 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Somebody who reaches a daemon's port over a link of their own.
+/// An attacker who reaches a daemon's port over a link of its own.
 struct Stranger {
     socket: UdpSocket,
-    /// Where the victim listens.
+    /// The address on which the victim listens.
     victim: SocketAddr,
-    /// Sends back what comes to another port of the victim's host.
+    /// Echoes datagrams that arrive at another port of the victim's host.
     echo: Echo,
 }
 
 impl Stranger {
-    /// At the left end of the link of this number, with the victim at its right end.
+    /// An attacker at the left end of link `number`. The victim is at the right end.
     fn at(host: &Host, number: u8, victim: &Host) -> Stranger {
         let socket = udp(host, SocketAddr::new(over_v4(number, 1).ip(), 0));
         let victim_at = over_v4(number, 2);
@@ -31,11 +31,11 @@ impl Stranger {
         self.socket.send_to(datagram, self.victim).unwrap();
     }
 
-    /// Asserts that nothing came back, once `victim` has dropped so many datagrams.
+    /// Asserts that the victim did not answer, after it has dropped at least `dropped` datagrams.
     fn is_not_answered(&self, victim: &End, dropped: u64) {
         until("everything was dropped", || victim.all_rejected() >= dropped);
-        // An answer would have left before the counters were told; this takes the same way after it, and what
-        // comes first is what left first.
+        // An answer would have left before the victim's counters changed. The echo below takes the same path
+        // later, so it must be the first datagram to come back.
         exchange(&self.socket, &self.echo, 100);
         self.socket.set_nonblocking(true).unwrap();
         assert_eq!(self.socket.recv(&mut [0; 2_000]).unwrap_err().kind(), ErrorKind::WouldBlock);
@@ -52,7 +52,7 @@ fn random_bytes_are_dropped_and_not_answered() {
         let _link = link(2, &elsewhere, &pair.right.host, &perfect(), 1500);
         let stranger = Stranger::at(&elsewhere, 2, &pair.right.host);
         let mut sent = 0;
-        // Every first byte that means something, and some that do not, at lengths around those of real datagrams.
+        // Every meaningful first byte and some others, at lengths close to those of real datagrams.
         for kind in (0..32).chain([0x80, 0xFF]) {
             for len in [1, 9, 24, 25, 26, 63, 64, 65, 121, 122, 123, 165, 166, 167, 500, 1400] {
                 let mut datagram = noise(&format!("stranger/{kind}/{len}"), len);
@@ -61,7 +61,7 @@ fn random_bytes_are_dropped_and_not_answered() {
                 sent += 1;
             }
         }
-        // And the messages of a handshake, right in all that needs no key (docs/wire-format.md).
+        // Handshake messages that are valid in every part that needs no key (docs/wire-format.md).
         for (header, len) in
             [([1, 1, 1, 0], 166), ([1, 2, 1, 0], 166), ([2, 0, 0, 0], 122), ([3, 0, 0, 0], 64)]
         {
@@ -104,7 +104,7 @@ fn replays_are_dropped_and_not_answered() {
             let of_handshakes = victim.rejected("handshake_replayed") + victim.rejected("unsolicited");
             assert!(victim.rejected("replayed") > 4 && of_handshakes > 0, "{:?}", victim.status().rejected);
 
-            // The same with a number that was never used, and damaged.
+            // The same datagram damaged, and with a number that was never used.
             for datagram in &seen {
                 let mut forged = datagram.clone();
                 let last = forged.len() - 1;
@@ -125,16 +125,16 @@ fn replays_are_dropped_and_not_answered() {
     });
 }
 
-/// A router that knows no better than to pass datagrams on, and to remember them.
+/// A router that passes datagrams on and records them.
 struct Relay {
-    /// Towards the end of link 1, and of link 2.
+    /// Datagrams passed on to the end of link 1, and to the end of link 2.
     seen: Arc<[Mutex<Vec<Vec<u8>>>; 2]>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Relay {
-    /// On `host`, which has the left ends of links 1 and 2. Its port on the first is where the caller calls.
+    /// A relay on `host`, which has the left ends of links 1 and 2. The caller sends to its port on link 1.
     fn between(host: &Host, first: SocketAddr, second: SocketAddr) -> Relay {
         let here = udp(host, over_v4(1, 1));
         let there = udp(host, SocketAddr::new(over_v4(2, 1).ip(), PORT));
@@ -149,9 +149,9 @@ impl Relay {
                     let mut buffer = [0; 65_535];
                     while !stop.load(Ordering::Relaxed) {
                         let Ok((len, _)) = from.recv_from(&mut buffer) else { continue };
-                        // Nobody may listen there yet.
+                        // The send fails while nobody listens there.
                         if to.send_to(&buffer[..len], target).is_ok() {
-                            // Only then: what is replayed comes later than what it repeats.
+                            // Recorded only now, so that a replay always comes after the original.
                             let seen: &[Mutex<Vec<Vec<u8>>>; 2] = &seen;
                             seen[index].lock().unwrap().push(buffer[..len].to_vec());
                         }
@@ -162,7 +162,7 @@ impl Relay {
         Relay { seen, stop, threads }
     }
 
-    /// What was passed on to the end of link `number` so far.
+    /// All datagrams passed on to the end of link `number` so far.
     fn seen(&self, number: u8) -> Vec<Vec<u8>> {
         self.seen[usize::from(number) - 1].lock().unwrap().clone()
     }
@@ -183,7 +183,7 @@ fn wrong_keys_never_connect() {
         let [left, right, unknown] = [1, 2, 3].map(Host::new);
         let _links = [link(1, &left, &right, &perfect(), 1500), link(2, &unknown, &right, &perfect(), 1500)];
         let called = right.up("", &[left.as_peer("")]);
-        // One has a wrong key for the called, the other is not known to the called.
+        // One caller expects a wrong public key; the other caller's key is unknown to the called host.
         let wrong = right
             .as_peer(&format!("endpoint = \"{}\"", over_v4(1, 2)))
             .replace(&key(2).public().to_string(), &key(200).public().to_string());

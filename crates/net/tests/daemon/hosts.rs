@@ -3,43 +3,43 @@
 use ipnet::IpNet;
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::daemon::{Daemon, DaemonConfig, DaemonStatus, PeerStatus, SessionStatus};
-use ripstop_net::emulate::{Emulator, EmulatorConfig, Side};
+use ripstop_net::daemon::{Daemon, DaemonConfig, DaemonPeerStatus, DaemonStatus, SessionStatus};
+use ripstop_net::emulate::{Emulator, EmulatorConfig, EmulatorSide};
 use ripstop_net::os::netns::Namespace;
 use ripstop_proto::secure::PrivateKey;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Every test draws from this seed.
+/// The seed of all tests.
 const SEED: u64 = 7;
-/// How long anything may take: far longer than it ever does.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit of every wait: much longer than any wait takes.
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// The port of every daemon.
 pub(crate) const PORT: u16 = 5182;
 
-/// Waits for something to become true.
+/// Waits until a condition is true.
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain: {what}");
+        assert!(start.elapsed() < TIMEOUT, "waited in vain: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// The key of the end with this number.
+/// The private key of host `number`.
 pub(crate) fn key(number: u8) -> PrivateKey {
     PrivateKey::generate(&mut Seed::new(SEED).stream(&format!("key/{number}")))
 }
 
-/// Bytes that no two names share.
+/// Bytes that differ for every name.
 pub(crate) fn noise(name: &str, len: usize) -> Vec<u8> {
     let mut bytes = vec![0; len];
     Seed::new(SEED).stream(name).fill(&mut bytes);
     bytes
 }
 
-/// A perfect link without a limit.
+/// A perfect link without a rate limit.
 pub(crate) fn perfect() -> LinkConfig {
     LinkConfig::path(Rate::from_bps(0), Duration::from_millis(4), Fraction::ZERO)
 }
@@ -49,7 +49,7 @@ pub(crate) fn lossy(loss: f64) -> LinkConfig {
     LinkConfig::path(Rate::from_bps(100_000_000), Duration::from_millis(10), Fraction::new(loss).unwrap())
 }
 
-/// A host with a daemon's identity: its number says its addresses and its key.
+/// A host with a daemon's identity. Its number determines its addresses and its key.
 #[derive(Clone)]
 pub(crate) struct Host {
     pub(crate) namespace: Namespace,
@@ -61,7 +61,7 @@ impl Host {
         Host { namespace: Namespace::create(&format!("host{number}")).unwrap(), number }
     }
 
-    /// Its address inside the tunnel.
+    /// Its IPv4 address inside the tunnel.
     pub(crate) fn v4(&self) -> IpAddr {
         [10, 77, 0, self.number].into()
     }
@@ -71,12 +71,12 @@ impl Host {
         format!("fd77::{}", self.number).parse().unwrap()
     }
 
-    /// Both.
+    /// Both addresses inside the tunnel.
     pub(crate) fn inside(&self) -> [IpAddr; 2] {
         [self.v4(), self.v6()]
     }
 
-    /// Starts a daemon with lines of `[interface]` and the peers' sections beside the usual.
+    /// Starts a daemon. `interface` and `peers` are added to its default configuration.
     pub(crate) fn up(&self, interface: &str, peers: &[String]) -> End {
         End { host: self.clone(), daemon: self.start(self.config(interface, peers)) }
     }
@@ -85,7 +85,7 @@ impl Host {
         self.namespace.run(|| Daemon::start(&config)).unwrap().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What [`Host::up`] starts: it tells its status only when asked here.
+    /// The configuration that [`Host::up`] starts. It has no status socket.
     pub(crate) fn config(&self, interface: &str, peers: &[String]) -> DaemonConfig {
         let text = format!(
             "[interface]\nprivate-key = \"{}\"\naddress = [\"{}/24\", \"{}/64\"]\n{interface}\n{}",
@@ -102,7 +102,7 @@ impl Host {
         }
     }
 
-    /// How others write about this host: what is behind it, and more lines.
+    /// The `[[peer]]` section that other hosts use for this host, with the lines `more` added.
     pub(crate) fn as_peer(&self, more: &str) -> String {
         format!(
             "[[peer]]\nname = \"host{}\"\npublic-key = \"{}\"\nallowed-ips = [\"{}\", \"{}\"]\n{more}\n",
@@ -126,7 +126,7 @@ impl End {
     }
 
     /// The status of the only peer.
-    pub(crate) fn peer(&self) -> PeerStatus {
+    pub(crate) fn peer(&self) -> DaemonPeerStatus {
         self.status().peers.remove(0)
     }
 
@@ -144,15 +144,15 @@ impl End {
         self.status().rejected[reason]
     }
 
-    /// How many were dropped for whatever reason.
+    /// How many datagrams were dropped for any reason.
     pub(crate) fn all_rejected(&self) -> u64 {
         self.status().rejected.values().sum()
     }
 }
 
-/// A link between two hosts; `number` makes its devices and addresses its own.
+/// A link between two hosts. Its devices and addresses contain `number`.
 pub(crate) fn link(number: u8, left: &Host, right: &Host, path: &LinkConfig, mtu: u16) -> Emulator {
-    let side = |end: u8| Side {
+    let side = |end: u8| EmulatorSide {
         device: format!("wire{number}"),
         addresses: outer(number, end)
             .map(|address| IpNet::new(address, if address.is_ipv4() { 24 } else { 64 }).unwrap())
@@ -175,31 +175,31 @@ fn outer(number: u8, end: u8) -> [IpAddr; 2] {
     [[198, 18, number, end].into(), format!("fd00:{number}::{end}").parse().unwrap()]
 }
 
-/// Where the daemon at a link's end listens, over IPv4.
+/// The IPv4 address on which the daemon at a link's end listens.
 pub(crate) fn over_v4(number: u8, end: u8) -> SocketAddr {
     SocketAddr::new(outer(number, end)[0], PORT)
 }
 
-/// Where it listens, over IPv6.
+/// The IPv6 address on which the daemon at a link's end listens.
 pub(crate) fn over_v6(number: u8, end: u8) -> SocketAddr {
     SocketAddr::new(outer(number, end)[1], PORT)
 }
 
-/// Two hosts, a link and a tunnel. The left one calls.
+/// Two hosts, a link and a tunnel. The left host starts the handshake.
 pub(crate) struct Pair {
     pub(crate) left: End,
     pub(crate) right: End,
-    /// Goes last, so that the ends can say good-bye.
+    /// Dropped last, so that the daemons can still close their session.
     pub(crate) link: Emulator,
 }
 
 impl Pair {
-    /// Over IPv4; `interface` are further lines of both ends' `[interface]`.
+    /// A pair over IPv4. `interface` is added to the `[interface]` section of both hosts.
     pub(crate) fn raise(path: &LinkConfig, mtu: u16, interface: &str) -> Pair {
         Pair::raise_to(over_v4(1, 2), path, mtu, interface)
     }
 
-    /// The left one calls at `called`.
+    /// A pair whose left host calls the address `called`.
     pub(crate) fn raise_to(called: SocketAddr, path: &LinkConfig, mtu: u16, interface: &str) -> Pair {
         let (left, right) = (Host::new(1), Host::new(2));
         let link = link(1, &left, &right, path, mtu);
@@ -210,7 +210,7 @@ impl Pair {
         pair
     }
 
-    /// Waits until both ends have a session.
+    /// Waits until both hosts have a session.
     pub(crate) fn connect(&self) {
         until("both ends have a session", || self.left.is_connected() && self.right.is_connected());
     }

@@ -1,4 +1,4 @@
-//! What travels inside the tunnels: echoes by ICMP and UDP, and TCP both ways.
+//! Traffic inside the tunnels: ICMP and UDP echoes, and TCP in both directions.
 
 use super::hosts::{Host, noise};
 use quinn_udp::UdpSocketState;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit of the wait for an answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Sends an ICMP echo request with so many bytes of data and waits for the reply (RFC 792, RFC 4443).
+/// Sends an ICMP echo request with `len` bytes of data and waits for the reply (RFC 792, RFC 4443).
 pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
     let (domain, protocol, request, reply) = match to {
         IpAddr::V4(_) => (Domain::IPV4, Protocol::ICMPV4, 8, 0),
@@ -24,11 +24,11 @@ pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
         .run(|| Socket::new(domain, Type::RAW, Some(protocol)))
         .unwrap()
         .expect("who makes a namespace may ping in it");
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     let mut message = vec![request, 0, 0, 0, 0x12, 0x34, 0, 1];
     message.extend(noise("ping", len));
     if to.is_ipv4() {
-        // The kernel does it for ICMPv6 alone.
+        // The kernel computes the checksum only for ICMPv6.
         let sum = checksum(&message);
         message[2..4].copy_from_slice(&sum.to_be_bytes());
     }
@@ -36,7 +36,7 @@ pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
     let mut packet = [0; 65_535];
     loop {
         let len = socket.read(&mut packet).unwrap_or_else(|error| panic!("no echo from {to}: {error}"));
-        // With IPv4 the header shows.
+        // With IPv4 the kernel includes the IP header.
         let header = if to.is_ipv4() { usize::from(packet[0] & 15) * 4 } else { 0 };
         let answer = &packet[header..len];
         if answer[0] == reply && answer[4..] == message[4..] {
@@ -45,7 +45,7 @@ pub(crate) fn ping(from: &Host, to: IpAddr, len: usize) {
     }
 }
 
-/// RFC 1071.
+/// The Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words =
         bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0)));
@@ -54,14 +54,14 @@ fn checksum(bytes: &[u8]) -> u16 {
     !((folded & 0xFFFF) + (folded >> 16)) as u16
 }
 
-/// A UDP socket that waits for answers, but not for ever.
+/// A UDP socket with a receive time-out.
 pub(crate) fn udp(host: &Host, address: SocketAddr) -> UdpSocket {
     let socket = host.namespace.run(|| UdpSocket::bind(address)).unwrap().unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     socket
 }
 
-/// The same, for datagrams that no router may cut.
+/// A UDP socket whose datagrams may not be fragmented.
 pub(crate) fn udp_uncut(host: &Host, address: SocketAddr) -> UdpSocket {
     let socket = udp(host, address);
     UdpSocketState::new((&socket).into()).unwrap();
@@ -69,7 +69,7 @@ pub(crate) fn udp_uncut(host: &Host, address: SocketAddr) -> UdpSocket {
     socket
 }
 
-/// Sends everything back that comes to a UDP port, until it is dropped.
+/// Echoes all datagrams that arrive at a UDP port, until it is dropped.
 pub(crate) struct Echo {
     pub(crate) address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -102,7 +102,7 @@ impl Drop for Echo {
     }
 }
 
-/// Sends a datagram of so many bytes to an echo, and waits for the same.
+/// Sends a datagram of `len` bytes to an echo and waits for the same datagram.
 pub(crate) fn exchange(socket: &UdpSocket, echo: &Echo, len: usize) {
     let message = noise(&format!("datagram/{len}"), len);
     socket.send_to(&message, echo.address).unwrap_or_else(|error| panic!("sending {len} bytes: {error}"));
@@ -112,13 +112,14 @@ pub(crate) fn exchange(socket: &UdpSocket, echo: &Echo, len: usize) {
     assert!(answer[..got] == message, "{len} bytes came back changed");
 }
 
-/// One echo of a few bytes: the way there and back is open, and everything sent before it has arrived.
+/// Exchanges one small echo. Afterwards both directions work and everything sent earlier has arrived.
 pub(crate) fn echo_once(from: &Host, to: &Host) {
     let echo = Echo::at(to, to.v4());
     exchange(&udp(from, SocketAddr::new(from.v4(), 0)), &echo, 100);
 }
 
-/// Kernel TCP between two hosts, `len` bytes each way at once, compared at the far ends.
+/// Kernel TCP between two hosts, `len` bytes in each direction at the same time. The receivers compare the
+/// data.
 pub(crate) fn tcp_both_ways(from: &Host, to: &Host, address: IpAddr, len: usize) {
     let listener = to.namespace.run(|| TcpListener::bind(SocketAddr::new(address, 80))).unwrap().unwrap();
     let (forth, back) = (noise(&format!("forth/{address}"), len), noise(&format!("back/{address}"), len));
@@ -128,15 +129,15 @@ pub(crate) fn tcp_both_ways(from: &Host, to: &Host, address: IpAddr, len: usize)
             both_ways(&stream, &back, &forth);
         });
         let address = SocketAddr::new(address, 80);
-        let stream = from.namespace.run(|| TcpStream::connect_timeout(&address, PATIENCE)).unwrap().unwrap();
+        let stream = from.namespace.run(|| TcpStream::connect_timeout(&address, TIMEOUT)).unwrap().unwrap();
         both_ways(&stream, &forth, &back);
     });
 }
 
-/// Sends all of `sent` while taking all that comes, which must be `wanted`.
+/// Sends all of `sent` while it receives; what it receives must be `wanted`.
 fn both_ways(mut stream: &TcpStream, sent: &[u8], wanted: &[u8]) {
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    stream.set_write_timeout(Some(TIMEOUT)).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(move || -> io::Result<()> {
             let mut writer = stream;

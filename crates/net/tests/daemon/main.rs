@@ -1,9 +1,9 @@
-//! Daemons in namespaces, as `ripstop up` runs them: real devices, real sockets, the kernel's own TCP inside, and an
-//! emulated link between them. Every wait is for a condition, and bounded; nothing asserts a time.
+//! Daemons in namespaces, as `ripstop up` runs them: real devices and sockets, the kernel's own TCP inside,
+//! and an emulated link between them. Every wait is for a condition and has a limit; no test asserts a
+//! duration.
 
 #[path = "../common/mod.rs"]
 mod common;
-mod desk;
 mod hostile;
 mod hosts;
 mod inside;
@@ -11,4 +11,5 @@ mod mtu;
 mod peers;
 mod recovery;
 mod settings;
+mod status_server;
 mod traffic;

@@ -1,4 +1,4 @@
-//! Paths that carry less than was thought.
+//! Paths with another MTU than configured.
 
 use crate::common::with_namespaces;
 use crate::hosts::{Pair, perfect, until};
@@ -7,7 +7,7 @@ use ripstop_base::Bytes;
 use ripstop_link::LinkConfig;
 use std::net::SocketAddr;
 
-/// What is larger vanishes without a word.
+/// Larger packets are dropped silently on the way.
 #[test]
 fn a_hole_in_the_path_is_found() {
     with_namespaces("mtu::a_hole_in_the_path_is_found", || {
@@ -19,7 +19,7 @@ fn a_hole_in_the_path_is_found() {
     });
 }
 
-/// The first hop itself refuses what is larger.
+/// The first hop refuses larger packets.
 #[test]
 fn a_small_first_hop_is_found() {
     with_namespaces("mtu::a_small_first_hop_is_found", || {
@@ -32,7 +32,7 @@ fn a_small_first_hop_is_found() {
     });
 }
 
-/// Waits until both ends know that so much fits inside, and sends that much.
+/// Waits until both hosts know that inner packets of `inner` bytes fit, and sends packets of that size.
 fn found(pair: &Pair, inner: u32) {
     let (left, right) = (&pair.left.host, &pair.right.host);
     for end in pair.ends() {
@@ -50,7 +50,7 @@ fn found(pair: &Pair, inner: u32) {
     tcp_both_ways(left, right, right.v6(), 300_000);
 }
 
-/// More than Ethernet's, where the path is said to carry it.
+/// An MTU above Ethernet's, on a path configured for it.
 #[test]
 fn a_large_mtu_is_used() {
     with_namespaces("mtu::a_large_mtu_is_used", || {
@@ -68,14 +68,14 @@ fn a_large_mtu_is_used() {
     });
 }
 
-/// Less than IPv6 needs: TCP and IPv4 go on, and the limit is kept.
+/// An MTU below the minimum of IPv6: TCP and IPv4 still work, and no packet exceeds the limit.
 #[test]
 fn a_small_mtu_serves_what_it_can() {
     with_namespaces("mtu::a_small_mtu_serves_what_it_can", || {
         let pair = Pair::raise(&perfect(), 1500, "mtu = 1000");
         let (left, right) = (&pair.left.host, &pair.right.host);
         for end in pair.ends() {
-            // The device keeps its IPv6, which the kernel would take away below 1280.
+            // The device keeps its IPv6; below an MTU of 1280 the kernel would remove it.
             assert_eq!((end.peer().mtu_bytes, end.status().interface.mtu_bytes), (936, 1280));
         }
         for address in right.inside() {
@@ -87,7 +87,7 @@ fn a_small_mtu_serves_what_it_can() {
             pair.left.status().totals.mss_clamped > 0 && session.queue_drops["too_long"] == 0,
             "{session:?}"
         );
-        // What is longer and no TCP is dropped, and counted.
+        // Larger packets that are not TCP are dropped and counted.
         let socket = udp_uncut(left, SocketAddr::new(left.v4(), 0));
         socket.send_to(&[0; 1_000], SocketAddr::new(right.v4(), 9)).unwrap();
         until("it is counted", || pair.left.session().queue_drops["too_long"] == 1);

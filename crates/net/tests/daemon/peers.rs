@@ -6,7 +6,7 @@ use crate::inside::{Echo, exchange, ping, tcp_both_ways, udp};
 use ripstop_net::os::ip::ip;
 use std::net::SocketAddr;
 
-/// A hub and three that call it, each over a lossy link of its own, one of them over IPv6.
+/// A hub and three hosts that call it. Each has its own lossy link, and one of them uses IPv6.
 #[test]
 fn three_peers_at_once() {
     with_namespaces("peers::three_peers_at_once", || {
@@ -16,7 +16,7 @@ fn three_peers_at_once() {
         let hub_end = hub.up("", &spokes.each_ref().map(|spoke| spoke.as_peer("")));
         let ends = spokes.each_ref().map(|spoke| {
             let at = if spoke.number == 3 { over_v6(3, 1) } else { over_v4(spoke.number, 1) };
-            // All that is inside is behind the hub.
+            // Everything inside is reached through the hub.
             let peer = hub
                 .as_peer(&format!("endpoint = \"{at}\""))
                 .replace(&format!("\"{}\", \"{}\"", hub.v4(), hub.v6()), "\"10.77.0.0/24\", \"fd77::/64\"");
@@ -34,7 +34,7 @@ fn three_peers_at_once() {
                         exchange(&socket, echo, len);
                     }
                 });
-                // Towards the spoke, and all three at once.
+                // From the hub to each host, all three at the same time.
                 scope.spawn(move || tcp_both_ways(hub, spoke, spoke.v4(), 600_000));
             }
         });
@@ -44,11 +44,11 @@ fn three_peers_at_once() {
             assert!(session.recovered > 0 && session.repairs_sent.values().sum::<u64>() > 0, "{session:?}");
         }
         assert_eq!(hub_end.status().totals.wrong_source, 0);
-        // The one over IPv6 has room for less, and the device suits all.
+        // The host over IPv6 has room for less, and the device's MTU fits all peers.
         let least = hub_end.status().peers.iter().map(|peer| peer.mtu_bytes).min();
         assert!(least < Some(1436) && least == Some(hub_end.status().interface.mtu_bytes), "{least:?}");
 
-        // From one to another, by way of the hub, where its kernel may forward.
+        // From one host to another through the hub, whose kernel forwards.
         let forward = || std::fs::write("/proc/sys/net/ipv4/ip_forward", "1");
         if hub.namespace.run(forward).unwrap().is_ok() {
             tcp_both_ways(&spokes[0], &spokes[1], spokes[1].v4(), 100_000);
@@ -74,7 +74,7 @@ fn a_peer_speaks_for_itself_alone() {
     });
 }
 
-/// Two daemons on one host: another device, another port, and a name to be looked up.
+/// Two daemons on one host, with different devices and ports, and a peer whose name is resolved.
 #[test]
 fn a_peer_is_found_by_name() {
     with_namespaces("peers::a_peer_is_found_by_name", || {
@@ -86,7 +86,7 @@ fn a_peer_is_found_by_name() {
         let endpoint: SocketAddr = caller.peer().endpoint.unwrap().parse().unwrap();
         assert!(endpoint.ip().is_loopback() && endpoint.port() == 5183, "{endpoint}");
 
-        // A port or a device that is taken is said with what would help.
+        // A port or device in use gives an error that says what to do.
         let refused = |interface: &str| {
             let config = host.config(interface, &[]);
             let daemon = host.namespace.run(|| ripstop_net::daemon::Daemon::start(&config)).unwrap();

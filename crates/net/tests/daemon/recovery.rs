@@ -1,4 +1,4 @@
-//! Peers that are late, go, and come back.
+//! Peers that start late, stop, and come back.
 
 use crate::common::with_namespaces;
 use crate::hosts::{Host, Pair, link, over_v4, perfect, until};
@@ -14,7 +14,7 @@ fn a_peer_that_comes_late_is_found() {
         let (left, right) = (Host::new(1), Host::new(2));
         let _link = link(1, &left, &right, &perfect(), 1500);
         let caller = left.up("", &[right.as_peer(&format!("endpoint = \"{}\"", over_v4(1, 2)))]);
-        // What is sent meanwhile waits.
+        // Packets sent in the meantime wait.
         let socket = udp(&left, SocketAddr::new(left.v4(), 0));
         socket.send_to(b"early", SocketAddr::new(right.v4(), 9)).unwrap();
         until("the peer is said to be unreachable", || caller.peer().unreachable);
@@ -48,7 +48,7 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         let peer = left.peer();
         assert_eq!((peer.sessions, peer.connected_s), (1, None), "{peer:?}");
 
-        // It knows nobody's address now: the other end has to notice that it is back.
+        // The restarted host knows no address, so the other host must notice the restart.
         let again = host.up("", &[left.host.as_peer("")]);
         let socket = udp(&left.host, SocketAddr::new(left.host.v4(), 0));
         socket.send_to(b"anybody there?", SocketAddr::new(host.v4(), 9)).unwrap();
@@ -87,7 +87,7 @@ fn a_device_that_is_removed_ends_the_daemon() {
         assert_eq!(poll(&mut files, PollTimeout::from(60_000_u16)), Ok(1), "it goes on without its device");
         assert!(!end.daemon.is_running());
         assert!(end.daemon.error().is_some());
-        // Whoever asks then gets the last state.
+        // A later request still gets the last state.
         assert_eq!(end.daemon.status().map(|status| status.interface.name), Some("rip0".to_owned()));
     });
 }

@@ -1,4 +1,4 @@
-//! Every setting does what it says, as the counters show.
+//! Every setting has its effect, as the counters show.
 
 use crate::common::with_namespaces;
 use crate::hosts::{Host, Pair, link, lossy, over_v4, perfect, until};
@@ -6,7 +6,7 @@ use crate::inside::{tcp_both_ways, udp};
 use ripstop_net::daemon::SessionStatus;
 use std::net::SocketAddr;
 
-/// Repairs that were sent ahead of losses.
+/// Proactive repairs sent.
 fn proactive(session: &SessionStatus) -> u64 {
     session.repairs_sent["bulk"] + session.repairs_sent["interactive"]
 }
@@ -14,7 +14,7 @@ fn proactive(session: &SessionStatus) -> u64 {
 #[test]
 fn redundancy_is_what_was_asked_for() {
     with_namespaces("settings::redundancy_is_what_was_asked_for", || {
-        // So much, though nothing is lost.
+        // The configured share of repairs, although nothing is lost.
         let pair = Pair::raise(&perfect(), 1500, "redundancy = 1.25\nmax-overhead = { bulk = \"100%\" }");
         tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 300_000);
         for end in pair.ends() {
@@ -22,7 +22,7 @@ fn redundancy_is_what_was_asked_for() {
             let share = proactive(&session) as f64 / session.sources_sent as f64;
             assert!((0.15..0.35).contains(&share) && session.repairs_sent["exact"] == 0, "{session:?}");
         }
-        // None ahead, though much is lost: what is lost is sent again.
+        // No proactive repair although much is lost: lost packets are retransmitted.
         for settings in
             ["redundancy = \"none\"", "redundancy = 1.5\nmax-overhead = { bulk = 0, interactive = 0 }"]
         {
@@ -61,7 +61,8 @@ fn the_rate_is_found_or_given() {
 #[test]
 fn patience_bounds_the_wait_for_a_packet() {
     with_namespaces("settings::patience_bounds_the_wait_for_a_packet", || {
-        // Shorter than the round-trip time: what is lost and has no repair already cannot be had in time.
+        // The deadline is shorter than the round-trip time. A lost packet without a repair cannot be
+        // recovered in time.
         let pair = Pair::raise(&lossy(0.2), 1500, "patience = \"1ms\"\nredundancy = \"none\"");
         let socket = udp(&pair.left.host, SocketAddr::new(pair.left.host.v4(), 0));
         let sink = udp(&pair.right.host, SocketAddr::new(pair.right.host.v4(), 9));
@@ -75,7 +76,8 @@ fn patience_bounds_the_wait_for_a_packet() {
 #[test]
 fn keepalives_leave_an_idle_end() {
     with_namespaces("settings::keepalives_leave_an_idle_end", || {
-        // Two tunnels that differ in this alone; what handshakes and the search for the MTU send has an end.
+        // Two tunnels that differ only in this setting. Handshakes and the MTU search send a bounded number
+        // of datagrams.
         let pairs = ["", "keepalive = \"1s\""].map(|keepalive| {
             let (left, right) = (Host::new(1), Host::new(2));
             let link = link(1, &left, &right, &perfect(), 1500);

@@ -1,4 +1,4 @@
-//! What users send, through a tunnel between two hosts.
+//! User traffic through a tunnel between two hosts.
 
 use crate::common::with_namespaces;
 use crate::hosts::{Pair, lossy, over_v6, perfect};
@@ -15,7 +15,8 @@ fn echoes_of_all_sizes_over_both_families() {
             let echo = Echo::at(right, address);
             let here = if address.is_ipv4() { left.v4() } else { left.v6() };
             let socket = udp_uncut(left, SocketAddr::new(here, 0));
-            // Empty, DNS with and without extensions (RFC 1035, RFC 6891), and what just fits: 1500 less 64.
+            // Empty, DNS without and with extensions (RFC 1035, RFC 6891), and the largest that fits: 1500 -
+            // 64.
             let largest = 1436 - headers;
             for len in [0, 1, 60, 512, 1232, largest] {
                 exchange(&socket, &echo, len);
@@ -24,7 +25,7 @@ fn echoes_of_all_sizes_over_both_families() {
             assert_eq!(error.raw_os_error(), Some(libc::EMSGSIZE), "{error}");
             ping(left, address, largest);
         }
-        // Where routers may, the kernel cuts what is larger.
+        // The kernel fragments larger datagrams where routers may do so.
         ping(left, right.v4(), 8_000);
         ping(right, left.v6(), 8_000);
         for end in pair.ends() {
@@ -54,7 +55,7 @@ fn what_has_no_peer_is_counted() {
         }
         crate::inside::echo_once(&pair.left.host, &pair.right.host);
         let totals = pair.left.status().totals;
-        // The kernel also asks for routers, over multicast.
+        // The kernel also sends router solicitations to multicast addresses.
         assert!(totals.inner_no_route >= 3, "{totals:?}");
     });
 }
@@ -67,7 +68,7 @@ fn ipv6_outside_carries_both_families() {
         assert_eq!(pair.left.peer().endpoint, Some(over_v6(1, 2).to_string()));
         assert_eq!(pair.right.peer().endpoint, Some(over_v6(1, 1).to_string()));
         for address in right.inside() {
-            // 1500 less 84, and IP and ICMP headers.
+            // 1500 - 84, less the IP and ICMP headers.
             let largest = pair.left.peer().mtu_bytes as usize;
             assert_eq!(largest, 1416);
             ping(left, address, largest - if address.is_ipv4() { 28 } else { 48 });

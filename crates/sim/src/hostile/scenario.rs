@@ -2,7 +2,7 @@
 
 use crate::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
-use ripstop_link::{Blackout, Change, ConfigError, Duplicate, Fec, Link, LinkConfig, Loss, Reorder};
+use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, LinkConfigError, Loss, Reorder};
 use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
 use ripstop_proto::session::tunnel::Config;
 use std::time::Duration;
@@ -113,7 +113,7 @@ impl HostileScenario {
     ///
     /// # Errors
     /// The link setting that cannot be; none, for a scenario by [`HostileScenario::random`].
-    pub fn world(&self, seed: Seed) -> Result<HostileWorld, ConfigError> {
+    pub fn world(&self, seed: Seed) -> Result<HostileWorld, LinkConfigError> {
         let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
         let mut world = World::new(seed);
         let [there, back] = &self.links;

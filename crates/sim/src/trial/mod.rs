@@ -5,8 +5,8 @@ mod stage;
 
 use crate::tcp::Variant;
 use crate::world::STAMPED_HEADERS;
-use ripstop_base::{Delays, Seed, Time};
-use ripstop_link::{ConfigError, Counters, Fate, LinkConfig};
+use ripstop_base::{DelayHistogram, Seed, Time};
+use ripstop_link::{Fate, LinkConfig, LinkConfigError, LinkCounters};
 use ripstop_proto::session::tunnel::Config;
 use stage::Stage;
 use std::time::Duration;
@@ -90,12 +90,12 @@ pub struct Measured {
     pub complete: Option<Duration>,
     /// From the first transmission of the bulk's packets to their delivery in order: those sent and delivered in the measured
     /// interval. Of a source without TCP, from the way into the tunnel.
-    pub delays: Delays,
+    pub delays: DelayHistogram,
     /// For each request, in their order: from the moment it was due until its reply had come; or how long it had waited
     /// at the end, without one.
     pub latencies: Vec<Result<Duration, Duration>>,
     /// What the link in the data direction had done by the end of the measured interval.
-    pub link: Counters,
+    pub link: LinkCounters,
     /// What became of the packets on the link in the data direction and on the way back, in the order in which they were
     /// offered; nothing unless they were to be kept.
     pub fates: [Vec<Fate>; 2],
@@ -112,7 +112,7 @@ impl Trial {
     ///
     /// # Errors
     /// The link setting that cannot be.
-    pub fn run(&self, mut progress: impl FnMut(Duration)) -> Result<Measured, ConfigError> {
+    pub fn run(&self, mut progress: impl FnMut(Duration)) -> Result<Measured, LinkConfigError> {
         let mut stage = Stage::new(self)?;
         let mut run_to = |stage: &mut Stage, end: Duration| {
             while stage.now() < Time::ZERO + end && stage.complete().is_none() {

@@ -5,8 +5,8 @@ use crate::tcp::{Length, Pattern, SenderConfig, Variant};
 use crate::world::{
     Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
 };
-use ripstop_base::{Delays, Time};
-use ripstop_link::{ConfigError, Counters, Fate};
+use ripstop_base::{DelayHistogram, Time};
+use ripstop_link::{Fate, LinkConfigError, LinkCounters};
 use std::time::Duration;
 
 /// A kernel acknowledges every second packet (RFC 5681, section 4.2).
@@ -28,7 +28,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(trial: &Trial) -> Result<Stage, ConfigError> {
+    pub(super) fn new(trial: &Trial) -> Result<Stage, LinkConfigError> {
         let mut world = World::new(trial.seed);
         let links = [world.add_link(&trial.links[0], LINKS[0])?, world.add_link(&trial.links[1], LINKS[1])?];
         let stage = |bulk, requests, payload, world| {
@@ -79,7 +79,7 @@ impl Stage {
     }
 
     /// What the link in the data direction has done.
-    pub(super) fn link(&self) -> &Counters {
+    pub(super) fn link(&self) -> &LinkCounters {
         self.world.link(self.links[0])
     }
 
@@ -89,8 +89,8 @@ impl Stage {
     }
 
     /// How long the bulk's packets were under way that are kept.
-    pub(super) fn delays(&mut self) -> Delays {
-        self.bulk.map_or_else(Delays::default, |bulk| self.world.take_delays(bulk).packets)
+    pub(super) fn delays(&mut self) -> DelayHistogram {
+        self.bulk.map_or_else(DelayHistogram::default, |bulk| self.world.take_delays(bulk).packets)
     }
 
     /// When as much of the bulk had come out as [`MARKS`] says.

@@ -12,7 +12,7 @@ use super::tcp::{Hosts, TcpConfig, TcpFlow};
 use super::udp::{UdpConfig, UdpFlow, UdpPattern};
 use crate::tcp::SourceError;
 use ripstop_base::Time;
-use ripstop_link::{ConfigError, Link, LinkConfig};
+use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::EndpointConfig;
 use ripstop_proto::session::nc::{ConfigError as NcConfigError, NcReceiver, NcRelay, NcSender};
 use ripstop_proto::session::tunnel::{Config as TunnelConfig, Tunnel};
@@ -57,7 +57,7 @@ impl World {
     ///
     /// # Errors
     /// The setting that cannot be.
-    pub fn add_link(&mut self, config: &LinkConfig, name: &str) -> Result<usize, ConfigError> {
+    pub fn add_link(&mut self, config: &LinkConfig, name: &str) -> Result<usize, LinkConfigError> {
         Ok(self.fabric.add_link(Link::new(config, self.seed, name)?))
     }
 

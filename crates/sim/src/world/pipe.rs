@@ -3,7 +3,7 @@
 use super::packet::{Body, Ecn, Packet, UDP_IP_HEADERS};
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Time;
-use ripstop_link::{Corruption, Counters, Delivery, Fate, Link};
+use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) struct Pipe {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkTotals {
     /// The link's own counters.
-    pub counters: Counters,
+    pub counters: LinkCounters,
     /// For how long the link was sending.
     pub busy: Duration,
     /// ECN-capable packets that the link marked with Congestion Experienced.

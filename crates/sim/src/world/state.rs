@@ -7,7 +7,7 @@ use super::session::{NcMoment, NcStatus, TunnelStatus};
 use super::totals::{FlowDelays, FlowTotals};
 use crate::tcp::Mechanisms;
 use ripstop_base::Time;
-use ripstop_link::Counters;
+use ripstop_link::LinkCounters;
 use ripstop_proto::endpoint::{EndpointCounters, EndpointEvent, PeerStatus};
 use ripstop_proto::secure;
 use ripstop_proto::session::tunnel::Event as TunnelEvent;
@@ -114,7 +114,7 @@ impl World {
     }
 
     /// What link `link` has done so far.
-    pub fn link(&self, link: usize) -> &Counters {
+    pub fn link(&self, link: usize) -> &LinkCounters {
         self.fabric.pipes[link].link.counters()
     }
 

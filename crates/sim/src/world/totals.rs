@@ -1,14 +1,14 @@
 //! What a flow has done, as counters whose differences tell what it did in between.
 
-use ripstop_base::Delays;
+use ripstop_base::DelayHistogram;
 
 /// The delays of a flow between two moments at which they were taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowDelays {
     /// Delays of packets, from first transmission to delivery in order.
-    pub packets: Delays,
+    pub packets: DelayHistogram,
     /// Durations of transfers: a file, an answer, a request with its answer.
-    pub transfers: Delays,
+    pub transfers: DelayHistogram,
 }
 
 /// What a flow has done since the beginning of the run. A source of UDP datagrams has no window, no SRTT and no transfers.

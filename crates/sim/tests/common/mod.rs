@@ -1,7 +1,7 @@
 //! Two ends of a tunnel over a link each way: what several tests run on.
 
 use ripstop_base::{Seed, Time};
-use ripstop_link::{ConfigError, LinkConfig};
+use ripstop_link::{LinkConfig, LinkConfigError};
 use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::tcp::{SenderConfig, Variant};
 use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, UdpConfig, World};
@@ -11,7 +11,7 @@ pub(crate) const TUNNEL: usize = 0;
 pub(crate) const LINKS: [usize; 2] = [0, 1];
 
 /// A world with a tunnel and nothing that sends. Links and tunnel have the same random streams as those of `ripstop demo`.
-pub(crate) fn tunnel(config: &Config, links: [&LinkConfig; 2], seed: Seed) -> Result<World, ConfigError> {
+pub(crate) fn tunnel(config: &Config, links: [&LinkConfig; 2], seed: Seed) -> Result<World, LinkConfigError> {
     let mut world = World::new(seed);
     for (link, name) in links.into_iter().zip(["link/0", "link/1"]) {
         world.add_link(link, name)?;

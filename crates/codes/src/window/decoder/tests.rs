@@ -61,7 +61,7 @@ fn repair(decoder: &mut Decoder<Symbol>, encoder: &Encoder<Symbol>, members: Mem
 #[test]
 fn every_kernel_codes_the_same() {
     // The coders use the one kernel that was chosen; every other must give the same repairs.
-    use ripstop_gf256::{Form, Kernel};
+    use ripstop_gf256::{Kernel, ProductMode};
     let encoder = encoder(0, 40);
     let members = Members::range(3..37);
     let repairs = encoder.repairs(&members, &[1, 2, 3]).unwrap();
@@ -70,7 +70,7 @@ fn every_kernel_codes_the_same() {
         for (repair, seed) in repairs.iter().zip([1, 2, 3]) {
             let mut sum = [0; 5];
             let coefficients = Coding::Seed(seed).all(&members);
-            kernel.product(Form::Overwrite, &coefficients, &mut [&mut sum[..]], &sources);
+            kernel.product(ProductMode::Overwrite, &coefficients, &mut [&mut sum[..]], &sources);
             assert_eq!(repair.as_slice(), sum, "{}", kernel.name());
         }
     }

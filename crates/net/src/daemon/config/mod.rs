@@ -1,4 +1,4 @@
-//! What a daemon is told: [`DaemonConfig`], and how it is read from a file.
+//! The daemon's configuration: [`DaemonConfig`], and how it is read from a file.
 
 mod read;
 #[cfg(test)]
@@ -13,66 +13,66 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The port that a daemon listens on when the configuration names none.
+/// Default UDP port.
 pub const DEFAULT_PORT: u16 = 5182;
-/// The device's name when the configuration names none.
+/// Default name of the device.
 pub const DEFAULT_NAME: &str = "rip0";
-/// Where status sockets are when the configuration names no other place.
+/// Default directory of status sockets.
 pub const STATUS_DIRECTORY: &str = "/run/ripstop";
 
-/// Everything a daemon is told.
+/// Everything that a daemon is configured with.
 #[derive(Clone, Debug)]
 pub struct DaemonConfig {
-    /// The key of this end.
+    /// This host's private key.
     pub private: PrivateKey,
-    /// Addresses of the tunnel's device, with the prefix that is reached through it.
+    /// Addresses of the tunnel's device, each with the prefix reached through it.
     pub addresses: Vec<IpNet>,
-    /// Where to listen.
+    /// The UDP address to listen on.
     pub listen: Listen,
     /// Name of the device.
     pub name: String,
-    /// The tunnel's settings; its path MTU is where the search begins.
+    /// The tunnel's settings. The search for the path MTU starts at `path_mtu`.
     pub tunnel: TunnelConfig,
     /// Where metrics are served; None: nowhere.
     pub metrics: Option<SocketAddr>,
-    /// The socket that tells the status; None: there is none.
+    /// The status socket; None: there is none.
     pub status: Option<StatusSocket>,
     /// The peers.
     pub peers: Vec<PeerSettings>,
-    /// What is allowed and may not be meant.
+    /// Settings that are allowed but may not be intended.
     pub warnings: Vec<String>,
 }
 
-/// Where to listen.
+/// The UDP address to listen on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// At this port of every address of this host; 0 lets the kernel choose.
+    /// This port on every address of the host; 0 lets the kernel choose.
     Everywhere(u16),
-    /// Here.
+    /// This address and port.
     At(SocketAddr),
 }
 
-/// The socket that tells the status.
+/// The status socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusSocket {
-    /// At this path, which the user wants.
+    /// At a path that the configuration names. The daemon does not start if the socket cannot be opened.
     At(PathBuf),
-    /// At the usual path, if that can be.
-    Usual(PathBuf),
+    /// At the default path. The daemon runs without a status socket if it cannot be opened.
+    Default(PathBuf),
 }
 
 /// A peer.
 #[derive(Clone, Debug)]
 pub struct PeerSettings {
-    /// Its key.
+    /// The peer's public key.
     pub public: PublicKey,
-    /// Where it is; None when it will call.
+    /// The peer's address; None when the peer starts the handshake.
     pub endpoint: Option<HostPort>,
-    /// What is inside, behind it.
+    /// The networks behind the peer.
     pub allowed_ips: Vec<IpPrefix>,
-    /// How often something is sent when nothing else is.
+    /// Something is sent at least this often; None: only when there is something to send.
     pub keepalive: Option<Duration>,
-    /// Its name, or its key as text.
+    /// The peer's name. Default: its public key as text.
     pub name: String,
 }
 
@@ -85,82 +85,82 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// Why a configuration cannot be used: where, and what would be right.
+/// Why a configuration cannot be used: the place, the problem, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConfigError {
+pub enum DaemonConfigError {
     /// The file cannot be read.
     #[error("{path}: {problem}")]
     File {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         problem: String,
     },
-    /// Something in it cannot be.
+    /// The content of the file is not valid.
     #[error("{path}:{line}:{column}: {problem}")]
     Content {
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// Counted from 1, characters.
+        /// The column in characters, counted from 1.
         column: usize,
-        /// The field, what is wrong with it and what would be right.
+        /// The field, the problem and what would be right.
         problem: String,
     },
 }
 
 impl DaemonConfig {
-    /// Reads the file at `path`; relative paths in it are meant from where it is.
+    /// Reads the file at `path`. Relative paths in the file are relative to its directory.
     ///
     /// # Errors
-    /// File, line, column, field, what is wrong and what would be right.
-    pub fn load(path: &Path) -> Result<DaemonConfig, ConfigError> {
+    /// The file, line, column, field, problem, and what would be right.
+    pub fn load(path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
         DaemonConfig::parse(&read::text_of(path)?, path)
     }
 
-    /// Reads `text`, which is the content of the file at `path`.
+    /// Reads `text` as the content of the file at `path`.
     ///
     /// # Errors
     /// As [`DaemonConfig::load`].
-    pub fn parse(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError> {
+    pub fn parse(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
         read::read(text, path)
     }
 
-    /// The public key of this end.
+    /// The public key of this host.
     pub fn public(&self) -> PublicKey {
         self.private.public()
     }
 }
 
-/// Reads the private key in the file at `path`: its one line of base64.
+/// Reads the private key in the file at `path`: one line of base64.
 ///
 /// # Errors
-/// Why it cannot be read, or that it holds no key; what it holds instead is not repeated.
-pub fn read_key(path: &Path) -> Result<PrivateKey, ConfigError> {
+/// The file cannot be read or holds no key. The message does not repeat the file's content.
+pub fn read_key(path: &Path) -> Result<PrivateKey, DaemonConfigError> {
     let text = read::text_of(path)?;
-    text.trim().parse().map_err(|error: ripstop_proto::secure::KeyError| ConfigError::File {
+    text.trim().parse().map_err(|error: ripstop_proto::secure::KeyError| DaemonConfigError::File {
         path: path.display().to_string(),
         problem: error.to_string(),
     })
 }
 
 impl StatusSocket {
-    /// Where the daemon of the device `name` has it unless told otherwise.
-    pub fn usual(name: &str) -> PathBuf {
+    /// The default path of the status socket for the device `name`.
+    pub fn default_path(name: &str) -> PathBuf {
         Path::new(STATUS_DIRECTORY).join(format!("{name}.sock"))
     }
 
-    /// Where it is.
+    /// The path of the socket.
     pub fn path(&self) -> &Path {
         match self {
-            StatusSocket::At(path) | StatusSocket::Usual(path) => path,
+            StatusSocket::At(path) | StatusSocket::Default(path) => path,
         }
     }
 }
 
 impl HostPort {
-    /// The address, when no name has to be looked up.
+    /// The address; None when the host is a name that must be resolved.
     pub fn address(&self) -> Option<SocketAddr> {
         Some(SocketAddr::new(self.host.parse().ok()?, self.port))
     }

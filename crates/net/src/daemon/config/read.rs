@@ -1,7 +1,7 @@
-//! From TOML to [`DaemonConfig`]: every complaint knows its line.
+//! From TOML to [`DaemonConfig`]. Every error names its line.
 
 use super::{
-    ConfigError, DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, HostPort, Listen, PeerSettings, StatusSocket,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings, StatusSocket,
 };
 use ipnet::IpNet;
 use ripstop_base::{Place, Span, Word};
@@ -19,14 +19,15 @@ use std::time::Duration;
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-/// The least MTU that IPv6 demands (RFC 8200, section 5).
-const IPV6_LEAST: u32 = 1280;
-/// The least inner MTU that is of use: every IPv4 host takes datagrams of this size (RFC 791).
-const LEAST: u32 = 576;
-/// A configuration is no book.
+/// The smallest MTU of IPv6, in bytes (RFC 8200, section 5).
+const MIN_IPV6_MTU: u32 = 1280;
+/// The smallest useful inner MTU, in bytes: every IPv4 host accepts datagrams of this size (RFC 791).
+const MIN_INNER_MTU: u32 = 576;
+/// Largest configuration file, in bytes. It only guards against reading a wrong file; real ones have a few
+/// kilobytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The file as it is written.
+/// The file as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -72,20 +73,20 @@ struct Peer {
     name: Option<Spanned<String>>,
 }
 
-/// The content of a file that is no longer than a configuration is.
-pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, ConfigError> {
+/// The content of a file, at most [`MAX_FILE`] bytes long.
+pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigError> {
     use std::io::Read;
-    let wrong = |problem: String| ConfigError::File { path: path.display().to_string(), problem };
+    let wrong = |problem: String| DaemonConfigError::File { path: path.display().to_string(), problem };
     let file = std::fs::File::open(path).map_err(|e| wrong(e.to_string()))?;
     let mut text = Zeroizing::new(String::new());
     file.take(MAX_FILE + 1).read_to_string(&mut text).map_err(|e| wrong(e.to_string()))?;
     if text.len() as u64 > MAX_FILE {
-        return Err(wrong(format!("is longer than {MAX_FILE} bytes: not a configuration")));
+        return Err(wrong(format!("is not a configuration: it has more than {MAX_FILE} bytes")));
     }
     Ok(text)
 }
 
-/// A warning when others than its owner may read the file.
+/// A warning when users other than the owner may read the file.
 pub(super) fn open_to_others(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     (mode & 0o077 != 0).then(|| {
@@ -94,8 +95,8 @@ pub(super) fn open_to_others(path: &Path) -> Option<String> {
     })
 }
 
-/// Reads the whole.
-pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError> {
+/// Reads the whole configuration.
+pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
     let mut reader = Reader { text, path, warnings: Vec::new() };
     let file: File = toml::from_str(text).map_err(|error| {
         let at = error.span().unwrap_or(0..0);
@@ -118,7 +119,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, ConfigError>
     let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 }, has_v6)?;
     let status = match &interface.status {
         Some(path) => StatusSocket::At(reader.beside(path.get_ref())),
-        None => StatusSocket::Usual(StatusSocket::usual(&name)),
+        None => StatusSocket::Default(StatusSocket::default_path(&name)),
     };
     Ok(DaemonConfig {
         private,
@@ -143,10 +144,10 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn at(&self, span: Range<usize>, problem: impl fmt::Display) -> ConfigError {
+    fn at(&self, span: Range<usize>, problem: impl fmt::Display) -> DaemonConfigError {
         let Place { line, column } = Place::of(self.text, span.start);
         let path = self.path.display().to_string();
-        ConfigError::Content { path, line, column, problem: problem.to_string() }
+        DaemonConfigError::Content { path, line, column, problem: problem.to_string() }
     }
 
     /// The line in which a span begins.
@@ -156,27 +157,31 @@ impl Reader<'_> {
         self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default()
     }
 
-    fn wrong<T>(&self, field: &str, value: &Spanned<T>, problem: impl fmt::Display) -> ConfigError {
+    fn wrong<T>(&self, field: &str, value: &Spanned<T>, problem: impl fmt::Display) -> DaemonConfigError {
         self.at(value.span(), format_args!("{field}: {problem}"))
     }
 
-    /// A value that may be missing, read by `read`.
+    /// An optional value, read by `read`.
     fn optional<T, V: AsRef<str>>(
         &self,
         field: &str,
         value: Option<&Spanned<V>>,
         read: impl FnOnce(&str) -> Result<T, String>,
-    ) -> Result<Option<T>, ConfigError> {
+    ) -> Result<Option<T>, DaemonConfigError> {
         let Some(value) = value else { return Ok(None) };
         read(value.get_ref().as_ref()).map(Some).map_err(|problem| self.wrong(field, value, problem))
     }
 
-    /// A path in the file, meant from where the file is.
+    /// A path in the file, relative to the file's directory.
     fn beside(&self, path: &str) -> std::path::PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    fn private_key(&mut self, at: Range<usize>, interface: &Interface) -> Result<PrivateKey, ConfigError> {
+    fn private_key(
+        &mut self,
+        at: Range<usize>,
+        interface: &Interface,
+    ) -> Result<PrivateKey, DaemonConfigError> {
         match (&interface.private_key, &interface.private_key_file) {
             (Some(key), None) => {
                 self.warnings.extend(open_to_others(self.path));
@@ -202,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    fn addresses(&self, at: Range<usize>, list: &[Spanned<String>]) -> Result<Vec<IpNet>, ConfigError> {
+    fn addresses(&self, at: Range<usize>, list: &[Spanned<String>]) -> Result<Vec<IpNet>, DaemonConfigError> {
         const EXAMPLE: &str = "for example address = [\"10.77.0.1/24\", \"fd77::1/64\"]";
         if list.is_empty() {
             return Err(self.at(at, format_args!("[interface] has no address; write {EXAMPLE}")));
@@ -212,24 +217,21 @@ impl Reader<'_> {
             let wrong = |problem: &str| {
                 self.wrong("address", item, format_args!("`{}` {problem}; write {EXAMPLE}", item.get_ref()))
             };
-            let address: IpNet = item
-                .get_ref()
-                .trim()
-                .parse()
-                .map_err(|_| wrong("is not an address with its prefix length"))?;
+            let address: IpNet =
+                item.get_ref().trim().parse().map_err(|_| wrong("is not an address with a prefix length"))?;
             let has_v4 = addresses.iter().any(|a| matches!(a, IpNet::V4(_)));
             if has_v4 && matches!(address, IpNet::V4(_)) {
-                return Err(wrong("is a second IPv4 address; one is possible"));
+                return Err(wrong("is a second IPv4 address; only one is possible"));
             }
             if addresses.iter().any(|a| a.addr() == address.addr()) {
-                return Err(wrong("stands there twice"));
+                return Err(wrong("appears twice"));
             }
             addresses.push(address);
         }
         Ok(addresses)
     }
 
-    fn name(&self, name: Option<&Spanned<String>>) -> Result<String, ConfigError> {
+    fn name(&self, name: Option<&Spanned<String>>) -> Result<String, DaemonConfigError> {
         let Some(name) = name else { return Ok(DEFAULT_NAME.to_owned()) };
         let text = name.get_ref();
         let fits = (1..=15).contains(&text.len())
@@ -242,7 +244,7 @@ impl Reader<'_> {
         Ok(text.clone())
     }
 
-    fn listen(&self, interface: &Interface) -> Result<Listen, ConfigError> {
+    fn listen(&self, interface: &Interface) -> Result<Listen, DaemonConfigError> {
         match (&interface.listen, &interface.port) {
             (Some(_), Some(port)) => {
                 Err(self.wrong("port", port, "there is a listen address already; keep one of them"))
@@ -269,7 +271,7 @@ impl Reader<'_> {
         interface: &Interface,
         header: u32,
         has_v6: bool,
-    ) -> Result<TunnelConfig, ConfigError> {
+    ) -> Result<TunnelConfig, DaemonConfigError> {
         let mut tunnel = TunnelConfig { header, ..TunnelConfig::default() };
         if let Some(mtu) = &interface.mtu {
             let overhead = tunnel.path_mtu - tunnel.inner_mtu();
@@ -280,18 +282,18 @@ impl Reader<'_> {
             })?;
             tunnel.path_mtu = value;
             let inner = value.saturating_sub(overhead);
-            if inner < LEAST {
+            if inner < MIN_INNER_MTU {
                 let problem = format!(
-                    "{value} is too small: {inner} bytes would be left inside; at least {}",
-                    LEAST + overhead
+                    "{value} is too small: it leaves {inner} bytes for inner packets; write at least {}",
+                    MIN_INNER_MTU + overhead
                 );
                 return Err(self.wrong("mtu", mtu, problem));
             }
-            if inner < IPV6_LEAST && has_v6 {
+            if inner < MIN_IPV6_MTU && has_v6 {
                 self.warnings.push(format!(
-                    "mtu: {value} leaves {inner} bytes inside, and IPv6 needs {IPV6_LEAST}: large IPv6 packets \
-                     other than TCP's will be lost; at least {} would be right",
-                    IPV6_LEAST + overhead
+                    "mtu: {value} leaves {inner} bytes for inner packets, but IPv6 needs {MIN_IPV6_MTU}: large IPv6 packets \
+                     other than TCP will be lost; write at least {}",
+                    MIN_IPV6_MTU + overhead
                 ));
             }
         }
@@ -322,13 +324,13 @@ impl Reader<'_> {
         list: &[Spanned<Peer>],
         own: &PublicKey,
         addresses: &[IpNet],
-    ) -> Result<Vec<PeerSettings>, ConfigError> {
+    ) -> Result<Vec<PeerSettings>, DaemonConfigError> {
         let mut peers: Vec<PeerSettings> = Vec::new();
         let mut prefixes: BTreeMap<IpPrefix, String> = BTreeMap::new();
         for peer in list {
             let (at, peer) = (peer.span(), peer.get_ref());
             let Some(key) = &peer.public_key else {
-                let problem = "[[peer]] has no public-key: the other end's `ripstop keys show` prints it";
+                let problem = "[[peer]] has no public-key; `ripstop keys show` on the other host prints it";
                 return Err(self.at(at, problem));
             };
             let public: PublicKey =
@@ -337,23 +339,26 @@ impl Reader<'_> {
                 return Err(self.wrong(
                     "public-key",
                     key,
-                    "this is this end's own key; the other end's belongs here",
+                    "this is this host's own key; write the other host's public key",
                 ));
             }
             if let Some(twin) = peers.iter().find(|other| other.public == public) {
                 let problem =
-                    format!("the peer `{}` has this key already; every peer has its own", twin.name);
+                    format!("the peer `{}` has this key already; every peer needs its own key", twin.name);
                 return Err(self.wrong("public-key", key, problem));
             }
             let name = peer.name.as_ref().map_or_else(|| public.to_string(), |name| name.get_ref().clone());
             if let Some(written) = &peer.name
                 && peers.iter().any(|other| other.name == name)
             {
-                return Err(self.wrong("name", written, format_args!("two peers are called `{name}`")));
+                return Err(self.wrong(
+                    "name",
+                    written,
+                    format_args!("two peers are called `{name}`; give each its own name"),
+                ));
             }
             if peer.allowed_ips.is_empty() {
-                let problem =
-                    "[[peer]] has no allowed-ips: write what is behind it, for example [\"10.77.0.2/32\"]";
+                let problem = "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
                 return Err(self.at(at, problem));
             }
             let mut allowed_ips = Vec::new();
@@ -361,7 +366,8 @@ impl Reader<'_> {
                 let prefix: IpPrefix =
                     item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
                 if let Some(owner) = prefixes.insert(prefix, name.clone()) {
-                    let problem = format!("{prefix} belongs to the peer `{owner}` already");
+                    let problem =
+                        format!("{prefix} belongs to the peer `{owner}` already; a prefix has one peer");
                     return Err(self.wrong("allowed-ips", item, problem));
                 }
                 let is_v6 = prefix.address().is_ipv6();
@@ -396,13 +402,13 @@ impl Reader<'_> {
     }
 }
 
-/// Repair bytes per source byte; more than 1 is possible, unlike a [`ripstop_base::Fraction`].
+/// Repair bytes per source byte. Unlike a [`ripstop_base::Fraction`] it may exceed 1.
 fn overhead(text: &str) -> Result<f64, String> {
     let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |n| (n.trim(), 0.01));
     match number.parse::<f64>() {
         Ok(value) if (0.0..=10.0).contains(&(value * scale)) => Ok(value * scale),
         _ => Err(format!(
-            "`{text}` is not a share of the data from 0 to 1000%; write for example \"100%\" or 0.2"
+            "`{text}` is not a share of the data between 0 and 1000%; write for example \"100%\" or 0.2"
         )),
     }
 }
@@ -413,5 +419,5 @@ fn span(text: &str, range: std::ops::RangeInclusive<Duration>) -> Result<Duratio
         return Ok(span.duration());
     }
     let (least, most) = (Span::from(*range.start()), Span::from(*range.end()));
-    Err(format!("{span} is out of range; from {least} to {most}"))
+    Err(format!("{span} is out of range; write {least} to {most}"))
 }

@@ -1,4 +1,4 @@
-//! Every complaint by its words and its place.
+//! Every error message, with its place.
 
 use super::*;
 use ripstop_base::Seed;
@@ -13,7 +13,7 @@ fn parse(text: &str) -> Result<DaemonConfig, String> {
     DaemonConfig::parse(text, Path::new("t.toml")).map_err(|error| error.to_string())
 }
 
-/// A right configuration; `interface` and `peer` are added to its sections.
+/// A valid configuration. `interface` and `peer` are added to its sections.
 fn with(interface: &str, peer: &str) -> String {
     format!(
         "[interface]\nprivate-key = \"{}\"\naddress = [\"10.77.0.1/24\", \"fd77::1/64\"]\n{interface}\n\
@@ -24,7 +24,7 @@ fn with(interface: &str, peer: &str) -> String {
 }
 
 #[test]
-fn everything_that_can_be_said_is_understood() {
+fn every_setting_is_read() {
     let config = parse(&with(
         "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
          max-overhead = { bulk = \"50%\", interactive = 2 }\npatience = \"2s\"\nmetrics = \"127.0.0.1:9482\"\n\
@@ -48,18 +48,18 @@ fn everything_that_can_be_said_is_understood() {
 }
 
 #[test]
-fn what_is_not_said_has_a_default() {
+fn missing_settings_have_defaults() {
     let config = parse(&with("", "")).unwrap();
     assert_eq!((config.listen, config.name.as_str()), (Listen::Everywhere(5182), "rip0"));
     assert_eq!(config.tunnel.inner_mtu(), 1436);
-    assert_eq!(config.status, Some(StatusSocket::Usual("/run/ripstop/rip0.sock".into())));
+    assert_eq!(config.status, Some(StatusSocket::Default("/run/ripstop/rip0.sock".into())));
     assert_eq!(config.peers[0].name, key(2).public().to_string());
     let v6 = parse(&with("", "endpoint = \"[2001:db8::1]:5182\"")).unwrap();
     assert_eq!(v6.tunnel.inner_mtu(), 1416);
 }
 
 #[test]
-fn every_mistake_is_named_with_its_place() {
+fn every_error_names_its_place() {
     let second = format!("[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.9.0.0/16\"]", key(3).public());
     let cases: [(String, &str, &str); 26] = [
         (with("", "").replace("[[peer]]", "[peer]"), "t.toml:5:1:", "[[peer]], in two brackets"),
@@ -82,7 +82,7 @@ fn every_mistake_is_named_with_its_place() {
         (with("port = 1\nlisten = \"0.0.0.0:1\"", ""), "t.toml:4:8:", "keep one"),
         (with("name = \"a/b\"", ""), "t.toml:4:8:", "15 letters"),
         (with("", "endpoint = \"example.org\""), "t.toml:8:12:", "example.org:5182"),
-        (with("", "keepalive = \"1ms\""), "t.toml:8:13:", "from 1s"),
+        (with("", "keepalive = \"1ms\""), "t.toml:8:13:", "write 1s to"),
         (with("", &second.replace("10.9.0.0/16", "10.77.0.2/32")), "t.toml:10:16:", "belongs to the peer"),
         (with("", &second.replace("10.9.0.0/16", "10.9.0.0/40")), "t.toml:10:16:", "not an address prefix"),
         (with("", &second.replace(&key(3).public().to_string(), "abc")), "t.toml:9:14:", "44 characters"),
@@ -104,7 +104,7 @@ fn every_mistake_is_named_with_its_place() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_settings_are_named() {
     let key = key(1).to_base64();
     for (text, words) in [
         ("", "[interface]"),
@@ -121,7 +121,7 @@ fn what_is_missing_is_named() {
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.starts_with("t.toml:") && error.contains(words), "{text}\n{error}");
-        assert!(!error.contains("short"), "a wrong key is not repeated: {error}");
+        assert!(!error.contains("short"), "the message repeats a wrong key: {error}");
     }
     let no_v6 = with("", "").replace(", \"fd77::1/64\"", "");
     assert!(parse(&no_v6).unwrap_err().contains("no IPv6 address"));
@@ -149,13 +149,13 @@ fn endpoints_are_hosts_with_ports() {
     }
 }
 
-/// docs/example.toml, with the settings in its comments or without.
+/// docs/example.toml, with or without the settings in its comments.
 fn example(with_comments: bool) -> String {
     let text =
         std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
-        // These two stand for others that are there.
+        // These two are alternatives to settings that are already there.
         !name.is_empty() && !name.contains(' ') && name != "private-key-file" && name != "listen"
     };
     let line = |line: &str| match line.strip_prefix("# ") {
@@ -166,7 +166,7 @@ fn example(with_comments: bool) -> String {
 }
 
 #[test]
-fn the_example_is_right_and_its_comments_are_the_defaults() {
+fn the_example_is_valid_and_its_comments_show_the_defaults() {
     let plain = parse(&example(false)).unwrap();
     assert_eq!((plain.peers.len(), &plain.warnings), (2, &Vec::new()));
     let mut full = parse(&example(true)).unwrap();
@@ -196,7 +196,7 @@ fn the_example_has_every_field() {
 }
 
 #[test]
-fn no_single_slip_is_answered_by_a_panic() {
+fn no_single_typing_error_causes_a_panic() {
     let text = example(true);
     let lines = text.lines().count();
     let mut refused = 0;
@@ -204,7 +204,9 @@ fn no_single_slip_is_answered_by_a_panic() {
         for new in ["", "\"", "é"] {
             let slipped = [&text[..at], new, &text[at + old.len_utf8()..]].concat();
             if let Err(error) = DaemonConfig::parse(&slipped, Path::new("t.toml")) {
-                let ConfigError::Content { line, column, problem, .. } = error else { panic!("{error}") };
+                let DaemonConfigError::Content { line, column, problem, .. } = error else {
+                    panic!("{error}")
+                };
                 assert!((1..=lines + 2).contains(&line) && column >= 1 && !problem.is_empty(), "{slipped}");
                 refused += 1;
             }

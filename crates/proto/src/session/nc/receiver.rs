@@ -3,7 +3,7 @@
 use super::config::{Acknowledge, Config, ConfigError};
 use super::{NcAck, NcPacket};
 use crate::session::{Received, Session, Transmit};
-use ripstop_base::{Delays, Time};
+use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Payload;
 use ripstop_codes::window::{Arrival, Decoder, Limits};
 use std::collections::VecDeque;
@@ -52,7 +52,7 @@ pub struct NcReceiver<P> {
     received: u64,
     acks: VecDeque<NcAck>,
     last_ack: Option<u64>,
-    decode_delays: Delays,
+    decode_delays: DelayHistogram,
     /// Rows times nanoseconds, up to when, from when.
     row_nanos: u128,
     began: Option<Time>,
@@ -84,7 +84,7 @@ impl<P: Payload> NcReceiver<P> {
             received: 0,
             acks: VecDeque::new(),
             last_ack: None,
-            decode_delays: Delays::default(),
+            decode_delays: DelayHistogram::default(),
             row_nanos: 0,
             began: None,
             now: Time::ZERO,
@@ -93,7 +93,7 @@ impl<P: Payload> NcReceiver<P> {
     }
 
     /// How long segments that were seen, with all before them, took to be decoded.
-    pub fn decode_delays(&self) -> &Delays {
+    pub fn decode_delays(&self) -> &DelayHistogram {
         &self.decode_delays
     }
 

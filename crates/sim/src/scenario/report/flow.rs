@@ -5,7 +5,7 @@ use crate::scenario::FlowSpec;
 use crate::scenario::totals::RunTotals;
 use crate::tcp::Mechanisms;
 use crate::world::{FlowDelays, FlowTotals, NcStatus};
-use ripstop_base::{Delays, Time};
+use ripstop_base::{DelayHistogram, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -124,8 +124,8 @@ impl FlowReport {
 }
 
 /// Delays of all runs: the mean of the runs' means, percentiles of all together.
-pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a Delays>) -> DelayStatistic {
-    let (mut means, mut all) = (Sample::default(), Delays::default());
+pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> DelayStatistic {
+    let (mut means, mut all) = (Sample::default(), DelayHistogram::default());
     for delays in runs {
         means.extend(delays.mean_s());
         all.merge(delays);

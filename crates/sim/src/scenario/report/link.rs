@@ -2,7 +2,7 @@
 
 use crate::engine::{Sample, Statistic};
 use crate::world::LinkTotals;
-use ripstop_link::Counters;
+use ripstop_link::LinkCounters;
 use serde::Serialize;
 
 /// What was measured of one direction of a link, over the runs.
@@ -42,7 +42,7 @@ impl LinkReport {
     pub(super) fn new(name: String, runs: &[LinkSpan], seconds: f64) -> LinkReport {
         let statistic =
             |value: &dyn Fn(&LinkSpan) -> f64| runs.iter().map(value).collect::<Sample>().statistic();
-        let count = |value: fn(&Counters) -> u64| statistic(&|span| did(span, value) as f64);
+        let count = |value: fn(&LinkCounters) -> u64| statistic(&|span| did(span, value) as f64);
         let sent = runs.iter().filter(|span| did(span, |c| c.serialised) > 0);
         LinkReport {
             name,
@@ -64,7 +64,7 @@ impl LinkReport {
     }
 }
 
-fn did((start, end): &LinkSpan, value: fn(&Counters) -> u64) -> u64 {
+fn did((start, end): &LinkSpan, value: fn(&LinkCounters) -> u64) -> u64 {
     value(&end.counters) - value(&start.counters)
 }
 

@@ -6,7 +6,7 @@ use crate::world::World;
 use crate::world::fabric::Fabric;
 use crate::world::node::{Handoff, SessionId};
 use crate::world::packet::{Body, Combination};
-use ripstop_base::{Delays, Time};
+use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;
 use ripstop_codes::window::Members;
 use ripstop_proto::session::nc::{
@@ -33,7 +33,7 @@ pub struct NcStatus {
     /// The relays' counters, in the order of the route.
     pub relays: Vec<RelayCounts>,
     /// How long segments took from seen to decoded.
-    pub decode_delays: Delays,
+    pub decode_delays: DelayHistogram,
     /// Combinations that wait at the receiver, mean over time.
     pub mean_rows: f64,
 }

@@ -1,12 +1,12 @@
-//! What the mover knows, for whoever asks.
+//! Snapshots of the packet thread's state.
 
-use super::super::status::{self, DaemonStatus, InterfaceStatus, PeerStatus, Totals};
-use super::{Mover, Peer};
+use super::super::status::{self, DaemonPeerStatus, DaemonStatus, InterfaceStatus, Totals};
+use super::{PacketLoop, PeerState};
 use nix::time::{ClockId, clock_gettime};
 use ripstop_base::Time;
 use std::time::Duration;
 
-impl Mover {
+impl PacketLoop {
     pub(super) fn snapshot(&self) -> DaemonStatus {
         let now = self.shared.worker.now();
         let secure = self.endpoint.secure_counters();
@@ -36,8 +36,13 @@ impl Mover {
         }
     }
 
-    fn peer(&self, peer: &Peer, public: ripstop_proto::secure::PublicKey, now: Time) -> PeerStatus {
-        let mut status = PeerStatus {
+    fn peer(
+        &self,
+        peer: &PeerState,
+        public: ripstop_proto::secure::PublicKey,
+        now: Time,
+    ) -> DaemonPeerStatus {
+        let mut status = DaemonPeerStatus {
             name: peer.name.clone(),
             public_key: public.to_string(),
             endpoint: None,

@@ -1,15 +1,16 @@
-//! What the endpoint has noticed: a word to the log, and what follows from it.
+//! The endpoint's events: log messages and what follows from them.
 
-use super::{Mover, Peer};
+use super::{PacketLoop, PeerState};
 use ripstop_proto::endpoint::EndpointEvent;
 use ripstop_proto::secure::PeerId;
 
-impl Mover {
-    /// Says what happened, and does what follows from it.
-    pub(super) fn note(&mut self, event: EndpointEvent) {
+impl PacketLoop {
+    /// Logs the event and acts on it.
+    pub(super) fn handle_event(&mut self, event: EndpointEvent) {
         let now = self.shared.worker.now();
-        let named =
-            |peers: &[Peer], id: PeerId| peers.get(id.index()).map_or_else(String::new, |p| p.name.clone());
+        let named = |peers: &[PeerState], id: PeerId| {
+            peers.get(id.index()).map_or_else(String::new, |p| p.name.clone())
+        };
         match event {
             EndpointEvent::Connected { peer, again } => {
                 let name = named(&self.peers, peer);
@@ -21,7 +22,7 @@ impl Mover {
                 tracing::info!(peer = %name, again, "connected");
             }
             EndpointEvent::Unreachable { peer, silent_for } => {
-                tracing::warn!(peer = %named(&self.peers, peer), silent_for = ?silent_for, "peer unreachable, trying on");
+                tracing::warn!(peer = %named(&self.peers, peer), silent_for = ?silent_for, "peer unreachable; handshakes continue");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.unreachable = true;
                     peer.next_lookup = peer.lookup.is_some().then_some(now);
@@ -34,20 +35,21 @@ impl Mover {
                 }
             }
             EndpointEvent::Roamed { peer, from: None, to } => {
-                tracing::info!(peer = %named(&self.peers, peer), at = %to, "peer has called");
+                tracing::info!(peer = %named(&self.peers, peer), at = %to, "peer called");
             }
             EndpointEvent::Roamed { peer, from: Some(from), to } => {
-                tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer has moved");
+                tracing::info!(peer = %named(&self.peers, peer), %from, %to, "peer changed its address");
             }
             EndpointEvent::Silent { peer } => {
-                // Lost packets alone do this now and then; what lasts is said when the peer is unreachable.
-                tracing::debug!(peer = %named(&self.peers, peer), "nothing heard from the peer");
+                // Random loss alone causes this now and then. If it lasts, the peer becomes unreachable,
+                // which is logged as a warning.
+                tracing::debug!(peer = %named(&self.peers, peer), "nothing received from the peer");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = true;
                 }
             }
             EndpointEvent::Heard { peer } => {
-                tracing::debug!(peer = %named(&self.peers, peer), "peer heard again");
+                tracing::debug!(peer = %named(&self.peers, peer), "receiving from the peer again");
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.silent = false;
                 }
@@ -63,7 +65,7 @@ impl Mover {
                 if let Some(peer) = self.peers.get_mut(peer.index()) {
                     peer.mtu = Some(inner_mtu);
                 }
-                self.fit_mtu();
+                self.update_device_mtu();
             }
         }
     }

@@ -1,26 +1,28 @@
-//! Delays, counted in buckets of constant relative width: exact sums, quantiles to .8 %.
+//! A histogram of delays in buckets of constant relative width: exact mean, quantiles to within .8 %.
 
 use std::time::Duration;
 
-/// Bits of a value that tell two buckets apart: 64 in each octave, so that a quantile is .8 % off at most.
+/// Bits that distinguish the buckets of an octave: 64 buckets, so a quantile is wrong by at most .8 %. One
+/// bit more halves the error and doubles the memory.
 const SUB_BITS: u32 = 6;
-/// Values from 2^46 us (two years) on share the last bucket.
+/// Number of buckets. Values from 2^46 us (two years) on share the last one.
 const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
-/// Delays, recorded one by one in constant time. Memory goes with the logarithm of how far they are apart.
+/// DelayHistogram, each recorded in constant time. Memory grows with the logarithm of the ratio of the longest to the
+/// shortest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Delays {
-    /// The bucket that `counts` begins with.
+pub struct DelayHistogram {
+    /// The bucket of the first element of `counts`.
     first: usize,
     counts: Vec<u32>,
     count: u64,
     sum_nanos: u128,
-    /// The shortest and the longest.
+    /// The shortest and the longest delay.
     range: Option<(Duration, Duration)>,
 }
 
-impl Delays {
-    /// Adds one.
+impl DelayHistogram {
+    /// Adds one delay.
     pub fn record(&mut self, delay: Duration) {
         let micros = u64::try_from(delay.as_micros()).unwrap_or(u64::MAX);
         self.add(bucket(micros), 1);
@@ -29,8 +31,8 @@ impl Delays {
         self.widen((delay, delay));
     }
 
-    /// Adds all of `other`.
-    pub fn merge(&mut self, other: &Delays) {
+    /// Adds all delays of `other`.
+    pub fn merge(&mut self, other: &DelayHistogram) {
         for (k, n) in other.counts.iter().enumerate().filter(|(_, n)| **n > 0) {
             self.add(other.first + k, *n);
         }
@@ -41,22 +43,23 @@ impl Delays {
         }
     }
 
-    /// How many were recorded.
+    /// How many delays were recorded.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The longest; None without any.
+    /// The longest delay; None without any.
     pub fn max(&self) -> Option<Duration> {
         self.range.map(|(_, longest)| longest)
     }
 
-    /// Their mean in seconds, exact; None without any.
+    /// The exact mean in seconds; None without any.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_nanos as f64 / (self.count as f64 * 1e9))
     }
 
-    /// What a share `q` (0 to 1) of them does not exceed, in seconds, by nearest rank and to .8 %; None without any.
+    /// The delay in seconds that a share `q` (0 to 1) of the delays does not exceed, by nearest rank and to
+    /// within .8 %; None without any.
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -65,7 +68,7 @@ impl Delays {
             below >= rank
         })?;
         let (least, most) = self.range?;
-        // The middle of what the bucket holds.
+        // The middle of the bucket.
         let (low, high) = (lowest(self.first + at), lowest(self.first + at + 1));
         Some(Duration::from_nanos((low + high).saturating_mul(500)).clamp(least, most).as_secs_f64())
     }
@@ -96,7 +99,7 @@ fn bucket(micros: u64) -> usize {
     (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(MOST_BUCKETS)
 }
 
-/// The lowest value, in microseconds, of a bucket.
+/// The lowest value of a bucket, in microseconds.
 fn lowest(at: usize) -> u64 {
     let octave = (at >> SUB_BITS).saturating_sub(1);
     ((at - (octave << SUB_BITS)) as u64) << octave
@@ -111,7 +114,8 @@ mod tests {
     fn quantiles_are_near_and_the_mean_is_exact() {
         let mut random = Seed::new(4).stream("delays");
         let mut values: Vec<f64> = (0..20_000).map(|_| random.exponential(0.3)).collect();
-        let (mut one, mut parts) = (Delays::default(), [Delays::default(), Delays::default()]);
+        let (mut one, mut parts) =
+            (DelayHistogram::default(), [DelayHistogram::default(), DelayHistogram::default()]);
         for (k, value) in values.iter().enumerate() {
             one.record(Duration::from_secs_f64(*value));
             parts[k % 2].record(Duration::from_secs_f64(*value));
@@ -120,7 +124,7 @@ mod tests {
         whole.merge(&other);
         assert_eq!(whole.quantile_s(0.5), one.quantile_s(0.5), "seed 4");
         assert_eq!((whole.count(), whole.mean_s()), (20_000, one.mean_s()), "seed 4");
-        assert_eq!((whole.max(), Delays::default().max()), (one.max(), None));
+        assert_eq!((whole.max(), DelayHistogram::default().max()), (one.max(), None));
         values.sort_by(f64::total_cmp);
         for q in [0.01, 0.5, 0.99, 0.9999] {
             let (got, want) = (one.quantile_s(q).unwrap(), values[(q * 20_000.0) as usize - 1]);
@@ -134,12 +138,12 @@ mod tests {
 
     #[test]
     fn a_single_value_is_itself_and_none_is_none() {
-        let mut delays = Delays::default();
+        let mut delays = DelayHistogram::default();
         assert_eq!((delays.mean_s(), delays.quantile_s(0.5)), (None, None));
-        delays.merge(&Delays::default());
-        assert_eq!(delays, Delays::default());
+        delays.merge(&DelayHistogram::default());
+        assert_eq!(delays, DelayHistogram::default());
         for span in [Duration::ZERO, Duration::from_nanos(1_234_567_891), Duration::MAX / 4] {
-            let mut delays = Delays::default();
+            let mut delays = DelayHistogram::default();
             delays.record(span);
             assert_eq!(
                 (delays.quantile_s(0.0), delays.quantile_s(1.0)),

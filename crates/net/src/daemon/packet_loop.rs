@@ -1,8 +1,7 @@
 //! The thread that moves packets.
 //!
-//! It is driven by what is readable and by the endpoint's next time-out. A turn takes in what has come, up to a
-//! batch of each kind, and then drains all outputs once: the cost of a wake-up is shared by everything
-//! that waited for it.
+//! It wakes when a descriptor is readable or the endpoint's next time-out is due. A turn reads up to a batch
+//! from each source and then sends all outputs once. So everything that waited for a wake-up shares its cost.
 
 mod events;
 mod snapshot;
@@ -13,7 +12,7 @@ use super::status::DeviceCounters;
 use super::{DaemonError, Shared, System, routes};
 use crate::os::netns::Namespace;
 use crate::os::tun::{GROTable, IDEAL_BATCH_SIZE, Tun, TunConfig, TunError, VIRTIO_NET_HDR_LEN};
-use crate::os::udp::{Batch, ReceiveBuffers, Sent, Udp};
+use crate::os::udp::{DatagramBatch, ReceiveBuffers, SendOutcome, Udp};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use ripstop_base::Time;
@@ -25,46 +24,48 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Calls that read, of each kind, before outputs have their turn. A call brings up to 64 KB from the device, up to
-/// 512 KB from the socket.
-const READS: usize = 8;
-/// Packets that the kernel holds for us: beyond what the tunnel's own queues are for.
+/// Most read calls per source and turn, before the outputs are sent. A call brings up to 64 KB from the
+/// device and up to 512 KB from the socket.
+const MAX_READS: usize = 8;
+/// Packets that the kernel holds for this process. The tunnel's own queues, with their AQM, are meant to hold
+/// the rest.
 const DEVICE_QUEUE_PACKETS: u32 = 2_000;
-/// Between look-ups of the name of a peer that does not answer.
-const RESOLVE_EVERY: Duration = Duration::from_secs(30);
-/// The least wait for a socket that is blocked.
-const BLOCKED_PAUSE: Duration = Duration::from_millis(10);
-/// Between two words about datagrams that were dropped.
-const REJECTED_EVERY: Duration = Duration::from_secs(30);
-/// The least MTU that IPv6 demands; below it the kernel would take IPv6 off the device.
-const IPV6_LEAST: u32 = 1280;
+/// Time between two look-ups of the name of a peer that does not answer.
+const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
+/// Shortest wait while the socket is blocked. See [`wait`].
+const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
+/// Time between two warnings about rejected datagrams.
+const REJECTED_LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// The smallest MTU of IPv6 (RFC 8200, section 5), in bytes. Below it the kernel removes IPv6 from the
+/// device.
+const MIN_IPV6_MTU: u32 = 1280;
 
-/// Everything that moves packets.
-pub(super) struct Mover {
+/// The state of the packet thread.
+pub(super) struct PacketLoop {
     shared: Arc<Shared>,
     config: DaemonConfig,
     endpoint: Endpoint,
     tun: Tun,
     udp: Udp,
-    batch: Batch,
-    /// The kernel had no room for the batch.
+    batch: DatagramBatch,
+    /// Whether the kernel had no room for the batch.
     blocked: bool,
-    arriving: ReceiveBuffers,
-    reading: Reading,
-    writing: Writing,
-    peers: Vec<Peer>,
+    receive_buffers: ReceiveBuffers,
+    read_buffers: ReadBuffers,
+    write_buffers: WriteBuffers,
+    peers: Vec<PeerState>,
     resolver: Resolver,
     device: DeviceCounters,
     mtu: u32,
-    /// Datagrams rejected when it was last said, and when that was.
+    /// The number of rejected datagrams at the last warning, and the time of that check.
     rejected: (u64, Time),
 }
 
-/// What a daemon knows of a peer beside the endpoint.
-struct Peer {
+/// What the daemon knows about a peer in addition to the endpoint's state.
+struct PeerState {
     id: PeerId,
     name: String,
-    /// A name that has to be looked up.
+    /// The host name to resolve; None for a peer with an address or without an endpoint.
     lookup: Option<HostPort>,
     next_lookup: Option<Time>,
     connected: Option<Time>,
@@ -75,26 +76,27 @@ struct Peer {
     received: (u64, u64),
 }
 
-/// Room for what the device gives: a large segment, and the packets it is cut to.
-struct Reading {
+/// Buffers for read_buffers from the device: a large segment, and the packets into which it is cut.
+struct ReadBuffers {
     scratch: Vec<u8>,
     packets: Vec<Vec<u8>>,
     sizes: Vec<usize>,
 }
 
-/// Room for what the device takes.
-struct Writing {
+/// Buffers for write_buffers to the device.
+struct WriteBuffers {
     table: GROTable,
     packets: Vec<Vec<u8>>,
 }
 
-impl Mover {
-    /// Makes the device and the socket; all peers are known to the endpoint, and those with an address called.
+impl PacketLoop {
+    /// Creates the device and the socket, adds all peers to the endpoint, and starts handshakes with those
+    /// whose address is known.
     pub(super) fn new(
         config: &DaemonConfig,
         namespace: &Namespace,
         shared: Arc<Shared>,
-    ) -> Result<Mover, DaemonError> {
+    ) -> Result<PacketLoop, DaemonError> {
         let udp = match config.listen {
             Listen::Everywhere(port) => Udp::bind_any(port).map_err(DaemonError::system(format!(
                 "listening on UDP port {port} (another port: `port = ...`)"
@@ -111,7 +113,7 @@ impl Mover {
         let settings = EndpointConfig { tunnel: config.tunnel.clone(), ..EndpointConfig::default() };
         let mut endpoint =
             Endpoint::new(config.private.clone(), settings, Box::new(System), Box::new(System));
-        let resolver = Resolver::new(shared.worker.bell().clone());
+        let resolver = Resolver::new(shared.worker.wakeup().clone());
         let mut peers = Vec::new();
         for peer in &config.peers {
             let address = peer.endpoint.as_ref().and_then(HostPort::address);
@@ -125,22 +127,22 @@ impl Mover {
                 },
             )?;
             if address.is_some_and(|address| !udp.reaches(&address)) {
-                tracing::warn!(peer = %peer.name, "the peer has an IPv6 address, and this host does no IPv6");
+                tracing::warn!(peer = %peer.name, "the peer has an IPv6 address, but this host has no IPv6");
             }
             let lookup = peer.endpoint.clone().filter(|_| address.is_none());
-            peers.push(Peer::new(id, peer.name.clone(), lookup, now));
+            peers.push(PeerState::new(id, peer.name.clone(), lookup, now));
         }
-        Ok(Mover {
+        Ok(PacketLoop {
             shared,
             config: config.clone(),
             endpoint,
             tun,
             udp,
-            batch: Batch::default(),
+            batch: DatagramBatch::default(),
             blocked: false,
-            arriving: ReceiveBuffers::default(),
-            reading: Reading::new(config.tunnel.path_mtu as usize),
-            writing: Writing { table: GROTable::default(), packets: Vec::new() },
+            receive_buffers: ReceiveBuffers::default(),
+            read_buffers: ReadBuffers::new(config.tunnel.path_mtu as usize),
+            write_buffers: WriteBuffers { table: GROTable::default(), packets: Vec::new() },
             peers,
             resolver,
             device: DeviceCounters::default(),
@@ -149,18 +151,18 @@ impl Mover {
         })
     }
 
-    /// Moves packets until it is stopped or cannot go on, and tells the last state.
+    /// Moves packets until it is stopped or an error ends it, and publishes the last snapshot.
     pub(super) fn run(mut self) {
-        // The kernel may otherwise delay a timer by 50 us to join it with others.
+        // Without this the kernel may delay a timer by 50 us to combine it with others (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.turn_until_stopped()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run_until_stopped()));
         let error = match outcome {
             Ok(Ok(())) => None,
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some("the thread that moves packets panicked; its words are on stderr".to_owned()),
+            Err(_) => Some("the packet thread panicked; the message is on stderr".to_owned()),
         };
         let snapshot = catch_unwind(AssertUnwindSafe(|| self.snapshot())).ok();
-        // Whoever waits for the end may count on the device being gone.
+        // Whoever waits for the end may rely on the device being gone.
         let shared = self.shared.clone();
         drop(self);
         if let Some(error) = error {
@@ -170,8 +172,8 @@ impl Mover {
         let _ = shared.ended.write(1);
     }
 
-    fn turn_until_stopped(&mut self) -> io::Result<()> {
-        // Readable until shown otherwise.
+    fn run_until_stopped(&mut self) -> io::Result<()> {
+        // Both are treated as readable at first.
         let (mut device, mut socket) = (true, true);
         loop {
             let now = self.shared.worker.now();
@@ -180,19 +182,19 @@ impl Mover {
             }
             let mut more = false;
             if socket {
-                more |= self.take_datagrams(now)?;
+                more |= self.read_datagrams(now)?;
             }
             if device {
-                more |= self.take_packets(now)?;
+                more |= self.read_device(now)?;
             }
-            self.look_up(now);
+            self.resolve_names(now);
             self.drain();
             if self.shared.worker.is_stopped() {
                 self.endpoint.close();
                 self.drain();
                 return Ok(());
             }
-            self.shared.worker.tell(|| self.snapshot());
+            self.shared.worker.answer(|| self.snapshot());
             let wait = self.wait(more);
             let wanted = match self.blocked {
                 true => PollFlags::POLLIN | PollFlags::POLLOUT,
@@ -201,31 +203,31 @@ impl Mover {
             let mut files = [
                 PollFd::new(self.tun.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.udp.as_fd(), wanted),
-                PollFd::new(self.shared.worker.bell().as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.shared.worker.wakeup().as_fd(), PollFlags::POLLIN),
             ];
             match ppoll(&mut files, wait.map(TimeSpec::from), None) {
                 Ok(_) | Err(nix::errno::Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let [d, s, bell] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
+            let [d, s, wakeup] = files.map(|file| file.revents().unwrap_or(PollFlags::empty()));
             (device, socket) = (!d.is_empty(), s.intersects(!PollFlags::POLLOUT));
-            if !bell.is_empty() {
-                self.shared.worker.heard();
+            if !wakeup.is_empty() {
+                self.shared.worker.clear_wakeup();
             }
         }
     }
 
-    /// Takes in what peers sent. Whether there may be more.
-    fn take_datagrams(&mut self, now: Time) -> io::Result<bool> {
-        for _ in 0..READS {
+    /// Reads datagrams from peers. Returns whether there may be more.
+    fn read_datagrams(&mut self, now: Time) -> io::Result<bool> {
+        for _ in 0..MAX_READS {
             let endpoint = &mut self.endpoint;
-            let result = self.udp.receive(&mut self.arriving, |from, datagram, ce| {
+            let result = self.udp.receive(&mut self.receive_buffers, |from, datagram, ce| {
                 endpoint.handle_datagram(now, from, datagram, ce);
             });
             match result {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
-                // An ICMP message about something sent before.
+                // The kernel reports an ICMP error about an earlier datagram.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(error),
             }
@@ -233,17 +235,17 @@ impl Mover {
         Ok(true)
     }
 
-    /// Takes in what the kernel sends through the device. Whether there may be more.
-    fn take_packets(&mut self, now: Time) -> io::Result<bool> {
-        let Reading { scratch, packets, sizes } = &mut self.reading;
-        for _ in 0..READS {
+    /// Reads packets from the device. Returns whether there may be more.
+    fn read_device(&mut self, now: Time) -> io::Result<bool> {
+        let ReadBuffers { scratch, packets, sizes } = &mut self.read_buffers;
+        for _ in 0..MAX_READS {
             let count = match self.tun.recv_multiple(scratch, packets, sizes, 0) {
                 Ok(count) => count,
                 Err(error) => match (error.kind(), error.raw_os_error()) {
                     (io::ErrorKind::WouldBlock, _) => return Ok(false),
                     // The device was removed.
                     (_, Some(libc::EBADF | libc::EBADFD | libc::ENODEV)) => return Err(error),
-                    // It is down, or a segment could not be cut; the next may be better.
+                    // The device is down, or a segment could not be cut. The next read may succeed.
                     _ => {
                         self.device.read_errors += 1;
                         return Ok(false);
@@ -261,40 +263,40 @@ impl Mover {
         Ok(true)
     }
 
-    /// Takes all outputs.
+    /// Sends and delivers all that the endpoint has to output.
     fn drain(&mut self) {
         self.transmit();
         self.deliver();
         while let Some(event) = self.endpoint.poll_event() {
-            self.note(event);
+            self.handle_event(event);
         }
     }
 
     fn transmit(&mut self) {
-        self.blocked = self.blocked && self.udp.send(&mut self.batch) == Sent::Blocked;
+        self.blocked = self.blocked && self.udp.send(&mut self.batch) == SendOutcome::Blocked;
         while !self.blocked {
             let now = self.shared.worker.now();
             let Some(out) = self.endpoint.poll_transmit(now, self.batch.room()) else { break };
             if !self.batch.push(out.to, out.len, out.ect, self.udp.segments()) {
-                self.blocked = self.udp.send(&mut self.batch) == Sent::Blocked;
+                self.blocked = self.udp.send(&mut self.batch) == SendOutcome::Blocked;
             }
         }
         while !self.blocked && !self.batch.is_empty() {
-            self.blocked = self.udp.send(&mut self.batch) == Sent::Blocked;
+            self.blocked = self.udp.send(&mut self.batch) == SendOutcome::Blocked;
         }
     }
 
-    /// Hands over to the kernel what has come through the tunnel.
+    /// Writes to the device all packets that came through the tunnel.
     fn deliver(&mut self) {
         const OFFSET: usize = VIRTIO_NET_HDR_LEN;
-        let Writing { table, packets } = &mut self.writing;
+        let WriteBuffers { table, packets } = &mut self.write_buffers;
         loop {
             let mut count = 0;
             while count < IDEAL_BATCH_SIZE {
                 let Some((peer, delivered)) = self.endpoint.poll_deliver() else { break };
                 let packet = inner_packet(&delivered);
                 if packets.len() == count {
-                    // Large enough for all that may be joined to the packet.
+                    // Large enough for all packets that may be joined to this one.
                     packets.push(Vec::with_capacity(OFFSET + 65_535));
                 }
                 let room = &mut packets[count];
@@ -319,8 +321,8 @@ impl Mover {
         }
     }
 
-    /// The device takes what passes to every peer.
-    fn fit_mtu(&mut self) {
+    /// Sets the device's MTU to the smallest MTU of all peers.
+    fn update_device_mtu(&mut self) {
         let least = self.peers.iter().filter_map(|peer| peer.mtu).min();
         let mtu = device_mtu(&self.config, least.unwrap_or_else(|| self.config.tunnel.inner_mtu()));
         if mtu == self.mtu {
@@ -331,19 +333,18 @@ impl Mover {
                 self.mtu = mtu;
                 self.device.mtu_changes += 1;
             }
-            Err(error) => tracing::warn!(%error, mtu, "the device's MTU could not be set"),
+            Err(error) => tracing::warn!(%error, mtu, "could not set the device's MTU"),
         }
     }
 
-    /// Looks up the names of peers that need it, and takes what was found. Also says now and then that datagrams are
-    /// being dropped.
-    fn look_up(&mut self, now: Time) {
+    /// Resolves the names of peers where needed, and uses the answers.
+    fn resolve_names(&mut self, now: Time) {
         for (index, peer) in self.peers.iter_mut().enumerate() {
             if let (Some(name), Some(at)) = (&peer.lookup, peer.next_lookup)
                 && at <= now
             {
                 self.resolver.ask(index, name);
-                peer.next_lookup = Some(now + RESOLVE_EVERY);
+                peer.next_lookup = Some(now + RESOLVE_INTERVAL);
             }
         }
         while let Some(answer) = self.resolver.poll() {
@@ -354,11 +355,11 @@ impl Mover {
                     let usable = addresses.into_iter().filter(|address| self.udp.reaches(address));
                     let in_vain = known.filter(|_| peer.unreachable);
                     let Some(to) = resolve::choose(&usable.collect::<Vec<_>>(), in_vain) else {
-                        tracing::warn!(peer = %peer.name, "its name has no address that this host reaches");
+                        tracing::warn!(peer = %peer.name, "the peer's name has no address that this host can reach");
                         continue;
                     };
                     if known != Some(to) {
-                        tracing::info!(peer = %peer.name, %to, "found by name");
+                        tracing::info!(peer = %peer.name, %to, "resolved the peer's name");
                         routes::check(&self.config, to.ip());
                     }
                     self.endpoint.set_endpoint(now, peer.id, to);
@@ -366,22 +367,24 @@ impl Mover {
                         peer.next_lookup = None;
                     }
                 }
-                Err(error) => tracing::warn!(peer = %peer.name, %error, "its name was not found; trying on"),
+                Err(error) => {
+                    tracing::warn!(peer = %peer.name, %error, "the peer's name could not be resolved; trying again later")
+                }
             }
         }
-        if now.since(self.rejected.1) >= REJECTED_EVERY {
+        if now.since(self.rejected.1) >= REJECTED_LOG_INTERVAL {
             let rejected: u64 = self.endpoint.secure_counters().rejected.iter().sum();
             if rejected > self.rejected.0 {
                 tracing::warn!(
                     datagrams = rejected - self.rejected.0,
-                    "datagrams dropped that do not authenticate; `ripstop status --json` has the reasons"
+                    "datagrams were dropped because they did not authenticate; `ripstop status --json` shows the reasons"
                 );
             }
             self.rejected = (rejected, now);
         }
     }
 
-    /// How long to wait for what may come; None: for ever.
+    /// How long to wait for the next event; None: until a descriptor is readable.
     fn wait(&self, more: bool) -> Option<Duration> {
         let lookups = self.peers.iter().filter_map(|peer| peer.next_lookup).min();
         let due = [self.endpoint.poll_timeout(), lookups].into_iter().flatten().min();
@@ -389,9 +392,9 @@ impl Mover {
     }
 }
 
-impl Peer {
-    fn new(id: PeerId, name: String, lookup: Option<HostPort>, now: Time) -> Peer {
-        Peer {
+impl PeerState {
+    fn new(id: PeerId, name: String, lookup: Option<HostPort>, now: Time) -> PeerState {
+        PeerState {
             id,
             name,
             next_lookup: lookup.is_some().then_some(now),
@@ -406,9 +409,9 @@ impl Peer {
     }
 }
 
-impl Reading {
-    fn new(path_mtu: usize) -> Reading {
-        Reading {
+impl ReadBuffers {
+    fn new(path_mtu: usize) -> ReadBuffers {
+        ReadBuffers {
             scratch: vec![0; VIRTIO_NET_HDR_LEN + 65_535],
             packets: vec![vec![0; path_mtu.max(2_048)]; IDEAL_BATCH_SIZE],
             sizes: vec![0; IDEAL_BATCH_SIZE],
@@ -416,18 +419,18 @@ impl Reading {
     }
 }
 
-/// How long to wait, when what is due next is due in so long. While the socket is blocked nothing is taken from the
-/// endpoint, and its time-out stays in the past: the socket's becoming writable ends the wait, and
-/// timers may be a little late.
+/// How long to wait when the next time-out is due in `due`. While the socket is blocked nothing is taken from
+/// the endpoint, so its time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`] and ends
+/// early when the socket becomes writable. Timers may be that much late.
 fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     match due {
         _ if more => Some(Duration::ZERO),
-        Some(due) if blocked => Some(due.max(BLOCKED_PAUSE)),
+        Some(due) if blocked => Some(due.max(MIN_BLOCKED_WAIT)),
         due => due,
     }
 }
 
-/// The device, with offload where the kernel has it.
+/// The device, with offload where the kernel supports it.
 fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result<Tun, TunError> {
     let wanted = TunConfig {
         name: Some(config.name.clone()),
@@ -446,7 +449,7 @@ fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result
 
 fn device_mtu(config: &DaemonConfig, inner: u32) -> u32 {
     let has_v6 = config.addresses.iter().any(|address| matches!(address, ipnet::IpNet::V6(_)));
-    if has_v6 { inner.max(IPV6_LEAST) } else { inner }
+    if has_v6 { inner.max(MIN_IPV6_MTU) } else { inner }
 }
 
 #[cfg(test)]
@@ -457,7 +460,7 @@ mod tests {
     fn a_blocked_socket_is_waited_for() {
         let (now, soon) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
         assert_eq!(wait(false, false, now), now);
-        assert_eq!(wait(false, true, now), Some(BLOCKED_PAUSE));
+        assert_eq!(wait(false, true, now), Some(MIN_BLOCKED_WAIT));
         assert_eq!((wait(false, true, soon), wait(true, true, soon)), (soon, now));
         assert_eq!((wait(false, true, None), wait(true, false, None)), (None, now));
     }

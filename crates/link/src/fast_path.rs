@@ -1,44 +1,44 @@
-//! The short way through a link that waits, sends, delays, loses and does nothing else.
+//! The fast path for a link that has only a rate, a queue, an MTU, a delay and a loss model.
 //!
-//! What most links in a simulation are. It answers what [`Link::offer`] would on the long way, to the nanosecond and to the
-//! draw; a property test holds one against the other.
+//! Most simulated links are of this kind. The fast path gives the same answers as the full path of
+//! [`Link::offer`]: the same nanoseconds and the same random draws. A property test compares the two.
 
 use crate::config::LinkConfig;
-use crate::fate::{Delivery, Fate, Reason};
+use crate::fate::{Delivery, DropReason, Fate};
 use crate::link::Link;
 use crate::loss::Loss;
 use ripstop_base::{QueueLimit, Time};
 
-/// Larger packets take the long way: their bits times 10^9 do not fit 64 bits.
+/// Larger packets, in bytes, take the full path: their bits times 10^9 do not fit 64 bits.
 const MAX_BYTES: usize = 1 << 30;
-/// As do packets that are sent later than this, 292 years after the epoch.
-const LAST: Time = Time::from_nanos(1 << 63);
+/// Packets sent after this moment, 292 years after the epoch, take the full path too.
+const MAX_TIME: Time = Time::from_nanos(1 << 63);
 
-/// The settings of such a link, ready for use.
+/// The settings of a link on the fast path.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quick {
+pub(crate) struct FastPath {
     mtu: u64,
-    /// How much may wait; the largest number where there is no limit.
+    /// Most packets that may wait; u64::MAX without a limit. `bytes` is the limit in bytes.
     packets: u64,
     bytes: u64,
     rate_bps: u64,
     delay_ns: u64,
-    chance: Chance,
+    loss: LossDraw,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Chance {
-    /// Nothing is lost, and nothing drawn.
+enum LossDraw {
+    /// Nothing is lost and nothing is drawn.
     Never,
-    /// Lost are packets whose draw of 53 bits is below this.
+    /// Packets whose draw of 53 bits is below this number are lost.
     Below(u64),
-    /// The model says.
+    /// The loss model decides.
     Model,
 }
 
-impl Quick {
-    /// None where the link does anything else.
-    pub(crate) fn new(config: &LinkConfig) -> Option<Quick> {
+impl FastPath {
+    /// The fast path of a link; None when the link has any other setting.
+    pub(crate) fn new(config: &LinkConfig) -> Option<FastPath> {
         let never = config.jitter.duration().is_zero() && config.corrupt.get() == 0.0;
         let more = config.policer.is_some()
             || config.mark.is_some()
@@ -47,7 +47,7 @@ impl Quick {
             || config.fec.is_some()
             || !config.blackouts.is_empty()
             || !config.schedule.is_empty();
-        // Beyond this rate what a nanosecond takes more than the packet does not fit 64 bits beside it.
+        // At a higher rate the work left over by rounding up to a nanosecond would not fit 64 bits.
         if more || !never || config.rate.bps() > 1 << 60 {
             return None;
         }
@@ -56,55 +56,56 @@ impl Quick {
             Some(QueueLimit::Packets(most)) => (most, u64::MAX),
             Some(QueueLimit::Bytes(most)) => (u64::MAX, most),
         };
-        Some(Quick {
+        Some(FastPath {
             mtu: config.mtu.map_or(u64::MAX, |mtu| mtu.get()),
             packets,
             bytes,
             rate_bps: config.rate.bps(),
             delay_ns: u64::try_from(config.delay.duration().as_nanos()).unwrap_or(u64::MAX),
-            chance: match &config.loss {
-                loss if !loss.is_active() => Chance::Never,
-                // A draw of k is k/2^53 < p exactly when k < p 2^53, a product without rounding.
+            loss: match &config.loss {
+                loss if !loss.is_active() => LossDraw::Never,
+                // A draw of k is lost when k/2^53 < p, that is when k < p 2^53. The product is exact in f64.
                 Loss::Bernoulli { probability } => {
-                    Chance::Below((probability.get() * (1u64 << 53) as f64).ceil() as u64)
+                    LossDraw::Below((probability.get() * (1u64 << 53) as f64).ceil() as u64)
                 }
-                _ => Chance::Model,
+                _ => LossDraw::Model,
             },
         })
     }
 }
 
 impl Link {
-    /// What becomes of a packet of `bytes` bytes offered at `now`, its number `index`; None when it has to go the long way.
+    /// The fate of packet number `index` of `bytes` bytes, offered at `now`; None when it must take the full
+    /// path.
     #[inline]
-    pub(crate) fn offer_quickly(
+    pub(crate) fn offer_fast(
         &mut self,
-        quick: &Quick,
+        fast: &FastPath,
         now: Time,
         bytes: usize,
         index: u64,
     ) -> Option<Fate> {
         let free_at = self.serialiser.free_at();
-        if bytes > MAX_BYTES || now.max(free_at) > LAST {
+        if bytes > MAX_BYTES || now.max(free_at) > MAX_TIME {
             return None;
         }
-        let lost = match quick.chance {
-            Chance::Never => false,
-            Chance::Below(limit) => self.channel.draw() < limit,
-            Chance::Model => self.loses(index),
+        let lost = match fast.loss {
+            LossDraw::Never => false,
+            LossDraw::Below(limit) => self.channel.draw() < limit,
+            LossDraw::Model => self.loses(index),
         };
         let size = bytes as u64;
-        if size > quick.mtu {
+        if size > fast.mtu {
             self.counters.refused_mtu += 1;
-            return Some(Fate::Refused { reason: Reason::Mtu });
+            return Some(Fate::Refused { reason: DropReason::Mtu });
         }
         let waits = free_at > now;
         let backlog = &self.waiting.backlog;
-        if waits && (backlog.packets >= quick.packets || backlog.bytes.saturating_add(size) > quick.bytes) {
+        if waits && (backlog.packets >= fast.packets || backlog.bytes.saturating_add(size) > fast.bytes) {
             self.counters.refused_queue += 1;
-            return Some(Fate::Refused { reason: Reason::Queue });
+            return Some(Fate::Refused { reason: DropReason::Queue });
         }
-        let departure = self.serialiser.serve_steadily(now, size, quick.rate_bps);
+        let departure = self.serialiser.serve_steadily(now, size, fast.rate_bps);
         self.counters.serialised += 1;
         self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(size);
         if waits {
@@ -113,11 +114,11 @@ impl Link {
         }
         if lost {
             self.counters.lost_channel += 1;
-            return Some(Fate::Lost { departure, reason: Reason::Channel });
+            return Some(Fate::Lost { departure, reason: DropReason::Channel });
         }
         self.counters.delivered += 1;
         self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(size);
-        let arrival = Time::from_nanos(departure.as_nanos().saturating_add(quick.delay_ns));
+        let arrival = Time::from_nanos(departure.as_nanos().saturating_add(fast.delay_ns));
         Some(Fate::Delivered(Delivery { departure, arrival, copy: None, congested: false, corruption: None }))
     }
 }
@@ -155,9 +156,9 @@ mod tests {
     }
 
     proptest! {
-        /// Every fate and every counter.
+        /// Both paths give the same fates and the same counters.
         #[test]
-        fn answers_as_the_long_way(
+        fn agrees_with_the_full_path(
             config in config(),
             seed in any::<u64>(),
             offers in prop::collection::vec(
@@ -166,17 +167,17 @@ mod tests {
                 1..200,
             ),
         ) {
-            let mut quick = Link::new(&config, Seed::new(seed), "link/0").expect("a link");
-            prop_assert!(quick.quick.is_some());
-            let mut long = quick.clone();
-            long.quick = None;
+            let mut fast = Link::new(&config, Seed::new(seed), "link/0").expect("a link");
+            prop_assert!(fast.fast_path.is_some());
+            let mut full = fast.clone();
+            full.fast_path = None;
             let mut now = Time::ZERO;
             for (span, bytes) in offers {
                 now += Duration::from_nanos(span);
-                prop_assert_eq!(quick.offer(now, bytes), long.offer(now, bytes));
-                prop_assert_eq!(quick.counters(), long.counters());
-                prop_assert_eq!(quick.backlog(now), long.backlog(now));
-                prop_assert_eq!(quick.free_at(), long.free_at());
+                prop_assert_eq!(fast.offer(now, bytes), full.offer(now, bytes));
+                prop_assert_eq!(fast.counters(), full.counters());
+                prop_assert_eq!(fast.backlog(now), full.backlog(now));
+                prop_assert_eq!(fast.free_at(), full.free_at());
             }
         }
     }

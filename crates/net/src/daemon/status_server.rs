@@ -1,5 +1,5 @@
-//! The desk: a thread that answers who asks for the status (a local socket, JSON) or for metrics (HTTP, for
-//! Prometheus). A slow asker keeps the next one waiting, and never a packet.
+//! The status server: a thread that answers requests for the status (a Unix socket, JSON) and for metrics
+//! (HTTP, for Prometheus). A slow client delays the next client but never a packet.
 
 use super::config::{DaemonConfig, StatusSocket};
 use super::{DaemonError, Shared, prometheus};
@@ -16,34 +16,34 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long an asker may take in all.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The longest HTTP request that is read, bytes.
+/// Most time for one request. A client that is slower is disconnected.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest HTTP request that is read, in bytes.
 const MAX_REQUEST: usize = 8192;
 
-/// The open desk. Dropping it closes it and removes the socket's file.
+/// The running status server. Dropping it stops it and removes the socket's file.
 #[derive(Debug)]
-pub(super) struct Desk {
-    bell: Arc<EventFd>,
+pub(super) struct StatusServer {
+    wakeup: Arc<EventFd>,
     thread: Option<JoinHandle<()>>,
     path: Option<PathBuf>,
 }
 
-impl Desk {
-    pub(super) fn open(config: &DaemonConfig, shared: Arc<Shared>) -> Result<Desk, DaemonError> {
+impl StatusServer {
+    pub(super) fn open(config: &DaemonConfig, shared: Arc<Shared>) -> Result<StatusServer, DaemonError> {
         let status = match &config.status {
             None => None,
             Some(StatusSocket::At(path)) => {
                 let what = format!("opening the status socket {}", path.display());
                 Some((listen(path).map_err(DaemonError::system(what))?, path.clone()))
             }
-            Some(StatusSocket::Usual(path)) => {
+            Some(StatusSocket::Default(path)) => {
                 let made = path.parent().map_or(Ok(()), fs::create_dir_all);
                 match made.and_then(|()| listen(path)) {
                     Ok(listener) => Some((listener, path.clone())),
                     Err(error) => {
                         let path = path.display();
-                        tracing::warn!(%path, %error, "no status socket; `status = ...` names another place");
+                        tracing::warn!(%path, %error, "there is no status socket; `status = ...` sets another path");
                         None
                     }
                 }
@@ -54,23 +54,23 @@ impl Desk {
             let what = format!("listening for metrics on TCP {address}");
             TcpListener::bind(address).map_err(DaemonError::system(what))
         });
-        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
+        let wakeup = EventFd::from_flags(EfdFlags::EFD_CLOEXEC)
             .map_err(|errno| DaemonError::system("making an event descriptor")(errno.into()))?;
-        let mut desk = Desk { bell: Arc::new(bell), thread: None, path };
+        let mut status_server = StatusServer { wakeup: Arc::new(wakeup), thread: None, path };
         let metrics = metrics.transpose()?;
-        let bell = desk.bell.clone();
+        let wakeup = status_server.wakeup.clone();
         let thread = std::thread::Builder::new()
-            .name("desk".into())
-            .spawn(move || serve(&shared, &bell, status.as_ref(), metrics.as_ref()))
+            .name("status_server".into())
+            .spawn(move || serve(&shared, &wakeup, status.as_ref(), metrics.as_ref()))
             .map_err(DaemonError::system("starting a thread"))?;
-        desk.thread = Some(thread);
-        Ok(desk)
+        status_server.thread = Some(thread);
+        Ok(status_server)
     }
 }
 
-impl Drop for Desk {
+impl Drop for StatusServer {
     fn drop(&mut self) {
-        let _ = self.bell.write(1);
+        let _ = self.wakeup.write(1);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -80,11 +80,14 @@ impl Drop for Desk {
     }
 }
 
-/// The socket at `path`, for its owner alone; one that a killed daemon left is replaced.
+/// A socket at `path` that only its owner may use. The socket of a killed daemon is replaced.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     match fs::symlink_metadata(path) {
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket"));
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "a file that is not a socket has this name",
+            ));
         }
         Ok(_) => match UnixStream::connect(path) {
             Ok(_) => {
@@ -99,14 +102,14 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn serve(shared: &Shared, bell: &EventFd, status: Option<&UnixListener>, metrics: Option<&TcpListener>) {
+fn serve(shared: &Shared, wakeup: &EventFd, status: Option<&UnixListener>, metrics: Option<&TcpListener>) {
     loop {
-        let mut files = vec![PollFd::new(bell.as_fd(), PollFlags::POLLIN)];
+        let mut files = vec![PollFd::new(wakeup.as_fd(), PollFlags::POLLIN)];
         files.extend(status.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
         files.extend(metrics.map(|l| PollFd::new(l.as_fd(), PollFlags::POLLIN)));
         match poll(&mut files, PollTimeout::NONE) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-            Err(error) => return tracing::error!(%error, "the desk closes"),
+            Err(error) => return tracing::error!(%error, "the status server ends"),
         }
         let mut ready = files.iter().map(|file| file.any().unwrap_or(false));
         if ready.next() == Some(true) {
@@ -116,18 +119,18 @@ fn serve(shared: &Shared, bell: &EventFd, status: Option<&UnixListener>, metrics
             && ready.next() == Some(true)
             && let Some((stream, _)) = accepted(listener.accept())
         {
-            let _ = tell(shared, stream);
+            let _ = send_status(shared, stream);
         }
         if let Some(listener) = metrics
             && ready.next() == Some(true)
             && let Some((stream, _)) = accepted(listener.accept())
         {
-            let _ = answer(shared, stream);
+            let _ = answer_http(shared, stream);
         }
     }
 }
 
-/// An asker, unless there is no descriptor left for one: then others may need the CPU more.
+/// The accepted connection. When no descriptor is left, waits 100 ms so as not to retry in a busy loop.
 fn accepted<T>(outcome: io::Result<T>) -> Option<T> {
     if outcome.is_err() {
         std::thread::sleep(Duration::from_millis(100));
@@ -135,19 +138,19 @@ fn accepted<T>(outcome: io::Result<T>) -> Option<T> {
     outcome.ok()
 }
 
-/// The status, as one JSON object on a line.
-fn tell(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let Some(status) = shared.worker.ask() else { return Ok(()) };
+/// Sends the status as one line of JSON.
+fn send_status(shared: &Shared, mut stream: UnixStream) -> io::Result<()> {
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let Some(status) = shared.worker.request() else { return Ok(()) };
     let mut text = serde_json::to_vec(&status)?;
     text.push(b'\n');
     stream.write_all(&text)
 }
 
-/// One HTTP request (RFC 9112) and its answer.
-fn answer(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let end = Instant::now() + PATIENCE;
+/// Reads one HTTP request (RFC 9112) and answers it.
+fn answer_http(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    let end = Instant::now() + TIMEOUT;
     let mut request = Vec::new();
     let mut piece = [0; 1024];
     while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < MAX_REQUEST {
@@ -164,12 +167,12 @@ fn answer(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     let line = String::from_utf8_lossy(request.split(|byte| *byte == b'\r').next().unwrap_or_default());
     let mut words = line.split(' ');
     let (status, body) = match (words.next(), words.next().map(|path| path.split('?').next())) {
-        (Some("GET"), Some(Some("/metrics" | "/"))) => match shared.worker.ask() {
+        (Some("GET"), Some(Some("/metrics" | "/"))) => match shared.worker.request() {
             Some(status) => ("200 OK", prometheus::render(&status)),
             None => ("503 Service Unavailable", "the daemon has ended\n".to_owned()),
         },
         (Some("GET"), _) => ("404 Not Found", "metrics are at /metrics\n".to_owned()),
-        _ => ("405 Method Not Allowed", "only GET is understood\n".to_owned()),
+        _ => ("405 Method Not Allowed", "only GET is supported\n".to_owned()),
     };
     write!(
         stream,

@@ -1,4 +1,4 @@
-//! Who asks: the status socket and the metrics.
+//! The status socket and the metrics server.
 
 use crate::common::with_namespaces;
 use crate::hosts::{End, Host, Pair, lossy, until};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 #[test]
 fn metrics_are_well_formed_and_say_what_happened() {
-    with_namespaces("desk::metrics_are_well_formed_and_say_what_happened", || {
+    with_namespaces("status_server::metrics_are_well_formed_and_say_what_happened", || {
         let pair = Pair::raise(&lossy(0.05), 1500, "metrics = \"127.0.0.1:9482\"");
         tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 500_000);
         let (head, body) = http(&pair.left, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -44,13 +44,13 @@ fn metrics_are_well_formed_and_say_what_happened() {
         for name in [
             "rejected_total{reason=\"forged\"}",
             "peer_queue_drops_total{peer=\"host2\",reason=\"expired\"}",
-            // Whether any was asked for is a matter of luck.
+            // A repair on request may or may not have been needed.
             "peer_repairs_total{peer=\"host2\",purpose=\"exact\"}",
         ] {
             assert!(samples.contains_key(name), "{name} in:\n{body}");
         }
 
-        // What is not asked for rightly is answered, or not, and the next is served.
+        // A wrong request gets an error or no answer, and the next request is served.
         let status = |request: &str| http(&pair.left, request).0.split(' ').nth(1).map(str::to_owned);
         assert_eq!(status("GET /metrics?x=1 HTTP/1.0\r\n\r\n").as_deref(), Some("200"));
         assert_eq!(status("GET /secrets HTTP/1.1\r\n\r\n").as_deref(), Some("404"));
@@ -66,7 +66,7 @@ fn connect(end: &End) -> TcpStream {
     end.host.namespace.run(|| TcpStream::connect("127.0.0.1:9482")).unwrap().unwrap()
 }
 
-/// Head and body of the answer; empty when there is none.
+/// Head and body of the answer; empty without an answer.
 fn http(end: &End, request: &str) -> (String, String) {
     let mut stream = connect(end);
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -78,7 +78,7 @@ fn http(end: &End, request: &str) -> (String, String) {
     (format!("{head}\r\n"), body.to_owned())
 }
 
-/// Reads the exposition format, strictly: names without `ripstop_`, with labels, to values.
+/// Parses the exposition format strictly. Maps each name (without `ripstop_`, with labels) to its value.
 fn samples(text: &str) -> BTreeMap<String, f64> {
     let mut types = BTreeMap::new();
     let mut helped = BTreeSet::new();
@@ -111,7 +111,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
 
 #[test]
 fn names_are_escaped() {
-    with_namespaces("desk::names_are_escaped", || {
+    with_namespaces("status_server::names_are_escaped", || {
         let peer = Host::new(2).as_peer("").replace("\"host2\"", r#"'a "b" \c'"#);
         let end = Host::new(1).up("metrics = \"127.0.0.1:9482\"", &[peer]);
         let (_, body) = http(&end, "GET /metrics HTTP/1.1\r\n\r\n");
@@ -120,7 +120,7 @@ fn names_are_escaped() {
     });
 }
 
-/// A directory that goes with the test.
+/// A directory that is removed at the end of the test.
 struct Directory(PathBuf);
 
 impl Directory {
@@ -144,11 +144,11 @@ fn ask(socket: &Path) -> DaemonStatus {
 
 #[test]
 fn the_status_socket_tells_its_owner() {
-    with_namespaces("desk::the_status_socket_tells_its_owner", || {
+    with_namespaces("status_server::the_status_socket_tells_its_owner", || {
         let directory = Directory::new();
         let socket = directory.0.join("rip0.sock");
         let line = |name: &str| format!("name = \"{name}\"\nport = 0\nstatus = \"{}\"", socket.display());
-        // One that was killed leaves its socket.
+        // A killed daemon leaves its socket behind.
         drop(UnixListener::bind(&socket).unwrap());
         let host = Host::new(1);
         let end = host.up(&line("rip0"), &[Host::new(2).as_peer("")]);
@@ -156,7 +156,7 @@ fn the_status_socket_tells_its_owner() {
         let status = ask(&socket);
         assert_eq!((status.interface.name.as_str(), status.peers[0].name.as_str()), ("rip0", "host2"));
         assert_eq!(status.interface.public_key, crate::hosts::key(1).public().to_string());
-        // Those who do not listen keep nobody from asking.
+        // Clients that do not read keep nobody else from asking.
         for _ in 0..50 {
             drop(UnixStream::connect(&socket).unwrap());
         }
