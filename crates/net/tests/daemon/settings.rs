@@ -59,11 +59,11 @@ fn the_rate_is_found_or_given() {
 }
 
 #[test]
-fn patience_bounds_the_wait_for_a_packet() {
-    with_namespaces("settings::patience_bounds_the_wait_for_a_packet", || {
+fn deadline_bounds_the_wait_for_a_packet() {
+    with_namespaces("settings::deadline_bounds_the_wait_for_a_packet", || {
         // The deadline is shorter than the round-trip time. A lost packet without a repair cannot be
         // recovered in time.
-        let pair = Pair::raise(&lossy(0.2), 1500, "patience = \"1ms\"\nredundancy = \"none\"");
+        let pair = Pair::raise(&lossy(0.2), 1500, "deadline = \"1ms\"\nredundancy = \"none\"");
         let socket = udp(&pair.left.host, SocketAddr::new(pair.left.host.v4(), 0));
         let sink = udp(&pair.right.host, SocketAddr::new(pair.right.host.v4(), 9));
         until("both halves give up", || {

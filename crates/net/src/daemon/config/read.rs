@@ -50,7 +50,9 @@ struct Interface {
     rate: Option<Spanned<Word>>,
     redundancy: Option<Spanned<Word>>,
     max_overhead: Option<MaxOverhead>,
-    patience: Option<Spanned<Word>>,
+    /// `patience` is the former name.
+    #[serde(alias = "patience")]
+    deadline: Option<Spanned<Word>>,
     metrics: Option<Spanned<String>>,
     status: Option<Spanned<String>>,
 }
@@ -313,7 +315,7 @@ impl Reader<'_> {
                 tunnel.max_overhead_interactive = interactive;
             }
         }
-        tunnel.patience = self.optional("patience", interface.patience.as_ref(), |text| {
+        tunnel.patience = self.optional("deadline", interface.deadline.as_ref(), |text| {
             span(text, Duration::from_millis(1)..=Duration::from_secs(600))
         })?;
         Ok(tunnel)

@@ -27,7 +27,7 @@ fn with(interface: &str, peer: &str) -> String {
 fn every_setting_is_read() {
     let config = parse(&with(
         "listen = \"0.0.0.0:6000\"\nname = \"tunnel7\"\nmtu = 1400\nrate = \"20Mbit/s\"\nredundancy = 1.25\n\
-         max-overhead = { bulk = \"50%\", interactive = 2 }\npatience = \"2s\"\nmetrics = \"127.0.0.1:9482\"\n\
+         max-overhead = { bulk = \"50%\", interactive = 2 }\ndeadline = \"2s\"\nmetrics = \"127.0.0.1:9482\"\n\
          status = \"a.sock\"",
         "endpoint = \"vpn.example.org:5182\"\nkeepalive = \"25s\"\nname = \"berlin\"",
     ))
@@ -59,6 +59,16 @@ fn missing_settings_have_defaults() {
 }
 
 #[test]
+fn the_former_name_of_deadline_still_works() {
+    let config = parse(&with("patience = \"2s\"", "")).unwrap();
+    assert_eq!(config.tunnel.patience, Some(Duration::from_secs(2)));
+    let error = parse(&with("patience = \"2h\"", "")).unwrap_err();
+    assert!(error.starts_with("t.toml:4:12: deadline: "), "{error}");
+    let both = parse(&with("deadline = \"2s\"\npatience = \"2s\"", "")).unwrap_err();
+    assert!(both.contains("duplicate field `deadline`"), "{both}");
+}
+
+#[test]
 fn every_error_names_its_place() {
     let second = format!("[[peer]]\npublic-key = \"{}\"\nallowed-ips = [\"10.9.0.0/16\"]", key(3).public());
     let cases: [(String, &str, &str); 26] = [
@@ -74,8 +84,8 @@ fn every_error_names_its_place() {
         (with("redundancy = 0.5", ""), "t.toml:4:14:", "1 to 10"),
         (with("max-overhead = { bulk = \"-1%\" }", ""), "t.toml:4:25:", "max-overhead.bulk"),
         (with("max-overhead = { total = 1 }", ""), "t.toml:4:18:", "unknown field `total`"),
-        (with("patience = \"soon\"", ""), "t.toml:4:12:", "100ms"),
-        (with("patience = \"2h\"", ""), "t.toml:4:12:", "to 600s"),
+        (with("deadline = \"soon\"", ""), "t.toml:4:12:", "100ms"),
+        (with("deadline = \"2h\"", ""), "t.toml:4:12:", "to 600s"),
         (with("metrics = \"9482\"", ""), "t.toml:4:11:", "127.0.0.1:9482"),
         (with("listen = \"everywhere\"", ""), "t.toml:4:10:", "0.0.0.0:5182"),
         (with("port = 70000", ""), "t.toml:4:8:", "65535"),
