@@ -5,7 +5,11 @@ use std::time::{Duration, Instant};
 
 /// A line that says what is under way.
 #[derive(Debug)]
-pub(crate) struct Progress(ProgressBar);
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    /// Stands before every step, for example `contender 2 of 5, `.
+    scope: String,
+}
 
 /// How often the line is drawn anew, and conditions are looked at.
 const BEAT: Duration = Duration::from_millis(100);
@@ -18,21 +22,26 @@ impl Progress {
         if let Ok(style) = style() {
             bar.set_style(style);
         }
-        Progress(bar)
+        Progress { bar, scope: String::new() }
     }
 
-    /// Names what begins now, for example `cubic: bulk`.
-    pub(crate) fn begin(&self, what: String) {
-        self.0.set_prefix(what);
-        self.0.set_message("");
-        self.0.reset_elapsed();
+    /// Sets the text before the names of all following steps.
+    pub(crate) fn set_scope(&mut self, scope: String) {
+        self.scope = scope;
+    }
+
+    /// Names the step that begins now, for example `cubic: bulk`.
+    pub(crate) fn begin(&self, step: String) {
+        self.bar.set_prefix(format!("{}{step}", self.scope));
+        self.bar.set_message("");
+        self.bar.reset_elapsed();
     }
 
     /// Draws what `message` says, now.
     pub(crate) fn show(&self, message: impl FnOnce() -> String) {
-        if !self.0.is_hidden() {
-            self.0.set_message(message());
-            self.0.tick();
+        if !self.bar.is_hidden() {
+            self.bar.set_message(message());
+            self.bar.tick();
         }
     }
 
@@ -64,7 +73,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 

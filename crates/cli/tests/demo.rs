@@ -67,6 +67,17 @@ fn a_file_arrives_whole_and_the_result_has_its_shape() {
         assert!(figure("first_100kb_s") < figure("first_1mb_s"), "{report}");
         assert!(figure("goodput_bps") > 0.0 && figure("share") > 0.0 && figure("cpu_s_per_gb") > 0.0);
         assert_eq!(contender["wire"]["lost_packets"], 0);
+        // 4 s of bulk, 10 requests, a file and their set-up.
+        let estimate = report["estimated_s"].as_f64().unwrap();
+        assert!((4.0..12.0).contains(&estimate), "{report}");
+        assert!(contender["tunnel"].is_null(), "{report}");
+        let verdict = &report["verdict"];
+        assert_eq!(
+            (&verdict["winner"], verdict["compared_with"].is_null()),
+            (&"reno".into(), true),
+            "{report}"
+        );
+        assert!(verdict["sentence"].as_str().unwrap().starts_with("reno ran alone and reached "), "{report}");
     });
 }
 
@@ -93,11 +104,44 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
         let output = demo("--seed=2");
         let table = stdout(&output);
         assert!(output.status.success(), "{table}{}", stderr(&output));
-        for word in
-            ["loss 20% forth and 1% back in bursts of 3", "seed 2", "share", "sent/useful", "\nreno  "]
-        {
+        for word in [
+            "loss 20% forth and 1% back in bursts of 3",
+            "seed 2\nreno: about ",
+            "share",
+            "sent/useful",
+            "\nreno  ",
+            "reno ran alone",
+        ] {
             assert!(table.contains(word), "no `{word}` in: {table}");
         }
+    });
+}
+
+/// Both the estimate and the verdict come from a run of both kinds.
+#[test]
+fn it_says_who_won_and_why() {
+    with_namespaces("it_says_who_won_and_why", || {
+        let link = ["--rate=20Mbit/s", "--rtt=40ms", "--loss=5%", "--seconds=4"];
+        let output =
+            ripstop().args(["demo", "--json", "--contenders=reno,ripstop"]).args(link).output().unwrap();
+        let report = json(&output);
+        schema::check("demo.schema.json", &report);
+        let verdict = &report["verdict"];
+        assert_eq!(
+            (&verdict["winner"], &verdict["compared_with"]),
+            (&"ripstop".into(), &"reno".into()),
+            "{report}"
+        );
+        let tunnel = &report["contenders"][1]["tunnel"];
+        let count = |key: &str| tunnel[key].as_u64().unwrap();
+        assert!(count("recovered_packets") > 50, "{report}");
+        let words = format!(
+            "the tunnel recovered {} of {} lost packets before CUBIC could see them.",
+            count("recovered_packets"),
+            count("recovered_packets") + count("given_up_packets")
+        );
+        let sentence = verdict["sentence"].as_str().unwrap();
+        assert!(sentence.contains("Reno halves its window") && sentence.ends_with(&words), "{report}");
     });
 }
 

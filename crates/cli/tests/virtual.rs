@@ -54,6 +54,16 @@ fn the_result_has_its_shape_and_all_take_part() {
         assert!(delay("p50") >= 0.02 && delay("p50") <= delay("p99"), "{contender}");
         assert!(contender["wire"]["lost_packets"].as_u64().unwrap() > 0, "{contender}");
     }
+    let verdict = &report["verdict"];
+    let (winner, rival) = (verdict["winner"].as_str().unwrap(), verdict["compared_with"].as_str().unwrap());
+    let of = |name: &str| &all.iter().find(|(n, _)| n == name).unwrap().1;
+    assert!(
+        all.iter().all(|(_, c)| c["goodput_bps"].as_f64() <= of(winner)["goodput_bps"].as_f64()),
+        "{report}"
+    );
+    let kinds = [winner, rival].map(|name| of(name)["tunnel"].is_null());
+    assert_ne!(kinds[0], kinds[1], "the best is compared with the best of the other kind: {report}");
+    assert!(of("ripstop")["tunnel"]["recovered_packets"].as_u64().unwrap() > 100, "{report}");
     let share = |name: &str| all.iter().find(|(n, _)| n == name).unwrap().1["share"].as_f64().unwrap();
     assert!(share("ripstop") > 5.0 * share("cubic"), "the losses are hidden: {report}");
     assert!(share("ripstop") > 5.0 * share("reno"), "the losses are hidden: {report}");
@@ -83,6 +93,8 @@ fn the_table_is_for_people_and_equal_seeds_give_equal_tables() {
     let one = table("--seed=1");
     for words in [
         "virtual link, virtual time: 10Mbit/s, RTT 40ms, loss 10%",
+        "\n5 contenders, 2 runs each: ",
+        " lost packets before ",
         "share",
         "+-",
         "delay p50",

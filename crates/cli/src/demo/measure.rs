@@ -3,7 +3,9 @@
 //! contender.
 
 use super::contenders::Contender;
-use super::report::{BulkFacts, ContenderReport, FileReport, RequestStats, Requests as RequestFacts, Wire};
+use super::report::{
+    BulkFacts, ContenderReport, FileReport, RequestStats, Requests as RequestFacts, TunnelFacts, Wire,
+};
 use super::stage::{Path, Stage};
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
@@ -71,10 +73,10 @@ pub(crate) fn measure(
     })?;
     let all = move || {
         let quiet = plan.course.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
-        let (bulk, beside_bulk, wire) = bulk(contender, plan, fates, progress)?;
+        let (bulk, beside_bulk, wire, tunnel) = bulk(contender, plan, fates, progress)?;
         let file = file(contender, plan, progress)?;
         let requests = RequestFacts { quiet, beside_bulk };
-        Ok(ContenderReport::new(contender.name(), Some(cc), bulk, requests, Some(file), wire))
+        Ok(ContenderReport::new(contender.name(), Some(cc), bulk, requests, Some(file), wire, tunnel))
     };
     all().map_err(NoResult::Failed)
 }
@@ -102,7 +104,7 @@ fn bulk(
     plan: &Plan,
     fates: Option<&mut FateLog>,
     progress: &Progress,
-) -> Outcome<(BulkFacts, RequestStats, Wire)> {
+) -> Outcome<(BulkFacts, RequestStats, Wire, Option<TunnelFacts>)> {
     let mut stage = Stage::raise(contender, &plan.course.path, plan.course.seed, fates.is_some())?;
     progress.begin(format!("{}: bulk", contender.name()));
     let arrivals = plan.course.seed.stream("requests");
@@ -135,11 +137,12 @@ fn bulk(
     let asked = requests.finish().map_err(failed)?;
     let mut whole = bulk.finish().map_err(failed)?;
     whole.cpu += stage.tunnel_cpu();
+    let tunnel = stage.tunnel_facts();
     if let Some(log) = fates {
         log.write(contender.name(), &stage.fates())?;
     }
     let wire = Wire::of(&stage.strike()?);
-    Ok((BulkFacts::between(&first, &last, &whole), stats(&asked), wire))
+    Ok((BulkFacts::between(&first, &last, &whole), stats(&asked), wire, tunnel))
 }
 
 fn file(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<FileReport> {

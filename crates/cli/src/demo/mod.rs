@@ -1,18 +1,20 @@
 //! `ripstop demo`: the same transfer over the same lossy link, scheme by scheme.
 
 mod contenders;
+mod estimate;
 mod measure;
 mod report;
 mod simulated;
 mod stage;
 mod tunnel;
+mod verdict;
 
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::link_flags::LinkFlags;
 use crate::output;
 use crate::progress::Progress;
-use crate::workload::file::{Destination, Source};
+use crate::workload::file::{Destination, GENERATED_BYTES, Source};
 use clap::Args;
 use contenders::Contender;
 use measure::{Course, NoResult, Plan, measure};
@@ -21,6 +23,7 @@ use ripstop_base::Span;
 use ripstop_net::os::netns;
 use std::path::PathBuf;
 use std::time::Duration;
+use verdict::Verdict;
 
 /// Run the same transfer over the same lossy link, scheme by scheme
 ///
@@ -91,7 +94,9 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         runs: flags.runs.unwrap_or(if flags.is_virtual { simulated::RUNS } else { 1 }),
         run_s: course.seconds.as_secs_f64(),
         measured_from_s: course.from.as_secs_f64(),
+        estimated_s: None,
         contenders: Vec::new(),
+        verdict: None,
         skipped: Vec::new(),
         notes: notes(&course),
     };
@@ -100,12 +105,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     } else {
         perform(flags, course, &mut report)?;
     }
+    report.verdict = Verdict::of(&report.contenders);
     if flags.json {
         output::json(&report)?;
     } else {
         output::print(&report.tables())?;
     }
-    verdict(&report)
+    check(&report)
 }
 
 impl Flags {
@@ -121,10 +127,14 @@ impl Flags {
 /// Puts the contenders through it in virtual time.
 fn simulate(flags: &Flags, course: &Course, report: &mut Report) -> Outcome<()> {
     let mut fates = flags.fate_log()?;
-    header(flags)?;
+    let contenders = flags.contenders();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let time = estimate::simulated(contenders, course, report.runs, cores, GENERATED_BYTES as u64);
+    header(flags, report.runs, time)?;
     report.notes.insert(0, simulated::NOTE.to_owned());
-    let progress = Progress::new();
-    for contender in flags.contenders() {
+    let mut progress = Progress::new();
+    for (k, contender) in contenders.iter().enumerate() {
+        progress.set_scope(scope(k, contenders));
         report.add(simulated::measure(*contender, course, report.runs, fates.as_mut(), &progress)?);
     }
     Ok(())
@@ -138,9 +148,12 @@ fn perform(flags: &Flags, course: Course, report: &mut Report) -> Outcome<()> {
     let asked = !flags.contenders.is_empty();
     let contenders = flags.contenders();
     let mut fates = flags.fate_log()?;
-    header(flags)?;
-    let progress = Progress::new();
-    for contender in contenders {
+    let time = estimate::real(contenders, &plan.course, plan.source.bytes);
+    report.estimated_s = Some(time.as_secs_f64());
+    header(flags, 1, time)?;
+    let mut progress = Progress::new();
+    for (k, contender) in contenders.iter().enumerate() {
+        progress.set_scope(scope(k, contenders));
         match measure(*contender, &plan, fates.as_mut(), &progress) {
             Ok(result) => report.add(result),
             Err(NoResult::NotOffered(reason)) if asked => return Err(Failure::Work(reason)),
@@ -153,13 +166,25 @@ fn perform(flags: &Flags, course: Course, report: &mut Report) -> Outcome<()> {
     Ok(())
 }
 
-/// What is about to run, for people.
-fn header(flags: &Flags) -> Outcome<()> {
+/// Which contender of how many, for the progress line.
+fn scope(k: usize, contenders: &[Contender]) -> String {
+    format!("contender {} of {}, ", k + 1, contenders.len())
+}
+
+/// What is about to run and how long it takes, for people.
+fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
     if flags.json {
         return Ok(());
     }
     let place = if flags.is_virtual { "virtual link, virtual time: " } else { "" };
-    output::print(&format!("{place}{}, seed {}\n\n", flags.link.words(), flags.link.seed))
+    let contenders = match flags.contenders() {
+        [one] => one.name().to_owned(),
+        all => format!("{} contenders", all.len()),
+    };
+    let runs = if flags.is_virtual { format!(", {runs} runs each") } else { String::new() };
+    let time = estimate::words(time);
+    let link = flags.link.words();
+    output::print(&format!("{place}{link}, seed {}\n{contenders}{runs}: {time}\n\n", flags.link.seed))
 }
 
 /// Where hosts and links cannot be made there is still `--virtual`.
@@ -172,8 +197,8 @@ fn not_allowed(error: impl Into<Failure>) -> Failure {
     }
 }
 
-/// Whether the work was done.
-fn verdict(report: &Report) -> Outcome<()> {
+/// Fails when no contender could run, or a file arrived damaged.
+fn check(report: &Report) -> Outcome<()> {
     if report.contenders.is_empty() {
         let reasons: Vec<&str> = report.skipped.iter().map(|s| s.reason.as_str()).collect();
         return Err(Failure::Work(format!("no contender can run here: {}", reasons.join("; "))));

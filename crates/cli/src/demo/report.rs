@@ -2,6 +2,7 @@
 //! people. Shares are of C(1 - p): the link's rate less what it loses.
 
 use super::measure::Mark;
+use super::verdict::Verdict;
 use crate::link_flags::LinkFacts;
 use crate::output::{self, Table, or_dash};
 use crate::workload::bulk::BulkReport;
@@ -26,7 +27,11 @@ pub(crate) struct Report {
     /// Where the interval of `goodput_bps`, `share` and `sent_per_useful` begins, in seconds from
     /// the start of the connection; it ends with the run.
     pub(crate) measured_from_s: f64,
+    /// Wall-clock time of all contenders as estimated at the start; null in virtual time, where it depends on the machine.
+    pub(crate) estimated_s: Option<f64>,
     pub(crate) contenders: Vec<ContenderReport>,
+    /// Who won, by how much, and why; null without a result.
+    pub(crate) verdict: Option<Verdict>,
     /// Contenders that this machine does not offer.
     pub(crate) skipped: Vec<Skipped>,
     /// What a reader of the figures should know.
@@ -58,6 +63,17 @@ pub(crate) struct ContenderReport {
     /// Null where none was sent.
     pub(crate) file: Option<FileReport>,
     pub(crate) wire: Wire,
+    /// Null for a contender without the tunnel.
+    pub(crate) tunnel: Option<TunnelFacts>,
+}
+
+/// What the tunnel did for the bulk's run, in the data direction. In virtual time the sum over all runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct TunnelFacts {
+    /// Lost packets that the tunnel recovered from repairs: the TCP inside saw no loss.
+    pub(crate) recovered_packets: u64,
+    /// Lost packets that the tunnel gave up.
+    pub(crate) given_up_packets: u64,
 }
 
 /// What the bulk stream did.
@@ -202,10 +218,22 @@ impl ContenderReport {
         requests: Requests,
         file: Option<FileReport>,
         wire: Wire,
+        tunnel: Option<TunnelFacts>,
     ) -> ContenderReport {
         let sha256_ok = file.as_ref().and_then(FileReport::sha256_ok);
         let over_runs = None;
-        ContenderReport { name, inner_cc, bulk, share: None, requests, over_runs, sha256_ok, file, wire }
+        ContenderReport {
+            name,
+            inner_cc,
+            bulk,
+            share: None,
+            requests,
+            over_runs,
+            sha256_ok,
+            file,
+            wire,
+            tunnel,
+        }
     }
 
     /// With what independent runs tell.
@@ -267,6 +295,9 @@ impl Report {
         }
         for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));
+        }
+        if let Some(verdict) = &self.verdict {
+            text.push_str(&format!("\n{}\n", verdict.sentence));
         }
         text
     }

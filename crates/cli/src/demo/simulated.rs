@@ -3,7 +3,9 @@
 
 use super::contenders::Contender;
 use super::measure::{Course, stats};
-use super::report::{BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, Wire};
+use super::report::{
+    BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, TunnelFacts, Wire,
+};
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::progress::Progress;
@@ -171,13 +173,24 @@ fn summary(contender: Contender, course: &Course, runs: &[Run]) -> ContenderRepo
         arrived_sha256: None,
     });
     let wire = runs.first().map(|run| wire(&run.bulk)).unwrap_or_default();
-    ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire).over(over_runs)
+    let tunnel = tunnel(runs);
+    ContenderReport::new(contender.name(), contender.cc(), facts, requests, file, wire, tunnel)
+        .over(over_runs)
 }
 
 /// The mean in seconds; None unless every run has it.
 fn mean_of_all(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     let times: Option<Vec<Duration>> = times.collect();
     times?.iter().map(Duration::as_secs_f64).collect::<Sample>().statistic().mean
+}
+
+/// The sums over all runs; None without a tunnel.
+fn tunnel(runs: &[Run]) -> Option<TunnelFacts> {
+    let each: Option<Vec<_>> = runs.iter().map(|run| run.bulk.tunnel).collect();
+    each.map(|each| TunnelFacts {
+        recovered_packets: each.iter().map(|losses| losses.recovered).sum(),
+        given_up_packets: each.iter().map(|losses| losses.given_up).sum(),
+    })
 }
 
 fn wire(bulk: &Measured) -> Wire {

@@ -1,6 +1,7 @@
 //! Where a contender performs: two fresh hosts, and the lossy link between them.
 
 use super::contenders::Contender;
+use super::report::TunnelFacts;
 use super::tunnel::Tunnel;
 use crate::failure::{Failure, Outcome};
 use crate::workload::Route;
@@ -90,6 +91,11 @@ impl Stage {
     /// CPU time that the tunnel's ends have used so far; zero without a tunnel.
     pub(crate) fn tunnel_cpu(&self) -> Duration {
         self.tunnel.as_ref().map_or(Duration::ZERO, Tunnel::cpu)
+    }
+
+    /// What the tunnel has repaired in the data direction; None without a tunnel.
+    pub(crate) fn tunnel_facts(&self) -> Option<TunnelFacts> {
+        self.tunnel.as_ref().map(Tunnel::facts)
     }
 
     /// Takes it down; returns the last counters.

@@ -1,5 +1,6 @@
 //! The tunnel of a stage: a daemon at each end, the very one that `ripstop up` runs.
 
+use super::report::TunnelFacts;
 use crate::failure::{Failure, Outcome};
 use ipnet::IpNet;
 use ripstop_net::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
@@ -69,6 +70,15 @@ impl Tunnel {
     pub(crate) fn cpu(&self) -> Duration {
         let spent = [&self.sender, &self.receiver].into_iter().filter_map(Daemon::status);
         Duration::from_secs_f64(spent.map(|status| status.interface.cpu_s).sum())
+    }
+
+    /// What the receiver has recovered and given up.
+    pub(crate) fn facts(&self) -> TunnelFacts {
+        let session = self.receiver.status().and_then(|status| status.peers.into_iter().next()?.session);
+        session.map_or(TunnelFacts::default(), |session| TunnelFacts {
+            recovered_packets: session.recovered,
+            given_up_packets: session.given_up,
+        })
     }
 
     /// Why an end does not run any more.

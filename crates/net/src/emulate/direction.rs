@@ -336,14 +336,15 @@ mod tests {
     fn capable_packets_are_marked_where_the_queue_is_long() {
         let mark = Some("1".parse().unwrap());
         let mut d = direction(LinkConfig { rate: Rate::from_bps(10_000_000), mark, ..LinkConfig::default() });
-        let capable = |n: u8| {
+        // The two ECN bits of the IPv4 header's second byte (RFC 3168): 2 is ECT(0), 0 is Not-ECT.
+        let with_ecn = |n: u8, ecn: u8| {
             let mut packet = packet(n);
-            packet[1] |= 2;
+            packet[1] = ecn;
             packet
         };
         // The first packet is sent at once, the second waits alone, and the third and fourth each find one
         // packet waiting.
-        feed(&mut d, Time::ZERO, &[&capable(0), &capable(1), &capable(2), &packet(3)]);
+        feed(&mut d, Time::ZERO, &[&with_ecn(0, 2), &with_ecn(1, 2), &with_ecn(2, 2), &with_ecn(3, 0)]);
         let arrived = drain(&mut d, Time::from_millis(1));
         let marks: Vec<u8> = arrived.iter().map(|packet| packet[1] & 3).collect();
         assert_eq!(marks, [2, 2, 3, 0]);

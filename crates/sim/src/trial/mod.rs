@@ -96,6 +96,8 @@ pub struct Measured {
     pub latencies: Vec<Result<Duration, Duration>>,
     /// What the link in the data direction had done by the end of the measured interval.
     pub link: LinkCounters,
+    /// What the tunnel had repaired in the data direction by the end of the measured interval; None without a tunnel.
+    pub tunnel: Option<TunnelLosses>,
     /// What became of the packets on the link in the data direction and on the way back, in the order in which they were
     /// offered; nothing unless they were to be kept.
     pub fates: [Vec<Fate>; 2],
@@ -103,6 +105,15 @@ pub struct Measured {
     pub unfired: Vec<&'static str>,
     /// What must never happen and did.
     pub violations: usize,
+}
+
+/// Packets that the link lost and the tunnel had to recover.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TunnelLosses {
+    /// Packets recovered from repairs.
+    pub recovered: u64,
+    /// Packets given up: the TCP inside had to notice their loss.
+    pub given_up: u64,
 }
 
 impl Trial {
@@ -125,6 +136,7 @@ impl Trial {
         let (useful, offered) = (stage.useful(), stage.link().offered_bytes);
         run_to(&mut stage, self.until);
         let (useful_then, link) = (stage.useful(), *stage.link());
+        let tunnel = stage.tunnel();
         let (delays, marks) = (stage.delays(), stage.marks());
         if !self.requests.is_empty() && !stage.is_answered(self.requests.len()) {
             run_to(&mut stage, self.until + self.grace);
@@ -148,6 +160,7 @@ impl Trial {
             delays,
             latencies,
             link,
+            tunnel,
             fates: stage.fates(),
             unfired,
             violations,

@@ -1,6 +1,6 @@
 //! The world of a trial, and what is noted while it runs.
 
-use super::{Bulk, MARKS, REQUEST_BYTES, Scheme, Trial, Way};
+use super::{Bulk, MARKS, REQUEST_BYTES, Scheme, Trial, TunnelLosses, Way};
 use crate::tcp::{Length, Pattern, SenderConfig, Variant};
 use crate::world::{
     Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
@@ -81,6 +81,14 @@ impl Stage {
     /// What the link in the data direction has done.
     pub(super) fn link(&self) -> &LinkCounters {
         self.world.link(self.links[0])
+    }
+
+    /// What the tunnel has repaired in the data direction; None without a tunnel.
+    pub(super) fn tunnel(&self) -> Option<TunnelLosses> {
+        (self.world.tunnels() > 0).then(|| {
+            let [_, receiver] = self.world.tunnel(0);
+            TunnelLosses { recovered: receiver.received.recovered, given_up: receiver.received.given_up }
+        })
     }
 
     /// Keeps the delays of packets sent from now on only.
