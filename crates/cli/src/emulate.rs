@@ -1,4 +1,4 @@
-//! `ripstop emulate`: the lossy link alone, between two network namespaces of the user's.
+//! `ripstop emulate`: a lossy link between two network namespaces.
 
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
@@ -17,22 +17,21 @@ use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Run a lossy link between two network namespaces, for any program to try
+/// Put a lossy link between two network namespaces
 ///
-/// Each namespace gets a TUN device; what goes into one comes out of the other as the link says.
-/// Data goes "forth" from left to right. Runs until Ctrl-C or for --seconds, then prints what the
-/// link did. The devices go with it, however it ends.
+/// Each namespace gets a TUN device. A packet that enters one device leaves the other as the link decides.
+/// "Forth" is the direction from left to right. Runs until Ctrl-C or for --seconds, then prints the link's
+/// counters. The devices disappear when the process ends.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
     /// One end: a name of `ip netns`, pid:NUMBER, or a path such as /proc/NUMBER/ns/net
     #[arg(long, value_name = "NAMESPACE")]
     left: String,
-    /// The other end, written the same way
+    /// The other end, in the same form
     #[arg(long, value_name = "NAMESPACE")]
     right: String,
-    /// Address of the left device, with the prefix that is reached through it; give it again for
-    /// IPv6
+    /// Address of the left device, with the prefix that is reached through it; may be repeated for IPv6
     #[arg(long, value_name = "ADDRESS/PREFIX", default_value = "198.18.0.1/24", value_parser = address)]
     left_address: Vec<IpNet>,
     /// Address of the right device
@@ -50,7 +49,7 @@ pub(crate) struct Flags {
     /// Stop after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME")]
     seconds: Option<Span>,
-    /// Write to this file what became of each packet, a letter each (docs/flags.md)
+    /// Write the fate of each packet to this file, one letter per packet (docs/flags.md)
     #[arg(long, value_name = "PATH")]
     fates: Option<PathBuf>,
     /// Print the counters as one JSON object
@@ -69,7 +68,7 @@ Example: iperf3 over 20 Mbit/s, 100 ms, 5 % loss
   ip netns exec b iperf3 -s -D
   ip netns exec a iperf3 -c 198.18.0.2";
 
-/// What `--json` prints.
+/// The JSON object.
 #[derive(Serialize)]
 struct Report<'a> {
     link: LinkFacts,
@@ -81,7 +80,7 @@ struct Report<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// What could not be made, or why the link ended before it was asked to.
+/// A device could not be created, or the link failed while running.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let (mut left_to_right, right_to_left) = flags.link.directions()?;
     flags.link.warn();
@@ -95,7 +94,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     }
     let open = |flag: &str, text: &str| Namespace::open(text).map_err(|error| Failure::flag(flag, error));
     let (left, right) = (open("--left", &flags.left)?, open("--right", &flags.right)?);
-    // Before the emulator starts its thread, which inherits the mask.
+    // Before the emulator starts its thread, because it inherits the signal mask.
     let signals = Signals::block()?;
     let config = EmulatorConfig {
         left: EmulatorSide { device: flags.left_device.clone(), addresses: flags.left_address.clone() },
@@ -114,7 +113,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         flags.fec.words(),
         flags.left_device,
         flags.right_device,
-        flags.seconds.map_or("Ctrl-C ends it".to_owned(), |s| format!("for {s}"))
+        flags.seconds.map_or("until Ctrl-C".to_owned(), |s| format!("for {s}"))
     );
     let end = flags.seconds.and_then(|span| Instant::now().checked_add(span.duration()));
     while emulator.is_running() && !signals.came_by(end)? {
@@ -134,7 +133,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     }
     match snapshot.error {
         None => Ok(()),
-        Some(error) => Err(Failure::work("the link broke down", error)),
+        Some(error) => Err(Failure::work("the link failed", error)),
     }
 }
 
@@ -152,14 +151,14 @@ fn table(snapshot: &EmulatorSnapshot) -> String {
         ("delivered", |d| d.link.delivered.to_string()),
         ("delivered twice", |d| d.link.duplicated.to_string()),
         ("with a flipped bit", |d| d.link.corrupted.to_string()),
-        ("that overtook another", |d| d.link.overtakes.to_string()),
-        ("still on their way", |d| d.in_flight.to_string()),
+        ("overtook another packet", |d| d.link.overtakes.to_string()),
+        ("in flight", |d| d.in_flight.to_string()),
         ("refused by the receiving device", |d| d.refused_by_device.to_string()),
         ("dropped: emulator full", |d| d.no_room.to_string()),
         ("dropped: emulator too slow", |d| output::or_dash(d.overflowed, |n| n.to_string())),
         ("longest queue, bytes", |d| d.link.queue_max_bytes.to_string()),
-        ("handed over late: p99", |d| output::or_dash(d.lateness.p99_s, output::time)),
-        ("handed over late: most", |d| output::or_dash(d.lateness.max_s, output::time)),
+        ("late: p99", |d| output::or_dash(d.lateness.p99_s, output::time)),
+        ("late: maximum", |d| output::or_dash(d.lateness.max_s, output::time)),
     ];
     let mut table = Table::titled(["", "left to right", "right to left"]);
     for (name, cell) in ROWS {
@@ -171,5 +170,5 @@ fn table(snapshot: &EmulatorSnapshot) -> String {
 fn address(text: &str) -> Result<IpNet, String> {
     text.trim()
         .parse()
-        .map_err(|_| "an address with its prefix length belongs here, for example `198.18.0.1/24`".to_owned())
+        .map_err(|_| "write an address with a prefix length, for example `198.18.0.1/24`".to_owned())
 }

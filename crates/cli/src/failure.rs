@@ -1,4 +1,4 @@
-//! Why a command did not do its work, and the exit status that says so.
+//! Why a command failed, and its exit status.
 
 use std::fmt::Display;
 use std::io;
@@ -7,21 +7,21 @@ use std::process::ExitCode;
 /// The outcome of a command.
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// Why a command did not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It was asked in the wrong words, or for what cannot be: exit status 2.
+    /// Wrong flags or arguments: exit status 2.
     Usage(String),
-    /// A file that says what to do says it wrongly: exit status 2.
+    /// An invalid configuration or input file: exit status 2.
     Config(String),
-    /// It could not: exit status 1.
+    /// The work failed: exit status 1.
     Work(String),
-    /// Nobody reads the output any more: exit status 1, and nothing to say.
+    /// The reader of standard output is gone: exit status 1 and no message.
     OutputClosed,
 }
 
 impl Failure {
-    /// A value that cannot be: which flag, what is wrong, what would be right.
+    /// An invalid value: the flag, the problem, and what would be right.
     pub(crate) fn flag(flag: &str, problem: impl Display) -> Failure {
         Failure::Usage(format!("{flag}: {problem}"))
     }
@@ -31,7 +31,7 @@ impl Failure {
         Failure::Work(format!("{what}: {why}"))
     }
 
-    /// Tells the user, and gives the exit status.
+    /// Prints the message and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::Usage(words) => {
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// A failure to print.
+    /// An error while printing the result.
     pub(crate) fn printing(error: io::Error) -> Failure {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::OutputClosed,
@@ -88,12 +88,12 @@ impl From<ripstop_net::daemon::DaemonConfigError> for Failure {
     }
 }
 
-/// A flag whose value cannot be.
+/// A flag with an invalid value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WrongFlag {
-    /// With its dashes; None when it is not a flag's fault.
+    /// The flag with its dashes; None when no flag is to blame.
     pub(crate) flag: Option<String>,
-    /// What is wrong and what would be right.
+    /// The problem and what would be right.
     pub(crate) problem: String,
 }
 

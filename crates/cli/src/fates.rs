@@ -1,15 +1,17 @@
-//! `--fates`: what became of each packet on the link, for comparing runs packet by packet.
+//! `--fates`: writes the fate of each packet on the link to a file, so that runs can be compared packet by
+//! packet.
 
 use crate::failure::{Failure, Outcome};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// The directions of a link, as lines name them.
+/// Names of the directions in the file.
 const WAYS: [&str; 2] = ["forth", "back"];
 
-/// A file of fates: each line has the name of whoever sent (a contender, or nothing), `forth` or `back`, and a letter for each
-/// packet in the order in which they were offered (docs/flags.md). Further lines of the same beginning go on.
+/// A file of fates. Each line has the name of the sender (a contender, or nothing), `forth` or `back`, and
+/// one letter per packet in the order of the offers (docs/flags.md). A later line with the same beginning
+/// continues an earlier one.
 #[derive(Debug)]
 pub(crate) struct FateLog {
     path: PathBuf,
@@ -17,10 +19,10 @@ pub(crate) struct FateLog {
 }
 
 impl FateLog {
-    /// A file that is made anew.
+    /// Creates the file, or empties an existing one.
     ///
     /// # Errors
-    /// Why it cannot be, under its flag.
+    /// The file cannot be created. The message names the flag.
     pub(crate) fn create(path: &Path) -> Outcome<FateLog> {
         let file = File::create(path).map_err(|error| {
             Failure::flag("--fates", format!("{} cannot be written: {error}", path.display()))
@@ -28,10 +30,10 @@ impl FateLog {
         Ok(FateLog { path: path.to_owned(), file: BufWriter::new(file) })
     }
 
-    /// Writes what became of packets there and back; directions without any are left out.
+    /// Writes the fates of both directions. A direction without packets gets no line.
     ///
     /// # Errors
-    /// What the file said, a full disk for example.
+    /// The file cannot be written, for example because the disk is full.
     pub(crate) fn write(&mut self, name: &str, fates: &[Vec<u8>; 2]) -> Outcome<()> {
         let space = if name.is_empty() { "" } else { " " };
         let mut write = || -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! The flags of a block code on a link (paper 003).
+//! The flags of a block code on the link (paper 003).
 
 use crate::failure::{Failure, Outcome, WrongFlag};
 use clap::Args;
@@ -10,21 +10,21 @@ use serde::Serialize;
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "A block code, in the data direction")]
 pub(crate) struct FecFlags {
-    /// Send packets in blocks of so many units; --rate is then the channel's, and --loss is drawn
-    /// beside --unit-loss
+    /// Send packets in blocks of this many units; --rate is then the channel's rate, and --loss applies in
+    /// addition to --unit-loss
     #[arg(long, value_name = "UNITS", requires = "fec_n")]
     fec_k: Option<u32>,
-    /// Units sent for a block; it is whole when --fec-k of them arrive
+    /// Units sent for a block; the block is restored when --fec-k of them arrive
     #[arg(long, value_name = "UNITS", requires = "fec_k")]
     fec_n: Option<u32>,
-    /// What a unit carries
+    /// Size of a unit
     #[arg(long, value_name = "SIZE", default_value = "53B", requires = "fec_k")]
     unit: Bytes,
     /// Share of units lost
     #[arg(long, value_name = "SHARE", default_value = "0", requires = "fec_k")]
     unit_loss: Fraction,
-    /// Probability that the unit after a lost one is lost: Gilbert's channel, which goes on while the
-    /// link idles [default: as --unit-loss, independent losses]
+    /// Probability that the unit after a lost unit is lost: Gilbert's model, which also steps while the link
+    /// is idle [default: as --unit-loss, independent losses]
     #[arg(long, value_name = "SHARE", requires = "fec_k")]
     stay_bad: Option<Fraction>,
 }
@@ -40,10 +40,10 @@ pub(crate) struct FecFacts {
 }
 
 impl FecFlags {
-    /// The code, if one is asked for.
+    /// The code; None without its flags.
     ///
     /// # Errors
-    /// The flag whose value cannot be.
+    /// An invalid value, with its flag.
     pub(crate) fn code(&self) -> Outcome<Option<Fec>> {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return Ok(None) };
         let loss = unit_loss(self.unit_loss, self.stay_bad)?;
@@ -73,7 +73,7 @@ impl FecFlags {
         })
     }
 
-    /// The code in words, to follow those of the link; none without a code.
+    /// The code for people, appended to the words for the link; empty without a code.
     pub(crate) fn words(&self) -> String {
         let Some((k, n)) = self.fec_k.zip(self.fec_n) else { return String::new() };
         let after = self.stay_bad.map(|q| format!(", after a lost one {q}")).unwrap_or_default();
@@ -81,10 +81,10 @@ impl FecFlags {
     }
 }
 
-/// Losses of units: Gilbert's channel, or independent ones.
+/// The loss model of units: Gilbert's, or independent losses without `stay_bad`.
 ///
 /// # Errors
-/// A `--stay-bad` that never ends a run of losses.
+/// A `--stay-bad` of 100 %, which never ends a run of losses.
 pub(crate) fn unit_loss(mean: Fraction, stay_bad: Option<Fraction>) -> Result<Loss, WrongFlag> {
     match stay_bad {
         Some(q) if q.get() >= 1.0 => {

@@ -1,4 +1,4 @@
-//! `ripstop keys`: who the ends of a tunnel are.
+//! `ripstop keys`: makes and shows the keys of a tunnel.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -12,10 +12,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use zeroize::Zeroizing;
 
-/// Make keys, and show the public half of one
+/// Make a private key, or show the public key of a private key
 ///
-/// A key is 32 bytes in 44 characters of base64, as WireGuard's. Each end keeps its private key to
-/// itself and gives its public key to its peers.
+/// A key is 32 bytes, written as 44 characters of base64 like WireGuard's. Each host keeps its private key
+/// secret and gives its public key to its peers.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -27,21 +27,21 @@ pub(crate) struct Flags {
 enum Command {
     /// Make a private key
     ///
-    /// Prints it, and its public half on standard error; or writes it to a file that only its owner
-    /// may read, and prints the public half.
+    /// Prints the private key, and the public key on standard error. With --out, writes the private key to a
+    /// file that only its owner may read, and prints the public key.
     #[command(after_help = EXAMPLES)]
     New {
-        /// Write the private key to this file, which must not be there yet
+        /// Write the private key to this file, which must not exist
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         /// Print one JSON object (docs/schemas/keys.schema.json)
         #[arg(long)]
         json: bool,
     },
-    /// Print the public key that belongs to a private one
+    /// Print the public key of a private key
     #[command(after_help = EXAMPLES)]
     Show {
-        /// A file with a private key, a configuration, or `-` for standard input
+        /// A file with a private key, a configuration file, or `-` for standard input
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Print one JSON object (docs/schemas/keys.schema.json)
@@ -52,25 +52,25 @@ enum Command {
 
 const EXAMPLES: &str = "\
 Examples:
-  ripstop keys new --out key      a private key in the file `key`; its public half on standard output
-  ripstop keys show key           the public half again
-  ripstop keys show ripstop.toml  that of the end which this configuration is for";
+  ripstop keys new --out key      write a private key to the file `key`, print the public key
+  ripstop keys show key           print the public key again
+  ripstop keys show ripstop.toml  print the public key of a configuration's private key";
 
-/// A private key is 44 characters; whatever is much longer is something else.
+/// Most bytes read from standard input. A private key has 44 characters.
 const MAX_INPUT: u64 = 1 << 16;
 
-/// What `--json` prints.
+/// The JSON object.
 #[derive(Serialize)]
 struct Report<'a> {
     public_key: String,
-    /// Where it is not in a file.
+    /// Null when the key was written to a file.
     private_key: Option<&'a str>,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// A file that holds no key, that is there already, or that cannot be read or written.
+/// A file that holds no key, exists already, or cannot be read or written.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::New { out, json } => new(out.as_deref(), *json),
@@ -100,21 +100,21 @@ fn show(public: &PublicKey, json: bool) -> Outcome<()> {
     output::print(&format!("{public}\n"))
 }
 
-/// Writes the key to a new file for its owner alone. What is there already is never written over: a key
-/// that is lost is lost for good.
+/// Writes the key to a new file that only its owner may read. An existing file is never overwritten: a lost
+/// key cannot be recovered.
 fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
     let shown = path.display();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(
         |error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                Failure::flag("--out", format!("{shown} is there already; name a file that is not"))
+                Failure::flag("--out", format!("{shown} exists already; name a new file"))
             }
-            _ => Failure::flag("--out", format!("{shown} cannot be made: {error}")),
+            _ => Failure::flag("--out", format!("{shown} cannot be created: {error}")),
         },
     )?;
     let line = Zeroizing::new(format!("{}\n", *key.to_base64()));
     file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).or_else(|error| {
-        // Half a key is of no use to anybody. What is no file has nothing to synchronise.
+        // A partly written key is useless. Devices and pipes cannot be synchronised, which is not an error.
         if error.kind() == io::ErrorKind::InvalidInput {
             return Ok(());
         }
@@ -123,7 +123,7 @@ fn write(path: &Path, key: &PrivateKey) -> Outcome<()> {
     })
 }
 
-/// The public key of whom a key file or a configuration belongs to.
+/// The public key of a key file or of a configuration's private key.
 fn public_in(file: &Path) -> Outcome<PublicKey> {
     if file == Path::new("-") {
         let mut text = Zeroizing::new(String::new());
@@ -141,7 +141,7 @@ fn public_in(file: &Path) -> Outcome<PublicKey> {
     };
     match DaemonConfig::load(file) {
         Ok(config) => Ok(config.public()),
-        // Something with sections was meant to be a configuration: then its mistake is what helps.
+        // A file with sections was meant to be a configuration, so the configuration's error helps more.
         Err(error @ DaemonConfigError::Content { .. }) if has_sections(file) => Err(error.into()),
         Err(_) => Err(not_a_key.into()),
     }

@@ -1,4 +1,4 @@
-//! The flags that describe a link, the same in every command that has one.
+//! The flags that describe a link; they are the same in every command that has one.
 
 use crate::failure::{Failure, Outcome};
 use clap::Args;
@@ -8,43 +8,43 @@ use ripstop_link::{Duplicate, LinkConfig, Policer, Reorder};
 use serde::Serialize;
 use std::time::Duration;
 
-/// Flags of a link. Data goes "forth"; "back" is the other direction.
+/// Flags of a link. "Forth" is the data direction, "back" the other one.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "The link")]
 pub(crate) struct LinkFlags {
-    /// Bits the link carries in a second, IP headers included
+    /// Rate of the link, IP headers included
     #[arg(long, value_name = "RATE", default_value = "20Mbit/s")]
     pub(crate) rate: Rate,
-    /// The same for the way back [default: as --rate]
+    /// Rate of the way back [default: as --rate]
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_back: Option<Rate>,
-    /// Round-trip time of the idle link without serialisation, half of it in each direction
+    /// Round-trip time of the idle link without serialisation; half of it in each direction
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) rtt: Span,
-    /// Share of packets lost in the data direction, after they took their slot on the link
+    /// Share of packets lost in the data direction, after they used their time on the link
     #[arg(long, value_name = "SHARE", default_value = "5%")]
     pub(crate) loss: Fraction,
     /// Share of packets lost on the way back [default: as --loss]
     #[arg(long, value_name = "SHARE")]
     pub(crate) loss_back: Option<Fraction>,
-    /// Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's channel
+    /// Mean length of a run of losses, in packets; above 1 the losses follow Gilbert's model
     #[arg(long, value_name = "PACKETS", default_value = "1", value_parser = burst)]
     pub(crate) burst: f64,
-    /// What may wait for the link in each direction, in packets (200) or bytes (300kB)
-    /// [default: one bandwidth-delay product]
+    /// Queue of the link in each direction, in packets (200) or bytes (300kB) [default: one bandwidth-delay
+    /// product]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) queue: Option<QueueLimit>,
-    /// Mark ECN-capable packets with Congestion Experienced when more than this waits, in packets or bytes
-    /// [default: mark none]
+    /// Mark ECN-capable packets with Congestion Experienced when the queue holds more than this, in packets
+    /// or bytes [default: mark none]
     #[arg(long, value_name = "QUEUE")]
     pub(crate) mark: Option<QueueLimit>,
-    /// A further delay for each packet, uniform between 0 and this; it keeps the order
+    /// An additional delay per packet, uniform between 0 and this; it keeps the order
     #[arg(long, value_name = "TIME", default_value = "0s")]
     pub(crate) jitter: Span,
     /// Share of packets held back for --reorder-by, so that others overtake them
     #[arg(long, value_name = "SHARE", default_value = "0")]
     pub(crate) reorder: Fraction,
-    /// For how long --reorder holds a packet back
+    /// How long --reorder holds a packet back
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub(crate) reorder_by: Span,
     /// Share of packets delivered twice
@@ -53,16 +53,16 @@ pub(crate) struct LinkFlags {
     /// Share of packets in which one bit is flipped
     #[arg(long, value_name = "SHARE", default_value = "0")]
     pub(crate) corrupt: Fraction,
-    /// Refuse what exceeds this rate in the data direction (a token bucket of 50 ms), so that loss
-    /// grows with the rate offered
+    /// Refuse packets above this rate in the data direction (a token bucket of 50 ms), so that loss grows
+    /// with the offered rate
     #[arg(long, value_name = "RATE")]
     pub(crate) policer: Option<Rate>,
-    /// Where all randomness comes from: equal seeds lose the same packets
+    /// Seed of all random numbers: equal seeds lose the same packets
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     pub(crate) seed: Seed,
 }
 
-/// What the link is, for `--json`.
+/// The link's settings, for `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct LinkFacts {
     pub(crate) rate_bps: u64,
@@ -88,7 +88,7 @@ impl LinkFlags {
     /// The data direction and the way back.
     ///
     /// # Errors
-    /// The flag whose value cannot be.
+    /// An invalid value, with its flag.
     pub(crate) fn directions(&self) -> Outcome<(LinkConfig, LinkConfig)> {
         let rtt = self.rtt.duration();
         let forth = LinkConfig {
@@ -116,14 +116,14 @@ impl LinkFlags {
         self.loss_back.unwrap_or(self.loss)
     }
 
-    /// Writes to the terminal which flags have no effect.
+    /// Warns on standard error about flags without effect.
     pub(crate) fn warn(&self) {
         if self.burst > 1.0 && self.loss.get() == 0.0 && self.loss_back().get() == 0.0 {
             eprintln!("warning: --burst has no effect without --loss: nothing is lost");
         }
     }
 
-    /// What the link is, for `--json`.
+    /// The link's settings, for `--json`.
     pub(crate) fn facts(&self) -> LinkFacts {
         let path = LinkConfig::path(self.rate, self.rtt.duration(), self.loss);
         let (queue_bytes, queue_packets) = bytes_or_packets(self.queue.or(path.queue));
@@ -149,7 +149,7 @@ impl LinkFlags {
         }
     }
 
-    /// The link in words.
+    /// The link's settings, for people.
     pub(crate) fn words(&self) -> String {
         let mut words = format!("{}, RTT {}", shown_rate(self.rate), self.rtt);
         if let Some(back) = self.rate_back.filter(|back| *back != self.rate) {
@@ -191,7 +191,7 @@ fn shown_rate(rate: Rate) -> String {
     if rate.bps() == 0 { "unlimited rate".to_owned() } else { rate.to_string() }
 }
 
-/// Reads a mean length of runs of losses.
+/// Reads the mean length of a run of losses.
 pub(crate) fn burst(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(burst) if burst.is_finite() && burst >= 1.0 => Ok(burst),

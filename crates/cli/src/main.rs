@@ -1,7 +1,7 @@
-//! The program `ripstop`: TCP made fast over lossy links.
+//! The program `ripstop`.
 //!
-//! Every command is a module with its flags and a function `run`. Exit status: 0 when the command
-//! did its work, 1 when it could not, 2 when it was asked in the wrong words.
+//! Every command is a module with its flags and a function `run`. Exit status: 0 when the command did its
+//! work, 1 when it failed, 2 for invalid arguments or input.
 
 mod demo;
 mod emulate;
@@ -29,7 +29,7 @@ mod workload;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// TCP made fast over lossy links, by coding packets together.
+/// An encrypted tunnel that hides packet loss from TCP, with a simulator and a planner.
 #[derive(Parser)]
 #[command(name = "ripstop", version, max_term_width = 100, after_help = EXAMPLES)]
 struct Cli {
@@ -38,24 +38,24 @@ struct Cli {
 }
 
 const EXAMPLES: &str = "\
-Quantities are written as people write them: 20Mbit/s, 100ms, 5% or 0.05, 3.2MB; a bare number is
-bit/s, seconds, a fraction, bytes, or packets for queues.
+Quantities have units: 20Mbit/s, 100ms, 5% or 0.05, 3.2MB. A bare number is in bit/s, seconds, bytes,
+a fraction, or for queues in packets.
 
 Examples:
-  ripstop demo                    one transfer over a lossy link, scheme by scheme
-  ripstop demo --loss 20% --json  the same at 20 % loss, for a program to read
-  ripstop emulate --help          a lossy link between two network namespaces of yours
-  ripstop keys new --out key      a key for this end of a tunnel
-  ripstop up ripstop.toml         this end of a tunnel (docs/operating.md)
-  ripstop status                  what it is doing
-  ripstop speed                   what this machine can do, beside what bounds it
-  ripstop sim tandem --loss 1.5%  TCP over a chain of lossy links, in virtual time
-  ripstop sweep plan.toml         a grid of such simulations, and only what is not there yet
-  ripstop lab --help              cells of experiments, run on any machine
-  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%  what a link will bring, and what to use on it
-  ripstop model fec --optimise    what the papers' closed forms say of a link
-  ripstop papers check            what the papers state beside what the models compute
-  ripstop papers run 000.fig12    an experiment of a paper, and its numbers beside ours";
+  ripstop demo                    compare TCP with and without the tunnel on a lossy link
+  ripstop demo --loss 20% --json  the same at 20 % loss, as JSON
+  ripstop emulate --help          put a lossy link between two network namespaces
+  ripstop keys new --out key      make a key for this host
+  ripstop up ripstop.toml         run the tunnel daemon (docs/operators/)
+  ripstop status                  show its state
+  ripstop speed                   measure this machine, and compare with its limits
+  ripstop sim tandem --loss 1.5%  simulate TCP over a chain of lossy links
+  ripstop sweep plan.toml         simulate a grid; cells that are done are not repeated
+  ripstop lab --help              run cells of experiments on any machine
+  ripstop plan --rate 20Mbit/s --rtt 550ms --loss 4%  predict what a link will carry, and what to use on it
+  ripstop model fec --optimise    compute the papers' closed forms for a link
+  ripstop papers check            compare the papers' figures with the models
+  ripstop papers run 000.fig12    repeat a published experiment, and compare the figures";
 
 #[derive(Subcommand)]
 enum Command {

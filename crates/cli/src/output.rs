@@ -1,29 +1,29 @@
-//! What a command prints on standard output: one JSON object, or tables for people.
+//! Printing on standard output: one JSON object, or tables for people.
 
 use crate::failure::{Failure, Outcome};
 use serde::Serialize;
 use std::io::Write;
 
-/// Prints `value` as one JSON object on a line of its own.
+/// Prints `value` as one JSON object on one line.
 pub(crate) fn json(value: &impl Serialize) -> Outcome<()> {
     let text = serde_json::to_string(value).map_err(|e| Failure::work("writing JSON", e))?;
     print(&(text + "\n"))
 }
 
-/// Prints `text` as it is.
+/// Prints `text` unchanged.
 pub(crate) fn print(text: &str) -> Outcome<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Failure::printing)
 }
 
-/// A table: its first column is set left, the others right.
+/// A table. The first column is aligned left, the others right.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table that begins with a line of titles.
+    /// A table that starts with a row of titles.
     pub(crate) fn titled<S: Into<String>>(titles: impl IntoIterator<Item = S>) -> Table {
         let mut table = Table::default();
         table.row(titles);
@@ -35,7 +35,7 @@ impl Table {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The text, a line a row.
+    /// The table as text, one line per row.
     pub(crate) fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
@@ -77,13 +77,13 @@ pub(crate) fn bytes(count: f64) -> String {
     scaled(count, [(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")])
 }
 
-/// What a missing value looks like in a table.
+/// The text of a value, or `-` if it is missing.
 pub(crate) fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
 
 fn scaled(value: f64, units: [(f64, &str); 4]) -> String {
-    // 0.9995 of a unit would show as 1000 of the next smaller one.
+    // 0.9995 of a unit would be shown as 1000 of the next smaller unit.
     let (scale, unit) = units.into_iter().find(|(s, _)| value >= 0.9995 * s).unwrap_or(units[3]);
     let number = value / scale;
     let decimals = match number {

@@ -1,24 +1,24 @@
-//! Progress on standard error, where that is a terminal.
+//! Progress on standard error, if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
-/// A line that says what is under way.
+/// A line that shows the current step.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// Stands before every step, for example `contender 2 of 5, `.
+    /// Text before every step, for example `contender 2 of 5, `.
     scope: String,
 }
 
-/// How often the line is drawn anew, and conditions are looked at.
+/// How often the line is redrawn and conditions are checked.
 const BEAT: Duration = Duration::from_millis(100);
 
 impl Progress {
-    /// A line, drawn only where standard error is a terminal.
+    /// A progress line, drawn only if standard error is a terminal.
     pub(crate) fn new() -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        // The template is a constant that the style accepts; see the test.
+        // The template is a constant that the style accepts; a test shows it.
         if let Ok(style) = style() {
             bar.set_style(style);
         }
@@ -30,14 +30,14 @@ impl Progress {
         self.scope = scope;
     }
 
-    /// Names the step that begins now, for example `cubic: bulk`.
+    /// Starts a step, for example `cubic: bulk`.
     pub(crate) fn begin(&self, step: String) {
         self.bar.set_prefix(format!("{}{step}", self.scope));
         self.bar.set_message("");
         self.bar.reset_elapsed();
     }
 
-    /// Draws what `message` says, now.
+    /// Shows `message` now.
     pub(crate) fn show(&self, message: impl FnOnce() -> String) {
         if !self.bar.is_hidden() {
             self.bar.set_message(message());
@@ -45,12 +45,12 @@ impl Progress {
         }
     }
 
-    /// Waits until `end`, drawing what `message` says.
+    /// Waits until `end` and shows `message` meanwhile.
     pub(crate) fn wait_until(&self, end: Instant, message: impl Fn() -> String) {
         self.wait_for(end, message, || false);
     }
 
-    /// Waits until `end` or until `done`, drawing what `message` says. Whether it was done.
+    /// Waits until `end` or until `done`, and shows `message` meanwhile. Returns whether it was done.
     pub(crate) fn wait_for(
         &self,
         end: Instant,

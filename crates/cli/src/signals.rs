@@ -1,4 +1,4 @@
-//! The signals that end a command, read as data.
+//! The signals that end a command, read from a file descriptor.
 
 use crate::failure::{Failure, Outcome};
 use nix::errno::Errno;
@@ -9,14 +9,15 @@ use nix::sys::time::TimeSpec;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-/// Ctrl-C, `kill`, and the terminal's end.
+/// SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 pub(crate) struct Signals(SignalFd);
 
 impl Signals {
-    /// Catches them, in this thread and in those that it will start: so before the first of them.
+    /// Blocks the signals in this thread and in all threads that it starts. Call it before the first thread
+    /// is started.
     ///
     /// # Errors
-    /// What the system refused.
+    /// The system's error.
     pub(crate) fn block() -> Outcome<Signals> {
         let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
         set.thread_block()
@@ -25,10 +26,10 @@ impl Signals {
             .map_err(|errno| Failure::work("catching Ctrl-C", errno))
     }
 
-    /// Waits a moment. Whether the time is over: a signal came, or it is `end`.
+    /// Waits up to 200 ms. Returns true if a signal came or the time `end` has been reached.
     ///
     /// # Errors
-    /// What the system refused.
+    /// The system's error.
     pub(crate) fn came_by(&self, end: Option<Instant>) -> Outcome<bool> {
         const MOMENT: Duration = Duration::from_millis(200);
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
@@ -40,10 +41,11 @@ impl Signals {
         }
     }
 
-    /// Waits until a signal comes or `file` is readable, and returns the signal, if it was one.
+    /// Waits until a signal comes or `file` becomes readable. Returns the signal, or None if `file` is
+    /// readable.
     ///
     /// # Errors
-    /// What the system refused.
+    /// The system's error.
     pub(crate) fn wait_or(&self, file: BorrowedFd<'_>) -> Outcome<Option<Signal>> {
         let failed = |errno| Failure::work("waiting for Ctrl-C", errno);
         loop {

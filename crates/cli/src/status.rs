@@ -1,4 +1,4 @@
-//! `ripstop status`: what a running tunnel is doing.
+//! `ripstop status`: shows the state of a running tunnel.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
@@ -9,17 +9,17 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Show what a running tunnel is doing
+/// Show the state of a running tunnel
 ///
-/// Asks the daemon over its status socket, which answers its owner and root. Without a name it asks
-/// the one that runs here.
+/// Asks the daemon over its status socket, which only the daemon's user and root may use. Without a name it
+/// asks the only tunnel that runs on this host.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// Name of the tunnel's device [default: that of the one that runs here]
+    /// Name of the tunnel's device [default: the device of the only running tunnel]
     #[arg(value_name = "NAME", conflicts_with = "socket")]
     name: Option<String>,
-    /// Ask at this socket: the `status` of the tunnel's configuration
+    /// Ask at this socket: the `status` setting of the tunnel's configuration
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// Print the daemon's answer, one JSON object (docs/schemas/status.schema.json)
@@ -33,28 +33,31 @@ Examples:
   ripstop status rip1
   ripstop status --json | jq '.peers[].session.srtt_s'";
 
-/// How long the daemon may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The longest answer that is read, bytes: far more than that of ten thousand peers.
+/// Longest wait for the daemon's answer. It usually comes within milliseconds.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The longest answer that is read, in bytes: far more than the answer about ten thousand peers.
 const MAX_ANSWER: u64 = 1 << 26;
 
 /// Runs the command.
 ///
 /// # Errors
-/// No daemon, one that does not answer, or a wrong name.
+/// There is no daemon, it does not answer, or the name is wrong.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let path = match (&flags.socket, &flags.name) {
         (Some(path), _) => path.clone(),
         (None, Some(name)) if name.is_empty() || name.contains('/') => {
-            return Err(Failure::flag("NAME", format!("`{name}` is not a device's name, such as `rip0`")));
+            return Err(Failure::flag(
+                "NAME",
+                format!("`{name}` is not a device name; write for example rip0"),
+            ));
         }
         (None, Some(name)) => StatusSocket::default_path(name),
         (None, None) => only_one(Path::new(STATUS_DIRECTORY))?,
     };
     let answer = ask(&path)?;
-    let strange = |error| Failure::work(format!("the answer from {}", path.display()), error);
+    let strange = |error| Failure::work(format!("reading the answer from {}", path.display()), error);
     if flags.json {
-        // As it is: the daemon's version decides what there is to tell.
+        // Printed unchanged: the fields depend on the daemon's version.
         serde_json::from_str::<serde::de::IgnoredAny>(&answer).map_err(strange)?;
         return output::print(&format!("{}\n", answer.trim_end()));
     }
@@ -62,7 +65,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     output::print(&table(&status))
 }
 
-/// The socket in `directory` at which somebody answers, if it is the only one.
+/// The socket in `directory` that is in use, if there is exactly one.
 fn only_one(directory: &Path) -> Outcome<PathBuf> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut sockets: Vec<PathBuf> = entries
@@ -82,7 +85,7 @@ fn only_one(directory: &Path) -> Outcome<PathBuf> {
         ))),
         many => {
             let names: Vec<_> = many.iter().filter_map(|path| path.file_stem()?.to_str()).collect();
-            Err(Failure::Usage(format!("several tunnels run here; name one of: {}", names.join(", "))))
+            Err(Failure::Usage(format!("several tunnels run here; name one of them: {}", names.join(", "))))
         }
     }
 }
@@ -94,17 +97,17 @@ fn ask(path: &Path) -> Outcome<String> {
             "there is no status socket {shown}: is `ripstop up` running? If its configuration says \
              `status = ...`, use --socket"
         )),
-        io::ErrorKind::ConnectionRefused => {
-            Failure::Work(format!("nobody answers at {shown}: the tunnel it belonged to has ended"))
-        }
-        io::ErrorKind::PermissionDenied => Failure::Work(format!(
-            "{shown} answers its owner alone; run this as the user who runs the tunnel, or as root"
+        io::ErrorKind::ConnectionRefused => Failure::Work(format!(
+            "no daemon answers at {shown}: the tunnel has ended; start it with `ripstop up`"
         )),
-        _ => Failure::work(format!("asking at {shown}"), error),
+        io::ErrorKind::PermissionDenied => Failure::Work(format!(
+            "only its owner may use {shown}; run this as the user who runs the tunnel, or as root"
+        )),
+        _ => Failure::work(format!("asking {shown}"), error),
     })?;
     let mut answer = String::new();
     stream
-        .set_read_timeout(Some(PATIENCE))
+        .set_read_timeout(Some(ANSWER_TIMEOUT))
         .and_then(|()| (&mut stream).take(MAX_ANSWER).read_to_string(&mut answer))
         .map_err(|error| Failure::work(format!("waiting for an answer from {shown}"), error))?;
     match answer.is_empty() {
@@ -177,7 +180,7 @@ fn row(peer: &DaemonPeerStatus) -> Vec<String> {
     ]
 }
 
-/// In a word, how it stands with the peer.
+/// The state of the peer, in one word.
 fn state(peer: &DaemonPeerStatus) -> &'static str {
     match peer {
         _ if peer.unreachable => "unreachable",
@@ -192,7 +195,7 @@ fn percent(share: f64) -> String {
     format!("{:.1}%", 100.0 * share)
 }
 
-/// A time that may be long, in its two largest units: `3d 4h`.
+/// A long time in its two largest units: `3d 4h`.
 fn age(seconds: f64) -> String {
     let s = seconds.max(0.0) as u64;
     match s {
@@ -224,7 +227,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(words(only_one(directory.path())).contains("ripstop up"));
-        // What was killed has left its socket behind.
+        // The socket of a killed daemon.
         drop(UnixListener::bind(directory.path().join("dead.sock")).unwrap());
         assert!(words(only_one(directory.path())).contains("--socket"));
         let one = UnixListener::bind(directory.path().join("rip0.sock")).unwrap();

@@ -1,4 +1,4 @@
-//! `ripstop up`: one end of the tunnel.
+//! `ripstop up`: runs the tunnel daemon.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -8,18 +8,18 @@ use ripstop_net::daemon::{Daemon, DaemonConfig};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// Run one end of the tunnel, as a configuration says
+/// Run the tunnel daemon of this host
 ///
-/// Makes the device and its routes in the network namespace that it is started in, calls the peers
-/// and moves packets until Ctrl-C or SIGTERM. It stays in the foreground and logs to standard error,
-/// as service managers like it. The device goes with it, however it ends. Needs CAP_NET_ADMIN.
+/// Creates the device and its routes in the current network namespace, starts handshakes with the peers and
+/// moves packets until Ctrl-C or SIGTERM. It stays in the foreground and logs to standard error, as service
+/// managers expect. The device disappears when the process ends. Needs CAP_NET_ADMIN.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// The configuration, in TOML; docs/example.toml has every field
+    /// The configuration file, in TOML; docs/example.toml shows every field
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
-    /// Say whether the configuration is right, and do nothing
+    /// Check the configuration and exit
     #[arg(long)]
     check: bool,
     /// How much to log
@@ -29,7 +29,7 @@ pub(crate) struct Flags {
 
 const EXAMPLES: &str = "\
 Examples:
-  ripstop up --check ripstop.toml    is the configuration right?
+  ripstop up --check ripstop.toml    check the configuration
   sudo ripstop up ripstop.toml       run until Ctrl-C
 
 The smallest configuration:
@@ -37,39 +37,39 @@ The smallest configuration:
   private-key-file = \"key\"           # made by `ripstop keys new --out key`
   address = [\"10.77.0.1/24\"]
   [[peer]]
-  public-key = \"...\"                 # what `ripstop keys show` prints at the other end
-  endpoint = \"vpn.example.org:5182\"  # one of the two ends needs it
+  public-key = \"...\"                 # what `ripstop keys show` prints on the other host
+  endpoint = \"vpn.example.org:5182\"  # one of the two hosts needs it
   allowed-ips = [\"10.77.0.2/32\"]";
 
 /// How much to log.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Level {
-    /// What keeps the tunnel from working
+    /// Problems that stop the tunnel
     Error,
-    /// What may not be meant, and peers that do not answer
+    /// Settings that may be unintended, and peers that do not answer
     Warn,
-    /// Peers that come and go
+    /// Peers that connect and disconnect
     Info,
-    /// Single packets that went wrong
+    /// Single packets that could not be handled
     Debug,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// A configuration that cannot be, what the system does not allow, and a tunnel that broke down.
+/// An invalid configuration, a step that the system does not allow, or a tunnel that failed.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let config = DaemonConfig::load(&flags.config)?;
     if flags.check {
         return check(flags, &config);
     }
-    // Before the daemon starts its threads, which inherit the mask.
+    // Before the daemon starts its threads, because they inherit the signal mask.
     let signals = Signals::block()?;
     log_to_stderr(flags.log);
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    let daemon = Daemon::start(&config).map_err(|error| Failure::work("raising the tunnel", error))?;
+    let daemon = Daemon::start(&config).map_err(|error| Failure::work("starting the tunnel", error))?;
     announce(&daemon, config.peers.len());
     match signals.wait_or(daemon.ended().as_fd())? {
         Some(signal) => tracing::info!(%signal, "closing"),
@@ -77,10 +77,10 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     }
     let error = daemon.error();
     daemon.stop();
-    error.map_or(Ok(()), |error| Err(Failure::work("the tunnel broke down", error)))
+    error.map_or(Ok(()), |error| Err(Failure::work("the tunnel failed", error)))
 }
 
-/// Says what would be run.
+/// Prints a summary of a valid configuration.
 fn check(flags: &Flags, config: &DaemonConfig) -> Outcome<()> {
     for warning in &config.warnings {
         eprintln!("warning: {warning}");
@@ -91,7 +91,7 @@ fn check(flags: &Flags, config: &DaemonConfig) -> Outcome<()> {
     };
     let addresses: Vec<String> = config.addresses.iter().map(ToString::to_string).collect();
     output::print(&format!(
-        "{} is right: {} with {}, {peers}, public key {}\n",
+        "{} is valid: {} with {}, {peers}, public key {}\n",
         flags.config.display(),
         config.name,
         addresses.join(" and "),

@@ -158,7 +158,7 @@ fn a_link_that_breaks_down_is_a_failure_with_counters() {
         ip(&hosts[0].0, &["link", "del", "ripstop0"]).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-        assert!(stderr(&output).contains("the link broke down"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("the link failed"), "{}", stderr(&output));
         let report: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
         assert!(report["error"].is_string(), "{report}");
     });

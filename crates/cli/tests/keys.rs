@@ -45,7 +45,7 @@ fn a_key_in_a_file_is_its_owners_and_never_written_over() {
     let again = new();
     assert_eq!(again.status.code(), Some(2));
     assert!(
-        stderr(&again).contains("--out") && stderr(&again).contains("is there already"),
+        stderr(&again).contains("--out") && stderr(&again).contains("exists already"),
         "{}",
         stderr(&again)
     );

@@ -292,7 +292,7 @@ fn a_device_taken_away_is_an_error() {
         let mut left = site.up(LEFT);
         ip(&site.hosts[LEFT], &["link", "del", "rip0"]).unwrap();
         assert_eq!(left.child.wait().unwrap().code(), Some(1));
-        assert!(left.log().contains("error: the tunnel broke down"), "{}", left.log());
+        assert!(left.log().contains("error: the tunnel failed"), "{}", left.log());
         assert!(!site.file("left.sock").exists());
     });
 }
@@ -347,7 +347,7 @@ fn a_right_configuration_is_said_to_be_right_and_what_may_not_be_meant() {
     let output = check();
     assert!(output.status.success());
     let (out, err) = (stdout(&output), stderr(&output));
-    assert!(out.contains("is right: rip0 with 10.77.0.1/24 and fd77::1/64, 2 peers, public key "), "{out}");
+    assert!(out.contains("is valid: rip0 with 10.77.0.1/24 and fd77::1/64, 2 peers, public key "), "{out}");
     assert!(
         err.contains("warning: ") && err.contains("chmod 600") && err.contains("IPv6 needs 1280"),
         "{err}"
@@ -370,7 +370,7 @@ fn without_privilege_it_says_what_to_do() {
         Ok(output) if !stderr(&output).contains("setpriv:") => {
             let words = stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{words}");
-            assert!(words.contains("raising the tunnel"), "{words}");
+            assert!(words.contains("starting the tunnel"), "{words}");
             assert!(words.contains("CAP_NET_ADMIN") || words.contains("/dev/net/tun is missing"), "{words}");
         }
         other => common::skip(TEST, &format!("setpriv: {other:?}")),

@@ -1,10 +1,10 @@
-//! Who takes part in the demonstration.
+//! The contenders of the demonstration.
 
 use clap::ValueEnum;
 use ripstop_sim::tcp::Variant;
 use ripstop_sim::trial::{Scheme, Way};
 
-/// A way to carry the same transfer over the same link.
+/// A way to carry the transfer over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Contender {
     /// The kernel's TCP with CUBIC, alone on the link
@@ -22,16 +22,16 @@ pub(crate) enum Contender {
     Newreno,
     /// Reno with selective acknowledgements as in ns-2, alone on the link (with --virtual)
     Sack,
-    /// The tunnel without a TCP: a source of packets that never runs dry (with --virtual)
+    /// The tunnel without a TCP: a source that always has packets to send (with --virtual)
     Tunnel,
 }
 
 impl Contender {
-    /// Those who take part unless others are asked for.
+    /// The default contenders.
     pub(crate) const USUAL: [Contender; 5] =
         [Contender::Cubic, Contender::Bbr, Contender::Reno, Contender::Ripstop, Contender::RipstopBbr];
 
-    /// Its name on the command line and in the results.
+    /// The name on the command line and in the results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Contender::Cubic => "cubic",
@@ -45,12 +45,12 @@ impl Contender {
         }
     }
 
-    /// Whether its transfers go through the tunnel.
+    /// Whether the transfers go through the tunnel.
     pub(crate) fn is_tunnelled(self) -> bool {
         matches!(self, Contender::Ripstop | Contender::RipstopBbr | Contender::Tunnel)
     }
 
-    /// The congestion control of the transfer's own sockets, by the kernel's name; None where no kernel has it.
+    /// The congestion control of the transfer's own sockets, by the kernel's name; None if no kernel has it.
     pub(crate) fn kernel_cc(self) -> Option<&'static str> {
         match self {
             Contender::Cubic | Contender::Ripstop => Some("cubic"),
@@ -68,7 +68,7 @@ impl Contender {
         }
     }
 
-    /// What it is in virtual time.
+    /// The contender's counterpart in virtual time.
     pub(crate) fn scheme(self) -> Scheme {
         let variant = match self {
             Contender::Cubic | Contender::Ripstop => Variant::LinuxCubic,
@@ -81,7 +81,7 @@ impl Contender {
         Scheme::Tcp(variant, if self.is_tunnelled() { Way::Tunnel } else { Way::Link })
     }
 
-    /// Whether it can send a file.
+    /// Whether the contender can send a file.
     pub(crate) fn has_file(self) -> bool {
         self != Contender::Tunnel
     }

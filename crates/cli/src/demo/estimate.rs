@@ -1,7 +1,7 @@
 //! How long a demonstration will take, estimated before it starts.
 
 use super::contenders::Contender;
-use super::measure::Course;
+use super::measure::DemoSetup;
 use crate::workload::requests::RATE_HZ;
 use std::time::Duration;
 
@@ -16,21 +16,21 @@ const TUNNEL_S_PER_PACKET: f64 = 4e-6;
 const PLAIN_S_PER_PACKET: f64 = 0.8e-6;
 
 /// Wall-clock time of all contenders on the emulated link, for a file of `file_bytes`.
-pub(super) fn real(contenders: &[Contender], course: &Course, file_bytes: u64) -> Duration {
-    contenders.iter().map(|contender| one_real(*contender, course, file_bytes)).sum()
+pub(super) fn real(contenders: &[Contender], setup: &DemoSetup, file_bytes: u64) -> Duration {
+    contenders.iter().map(|contender| one_real(*contender, setup, file_bytes)).sum()
 }
 
 /// Computing time of `runs` runs of all contenders in virtual time, on `cores` processors.
 pub(super) fn simulated(
     contenders: &[Contender],
-    course: &Course,
+    setup: &DemoSetup,
     runs: u32,
     cores: usize,
     file_bytes: u64,
 ) -> Duration {
-    let loss = course.path.forth.loss.mean();
-    let bits_per_packet = 8.0 * f64::from(super::stage::MTU);
-    let packets = course.path.forth.rate.bps() as f64 * bulk_time(course).as_secs_f64() / bits_per_packet
+    let loss = setup.path.forth.loss.mean();
+    let bits_per_packet = 8.0 * f64::from(super::testbed::MTU);
+    let packets = setup.path.forth.rate.bps() as f64 * bulk_time(setup).as_secs_f64() / bits_per_packet
         + file_bytes as f64 / SEGMENT_BYTES;
     let per_packet = |contender: &Contender| match contender.is_tunnelled() {
         true => TUNNEL_S_PER_PACKET * (1.0 + 5.0 * loss),
@@ -50,31 +50,31 @@ pub(super) fn words(estimate: Duration) -> String {
     }
 }
 
-fn one_real(contender: Contender, course: &Course, file_bytes: u64) -> Duration {
-    let quiet = course.requests.map(|count| seconds(count as f64 / RATE_HZ) + SETUP);
-    let file = file_time(contender, course, file_bytes).min(course.file_limit(file_bytes));
-    quiet.unwrap_or_default() + bulk_time(course) + file + 2 * SETUP + 6 * course.rtt
+fn one_real(contender: Contender, setup: &DemoSetup, file_bytes: u64) -> Duration {
+    let quiet = setup.requests.map(|count| seconds(count as f64 / RATE_HZ) + SETUP);
+    let file = file_time(contender, setup, file_bytes).min(setup.file_limit(file_bytes));
+    quiet.unwrap_or_default() + bulk_time(setup) + file + 2 * SETUP + 6 * setup.rtt
 }
 
-fn bulk_time(course: &Course) -> Duration {
-    let requests = course.requests.map(|count| course.from + seconds(count as f64 / RATE_HZ));
-    course.seconds.max(requests.unwrap_or_default())
+fn bulk_time(setup: &DemoSetup) -> Duration {
+    let requests = setup.requests.map(|count| setup.from + seconds(count as f64 / RATE_HZ));
+    setup.seconds.max(requests.unwrap_or_default())
 }
 
 /// Time of the file's transfer. A TCP that takes losses for congestion is limited to 1.22 segments / (RTT sqrt(p)) (Mathis
 /// et al., 1997). All others fill about .85 of what the link delivers.
-fn file_time(contender: Contender, course: &Course, bytes: u64) -> Duration {
-    let link = &course.path.forth;
+fn file_time(contender: Contender, setup: &DemoSetup, bytes: u64) -> Duration {
+    let link = &setup.path.forth;
     let loss = link.loss.mean();
     let filled = 0.85 * link.rate.bps() as f64 * (1.0 - loss);
-    let rtt = course.rtt.as_secs_f64().max(1e-4);
+    let rtt = setup.rtt.as_secs_f64().max(1e-4);
     let is_loss_limited = !contender.is_tunnelled() && contender.cc() != Some("bbr");
     let rate = match is_loss_limited && loss > 0.0 {
         true => filled.min(1.22 * 8.0 * SEGMENT_BYTES / (rtt * loss.sqrt())),
         false => filled,
     };
     // Start-up: the rate doubles once per round trip.
-    seconds(8.0 * bytes as f64 / rate.max(1.0)) + 6 * course.rtt
+    seconds(8.0 * bytes as f64 / rate.max(1.0)) + 6 * setup.rtt
 }
 
 fn seconds(value: f64) -> Duration {
@@ -84,15 +84,15 @@ fn seconds(value: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::stage::Path;
+    use crate::demo::testbed::TwoWayLink;
     use ripstop_base::{Fraction, Rate, Seed};
     use ripstop_link::LinkConfig;
 
-    fn course(loss: f64, requests: Option<usize>) -> Course {
+    fn setup(loss: f64, requests: Option<usize>) -> DemoSetup {
         let rtt = Duration::from_millis(100);
         let link = LinkConfig::path(Rate::from_bps(20_000_000), rtt, Fraction::new(loss).unwrap());
-        Course {
-            path: Path { forth: link.clone(), back: link },
+        DemoSetup {
+            path: TwoWayLink { forth: link.clone(), back: link },
             seed: Seed::new(1),
             from: Duration::from_secs(2),
             seconds: Duration::from_secs(10),
@@ -104,20 +104,20 @@ mod tests {
     #[test]
     fn every_part_of_the_work_counts() {
         let one =
-            |contender, loss, requests| real(&[contender], &course(loss, requests), 3_000_000).as_secs_f64();
+            |contender, loss, requests| real(&[contender], &setup(loss, requests), 3_000_000).as_secs_f64();
         // 10 s of bulk, 3 MB at 17 Mbit/s, and the set-up.
         assert!((12.0..14.0).contains(&one(Contender::Ripstop, 0.0, None)));
         // CUBIC does not finish the file within its limit of 10 s.
         assert!((20.0..23.0).contains(&one(Contender::Cubic, 0.05, None)));
         // 400 requests take 20 s on the quiet link, and 22 s beside the bulk.
         assert!((44.0..47.0).contains(&one(Contender::Ripstop, 0.0, Some(400))));
-        let two = real(&[Contender::Bbr, Contender::Ripstop], &course(0.0, None), 3_000_000).as_secs_f64();
+        let two = real(&[Contender::Bbr, Contender::Ripstop], &setup(0.0, None), 3_000_000).as_secs_f64();
         assert!((two - 2.0 * one(Contender::Bbr, 0.0, None)).abs() < 1e-6);
     }
 
     #[test]
     fn virtual_time_costs_the_tunnel_s_packets() {
-        let estimate = |runs, cores| simulated(&[Contender::Ripstop], &course(0.05, None), runs, cores, 0);
+        let estimate = |runs, cores| simulated(&[Contender::Ripstop], &setup(0.05, None), runs, cores, 0);
         let one = estimate(1, 1).as_secs_f64();
         assert!((one - 16_667.0 * 5e-6).abs() < 1e-3, "{one}");
         assert_eq!(estimate(4, 4), estimate(1, 1));

@@ -1,12 +1,11 @@
-//! What is measured of one contender: requests on the quiet link, the bulk stream with requests
-//! beside it, and a file. Each on a fresh stage whose link loses the same packets for every
-//! contender.
+//! The measurements of one contender: requests on the idle link, the bulk stream with requests beside it, and
+//! a file. Each has a new testbed, whose link loses the same packets for every contender.
 
 use super::contenders::Contender;
 use super::report::{
     BulkFacts, ContenderReport, FileReport, RequestStats, Requests as RequestFacts, TunnelFacts, Wire,
 };
-use super::stage::{Path, Stage};
+use super::testbed::{Testbed, TwoWayLink};
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::output;
@@ -18,25 +17,25 @@ use crate::workload::{self, WorkloadError};
 use ripstop_base::Seed;
 use std::time::{Duration, Instant};
 
-/// What every contender is put through.
+/// The work for each contender.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) course: Course,
+pub(crate) struct DemoPlan {
+    pub(crate) setup: DemoSetup,
     pub(crate) source: Source,
     pub(crate) destination: Destination,
 }
 
-/// The link, and how long what is measured on it.
+/// The link and the times of the measurement.
 #[derive(Clone, Debug)]
-pub(crate) struct Course {
-    pub(crate) path: Path,
+pub(crate) struct DemoSetup {
+    pub(crate) path: TwoWayLink,
     pub(crate) seed: Seed,
-    /// Where the measured interval begins, counted from the start of the bulk's connection.
+    /// Start of the measured interval, counted from the start of the bulk connection.
     pub(crate) from: Duration,
-    /// Where it ends, unless requests take longer.
+    /// End of the measured interval, unless requests take longer.
     pub(crate) seconds: Duration,
-    /// How many requests, quiet and beside the bulk each; None: none quiet, and as many beside the
-    /// bulk as come.
+    /// Requests on the idle link, and as many beside the bulk stream. None: no requests on the idle link, and
+    /// beside the bulk stream as many as arrive.
     pub(crate) requests: Option<usize>,
     pub(crate) rtt: Duration,
 }
@@ -44,9 +43,9 @@ pub(crate) struct Course {
 /// Why a contender has no result.
 #[derive(Debug)]
 pub(crate) enum NoResult {
-    /// This machine does not offer it.
+    /// This machine does not offer the contender.
     NotOffered(String),
-    /// Something failed.
+    /// A measurement failed.
     Failed(Failure),
 }
 
@@ -56,7 +55,7 @@ pub(crate) enum NoResult {
 /// See [`NoResult`].
 pub(crate) fn measure(
     contender: Contender,
-    plan: &Plan,
+    plan: &DemoPlan,
     fates: Option<&mut FateLog>,
     progress: &Progress,
 ) -> Result<ContenderReport, NoResult> {
@@ -67,12 +66,12 @@ pub(crate) fn measure(
         WorkloadError::NoCongestion { .. } | WorkloadError::Forbidden { .. } => {
             NoResult::NotOffered(error.to_string())
         }
-        // That namespaces are not allowed is no contender's fault.
+        // If namespaces are not allowed, no contender can run.
         WorkloadError::Namespace(error) => NoResult::Failed(super::not_allowed(error)),
         other => NoResult::Failed(failed(contender, other)),
     })?;
     let all = move || {
-        let quiet = plan.course.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
+        let quiet = plan.setup.requests.map(|count| quiet(contender, plan, count, progress)).transpose()?;
         let (bulk, beside_bulk, wire, tunnel) = bulk(contender, plan, fates, progress)?;
         let file = file(contender, plan, progress)?;
         let requests = RequestFacts { quiet, beside_bulk };
@@ -81,76 +80,76 @@ pub(crate) fn measure(
     all().map_err(NoResult::Failed)
 }
 
-fn quiet(contender: Contender, plan: &Plan, count: usize, progress: &Progress) -> Outcome<RequestStats> {
-    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("quiet"), false)?;
+fn quiet(contender: Contender, plan: &DemoPlan, count: usize, progress: &Progress) -> Outcome<RequestStats> {
+    let testbed = Testbed::set_up(contender, &plan.setup.path, plan.setup.seed.child("quiet"), false)?;
     progress.begin(format!("{}: {count} requests", contender.name()));
-    let schedule = Schedule::count(plan.course.seed.stream("requests"), 2 * plan.course.rtt, count);
+    let schedule = Schedule::count(plan.setup.seed.stream("requests"), 2 * plan.setup.rtt, count);
     let limit = plan.connect_limit();
-    let end = Instant::now() + limit + schedule.end() + plan.course.grace();
-    let requests = Requests::start(&stage.route, schedule, Beginning::Connected, limit)
+    let end = Instant::now() + limit + schedule.end() + plan.setup.grace();
+    let requests = Requests::start(&testbed.route, schedule, Beginning::Connected, limit)
         .map_err(|e| failed(contender, e))?;
     progress.wait_for(
         end,
         || format!("{} of {count} answered", requests.answered()),
-        || requests.is_settled(plan.course.grace()),
+        || requests.is_settled(plan.setup.grace()),
     );
     let report = requests.finish().map_err(|e| failed(contender, e))?;
-    stage.strike()?;
+    testbed.tear_down()?;
     Ok(stats(&report))
 }
 
 fn bulk(
     contender: Contender,
-    plan: &Plan,
+    plan: &DemoPlan,
     fates: Option<&mut FateLog>,
     progress: &Progress,
 ) -> Outcome<(BulkFacts, RequestStats, Wire, Option<TunnelFacts>)> {
-    let mut stage = Stage::raise(contender, &plan.course.path, plan.course.seed, fates.is_some())?;
+    let mut testbed = Testbed::set_up(contender, &plan.setup.path, plan.setup.seed, fates.is_some())?;
     progress.begin(format!("{}: bulk", contender.name()));
-    let arrivals = plan.course.seed.stream("requests");
-    let schedule = match plan.course.requests {
-        Some(count) => Schedule::count(arrivals, plan.course.from, count),
-        None => Schedule::until(arrivals, plan.course.from, plan.course.seconds),
+    let arrivals = plan.setup.seed.stream("requests");
+    let schedule = match plan.setup.requests {
+        Some(count) => Schedule::count(arrivals, plan.setup.from, count),
+        None => Schedule::until(arrivals, plan.setup.from, plan.setup.seconds),
     };
-    let length = plan.course.seconds.max(schedule.end());
+    let length = plan.setup.seconds.max(schedule.end());
     let failed = |error| failed(contender, error);
-    let bulk = Bulk::start(&stage.route, plan.course.seed, length).map_err(failed)?;
+    let bulk = Bulk::start(&testbed.route, plan.setup.seed, length).map_err(failed)?;
     let start = bulk.start_time();
-    let requests = Requests::start(&stage.route, schedule, Beginning::At(start), length).map_err(failed)?;
+    let requests = Requests::start(&testbed.route, schedule, Beginning::At(start), length).map_err(failed)?;
     let mark = || Mark {
         at: start.elapsed(),
         bulk: bulk.received(),
         requests: requests.received(),
-        offered: stage.snapshot().left_to_right.link.offered_bytes,
+        offered: testbed.snapshot().left_to_right.link.offered_bytes,
     };
     let message = || {
         let mean = 8.0 * bulk.received() as f64 / start.elapsed().as_secs_f64().max(1e-3);
         format!("{} on average", output::rate(mean))
     };
-    progress.wait_until(start + plan.course.from, message);
+    progress.wait_until(start + plan.setup.from, message);
     let first = mark();
     progress.wait_until(start + length, message);
     let last = mark();
-    // The last replies are still to come, beside the bulk as those before.
+    // The last replies still arrive beside the bulk stream, as the earlier ones did.
     progress
-        .wait_for(Instant::now() + plan.course.grace(), message, || requests.is_settled(plan.course.grace()));
+        .wait_for(Instant::now() + plan.setup.grace(), message, || requests.is_settled(plan.setup.grace()));
     let asked = requests.finish().map_err(failed)?;
     let mut whole = bulk.finish().map_err(failed)?;
-    whole.cpu += stage.tunnel_cpu();
-    let tunnel = stage.tunnel_facts();
+    whole.cpu += testbed.tunnel_cpu();
+    let tunnel = testbed.tunnel_facts();
     if let Some(log) = fates {
-        log.write(contender.name(), &stage.fates())?;
+        log.write(contender.name(), &testbed.fates())?;
     }
-    let wire = Wire::of(&stage.strike()?);
+    let wire = Wire::of(&testbed.tear_down()?);
     Ok((BulkFacts::between(&first, &last, &whole), stats(&asked), wire, tunnel))
 }
 
-fn file(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<FileReport> {
-    let stage = Stage::raise(contender, &plan.course.path, plan.course.seed.child("file"), false)?;
+fn file(contender: Contender, plan: &DemoPlan, progress: &Progress) -> Outcome<FileReport> {
+    let testbed = Testbed::set_up(contender, &plan.setup.path, plan.setup.seed.child("file"), false)?;
     progress.begin(format!("{}: file", contender.name()));
-    let limit = plan.course.file_limit(plan.source.bytes);
+    let limit = plan.setup.file_limit(plan.source.bytes);
     let failed = |error| failed(contender, error);
-    let transfer = Transfer::start(&stage.route, &plan.source, &plan.destination, limit).map_err(failed)?;
+    let transfer = Transfer::start(&testbed.route, &plan.source, &plan.destination, limit).map_err(failed)?;
     let shown = |n: u64| output::bytes(n as f64);
     progress.wait_for(
         Instant::now() + limit,
@@ -159,18 +158,18 @@ fn file(contender: Contender, plan: &Plan, progress: &Progress) -> Outcome<FileR
     );
     let arrived_bytes = transfer.received();
     let arrived = transfer.finish().map_err(failed)?;
-    stage.strike()?;
+    testbed.tear_down()?;
     Ok(FileReport::new(&plan.source, arrived_bytes, arrived, limit))
 }
 
-impl Course {
-    /// How long an unanswered request is waited for.
+impl DemoSetup {
+    /// Longest wait for the reply to a request.
     pub(super) fn grace(&self) -> Duration {
         (10 * self.rtt).max(Duration::from_secs(2))
     }
 
-    /// How long a file of `bytes` may take: what the bulk takes, and at least three times what a perfect
-    /// sender would need.
+    /// Longest time of a file of `bytes`: the length of the bulk run, or three times what a perfect sender
+    /// needs if that is longer.
     pub(super) fn file_limit(&self, bytes: u64) -> Duration {
         let perfect = self.path.forth.rate.time_for(usize::try_from(bytes).unwrap_or(usize::MAX));
         let through = 1.0 - self.path.forth.loss.mean();
@@ -180,26 +179,26 @@ impl Course {
     }
 }
 
-impl Plan {
+impl DemoPlan {
     fn connect_limit(&self) -> Duration {
-        self.course.seconds.max(Duration::from_secs(30))
+        self.setup.seconds.max(Duration::from_secs(30))
     }
 }
 
-/// What had happened at a moment of the bulk's run.
+/// Counters at one moment of the bulk run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
-    /// Since the start of its connection.
+    /// Time since the start of its connection.
     pub(crate) at: Duration,
-    /// Bytes of the stream that the receiver had.
+    /// Bytes of the stream received.
     pub(crate) bulk: u64,
-    /// Bytes of requests that the receiver had.
+    /// Bytes of requests received.
     pub(crate) requests: u64,
     /// IP bytes offered to the link in the data direction.
     pub(crate) offered: u64,
 }
 
-/// What is told of requests.
+/// The statistics of requests.
 pub(super) fn stats(report: &RequestReport) -> RequestStats {
     let seconds = |p| report.percentile(p).map(|d| d.as_secs_f64());
     RequestStats {

@@ -1,11 +1,11 @@
-//! `ripstop demo`: the same transfer over the same lossy link, scheme by scheme.
+//! `ripstop demo`: the same transfer over the same lossy link, with and without the tunnel.
 
 mod contenders;
 mod estimate;
 mod measure;
 mod report;
 mod simulated;
-mod stage;
+mod testbed;
 mod tunnel;
 mod verdict;
 
@@ -17,7 +17,7 @@ use crate::progress::Progress;
 use crate::workload::file::{Destination, GENERATED_BYTES, Source};
 use clap::Args;
 use contenders::Contender;
-use measure::{Course, NoResult, Plan, measure};
+use measure::{DemoPlan, DemoSetup, NoResult, measure};
 use report::{Report, Skipped};
 use ripstop_base::Span;
 use ripstop_net::os::netns;
@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use verdict::Verdict;
 
-/// Run the same transfer over the same lossy link, scheme by scheme
+/// Compare TCP with and without the tunnel on the same lossy link
 ///
-/// Makes two hosts (network namespaces) and a lossy link between them, and measures for each
-/// contender: a bulk TCP stream with requests beside it, and a file that is hashed at the far end.
-/// Needs no root where user namespaces are allowed. Leaves nothing behind, however it ends.
+/// Creates two hosts (network namespaces) and a lossy link between them. Measures for each contender a bulk
+/// TCP stream with requests beside it, and a file that is hashed by the receiver. Needs no root where user
+/// namespaces are allowed. Leaves nothing behind, even if it is killed.
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -39,25 +39,25 @@ pub(crate) struct Flags {
     /// Send this file [default: 3 MB of random bytes]
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
-    /// Where the far end writes the file, contender after contender [default: an unnamed temporary
-    /// file]
+    /// Where the receiver writes the file; each contender overwrites it [default: an unnamed temporary file]
     #[arg(long, value_name = "PATH")]
     save: Option<PathBuf>,
-    /// Measure the tails of so many requests, on the quiet link and beside the bulk; 20 requests
-    /// take a second each
+    /// Measure this many requests on the idle link, and this many beside the bulk stream; 20 requests take a
+    /// second
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     requests: Option<u32>,
-    /// Who takes part, separated by commas [default: cubic,bbr,reno,ripstop,ripstop+bbr, as far as this machine offers them]
+    /// The contenders, separated by commas [default: cubic,bbr,reno,ripstop,ripstop+bbr, without those that
+    /// this machine lacks]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     contenders: Vec<Contender>,
-    /// Run it in virtual time, with the simulator's TCPs in place of the kernel's and the same losses: no namespaces, no bytes
-    /// of a file
+    /// Run in virtual time: the simulator's TCPs, the same losses, no namespaces, and a file without content
     #[arg(long = "virtual", conflicts_with_all = ["file", "save"])]
     is_virtual: bool,
-    /// How many independent runs of each contender, with --virtual; the first has the losses of the emulated link [default: 10]
+    /// Independent runs of each contender, with --virtual; the first has the losses of the emulated link
+    /// [default: 10]
     #[arg(long, value_name = "N", requires = "is_virtual", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
-    /// Write to this file what became of each packet of the bulk's run, a letter each (docs/flags.md)
+    /// Write the fate of each packet of the bulk run to this file, one letter per packet (docs/flags.md)
     #[arg(long, value_name = "PATH")]
     fates: Option<PathBuf>,
     /// Print one JSON object instead of tables (docs/schemas/demo.schema.json)
@@ -80,9 +80,9 @@ Examples:
 /// Runs the command.
 ///
 /// # Errors
-/// What cannot be, what this machine does not allow, what broke, and a file that arrived damaged.
+/// Invalid flags, missing permissions, a failed measurement, or a file that arrived damaged.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
-    let course = course(flags)?;
+    let setup = setup(flags)?;
     if let Some(contender) = flags.contenders.iter().find(|c| !flags.is_virtual && c.kernel_cc().is_none()) {
         let words = format!("no kernel has `{}`; it runs in virtual time: add --virtual", contender.name());
         return Err(Failure::flag("--contenders", words));
@@ -92,18 +92,18 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         link: flags.link.facts(),
         is_virtual: flags.is_virtual,
         runs: flags.runs.unwrap_or(if flags.is_virtual { simulated::RUNS } else { 1 }),
-        run_s: course.seconds.as_secs_f64(),
-        measured_from_s: course.from.as_secs_f64(),
+        run_s: setup.seconds.as_secs_f64(),
+        measured_from_s: setup.from.as_secs_f64(),
         estimated_s: None,
         contenders: Vec::new(),
         verdict: None,
         skipped: Vec::new(),
-        notes: notes(&course),
+        notes: notes(&setup),
     };
     if flags.is_virtual {
-        simulate(flags, &course, &mut report)?;
+        simulate(flags, &setup, &mut report)?;
     } else {
-        perform(flags, course, &mut report)?;
+        measure_all(flags, setup, &mut report)?;
     }
     report.verdict = Verdict::of(&report.contenders);
     if flags.json {
@@ -124,31 +124,31 @@ impl Flags {
     }
 }
 
-/// Puts the contenders through it in virtual time.
-fn simulate(flags: &Flags, course: &Course, report: &mut Report) -> Outcome<()> {
+/// Measures all contenders in virtual time.
+fn simulate(flags: &Flags, setup: &DemoSetup, report: &mut Report) -> Outcome<()> {
     let mut fates = flags.fate_log()?;
     let contenders = flags.contenders();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let time = estimate::simulated(contenders, course, report.runs, cores, GENERATED_BYTES as u64);
+    let time = estimate::simulated(contenders, setup, report.runs, cores, GENERATED_BYTES as u64);
     header(flags, report.runs, time)?;
     report.notes.insert(0, simulated::NOTE.to_owned());
     let mut progress = Progress::new();
     for (k, contender) in contenders.iter().enumerate() {
         progress.set_scope(scope(k, contenders));
-        report.add(simulated::measure(*contender, course, report.runs, fates.as_mut(), &progress)?);
+        report.add(simulated::measure(*contender, setup, report.runs, fates.as_mut(), &progress)?);
     }
     Ok(())
 }
 
-/// Puts the contenders through it, one after the other.
-fn perform(flags: &Flags, course: Course, report: &mut Report) -> Outcome<()> {
-    let plan = plan(flags, course)?;
-    // Before the first thread is started.
+/// Measures all contenders on the emulated link, one after the other.
+fn measure_all(flags: &Flags, setup: DemoSetup, report: &mut Report) -> Outcome<()> {
+    let plan = plan(flags, setup)?;
+    // This must come before the first thread is started.
     netns::gain_privilege().map_err(not_allowed)?;
     let asked = !flags.contenders.is_empty();
     let contenders = flags.contenders();
     let mut fates = flags.fate_log()?;
-    let time = estimate::real(contenders, &plan.course, plan.source.bytes);
+    let time = estimate::real(contenders, &plan.setup, plan.source.bytes);
     report.estimated_s = Some(time.as_secs_f64());
     header(flags, 1, time)?;
     let mut progress = Progress::new();
@@ -171,7 +171,7 @@ fn scope(k: usize, contenders: &[Contender]) -> String {
     format!("contender {} of {}, ", k + 1, contenders.len())
 }
 
-/// What is about to run and how long it takes, for people.
+/// Prints, for people, what will run and how long it takes.
 fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
     if flags.json {
         return Ok(());
@@ -187,7 +187,7 @@ fn header(flags: &Flags, runs: u32, time: Duration) -> Outcome<()> {
     output::print(&format!("{place}{link}, seed {}\n{contenders}{runs}: {time}\n\n", flags.link.seed))
 }
 
-/// Where hosts and links cannot be made there is still `--virtual`.
+/// Adds to an error about namespaces that `--virtual` works without them.
 fn not_allowed(error: impl Into<Failure>) -> Failure {
     match error.into() {
         Failure::Work(words) => Failure::Work(format!(
@@ -209,8 +209,8 @@ fn check(report: &Report) -> Outcome<()> {
     }
 }
 
-/// What is measured on which link; checks what the flags say together.
-fn course(flags: &Flags) -> Outcome<Course> {
+/// The link and the measured interval. Checks flags that depend on each other.
+fn setup(flags: &Flags) -> Outcome<DemoSetup> {
     let (forth, back) = flags.link.directions()?;
     flags.link.warn();
     for (rate, flag) in [(forth.rate, "--rate"), (back.rate, "--rate-back")] {
@@ -248,8 +248,8 @@ fn course(flags: &Flags) -> Outcome<Course> {
     if seconds > Duration::from_secs(86_400) {
         return Err(Failure::flag("--seconds", "a day (86400) is the most"));
     }
-    Ok(Course {
-        path: stage::Path { forth, back },
+    Ok(DemoSetup {
+        path: testbed::TwoWayLink { forth, back },
         seed: flags.link.seed,
         from,
         seconds,
@@ -258,8 +258,8 @@ fn course(flags: &Flags) -> Outcome<Course> {
     })
 }
 
-/// What every contender is put through.
-fn plan(flags: &Flags, course: Course) -> Outcome<Plan> {
+/// The work for each contender.
+fn plan(flags: &Flags, setup: DemoSetup) -> Outcome<DemoPlan> {
     let source = match &flags.file {
         Some(path) => Source::open(path)
             .map_err(|e| Failure::flag("--file", format!("{} cannot be read: {e}", path.display())))?,
@@ -271,15 +271,15 @@ fn plan(flags: &Flags, course: Course) -> Outcome<Plan> {
     destination
         .check(&source)
         .map_err(|e| Failure::flag("--save", format!("{destination} cannot be written: {e}")))?;
-    Ok(Plan { course, source, destination })
+    Ok(DemoPlan { setup, source, destination })
 }
 
-fn notes(course: &Course) -> Vec<String> {
+fn notes(setup: &DemoSetup) -> Vec<String> {
     let mut notes = Vec::new();
-    if course.seconds < 60 * course.rtt {
+    if setup.seconds < 60 * setup.rtt {
         notes.push(format!(
             "runs of less than 60 RTT ({}) say little about a share",
-            Span::from(60 * course.rtt)
+            Span::from(60 * setup.rtt)
         ));
     }
     notes

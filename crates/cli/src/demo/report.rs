@@ -1,5 +1,5 @@
-//! What the demonstration found: for programs (`--json`, docs/schemas/demo.schema.json) and for
-//! people. Shares are of C(1 - p): the link's rate less what it loses.
+//! The results of the demonstration: as JSON (docs/schemas/demo.schema.json) and for people. Shares are
+//! relative to C(1 - p), the link's rate less its losses.
 
 use super::measure::Mark;
 use super::verdict::Verdict;
@@ -17,15 +17,15 @@ use std::time::Duration;
 pub(crate) struct Report {
     pub(crate) version: &'static str,
     pub(crate) link: LinkFacts,
-    /// Whether everything happened in virtual time.
+    /// Whether everything ran in virtual time.
     #[serde(rename = "virtual")]
     pub(crate) is_virtual: bool,
     /// Independent runs of each contender; 1 in real time.
     pub(crate) runs: u32,
-    /// Length of the bulk's run, unless requests took longer, in seconds.
+    /// Length of the bulk run in seconds, unless requests took longer.
     pub(crate) run_s: f64,
-    /// Where the interval of `goodput_bps`, `share` and `sent_per_useful` begins, in seconds from
-    /// the start of the connection; it ends with the run.
+    /// Start of the interval of `goodput_bps`, `share` and `sent_per_useful`, in seconds from the start of
+    /// the connection. The interval ends with the run.
     pub(crate) measured_from_s: f64,
     /// Wall-clock time of all contenders as estimated at the start; null in virtual time, where it depends on the machine.
     pub(crate) estimated_s: Option<f64>,
@@ -34,7 +34,7 @@ pub(crate) struct Report {
     pub(crate) verdict: Option<Verdict>,
     /// Contenders that this machine does not offer.
     pub(crate) skipped: Vec<Skipped>,
-    /// What a reader of the figures should know.
+    /// Warnings about the figures.
     pub(crate) notes: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Skipped {
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct ContenderReport {
     pub(crate) name: &'static str,
-    /// Congestion control of the transfer's own sockets; null where there are none.
+    /// Congestion control of the transfer's own sockets; null without a TCP.
     pub(crate) inner_cc: Option<&'static str>,
     #[serde(flatten)]
     pub(crate) bulk: BulkFacts,
@@ -58,9 +58,9 @@ pub(crate) struct ContenderReport {
     pub(crate) requests: Requests,
     /// Null in real time.
     pub(crate) over_runs: Option<OverRuns>,
-    /// Whether what arrived has the file's SHA-256; null when it did not arrive in time, or none was sent.
+    /// Whether the received file has the right SHA-256; null when it did not arrive in time or none was sent.
     pub(crate) sha256_ok: Option<bool>,
-    /// Null where none was sent.
+    /// Null when no file was sent.
     pub(crate) file: Option<FileReport>,
     pub(crate) wire: Wire,
     /// Null for a contender without the tunnel.
@@ -76,27 +76,27 @@ pub(crate) struct TunnelFacts {
     pub(crate) given_up_packets: u64,
 }
 
-/// What the bulk stream did.
+/// The figures of the bulk stream.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct BulkFacts {
-    /// Over the measured interval.
+    /// In the measured interval.
     pub(crate) goodput_bps: f64,
-    /// IP bytes offered to the link in the data direction over application bytes received, in the
-    /// measured interval; null when none were received.
+    /// IP bytes offered to the link in the data direction / application bytes received, in the measured
+    /// interval; null when none were received.
     pub(crate) sent_per_useful: Option<f64>,
-    /// Over the whole run, connecting included.
+    /// In the whole run, including the connection's start.
     pub(crate) goodput_whole_run_bps: f64,
-    /// From the start of the connection; null when it did not come to that.
+    /// Time since the start of the connection; null when it was not reached.
     pub(crate) first_100kb_s: Option<f64>,
     pub(crate) first_1mb_s: Option<f64>,
-    /// CPU time of the processes at both ends for 10^9 bytes received, over the whole run.
+    /// CPU time of the processes at both ends per 10^9 bytes received, in the whole run.
     pub(crate) cpu_s_per_gb: Option<f64>,
 }
 
 /// Latencies of requests.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Requests {
-    /// On the link with nothing else on it; null unless asked for.
+    /// On the idle link; null unless `--requests` was given.
     pub(crate) quiet: Option<RequestStats>,
     /// Beside the bulk stream.
     pub(crate) beside_bulk: RequestStats,
@@ -106,39 +106,40 @@ pub(crate) struct Requests {
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct RequestStats {
     pub(crate) n: usize,
-    /// Those without a reply in the end: they count as the latest, at the time they had waited.
+    /// Requests without a reply at the end. They count as the latest, with the time that they had waited.
     pub(crate) unanswered: usize,
     pub(crate) p50_s: Option<f64>,
     pub(crate) p90_s: Option<f64>,
     pub(crate) p99_s: Option<f64>,
 }
 
-/// What only independent runs tell: means with their intervals.
+/// Means over independent runs, with confidence intervals.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct OverRuns {
     pub(crate) goodput_bps: Statistic,
     pub(crate) share: Statistic,
     pub(crate) sent_per_useful: Statistic,
-    /// From the first transmission of the bulk's packets to their delivery in order.
+    /// Time from the first transmission of a bulk packet to its in-order delivery.
     pub(crate) delay_s: DelayStatistic,
 }
 
-/// What became of the file.
+/// The transfer of the file.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FileReport {
     pub(crate) size_bytes: u64,
     pub(crate) arrived_bytes: u64,
-    /// From the start of the connection until it was on the far end's disk; null when it was not.
+    /// Time from the start of the connection until the file was on the receiver's disk; null when it did not
+    /// arrive.
     pub(crate) took_s: Option<f64>,
-    /// How long it was given.
+    /// Longest time that the file was given.
     pub(crate) limit_s: f64,
-    /// SHA-256 of what was sent; null in virtual time, where a file has a length only.
+    /// SHA-256 of the file sent; null in virtual time, where a file has no content.
     pub(crate) sha256: Option<String>,
-    /// SHA-256 of what arrived; null when it did not arrive whole.
+    /// SHA-256 of the file received; null when it did not arrive completely.
     pub(crate) arrived_sha256: Option<String>,
 }
 
-/// What the link did in the bulk's run, in the data direction, and how well it was emulated.
+/// What the link did in the bulk run, in the data direction, and how well it was emulated.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct Wire {
     pub(crate) offered_packets: u64,
@@ -146,14 +147,14 @@ pub(crate) struct Wire {
     pub(crate) lost_packets: u64,
     pub(crate) queue_full_packets: u64,
     pub(crate) queue_max_bytes: u64,
-    /// How late packets were handed over, the worse direction.
+    /// How late packets were delivered, 99th percentile, in the worse direction.
     pub(crate) late_p99_s: Option<f64>,
-    /// Packets dropped because the emulator could not keep up, both directions.
+    /// Packets dropped because the emulator was too slow, in both directions.
     pub(crate) emulator_dropped_packets: u64,
 }
 
 impl BulkFacts {
-    /// From two marks of the run, the second at its end, and from what the workload says in the end.
+    /// From two marks, the second at the end of the run, and the totals of the workload.
     pub(crate) fn between(first: &Mark, last: &Mark, whole: &BulkReport) -> BulkFacts {
         let bulk = (last.bulk - first.bulk) as f64;
         let useful = bulk + (last.requests - first.requests) as f64;
@@ -236,14 +237,14 @@ impl ContenderReport {
         }
     }
 
-    /// With what independent runs tell.
+    /// Adds the means over independent runs.
     pub(crate) fn over(self, runs: OverRuns) -> ContenderReport {
         ContenderReport { over_runs: Some(runs), ..self }
     }
 }
 
 impl Report {
-    /// Adds a contender: its share, and what its figures should be read with.
+    /// Adds a contender, with its share and with warnings about its figures.
     pub(crate) fn add(&mut self, mut contender: ContenderReport) {
         let capacity = self.link.rate_bps as f64 * (1.0 - self.link.loss);
         contender.share = (capacity > 0.0).then(|| contender.bulk.goodput_bps / capacity);
@@ -286,7 +287,7 @@ impl Report {
             ));
         }
         for c in &self.contenders {
-            // In virtual time there is no content to tell of.
+            // In virtual time a file has no content that could be reported.
             let told = c.file.as_ref().filter(|_| !self.is_virtual);
             text.push_str(&told.map_or(String::new(), |file| file.line(c.name, c.sha256_ok)));
         }
@@ -350,7 +351,7 @@ impl Report {
 }
 
 impl FileReport {
-    /// For a cell: how long it took, or what part of it arrived.
+    /// For a table cell: the time of the transfer, or the share that arrived.
     fn words(&self) -> String {
         self.took_s.map_or_else(
             || format!("{:.0}%", 100.0 * self.arrived_bytes as f64 / (self.size_bytes as f64).max(1.0)),

@@ -1,8 +1,8 @@
-//! `--virtual`: the same contenders in virtual time, where namespaces are not allowed, nobody wants to wait, or an interval is
-//! wanted.
+//! `--virtual`: the same contenders in virtual time. It needs no namespaces, takes seconds, and gives
+//! confidence intervals.
 
 use super::contenders::Contender;
-use super::measure::{Course, stats};
+use super::measure::{DemoSetup, stats};
 use super::report::{
     BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, TunnelFacts, Wire,
 };
@@ -19,21 +19,21 @@ use ripstop_sim::trial::{Bulk, Measured, Trial};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// How many independent runs there are unless the flags say otherwise.
+/// Default number of independent runs.
 pub(super) const RUNS: u32 = 10;
 
-/// What a reader of the figures should know first.
-pub(super) const NOTE: &str = "virtual: in virtual time, with the simulator's TCPs (Linux's CUBIC and Reno, BBR) and the tunnel's \
-                               session. No kernel, no encryption, no handshake of the tunnel and no bytes of a file took part";
+/// The first note of the report.
+pub(super) const NOTE: &str = "virtual: the simulator's TCPs (Linux's CUBIC and Reno, BBR) and the tunnel's session ran in \
+                               virtual time; no kernel, no encryption, no handshake and no bytes of a file took part";
 
-/// Measures `contender` as [`super::measure::measure`] does, `runs` times. The first run has the seed's own losses, which are
-/// those of the emulated link.
+/// Measures `contender` in `runs` runs, as [`super::measure::measure`] does in real time. The first run has
+/// the losses of the emulated link with the same seed.
 ///
 /// # Errors
-/// A link that cannot be, and packets that came out of the tunnel damaged, twice or out of order.
+/// An invalid link, or packets that left the tunnel damaged, twice or out of order.
 pub(super) fn measure(
     contender: Contender,
-    course: &Course,
+    setup: &DemoSetup,
     runs: u32,
     fates: Option<&mut FateLog>,
     progress: &Progress,
@@ -44,7 +44,7 @@ pub(super) fn measure(
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let keep = fates.is_some();
     let all: Vec<Run> = replicate(u64::from(runs), cores, |k| {
-        let run = Run::of(contender, course, course.seed.run(k), keep && k == 0);
+        let run = Run::of(contender, setup, setup.seed.run(k), keep && k == 0);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         progress.show(|| format!("{done} of {runs} runs"));
         run
@@ -56,32 +56,32 @@ pub(super) fn measure(
         let [forth, back] = &first.bulk.fates;
         log.write(name, &[forth, back].map(|way| way.iter().map(Fate::letter).collect()))?;
     }
-    Ok(summary(contender, course, &all))
+    Ok(summary(contender, setup, &all))
 }
 
-/// Of a request: until its reply had come, or how long it waited in vain.
+/// The latency of a request, or how long it waited without a reply.
 type Latency = Result<Duration, Duration>;
 
 /// One independent run.
 struct Run {
     quiet: Option<Vec<Latency>>,
     bulk: Measured,
-    /// Where the measured interval ended.
+    /// End of the measured interval.
     until: Duration,
     file: Option<(Measured, Duration)>,
 }
 
 impl Run {
-    fn of(contender: Contender, course: &Course, seed: Seed, fates: bool) -> Outcome<Run> {
+    fn of(contender: Contender, setup: &DemoSetup, seed: Seed, fates: bool) -> Outcome<Run> {
         let arrivals = || seed.stream("requests");
         let base = Trial {
-            links: [course.path.forth.clone(), course.path.back.clone()],
+            links: [setup.path.forth.clone(), setup.path.back.clone()],
             scheme: contender.scheme(),
             bulk: Bulk::None,
             requests: Vec::new(),
-            from: course.from,
-            until: course.seconds,
-            grace: course.grace(),
+            from: setup.from,
+            until: setup.seconds,
+            grace: setup.grace(),
             fates: false,
             seed,
         };
@@ -95,28 +95,28 @@ impl Run {
                 ))),
             }
         };
-        let quiet = match course.requests {
+        let quiet = match setup.requests {
             None => None,
             Some(count) => {
-                let schedule = Schedule::count(arrivals(), 2 * course.rtt, count);
+                let schedule = Schedule::count(arrivals(), 2 * setup.rtt, count);
                 let (requests, until) = (schedule.moments().to_vec(), schedule.end());
-                let from = course.from.min(until);
+                let from = setup.from.min(until);
                 let seed = seed.child("quiet");
                 Some(perform(Trial { requests, from, until, seed, ..base.clone() })?.latencies)
             }
         };
-        let schedule = match course.requests {
-            Some(count) => Schedule::count(arrivals(), course.from, count),
-            None => Schedule::until(arrivals(), course.from, course.seconds),
+        let schedule = match setup.requests {
+            Some(count) => Schedule::count(arrivals(), setup.from, count),
+            None => Schedule::until(arrivals(), setup.from, setup.seconds),
         };
-        let until = course.seconds.max(schedule.end());
+        let until = setup.seconds.max(schedule.end());
         let requests = schedule.moments().to_vec();
         let trial = Trial { bulk: Bulk::Endless, requests, until, seed, fates, ..base.clone() };
         let bulk = perform(trial)?;
         let file = if contender.has_file() {
-            let limit = course.file_limit(GENERATED_BYTES as u64);
+            let limit = setup.file_limit(GENERATED_BYTES as u64);
             let (bulk, grace) = (Bulk::File(GENERATED_BYTES as u64), Duration::ZERO);
-            let from = course.from.min(limit);
+            let from = setup.from.min(limit);
             Some((
                 perform(Trial { bulk, from, until: limit, grace, seed: seed.child("file"), ..base })?,
                 limit,
@@ -127,8 +127,8 @@ impl Run {
         Ok(Run { quiet, bulk, until, file })
     }
 
-    fn goodput(&self, course: &Course) -> f64 {
-        8.0 * self.bulk.bulk_bytes.0 as f64 / (self.until - course.from).as_secs_f64()
+    fn goodput(&self, setup: &DemoSetup) -> f64 {
+        8.0 * self.bulk.bulk_bytes.0 as f64 / (self.until - setup.from).as_secs_f64()
     }
 
     fn sent_per_useful(&self) -> Option<f64> {
@@ -137,9 +137,9 @@ impl Run {
     }
 }
 
-/// What all runs say together.
-fn summary(contender: Contender, course: &Course, runs: &[Run]) -> ContenderReport {
-    let goodput: Sample = runs.iter().map(|run| run.goodput(course)).collect();
+/// The results of all runs together.
+fn summary(contender: Contender, setup: &DemoSetup, runs: &[Run]) -> ContenderReport {
+    let goodput: Sample = runs.iter().map(|run| run.goodput(setup)).collect();
     let sent: Sample = runs.iter().filter_map(Run::sent_per_useful).collect();
     let whole: Sample =
         runs.iter().map(|run| 8.0 * run.bulk.bulk_bytes.1 as f64 / run.until.as_secs_f64()).collect();
@@ -178,7 +178,7 @@ fn summary(contender: Contender, course: &Course, runs: &[Run]) -> ContenderRepo
         .over(over_runs)
 }
 
-/// The mean in seconds; None unless every run has it.
+/// The mean in seconds; None unless every run has a value.
 fn mean_of_all(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     let times: Option<Vec<Duration>> = times.collect();
     times?.iter().map(Duration::as_secs_f64).collect::<Sample>().statistic().mean

@@ -1,4 +1,4 @@
-//! The tunnel of a stage: a daemon at each end, the very one that `ripstop up` runs.
+//! The tunnel of a testbed: a daemon on each host, the same as `ripstop up` runs.
 
 use super::report::TunnelFacts;
 use crate::failure::{Failure, Outcome};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 /// Addresses inside the tunnel.
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
 const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
-/// UDP port of both ends.
+/// UDP port of both daemons.
 const PORT: u16 = daemon::DEFAULT_PORT;
 
-/// Both ends of a tunnel. Dropping it stops them.
+/// Both daemons of a tunnel. Dropping this stops them.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     sender: Daemon,
@@ -25,11 +25,11 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Raises the tunnel between two hosts, and waits until both ends have a session, at most `limit`.
+    /// Starts both daemons and waits until both have a session, at most for `limit`.
     ///
     /// # Errors
-    /// What the system does not allow, and ends that do not find each other.
-    pub(crate) fn raise(
+    /// The step that the system does not allow, or a handshake that did not complete in time.
+    pub(crate) fn start(
         sender: (&Namespace, IpAddr),
         receiver: (&Namespace, IpAddr),
         mtu: u16,
@@ -39,20 +39,20 @@ impl Tunnel {
         let (here, there) = (key()?, key()?);
         let (public_here, public_there) = (here.public(), there.public());
         let start = |host: &Namespace, config: DaemonConfig| -> Outcome<Daemon> {
-            host.run(|| Daemon::start(&config))?.map_err(|error| Failure::work("raising the tunnel", error))
+            host.run(|| Daemon::start(&config))?.map_err(|error| Failure::work("starting the tunnel", error))
         };
-        // The receiver waits to be called.
+        // The receiver waits for the handshake.
         let far = start(receiver.0, config(there, RECEIVER, mtu, public_here, SENDER, None))?;
         let near = start(sender.0, config(here, SENDER, mtu, public_there, RECEIVER, Some(receiver.1)))?;
         let tunnel = Tunnel { sender: near, receiver: far };
         let end = Instant::now() + limit;
         while !tunnel.is_connected() {
             if let Some(error) = tunnel.sender.error().or(tunnel.receiver.error()) {
-                return Err(Failure::work("the tunnel broke down", error));
+                return Err(Failure::work("the tunnel failed", error));
             }
             if Instant::now() >= end {
                 return Err(Failure::Work(format!(
-                    "the ends of the tunnel did not find each other within {} s",
+                    "the hosts did not complete a handshake within {} s",
                     limit.as_secs_f64()
                 )));
             }
@@ -61,12 +61,12 @@ impl Tunnel {
         Ok(tunnel)
     }
 
-    /// The receiver's address inside.
+    /// The receiver's address inside the tunnel.
     pub(crate) fn address(&self) -> IpAddr {
         RECEIVER
     }
 
-    /// CPU time that both ends have used.
+    /// CPU time of both daemons so far.
     pub(crate) fn cpu(&self) -> Duration {
         let spent = [&self.sender, &self.receiver].into_iter().filter_map(Daemon::status);
         Duration::from_secs_f64(spent.map(|status| status.interface.cpu_s).sum())
@@ -81,7 +81,7 @@ impl Tunnel {
         })
     }
 
-    /// Why an end does not run any more.
+    /// Why a daemon ended early.
     pub(crate) fn error(&self) -> Option<String> {
         self.sender.error().or(self.receiver.error())
     }

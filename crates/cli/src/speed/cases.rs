@@ -1,4 +1,4 @@
-//! What is timed: the very code that the criterion benchmarks time.
+//! The timed cases. They are the code that the criterion benchmarks time.
 
 use super::figures::{LEN, REPAIRS, WINDOW};
 use ripstop_codes::bench as codes;
@@ -6,12 +6,12 @@ use ripstop_gf256::{Kernel, bench as gf256};
 use ripstop_proto::bench as proto;
 use std::time::{Duration, Instant};
 
-/// Bytes of an inner packet of the session.
+/// Bytes of an inner packet in the session.
 const PACKET: usize = 1400;
 /// Share of the session's datagrams that is lost.
 const LOSS: f64 = 0.01;
 
-/// What a run of a case took.
+/// The time that one run of a case took.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lap {
     pub(super) bytes: u64,
@@ -21,13 +21,14 @@ pub(super) struct Lap {
 /// Runs a case once.
 type Run = Box<dyn FnMut(&mut [Lap])>;
 
-/// Something that is timed: each run adds to a lap for each of its figures.
+/// A timed case. Each run adds to one lap per figure of the case.
 pub(super) struct Case {
     pub(super) keys: &'static [&'static str],
     pub(super) run: Run,
 }
 
-/// The cases that give one of the figures `wanted`. Setting one up takes a moment, so others are not.
+/// The cases that give at least one of the figures `wanted`. Other cases are not prepared, which would take
+/// time.
 pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     let kernel = Kernel::chosen();
     let mut cases = Vec::new();
@@ -54,11 +55,11 @@ pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     cases
 }
 
-/// A case that is timed from beginning to end.
+/// A case that is timed completely.
 fn whole(mut run: impl FnMut() -> u64 + 'static) -> Run {
     let mut times = 1;
     Box::new(move |laps| {
-        // Some runs take less than reading the clock does: as many are timed together as take a while.
+        // Some runs take less time than reading the clock, so several are timed together.
         let lap = timed(|| (0..times).map(|_| run()).sum());
         if lap.spent < Duration::from_micros(20) {
             times = (2 * times).min(1 << 20);
@@ -75,12 +76,12 @@ fn two_steps(mut case: codes::Case) -> Run {
     })
 }
 
-/// Both ends of a session, each for itself and together. What is delivered counts for the receiver, and
-/// what was given to the sender for both: in the long run it is the same.
+/// Both ends of a session, timed separately and together. The receiver counts delivered bytes. The sender,
+/// and both together, count bytes given to the sender; in the long run these are the same.
 fn session(mut session: proto::Session) -> Run {
     Box::new(move |laps| {
-        // So many steps that reports come in between, and that what other cases have driven out of the
-        // caches is back soon.
+        // Enough steps that reports occur in between, and that the caches are filled again after the other
+        // cases.
         for _ in 0..40 {
             let send = timed(|| session.send());
             session.carry();
@@ -104,7 +105,7 @@ impl Lap {
         self.spent += other.spent;
     }
 
-    /// Seconds for a byte; None when there was none.
+    /// Seconds per byte; None without any bytes.
     pub(super) fn per_byte(self) -> Option<f64> {
         (self.bytes > 0 && !self.spent.is_zero()).then(|| self.spent.as_secs_f64() / self.bytes as f64)
     }

@@ -1,24 +1,24 @@
-//! The figures: what each is called, what it is compared with, and what it is to reach.
+//! The figures: their names, their anchors, and the ratios to reach.
 
-/// How a figure follows from the time that some bytes took.
+/// How a figure follows from the time per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// 10^9 bytes a second.
+    /// 10^9 bytes per second.
     GigabytesPerSecond,
-    /// 10^9 bits a second.
+    /// 10^9 bits per second.
     GigabitsPerSecond,
-    /// Microseconds for a packet of [`LEN`] bytes.
+    /// Microseconds per packet of [`LEN`] bytes.
     MicrosecondsPerPacket,
 }
 
 /// What a figure is compared with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Anchor {
-    /// The key of the other figure.
+    /// The key of the anchor.
     pub(super) key: &'static str,
-    /// That figure is divided by this first: the multiplications for each byte.
+    /// The anchor is divided by this number first: the multiplications per byte.
     pub(super) over: f64,
-    /// What the ratio is to reach, if anything.
+    /// The ratio to reach; None without a target.
     pub(super) target: Option<f64>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Anchor {
 pub(super) struct Figure {
     /// Its key in the JSON object.
     pub(super) key: &'static str,
-    /// What it is, for people.
+    /// Its name for people.
     pub(super) what: &'static str,
     pub(super) unit: Unit,
     pub(super) anchor: Option<Anchor>,
@@ -35,14 +35,14 @@ pub(super) struct Figure {
 
 /// Bytes of a symbol.
 pub(super) const LEN: usize = 1408;
-/// Source symbols of a coding window.
+/// Source symbols per coding window.
 pub(super) const WINDOW: usize = 50;
-/// Repairs for a window in a systematic code, and losses that they make good.
+/// Repairs per window in a systematic code, and also the number of losses that they recover.
 pub(super) const REPAIRS: usize = 5;
 
 use Unit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};
 
-/// All figures. An anchor comes before what is compared with it.
+/// All figures. An anchor comes before the figures that are compared with it.
 pub(super) const FIGURES: [Figure; 15] = [
     Figure { key: "memcpy_1408_gbs", what: "memcpy, 1408 bytes", unit: Gbs, anchor: None },
     Figure { key: "xor_1408_gbs", what: "XOR into, 1408 bytes", unit: Gbs, anchor: None },
@@ -105,8 +105,7 @@ pub(super) const FIGURES: [Figure; 15] = [
         1.0,
         Some(0.40),
     ),
-    // Of the sender's and the receiver's work together no share is demanded; it shows what one core
-    // would carry that does both.
+    // No target for sender and receiver together. The figure shows what one core carries if it does both.
     figure("session_both_gbps", "both on one core", Gbps, "aead_seal_1400_gbs", 1.0, None),
 ];
 
@@ -121,7 +120,7 @@ const fn figure(
     Figure { key, what, unit, anchor: Some(Anchor { key: anchor, over, target }) }
 }
 
-/// The keys of the figures that are `wanted` and of their anchors.
+/// The keys of the figures `wanted` and of their anchors.
 pub(super) fn with_anchors(wanted: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let anchors: Vec<&str> =
         FIGURES.iter().filter(|f| wanted(f.key)).filter_map(|f| Some(f.anchor?.key)).collect();

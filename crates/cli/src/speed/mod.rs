@@ -1,4 +1,5 @@
-//! `ripstop speed`: how fast this machine computes what the tunnel needs, beside what bounds it.
+//! `ripstop speed`: measures how fast this machine does the tunnel's computations, and compares with its
+//! limits.
 
 mod cases;
 mod figures;
@@ -15,9 +16,9 @@ use std::time::Duration;
 
 /// Measure this machine's kernels, coders, AEAD and whole data path
 ///
-/// The coders and the session are the very types that the tunnel uses. A figure and its anchor are
-/// measured in turns of a fraction of a millisecond, and their ratio is the median over all turns, so
-/// that what else the machine does weighs on both. One core is used.
+/// The coders and the session are the types that the tunnel uses. A figure and its anchor are measured in
+/// turns of a fraction of a millisecond, and their ratio is the median over all turns. So other load on the
+/// machine affects both. Uses one core.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -1,4 +1,4 @@
-//! What `speed` prints.
+//! The output of `speed`.
 
 use super::figures::{Anchor, FIGURES, Figure};
 use super::rounds::Result;
@@ -7,7 +7,7 @@ use ripstop_gf256::Kernel;
 use ripstop_proto::secure::Suite;
 use serde_json::{Map, Value, json};
 
-/// The machine, and what was measured on it.
+/// The machine and its figures.
 pub(super) struct Report<'a> {
     cpu: String,
     kernel: Kernel,
@@ -19,7 +19,7 @@ impl<'a> Report<'a> {
         Report { cpu: cpu(), kernel, results }
     }
 
-    /// One object: every figure, null when it was not asked for, and the ratios to the anchors.
+    /// One object: every figure, or null for a figure that was not measured, and the ratios to the anchors.
     pub(super) fn json(&self) -> Value {
         let mut object = Map::new();
         object.insert("cpu".into(), json!(self.cpu));
@@ -78,7 +78,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// What a ratio is to, for people.
+/// The anchor of a ratio, for people.
 fn to(anchor: Anchor) -> String {
     let name =
         FIGURES.iter().find(|figure| figure.key == anchor.key).map_or(anchor.key, |figure| figure.what);
@@ -103,7 +103,7 @@ fn suite() -> &'static str {
     }
 }
 
-/// The processor's name, as the system tells it.
+/// The processor's name, as the system gives it.
 fn cpu() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find(|line| line.starts_with("model name"));

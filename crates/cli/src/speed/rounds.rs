@@ -1,25 +1,25 @@
-//! The clock: all cases in turn, over and over, a fraction of a millisecond each.
+//! The clock: runs all cases in turn, again and again, for a fraction of a millisecond each.
 
 use super::cases::{Case, Lap, cases};
 use super::figures::FIGURES;
 use std::time::{Duration, Instant};
 
-/// How long a case runs in a round, at least.
+/// Shortest time of a case in a round.
 const TURN: Duration = Duration::from_micros(200);
 
-/// What was measured of a figure.
+/// The measurements of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Result {
     pub(super) key: &'static str,
     pub(super) value: f64,
-    /// To the figure's anchor, if it has one.
+    /// Ratio to the figure's anchor; None without one.
     pub(super) ratio: Option<f64>,
 }
 
-/// Measures the figures `wanted` (which hold their anchors) for about `length`, at least one round.
+/// Measures the figures `wanted` (which include their anchors) for about `length`, but at least one round.
 pub(super) fn measure(length: Duration, wanted: &[&'static str]) -> Vec<Result> {
     let mut cases = cases(wanted);
-    // The first round warms up caches, pools and predictors.
+    // The first round warms up caches, pools and branch predictors.
     round(&mut cases);
     let start = Instant::now();
     let mut rounds = Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn measure(length: Duration, wanted: &[&'static str]) -> Vec<Result> 
     wanted.iter().filter_map(|key| result(key, &rounds)).collect()
 }
 
-/// Seconds for a byte in each figure.
+/// Seconds per byte for each figure.
 type Round = Vec<(&'static str, f64)>;
 
 fn round(cases: &mut [Case]) -> Round {

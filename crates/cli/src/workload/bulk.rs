@@ -1,4 +1,4 @@
-//! One TCP stream that never has to wait for data: incompressible bytes, counted by the receiver.
+//! One TCP stream that always has data to send: incompressible bytes, counted by the receiver.
 
 use super::{Route, WorkloadError, accept, connect, join, read, thread, thread_cpu, write_all};
 use ripstop_base::Seed;
@@ -27,25 +27,25 @@ struct Shared {
     first_1mb: OnceLock<Duration>,
 }
 
-/// What a stream was, from the start of its connection to its end.
+/// The figures of a stream from the start of its connection to its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BulkReport {
-    /// Bytes that arrived.
+    /// Bytes received.
     pub(crate) received: u64,
-    /// Until the first 100 kB had arrived.
+    /// Time until the first 100 kB had arrived.
     pub(crate) first_100kb: Option<Duration>,
-    /// Until the first 1 MB had arrived.
+    /// Time until the first 1 MB had arrived.
     pub(crate) first_1mb: Option<Duration>,
-    /// CPU time of both ends of the stream.
+    /// CPU time of sender and receiver.
     pub(crate) cpu: Duration,
 }
 
 impl Bulk {
-    /// Starts to connect, and then to send. Gives up connecting after `limit`: nothing has arrived
-    /// then.
+    /// Starts to connect and then to send. If connecting takes longer than `limit`, nothing has arrived at
+    /// the end.
     ///
     /// # Errors
-    /// What the system refused at once.
+    /// An immediate error of the system.
     pub(crate) fn start(route: &Route, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
         let listener = route.listen(PORT)?;
         let socket = route.socket(&route.client)?;
@@ -82,12 +82,12 @@ impl Bulk {
         Ok(bulk)
     }
 
-    /// When the connection was begun.
+    /// When the connection was started.
     pub(crate) fn start_time(&self) -> Instant {
         self.start
     }
 
-    /// Bytes that have arrived so far.
+    /// Bytes received so far.
     pub(crate) fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
@@ -95,7 +95,7 @@ impl Bulk {
     /// Stops the stream.
     ///
     /// # Errors
-    /// Why it broke before.
+    /// The error that occurred before.
     pub(crate) fn finish(mut self) -> Result<BulkReport, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let mut cpu = Duration::ZERO;
@@ -122,13 +122,13 @@ impl Shared {
         let total = self.received.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
         for (mark, reached) in [(100_000, &self.first_100kb), (1_000_000, &self.first_1mb)] {
             if total >= mark && reached.get().is_none() {
-                // This thread alone sets it.
+                // Only this thread sets the value.
                 let _ = reached.set(start.elapsed());
             }
         }
     }
 
-    /// What goes wrong once the stream is being stopped is no error.
+    /// Errors after the stop are not errors of the measurement.
     fn outcome(&self, what: &str, outcome: std::io::Result<()>) -> Result<(), WorkloadError> {
         match outcome {
             Err(source) if !self.stop.load(Ordering::Relaxed) => {

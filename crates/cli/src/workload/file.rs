@@ -1,4 +1,4 @@
-//! A real file over one TCP connection, written and hashed at the far end.
+//! A file over one TCP connection, written and hashed by the receiver.
 
 use super::{Route, WorkloadError, accept, connect, join, read, thread, write_all};
 use ripstop_base::Seed;
@@ -16,35 +16,35 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 5002;
 
-/// The size of the file that is made when none is given, in bytes.
+/// Size of the generated file, in bytes. It is used when no file is given.
 pub(crate) const GENERATED_BYTES: usize = 3_000_000;
 
-/// The file to be sent.
+/// The file to send.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
-    /// Its length, in bytes.
+    /// Length in bytes.
     pub(crate) bytes: u64,
     /// Its SHA-256.
     pub(crate) sha256: [u8; 32],
 }
 
-/// Where the far end writes what arrives.
+/// Where the receiver writes the file.
 #[derive(Clone, Debug)]
 pub(crate) enum Destination {
-    /// A file without a name in the directory for temporary files; it goes with the process.
+    /// An unnamed file in the directory for temporary files. It disappears with the process.
     Unnamed,
-    /// A file of this name, made or overwritten.
+    /// A file with this name, created or overwritten.
     Named(PathBuf),
 }
 
-/// A transfer under way. Dropping it stops it.
+/// A running transfer. Dropping it stops it.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     shared: Arc<Shared>,
     sender: Option<JoinHandle<Result<(), WorkloadError>>>,
     receiver: Option<JoinHandle<Result<Option<Arrived>, WorkloadError>>>,
-    /// The sender's end stays open until the receiver has everything.
+    /// The sender's socket stays open until the receiver has the whole file.
     _socket: Arc<Socket>,
 }
 
@@ -54,20 +54,20 @@ struct Shared {
     received: AtomicU64,
 }
 
-/// A file that arrived whole.
+/// A file that arrived completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrived {
-    /// From the start of the connection until it was on the far end's disk.
+    /// Time from the start of the connection until the file was on the receiver's disk.
     pub(crate) after: Duration,
-    /// What arrived, hashed.
+    /// SHA-256 of what arrived.
     pub(crate) sha256: [u8; 32],
 }
 
 impl Source {
-    /// The user's file.
+    /// The file that the user named.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The file cannot be read.
     pub(crate) fn open(path: &Path) -> io::Result<Source> {
         let file = File::open(path)?;
         if !file.metadata()?.is_file() {
@@ -76,10 +76,10 @@ impl Source {
         Source::hashed(file)
     }
 
-    /// A file of incompressible bytes.
+    /// A new file of incompressible bytes.
     ///
     /// # Errors
-    /// When there is no room for temporary files.
+    /// There is no room for temporary files.
     pub(crate) fn generate(seed: Seed) -> io::Result<Source> {
         let mut bytes = vec![0; GENERATED_BYTES];
         seed.stream("file").fill(&mut bytes);
@@ -106,11 +106,11 @@ impl Source {
 }
 
 impl Destination {
-    /// Whether what arrives can be written there, and is not written over `source`. A file that is
-    /// there is left as it is, and none is left that was not.
+    /// Checks that the receiver can write to the destination and that it is not `source`. An existing file is
+    /// not changed, and no new file remains.
     ///
     /// # Errors
-    /// Why not.
+    /// The destination cannot be written.
     pub(crate) fn check(&self, source: &Source) -> io::Result<()> {
         let Destination::Named(path) = self else { return Ok(()) };
         let is_new = path.symlink_metadata().is_err();
@@ -138,11 +138,12 @@ impl Destination {
     }
 }
 
-/// The file at the far end. Unless it is kept it goes when it is dropped: half a file must not pass for one.
+/// The file at the receiver. It is deleted when dropped, unless it is kept: an incomplete file must not look
+/// complete.
 #[derive(Debug)]
 struct Incoming {
     file: File,
-    /// Where it is, when it has a name and is no device or pipe.
+    /// Its path, unless it has no name or is a device or pipe.
     path: Option<PathBuf>,
 }
 
@@ -155,7 +156,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Somebody may have been faster.
+            // Another process may have created it in the meantime.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -171,10 +172,10 @@ impl std::fmt::Display for Destination {
 }
 
 impl Transfer {
-    /// Starts to connect and to send. Gives up connecting after `limit`.
+    /// Starts to connect and to send. Connecting fails after `limit`.
     ///
     /// # Errors
-    /// What the system refused at once: the place for the file above all.
+    /// An immediate error of the system, above all at the destination.
     pub(crate) fn start(
         route: &Route,
         source: &Source,
@@ -188,7 +189,7 @@ impl Transfer {
         let place = destination.to_string();
         let mut from =
             source.file.try_clone().map_err(WorkloadError::system("reading the file to be sent"))?;
-        // The clone shares its position with all others.
+        // The clone shares its file position with all others.
         from.rewind().map_err(WorkloadError::system("reading the file to be sent"))?;
         let shared = Arc::new(Shared::default());
         let start = Instant::now();
@@ -220,7 +221,8 @@ impl Transfer {
                     Err(error) => return Err(receive(error)),
                 }
             }
-            // A full disk may show only now. What is no file has nothing to synchronise.
+            // A full disk may be reported only here. Devices and pipes cannot be synchronised, which is not
+            // an error.
             match out.file.sync_all() {
                 Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(write(error)),
                 _ => {}
@@ -238,7 +240,8 @@ impl Transfer {
                 loop {
                     let n = from.read(&mut buffer)?;
                     if n == 0 {
-                        // The receiver sees the end of the file; the kernel goes on until it does.
+                        // The receiver gets the end of the file; the kernel keeps sending until it is
+                        // acknowledged.
                         return socket.shutdown(std::net::Shutdown::Write);
                     }
                     if !write_all(&socket, &buffer[..n], &shared.stop)? {
@@ -256,20 +259,20 @@ impl Transfer {
         Ok(transfer)
     }
 
-    /// Bytes that have arrived so far.
+    /// Bytes received so far.
     pub(crate) fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
 
-    /// Whether the far end is done, well or not.
+    /// Whether the receiver has finished, with success or not.
     pub(crate) fn is_finished(&self) -> bool {
         self.receiver.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Stops the transfer. None when the file had not arrived whole.
+    /// Stops the transfer. None if the file had not arrived completely.
     ///
     /// # Errors
-    /// Why it broke: what happened at the far end before what that did to the sender.
+    /// Why the transfer failed. An error of the receiver takes precedence over the sender's, which it causes.
     pub(crate) fn finish(mut self) -> Result<Option<Arrived>, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let arrived = self.receiver.take().map_or(Ok(None), join)?;
@@ -327,7 +330,7 @@ mod tests {
         assert!(!path.exists());
         destination.create().unwrap().keep();
         assert!(path.exists());
-        // A device stays in any case.
+        // A device is never deleted.
         drop(Destination::Named("/dev/null".into()).create().unwrap());
         assert!(Path::new("/dev/null").exists());
     }

@@ -1,7 +1,7 @@
-//! What is sent over the link under test: real sockets of the kernel's own TCP, in two namespaces.
+//! The traffic on the link under test: sockets of the kernel's own TCP in two namespaces.
 //!
-//! Each workload runs on threads of its own and answers to a flag that stops it; no call blocks
-//! longer than [`PATIENCE`] without looking at it. Data goes from the client to the server.
+//! Each workload has its own threads and a flag that stops them. No call blocks longer than [`POLL_INTERVAL`]
+//! without checking the flag. Data goes from the client to the server.
 
 pub(crate) mod bulk;
 pub(crate) mod file;
@@ -16,35 +16,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a read or write waits before it looks at the flag that stops it.
-const PATIENCE: Duration = Duration::from_millis(50);
+/// Longest time that a read or write blocks before it checks the stop flag.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Where a workload runs, and over which TCP.
+/// The hosts of a workload, and its TCP.
 #[derive(Clone, Debug)]
 pub(crate) struct Route {
-    /// Where the client is, which sends the data.
+    /// The client's host. The client sends the data.
     pub(crate) client: Namespace,
-    /// Where the server is.
+    /// The server's host.
     pub(crate) server: Namespace,
     /// The server's address, as the client sees it.
     pub(crate) address: IpAddr,
-    /// The congestion control of every socket, by the kernel's name.
+    /// The congestion control of every socket, by the kernel's name for it.
     pub(crate) congestion: &'static str,
 }
 
-/// Why a workload did not run.
+/// Why a workload failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkloadError {
-    /// The kernel has no such congestion control.
+    /// The kernel does not have this congestion control.
     #[error("this kernel has no congestion control `{name}` (`modprobe tcp_{name}` may load it)")]
     NoCongestion { name: &'static str },
-    /// The kernel keeps it from this user.
+    /// The kernel does not allow this user to use it.
     #[error(
         "congestion control `{name}` is not allowed here; as root: \
          `sysctl net.ipv4.tcp_allowed_congestion_control=\"reno {name}\"`"
     )]
     Forbidden { name: &'static str },
-    /// The system refused something else.
+    /// Another error of the system.
     #[error("{what}: {source}")]
     System { what: String, source: io::Error },
     /// The namespace could not be entered.
@@ -59,10 +59,10 @@ impl WorkloadError {
     }
 }
 
-/// Whether sockets in a namespace of ours may use this congestion control.
+/// Checks that sockets in a new namespace may use this congestion control.
 ///
 /// # Errors
-/// Why not.
+/// The reason why they may not.
 pub(crate) fn check_congestion(name: &'static str) -> Result<(), WorkloadError> {
     let host = Namespace::create("probe")?;
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -71,7 +71,7 @@ pub(crate) fn check_congestion(name: &'static str) -> Result<(), WorkloadError> 
 }
 
 impl Route {
-    /// A socket of the server that waits for connections.
+    /// A listening socket of the server.
     fn listen(&self, port: u16) -> Result<Socket, WorkloadError> {
         let socket = self.socket(&self.server)?;
         let address = SocketAddr::new(self.address, port);
@@ -83,8 +83,8 @@ impl Route {
         Ok(socket)
     }
 
-    /// A TCP socket in `namespace`. The congestion control is set before it does anything, so that
-    /// it governs the first packet; what a listening socket accepts inherits it.
+    /// A TCP socket in `namespace`. The congestion control is set first, so that it governs the first packet.
+    /// Accepted connections inherit it from the listening socket.
     fn socket(&self, namespace: &Namespace) -> Result<Socket, WorkloadError> {
         let domain = if self.address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
         let socket = namespace
@@ -99,18 +99,18 @@ impl Route {
             },
         })?;
         socket
-            .set_read_timeout(Some(PATIENCE))
-            .and_then(|()| socket.set_write_timeout(Some(PATIENCE)))
-            // A closed socket is gone at once, however the process ends: one that went on for minutes
-            // to deliver what nobody waits for would keep its namespace alive. What is accepted
-            // inherits this too.
+            .set_read_timeout(Some(POLL_INTERVAL))
+            .and_then(|()| socket.set_write_timeout(Some(POLL_INTERVAL)))
+            // With a linger time of zero, a closed socket disappears at once. Otherwise the kernel would try
+            // for minutes to deliver data that nobody reads, and keep the namespace alive. Accepted
+            // connections inherit this.
             .and_then(|()| socket.set_linger(Some(Duration::ZERO)))
             .map_err(WorkloadError::system("setting a TCP socket up"))?;
         Ok(socket)
     }
 }
 
-/// A socket's way to its peer: `false` when there was none by `limit`, or the workload was stopped.
+/// Connects the socket. False if this failed until `limit` or the workload was stopped.
 fn connect(socket: &Socket, to: SocketAddr, limit: Duration) -> io::Result<bool> {
     match socket.connect_timeout(&to.into(), limit) {
         Ok(()) => Ok(true),
@@ -119,13 +119,13 @@ fn connect(socket: &Socket, to: SocketAddr, limit: Duration) -> io::Result<bool>
     }
 }
 
-/// The first connection to `listener`, with the time-outs set; None when stopped before one came.
+/// The first connection to `listener`, with time-outs set; None if the workload was stopped before.
 fn accept(listener: &Socket, stop: &AtomicBool) -> io::Result<Option<Socket>> {
     while !stop.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((socket, _)) => {
-                socket.set_read_timeout(Some(PATIENCE))?;
-                socket.set_write_timeout(Some(PATIENCE))?;
+                socket.set_read_timeout(Some(POLL_INTERVAL))?;
+                socket.set_write_timeout(Some(POLL_INTERVAL))?;
                 return Ok(Some(socket));
             }
             Err(error) if is_pause(&error) => {}
@@ -135,7 +135,7 @@ fn accept(listener: &Socket, stop: &AtomicBool) -> io::Result<Option<Socket>> {
     Ok(None)
 }
 
-/// Reads once: the number of bytes, 0 at the end of the stream or when stopped.
+/// Reads once. Returns the number of bytes, or 0 at the end of the stream or when stopped.
 fn read(mut socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<usize> {
     while !stop.load(Ordering::Relaxed) {
         match socket.read(buffer) {
@@ -146,7 +146,7 @@ fn read(mut socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result
     Ok(0)
 }
 
-/// Fills `buffer`; `false` at the end of the stream or when stopped.
+/// Fills `buffer`. False at the end of the stream or when stopped.
 fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Result<bool> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -158,7 +158,7 @@ fn read_full(socket: &Socket, buffer: &mut [u8], stop: &AtomicBool) -> io::Resul
     Ok(true)
 }
 
-/// Writes all of `bytes`; `false` when stopped.
+/// Writes all of `bytes`. False when stopped.
 fn write_all(mut socket: &Socket, mut bytes: &[u8], stop: &AtomicBool) -> io::Result<bool> {
     while !bytes.is_empty() {
         if stop.load(Ordering::Relaxed) {
@@ -178,7 +178,7 @@ fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Starts a thread by name.
+/// Starts a named thread.
 fn thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -189,24 +189,24 @@ fn thread<T: Send + 'static>(
         .map_err(WorkloadError::system("starting a thread"))
 }
 
-/// The result of a thread; its panic goes on in the caller.
+/// The result of a thread. A panic of the thread is passed on.
 fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// CPU time that the calling thread has used.
+/// CPU time of the calling thread so far.
 fn thread_cpu() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
 
-/// Sleeps until `moment`; `false` when stopped before.
+/// Sleeps until `moment`. False when stopped before.
 fn sleep_until(moment: Instant, stop: &AtomicBool) -> bool {
     loop {
         if stop.load(Ordering::Relaxed) {
             return false;
         }
         match moment.checked_duration_since(Instant::now()) {
-            Some(left) if !left.is_zero() => std::thread::sleep(left.min(PATIENCE)),
+            Some(left) if !left.is_zero() => std::thread::sleep(left.min(POLL_INTERVAL)),
             _ => return true,
         }
     }

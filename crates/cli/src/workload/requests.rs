@@ -1,9 +1,9 @@
-//! Requests and replies of 100 bytes over one kept TCP connection, as remote procedure calls and
-//! terminals make them.
+//! Requests and replies of 100 bytes over one TCP connection that stays open, like remote procedure calls or
+//! a terminal.
 //!
-//! The loop is open: requests are due at moments drawn beforehand, and a request's latency counts
-//! from the moment it was due. A late reply delays no later request's stamp, and a sender that
-//! could not send in time is not forgiven.
+//! The loop is open: the times of all requests are drawn in advance, and the latency of a request counts from
+//! the time when it was due. So a late reply or a sender that could not send in time does not hide any
+//! latency.
 
 use super::{Route, WorkloadError, accept, connect, join, read_full, sleep_until, thread, write_all};
 use ripstop_base::Stream;
@@ -17,31 +17,31 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 5003;
 
-/// Bytes of a request, and of a reply.
+/// Bytes of a request and of a reply.
 pub(crate) const MESSAGE_BYTES: usize = 100;
 
-/// Mean number of requests a second.
+/// Mean number of requests per second.
 pub(crate) const RATE_HZ: f64 = 20.0;
 
-/// When requests are due, counted from a beginning, in ascending order.
+/// The times at which requests are due, in ascending order, relative to a beginning.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule(Vec<Duration>);
 
-/// What a schedule counts from.
+/// The beginning of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Beginning {
     /// This moment.
     At(Instant),
-    /// The moment at which the connection stands.
+    /// The moment when the connection is established.
     Connected,
 }
 
-/// Requests under way. Dropping it stops them.
+/// Running requests. Dropping this stops them.
 #[derive(Debug)]
 pub(crate) struct Requests {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Result<(), WorkloadError>>>,
-    /// The client's end stays open until the server has been told to stop.
+    /// The client's socket stays open until the server has been told to stop.
     _socket: Arc<Socket>,
 }
 
@@ -58,32 +58,32 @@ struct Shared {
     latencies: Mutex<Vec<Duration>>,
 }
 
-/// What came of a schedule.
+/// The results of a schedule.
 #[derive(Clone, Debug)]
 pub(crate) struct RequestReport {
     /// Latencies of the answered requests, in ascending order.
     latencies: Vec<Duration>,
-    /// How long each unanswered request had waited in the end, in ascending order.
+    /// Waiting times of the unanswered requests at the end, in ascending order.
     waiting: Vec<Duration>,
 }
 
 impl Schedule {
-    /// Poisson arrivals at [`RATE_HZ`] from `from` on: all before `end`.
+    /// Poisson arrivals at [`RATE_HZ`] from `from` until `end`.
     pub(crate) fn until(stream: Stream, from: Duration, end: Duration) -> Schedule {
         Schedule(arrivals(stream, from).take_while(|at| *at < end).collect())
     }
 
-    /// Poisson arrivals at [`RATE_HZ`] from `from` on: `count` of them.
+    /// `count` Poisson arrivals at [`RATE_HZ`] from `from` on.
     pub(crate) fn count(stream: Stream, from: Duration, count: usize) -> Schedule {
         Schedule(arrivals(stream, from).take(count).collect())
     }
 
-    /// When each request is due, in ascending order.
+    /// The times of all requests, in ascending order.
     pub(crate) fn moments(&self) -> &[Duration] {
         &self.0
     }
 
-    /// When the last request is due; zero when there is none.
+    /// The time of the last request; zero without requests.
     pub(crate) fn end(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
     }
@@ -97,10 +97,10 @@ fn arrivals(mut stream: Stream, from: Duration) -> impl Iterator<Item = Duration
 }
 
 impl Requests {
-    /// Starts to connect, and then to ask. Gives up connecting after `limit`.
+    /// Starts to connect and then to send requests. Connecting fails after `limit`.
     ///
     /// # Errors
-    /// What the system refused at once.
+    /// An immediate error of the system.
     pub(crate) fn start(
         route: &Route,
         schedule: Schedule,
@@ -145,7 +145,7 @@ impl Requests {
         Ok(requests)
     }
 
-    /// Bytes of requests that have arrived so far.
+    /// Bytes of requests received so far.
     pub(crate) fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
@@ -155,18 +155,18 @@ impl Requests {
         self.shared.latencies().len()
     }
 
-    /// Whether there is nothing to wait for: every request was answered, or the last one was sent
-    /// `grace` ago, or something broke.
+    /// Whether waiting longer is useless: every request is answered, or the last one was sent `grace` ago, or
+    /// an error occurred.
     pub(crate) fn is_settled(&self, grace: Duration) -> bool {
         self.answered() == self.shared.schedule.0.len()
             || self.shared.last_sent.get().is_some_and(|at| at.elapsed() >= grace)
             || self.threads.iter().any(JoinHandle::is_finished)
     }
 
-    /// Stops.
+    /// Stops the requests and returns the results.
     ///
     /// # Errors
-    /// Why it broke before.
+    /// The error that occurred before.
     pub(crate) fn finish(mut self) -> Result<RequestReport, WorkloadError> {
         let end = Instant::now();
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -184,12 +184,12 @@ impl Drop for Requests {
 }
 
 impl Shared {
-    /// The first call counts.
+    /// Only the first call counts.
     fn begin(&self, moment: Instant) {
         let _ = self.beginning.set(moment);
     }
 
-    /// The server: sends every request back.
+    /// The server: returns every request.
     fn answer(&self, listener: &Socket) -> io::Result<()> {
         let Some(socket) = accept(listener, &self.stop)? else { return Ok(()) };
         socket.set_tcp_nodelay(true)?;
@@ -203,7 +203,7 @@ impl Shared {
 
     /// The client: sends each request when it is due.
     fn ask(&self, socket: &Socket) -> io::Result<()> {
-        // The kernel may otherwise delay the sleeper by 50 us to join it with others.
+        // Without this the kernel may delay the sleeper by 50 us to combine timers (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
         for (index, due) in self.schedule.0.iter().enumerate() {
@@ -217,7 +217,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The client: takes the replies, which come in order.
+    /// The client: reads the replies, which come in order.
     fn collect(&self, socket: &Socket) -> io::Result<()> {
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
         let mut reply = [0; MESSAGE_BYTES];
@@ -240,7 +240,7 @@ impl Shared {
 
     fn report(&self, end: Instant) -> RequestReport {
         let latencies = self.latencies().clone();
-        // Those that were due and could not be sent waited too.
+        // Requests that were due but could not be sent have waited as well.
         let unanswered = self.schedule.0.iter().skip(latencies.len()).filter_map(|due| {
             let beginning = self.beginning.get()?;
             end.checked_duration_since(*beginning + *due)
@@ -249,7 +249,7 @@ impl Shared {
         RequestReport::of(latencies.into_iter().map(Ok).chain(waiting.into_iter().map(Err)))
     }
 
-    /// What goes wrong once the requests are being stopped is no error.
+    /// Errors after the stop are not errors of the measurement.
     fn outcome(&self, what: &str, outcome: io::Result<()>) -> Result<(), WorkloadError> {
         match outcome {
             Err(source) if !self.stop.load(Ordering::Relaxed) => {
@@ -261,7 +261,7 @@ impl Shared {
 }
 
 impl RequestReport {
-    /// Of the latency of each answered request, and of how long each unanswered one had waited.
+    /// From the latency of each answered request and the waiting time of each unanswered one.
     pub(crate) fn of(outcomes: impl IntoIterator<Item = Result<Duration, Duration>>) -> RequestReport {
         let mut report = RequestReport { latencies: Vec::new(), waiting: Vec::new() };
         for outcome in outcomes {
@@ -275,19 +275,19 @@ impl RequestReport {
         report
     }
 
-    /// Requests that were due.
+    /// Number of requests that were due.
     pub(crate) fn n(&self) -> usize {
         self.latencies.len() + self.waiting.len()
     }
 
-    /// Requests without a reply.
+    /// Number of requests without a reply.
     pub(crate) fn unanswered(&self) -> usize {
         self.waiting.len()
     }
 
-    /// The exact percentile `p` in (0, 1] of all requests due: the smallest latency that at least
-    /// a share `p` did not exceed. An unanswered request counts as later than every answered one,
-    /// at the time it had waited: a lower bound. None without requests.
+    /// The exact percentile `p` in (0, 1] of all requests that were due: the smallest latency that at least a
+    /// share `p` did not exceed. An unanswered request counts as later than every answered one, with its
+    /// waiting time as a lower bound. None without requests.
     pub(crate) fn percentile(&self, p: f64) -> Option<Duration> {
         let rank = (p * self.n() as f64).ceil() as usize;
         let index = rank.clamp(1, self.n().max(1)) - 1;
@@ -301,7 +301,7 @@ impl RequestReport {
     }
 }
 
-/// The request of this index: no two are alike.
+/// The request with this index. All requests differ.
 fn message(index: u64) -> [u8; MESSAGE_BYTES] {
     let mut bytes = [0; MESSAGE_BYTES];
     ripstop_base::Seed::new(index).stream("request").fill(&mut bytes);

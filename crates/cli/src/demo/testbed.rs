@@ -1,4 +1,4 @@
-//! Where a contender performs: two fresh hosts, and the lossy link between them.
+//! The testbed of a contender: two new hosts and the lossy link between them.
 
 use super::contenders::Contender;
 use super::report::TunnelFacts;
@@ -13,21 +13,21 @@ use ripstop_net::os::tun::TunError;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-/// What the link does, in both directions.
+/// The settings of the link in both directions.
 #[derive(Clone, Debug)]
-pub(crate) struct Path {
+pub(crate) struct TwoWayLink {
     /// The data direction.
     pub(crate) forth: LinkConfig,
     /// The way back.
     pub(crate) back: LinkConfig,
 }
 
-/// Two hosts and the link between them. Everything goes when it is dropped.
+/// Two hosts and the link between them. Everything is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Stage {
-    /// How workloads get from one host to the other.
+pub(crate) struct Testbed {
+    /// How the workloads get from one host to the other.
     pub(crate) route: Route,
-    /// Before the link: it ends first, and says good-bye.
+    /// Declared before the link, so that it is dropped first and can close its session.
     tunnel: Option<Tunnel>,
     emulator: Emulator,
 }
@@ -39,13 +39,18 @@ const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 /// MTU of the link, in bytes.
 pub(crate) const MTU: u16 = 1500;
 
-impl Stage {
-    /// Raises a stage for `contender`, which one of the kernel's TCPs plays. Equal seeds give links that lose the same packets;
-    /// their fates are kept where `fates` says so.
+impl Testbed {
+    /// Sets up a testbed for a `contender` that the kernel offers. Links with equal seeds lose the same
+    /// packets. `fates` tells whether to keep the packets' fates.
     ///
     /// # Errors
-    /// What the system does not allow, in words that say what to do.
-    pub(crate) fn raise(contender: Contender, path: &Path, seed: Seed, fates: bool) -> Outcome<Stage> {
+    /// The step that the system does not allow, and what to do.
+    pub(crate) fn set_up(
+        contender: Contender,
+        path: &TwoWayLink,
+        seed: Seed,
+        fates: bool,
+    ) -> Outcome<Testbed> {
         let (client, server) = (Namespace::create("sender")?, Namespace::create("receiver")?);
         for host in [&client, &server] {
             host.run(|| prepare(path))?;
@@ -64,31 +69,31 @@ impl Stage {
             fates,
         };
         let emulator = Emulator::start(&config, &client, &server).map_err(|error| match error {
-            // Before anything else has been tried: it is this machine that has or allows no devices.
+            // Nothing else has been tried yet, so this machine has no TUN devices or does not allow them.
             EmulateError::Tun(TunError::NoDriver | TunError::NotAllowed { .. }) => super::not_allowed(error),
             other => other.into(),
         })?;
         let tunnel = contender
             .is_tunnelled()
-            .then(|| Tunnel::raise((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
+            .then(|| Tunnel::start((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
             .transpose()?;
         let address = tunnel.as_ref().map_or(RECEIVER, Tunnel::address);
         let route = Route { client, server, address, congestion: contender.kernel_cc().unwrap_or("cubic") };
-        Ok(Stage { route, tunnel, emulator })
+        Ok(Testbed { route, tunnel, emulator })
     }
 
-    /// The link's counters at this moment; `left_to_right` is the data direction.
+    /// The link's counters now; `left_to_right` is the data direction.
     pub(crate) fn snapshot(&self) -> EmulatorSnapshot {
         self.emulator.snapshot()
     }
 
-    /// Ends the link, and says what became of each packet, there and back.
+    /// Stops the link and returns the fate of each packet in the data direction and back.
     pub(crate) fn fates(&mut self) -> [Vec<u8>; 2] {
         self.emulator.halt();
         self.emulator.take_fates()
     }
 
-    /// CPU time that the tunnel's ends have used so far; zero without a tunnel.
+    /// CPU time of the tunnel's two daemons so far; zero without a tunnel.
     pub(crate) fn tunnel_cpu(&self) -> Duration {
         self.tunnel.as_ref().map_or(Duration::ZERO, Tunnel::cpu)
     }
@@ -98,32 +103,32 @@ impl Stage {
         self.tunnel.as_ref().map(Tunnel::facts)
     }
 
-    /// Takes it down; returns the last counters.
+    /// Removes the testbed and returns the last counters.
     ///
     /// # Errors
-    /// A tunnel or a link that had broken down before has measured nothing.
-    pub(crate) fn strike(self) -> Outcome<EmulatorSnapshot> {
+    /// The tunnel or the link had failed, so nothing was measured.
+    pub(crate) fn tear_down(self) -> Outcome<EmulatorSnapshot> {
         let broken = self.tunnel.as_ref().and_then(Tunnel::error);
         drop(self.tunnel);
         let snapshot = self.emulator.stop();
         match (broken, &snapshot.error) {
-            (Some(error), _) => Err(Failure::work("the tunnel broke down", error)),
-            (_, Some(error)) => Err(Failure::work("the emulated link broke down", error)),
+            (Some(error), _) => Err(Failure::work("the tunnel failed", error)),
+            (_, Some(error)) => Err(Failure::work("the emulated link failed", error)),
             _ => Ok(snapshot),
         }
     }
 }
 
-/// How long the tunnel's ends may look for each other: a lossy, long path wants many tries.
-fn connect_limit(path: &Path) -> Duration {
+/// Longest wait for the tunnel's handshake. A lossy, long path needs many attempts.
+fn connect_limit(path: &TwoWayLink) -> Duration {
     let rtt = path.forth.delay.duration() + path.back.delay.duration();
     (20 * rtt).max(Duration::from_secs(60))
 }
 
-/// Sets up the TCP of this thread's namespace. Where /proc/sys is read-only the kernel's defaults
-/// stay, which are right for all but long fat paths.
-fn prepare(path: &Path) {
-    // One connection is not to learn from the one before it.
+/// Sets the TCP parameters of this thread's namespace. Where /proc/sys is read-only the kernel's defaults
+/// remain; these are too small only for paths with a large bandwidth-delay product.
+fn prepare(path: &TwoWayLink) {
+    // A connection must not learn from an earlier one.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
     for key in ["tcp_rmem", "tcp_wmem"] {
         let file = format!("/proc/sys/net/ipv4/{key}");
@@ -137,9 +142,9 @@ fn prepare(path: &Path) {
     }
 }
 
-/// Room for four times what path and queue of one bandwidth-delay product hold, since the kernel
-/// counts its own overhead too; at most 1 GB.
-fn buffer_bytes(path: &Path) -> u64 {
+/// Four times what path and queue hold (one bandwidth-delay product each), because the kernel also counts its
+/// own overhead; at most 1 GB.
+fn buffer_bytes(path: &TwoWayLink) -> u64 {
     let rtt: Duration = path.forth.delay.duration() + path.back.delay.duration();
     let bytes = u128::from(path.forth.rate.max(Rate::from_bps(1)).bps()) * rtt.as_nanos() / 8_000_000_000;
     u64::try_from(8 * bytes).unwrap_or(u64::MAX).min(1_000_000_000)
