@@ -156,13 +156,13 @@ pub(super) fn caution(caution: Caution) -> String {
 
 /// The part of the tunnel's configuration that differs from the defaults or matters on this link.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
-    let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operating.md\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
+    let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();
     if let Some(budget) = budget {
         let percent = (budget.min(1.0) * 100.0).round();
         text.push_str(&format!("max-overhead = {{ bulk = \"{percent}%\", interactive = \"{percent}%\" }}\n"));
     }
-    // The default deadline of a packet (docs/operating.md), and the time that a burst and its repair take.
+    // The default deadline of a packet (docs/operators/), and the time that a burst and its repair take.
     let default = (8.0 * path.rtt).max(1.0);
     let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
     if burst > default {

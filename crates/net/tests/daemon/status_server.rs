@@ -18,6 +18,7 @@ fn metrics_are_well_formed_and_say_what_happened() {
         let pair = Pair::raise(&lossy(0.05), 1500, "metrics = \"127.0.0.1:9482\"");
         tcp_both_ways(&pair.left.host, &pair.right.host, pair.right.host.v4(), 500_000);
         let (head, body) = http(&pair.left, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        every_metric_is_documented(&body);
         assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("version=0.0.4"), "{head}");
         assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
         let samples = samples(&body);
@@ -60,6 +61,15 @@ fn metrics_are_well_formed_and_say_what_happened() {
         let _idle = connect(&pair.left);
         assert_eq!(status("GET / HTTP/1.1\r\n\r\n").as_deref(), Some("200"));
     });
+}
+
+fn every_metric_is_documented(page: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/monitoring.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let names = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    let missing: Vec<_> =
+        names.filter(|(name, kind)| !document.contains(&format!("| `{name}` | {kind} |"))).collect();
+    assert!(missing.is_empty(), "not in docs/operators/monitoring.md: {missing:?}");
 }
 
 fn connect(end: &End) -> TcpStream {
@@ -171,7 +181,7 @@ fn the_status_socket_tells_its_owner() {
         let file = directory.0.join("file");
         std::fs::write(&file, "precious").unwrap();
         let words = refused(&line("rip1").replace("rip0.sock", "file"));
-        assert!(words.contains("no socket"), "{words}");
+        assert!(words.contains("not a socket"), "{words}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
         let words = refused(&line("rip1").replace("rip0.sock", "none/rip0.sock"));
         assert!(words.contains("none/rip0.sock") && words.contains("No such file"), "{words}");
