@@ -1,5 +1,5 @@
 #!/bin/sh
-# The test of count.awk.
+# Tests count.awk.
 set -u
 cd "$(dirname "$0")" || exit 1
 got=$(awk -f count.awk <<'LINES'

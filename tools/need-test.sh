@@ -1,10 +1,10 @@
 #!/bin/sh
-# The test of need.sh: what it says where nothing is installed, by distribution.
+# Tests need.sh: its messages per distribution when nothing is installed.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bare=$(mktemp -d)
 trap 'rm -rf "$bare"' EXIT
-# All that need.sh itself uses.
+# The tools that need.sh itself uses.
 for tool in sh cat cut dirname head printf sed sort tr; do
     ln -s "$(command -v "$tool" | grep / || echo /bin/"$tool")" "$bare/$tool"
 done
@@ -31,7 +31,7 @@ expect ID=arch cargo "pacman -S rustup"
 expect ID=alpine cc "apk add gcc"
 expect ID=other cargo "apk add rustup"
 
-# A cargo that is too old.
+# cargo is too old.
 printf '#!/bin/sh\necho "cargo 1.8.12 (0000000 2016-01-01)"\n' >"$bare/cargo"
 chmod +x "$bare/cargo"
 expect ID=debian cargo "too old"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks that the tools named as arguments (cargo, cc, ip) are there; names the command that installs
-# a missing one.
+# Checks that the tools named as arguments (cargo, cc, ip) are installed. For a missing tool it prints the command that
+# installs it.
 set -u
 
 # The Rust version that the workspace needs.
@@ -43,7 +43,7 @@ missing() { # tool, what it is
     status=1
 }
 
-old() { # version: whether it is below the one we need
+old() { # version: whether it is below the required one
     [ "$(printf '%s\n%s\n' "$rust" "$1" | sort -t . -k 1,1n -k 2,2n | head -n 1)" != "$rust" ]
 }
 

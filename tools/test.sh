@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every check. Ends with one line that counts them; exit status 0 when none failed.
+# Runs every check. The last line counts them; exit status 0 if none failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 target=${CARGO_TARGET_DIR:-target}
@@ -10,7 +10,7 @@ trap 'rm -f "$log"' EXIT
 trap 'exit 130' INT TERM
 passed=0 failed=0 built=0
 
-check() { # name, command...: one check
+check() { # name, command...: runs one check
     name=$1
     shift
     echo "== $name"

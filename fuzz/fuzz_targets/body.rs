@@ -1,5 +1,5 @@
-//! Any datagram body, of any kind: it parses to a packet that is written as the same bytes, or not at
-//! all. The first byte is the kind, the next eight are where truncated numbers lie.
+//! The body of a datagram of any kind. It either parses to a packet that is written as the same bytes, or is
+//! rejected. The first byte is the kind; the next eight are the number near which low numbers lie.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Reports alone, whose sets have the most intricate form.
+//! Feedback bodies only, because their sets have the most complex form.
 
 #![no_main]
 

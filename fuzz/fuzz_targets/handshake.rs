@@ -1,6 +1,6 @@
-//! Datagrams thrown at an end with a handshake under way and a session open: nothing panics, and what
-//! does not authenticate is not answered. The input is cut into datagrams by a length byte each; the first
-//! byte of each chooses a genuine datagram to change, or none.
+//! Datagrams sent to a peer set that has a handshake in progress and an open session. Nothing may panic, and
+//! a datagram that does not authenticate gets no answer. The input is divided into datagrams. The first byte
+//! of each chooses the genuine datagram that is changed, if any; the second is a length.
 
 #![no_main]
 
@@ -26,8 +26,8 @@ fuzz_target!(|data: &[u8]| {
         end.handle_timeout(now);
         while end.poll_transmit().is_some() {}
         let incoming = end.handle_datagram(now, SocketAddr::from(([10, 0, 0, 1], 7)), &mut datagram);
-        // A changed sealed datagram (shorter than a handshake's) is never taken; and what is not taken is
-        // not answered, unless by a cookie under load.
+        // A changed transport datagram (shorter than a handshake message) is never accepted. A rejected
+        // datagram gets no answer except a cookie under load.
         assert!(untouched || datagram.len() > 100 || matches!(incoming, Incoming::Rejected(_)));
         if matches!(incoming, Incoming::Rejected(reason) if reason != Rejected::CookieDemanded) {
             assert!(end.poll_transmit().is_none());
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// An end with two peers: a session with one, a handshake with the other; and datagrams for it.
+/// A peer set with a session with one peer and a handshake with another, and genuine datagrams for it.
 fn end() -> (Peers, Vec<Vec<u8>>) {
     let address = |n: u8| SocketAddr::from(([127, 0, 0, n], 1));
     let make = |name: &str| {

@@ -1,4 +1,5 @@
-//! Inner packets and symbols: parsed within their bounds, clamped without changing their length.
+//! Inner packets and symbols. Parsing stays within their bounds, and clamping the MSS does not change their
+//! length.
 
 #![no_main]
 

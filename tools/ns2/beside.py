@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Settings drawn at random, on ns-2 and here: do they agree where no table was made?
+"""Compares the simulator with ns-2 on settings drawn at random, beyond those of the recorded tables.
 
     tools/ns2/beside.py target/release/ripstop --seed 1 --settings 50
 
@@ -24,7 +24,7 @@ TANDEM_S, FEC_S, FEC_CUT_S = 500, 600, 100
 
 
 def tandem(draw):
-    """A chain of lossy links: ns-2's options, our arguments, what ns-2 prints, its unit, and what we print."""
+    """A chain of lossy links: options for ns-2, arguments for ripstop, the key that ns-2 prints, its unit, and our key."""
     variant = draw.choice(list(VARIANTS))
     s = {
         "q": draw.choice([0, 0.002, 0.008, 0.01, 0.02, 0.03, 0.04, 0.08]),
@@ -50,7 +50,7 @@ def tandem(draw):
 
 
 def fec(draw):
-    """One link with a block code."""
+    """One link with a block code; returns the same as `tandem`."""
     variant = draw.choice(["Tahoe", "Reno", "Newreno", "Sack1"])
     k = draw.choice([5, 10, 20, 40])
     s = {
@@ -71,7 +71,7 @@ def fec(draw):
 
 
 def on_ns2(script, options, key, unit):
-    """The mean of the runs, and half of its 95 % interval."""
+    """The mean over the runs, and half the width of its 95 % confidence interval."""
     results = []
     for seed in range(1, RUNS + 1):
         flags = [text for name, value in {**options, "seed": seed}.items() for text in (f"-{name}", str(value))]

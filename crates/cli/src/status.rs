@@ -48,7 +48,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         (None, Some(name)) if name.is_empty() || name.contains('/') => {
             return Err(Failure::flag(
                 "NAME",
-                format!("`{name}` is not a device name; write for example rip0"),
+                format!("`{name}` is not a device name; write for example `rip0`"),
             ));
         }
         (None, Some(name)) => StatusSocket::default_path(name),

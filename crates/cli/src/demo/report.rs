@@ -297,9 +297,9 @@ impl Report {
         for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));
         }
-        if let Some(verdict) = &self.verdict {
-            text.push_str(&format!("\n{}\n", verdict.sentence));
-        }
+        let nothing = "No contender received anything in the measured interval.";
+        let sentence = self.verdict.as_ref().map_or(nothing, |verdict| &verdict.sentence);
+        text.push_str(&format!("\n{sentence}\n"));
         text
     }
 

@@ -77,7 +77,7 @@ fn reason(winner: &ContenderReport, slower: Option<&ContenderReport>) -> String 
     let Some(slower) = slower else { return alone(winner) };
     match (winner.tunnel.is_some(), slower.tunnel.is_some()) {
         (true, false) => format!("{}, while {}", at_losses(slower), repaired(winner)),
-        (false, true) => format!("{}; {}", lost(winner), overheads(winner, slower)),
+        (false, true) => format!("{}; {}", at_losses(winner), overheads(winner, slower)),
         (false, false) if has_losses(winner) => format!("{}, while {}", at_losses(slower), at_losses(winner)),
         (false, false) => {
             format!("{}, so the difference is the congestion control's start and its queue", lost(winner))
