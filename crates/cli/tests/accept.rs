@@ -1,7 +1,7 @@
-//! The figures that the product is to reach: shares on the demonstration's link, real time against virtual time, and the speed of
-//! coders and session; medians of three runs. Plain BBR beside the tunnel is the control: where it falls short the machine is too busy to say
-//! anything. `make accept` runs this; it takes minutes, and a machine with nothing else to do.
-//! `make accept RUNS=1` is a quick look.
+//! The figures that the product must reach: shares on the demonstration's link, real time compared with
+//! virtual time, and the speed of coders and session; medians of three runs. Plain BBR on the same link is
+//! the control: where it falls short, the machine is too busy for a result. `make accept` runs these tests.
+//! They take minutes and need an otherwise idle machine. `make accept RUNS=1` is a quick look.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{Fates, json, ripstop};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// What headers cost: 1500 / (1436 - 52), the tunnel's MTU being 64 bytes less than the path's.
+/// The cost of headers: 1500 / (1436 - 52). The tunnel's MTU is 64 bytes less than the path's.
 const HEADERS: f64 = 1.084;
 
 /// How often each measurement is repeated: an odd number, so that there is a median.
@@ -18,7 +18,7 @@ fn runs() -> u64 {
     runs.map_or(3, |words| words.parse().expect("RIPSTOP_ACCEPT_RUNS is a whole number"))
 }
 
-/// A whole demonstration takes less than this.
+/// Longest time of a whole demonstration.
 const DEMO_LIMIT: Duration = Duration::from_secs(120);
 
 struct Link {
@@ -27,11 +27,11 @@ struct Link {
     loss: f64,
     /// Least share of the tunnel.
     share: f64,
-    /// Most sent/useful of the tunnel, over h/(1-p).
+    /// Most sent/useful of the tunnel, relative to h/(1-p).
     sent: f64,
-    /// Least share of plain BBR on a quiet machine; None where BBR itself is at its edge.
+    /// Least share of plain BBR on an idle machine; None where BBR itself is near its limit.
     control: Option<f64>,
-    /// Most share of plain CUBIC: it is what a kernel does.
+    /// Most share of plain CUBIC: a higher one means that the link does not lose as it should.
     cubic: f64,
 }
 
@@ -99,7 +99,7 @@ fn the_tunnel_reaches_its_shares() {
         require(slowest < DEMO_LIMIT, format!("a demonstration took {slowest:?}"));
         if let Some(least) = link.control {
             let bbr = median(&reports, "bbr", "share");
-            // Not offered by this kernel: no control.
+            // This kernel does not offer BBR, so there is no control.
             let is_offered = reports.iter().any(|report| contender(report, "bbr").is_some());
             require(
                 !is_offered || bbr >= least,
@@ -124,22 +124,23 @@ fn the_tunnel_reaches_its_shares() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// The same link, by losses and the mean length of their runs.
+/// The same link with different losses and mean lengths of loss runs.
 const BOTH: [(&str, &str); 5] = [("0", "1"), ("5%", "1"), ("20%", "1"), ("5%", "4"), ("20%", "4")];
 
-/// Real and virtual time may differ by so much, or by two standard errors where runs vary by more.
+/// Allowed difference between real and virtual time; two standard errors are allowed if that is more.
 const AGREEMENT: f64 = 0.03;
-/// A machine that makes 1 packet in 100 later than this says nothing about the program: in virtual time, ends that now and then wait
-/// up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
+/// A machine on which 1 packet in 100 is later than this gives no valid result. In virtual time, hosts that
+/// wait up to 15 ms for a processor (1 % of packets later than 6 ms) carry 1 to 4 % less.
 const LATE: f64 = 2e-3;
-/// So a run in which it was is made again, so often at most.
+/// Most repetitions of a run in which the machine was too late.
 const TRIES: usize = 4;
-/// Runs in virtual time, and Student's t for 95 % of so many.
+/// Runs in virtual time, and Student's t at 95 % for that number of runs.
 const MANY: u64 = 30;
 const T95: f64 = 2.045;
 
-/// The k-th packet meets the same fate in real and in virtual time, and the tunnel carries as much: the mean of longer runs
-/// (a run of ten seconds varies by 3 % from seed to seed) beside the mean of many in virtual time.
+/// The k-th packet meets the same fate in real and in virtual time, and the tunnel carries the same. A run of
+/// ten seconds varies by 3 % from seed to seed, so the mean of longer runs is compared with the mean of many
+/// virtual runs.
 #[test]
 fn real_and_virtual_time_agree() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -160,7 +161,7 @@ fn real_and_virtual_time_agree() {
         let name = format!("loss {loss}, bursts of {burst}");
         let (mut real, mut late) = (Vec::new(), 0.0_f64);
         for seed in 1..=runs() {
-            // Chosen by how late the machine was, and by nothing else.
+            // The choice depends only on how late the machine was.
             let lateness = |report: &Value| {
                 let wire = contender(report, "ripstop").map(|c| &c["wire"]["late_p99_s"]);
                 wire.and_then(Value::as_f64).unwrap_or(f64::INFINITY)
@@ -196,7 +197,7 @@ fn real_and_virtual_time_agree() {
         let (report, _) = demo(1, &["--virtual", &format!("--runs={MANY}")]);
         let simulated = goodput(&report).unwrap_or(f64::NAN);
         let half = contender(&report, "ripstop").and_then(|c| c["over_runs"]["goodput_bps"]["ci95"].as_f64());
-        // How much single runs vary is known from virtual time.
+        // Virtual time tells how much single runs vary.
         let deviation = half.unwrap_or(f64::NAN) * many.sqrt() / T95 / simulated;
         let most = (2.0 * deviation * (1.0 / n + 1.0 / many).sqrt()).max(AGREEMENT);
         let apart = real / simulated - 1.0;
@@ -207,7 +208,7 @@ fn real_and_virtual_time_agree() {
             100.0 * apart,
             100.0 * most
         );
-        // NaN is no agreement.
+        // NaN does not count as agreement.
         if apart.abs().partial_cmp(&most) != Some(std::cmp::Ordering::Less) {
             let control = if late > LATE { "INCONCLUSIVE, the machine is too busy: " } else { "" };
             problems.push(format!(
@@ -220,8 +221,8 @@ fn real_and_virtual_time_agree() {
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
 }
 
-/// The ratios to anchors of the same run that `ripstop speed` names with a target. The targets are for AVX-512 with GFNI:
-/// with another kernel they are shown and not asserted.
+/// The ratios to anchors of the same run for which `ripstop speed` has a target. The targets are for AVX-512
+/// with GFNI. With another kernel the ratios are shown but not asserted.
 #[test]
 fn coders_and_session_reach_their_ratios() {
     let reports: Vec<Value> = (0..runs())
@@ -255,7 +256,7 @@ fn contender<'a>(report: &'a Value, name: &str) -> Option<&'a Value> {
     report["contenders"].as_array()?.iter().find(|c| c["name"] == name)
 }
 
-/// The median of a contender's figure; NaN, which meets no bound, when a run has none.
+/// The median of a contender's figure. NaN, which meets no bound, if a run has no value.
 fn median(reports: &[Value], name: &str, figure: &str) -> f64 {
     let all = reports.iter().map(|report| contender(report, name)?[figure].as_f64());
     let Some(mut all) = all.collect::<Option<Vec<f64>>>() else { return f64::NAN };

@@ -1,10 +1,10 @@
-//! What the program says to wrong words. None of this needs a namespace.
+//! Messages about wrong arguments. No test needs a namespace.
 
 mod common;
 
 use common::{run, stderr, stdout};
 
-/// Asserts exit status 2 and that every one of `words` is in what the program said.
+/// Asserts exit status 2 and that the message contains every one of `words`.
 fn refused(arguments: &[&str], words: &[&str]) {
     let output = run(arguments);
     let said = stderr(&output);

@@ -1,5 +1,5 @@
-//! The demonstration from end to end, with short runs: hashes, counters, the shape of the result,
-//! and that nothing is left behind. Nothing here asserts a time or a share.
+//! The demonstration from end to end, in short runs: hashes, counters, the shape of the result, and that
+//! nothing is left behind. No test asserts a time or a share.
 
 mod common;
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The congestion control that every kernel has.
 const ALWAYS: [&str; 2] = ["--contenders", "reno"];
 
-/// A file of random bytes in a directory that goes with the test.
+/// A file of random bytes in a directory that is removed at the end of the test.
 fn file(bytes: usize) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sent");
@@ -98,7 +98,7 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
         assert!(contender["wire"]["lost_packets"].as_u64().unwrap() > 0, "{report}");
         assert_eq!(report["link"]["burst_packets"], 3.0);
         assert_eq!(contender["requests"]["quiet"], serde_json::Value::Null);
-        // 3 s are 150 RTT here, so there is nothing to say about the length of the run.
+        // 3 s are 150 RTT here, so there must be no note about a short run.
         assert!(!report["notes"].to_string().contains("60 RTT"), "{report}");
 
         let output = demo("--seed=2");
@@ -116,7 +116,7 @@ fn losses_are_in_the_counters_and_the_table_is_for_people() {
     });
 }
 
-/// Both the estimate and the verdict come from a run of both kinds.
+/// The sentence at the end is made of the run's own figures.
 #[test]
 fn it_says_who_won_and_why() {
     with_namespaces("it_says_who_won_and_why", || {
@@ -144,7 +144,8 @@ fn it_says_who_won_and_why() {
     });
 }
 
-/// The emulated link and the simulated one hold the same for the k-th packet, there and back, whoever sends it.
+/// The emulated and the simulated link give the k-th packet the same fate, in both directions and for every
+/// sender.
 #[test]
 fn real_and_virtual_time_have_the_same_losses() {
     with_namespaces("real_and_virtual_time_have_the_same_losses", || {
@@ -167,7 +168,7 @@ fn real_and_virtual_time_have_the_same_losses() {
             for (name, least) in [("reno", 5), ("ripstop", 500)] {
                 for way in ["forth", "back"] {
                     let both = real.compare(&simulated, name, way);
-                    // Acknowledgements are few.
+                    // There are few acknowledgements.
                     let least = if way == "forth" { least } else { least / 20 };
                     assert!(both.lost >= least, "{name} {way}: {both:?}, seed {seed}");
                     assert_eq!(both.differ, None, "{name} {way}: {both:?}, seed {seed}");
@@ -177,7 +178,8 @@ fn real_and_virtual_time_have_the_same_losses() {
     });
 }
 
-/// A real full disk, through plain TCP and through the tunnel: it is said, and no half of a file stays.
+/// A full disk at the receiver, through plain TCP and through the tunnel: the error says so, and no partial
+/// file remains.
 #[test]
 fn a_full_disk_at_the_far_end_is_said_and_nothing_stays() {
     const TEST: &str = "a_full_disk_at_the_far_end_is_said_and_nothing_stays";
@@ -235,8 +237,8 @@ fn a_closed_output_is_no_panic() {
     });
 }
 
-/// A shell in a user namespace of its own, which may make only so many network namespaces. `$0` is
-/// the program.
+/// A shell in its own user namespace that may create only `namespaces` network namespaces. `$0` is the
+/// program.
 fn limited(namespaces: u32, script: &str) -> Option<std::process::Output> {
     let set = format!("echo {namespaces} > /proc/sys/user/max_net_namespaces || exit 77\n");
     let mut command = Command::new("sh");
@@ -267,7 +269,7 @@ fn where_namespaces_are_not_allowed_it_says_so() {
 #[test]
 fn ctrl_c_and_kill_9_end_all_its_processes() {
     with_namespaces("ctrl_c_and_kill_9_end_all_its_processes", || {
-        // Whoever runs the tests in the background may have had them ignore Ctrl-C, and so what they start.
+        // A test runner in the background may ignore SIGINT, and so do the processes that it starts.
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
         let ignores_ctrl_c =
@@ -283,11 +285,11 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
                 .stderr(Stdio::null())
                 .spawn()
                 .unwrap();
-            // It says what the link is before it begins.
+            // The program prints the link before it begins.
             BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
             std::thread::sleep(Duration::from_millis(700));
             let group = Pid::from_raw(child.id().try_into().unwrap());
-            // A terminal sends Ctrl-C to the whole group; kill -9 hits the program alone.
+            // A terminal sends Ctrl-C to the whole process group; kill -9 hits only the program.
             let target = if signal == ctrl_c { Pid::from_raw(-group.as_raw()) } else { group };
             kill(target, signal).unwrap();
             assert_eq!(child.wait().unwrap().signal(), Some(signal as i32), "{contender}");
@@ -298,14 +300,14 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
     });
 }
 
-/// Ended in the middle of the bulk, more often than there is room for namespaces: the last ones run
-/// only when the namespaces of the first, and so their sockets and devices, are gone.
+/// The program is killed during the bulk run, more often than network namespaces are allowed. The last starts
+/// succeed only after the namespaces of the first ones, with their sockets and devices, are gone.
 #[test]
 fn however_it_ends_nothing_is_left_behind() {
     nothing_is_left_behind("however_it_ends_nothing_is_left_behind", "reno");
 }
 
-/// The same with two daemons, their devices and sockets.
+/// The same with two daemons, their devices and their sockets.
 #[test]
 fn however_a_tunnel_ends_nothing_is_left_behind() {
     nothing_is_left_behind("however_a_tunnel_ends_nothing_is_left_behind", "ripstop");
@@ -342,7 +344,7 @@ fn nothing_is_left_behind(test: &str, contender: &str) {
 fn it_needs_no_root_where_user_namespaces_are_allowed() {
     const TEST: &str = "it_needs_no_root_where_user_namespaces_are_allowed";
     with_namespaces(TEST, || {
-        // A copy that anyone may run, wherever the tests are built.
+        // A copy that everybody may run, wherever the tests are built.
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("ripstop");
         std::fs::copy(env!("CARGO_BIN_EXE_ripstop"), &program).unwrap();

@@ -1,4 +1,4 @@
-//! The emulated link as a command: between namespaces that others made, until it is told to stop.
+//! The emulated link as a command, between existing namespaces, until it is stopped.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn hosts() -> [(Namespace, String); 2] {
     })
 }
 
-/// Starts the command between `hosts` and waits until both devices are there.
+/// Starts the command between `hosts` and waits until both devices exist.
 fn start(hosts: &[(Namespace, String); 2], words: &[&str]) -> Child {
     let mut child = ripstop()
         .args(["emulate", "--left", &hosts[0].1, "--right", &hosts[1].1])
@@ -67,7 +67,7 @@ fn counts_what_it_did_until_ctrl_c() {
         receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         let sender = hosts[0].0.run(|| UdpSocket::bind("198.18.0.1:0")).unwrap().unwrap();
         let mut arrived = 0;
-        // In lots that fit the receiver's socket: nothing is lost outside the link.
+        // In groups that fit into the receiver's socket buffer, so that only the link loses packets.
         for _ in 0..PACKETS / LOT {
             for _ in 0..LOT {
                 sender.send_to(&[0xAB; 100], "198.18.0.2:4000").unwrap();
@@ -143,7 +143,7 @@ fn kill_9_takes_the_devices_away() {
     with_namespaces("kill_9_takes_the_devices_away", || {
         let hosts = hosts();
         assert!(!end(start(&hosts, &[]), Signal::SIGKILL).status.success());
-        // The devices go when the kernel has closed the dead process's files.
+        // The devices disappear when the kernel has closed the files of the killed process.
         while hosts.iter().any(has_device) {
             std::thread::sleep(Duration::from_millis(5));
         }

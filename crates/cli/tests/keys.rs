@@ -1,4 +1,4 @@
-//! Keys: made, kept from others, and shown.
+//! Keys are created, protected, and shown.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Output, Stdio};
 
-/// Runs `keys show -` with this on standard input.
+/// Runs `keys show -` with this text on standard input.
 fn shown_of(text: &str) -> Output {
     let mut child = ripstop()
         .args(["keys", "show", "-"])

@@ -1,4 +1,4 @@
-//! The command `speed`: every figure is there and says what it should, however short the time.
+//! The command `speed` gives every figure, however short the time.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! The daemon as a command: two processes between two namespaces, from keys to good-bye, and what becomes of those
-//! that are killed. Every wait is for a condition, and bounded.
+//! The daemon as a command: two processes in two namespaces from the first key to the end of the session, and
+//! what happens after a kill. Every wait is for a condition and has a limit.
 
 mod common;
 
@@ -27,14 +27,14 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Two hosts with their keys and configurations, and the link between them. The left one calls.
+/// Two hosts with keys and configurations, and the link between them. The left host calls.
 struct Site {
     directory: tempfile::TempDir,
     hosts: [Namespace; 2],
     _link: Emulator,
 }
 
-/// A running daemon; its log is in the site's directory.
+/// A running daemon. Its log is in the site's directory.
 struct Up {
     child: Child,
     log: PathBuf,
@@ -96,7 +96,7 @@ impl Site {
         fs::write(self.file(&format!("{name}.toml")), text).unwrap();
     }
 
-    /// Starts the daemon of a host and waits until it answers.
+    /// Starts the daemon of a host and waits until its status socket answers.
     fn up(&self, host: usize) -> Up {
         let name = ["left", "right"][host];
         let log = self.file(&format!("{name}.log"));
@@ -126,7 +126,7 @@ impl Site {
         });
     }
 
-    /// Sends from left to right and back until something comes back.
+    /// Sends from left to right and back until an answer arrives.
     fn reach(&self) {
         let bind = |host: usize, address: &str, patience: u64| {
             let socket = self.hosts[host].run(|| UdpSocket::bind(address)).unwrap().unwrap();
@@ -202,8 +202,8 @@ fn it_runs_until_it_is_told_to_stop() {
     });
 }
 
-/// A daemon with the usual socket, and who asks for it, where /run is empty and nobody's. `$0` is the program, `$1` a
-/// configuration.
+/// A daemon with the default status socket, and commands that find it, on an empty private /run. `$0` is the
+/// program, `$1` a configuration.
 const USUAL: &str = r#"
 mount -t tmpfs tmpfs /run || exit 77
 "$0" up "$1" &
@@ -236,7 +236,8 @@ fn the_usual_socket_is_found_without_a_name() {
             return common::skip(TEST, &err);
         }
         assert!(output.status.success(), "{out}{err}");
-        // An object, a table, an object, the file's mode; and nothing is left once it has ended.
+        // A JSON object, a table, a JSON object, and the mode of the socket. The socket is gone after the
+        // daemon's end.
         assert!(out.starts_with('{') && out.contains("\nright "), "{out}");
         assert!(out.ends_with("}\n600\n"), "{out}");
     });
@@ -256,7 +257,7 @@ fn a_killed_end_leaves_its_socket_and_is_found_again() {
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains("has ended"), "{}", stderr(&output));
 
-        // It has forgotten everything, and does not know where the other one is.
+        // The restarted daemon has no state and does not know the address of the other host.
         let _right = site.up(RIGHT);
         site.reach();
         site.connected();
@@ -297,7 +298,7 @@ fn a_device_taken_away_is_an_error() {
     });
 }
 
-/// A configuration with one thing changed, and what is said about it.
+/// A configuration with one change, and the message about it.
 fn said(directory: &Path, from: &str, to: &str) -> String {
     let example =
         fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();

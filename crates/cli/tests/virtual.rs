@@ -1,5 +1,5 @@
-//! The demonstration in virtual time: every contender, the shape of the result, intervals, determinism, and fates. None of this
-//! needs any privilege.
+//! The demonstration in virtual time: every contender, the shape of the result, intervals, determinism, and
+//! fates. No test needs privilege.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn the_table_is_for_people_and_equal_seeds_give_equal_tables() {
     assert_ne!(one, table("--seed=2").replace("seed 2", "seed 1"));
 }
 
-/// The k-th packet on the link has the same luck, whoever sends it.
+/// The k-th packet on the link has the same fate for every sender.
 #[test]
 fn all_contenders_meet_the_same_losses() {
     let directory = tempfile::tempdir().unwrap();

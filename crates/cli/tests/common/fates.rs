@@ -1,19 +1,19 @@
-//! Reads what `--fates` writes, and compares two of them.
+//! Reads files written by `--fates` and compares two of them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// A letter for each packet, by sender and direction.
+/// One letter per packet, by sender and direction.
 pub(crate) struct Fates(BTreeMap<(String, String), Vec<u8>>);
 
-/// What two runs have in common.
+/// The comparison of two runs.
 #[derive(Debug)]
 pub(crate) struct Compared {
-    /// Packets that both let onto the link.
+    /// Packets that neither run refused.
     pub(crate) both: usize,
-    /// Of these, such that both lost.
+    /// Of these, the packets that both runs lost.
     pub(crate) lost: usize,
-    /// The first that met different fates: its number, and the two letters.
+    /// The first packet with different fates: its number and both letters.
     pub(crate) differ: Option<(usize, char, char)>,
 }
 
@@ -37,7 +37,7 @@ impl Fates {
         self.0.get(&(name.to_owned(), way.to_owned())).map_or(&[], Vec::as_slice)
     }
 
-    /// What is refused has no luck, good or bad: who finds the queue full depends on when it came.
+    /// A refused packet says nothing about losses: whether the queue is full depends on the timing.
     pub(crate) fn compare(&self, other: &Fates, name: &str, way: &str) -> Compared {
         let mut compared = Compared { both: 0, lost: 0, differ: None };
         for (k, (a, b)) in self.of(name, way).iter().zip(other.of(name, way)).enumerate() {

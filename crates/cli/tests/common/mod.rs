@@ -1,4 +1,4 @@
-//! What the tests of the program share.
+//! Shared by the tests of the program.
 
 #![allow(dead_code, unused_imports, reason = "not every test uses everything")]
 
@@ -17,7 +17,7 @@ pub(crate) fn ripstop() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ripstop"))
 }
 
-/// Runs the program to its end.
+/// Runs the program until it ends.
 pub(crate) fn run(words: &[&str]) -> Output {
     ripstop().args(words).output().expect("the program starts")
 }
@@ -32,7 +32,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("output is text")
 }
 
-/// Asserts that the program did its work, and returns the one JSON object that it printed.
+/// Asserts that the program succeeded, and returns the JSON object that it printed.
 pub(crate) fn json(output: &Output) -> serde_json::Value {
     let (out, err) = (stdout(output), stderr(output));
     assert!(output.status.success(), "{}: {out}{err}", output.status);
@@ -40,7 +40,7 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
 }
 
-/// Says that a test could not run, past the test harness, as `with_namespaces` does.
+/// Reports on stderr that a test could not run, past the test harness, as `with_namespaces` does.
 pub(crate) fn skip(test: &str, reason: &str) {
     assert!(std::env::var_os("RIPSTOP_REQUIRE_NAMESPACES").is_none(), "{test} could not run: {reason}");
     let _ = std::io::stderr().write_all(format!("\nSKIPPED {test}: {}\n", reason.trim()).as_bytes());

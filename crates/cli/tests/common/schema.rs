@@ -1,14 +1,14 @@
-//! Checks a JSON value against one of the schemas in docs/schemas: the part of JSON Schema that they
-//! use, strictly. A key that no schema names is an error, and so is a keyword unknown here.
+//! Checks a JSON value strictly against one of the schemas in docs/schemas. It supports the part of JSON
+//! Schema that these use. A key that is not in the schema is an error, and so is an unknown keyword.
 
 use serde_json::Value;
 
-/// Asserts that `value` is what docs/schemas/`name` describes.
+/// Asserts that `value` matches docs/schemas/`name`.
 pub(crate) fn check(name: &str, value: &Value) {
     check_part(name, "", value);
 }
 
-/// Asserts that `value` is what a part of docs/schemas/`name` describes, such as `/$defs/tcp`.
+/// Asserts that `value` matches a part of docs/schemas/`name`, such as `/$defs/tcp`.
 pub(crate) fn check_part(name: &str, part: &str, value: &Value) {
     let path = format!("{}/../../docs/schemas/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -64,7 +64,7 @@ fn walk(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut Ve
         }
     }
     match value {
-        // Free form: what a user wrote is shown as it was written.
+        // Free form: the user's own text.
         Value::Object(_) if schema.get("additionalProperties") == Some(&Value::Bool(true)) => {}
         Value::Object(fields) => {
             let known = schema.get("properties").and_then(Value::as_object);
