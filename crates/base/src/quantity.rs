@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_would_be_right() {
+    fn errors_show_a_valid_example() {
         for bad in ["", "fast", "-1Mbit/s", "20 furlongs", "20M", "1e300Gbit/s", "inf", "NaN"] {
             let error = bad.parse::<Rate>().unwrap_err();
             assert!(error.to_string().contains("20Mbit/s"), "{error}");
@@ -364,7 +364,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(bps in 0u64..1_000_000_000_000, nanos in 0u64..1_000_000_000_000, parts in 0u32..=10_000, any in 0.0f64..=1.0) {
+        fn printed_quantities_read_back(bps in 0u64..1_000_000_000_000, nanos in 0u64..1_000_000_000_000, parts in 0u32..=10_000, any in 0.0f64..=1.0) {
             prop_assert_eq!(Rate(bps).to_string().parse(), Ok(Rate(bps)));
             prop_assert_eq!(Bytes(bps).to_string().parse(), Ok(Bytes(bps)));
             let span = Span(Duration::from_nanos(nanos));

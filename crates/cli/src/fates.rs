@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_said() {
+    fn an_unwritable_file_is_an_error() {
         let failure = FateLog::create(Path::new("/no/such/file")).unwrap_err();
         assert!(matches!(&failure, Failure::Usage(words) if words.contains("--fates")), "{failure:?}");
         let mut log = FateLog::create(Path::new("/dev/full")).unwrap();

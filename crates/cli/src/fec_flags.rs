@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_names_its_flag() {
+    fn an_invalid_value_names_its_flag() {
         for (words, flag) in [
             (&["--fec-k=0", "--fec-n=2"][..], "--fec-k: "),
             (&["--fec-k=20", "--fec-n=19"], "--fec-n: "),

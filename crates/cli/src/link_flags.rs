@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_names_its_flag() {
+    fn an_invalid_value_names_its_flag() {
         let words = |words: &[&str]| match flags(words).directions() {
             Err(Failure::Usage(text)) => text,
             other => panic!("{other:?}"),

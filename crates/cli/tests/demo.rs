@@ -181,8 +181,8 @@ fn real_and_virtual_time_have_the_same_losses() {
 /// A full disk at the receiver, through plain TCP and through the tunnel: the error says so, and no partial
 /// file remains.
 #[test]
-fn a_full_disk_at_the_far_end_is_said_and_nothing_stays() {
-    const TEST: &str = "a_full_disk_at_the_far_end_is_said_and_nothing_stays";
+fn a_full_disk_at_the_receiver_is_an_error_and_nothing_remains() {
+    const TEST: &str = "a_full_disk_at_the_receiver_is_an_error_and_nothing_remains";
     with_namespaces(TEST, || {
         let script = r#"
             mount -t tmpfs -o size=64k tmpfs "$1" || exit 77
@@ -204,7 +204,7 @@ fn a_full_disk_at_the_far_end_is_said_and_nothing_stays() {
             };
             let said = stderr(&output);
             assert_eq!(output.status.code(), Some(1), "{contender}: {said}");
-            for word in [contender, "far end could not write", "/arrived after", "No space left on device"] {
+            for word in [contender, "receiver could not write", "/arrived after", "No space left on device"] {
                 assert!(said.contains(word), "no `{word}` in: {said}");
             }
         }
@@ -212,8 +212,8 @@ fn a_full_disk_at_the_far_end_is_said_and_nothing_stays() {
 }
 
 #[test]
-fn a_device_that_is_full_is_said_too() {
-    with_namespaces("a_device_that_is_full_is_said_too", || {
+fn a_full_device_is_an_error() {
+    with_namespaces("a_full_device_is_an_error", || {
         let output = ripstop()
             .args(["demo", "--rate=50Mbit/s", "--rtt=4ms", "--loss=0", "--seconds=3", "--save=/dev/full"])
             .args(ALWAYS)
@@ -221,7 +221,7 @@ fn a_device_that_is_full_is_said_too() {
             .unwrap();
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        for word in ["reno", "far end could not write /dev/full", "No space left on device"] {
+        for word in ["reno", "receiver could not write /dev/full", "No space left on device"] {
             assert!(said.contains(word), "no `{word}` in: {said}");
         }
     });
@@ -248,10 +248,10 @@ fn limited(namespaces: u32, script: &str) -> Option<std::process::Output> {
 }
 
 #[test]
-fn where_namespaces_are_not_allowed_it_says_so() {
-    with_namespaces("where_namespaces_are_not_allowed_it_says_so", || {
+fn without_namespaces_the_error_says_what_to_do() {
+    with_namespaces("without_namespaces_the_error_says_what_to_do", || {
         let Some(output) = limited(0, "exec \"$0\" demo") else {
-            return common::skip("where_namespaces_are_not_allowed_it_says_so", "no user namespace within");
+            return common::skip("without_namespaces_the_error_says_what_to_do", "no user namespace within");
         };
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -303,14 +303,14 @@ fn ctrl_c_and_kill_9_end_all_its_processes() {
 /// The program is killed during the bulk run, more often than network namespaces are allowed. The last starts
 /// succeed only after the namespaces of the first ones, with their sockets and devices, are gone.
 #[test]
-fn however_it_ends_nothing_is_left_behind() {
-    nothing_is_left_behind("however_it_ends_nothing_is_left_behind", "reno");
+fn a_killed_demo_leaves_nothing_behind() {
+    nothing_is_left_behind("a_killed_demo_leaves_nothing_behind", "reno");
 }
 
 /// The same with two daemons, their devices and their sockets.
 #[test]
-fn however_a_tunnel_ends_nothing_is_left_behind() {
-    nothing_is_left_behind("however_a_tunnel_ends_nothing_is_left_behind", "ripstop");
+fn a_killed_demo_of_the_tunnel_leaves_nothing_behind() {
+    nothing_is_left_behind("a_killed_demo_of_the_tunnel_leaves_nothing_behind", "ripstop");
 }
 
 fn nothing_is_left_behind(test: &str, contender: &str) {

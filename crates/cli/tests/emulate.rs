@@ -94,8 +94,8 @@ fn counts_what_it_did_until_ctrl_c() {
 }
 
 #[test]
-fn a_block_code_mends_units() {
-    with_namespaces("a_block_code_mends_units", || {
+fn a_block_code_recovers_units() {
+    with_namespaces("a_block_code_recovers_units", || {
         let hosts = hosts();
         let code = ["--fec-k=3", "--fec-n=4", "--unit=50B", "--unit-loss=15%", "--stay-bad=30%"];
         let child = start(&hosts, &[&["--json", "--rate=0", "--rtt=2ms", "--loss=0"][..], &code].concat());
@@ -165,8 +165,8 @@ fn a_link_that_breaks_down_is_a_failure_with_counters() {
 }
 
 #[test]
-fn what_is_no_namespace_is_refused() {
-    with_namespaces("what_is_no_namespace_is_refused", || {
+fn a_file_that_is_not_a_namespace_is_refused() {
+    with_namespaces("a_file_that_is_not_a_namespace_is_refused", || {
         let hosts = hosts();
         for (word, said) in [
             ("no-such-namespace", "no network namespace `no-such-namespace`"),

@@ -33,7 +33,7 @@ fn a_new_key_is_printed_and_its_public_half_beside_it() {
 }
 
 #[test]
-fn a_key_in_a_file_is_its_owners_and_never_written_over() {
+fn a_key_file_is_private_and_never_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("key");
     let new = || ripstop().args(["keys", "new", "--out"]).arg(&path).output().unwrap();
@@ -63,7 +63,7 @@ fn a_key_in_a_file_is_its_owners_and_never_written_over() {
 }
 
 #[test]
-fn what_is_no_key_is_refused_and_not_repeated() {
+fn an_invalid_key_is_refused_and_not_printed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("key");
     fs::write(&path, "a secret with a typing error\n").unwrap();

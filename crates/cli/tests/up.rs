@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain: {what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "timed out: {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -167,8 +167,8 @@ impl Up {
 }
 
 #[test]
-fn it_runs_until_it_is_told_to_stop() {
-    with_namespaces("it_runs_until_it_is_told_to_stop", || {
+fn it_runs_until_a_signal() {
+    with_namespaces("it_runs_until_a_signal", || {
         let site = Site::new();
         let (mut left, mut right) = (site.up(LEFT), site.up(RIGHT));
         site.connected();
@@ -251,7 +251,7 @@ fn a_killed_end_leaves_its_socket_and_is_found_again() {
         site.connected();
         site.reach();
         right.signal(Signal::SIGKILL);
-        assert!(!site.has_device(RIGHT), "the device goes with the process");
+        assert!(!site.has_device(RIGHT), "the device disappears with the process");
         assert!(site.file("right.sock").exists());
         let output = site.status(RIGHT, &[]);
         assert_eq!(output.status.code(), Some(1));
@@ -336,7 +336,7 @@ fn wrong_configurations_are_refused_with_their_place() {
 }
 
 #[test]
-fn a_right_configuration_is_said_to_be_right_and_what_may_not_be_meant() {
+fn a_valid_configuration_is_summarised_with_its_warnings() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.toml");
@@ -379,7 +379,7 @@ fn without_privilege_it_says_what_to_do() {
 }
 
 #[test]
-fn a_status_nobody_tells_is_an_error() {
+fn a_status_without_a_daemon_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("none.sock");
     let output = ripstop().args(["status", "--socket"]).arg(&socket).output().unwrap();

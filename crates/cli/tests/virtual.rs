@@ -138,7 +138,7 @@ fn all_contenders_meet_the_same_losses() {
 }
 
 #[test]
-fn what_does_not_go_with_it_is_refused() {
+fn flags_that_exclude_virtual_time_are_refused() {
     for (flags, words) in [
         (&["--virtual", "--file", "/etc/hostname"][..], &["--virtual", "--file"][..]),
         (&["--virtual", "--save", "/dev/null"], &["--virtual", "--save"]),
@@ -157,7 +157,7 @@ fn what_does_not_go_with_it_is_refused() {
 }
 
 #[test]
-fn a_full_disk_is_said() {
+fn a_full_disk_is_an_error() {
     let output = with(&["--contenders=reno", "--fates=/dev/full"]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");

@@ -87,7 +87,7 @@ fn reads_what_people_write() {
 }
 
 #[test]
-fn what_is_written_reads_back() {
+fn written_settings_read_back() {
     for config in [everything(), LinkConfig::default()] {
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(parse(&text), Ok(config));
@@ -108,7 +108,7 @@ fn what_is_written_reads_back() {
 }
 
 #[test]
-fn names_the_setting_and_what_would_be_right() {
+fn errors_name_the_setting_and_a_valid_value() {
     for (text, words) in [
         (r#"{"rate": "fast"}"#, ["`rate`", "20Mbit/s"]),
         (r#"{"delay": "-1ms"}"#, ["`delay`", "100ms"]),

@@ -155,7 +155,7 @@ fn trace(n: u32, k: u32, lost: Vec<u64>, packets: u64) -> (Vec<u64>, LinkCounter
 }
 
 #[test]
-fn a_block_bears_as_many_losses_as_it_has_repairs() {
+fn a_block_survives_as_many_losses_as_it_has_repairs() {
     // Blocks of 4 + 2, two a packet: packet 0 has units 0..12, packet 1 12..24, ...
     let hits = vec![
         0, 5, 6, 11, // two of each block: restored
@@ -343,7 +343,7 @@ fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
 
 /// Without a chain the k-th packet's fate depends on k alone: refused packets and timing do not change it.
 #[test]
-fn chances_belong_to_the_index() {
+fn random_draws_belong_to_the_index() {
     let fec = Fec::new(21, 20, Loss::bernoulli(share(0.02)));
     let free = config(fec);
     let narrow =
@@ -435,7 +435,7 @@ proptest! {
     }
 
     #[test]
-    fn what_arrives_keeps_its_order(seed in any::<u64>(), gaps in prop::collection::vec(0u64..30, 1..200)) {
+    fn packets_arrive_in_order(seed in any::<u64>(), gaps in prop::collection::vec(0u64..30, 1..200)) {
         let config = LinkConfig {
             jitter: Span::from(Duration::from_millis(40)),
             ..config(Fec::new(22, 20, Loss::gilbert(share(0.1), share(0.6))))

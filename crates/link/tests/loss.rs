@@ -105,7 +105,7 @@ fn traces_lose_exactly_what_they_list() {
 
 /// Packet k draws the same numbers on two links that have only their seed and impairments in common.
 #[test]
-fn chances_belong_to_the_index() {
+fn random_draws_belong_to_the_index() {
     let impaired = |loss| LinkConfig {
         loss,
         jitter: Span::from(Duration::from_millis(3)),

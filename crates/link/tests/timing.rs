@@ -243,7 +243,7 @@ fn jitter_keeps_order_and_reordering_does_not() {
 }
 
 #[test]
-fn copies_and_flipped_bits_are_told() {
+fn copies_and_flipped_bits_are_reported() {
     let config = LinkConfig {
         delay: ms(1),
         duplicate: Some(Duplicate { probability: share(0.25), extra_delay: ms(2) }),
@@ -310,7 +310,7 @@ fn offer_poisson(link: &mut Link, gaps: &mut Stream, mean_gap: f64, packets: u32
 
 /// A packet that waits and finds no room within `mark` meets congestion. The queue limit is separate.
 #[test]
-fn a_long_queue_is_told_as_congestion() {
+fn a_long_queue_is_reported_as_congestion() {
     let config = LinkConfig {
         rate: Rate::from_bps(8_000_000),
         queue: Some(QueueLimit::Packets(4)),

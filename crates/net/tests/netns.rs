@@ -114,13 +114,13 @@ fn a_device_is_made_inside_and_carries_both_families() {
         assert!(second.to_string().contains("wire0"), "{second}");
         assert_eq!(tun.overflows().unwrap(), 0);
         drop(tun);
-        assert!(ip(&host, &["link", "show", "wire0"]).is_err(), "the device goes with its handle");
+        assert!(ip(&host, &["link", "show", "wire0"]).is_err(), "the device disappears with its handle");
     });
 }
 
 #[test]
-fn what_nobody_reads_is_counted() {
-    with_namespaces("what_nobody_reads_is_counted", || {
+fn packets_that_are_not_read_are_counted() {
+    with_namespaces("packets_that_are_not_read_are_counted", || {
         let host = Namespace::create("host").unwrap();
         let addresses = vec!["10.0.0.1/24".parse().unwrap()];
         let tun =

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn one_contender_and_none_are_told() {
+    fn one_contender_and_none_have_a_verdict() {
         let alone = Verdict::of(&[tunnel("ripstop", "cubic", 18.1, 0, 0)]).expect("a verdict");
         assert_eq!((alone.compared_with, alone.goodput_ratio), (None, None));
         let words = "ripstop ran alone and reached 18.1 Mbit/s: the tunnel had no lost packet to recover.";

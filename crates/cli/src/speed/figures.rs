@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(
             with_anchors(|key| key == "rlnc_recover_gbps"),
             ["register_limit_gbs", "mac_fused8_1408_gbs", "rlnc_recover_gbps"],
-            "the anchor's own ratio is told too"
+            "the anchor's own ratio is given too"
         );
     }
 

@@ -198,57 +198,15 @@ impl Transfer {
 
         let there = shared.clone();
         transfer.receiver = Some(thread("file receiver", move || {
-            let receive = |source| WorkloadError::System { what: "receiving the file".to_owned(), source };
-            let write = |source| WorkloadError::System {
-                what: format!(
-                    "the far end could not write {place} after {} bytes",
-                    there.received.load(Ordering::Relaxed)
-                ),
-                source,
-            };
-            let Some(socket) = accept(&listener, &there.stop).map_err(receive)? else { return Ok(None) };
-            let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
-            loop {
-                match read(&socket, &mut buffer, &there.stop) {
-                    Ok(0) if there.stop.load(Ordering::Relaxed) => return Ok(None),
-                    Ok(0) => break,
-                    Ok(n) => {
-                        out.file.write_all(&buffer[..n]).map_err(write)?;
-                        hash.update(&buffer[..n]);
-                        there.received.fetch_add(n as u64, Ordering::Relaxed);
-                    }
-                    Err(_) if there.stop.load(Ordering::Relaxed) => return Ok(None),
-                    Err(error) => return Err(receive(error)),
-                }
-            }
-            // A full disk may be reported only here. Devices and pipes cannot be synchronised, which is not
-            // an error.
-            match out.file.sync_all() {
-                Err(error) if error.kind() != io::ErrorKind::InvalidInput => return Err(write(error)),
-                _ => {}
-            }
+            let sha256 = receive_into(&mut out, &place, &listener, &there)?;
             let after = start.elapsed();
-            out.keep();
-            Ok(Some(Arrived { after, sha256: hash.finalize().into() }))
+            Ok(sha256.map(|sha256| {
+                out.keep();
+                Arrived { after, sha256 }
+            }))
         })?);
         transfer.sender = Some(thread("file sender", move || {
-            let outcome = (|| -> io::Result<()> {
-                if !connect(&socket, to, limit)? {
-                    return Ok(());
-                }
-                let mut buffer = vec![0; 1 << 16];
-                loop {
-                    let n = from.read(&mut buffer)?;
-                    if n == 0 {
-                        // The receiver gets the end of the file; the kernel keeps sending until it is
-                        // acknowledged.
-                        return socket.shutdown(std::net::Shutdown::Write);
-                    }
-                    if !write_all(&socket, &buffer[..n], &shared.stop)? {
-                        return Ok(());
-                    }
-                }
-            })();
+            let outcome = send_from(&mut from, &socket, to, limit, &shared);
             match outcome {
                 Err(source) if !shared.stop.load(Ordering::Relaxed) => {
                     Err(WorkloadError::System { what: "sending the file".to_owned(), source })
@@ -286,6 +244,67 @@ impl Transfer {
 impl Drop for Transfer {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The receiver: writes what arrives to `out` and returns its SHA-256; None when stopped before the end.
+fn receive_into(
+    out: &mut Incoming,
+    place: &str,
+    listener: &Socket,
+    shared: &Shared,
+) -> Result<Option<[u8; 32]>, WorkloadError> {
+    let receive = |source| WorkloadError::System { what: "receiving the file".to_owned(), source };
+    let write = |source| WorkloadError::System {
+        what: format!(
+            "the receiver could not write {place} after {} bytes",
+            shared.received.load(Ordering::Relaxed)
+        ),
+        source,
+    };
+    let Some(socket) = accept(listener, &shared.stop).map_err(receive)? else { return Ok(None) };
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match read(&socket, &mut buffer, &shared.stop) {
+            Ok(0) if shared.stop.load(Ordering::Relaxed) => return Ok(None),
+            Ok(0) => break,
+            Ok(n) => {
+                out.file.write_all(&buffer[..n]).map_err(write)?;
+                hash.update(&buffer[..n]);
+                shared.received.fetch_add(n as u64, Ordering::Relaxed);
+            }
+            Err(_) if shared.stop.load(Ordering::Relaxed) => return Ok(None),
+            Err(error) => return Err(receive(error)),
+        }
+    }
+    // A full disk may be reported only here. Devices and pipes cannot be synchronised, which is not an error.
+    match out.file.sync_all() {
+        Err(error) if error.kind() != io::ErrorKind::InvalidInput => Err(write(error)),
+        _ => Ok(Some(hash.finalize().into())),
+    }
+}
+
+/// The sender: connects within `limit` and sends all of `from`, unless it is stopped.
+fn send_from(
+    from: &mut File,
+    socket: &Socket,
+    to: SocketAddr,
+    limit: Duration,
+    shared: &Shared,
+) -> io::Result<()> {
+    if !connect(socket, to, limit)? {
+        return Ok(());
+    }
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let n = from.read(&mut buffer)?;
+        if n == 0 {
+            // The receiver gets the end of the file; the kernel keeps sending until it is acknowledged.
+            return socket.shutdown(std::net::Shutdown::Write);
+        }
+        if !write_all(socket, &buffer[..n], &shared.stop)? {
+            return Ok(());
+        }
     }
 }
 

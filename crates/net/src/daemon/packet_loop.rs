@@ -457,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_blocked_socket_is_waited_for() {
+    fn a_blocked_socket_limits_the_wait() {
         let (now, soon) = (Some(Duration::ZERO), Some(Duration::from_secs(1)));
         assert_eq!(wait(false, false, now), now);
         assert_eq!(wait(false, true, now), Some(MIN_BLOCKED_WAIT));

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_called_in_vain_makes_way_for_the_next() {
+    fn an_address_without_answer_is_followed_by_the_next() {
         let [a, b, c] = ["[2001:db8::1]:1", "192.0.2.1:1", "192.0.2.2:1"].map(|text| text.parse().unwrap());
         assert_eq!(choose(&[a, b], None), Some(a));
         assert_eq!(choose(&[a, b], Some(a)), Some(b));

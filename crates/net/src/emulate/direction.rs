@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_packet_is_counted() {
+    fn data_that_is_not_a_packet_is_counted() {
         let mut d = direction(LinkConfig { mtu: Some(Bytes::new(60)), ..LinkConfig::default() });
         let (long, v6) = ([0x45; 200], [0x60; 40]);
         feed(&mut d, Time::ZERO, &[&[], &[0x15; 30], &long, &long[..61], &v6]);

@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_the_kernel_says() {
+    fn the_priority_is_the_kernels() {
         let told = std::thread::spawn(|| {
             let got = raise_this_thread();
             let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_a_device_cannot_be() {
+    fn invalid_device_settings_are_refused() {
         let problem = |config: TunConfig| config.check().map_err(|e| e.to_string());
         let addresses = |list: &[&str]| list.iter().map(|a| a.parse().unwrap()).collect();
         assert_eq!(problem(TunConfig::default()), Ok(()));

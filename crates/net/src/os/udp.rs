@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_counted_and_harmless() {
+    fn too_large_datagrams_are_counted_and_harmless() {
         let mut socket = Udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let here = socket.local_addr().unwrap();
         let mut batch = DatagramBatch::default();

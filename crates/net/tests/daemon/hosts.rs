@@ -22,7 +22,7 @@ pub(crate) const PORT: u16 = 5182;
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_so() {
-        assert!(start.elapsed() < TIMEOUT, "waited in vain: {what}");
+        assert!(start.elapsed() < TIMEOUT, "timed out: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -57,8 +57,8 @@ fn three_peers_at_once() {
 }
 
 #[test]
-fn a_peer_speaks_for_itself_alone() {
-    with_namespaces("peers::a_peer_speaks_for_itself_alone", || {
+fn a_peer_may_send_only_from_its_allowed_ips() {
+    with_namespaces("peers::a_peer_may_send_only_from_its_allowed_ips", || {
         let pair = crate::hosts::Pair::raise(&crate::hosts::perfect(), 1500, "");
         let (left, right) = (&pair.left.host, &pair.right.host);
         ip(&left.namespace, &["addr", "add", "10.77.0.66/24", "dev", "rip0"]).unwrap();

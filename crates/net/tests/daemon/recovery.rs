@@ -17,7 +17,7 @@ fn a_peer_that_comes_late_is_found() {
         // Packets sent in the meantime wait.
         let socket = udp(&left, SocketAddr::new(left.v4(), 0));
         socket.send_to(b"early", SocketAddr::new(right.v4(), 9)).unwrap();
-        until("the peer is said to be unreachable", || caller.peer().unreachable);
+        until("the peer is reported as unreachable", || caller.peer().unreachable);
         let (peer, totals) = (caller.peer(), caller.status().totals);
         assert!(!peer.connected && peer.sessions == 0 && peer.waiting > 0, "{peer:?}");
         assert!(totals.handshakes_started > 0 && totals.handshakes_repeated > 3, "{totals:?}");
@@ -43,7 +43,10 @@ fn a_peer_that_closes_and_returns_is_found_again() {
         let host = right.host.clone();
         let last = right.daemon.stop().expect("the last state");
         assert!(last.peers[0].connected && last.device.packets_in > 0);
-        assert!(ip(&host.namespace, &["link", "show", "rip0"]).is_err(), "the device goes with the daemon");
+        assert!(
+            ip(&host.namespace, &["link", "show", "rip0"]).is_err(),
+            "the device disappears with the daemon"
+        );
         until("the good-bye is heard", || !left.is_connected());
         let peer = left.peer();
         assert_eq!((peer.sessions, peer.connected_s), (1, None), "{peer:?}");

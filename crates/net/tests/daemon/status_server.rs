@@ -153,8 +153,8 @@ fn ask(socket: &Path) -> DaemonStatus {
 }
 
 #[test]
-fn the_status_socket_tells_its_owner() {
-    with_namespaces("status_server::the_status_socket_tells_its_owner", || {
+fn the_status_socket_answers_its_owner() {
+    with_namespaces("status_server::the_status_socket_answers_its_owner", || {
         let directory = Directory::new();
         let socket = directory.0.join("rip0.sock");
         let line = |name: &str| format!("name = \"{name}\"\nport = 0\nstatus = \"{}\"", socket.display());

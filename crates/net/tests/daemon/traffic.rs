@@ -46,8 +46,8 @@ fn echoes_of_all_sizes_over_both_families() {
 }
 
 #[test]
-fn what_has_no_peer_is_counted() {
-    with_namespaces("traffic::what_has_no_peer_is_counted", || {
+fn packets_without_a_peer_are_counted() {
+    with_namespaces("traffic::packets_without_a_peer_are_counted", || {
         let pair = Pair::raise(&perfect(), 1500, "");
         let socket = udp(&pair.left.host, SocketAddr::new(pair.left.host.v4(), 0));
         for _ in 0..3 {
