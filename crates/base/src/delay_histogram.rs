@@ -8,8 +8,8 @@ const SUB_BITS: u32 = 6;
 /// Number of buckets. Values from 2^46 us (two years) on share the last one.
 const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
-/// DelayHistogram, each recorded in constant time. Memory grows with the logarithm of the ratio of the longest to the
-/// shortest.
+/// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the ratio of the longest
+/// delay to the shortest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
     /// The bucket of the first element of `counts`.

@@ -36,7 +36,7 @@ pub struct Fec {
 }
 
 impl Fec {
-    /// The code that sends each block of `k` units as `n`. UnitLoss are ATM cells of 53 bytes and are lost by
+    /// The code that sends each block of `k` units as `n`. Units are ATM cells of 53 bytes and are lost by
     /// `loss`.
     pub fn new(n: u32, k: u32, loss: Loss) -> Fec {
         Fec { k, n, unit: cell(), loss }
@@ -95,7 +95,7 @@ pub(crate) struct Codec {
     code: Fec,
     channel: UnitLoss,
     draws: Stream,
-    /// UnitLoss sent so far: the position in a trace.
+    /// Units sent so far: the position in a trace.
     sent: u64,
     /// Whether the two-state chain was bad at the last unit; None before the first unit.
     bad: Option<bool>,

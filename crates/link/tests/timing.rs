@@ -120,7 +120,6 @@ fn a_rate_change_moves_what_already_waits() {
     let mut link = link(&config);
     let departures: Vec<_> = (0..5).map(|_| link.offer(Time::ZERO, 1000).departure().unwrap()).collect();
     // The rate returns after 7.5 ms of the fourth packet: 7.5 of its 8 kbit at 1 Mbit/s, then .5 kbit at 8 Mbit/s.
-    // then .5 kbit.
     assert_eq!(departures, [1000, 2000, 6500, 14_062, 15_062].map(|us| at_us(us) + fraction_of(us)));
     fn fraction_of(us: u64) -> Duration {
         Duration::from_nanos(if us > 14_000 { 500 } else { 0 })
