@@ -152,11 +152,13 @@ impl Fresh {
     }
 }
 
-/// Largest pooled size, in chunks.
+/// Largest pooled size, in chunks: 4 kB hold the symbol of a packet of any common MTU but those of jumbo frames.
+/// Larger slots are allocated each time.
 const LARGEST: usize = 64;
 /// Number of pooled sizes: 1 to 4 chunks, then every fourth.
 const SIZES: usize = 4 + (LARGEST - 4) / 4;
-/// Most chunks in a pool: four megabytes.
+/// Most chunks in a pool: four megabytes. They hold what a report frees at once if reports come every
+/// 20 ms on a flow of 1.6 Gbit/s. A smaller pool costs more allocations on fast flows.
 const KEPT: usize = (4 << 20) / CHUNK;
 
 /// Memory for reuse, by size.

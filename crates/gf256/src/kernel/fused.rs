@@ -12,9 +12,10 @@ use super::lanes::{Engine, Lanes, Rectangle};
 use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
-/// Most sources per tile: 64 sources of 1500 bytes take a tenth of a megabyte.
+/// Most sources per tile. 64 sources of 1500 bytes take a tenth of a megabyte, which fits into the second-level
+/// cache. Windows of at most 64 symbols are one tile. Larger windows load and store each output once per tile.
 const TILE: usize = 64;
-/// Most outputs per pass, over all instruction sets.
+/// Most outputs per pass, over all instruction sets: the largest [`Lanes::OUTPUTS`].
 pub(super) const MOST_OUTPUTS: usize = 8;
 /// The widest vector, in bytes.
 const WIDEST: usize = 64;

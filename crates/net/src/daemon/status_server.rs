@@ -16,9 +16,11 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Most time for one request. A client that is slower is disconnected.
+/// Most time for one request. A slower client is disconnected. The server answers one client at a time, so this is
+/// also how long one slow client can delay the next.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest HTTP request that is read, in bytes.
+/// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred. It bounds the memory that a
+/// client can occupy.
 const MAX_REQUEST: usize = 8192;
 
 /// The running status server. Dropping it stops it and removes the socket's file.

@@ -122,10 +122,12 @@ struct State {
     priority: Priority,
 }
 
-/// Packets read from one direction before the other direction has its turn.
+/// Packets read from one direction before the other direction has its turn. Larger batches delay the other
+/// direction; smaller ones cost more system calls per packet at high rates.
 const BATCH: usize = 32;
 
-/// Most fates that the thread keeps before it moves them to the shared log.
+/// Most fates that the thread keeps before it moves them to the shared log. The value trades memory for how often
+/// the log's lock is taken; the results do not depend on it.
 const MAX_KEPT_FATES: usize = 4096;
 
 /// Packets that the kernel holds while the emulator is not scheduled: more than the window of a fast sender,

@@ -15,10 +15,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub const MAX_DATAGRAM: usize = 65_535;
 /// Most bytes per send call: the largest UDP payload over IPv4. All segments of a call count together.
 const MAX_BATCH: usize = 65_507;
-/// Receive buffers filled by one call. Each may hold up to 64 datagrams of one sender (GRO).
+/// Receive buffers filled by one call. Each may hold up to 64 datagrams of one sender (GRO), so 8 buffers matter
+/// only where many senders alternate or the kernel has no GRO. Each takes 64 KB of memory.
 const RECEIVE_BUFFERS: usize = 8;
-/// Kernel buffer per direction, in bytes. 16 MiB hold 30 ms at 1 Gbit/s (3.75 MB) more than four times, while
-/// this process is not scheduled.
+/// Kernel buffer per direction, in bytes. It must hold what arrives while this process is not scheduled: 3.75 MB in
+/// 30 ms at 1 Gbit/s. 16 MiB are more than four times as much. With less than is needed such a pause loses
+/// datagrams. More has no effect.
 const SOCKET_BUFFER: usize = 16 << 20;
 
 /// A non-blocking UDP socket.

@@ -13,6 +13,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// The smallest MTU of IPv6, in bytes (RFC 8200, section 5). The kernel removes IPv6 from a device with less.
+pub(super) const MIN_IPV6_MTU: u32 = 1280;
 /// Default UDP port.
 pub const DEFAULT_PORT: u16 = 5182;
 /// Default name of the device.

@@ -1,7 +1,8 @@
 //! From TOML to [`DaemonConfig`]. Every error names its line.
 
 use super::{
-    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, PeerSettings, StatusSocket,
+    DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU,
+    PeerSettings, StatusSocket,
 };
 use ipnet::IpNet;
 use ripstop_base::{Place, Span, Word};
@@ -19,8 +20,6 @@ use std::time::Duration;
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-/// The smallest MTU of IPv6, in bytes (RFC 8200, section 5).
-const MIN_IPV6_MTU: u32 = 1280;
 /// The smallest useful inner MTU, in bytes: every IPv4 host accepts datagrams of this size (RFC 791).
 const MIN_INNER_MTU: u32 = 576;
 /// Largest configuration file, in bytes. It only guards against reading a wrong file; real ones have a few
