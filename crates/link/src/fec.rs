@@ -54,7 +54,7 @@ impl Fec {
             |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
         let (n, k, unit) = (self.n, self.k, self.unit.get());
         if k == 0 || k > MAX_BLOCK_UNITS {
-            return wrong("k", format!("{k} is no number of source units; write 1 to {MAX_BLOCK_UNITS}"));
+            return wrong("k", format!("a block cannot have {k} source units; write 1 to {MAX_BLOCK_UNITS}"));
         }
         if n < k {
             return wrong(
@@ -63,13 +63,13 @@ impl Fec {
             );
         }
         if n > MAX_BLOCK_UNITS {
-            return wrong(
-                "n",
-                format!("{n} units are more than a block has; write {k} to {MAX_BLOCK_UNITS}"),
-            );
+            return wrong("n", format!("a block cannot have {n} units; write {k} to {MAX_BLOCK_UNITS}"));
         }
         if unit == 0 || unit > MAX_UNIT_BYTES {
-            return wrong("unit", format!("{unit} is no size of a unit; write 1 to {MAX_UNIT_BYTES} bytes"));
+            return wrong(
+                "unit",
+                format!("a unit cannot have {unit} bytes; write 1 to {MAX_UNIT_BYTES} bytes"),
+            );
         }
         self.loss.check(&format!("{field}.loss"), "unit")
     }

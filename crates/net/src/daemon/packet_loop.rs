@@ -191,6 +191,7 @@ impl PacketLoop {
                 more |= self.read_device(now)?;
             }
             self.resolve_names(now);
+            self.warn_of_rejected(now);
             self.drain();
             if self.shared.worker.is_stopped() {
                 self.endpoint.close();
@@ -375,6 +376,10 @@ impl PacketLoop {
                 }
             }
         }
+    }
+
+    /// Logs, now and then, that datagrams were rejected.
+    fn warn_of_rejected(&mut self, now: Time) {
         if now.since(self.rejected.1) >= REJECTED_LOG_INTERVAL {
             let rejected: u64 = self.endpoint.secure_counters().rejected.iter().sum();
             if rejected > self.rejected.0 {
