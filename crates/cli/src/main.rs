@@ -24,7 +24,6 @@ mod status;
 mod sweep;
 mod table_files;
 mod up;
-mod workload;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

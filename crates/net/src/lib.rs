@@ -1,7 +1,8 @@
 //! The edge to the operating system: the only crate that reads clocks and opens devices.
 //!
 //! [`os`] wraps what Linux offers (network namespaces, TUN devices, UDP in batches); [`emulate`] runs
-//! [`ripstop_link`] between two namespaces in real time; [`daemon`] runs one end of the tunnel.
+//! [`ripstop_link`] between two namespaces in real time; [`daemon`] runs one end of the tunnel; [`workload`] sends traffic of the
+//! kernel's own TCP between two namespaces.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");
@@ -10,3 +11,4 @@ pub mod daemon;
 pub mod emulate;
 pub mod os;
 mod worker;
+pub mod workload;

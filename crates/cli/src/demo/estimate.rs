@@ -2,7 +2,7 @@
 
 use super::contenders::Contender;
 use super::measure::DemoSetup;
-use crate::workload::requests::RATE_HZ;
+use ripstop_net::workload::requests::RATE_HZ;
 use std::time::Duration;
 
 /// Time to create two hosts and a link and to remove them again. Measured: .1 to .4 s.

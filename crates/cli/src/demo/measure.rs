@@ -10,11 +10,11 @@ use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::output;
 use crate::progress::Progress;
-use crate::workload::bulk::Bulk;
-use crate::workload::file::{Destination, Source, Transfer};
-use crate::workload::requests::{Beginning, RequestReport, Requests, Schedule};
-use crate::workload::{self, WorkloadError};
 use ripstop_base::Seed;
+use ripstop_net::workload::bulk::Bulk;
+use ripstop_net::workload::file::{Destination, Source, Transfer};
+use ripstop_net::workload::requests::{Beginning, RequestReport, Requests, Schedule};
+use ripstop_net::workload::{self, WorkloadError};
 use std::time::{Duration, Instant};
 
 /// The work for each contender.

@@ -9,10 +9,10 @@ use super::report::{
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
 use crate::progress::Progress;
-use crate::workload::file::GENERATED_BYTES;
-use crate::workload::requests::{RequestReport, Schedule};
 use ripstop_base::Seed;
 use ripstop_link::Fate;
+use ripstop_net::workload::file::GENERATED_BYTES;
+use ripstop_net::workload::requests::{RequestReport, Schedule};
 use ripstop_sim::engine::{Sample, replicate};
 use ripstop_sim::scenario::delay_statistic;
 use ripstop_sim::trial::{Bulk, Measured, Trial};

@@ -4,12 +4,12 @@ use super::contenders::Contender;
 use super::report::TunnelFacts;
 use super::tunnel::Tunnel;
 use crate::failure::{Failure, Outcome};
-use crate::workload::Route;
 use ripstop_base::{Rate, Seed};
 use ripstop_link::LinkConfig;
 use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
 use ripstop_net::os::netns::Namespace;
 use ripstop_net::os::tun::TunError;
+use ripstop_net::workload::Route;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ const PORT: u16 = 5001;
 
 /// A running stream. Dropping it stops it.
 #[derive(Debug)]
-pub(crate) struct Bulk {
+pub struct Bulk {
     shared: Arc<Shared>,
     start: Instant,
     sender: Option<JoinHandle<Result<Duration, WorkloadError>>>,
@@ -29,15 +29,15 @@ struct Shared {
 
 /// The figures of a stream from the start of its connection to its end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct BulkReport {
+pub struct BulkReport {
     /// Bytes received.
-    pub(crate) received: u64,
+    pub received: u64,
     /// Time until the first 100 kB had arrived.
-    pub(crate) first_100kb: Option<Duration>,
+    pub first_100kb: Option<Duration>,
     /// Time until the first 1 MB had arrived.
-    pub(crate) first_1mb: Option<Duration>,
+    pub first_1mb: Option<Duration>,
     /// CPU time of sender and receiver.
-    pub(crate) cpu: Duration,
+    pub cpu: Duration,
 }
 
 impl Bulk {
@@ -46,7 +46,7 @@ impl Bulk {
     ///
     /// # Errors
     /// An immediate error of the system.
-    pub(crate) fn start(route: &Route, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
+    pub fn start(route: &Route, seed: Seed, limit: Duration) -> Result<Bulk, WorkloadError> {
         let listener = route.listen(PORT)?;
         let socket = route.socket(&route.client)?;
         let to = SocketAddr::new(route.address, PORT);
@@ -83,12 +83,12 @@ impl Bulk {
     }
 
     /// When the connection was started.
-    pub(crate) fn start_time(&self) -> Instant {
+    pub fn start_time(&self) -> Instant {
         self.start
     }
 
     /// Bytes received so far.
-    pub(crate) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
 
@@ -96,7 +96,7 @@ impl Bulk {
     ///
     /// # Errors
     /// The error that occurred before.
-    pub(crate) fn finish(mut self) -> Result<BulkReport, WorkloadError> {
+    pub fn finish(mut self) -> Result<BulkReport, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let mut cpu = Duration::ZERO;
         for end in [self.sender.take(), self.receiver.take()].into_iter().flatten() {

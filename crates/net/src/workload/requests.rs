@@ -18,18 +18,18 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 5003;
 
 /// Bytes of a request and of a reply.
-pub(crate) const MESSAGE_BYTES: usize = 100;
+pub const MESSAGE_BYTES: usize = 100;
 
 /// Mean number of requests per second.
-pub(crate) const RATE_HZ: f64 = 20.0;
+pub const RATE_HZ: f64 = 20.0;
 
 /// The times at which requests are due, in ascending order, relative to a beginning.
 #[derive(Clone, Debug)]
-pub(crate) struct Schedule(Vec<Duration>);
+pub struct Schedule(Vec<Duration>);
 
 /// The beginning of a schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Beginning {
+pub enum Beginning {
     /// This moment.
     At(Instant),
     /// The moment when the connection is established.
@@ -38,7 +38,7 @@ pub(crate) enum Beginning {
 
 /// Running requests. Dropping this stops them.
 #[derive(Debug)]
-pub(crate) struct Requests {
+pub struct Requests {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Result<(), WorkloadError>>>,
     /// The client's socket stays open until the server has been told to stop.
@@ -60,7 +60,7 @@ struct Shared {
 
 /// The results of a schedule.
 #[derive(Clone, Debug)]
-pub(crate) struct RequestReport {
+pub struct RequestReport {
     /// Latencies of the answered requests, in ascending order.
     latencies: Vec<Duration>,
     /// Waiting times of the unanswered requests at the end, in ascending order.
@@ -69,22 +69,22 @@ pub(crate) struct RequestReport {
 
 impl Schedule {
     /// Poisson arrivals at [`RATE_HZ`] from `from` until `end`.
-    pub(crate) fn until(stream: Stream, from: Duration, end: Duration) -> Schedule {
+    pub fn until(stream: Stream, from: Duration, end: Duration) -> Schedule {
         Schedule(arrivals(stream, from).take_while(|at| *at < end).collect())
     }
 
     /// `count` Poisson arrivals at [`RATE_HZ`] from `from` on.
-    pub(crate) fn count(stream: Stream, from: Duration, count: usize) -> Schedule {
+    pub fn count(stream: Stream, from: Duration, count: usize) -> Schedule {
         Schedule(arrivals(stream, from).take(count).collect())
     }
 
     /// The times of all requests, in ascending order.
-    pub(crate) fn moments(&self) -> &[Duration] {
+    pub fn moments(&self) -> &[Duration] {
         &self.0
     }
 
     /// The time of the last request; zero without requests.
-    pub(crate) fn end(&self) -> Duration {
+    pub fn end(&self) -> Duration {
         self.0.last().copied().unwrap_or_default()
     }
 }
@@ -101,7 +101,7 @@ impl Requests {
     ///
     /// # Errors
     /// An immediate error of the system.
-    pub(crate) fn start(
+    pub fn start(
         route: &Route,
         schedule: Schedule,
         beginning: Beginning,
@@ -146,18 +146,18 @@ impl Requests {
     }
 
     /// Bytes of requests received so far.
-    pub(crate) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
 
     /// How many requests have been answered.
-    pub(crate) fn answered(&self) -> usize {
+    pub fn answered(&self) -> usize {
         self.shared.latencies().len()
     }
 
     /// Whether waiting longer is useless: every request is answered, or the last one was sent `grace` ago, or
     /// an error occurred.
-    pub(crate) fn is_settled(&self, grace: Duration) -> bool {
+    pub fn is_settled(&self, grace: Duration) -> bool {
         self.answered() == self.shared.schedule.0.len()
             || self.shared.last_sent.get().is_some_and(|at| at.elapsed() >= grace)
             || self.threads.iter().any(JoinHandle::is_finished)
@@ -167,7 +167,7 @@ impl Requests {
     ///
     /// # Errors
     /// The error that occurred before.
-    pub(crate) fn finish(mut self) -> Result<RequestReport, WorkloadError> {
+    pub fn finish(mut self) -> Result<RequestReport, WorkloadError> {
         let end = Instant::now();
         self.shared.stop.store(true, Ordering::Relaxed);
         for thread in std::mem::take(&mut self.threads) {
@@ -262,7 +262,7 @@ impl Shared {
 
 impl RequestReport {
     /// From the latency of each answered request and the waiting time of each unanswered one.
-    pub(crate) fn of(outcomes: impl IntoIterator<Item = Result<Duration, Duration>>) -> RequestReport {
+    pub fn of(outcomes: impl IntoIterator<Item = Result<Duration, Duration>>) -> RequestReport {
         let mut report = RequestReport { latencies: Vec::new(), waiting: Vec::new() };
         for outcome in outcomes {
             match outcome {
@@ -276,19 +276,19 @@ impl RequestReport {
     }
 
     /// Number of requests that were due.
-    pub(crate) fn n(&self) -> usize {
+    pub fn n(&self) -> usize {
         self.latencies.len() + self.waiting.len()
     }
 
     /// Number of requests without a reply.
-    pub(crate) fn unanswered(&self) -> usize {
+    pub fn unanswered(&self) -> usize {
         self.waiting.len()
     }
 
     /// The exact percentile `p` in (0, 1] of all requests that were due: the smallest latency that at least a
     /// share `p` did not exceed. An unanswered request counts as later than every answered one, with its
     /// waiting time as a lower bound. None without requests.
-    pub(crate) fn percentile(&self, p: f64) -> Option<Duration> {
+    pub fn percentile(&self, p: f64) -> Option<Duration> {
         let rank = (p * self.n() as f64).ceil() as usize;
         let index = rank.clamp(1, self.n().max(1)) - 1;
         match index.checked_sub(self.latencies.len()) {

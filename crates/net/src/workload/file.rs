@@ -17,21 +17,21 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 5002;
 
 /// Size of the generated file, in bytes. It is used when no file is given.
-pub(crate) const GENERATED_BYTES: usize = 3_000_000;
+pub const GENERATED_BYTES: usize = 3_000_000;
 
 /// The file to send.
 #[derive(Debug)]
-pub(crate) struct Source {
+pub struct Source {
     file: File,
     /// Length in bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Its SHA-256.
-    pub(crate) sha256: [u8; 32],
+    pub sha256: [u8; 32],
 }
 
 /// Where the receiver writes the file.
 #[derive(Clone, Debug)]
-pub(crate) enum Destination {
+pub enum Destination {
     /// An unnamed file in the directory for temporary files. It disappears with the process.
     Unnamed,
     /// A file with this name, created or overwritten.
@@ -40,7 +40,7 @@ pub(crate) enum Destination {
 
 /// A running transfer. Dropping it stops it.
 #[derive(Debug)]
-pub(crate) struct Transfer {
+pub struct Transfer {
     shared: Arc<Shared>,
     sender: Option<JoinHandle<Result<(), WorkloadError>>>,
     receiver: Option<JoinHandle<Result<Option<Arrived>, WorkloadError>>>,
@@ -56,11 +56,11 @@ struct Shared {
 
 /// A file that arrived completely.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
+pub struct Arrived {
     /// Time from the start of the connection until the file was on the receiver's disk.
-    pub(crate) after: Duration,
+    pub after: Duration,
     /// SHA-256 of what arrived.
-    pub(crate) sha256: [u8; 32],
+    pub sha256: [u8; 32],
 }
 
 impl Source {
@@ -68,7 +68,7 @@ impl Source {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn open(path: &Path) -> io::Result<Source> {
+    pub fn open(path: &Path) -> io::Result<Source> {
         let file = File::open(path)?;
         if !file.metadata()?.is_file() {
             return Err(io::Error::other("it is not a regular file"));
@@ -80,7 +80,7 @@ impl Source {
     ///
     /// # Errors
     /// There is no room for temporary files.
-    pub(crate) fn generate(seed: Seed) -> io::Result<Source> {
+    pub fn generate(seed: Seed) -> io::Result<Source> {
         let mut bytes = vec![0; GENERATED_BYTES];
         seed.stream("file").fill(&mut bytes);
         let mut file = tempfile::tempfile()?;
@@ -111,7 +111,7 @@ impl Destination {
     ///
     /// # Errors
     /// The destination cannot be written.
-    pub(crate) fn check(&self, source: &Source) -> io::Result<()> {
+    pub fn check(&self, source: &Source) -> io::Result<()> {
         let Destination::Named(path) = self else { return Ok(()) };
         let is_new = path.symlink_metadata().is_err();
         let there = File::options().create(true).append(true).open(path)?.metadata()?;
@@ -176,7 +176,7 @@ impl Transfer {
     ///
     /// # Errors
     /// An immediate error of the system, above all at the destination.
-    pub(crate) fn start(
+    pub fn start(
         route: &Route,
         source: &Source,
         destination: &Destination,
@@ -218,12 +218,12 @@ impl Transfer {
     }
 
     /// Bytes received so far.
-    pub(crate) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.shared.received.load(Ordering::Relaxed)
     }
 
     /// Whether the receiver has finished, with success or not.
-    pub(crate) fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         self.receiver.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
@@ -231,7 +231,7 @@ impl Transfer {
     ///
     /// # Errors
     /// Why the transfer failed. An error of the receiver takes precedence over the sender's, which it causes.
-    pub(crate) fn finish(mut self) -> Result<Option<Arrived>, WorkloadError> {
+    pub fn finish(mut self) -> Result<Option<Arrived>, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let arrived = self.receiver.take().map_or(Ok(None), join)?;
         match self.sender.take().map_or(Ok(()), join) {

@@ -3,12 +3,12 @@
 //! Each workload has its own threads and a flag that stops them. No call blocks longer than [`POLL_INTERVAL`]
 //! without checking the flag. Data goes from the client to the server.
 
-pub(crate) mod bulk;
-pub(crate) mod file;
-pub(crate) mod requests;
+pub mod bulk;
+pub mod file;
+pub mod requests;
 
+use crate::os::netns::{Namespace, NetnsError};
 use nix::time::{ClockId, clock_gettime};
-use ripstop_net::os::netns::{Namespace, NetnsError};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,32 +21,43 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The hosts of a workload, and its TCP.
 #[derive(Clone, Debug)]
-pub(crate) struct Route {
+pub struct Route {
     /// The client's host. The client sends the data.
-    pub(crate) client: Namespace,
+    pub client: Namespace,
     /// The server's host.
-    pub(crate) server: Namespace,
+    pub server: Namespace,
     /// The server's address, as the client sees it.
-    pub(crate) address: IpAddr,
+    pub address: IpAddr,
     /// The congestion control of every socket, by the kernel's name for it.
-    pub(crate) congestion: &'static str,
+    pub congestion: &'static str,
 }
 
 /// Why a workload failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum WorkloadError {
+pub enum WorkloadError {
     /// The kernel does not have this congestion control.
     #[error("this kernel has no congestion control `{name}` (`modprobe tcp_{name}` may load it)")]
-    NoCongestion { name: &'static str },
+    NoCongestion {
+        /// Its name.
+        name: &'static str,
+    },
     /// The kernel does not allow this user to use it.
     #[error(
         "congestion control `{name}` is not allowed here; as root: \
          `sysctl net.ipv4.tcp_allowed_congestion_control=\"reno {name}\"`"
     )]
-    Forbidden { name: &'static str },
+    Forbidden {
+        /// Its name.
+        name: &'static str,
+    },
     /// Another error of the system.
     #[error("{what}: {source}")]
-    System { what: String, source: io::Error },
+    System {
+        /// What was being done.
+        what: String,
+        /// The answer of the system.
+        source: io::Error,
+    },
     /// The namespace could not be entered.
     #[error(transparent)]
     Namespace(#[from] NetnsError),
@@ -63,7 +74,7 @@ impl WorkloadError {
 ///
 /// # Errors
 /// The reason why they may not.
-pub(crate) fn check_congestion(name: &'static str) -> Result<(), WorkloadError> {
+pub fn check_congestion(name: &'static str) -> Result<(), WorkloadError> {
     let host = Namespace::create("probe")?;
     let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let route = Route { client: host.clone(), server: host, address, congestion: name };
