@@ -10,7 +10,9 @@
 //!
 //! Both ends run the same machine; each direction has its own rate, losses and repairs.
 
+mod announcement;
 mod config;
+mod feedback;
 mod held;
 mod ingress;
 mod inner;
@@ -18,10 +20,13 @@ mod ledger;
 mod order;
 mod pacer;
 mod receive;
+mod received_numbers;
 mod repair;
+mod report_timer;
 mod silence;
 mod sources;
 mod status;
+mod transmit;
 
 pub use config::{Config, RateMode};
 pub use ingress::{Class, QueueDrops};
@@ -33,28 +38,20 @@ pub use status::{SendCounts, Status};
 
 use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
-use crate::control::redundancy::report_repeats;
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Expand, Feedback, HEADER_LEN, Packet, Reported, TAG_LEN, Window, whole_micros};
+use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, Reported, TAG_LEN, Window};
 use held::Held;
-use ingress::{Class as FlowClass, Ingress};
-use ledger::{Content, Ledger, Outcome};
+use ingress::Ingress;
+use ledger::{Content, Ledger};
 use pacer::Pacer;
 use receive::Receiver;
-use repair::{Path, Plan, Purpose, Repairs};
+use repair::{Path, Repairs};
 use ripstop_base::{Seed, Time};
-use ripstop_codes::window::Coding;
 use silence::{Silence, TailProbe};
 use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Reports may take so much of the rate of the direction they report on.
-const REPORT_SHARE: f64 = 0.004;
-const REPORT_BYTES: f64 = 110.0;
-/// Repetitions of a report may take so much of what the path carries in a round trip, but for a few packets.
-const REPEAT_SHARE: f64 = 0.2;
-const FEW_PACKETS: f64 = 4.0;
 /// A flow with less than this share of the rate is interactive, and any flow below the floor, byte/s.
 const INTERACTIVE_SHARE: f64 = 0.02;
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
@@ -235,10 +232,6 @@ impl<P: InnerPacket> Tunnel<P> {
         status::of(self)
     }
 
-    fn send_probe(&mut self, now: Time, padding: u16) -> Transmit<Datagram<P>> {
-        self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
-    }
-
     fn tick(&mut self, now: Time) -> Time {
         self.now = self.now.max(now);
         self.now
@@ -269,50 +262,6 @@ impl<P: InnerPacket> Tunnel<P> {
         }
     }
 
-    fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
-        self.reported.note(feedback);
-        if self.silence.end() {
-            self.events.push_back(Event::Heard);
-        }
-        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
-        let events = &mut self.events;
-        let loss = &mut self.loss;
-        let mut report = self.ledger.take(
-            now,
-            feedback,
-            |outcome| note(outcome, sources, repairs, announce, events),
-            |lost| loss.settle(now, lost),
-        );
-        report.report_every = self.announced.report_every;
-        report.losses = self.loss.losses();
-        self.rate.on_report(&report);
-        self.follow();
-        // Reports may overtake each other; only the newest says what is missing now.
-        if self.newest_report.is_none_or(|newest| number > newest) {
-            self.newest_report = Some(number);
-            let holes = self.sources.take(feedback);
-            let oldest = self.sources.sent(self.sources.first());
-            let age = oldest.map_or(Duration::ZERO, |sent| now.since(sent));
-            let srtt = self.ledger.srtt();
-            self.held.offer(now, age.saturating_sub(srtt));
-            self.ingress.set_rtt(srtt, self.held.get(srtt));
-            let path = self.path(now);
-            self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
-            if !self.is_waiting() {
-                self.ledger.all_answered();
-                self.silence.tail = TailProbe::Possible;
-            }
-            self.counts.peer_undecoded = u64::from(feedback.undecoded);
-            self.counts.peer_redundant = feedback.redundant;
-            self.counts.peer_marked = feedback.ce;
-            // A path of a few packets has no room for more; one that loses nothing needs none.
-            let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
-            let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
-            let losses = Losses { share: self.loss.proactive(now), ..path.losses };
-            self.receiver.set_repeats(report_repeats(losses, affordable));
-        }
-    }
-
     fn has_room(&self) -> bool {
         self.ledger.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
     }
@@ -321,87 +270,11 @@ impl<P: InnerPacket> Tunnel<P> {
         self.sources.len() < self.config.window_symbols as usize
     }
 
-    fn send_source(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
-        if !self.window_open() {
-            return None;
-        }
-        let queued = self.ingress.pop(now, self.patience())?;
-        let interactive = queued.class == FlowClass::Interactive;
-        let (id, gap, payload) = self.sources.push(now, queued);
-        self.repairs.on_source(now, interactive, payload.len() as u32);
-        self.counts.sources += 1;
-        self.counts.source_bytes += payload.len() as u64;
-        Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
-    }
-
-    fn send_repair(&mut self, now: Time, plan: &Plan) -> Option<Transmit<Datagram<P>>> {
-        self.seed = self.seed.wrapping_add(1);
-        // A member that is no longer in the window means a plan older than the window: none is kept.
-        let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
-        let content = match plan.purpose {
-            Purpose::Exact(group) => Content::Exact(group),
-            Purpose::Interactive | Purpose::Bulk => Content::Proactive(self.repairs.next_proactive()),
-        };
-        self.repairs.sent(now, plan, &mut self.sources);
-        self.counts.repair_bytes += payload.len() as u64;
-        let members = plan.members.clone();
-        Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
-    }
-
-    fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
-        debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire changes a packet");
-        let bytes = self.config.header + packet.wire_len() as u32;
-        let number = self.ledger.next();
-        if content != Content::Feedback {
-            self.silence.tail = TailProbe::Possible;
-        }
-        self.ledger.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
-        if content != Content::Feedback {
-            let pace = self.rate.pacing_rate(self.ingress.backlog().1);
-            self.pacer.sent(now, bytes, pace, self.ledger.srtt());
-        }
-        self.counts.datagrams += 1;
-        self.counts.bytes += u64::from(bytes);
-        Transmit { packet: Datagram { number, packet }, bytes, ect: self.config.ecn }
-    }
-
     /// Whether something wants to leave as soon as the pace allows it.
     fn has_waiting(&self) -> bool {
         !self.ingress.is_empty() && self.window_open()
             || self.repairs.may_be_due()
             || self.silence.tail == TailProbe::Due
-    }
-
-    fn announcement_due(&mut self) -> bool {
-        if self.announce || self.reach() > self.announced.reach {
-            return true;
-        }
-        if !std::mem::take(&mut self.reconsider) {
-            return false;
-        }
-        let (now, said) = (self.window_now(), self.announced);
-        let differs = |a: Duration, b: Duration| a > b.mul_f64(1.25) || b > a.mul_f64(1.25);
-        differs(now.report_every, said.report_every) || differs(now.patience, said.patience)
-    }
-
-    /// How far beyond the base the receiver must be ready to hear.
-    fn reach(&self) -> u32 {
-        (2 * self.sources.len() as u32).next_power_of_two().max(1024)
-    }
-
-    fn window_now(&self) -> Window {
-        let srtt = self.ledger.srtt();
-        let ms = Duration::from_millis;
-        // Often enough to steer by, seldom enough to cost nothing on a slow path.
-        let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
-        let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
-        let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);
-        Window {
-            base: self.sources.first(),
-            reach: self.reach(),
-            report_every: whole_micros(report_every),
-            patience: whole_micros(self.patience()),
-        }
     }
 }
 
@@ -529,30 +402,5 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             .into_iter()
             .flatten()
             .min()
-    }
-}
-
-/// Passes on what became known of a datagram to whoever it matters to.
-fn note<P: InnerPacket>(
-    outcome: Outcome,
-    sources: &mut Sources<P>,
-    repairs: &mut Repairs,
-    announce: &mut bool,
-    events: &mut VecDeque<Event>,
-) {
-    match outcome {
-        Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
-        Outcome::Lost(Content::Source(id)) => sources.lost(id),
-        Outcome::Received(Content::Exact(group)) | Outcome::Lost(Content::Exact(group)) => {
-            repairs.exact_settled(group);
-        }
-        Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
-        Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
-        Outcome::Lost(Content::Window) => *announce = true,
-        Outcome::Received(Content::Probe(padding)) => {
-            events.push_back(Event::Probe { padding, received: true });
-        }
-        Outcome::Lost(Content::Probe(padding)) => events.push_back(Event::Probe { padding, received: false }),
-        _ => {}
     }
 }

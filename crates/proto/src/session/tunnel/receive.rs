@@ -2,34 +2,21 @@
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
-use crate::control::redundancy::LEAST_REPEATS;
-use crate::wire::{Batch, Feedback, Gap, Window};
+use super::received_numbers::ReceivedNumbers;
+use super::report_timer::ReportTimer;
+use crate::wire::{Feedback, Gap, Window};
 use ripstop_base::Time;
 use ripstop_codes::window::{Arrival, Coding, Decoder, Limits, Members, Pivots};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-/// How far back datagram numbers are remembered.
-const NUMBERS: u64 = 1 << 14;
-/// A number is reported in so many reports, so that losing some of them does no harm...
-const REPORTS: usize = 8;
-/// ...and in any report are at least so many numbers.
-const LEAST_REPORTED: u64 = 64;
-/// At the beginning the sender learns the path from early reports.
-const EARLY: u64 = 32;
-const EARLY_EVERY: u64 = 4;
-/// When nothing follows a report on at least so many arrivals, it is repeated: if it was lost, the
-/// sender may be waiting for it.
-const BUSY: u32 = 3;
 /// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report.
 /// It must be as much as is lost in a round trip, or repairs do not keep up on long fast paths.
 const UNSEEN_RANGES: usize = 512;
 /// A repair whose range has more unseen symbols than this is not held: of a sender's overrun more is
 /// missing than such repairs bring back, while those on request span a few symbols each.
 const MAX_UNSEEN: usize = 128;
-/// Reports go out this often until the sender says how often it wants them.
-const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 /// Known symbols are kept for repairs this far back until the sender says how far.
 const DEFAULT_REACH: u64 = 1024;
 
@@ -71,7 +58,7 @@ pub struct ReceiveCounts {
 /// The receiving half of a tunnel.
 #[derive(Debug)]
 pub(super) struct Receiver<P: InnerPacket> {
-    numbers: Numbers,
+    numbers: ReceivedNumbers,
     received_bytes: u64,
     decoder: Decoder<P>,
     /// Symbols that are known to exist and are not known.
@@ -79,7 +66,7 @@ pub(super) struct Receiver<P: InnerPacket> {
     end: u64,
     limit: u64,
     order: InOrder<P>,
-    reporter: Reporter,
+    reporter: ReportTimer,
     reach: u64,
     freed_to: u64,
     patience: Option<Duration>,
@@ -94,7 +81,7 @@ impl<P: InnerPacket> Receiver<P> {
     pub(super) fn new(limit: u32, matrix: usize) -> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
-            numbers: Numbers::new(),
+            numbers: ReceivedNumbers::new(),
             received_bytes: 0,
             // The oldest holes are the ones to ask for: what comes later waits for them.
             decoder: Decoder::with_pivots(
@@ -106,7 +93,7 @@ impl<P: InnerPacket> Receiver<P> {
             end: 0,
             limit,
             order: InOrder::new(),
-            reporter: Reporter::new(),
+            reporter: ReportTimer::new(),
             reach: DEFAULT_REACH,
             freed_to: 0,
             patience: None,
@@ -187,7 +174,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.advance(now, window.base);
     }
 
-    /// A report that nothing follows is repeated so often, [`LEAST_REPEATS`] or more.
+    /// A report that nothing follows is repeated so often, [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS) or more.
     pub(super) fn set_repeats(&mut self, repeats: u32) {
         self.reporter.most_repeats = repeats;
     }
@@ -319,166 +306,6 @@ impl<P: InnerPacket> Receiver<P> {
     }
 }
 
-/// The datagram numbers received of late.
-#[derive(Debug)]
-struct Numbers {
-    largest: Option<u64>,
-    /// How often numbers were left out, some of them for a while.
-    gaps: u64,
-    bits: Vec<u64>,
-}
-
-impl Numbers {
-    fn new() -> Numbers {
-        Numbers { largest: None, gaps: 0, bits: vec![0; NUMBERS as usize / 64] }
-    }
-
-    fn slot(number: u64) -> (usize, u64) {
-        ((number % NUMBERS / 64) as usize, 1 << (number % 64))
-    }
-
-    /// Marks `number`; false when it is marked already or too old.
-    fn insert(&mut self, number: u64) -> bool {
-        self.gaps += u64::from(number > self.largest.map_or(0, |largest| largest + 1));
-        match self.largest {
-            Some(largest) if number + NUMBERS <= largest => return false,
-            Some(largest) if number > largest => {
-                let skipped = (number - largest).min(NUMBERS);
-                for n in number + 1 - skipped..=number {
-                    let (word, bit) = Numbers::slot(n);
-                    self.bits[word] &= !bit;
-                }
-                self.largest = Some(number);
-            }
-            Some(_) => {}
-            None => self.largest = Some(number),
-        }
-        let (word, bit) = Numbers::slot(number);
-        let fresh = self.bits[word] & bit == 0;
-        self.bits[word] |= bit;
-        fresh
-    }
-
-    fn contains(&self, number: u64) -> bool {
-        let (word, bit) = Numbers::slot(number);
-        self.bits[word] & bit != 0
-    }
-
-    /// The marked numbers from the largest down to `from`, as ranges from high to low.
-    fn ranges_down(&self, from: u64) -> Vec<Range<u64>> {
-        let Some(largest) = self.largest else { return Vec::new() };
-        let from = from.max((largest + 1).saturating_sub(NUMBERS));
-        let mut ranges: Vec<Range<u64>> = Vec::new();
-        for number in (from..=largest).rev().filter(|n| self.contains(*n)) {
-            match ranges.last_mut() {
-                Some(range) if range.start == number + 1 => range.start = number,
-                _ => ranges.push(number..number + 1),
-            }
-        }
-        ranges
-    }
-}
-
-/// When to report, and what arrived since the last report.
-#[derive(Debug)]
-struct Reporter {
-    interval: Duration,
-    due: Option<Time>,
-    /// How often the last report may yet be repeated.
-    repeats: u32,
-    /// How often any is.
-    most_repeats: u32,
-    /// Whether something arrived since the last report that asks for one.
-    fresh: bool,
-    largest_at: Time,
-    count: u32,
-    lowest: (u64, Time),
-    /// Sum of the arrival times since `first`, s.
-    first: Time,
-    sum: f64,
-    /// The largest number in each of the last reports.
-    marks: VecDeque<u64>,
-}
-
-impl Reporter {
-    fn new() -> Reporter {
-        Reporter {
-            interval: DEFAULT_INTERVAL,
-            due: None,
-            repeats: 0,
-            most_repeats: LEAST_REPEATS,
-            fresh: false,
-            largest_at: Time::ZERO,
-            count: 0,
-            lowest: (0, Time::ZERO),
-            first: Time::ZERO,
-            sum: 0.0,
-            marks: VecDeque::new(),
-        }
-    }
-
-    fn arrive(&mut self, now: Time, number: u64, largest: bool, eliciting: bool, total: u64) {
-        if largest {
-            self.largest_at = now;
-        }
-        if self.count == 0 {
-            self.first = now;
-            self.sum = 0.0;
-            self.lowest = (number, now);
-        } else if number < self.lowest.0 {
-            self.lowest = (number, now);
-        }
-        self.count += 1;
-        self.sum += now.since(self.first).as_secs_f64();
-        if eliciting {
-            let early = total <= EARLY && total % EARLY_EVERY == 1;
-            let due = if early { now } else { now + self.interval };
-            // A repetition that was planned is no longer needed.
-            let planned = self.due.filter(|_| self.fresh);
-            self.due = Some(planned.map_or(due, |at| at.min(due)));
-            self.fresh = true;
-        }
-    }
-
-    fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
-        self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
-        // However many they are, they take as long.
-        let pause = self.interval.mul_f64(1.5 * f64::from(LEAST_REPEATS) / f64::from(self.most_repeats));
-        self.due = (self.repeats > 0).then(|| now + pause);
-        self.fresh = false;
-        // A repetition tells of no number that the report before it did not.
-        if self.marks.back() != Some(&largest) {
-            self.marks.push_back(largest);
-        }
-        while self.marks.len() > self.remembered() {
-            self.marks.pop_front();
-        }
-        let count = std::mem::take(&mut self.count);
-        if count == 0 {
-            return Batch::default();
-        }
-        let micros = |seconds: f64| (seconds * 1e6).round().clamp(-1e9, 1e9) as i32;
-        let mean = self.sum / f64::from(count);
-        let largest_at = self.largest_at.signed_since(self.first) as f64 / 1e9;
-        Batch {
-            count,
-            lowest: self.lowest.0,
-            mean_before_us: micros(largest_at - mean),
-            lowest_before_us: micros(self.largest_at.signed_since(self.lowest.1) as f64 / 1e9),
-        }
-    }
-
-    /// In so many reports is each number, more of them when a run of losses takes more.
-    fn remembered(&self) -> usize {
-        REPORTS.max(self.most_repeats as usize)
-    }
-
-    fn acked_from(&self, largest: u64) -> u64 {
-        let mark = if self.marks.len() < self.remembered() { 0 } else { self.marks[0] };
-        mark.min((largest + 1).saturating_sub(LEAST_REPORTED)).max((largest + 1).saturating_sub(NUMBERS / 2))
-    }
-}
-
 /// Ascending numbers as ranges, `most` of them at most.
 fn ranges(ids: impl Iterator<Item = u64>, most: usize) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
@@ -491,50 +318,4 @@ fn ranges(ids: impl Iterator<Item = u64>, most: usize) -> Vec<Range<u64>> {
         }
     }
     ranges
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_taken_once() {
-        let mut numbers = Numbers::new();
-        assert!(numbers.insert(5) && numbers.insert(3) && !numbers.insert(5));
-        assert!(numbers.insert(100_000) && !numbers.insert(6), "too old to tell");
-        assert!(numbers.insert(99_999) && !numbers.insert(99_999));
-        assert_eq!(numbers.ranges_down(0), vec![99_999..100_001; 1]);
-        assert!(numbers.insert(100_000 + NUMBERS - 1));
-        assert!(!numbers.contains(100_001) && numbers.contains(100_000));
-    }
-
-    #[test]
-    fn a_batch_is_described_relative_to_the_highest_number() {
-        let mut r = Reporter::new();
-        let us = Time::from_micros;
-        r.arrive(us(1_000), 8, true, true, 100);
-        r.arrive(us(1_400), 10, true, true, 101);
-        r.arrive(us(1_600), 7, false, true, 102);
-        assert_eq!(r.due, Some(us(11_000)));
-        let batch = r.take_batch(us(11_000), 10);
-        assert_eq!(batch, Batch { count: 3, lowest: 7, mean_before_us: 67, lowest_before_us: -200 });
-        let (mut repeats, mut last) = (0, us(11_000));
-        while let Some(due) = r.due {
-            assert_eq!(r.take_batch(due, 10), Batch::default());
-            repeats += 1;
-            last = due;
-        }
-        assert_eq!((repeats, last), (LEAST_REPEATS, us(56_000)));
-        assert_eq!(r.marks, [10], "a repetition tells of nothing new");
-        // More of them take no longer.
-        r.most_repeats = 30;
-        (11..14).for_each(|number| r.arrive(us(60_000), number, true, true, 102));
-        r.take_batch(us(70_000), 13);
-        while let Some(due) = r.due {
-            r.take_batch(due, 13);
-            repeats += 1;
-            last = due;
-        }
-        assert_eq!((repeats, last), (LEAST_REPEATS + 30, us(115_000)));
-    }
 }

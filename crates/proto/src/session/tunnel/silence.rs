@@ -1,8 +1,9 @@
 //! What is done when reports do not come: the end of a burst is asked after once, then it is a silence, into which a few
 //! packets go at a time until something is heard.
 
+use super::feedback::note;
 use super::inner::InnerPacket;
-use super::{Event, Tunnel, note};
+use super::{Event, Tunnel};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
 use crate::session::Transmit;

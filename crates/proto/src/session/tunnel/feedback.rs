@@ -1,0 +1,90 @@
+//! What a report of the peer changes.
+
+use super::announcement::REPORT_BYTES;
+use super::ledger::{Content, Outcome};
+use super::repair::Repairs;
+use super::silence::TailProbe;
+use super::sources::Sources;
+use super::{Event, InnerPacket, Tunnel};
+use crate::control::loss::Losses;
+use crate::control::redundancy::report_repeats;
+use crate::wire::Feedback;
+use ripstop_base::Time;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Share of what the path carries in a round trip that repetitions of a report may take. The first [`FEW_PACKETS`] do not count.
+const REPEAT_SHARE: f64 = 0.2;
+/// A path of so few packets has no room for repetitions.
+const FEW_PACKETS: f64 = 4.0;
+
+impl<P: InnerPacket> Tunnel<P> {
+    pub(super) fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
+        self.reported.note(feedback);
+        if self.silence.end() {
+            self.events.push_back(Event::Heard);
+        }
+        let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
+        let events = &mut self.events;
+        let loss = &mut self.loss;
+        let mut report = self.ledger.take(
+            now,
+            feedback,
+            |outcome| note(outcome, sources, repairs, announce, events),
+            |lost| loss.settle(now, lost),
+        );
+        report.report_every = self.announced.report_every;
+        report.losses = self.loss.losses();
+        self.rate.on_report(&report);
+        self.follow();
+        // Reports may overtake each other; only the newest says what is missing now.
+        if self.newest_report.is_none_or(|newest| number > newest) {
+            self.newest_report = Some(number);
+            let holes = self.sources.take(feedback);
+            let oldest = self.sources.sent(self.sources.first());
+            let age = oldest.map_or(Duration::ZERO, |sent| now.since(sent));
+            let srtt = self.ledger.srtt();
+            self.held.offer(now, age.saturating_sub(srtt));
+            self.ingress.set_rtt(srtt, self.held.get(srtt));
+            let path = self.path(now);
+            self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
+            if !self.is_waiting() {
+                self.ledger.all_answered();
+                self.silence.tail = TailProbe::Possible;
+            }
+            self.counts.peer_undecoded = u64::from(feedback.undecoded);
+            self.counts.peer_redundant = feedback.redundant;
+            self.counts.peer_marked = feedback.ce;
+            // A path of a few packets has no room for more; one that loses nothing needs none.
+            let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
+            let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
+            let losses = Losses { share: self.loss.proactive(now), ..path.losses };
+            self.receiver.set_repeats(report_repeats(losses, affordable));
+        }
+    }
+}
+
+/// Passes on what became known of a datagram to whoever it matters to.
+pub(super) fn note<P: InnerPacket>(
+    outcome: Outcome,
+    sources: &mut Sources<P>,
+    repairs: &mut Repairs,
+    announce: &mut bool,
+    events: &mut VecDeque<Event>,
+) {
+    match outcome {
+        Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
+        Outcome::Lost(Content::Source(id)) => sources.lost(id),
+        Outcome::Received(Content::Exact(group)) | Outcome::Lost(Content::Exact(group)) => {
+            repairs.exact_settled(group);
+        }
+        Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
+        Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
+        Outcome::Lost(Content::Window) => *announce = true,
+        Outcome::Received(Content::Probe(padding)) => {
+            events.push_back(Event::Probe { padding, received: true });
+        }
+        Outcome::Lost(Content::Probe(padding)) => events.push_back(Event::Probe { padding, received: false }),
+        _ => {}
+    }
+}
