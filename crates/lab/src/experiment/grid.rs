@@ -28,7 +28,7 @@ pub(super) struct GridAxis {
 }
 
 /// The name that a case is given: a column, and nothing that is simulated.
-pub(super) const CASE: &str = "case";
+pub(crate) const CASE: &str = "case";
 
 /// One cell for each choice of one level of each axis.
 #[derive(Clone, Debug)]

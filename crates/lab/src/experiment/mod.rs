@@ -3,7 +3,7 @@
 mod axis;
 mod base;
 mod cells;
-mod grid;
+pub(crate) mod grid;
 mod paths;
 mod range;
 mod source;

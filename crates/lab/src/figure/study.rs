@@ -2,6 +2,7 @@
 
 use super::chart::{FigureChart, FigureCurve};
 use crate::experiment::GridCell;
+use crate::experiment::grid::CASE;
 use crate::measure::Measure;
 use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study};
 use crate::table::TableEntry;
@@ -93,7 +94,11 @@ fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
     let own: Vec<&String> = figure.curves.as_ref().map_or_else(others, |keys| keys.iter().collect());
     let words: Vec<String> = own
         .into_iter()
-        .filter_map(|key| Some(format!("{key} = {}", cell.text(&study.experiment, key)?)))
+        .filter_map(|key| {
+            let text = cell.text(&study.experiment, key)?;
+            // The name of a case says it all.
+            Some(if key == CASE { text.to_owned() } else { format!("{key} = {text}") })
+        })
         .collect();
     match (words.is_empty(), figure.set.as_ref().as_str()) {
         (true, "") => figure.y.as_ref().clone(),
