@@ -70,7 +70,7 @@ pub(crate) struct ContenderReport {
 /// What the tunnel did for the bulk's run, in the data direction. In virtual time the sum over all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TunnelFacts {
-    /// Lost packets that the tunnel recovered from repairs: the TCP inside saw no loss.
+    /// Lost packets that the tunnel recovered from repairs.
     pub(crate) recovered_packets: u64,
     /// Lost packets that the tunnel gave up.
     pub(crate) given_up_packets: u64,
@@ -91,6 +91,9 @@ pub(crate) struct BulkFacts {
     pub(crate) first_1mb_s: Option<f64>,
     /// CPU time of the processes at both ends per 10^9 bytes received, in the whole run.
     pub(crate) cpu_s_per_gb: Option<f64>,
+    /// Packets that the bulk's TCP retransmitted in the whole run, in virtual time the sum over all runs; null
+    /// without a TCP.
+    pub(crate) tcp_retransmitted_packets: Option<u64>,
 }
 
 /// Latencies of requests.
@@ -167,6 +170,7 @@ impl BulkFacts {
             first_100kb_s: seconds(whole.first_100kb),
             first_1mb_s: seconds(whole.first_1mb),
             cpu_s_per_gb: per(whole.cpu.as_secs_f64() * 1e9, whole.received as f64),
+            tcp_retransmitted_packets: Some(whole.retransmits),
         }
     }
 }
@@ -397,6 +401,7 @@ mod tests {
             first_100kb: Some(Duration::from_millis(500)),
             first_1mb: None,
             cpu: Duration::from_millis(4),
+            retransmits: 3,
         };
         let facts = BulkFacts::between(
             &mark(2, 400_000, 0, 700_000),

@@ -156,6 +156,7 @@ fn summary(contender: Contender, setup: &DemoSetup, runs: &[Run]) -> ContenderRe
         first_100kb_s: mean_of_all(runs.iter().map(|run| run.bulk.first_100kb)),
         first_1mb_s: mean_of_all(runs.iter().map(|run| run.bulk.first_1mb)),
         cpu_s_per_gb: None,
+        tcp_retransmitted_packets: runs.iter().map(|run| run.bulk.retransmits).sum(),
     };
     let together = |runs: Vec<&[Latency]>| stats(&RequestReport::of(runs.concat()));
     let quiet: Option<Vec<&[Latency]>> = runs.iter().map(|run| run.quiet.as_deref()).collect();

@@ -101,11 +101,12 @@ fn repaired(contender: &ContenderReport) -> String {
     if all == 0 {
         return "the tunnel had no lost packet to recover".to_owned();
     }
-    let seen_by = contender.inner_cc.map_or("the receiver", title);
-    format!(
-        "the tunnel recovered {} of {all} lost packets before {seen_by} could see them",
-        losses.recovered_packets
-    )
+    let recovered = format!("the tunnel recovered {} of {all} lost packets", losses.recovered_packets);
+    match (contender.inner_cc.map(title), contender.bulk.tcp_retransmitted_packets) {
+        (Some(tcp), Some(0)) => format!("{recovered} before {tcp} could see them"),
+        (Some(tcp), Some(again)) => format!("{recovered} and {tcp} retransmitted {again}"),
+        _ => recovered,
+    }
 }
 
 /// What the link lost of a contender without the tunnel. Of several runs these are the counts of the first.
@@ -126,12 +127,16 @@ fn at_losses(contender: &ContenderReport) -> String {
     if !has_losses(contender) {
         return lost(contender);
     }
-    match contender.inner_cc {
+    let reaction = match contender.inner_cc {
         // RFC 9438, section 4.6: the window is multiplied by .7.
         Some("cubic") => "CUBIC cuts its window by 30 % at every loss it sees".to_owned(),
-        Some("bbr") => "BBR keeps its rate and sends each lost packet again".to_owned(),
+        Some("bbr") => "BBR keeps its rate at a loss".to_owned(),
         Some(name) => format!("{} halves its window at every loss it sees", title(name)),
-        None => lost(contender),
+        None => return lost(contender),
+    };
+    match contender.bulk.tcp_retransmitted_packets {
+        Some(again) => format!("{reaction} (it retransmitted {again} packets)"),
+        None => reaction,
     }
 }
 
@@ -172,6 +177,7 @@ mod tests {
             first_100kb_s: None,
             first_1mb_s: None,
             cpu_s_per_gb: None,
+            tcp_retransmitted_packets: Some(lost),
         };
         let beside_bulk = RequestStats { n: 0, unanswered: 0, p50_s: None, p90_s: None, p99_s: None };
         let wire = Wire { offered_packets: 1000, lost_packets: lost, ..Wire::default() };
@@ -187,7 +193,9 @@ mod tests {
         given_up: u64,
     ) -> ContenderReport {
         let facts = TunnelFacts { recovered_packets: recovered, given_up_packets: given_up };
-        ContenderReport { tunnel: Some(facts), ..contender(name, cc, mbps, recovered + given_up) }
+        let mut contender = contender(name, cc, mbps, recovered + given_up);
+        contender.bulk.tcp_retransmitted_packets = Some(0);
+        ContenderReport { tunnel: Some(facts), ..contender }
     }
 
     fn sentence(contenders: &[ContenderReport]) -> String {
@@ -208,8 +216,18 @@ mod tests {
         assert_eq!(
             verdict.sentence,
             "ripstop wins with 17.0 Mbit/s, 11.3 times cubic (1.50 Mbit/s): CUBIC cuts its window by 30 % at every \
-             loss it sees, while the tunnel recovered 412 of 430 lost packets before CUBIC could see them."
+             loss it sees (it retransmitted 50 packets), while the tunnel recovered 412 of 430 lost packets before CUBIC could see them."
         );
+    }
+
+    #[test]
+    fn losses_that_the_tcp_inside_saw_are_told() {
+        let mut seen = tunnel("ripstop", "cubic", 17.0, 412, 18);
+        seen.bulk.tcp_retransmitted_packets = Some(18);
+        assert!(repaired(&seen).ends_with("recovered 412 of 430 lost packets and CUBIC retransmitted 18"));
+        seen.inner_cc = None;
+        seen.bulk.tcp_retransmitted_packets = None;
+        assert!(repaired(&seen).ends_with("recovered 412 of 430 lost packets"));
     }
 
     #[test]
@@ -222,7 +240,8 @@ mod tests {
         );
         let plain = [contender("cubic", "cubic", 1.5, 50), contender("bbr", "bbr", 18.0, 50)];
         assert!(sentence(&plain).ends_with(
-            "CUBIC cuts its window by 30 % at every loss it sees, while BBR keeps its rate and sends each lost packet again."
+            "CUBIC cuts its window by 30 % at every loss it sees (it retransmitted 50 packets), while BBR keeps its rate at a \
+             loss (it retransmitted 50 packets)."
         ));
     }
 

@@ -1,8 +1,10 @@
-//! What Linux offers, made safe and small: network namespaces ([`netns`]), TUN devices ([`tun`]),
-//! UDP in batches ([`udp`]), threads that keep time ([`priority`]), and the command `ip` for the rest ([`ip`]).
+//! Safe wrappers of Linux interfaces: network namespaces ([`netns`]), TUN devices ([`tun`]), UDP in batches
+//! ([`udp`]), counters of TCP connections ([`tcp`]), real-time threads ([`priority`]), and the command `ip`
+//! ([`ip`]).
 
 pub mod ip;
 pub mod netns;
 pub mod priority;
+pub mod tcp;
 pub mod tun;
 pub mod udp;

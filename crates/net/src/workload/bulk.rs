@@ -1,6 +1,7 @@
 //! One TCP stream that always has data to send: incompressible bytes, counted by the receiver.
 
 use super::{Route, WorkloadError, accept, connect, join, read, thread, thread_cpu, write_all};
+use crate::os::tcp;
 use ripstop_base::Seed;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +16,7 @@ const PORT: u16 = 5001;
 pub struct Bulk {
     shared: Arc<Shared>,
     start: Instant,
-    sender: Option<JoinHandle<Result<Duration, WorkloadError>>>,
+    sender: Option<JoinHandle<Result<(Duration, u64), WorkloadError>>>,
     receiver: Option<JoinHandle<Result<Duration, WorkloadError>>>,
 }
 
@@ -38,6 +39,8 @@ pub struct BulkReport {
     pub first_1mb: Option<Duration>,
     /// CPU time of sender and receiver.
     pub cpu: Duration,
+    /// Packets that the sender's TCP retransmitted.
+    pub retransmits: u64,
 }
 
 impl Bulk {
@@ -77,7 +80,10 @@ impl Bulk {
                 }
                 Ok(())
             };
-            shared.outcome("sending the stream", send()).map(|()| thread_cpu())
+            shared.outcome("sending the stream", send())?;
+            let retransmits = tcp::retransmits(&socket)
+                .map_err(WorkloadError::system("reading the counters of a TCP socket"))?;
+            Ok((thread_cpu(), retransmits))
         })?);
         Ok(bulk)
     }
@@ -98,15 +104,15 @@ impl Bulk {
     /// The error that occurred before.
     pub fn finish(mut self) -> Result<BulkReport, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
-        let mut cpu = Duration::ZERO;
-        for end in [self.sender.take(), self.receiver.take()].into_iter().flatten() {
-            cpu += join(end)?;
-        }
+        let sent = self.sender.take().map(join).transpose()?;
+        let received = self.receiver.take().map(join).transpose()?;
+        let (sender_cpu, retransmits) = sent.unwrap_or_default();
         Ok(BulkReport {
             received: self.received(),
             first_100kb: self.shared.first_100kb.get().copied(),
             first_1mb: self.shared.first_1mb.get().copied(),
-            cpu,
+            cpu: sender_cpu + received.unwrap_or_default(),
+            retransmits,
         })
     }
 }

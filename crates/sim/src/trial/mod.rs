@@ -96,6 +96,8 @@ pub struct Measured {
     pub latencies: Vec<Result<Duration, Duration>>,
     /// What the link in the data direction had done by the end of the measured interval.
     pub link: LinkCounters,
+    /// Packets that the bulk's TCP had retransmitted by the end of the measured interval; None without a TCP.
+    pub retransmits: Option<u64>,
     /// What the tunnel had repaired in the data direction by the end of the measured interval; None without a tunnel.
     pub tunnel: Option<TunnelLosses>,
     /// What became of the packets on the link in the data direction and on the way back, in the order in which they were
@@ -136,7 +138,7 @@ impl Trial {
         let (useful, offered) = (stage.useful(), stage.link().offered_bytes);
         run_to(&mut stage, self.until);
         let (useful_then, link) = (stage.useful(), *stage.link());
-        let tunnel = stage.tunnel();
+        let (retransmits, tunnel) = (stage.retransmits(), stage.tunnel());
         let (delays, marks) = (stage.delays(), stage.marks());
         if !self.requests.is_empty() && !stage.is_answered(self.requests.len()) {
             run_to(&mut stage, self.until + self.grace);
@@ -160,6 +162,7 @@ impl Trial {
             delays,
             latencies,
             link,
+            retransmits,
             tunnel,
             fates: stage.fates(),
             unfired,

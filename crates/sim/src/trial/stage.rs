@@ -83,6 +83,12 @@ impl Stage {
         self.world.link(self.links[0])
     }
 
+    /// Packets that the bulk's TCP has retransmitted; None without a TCP.
+    pub(super) fn retransmits(&self) -> Option<u64> {
+        let bulk = self.bulk.filter(|_| self.payload.is_none())?;
+        Some(self.world.totals(bulk).retransmits)
+    }
+
     /// What the tunnel has repaired in the data direction; None without a tunnel.
     pub(super) fn tunnel(&self) -> Option<TunnelLosses> {
         (self.world.tunnels() > 0).then(|| {

@@ -1,0 +1,45 @@
+//! What the kernel knows about a TCP connection.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// How many segments this end of a TCP connection has retransmitted so far (`tcpi_total_retrans` of tcp(7)).
+///
+/// # Errors
+/// The descriptor is not a TCP socket.
+pub fn retransmits(socket: &impl AsFd) -> io::Result<u64> {
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    #[allow(unsafe_code, reason = "the call has no safe wrapper")]
+    // SAFETY: `tcp_info` is plain data, for which all zero is valid. The kernel writes at most `length` bytes to
+    // it. The descriptor is open for as long as the borrow.
+    let (result, info) = unsafe {
+        let mut info: libc::tcp_info = std::mem::zeroed();
+        let result = libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &mut length,
+        );
+        (result, info)
+    };
+    if result == 0 { Ok(u64::from(info.tcpi_total_retrans)) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn a_fresh_connection_has_retransmitted_nothing() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        assert_eq!(retransmits(&socket).unwrap(), 0);
+    }
+
+    #[test]
+    fn other_sockets_are_refused() {
+        assert!(retransmits(&UdpSocket::bind("127.0.0.1:0").unwrap()).is_err());
+    }
+}
