@@ -1,6 +1,6 @@
 //! The traffic on the link under test: sockets of the kernel's own TCP in two namespaces.
 //!
-//! Each workload has its own threads and a flag that stops them. No call blocks longer than [`POLL_INTERVAL`]
+//! Each workload has its own threads and a flag that stops them. No call blocks longer than `POLL_INTERVAL`
 //! without checking the flag. Data goes from the client to the server.
 
 pub mod bulk;
