@@ -74,37 +74,81 @@ impl FastPath {
     }
 }
 
+/// The fate of a packet on a link that can neither copy, mark nor damage packets. A [`Fate`] says the same in more words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the link does not keep the packet; the caller must carry out its fate"]
+pub enum ShortFate {
+    /// The packet is serialised and arrives, once and intact.
+    Delivered {
+        /// When its last bit leaves the sender.
+        departure: Time,
+        /// When it reaches the receiver.
+        arrival: Time,
+    },
+    /// The packet is serialised and lost by the loss model.
+    Lost {
+        /// When its last bit leaves the sender.
+        departure: Time,
+    },
+    /// The packet never enters the link.
+    Refused {
+        /// Why the packet was refused.
+        reason: DropReason,
+    },
+}
+
+impl From<ShortFate> for Fate {
+    fn from(short: ShortFate) -> Fate {
+        match short {
+            ShortFate::Delivered { departure, arrival } => Fate::Delivered(Delivery {
+                departure,
+                arrival,
+                copy: None,
+                congested: false,
+                corruption: None,
+            }),
+            ShortFate::Lost { departure } => Fate::Lost { departure, reason: DropReason::Channel },
+            ShortFate::Refused { reason } => Fate::Refused { reason },
+        }
+    }
+}
+
 impl Link {
-    /// The fate of packet number `index` of `bytes` bytes, offered at `now`; None when it must take the full
-    /// path.
-    #[inline]
-    pub(crate) fn offer_fast(
-        &mut self,
-        fast: &FastPath,
-        now: Time,
-        bytes: usize,
-        index: u64,
-    ) -> Option<Fate> {
+    /// Offers a packet as [`Link::offer`] does, on a link that has only a rate, a queue, an MTU, a delay and a loss model.
+    /// None: the packet must take the full path. It is not offered yet, and [`Link::offer`] takes it.
+    #[inline(always)]
+    pub fn offer_fast(&mut self, now: Time, bytes: usize) -> Option<ShortFate> {
+        let fast = self.fast_path.as_ref()?;
+        let now = self.now.max(now);
         let free_at = self.serialiser.free_at();
         if bytes > MAX_BYTES || now.max(free_at) > MAX_TIME {
             return None;
         }
+        self.now = now;
+        let index = self.counters.offered;
+        self.counters.offered += 1;
+        self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
+        self.waiting.leave(now);
         let lost = match fast.loss {
             LossDraw::Never => false,
             LossDraw::Below(limit) => self.channel.draw() < limit,
-            LossDraw::Model => self.loses(index),
+            LossDraw::Model => {
+                let settings = self.steps.get(self.exit_step);
+                settings.is_some_and(|(_, settings)| self.channel.loses(&settings.loss, index))
+            }
         };
         let size = bytes as u64;
         if size > fast.mtu {
             self.counters.refused_mtu += 1;
-            return Some(Fate::Refused { reason: DropReason::Mtu });
+            return Some(ShortFate::Refused { reason: DropReason::Mtu });
         }
         let waits = free_at > now;
         let backlog = &self.waiting.backlog;
         if waits && (backlog.packets >= fast.packets || backlog.bytes.saturating_add(size) > fast.bytes) {
             self.counters.refused_queue += 1;
-            return Some(Fate::Refused { reason: DropReason::Queue });
+            return Some(ShortFate::Refused { reason: DropReason::Queue });
         }
+        let delay_ns = fast.delay_ns;
         let departure = self.serialiser.serve_steadily(now, size, fast.rate_bps);
         self.counters.serialised += 1;
         self.counters.serialised_bytes = self.counters.serialised_bytes.saturating_add(size);
@@ -114,12 +158,12 @@ impl Link {
         }
         if lost {
             self.counters.lost_channel += 1;
-            return Some(Fate::Lost { departure, reason: DropReason::Channel });
+            return Some(ShortFate::Lost { departure });
         }
         self.counters.delivered += 1;
         self.counters.delivered_bytes = self.counters.delivered_bytes.saturating_add(size);
-        let arrival = Time::from_nanos(departure.as_nanos().saturating_add(fast.delay_ns));
-        Some(Fate::Delivered(Delivery { departure, arrival, copy: None, congested: false, corruption: None }))
+        let arrival = Time::from_nanos(departure.as_nanos().saturating_add(delay_ns));
+        Some(ShortFate::Delivered { departure, arrival })
     }
 }
 

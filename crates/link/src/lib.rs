@@ -52,6 +52,7 @@ mod text;
 
 pub use config::{Blackout, Change, Duplicate, LinkConfig, LinkConfigError, Policer, Reorder};
 pub use counters::LinkCounters;
+pub use fast_path::ShortFate;
 pub use fate::{Corruption, Delivery, DropReason, Fate};
 pub use fec::Fec;
 pub use link::{Backlog, Link};

@@ -18,7 +18,7 @@ pub struct Link {
     /// The rate from each moment on. The moments are the same as in `steps`.
     rates: Vec<(Time, Rate)>,
     /// All other settings from each moment on. The first entry applies from the epoch.
-    steps: Vec<(Time, Settings)>,
+    pub(crate) steps: Vec<(Time, Settings)>,
     blackouts: Vec<Blackout>,
     configured: Configured,
 
@@ -26,9 +26,9 @@ pub struct Link {
     pub(crate) fast_path: Option<FastPath>,
 
     /// The latest moment at which a packet was offered. Time does not go back.
-    now: Time,
+    pub(crate) now: Time,
     entry_step: usize,
-    exit_step: usize,
+    pub(crate) exit_step: usize,
     bucket: Bucket,
     pub(crate) waiting: Waiting,
     pub(crate) serialiser: Serialiser,
@@ -100,22 +100,20 @@ impl Link {
     /// `now` before the last offer counts as the time of the last offer.
     #[inline]
     pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
+        match self.offer_fast(now, bytes) {
+            Some(fate) => fate.into(),
+            None => self.offer_full(now, bytes),
+        }
+    }
+
+    /// The full path: every element that the packet can meet.
+    fn offer_full(&mut self, now: Time, bytes: usize) -> Fate {
         self.now = self.now.max(now);
         let now = self.now;
         let index = self.counters.offered;
         self.counters.offered += 1;
         self.counters.offered_bytes = self.counters.offered_bytes.saturating_add(bytes as u64);
         self.waiting.leave(now);
-        if let Some(fast_path) = self.fast_path
-            && let Some(fate) = self.offer_fast(&fast_path, now, bytes, index)
-        {
-            return fate;
-        }
-        self.offer_full(now, bytes, index)
-    }
-
-    /// The full path: every element that the packet can meet.
-    fn offer_full(&mut self, now: Time, bytes: usize, index: u64) -> Fate {
         let refused = self.refuses(now, bytes);
         let congested = refused.is_none() && self.is_congested(now, bytes);
         let slot = match refused {
@@ -237,12 +235,6 @@ impl Link {
             counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
     }
 
-    /// Whether the loss model loses the packet with this index.
-    pub(crate) fn loses(&mut self, index: u64) -> bool {
-        let Some((_, settings)) = self.steps.get(self.exit_step) else { return false };
-        self.channel.loses(&settings.loss, index)
-    }
-
     /// Draws from every stream in use, once for every packet offered, so that the k-th draw is always the
     /// k-th packet's. Only a packet that is `sent` sends units.
     fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
@@ -346,12 +338,12 @@ struct Draws {
 
 /// The settings of one step of the schedule, in the form that the link uses.
 #[derive(Clone, Debug)]
-struct Settings {
+pub(crate) struct Settings {
     mtu: u64,
     policer: Option<crate::config::Policer>,
     queue: Option<QueueLimit>,
     mark: Option<QueueLimit>,
-    loss: LossModel,
+    pub(crate) loss: LossModel,
     delay: Duration,
     jitter_ns: f64,
     reorder: f64,
@@ -423,7 +415,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     /// Removes the packets whose serialisation has begun by `now`.
     #[inline]
-    fn leave(&mut self, now: Time) {
+    pub(crate) fn leave(&mut self, now: Time) {
         while let Some(&(start, bytes)) = self.queue.front() {
             if start > now {
                 break;

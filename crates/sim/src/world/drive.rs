@@ -207,7 +207,8 @@ impl World {
             let now = fabric.now();
             let mut again = node.end().take_entering(now, N::BATCHES);
             while let Some(sent) = node.end().session.poll_transmit(now) {
-                again = true;
+                // A session that takes its inner packets one by one has no more to send until something else happens.
+                again |= N::BATCHES;
                 let (bytes, ecn) = (sent.bytes, if sent.ect { Ecn::Capable } else { Ecn::NotCapable });
                 if let Some(Packed { route, back, hop, body }) = node.pack(sent.packet, fabric) {
                     fabric.forward(Packet { route, hop, back, ecn, bytes, body }, observer);
@@ -221,7 +222,7 @@ impl World {
             if !self.fabric.handoffs.is_empty() {
                 self.pass_on(observer);
             }
-            if !again {
+            if !again && N::split(self, number).0.end().entering.is_empty() {
                 break;
             }
         }

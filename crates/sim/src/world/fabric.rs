@@ -8,7 +8,7 @@ use super::routes::{Hop, Route, Routes};
 use super::session::UnderWay;
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Time;
-use ripstop_link::Link;
+use ripstop_link::{Link, ShortFate};
 use std::collections::VecDeque;
 
 /// What an alarm is for.
@@ -166,6 +166,18 @@ impl Fabric {
         let way = &route.ways[usize::from(packet.back)];
         for Hop { link, through } in way.get(usize::from(packet.hop)..).unwrap_or(&[]) {
             let pipe = &mut self.pipes[*link as usize];
+            if !O::LOOKS
+                && let Some(fate) = pipe.offer_fast(now, packet.bytes)
+            {
+                let ShortFate::Delivered { arrival, .. } = fate else { return self.recycle(packet.body) };
+                if *through && pipe.is_empty() && arrival <= self.horizon {
+                    now = arrival;
+                    packet.hop += 1;
+                    self.passed += 1;
+                    continue;
+                }
+                return pipe.push(&mut self.scheduler, now, arrival, packet);
+            }
             let fate = pipe.offer(now, packet.bytes);
             if O::LOOKS {
                 let (link, owner) = (*link as usize, route.owner);

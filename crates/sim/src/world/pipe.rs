@@ -3,7 +3,7 @@
 use super::packet::{Body, Ecn, Packet, UDP_IP_HEADERS};
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Time;
-use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters};
+use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters, ShortFate};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -65,11 +65,27 @@ impl Pipe {
     pub(super) fn offer(&mut self, now: Time, bytes: u32) -> Fate {
         let fate = self.link.offer(now, bytes as usize);
         if let Some(departure) = fate.departure() {
-            // Packets leave one after another, in the order in which they came.
-            self.busy = self.busy.saturating_add(departure.nanos_since(now.max(self.free)));
-            self.free = departure;
+            self.sends_until(now, departure);
         }
         fate
+    }
+
+    /// As [`Pipe::offer`], on the link's fast path. None: the packet is not offered yet.
+    #[inline]
+    pub(super) fn offer_fast(&mut self, now: Time, bytes: u32) -> Option<ShortFate> {
+        let fate = self.link.offer_fast(now, bytes as usize)?;
+        if let ShortFate::Delivered { departure, .. } | ShortFate::Lost { departure } = fate {
+            self.sends_until(now, departure);
+        }
+        Some(fate)
+    }
+
+    /// The last bit of a packet that was offered at `now` leaves at `departure`.
+    #[inline]
+    fn sends_until(&mut self, now: Time, departure: Time) {
+        // Packets leave one after another, in the order in which they came.
+        self.busy = self.busy.saturating_add(departure.nanos_since(now.max(self.free)));
+        self.free = departure;
     }
 
     /// Carries a packet that was offered at `now` and is to be delivered. A damaged packet is dropped, unless it is sealed
@@ -121,8 +137,9 @@ impl Pipe {
         self.travelling.is_empty()
     }
 
+    /// Carries a packet that was offered at `now` and arrives at `at`.
     #[inline]
-    fn push(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: Packet) {
+    pub(super) fn push(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: Packet) {
         match self.travelling.back() {
             None => scheduler.set_since(self.alarm, at, now),
             Some((last, ..)) if *last > at => return self.overtake(scheduler, now, at, packet),
