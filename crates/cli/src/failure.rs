@@ -82,6 +82,12 @@ impl From<ripstop_net::emulate::EmulateError> for Failure {
     }
 }
 
+impl From<ripstop_net::testbed::TestbedError> for Failure {
+    fn from(error: ripstop_net::testbed::TestbedError) -> Failure {
+        Failure::Work(error.to_string())
+    }
+}
+
 impl From<ripstop_net::daemon::DaemonConfigError> for Failure {
     fn from(error: ripstop_net::daemon::DaemonConfigError) -> Failure {
         Failure::Config(error.to_string())

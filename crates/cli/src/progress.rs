@@ -45,11 +45,6 @@ impl Progress {
         }
     }
 
-    /// Waits until `end` and shows `message` meanwhile.
-    pub(crate) fn wait_until(&self, end: Instant, message: impl Fn() -> String) {
-        self.wait_for(end, message, || false);
-    }
-
     /// Waits until `end` or until `done`, and shows `message` meanwhile. Returns whether it was done.
     pub(crate) fn wait_for(
         &self,

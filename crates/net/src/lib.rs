@@ -2,7 +2,7 @@
 //!
 //! [`os`] wraps what Linux offers (network namespaces, TUN devices, UDP in batches); [`emulate`] runs
 //! [`ripstop_link`] between two namespaces in real time; [`daemon`] runs one end of the tunnel; [`workload`] sends traffic of the
-//! kernel's own TCP between two namespaces.
+//! kernel's own TCP between two namespaces; [`testbed`] puts all of them together and measures.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");
@@ -10,5 +10,6 @@ compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");
 pub mod daemon;
 pub mod emulate;
 pub mod os;
+pub mod testbed;
 mod worker;
 pub mod workload;

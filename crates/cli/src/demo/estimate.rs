@@ -1,7 +1,7 @@
 //! How long a demonstration will take, estimated before it starts.
 
 use super::contenders::Contender;
-use super::measure::DemoSetup;
+use ripstop_net::testbed::measure::TransferSetup;
 use ripstop_net::workload::requests::RATE_HZ;
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ const TUNNEL_S_PER_PACKET: f64 = 4e-6;
 const PLAIN_S_PER_PACKET: f64 = 0.8e-6;
 
 /// Wall-clock time of all contenders on the emulated link, for a file of `file_bytes`.
-pub(super) fn real(contenders: &[Contender], setup: &DemoSetup, file_bytes: u64) -> Duration {
+pub(super) fn real(contenders: &[Contender], setup: &TransferSetup, file_bytes: u64) -> Duration {
     contenders.iter().map(|contender| one_real(*contender, setup, file_bytes)).sum()
 }
 
 /// Computing time of `runs` runs of all contenders in virtual time, on `cores` processors.
 pub(super) fn simulated(
     contenders: &[Contender],
-    setup: &DemoSetup,
+    setup: &TransferSetup,
     runs: u32,
     cores: usize,
     file_bytes: u64,
 ) -> Duration {
     let loss = setup.path.forth.loss.mean();
-    let bits_per_packet = 8.0 * f64::from(super::testbed::MTU);
+    let bits_per_packet = 8.0 * f64::from(ripstop_net::testbed::MTU);
     let packets = setup.path.forth.rate.bps() as f64 * bulk_time(setup).as_secs_f64() / bits_per_packet
         + file_bytes as f64 / SEGMENT_BYTES;
     let per_packet = |contender: &Contender| match contender.is_tunnelled() {
@@ -50,20 +50,20 @@ pub(super) fn words(estimate: Duration) -> String {
     }
 }
 
-fn one_real(contender: Contender, setup: &DemoSetup, file_bytes: u64) -> Duration {
+fn one_real(contender: Contender, setup: &TransferSetup, file_bytes: u64) -> Duration {
     let quiet = setup.requests.map(|count| seconds(count as f64 / RATE_HZ) + SETUP);
     let file = file_time(contender, setup, file_bytes).min(setup.file_limit(file_bytes));
     quiet.unwrap_or_default() + bulk_time(setup) + file + 2 * SETUP + 6 * setup.rtt
 }
 
-fn bulk_time(setup: &DemoSetup) -> Duration {
+fn bulk_time(setup: &TransferSetup) -> Duration {
     let requests = setup.requests.map(|count| setup.from + seconds(count as f64 / RATE_HZ));
     setup.seconds.max(requests.unwrap_or_default())
 }
 
 /// Time of the file's transfer. A TCP that takes losses for congestion is limited to 1.22 segments / (RTT sqrt(p)) (Mathis
 /// et al., 1997). All others fill about .85 of what the link delivers.
-fn file_time(contender: Contender, setup: &DemoSetup, bytes: u64) -> Duration {
+fn file_time(contender: Contender, setup: &TransferSetup, bytes: u64) -> Duration {
     let link = &setup.path.forth;
     let loss = link.loss.mean();
     let filled = 0.85 * link.rate.bps() as f64 * (1.0 - loss);
@@ -84,14 +84,14 @@ fn seconds(value: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::demo::testbed::TwoWayLink;
     use ripstop_base::{Fraction, Rate, Seed};
     use ripstop_link::LinkConfig;
+    use ripstop_net::testbed::TwoWayLink;
 
-    fn setup(loss: f64, requests: Option<usize>) -> DemoSetup {
+    fn setup(loss: f64, requests: Option<usize>) -> TransferSetup {
         let rtt = Duration::from_millis(100);
         let link = LinkConfig::path(Rate::from_bps(20_000_000), rtt, Fraction::new(loss).unwrap());
-        DemoSetup {
+        TransferSetup {
             path: TwoWayLink { forth: link.clone(), back: link },
             seed: Seed::new(1),
             from: Duration::from_secs(2),

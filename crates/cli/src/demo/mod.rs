@@ -5,8 +5,6 @@ mod estimate;
 mod measure;
 mod report;
 mod simulated;
-mod testbed;
-mod tunnel;
 mod verdict;
 
 use crate::failure::{Failure, Outcome};
@@ -16,10 +14,12 @@ use crate::output;
 use crate::progress::Progress;
 use clap::Args;
 use contenders::Contender;
-use measure::{DemoPlan, DemoSetup, NoResult, measure};
+use measure::{DemoPlan, NoResult, measure};
 use report::{Report, Skipped};
 use ripstop_base::Span;
 use ripstop_net::os::netns;
+use ripstop_net::testbed::TwoWayLink;
+use ripstop_net::testbed::measure::TransferSetup;
 use ripstop_net::workload::file::{Destination, GENERATED_BYTES, Source};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -125,7 +125,7 @@ impl Flags {
 }
 
 /// Measures all contenders in virtual time.
-fn simulate(flags: &Flags, setup: &DemoSetup, report: &mut Report) -> Outcome<()> {
+fn simulate(flags: &Flags, setup: &TransferSetup, report: &mut Report) -> Outcome<()> {
     let mut fates = flags.fate_log()?;
     let contenders = flags.contenders();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -141,7 +141,7 @@ fn simulate(flags: &Flags, setup: &DemoSetup, report: &mut Report) -> Outcome<()
 }
 
 /// Measures all contenders on the emulated link, one after the other.
-fn measure_all(flags: &Flags, setup: DemoSetup, report: &mut Report) -> Outcome<()> {
+fn measure_all(flags: &Flags, setup: TransferSetup, report: &mut Report) -> Outcome<()> {
     let plan = plan(flags, setup)?;
     // This must come before the first thread is started.
     netns::gain_privilege().map_err(not_allowed)?;
@@ -210,7 +210,7 @@ fn check(report: &Report) -> Outcome<()> {
 }
 
 /// The link and the measured interval. Checks flags that depend on each other.
-fn setup(flags: &Flags) -> Outcome<DemoSetup> {
+fn setup(flags: &Flags) -> Outcome<TransferSetup> {
     let (forth, back) = flags.link.directions()?;
     flags.link.warn();
     for (rate, flag) in [(forth.rate, "--rate"), (back.rate, "--rate-back")] {
@@ -248,8 +248,8 @@ fn setup(flags: &Flags) -> Outcome<DemoSetup> {
     if seconds > Duration::from_secs(86_400) {
         return Err(Failure::flag("--seconds", "a day (86400) is the most"));
     }
-    Ok(DemoSetup {
-        path: testbed::TwoWayLink { forth, back },
+    Ok(TransferSetup {
+        path: TwoWayLink { forth, back },
         seed: flags.link.seed,
         from,
         seconds,
@@ -259,7 +259,7 @@ fn setup(flags: &Flags) -> Outcome<DemoSetup> {
 }
 
 /// The work for each contender.
-fn plan(flags: &Flags, setup: DemoSetup) -> Outcome<DemoPlan> {
+fn plan(flags: &Flags, setup: TransferSetup) -> Outcome<DemoPlan> {
     let source = match &flags.file {
         Some(path) => Source::open(path)
             .map_err(|e| Failure::flag("--file", format!("{} cannot be read: {e}", path.display())))?,
@@ -274,7 +274,7 @@ fn plan(flags: &Flags, setup: DemoSetup) -> Outcome<DemoPlan> {
     Ok(DemoPlan { setup, source, destination })
 }
 
-fn notes(setup: &DemoSetup) -> Vec<String> {
+fn notes(setup: &TransferSetup) -> Vec<String> {
     let mut notes = Vec::new();
     if setup.seconds < 60 * setup.rtt {
         notes.push(format!(

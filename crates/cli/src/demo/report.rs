@@ -1,11 +1,11 @@
 //! The results of the demonstration: as JSON (docs/schemas/demo.schema.json) and for people. Shares are
 //! relative to C(1 - p), the link's rate less its losses.
 
-use super::measure::Mark;
 use super::verdict::Verdict;
 use crate::link_flags::LinkFacts;
 use crate::output::{self, Table, or_dash};
 use ripstop_net::emulate::EmulatorSnapshot;
+use ripstop_net::testbed::measure::Mark;
 use ripstop_net::workload::bulk::BulkReport;
 use ripstop_net::workload::file::{Arrived, Source};
 use ripstop_sim::engine::{DelayStatistic, Statistic};

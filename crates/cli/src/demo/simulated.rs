@@ -2,7 +2,7 @@
 //! confidence intervals.
 
 use super::contenders::Contender;
-use super::measure::{DemoSetup, stats};
+use super::measure::stats;
 use super::report::{
     BulkFacts, ContenderReport, FileReport, OverRuns, Requests as RequestFacts, TunnelFacts, Wire,
 };
@@ -11,6 +11,7 @@ use crate::fates::FateLog;
 use crate::progress::Progress;
 use ripstop_base::Seed;
 use ripstop_link::Fate;
+use ripstop_net::testbed::measure::TransferSetup;
 use ripstop_net::workload::file::GENERATED_BYTES;
 use ripstop_net::workload::requests::{RequestReport, Schedule};
 use ripstop_sim::engine::{Sample, replicate};
@@ -33,7 +34,7 @@ pub(super) const NOTE: &str = "virtual: the simulator's TCPs (Linux's CUBIC and 
 /// An invalid link, or packets that left the tunnel damaged, twice or out of order.
 pub(super) fn measure(
     contender: Contender,
-    setup: &DemoSetup,
+    setup: &TransferSetup,
     runs: u32,
     fates: Option<&mut FateLog>,
     progress: &Progress,
@@ -72,7 +73,7 @@ struct Run {
 }
 
 impl Run {
-    fn of(contender: Contender, setup: &DemoSetup, seed: Seed, fates: bool) -> Outcome<Run> {
+    fn of(contender: Contender, setup: &TransferSetup, seed: Seed, fates: bool) -> Outcome<Run> {
         let arrivals = || seed.stream("requests");
         let base = Trial {
             links: [setup.path.forth.clone(), setup.path.back.clone()],
@@ -127,7 +128,7 @@ impl Run {
         Ok(Run { quiet, bulk, until, file })
     }
 
-    fn goodput(&self, setup: &DemoSetup) -> f64 {
+    fn goodput(&self, setup: &TransferSetup) -> f64 {
         8.0 * self.bulk.bulk_bytes.0 as f64 / (self.until - setup.from).as_secs_f64()
     }
 
@@ -138,7 +139,7 @@ impl Run {
 }
 
 /// The results of all runs together.
-fn summary(contender: Contender, setup: &DemoSetup, runs: &[Run]) -> ContenderReport {
+fn summary(contender: Contender, setup: &TransferSetup, runs: &[Run]) -> ContenderReport {
     let goodput: Sample = runs.iter().map(|run| run.goodput(setup)).collect();
     let sent: Sample = runs.iter().filter_map(Run::sent_per_useful).collect();
     let whole: Sample =

@@ -1,34 +1,91 @@
-//! The testbed of a contender: two new hosts and the lossy link between them.
+//! Testbeds: two new hosts (network namespaces) and the lossy link between them, with or without a tunnel.
+//!
+//! [`measure`] runs the kernel's TCP over a testbed: requests, a bulk stream with requests beside it, and a file.
 
-use super::contenders::Contender;
-use super::report::TunnelFacts;
-use super::tunnel::Tunnel;
-use crate::failure::{Failure, Outcome};
+pub mod measure;
+mod tunnel;
+
+use crate::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
+use crate::os::netns::{Namespace, NetnsError};
+use crate::workload::{Route, WorkloadError};
 use ripstop_base::{Rate, Seed};
 use ripstop_link::LinkConfig;
-use ripstop_net::emulate::{EmulateError, Emulator, EmulatorConfig, EmulatorSide, EmulatorSnapshot};
-use ripstop_net::os::netns::Namespace;
-use ripstop_net::os::tun::TunError;
-use ripstop_net::workload::Route;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
+use tunnel::TunnelPair;
 
 /// The settings of the link in both directions.
 #[derive(Clone, Debug)]
-pub(crate) struct TwoWayLink {
+pub struct TwoWayLink {
     /// The data direction.
-    pub(crate) forth: LinkConfig,
+    pub forth: LinkConfig,
     /// The way back.
-    pub(crate) back: LinkConfig,
+    pub back: LinkConfig,
+}
+
+/// How the transfers of a testbed are carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Carriage {
+    /// What messages call it.
+    pub name: &'static str,
+    /// The congestion control of the transfers' sockets, by the kernel's name.
+    pub congestion: &'static str,
+    /// Whether the transfers go through the tunnel.
+    pub tunnelled: bool,
+}
+
+/// Packets that the tunnel repaired in the data direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TunnelRepairs {
+    /// Lost packets that the tunnel recovered.
+    pub recovered: u64,
+    /// Lost packets that the tunnel gave up.
+    pub given_up: u64,
+}
+
+/// Why a testbed or a measurement on it failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// A host could not be created or entered.
+    #[error(transparent)]
+    Namespace(#[from] NetnsError),
+    /// The link could not be set up.
+    #[error(transparent)]
+    Emulate(#[from] EmulateError),
+    /// A part of the testbed failed.
+    #[error("{what}: {why}")]
+    Failed {
+        /// The part and the step.
+        what: &'static str,
+        /// The reason.
+        why: String,
+    },
+    /// The tunnel's hosts did not complete a handshake in time.
+    #[error("the hosts did not complete a handshake within {} s", .0.as_secs_f64())]
+    NoHandshake(Duration),
+    /// A transfer failed.
+    #[error("{name}: {source}")]
+    Workload {
+        /// The name of the carriage.
+        name: &'static str,
+        /// The error of the transfer.
+        source: WorkloadError,
+    },
+}
+
+impl TestbedError {
+    pub(super) fn failed(what: &'static str) -> impl FnOnce(String) -> TestbedError {
+        move |why| TestbedError::Failed { what, why }
+    }
 }
 
 /// Two hosts and the link between them. Everything is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Testbed {
+pub struct Testbed {
     /// How the workloads get from one host to the other.
-    pub(crate) route: Route,
+    pub route: Route,
     /// Declared before the link, so that it is dropped first and can close its session.
-    tunnel: Option<Tunnel>,
+    tunnel: Option<TunnelPair>,
     emulator: Emulator,
 }
 
@@ -37,20 +94,19 @@ const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
 const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 
 /// MTU of the link, in bytes.
-pub(crate) const MTU: u16 = 1500;
+pub const MTU: u16 = 1500;
 
 impl Testbed {
-    /// Sets up a testbed for a `contender` that the kernel offers. Links with equal seeds lose the same
-    /// packets. `fates` tells whether to keep the packets' fates.
+    /// Sets up a testbed. Links with equal seeds lose the same packets. `fates` tells whether to keep the packets' fates.
     ///
     /// # Errors
     /// The step that the system does not allow, and what to do.
-    pub(crate) fn set_up(
-        contender: Contender,
+    pub fn set_up(
+        carriage: Carriage,
         path: &TwoWayLink,
         seed: Seed,
         fates: bool,
-    ) -> Outcome<Testbed> {
+    ) -> Result<Testbed, TestbedError> {
         let (client, server) = (Namespace::create("sender")?, Namespace::create("receiver")?);
         for host in [&client, &server] {
             host.run(|| prepare(path))?;
@@ -68,52 +124,48 @@ impl Testbed {
             seed,
             fates,
         };
-        let emulator = Emulator::start(&config, &client, &server).map_err(|error| match error {
-            // Nothing else has been tried yet, so this machine has no TUN devices or does not allow them.
-            EmulateError::Tun(TunError::NoDriver | TunError::NotAllowed { .. }) => super::not_allowed(error),
-            other => other.into(),
-        })?;
-        let tunnel = contender
-            .is_tunnelled()
-            .then(|| Tunnel::start((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
+        let emulator = Emulator::start(&config, &client, &server)?;
+        let tunnel = carriage
+            .tunnelled
+            .then(|| TunnelPair::start((&client, SENDER), (&server, RECEIVER), MTU, connect_limit(path)))
             .transpose()?;
-        let address = tunnel.as_ref().map_or(RECEIVER, Tunnel::address);
-        let route = Route { client, server, address, congestion: contender.kernel_cc().unwrap_or("cubic") };
+        let address = tunnel.as_ref().map_or(RECEIVER, TunnelPair::address);
+        let route = Route { client, server, address, congestion: carriage.congestion };
         Ok(Testbed { route, tunnel, emulator })
     }
 
     /// The link's counters now; `left_to_right` is the data direction.
-    pub(crate) fn snapshot(&self) -> EmulatorSnapshot {
+    pub fn snapshot(&self) -> EmulatorSnapshot {
         self.emulator.snapshot()
     }
 
     /// Stops the link and returns the fate of each packet in the data direction and back.
-    pub(crate) fn fates(&mut self) -> [Vec<u8>; 2] {
+    pub fn fates(&mut self) -> [Vec<u8>; 2] {
         self.emulator.halt();
         self.emulator.take_fates()
     }
 
     /// CPU time of the tunnel's two daemons so far; zero without a tunnel.
-    pub(crate) fn tunnel_cpu(&self) -> Duration {
-        self.tunnel.as_ref().map_or(Duration::ZERO, Tunnel::cpu)
+    pub fn tunnel_cpu(&self) -> Duration {
+        self.tunnel.as_ref().map_or(Duration::ZERO, TunnelPair::cpu)
     }
 
     /// What the tunnel has repaired in the data direction; None without a tunnel.
-    pub(crate) fn tunnel_facts(&self) -> Option<TunnelFacts> {
-        self.tunnel.as_ref().map(Tunnel::facts)
+    pub fn tunnel_repairs(&self) -> Option<TunnelRepairs> {
+        self.tunnel.as_ref().map(TunnelPair::repairs)
     }
 
     /// Removes the testbed and returns the last counters.
     ///
     /// # Errors
     /// The tunnel or the link had failed, so nothing was measured.
-    pub(crate) fn tear_down(self) -> Outcome<EmulatorSnapshot> {
-        let broken = self.tunnel.as_ref().and_then(Tunnel::error);
+    pub fn tear_down(self) -> Result<EmulatorSnapshot, TestbedError> {
+        let broken = self.tunnel.as_ref().and_then(TunnelPair::error);
         drop(self.tunnel);
         let snapshot = self.emulator.stop();
         match (broken, &snapshot.error) {
-            (Some(error), _) => Err(Failure::work("the tunnel failed", error)),
-            (_, Some(error)) => Err(Failure::work("the emulated link failed", error)),
+            (Some(error), _) => Err(TestbedError::failed("the tunnel failed")(error)),
+            (_, Some(error)) => Err(TestbedError::failed("the emulated link failed")(error.to_string())),
             _ => Ok(snapshot),
         }
     }

@@ -1,10 +1,9 @@
 //! The tunnel of a testbed: a daemon on each host, the same as `ripstop up` runs.
 
-use super::report::TunnelFacts;
-use crate::failure::{Failure, Outcome};
+use super::{TestbedError, TunnelRepairs};
+use crate::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
+use crate::os::netns::Namespace;
 use ipnet::IpNet;
-use ripstop_net::daemon::{self, Daemon, DaemonConfig, HostPort, Listen, PeerSettings};
-use ripstop_net::os::netns::Namespace;
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
@@ -19,42 +18,42 @@ const PORT: u16 = daemon::DEFAULT_PORT;
 
 /// Both daemons of a tunnel. Dropping this stops them.
 #[derive(Debug)]
-pub(crate) struct Tunnel {
+pub(super) struct TunnelPair {
     sender: Daemon,
     receiver: Daemon,
 }
 
-impl Tunnel {
+impl TunnelPair {
     /// Starts both daemons and waits until both have a session, at most for `limit`.
     ///
     /// # Errors
     /// The step that the system does not allow, or a handshake that did not complete in time.
-    pub(crate) fn start(
+    pub(super) fn start(
         sender: (&Namespace, IpAddr),
         receiver: (&Namespace, IpAddr),
         mtu: u16,
         limit: Duration,
-    ) -> Outcome<Tunnel> {
-        let key = || daemon::generate_key().map_err(|error| Failure::work("making a key", error));
+    ) -> Result<TunnelPair, TestbedError> {
+        let key = || {
+            daemon::generate_key().map_err(|error| TestbedError::failed("making a key")(error.to_string()))
+        };
         let (here, there) = (key()?, key()?);
         let (public_here, public_there) = (here.public(), there.public());
-        let start = |host: &Namespace, config: DaemonConfig| -> Outcome<Daemon> {
-            host.run(|| Daemon::start(&config))?.map_err(|error| Failure::work("starting the tunnel", error))
+        let start = |host: &Namespace, config: DaemonConfig| -> Result<Daemon, TestbedError> {
+            let started = host.run(|| Daemon::start(&config))?;
+            started.map_err(|error| TestbedError::failed("starting the tunnel")(error.to_string()))
         };
         // The receiver waits for the handshake.
         let far = start(receiver.0, config(there, RECEIVER, mtu, public_here, SENDER, None))?;
         let near = start(sender.0, config(here, SENDER, mtu, public_there, RECEIVER, Some(receiver.1)))?;
-        let tunnel = Tunnel { sender: near, receiver: far };
+        let tunnel = TunnelPair { sender: near, receiver: far };
         let end = Instant::now() + limit;
         while !tunnel.is_connected() {
             if let Some(error) = tunnel.sender.error().or(tunnel.receiver.error()) {
-                return Err(Failure::work("the tunnel failed", error));
+                return Err(TestbedError::failed("the tunnel failed")(error));
             }
             if Instant::now() >= end {
-                return Err(Failure::Work(format!(
-                    "the hosts did not complete a handshake within {} s",
-                    limit.as_secs_f64()
-                )));
+                return Err(TestbedError::NoHandshake(limit));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -62,27 +61,27 @@ impl Tunnel {
     }
 
     /// The receiver's address inside the tunnel.
-    pub(crate) fn address(&self) -> IpAddr {
+    pub(super) fn address(&self) -> IpAddr {
         RECEIVER
     }
 
     /// CPU time of both daemons so far.
-    pub(crate) fn cpu(&self) -> Duration {
+    pub(super) fn cpu(&self) -> Duration {
         let spent = [&self.sender, &self.receiver].into_iter().filter_map(Daemon::status);
         Duration::from_secs_f64(spent.map(|status| status.interface.cpu_s).sum())
     }
 
     /// What the receiver has recovered and given up.
-    pub(crate) fn facts(&self) -> TunnelFacts {
+    pub(super) fn repairs(&self) -> TunnelRepairs {
         let session = self.receiver.status().and_then(|status| status.peers.into_iter().next()?.session);
-        session.map_or(TunnelFacts::default(), |session| TunnelFacts {
-            recovered_packets: session.recovered,
-            given_up_packets: session.given_up,
+        session.map_or(TunnelRepairs::default(), |session| TunnelRepairs {
+            recovered: session.recovered,
+            given_up: session.given_up,
         })
     }
 
     /// Why a daemon ended early.
-    pub(crate) fn error(&self) -> Option<String> {
+    pub(super) fn error(&self) -> Option<String> {
         self.sender.error().or(self.receiver.error())
     }
 
