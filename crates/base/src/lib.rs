@@ -5,6 +5,7 @@
 //! * [`Seed`], [`Stream`]: one master seed and the independent random streams made from it.
 //! * [`Word`], [`word`]: values in files. [`Place`]: the line and column of a value.
 //! * [`plain_words`]: the message of a parser without the names of Rust's types.
+//! * [`readable`]: numbers for people.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.
 //!
 //! Nothing here reads a clock or a source of entropy.
@@ -12,6 +13,7 @@
 mod delay_histogram;
 mod plain;
 mod quantity;
+pub mod readable;
 mod seed;
 mod time;
 mod written;

@@ -1,5 +1,7 @@
 //! Printing on standard output: one JSON object, or tables for people.
 
+pub(crate) use ripstop_base::readable::{bytes, rate, share, time};
+
 use crate::failure::{Failure, Outcome};
 use serde::Serialize;
 use std::io::Write;
@@ -56,54 +58,14 @@ impl Table {
     }
 }
 
-/// A share with three decimals: `.022`, `1.014`.
-pub(crate) fn share(value: f64) -> String {
-    let text = format!("{value:.3}");
-    text.strip_prefix('0').map_or(text.clone(), str::to_owned)
-}
-
-/// A rate for people, three significant digits: `19.3 Mbit/s`.
-pub(crate) fn rate(bps: f64) -> String {
-    scaled(bps, [(1e9, " Gbit/s"), (1e6, " Mbit/s"), (1e3, " kbit/s"), (1.0, " bit/s")])
-}
-
-/// A time for people, three significant digits: `102 ms`.
-pub(crate) fn time(seconds: f64) -> String {
-    scaled(seconds, [(1.0, " s"), (1e-3, " ms"), (1e-6, " us"), (1e-9, " ns")])
-}
-
-/// A number of bytes for people, three significant digits: `3.00 MB`.
-pub(crate) fn bytes(count: f64) -> String {
-    scaled(count, [(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")])
-}
-
 /// The text of a value, or `-` if it is missing.
 pub(crate) fn or_dash<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), show)
 }
 
-fn scaled(value: f64, units: [(f64, &str); 4]) -> String {
-    // 0.9995 of a unit would be shown as 1000 of the next smaller unit.
-    let (scale, unit) = units.into_iter().find(|(s, _)| value >= 0.9995 * s).unwrap_or(units[3]);
-    let number = value / scale;
-    let decimals = match number {
-        n if n == 0.0 || n >= 99.95 => 0,
-        n if n >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{number:.decimals$}{unit}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_three_digits() {
-        let shown = [rate(19.31e6), rate(999_999.0), rate(0.0), time(0.1019), time(14.42), bytes(3e6)];
-        assert_eq!(shown, ["19.3 Mbit/s", "1.00 Mbit/s", "0 bit/s", "102 ms", "14.4 s", "3.00 MB"]);
-        assert_eq!([share(0.0221), share(1.0144), share(0.0)], [".022", "1.014", ".000"]);
-    }
 
     #[test]
     fn columns_line_up() {

@@ -15,6 +15,7 @@ pub mod files;
 pub mod measure;
 pub mod merge;
 pub mod papers;
+pub mod plan;
 pub mod preset;
 mod result_path;
 pub mod run;

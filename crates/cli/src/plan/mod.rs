@@ -1,16 +1,10 @@
 //! `ripstop plan`: what a link will bring before it is used, which scheme to use on it, and when coding will not help.
 //!
-//! The closed forms are those of `ripstop_model::plan`. `plan campaign` compares them with the simulator on links drawn from a seed.
-//!
-//! * [`compute`]: makes a plan, from [`schemes`]; [`mod@answer`] is the plan as data, [`words`] has its sentences, [`show`] prints it.
-//! * [`campaign_command`]: runs a campaign of `ripstop_lab::campaign`, which draws and simulates links and judges predictions.
+//! [`ripstop_lab::plan`] makes the plan, [`show`] prints it. [`campaign_command`] runs a campaign of [`ripstop_lab::campaign`], which
+//! draws and simulates links and judges predictions.
 
-mod answer;
 mod campaign_command;
-mod compute;
-mod schemes;
 mod show;
-mod words;
 
 use crate::failure::{Failure, Outcome};
 use crate::link_flags::burst;
@@ -18,7 +12,8 @@ use crate::model::{Named, answer};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
-use ripstop_model::plan::advice::{HostTcp, TrafficKind};
+use ripstop_lab::plan::{PlanError, PlanQuestion};
+use ripstop_model::plan::advice::{HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
 /// Say what a link will bring, which scheme to use on it, and when coding will not help
@@ -167,8 +162,13 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
 
 fn plan(ask: &Ask) -> Outcome<()> {
     let path = ask.path();
-    answer(path.check(), NAMED)?;
-    let plan = compute::plan(&path, ask)?;
+    let wishes = Wishes { traffic: ask.traffic.kind(), hosts: ask.hosts.kind(), budget: ask.budget };
+    let question = PlanQuestion { wishes, users: ask.users, verify: ask.verify };
+    let plan = match ripstop_lab::plan::plan(&path, &question) {
+        Ok(plan) => plan,
+        Err(PlanError::Domain(error)) => return answer(Err(error), NAMED),
+        Err(PlanError::Lab(error)) => return Err(error.into()),
+    };
     if ask.json { output::json(&plan) } else { output::print(&show::text(&plan)) }
 }
 

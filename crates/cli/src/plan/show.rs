@@ -1,7 +1,7 @@
 //! A plan as text.
 
-use super::answer::{PlanAnswer, SchemePlan};
 use crate::output::{self, Table};
+use ripstop_lab::plan::answer::{PlanAnswer, SchemePlan};
 use std::fmt::Write;
 
 /// The text.

@@ -1,10 +1,10 @@
 //! One scheme on the planned link: what the closed forms predict, and what the simulator says.
 
+use super::PlanError;
 use super::answer::{SchemePlan, Simulated};
 use super::words;
-use crate::failure::{Failure, Outcome};
-use ripstop_lab::campaign::errors::PlanErrors;
-use ripstop_lab::campaign::{self, CampaignStage, MeasuredScheme};
+use crate::campaign::errors::PlanErrors;
+use crate::campaign::{self, CampaignStage, MeasuredScheme};
 use ripstop_model::plan::block::BlockCode;
 use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, predict};
 
@@ -25,9 +25,9 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// A link that the closed forms or the simulator refuse.
-    pub(super) fn scheme(&self, scheme: PlanScheme, allowed: bool) -> Outcome<SchemePlan> {
+    pub(super) fn scheme(&self, scheme: PlanScheme, allowed: bool) -> Result<SchemePlan, PlanError> {
         let path = self.path;
-        let got = predict(path, scheme, self.weights).map_err(|error| Failure::Usage(error.to_string()))?;
+        let got = predict(path, scheme, self.weights)?;
         let packet = delay::bulk(path, scheme, self.weights);
         let request = delay::request(path, scheme.is_tunnel(), self.weights);
         let error = self.errors.and_then(|errors| errors.of(scheme.name(), path));
@@ -73,7 +73,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// A link that the simulator refuses.
-    pub(super) fn tcpnc(&self) -> Outcome<SchemePlan> {
+    pub(super) fn tcpnc(&self) -> Result<SchemePlan, PlanError> {
         let settings = nc::settings(self.path);
         let goodput = nc::goodput(self.path, settings);
         let error = self.errors.and_then(|errors| errors.of(campaign::TCPNC, self.path));
@@ -136,7 +136,7 @@ impl Planner<'_> {
     }
 
     /// The simulation of a scheme with `--verify`, and the quick one of plain CUBIC and BBR without.
-    fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Outcome<Option<Simulated>> {
+    fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Result<Option<Simulated>, PlanError> {
         let stage = &self.stage;
         if self.verify {
             let measured = campaign::measure(stage, scheme, self.verify_runs(), SEED, cores())?;
@@ -222,7 +222,7 @@ fn cores() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ripstop_lab::campaign::data;
+    use crate::campaign::data;
 
     #[test]
     fn the_more_certain_figure_counts_for_more() {

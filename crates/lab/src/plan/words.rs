@@ -1,6 +1,6 @@
 //! The sentences of a plan.
 
-use crate::output;
+use ripstop_base::readable;
 use ripstop_model::plan::advice::{Caution, ChoiceReason, HostTcp};
 use ripstop_model::plan::nc::NcUnpredictable;
 use ripstop_model::plan::validity::Extrapolated;
@@ -43,7 +43,7 @@ pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f
     format!(
         "; {} would bring {} with --budget {}%",
         scheme.name(),
-        output::rate(goodput_bps),
+        readable::rate(goodput_bps),
         percent_up(overhead)
     )
 }
@@ -61,7 +61,7 @@ pub(super) fn budget_too_small(
          the link's losses alone take {} %. Give --budget {}% or more",
         scheme.name(),
         percent_up(overhead),
-        output::rate(goodput_bps),
+        readable::rate(goodput_bps),
         (100.0 * lost).round(),
         percent_up(overhead)
     )
@@ -90,7 +90,7 @@ pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
     format!(
         "or leave the hosts with CUBIC (--hosts cubic) and use {}, which brings {}",
         scheme.name(),
-        output::rate(goodput_bps)
+        readable::rate(goodput_bps)
     )
 }
 

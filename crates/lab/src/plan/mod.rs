@@ -1,25 +1,55 @@
-//! Makes a plan: predicts and simulates every scheme, and chooses one.
+//! The planner: what a link will bring before it is used, which scheme to use on it, and when coding will not help.
+//!
+//! The closed forms are those of [`ripstop_model::plan`]. [`plan`] predicts every scheme, simulates those that it is asked to, and
+//! chooses one. [`mod@answer`] is the plan as data; its sentences name the flags of `ripstop plan`.
 
-use super::answer::{Accuracy, LinkFacts, PlanAnswer, SchemePlan, Stations};
-use super::schemes::Planner;
-use super::{Ask, words};
-use crate::failure::{Failure, Outcome};
-use ripstop_lab::campaign::errors::{ALL_LINKS, PlanErrors, PlanHits};
-use ripstop_lab::campaign::{CampaignStage, data};
+pub mod answer;
+mod schemes;
+mod words;
+
+use crate::campaign::errors::{ALL_LINKS, PlanErrors, PlanHits};
+use crate::campaign::{CampaignStage, data};
+use crate::error::LabError;
+use answer::{Accuracy, LinkFacts, PlanAnswer, SchemePlan, Stations};
+use ripstop_model::domain::DomainError;
 use ripstop_model::plan::advice::{self, Candidate, Choice, ChoiceReason, HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, block, validity};
 use ripstop_model::stations::{CellularNetwork, Protocol};
+use schemes::Planner;
 
 /// The power of a base station, W (paper 000, section VII: 2 to 3 kW).
 const STATION_W: f64 = 2500.0;
 
+/// What is asked of the planner.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanQuestion {
+    /// What the link is for.
+    pub wishes: Wishes,
+    /// Users of base stations with such links; None: stations are not counted.
+    pub users: Option<u32>,
+    /// Whether every scheme is simulated.
+    pub verify: bool,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// A quantity of the link or the number of users is outside the model.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// The planner's data or a simulation failed.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+}
+
 /// Makes the plan for `path`.
 ///
 /// # Errors
-/// A path or a number of users that no plan can be made for.
-pub(super) fn plan(path: &NetworkPath, ask: &Ask) -> Outcome<PlanAnswer> {
+/// A path or a number of users that no plan can be made for; a simulation that failed.
+pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, PlanError> {
+    path.check()?;
     let (weights, errors) = (data::weights()?, data::errors()?);
-    let wishes = Wishes { traffic: ask.traffic.kind(), hosts: ask.hosts.kind(), budget: ask.budget };
+    let wishes = question.wishes;
     let extrapolated: Vec<&'static str> =
         validity::extrapolated(path).into_iter().map(words::extrapolated).collect();
     let known = extrapolated.is_empty();
@@ -28,7 +58,7 @@ pub(super) fn plan(path: &NetworkPath, ask: &Ask) -> Outcome<PlanAnswer> {
         stage: CampaignStage::of(path),
         weights: &weights,
         errors: known.then_some(&errors),
-        verify: ask.verify,
+        verify: question.verify,
     };
     let mut schemes = Vec::new();
     for scheme in PlanScheme::FITTED {
@@ -70,7 +100,7 @@ pub(super) fn plan(path: &NetworkPath, ask: &Ask) -> Outcome<PlanAnswer> {
         extrapolated,
         config: tunnel.then(|| words::config(path, wishes.budget)),
         schemes,
-        stations: ask.users.map(|users| stations(path, users)).transpose()?,
+        stations: question.users.map(|users| stations(path, users)).transpose()?,
     })
 }
 
@@ -91,10 +121,10 @@ fn candidate((scheme, plan): (PlanScheme, &SchemePlan)) -> Candidate {
     }
 }
 
-fn advise(path: &NetworkPath, all: &[Candidate], wishes: Wishes) -> Outcome<Advised> {
+fn advise(path: &NetworkPath, all: &[Candidate], wishes: Wishes) -> Result<Advised, PlanError> {
     let allowed: Vec<Candidate> = all.iter().copied().filter(|one| wishes.hosts.allows(one.scheme)).collect();
     let choice = advice::choose(&allowed, wishes)
-        .ok_or_else(|| Failure::Work("there is no scheme to choose from".to_owned()))?;
+        .ok_or_else(|| LabError::Work("there is no scheme to choose from".to_owned()))?;
     let (index, reason) = match choice {
         Choice::Use { index, reason } => (index, reason),
         Choice::BudgetTooSmall { needs } => {
@@ -155,7 +185,7 @@ fn facts(path: &NetworkPath) -> LinkFacts {
     }
 }
 
-fn stations(path: &NetworkPath, users: u32) -> Outcome<Stations> {
+fn stations(path: &NetworkPath, users: u32) -> Result<Stations, PlanError> {
     let network = |protocol| CellularNetwork {
         users,
         user_bps: path.rate,
@@ -166,7 +196,7 @@ fn stations(path: &NetworkPath, users: u32) -> Outcome<Stations> {
     };
     let count = |protocol: Protocol| {
         let needed = network(protocol.with_rtt(path.rtt)).predict();
-        needed.map(|needed| needed.whole_stations).map_err(|error| Failure::flag("--users", error))
+        needed.map(|needed| needed.whole_stations)
     };
     let (tcp, tcpnc) = (count(Protocol::PAPER_TCP)?, count(Protocol::paper_tcp_nc(path.loss))?);
     Ok(Stations { users, tcp, tcpnc, saved: tcp - tcpnc, saved_power_w: (tcp - tcpnc) * STATION_W })
