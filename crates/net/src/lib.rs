@@ -2,7 +2,8 @@
 //!
 //! [`os`] wraps what Linux offers (network namespaces, TUN devices, UDP in batches); [`emulate`] runs
 //! [`ripstop_link`] between two namespaces in real time; [`daemon`] runs one end of the tunnel; [`workload`] sends traffic of the
-//! kernel's own TCP between two namespaces; [`testbed`] puts all of them together and measures.
+//! kernel's own TCP between two namespaces; [`testbed`] puts all of them together and measures; [`speed`] times the
+//! computations.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");
@@ -10,6 +11,7 @@ compile_error!("ripstop-net needs Linux: network namespaces and TUN devices");
 pub mod daemon;
 pub mod emulate;
 pub mod os;
+pub mod speed;
 pub mod testbed;
 mod worker;
 pub mod workload;

@@ -1,17 +1,14 @@
 //! `ripstop speed`: measures how fast this machine does the tunnel's computations, and compares with its
 //! limits.
 
-mod cases;
-mod figures;
 mod report;
-mod rounds;
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
-use figures::FIGURES;
 use report::Report;
 use ripstop_base::Span;
 use ripstop_gf256::Kernel;
+use ripstop_net::speed::{self, FIGURES};
 use std::time::Duration;
 
 /// Measure this machine's kernels, coders, AEAD and whole data path
@@ -54,7 +51,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
         return Err(Failure::flag("--only", problem));
     }
     let wanted = |key: &str| flags.only.is_empty() || flags.only.iter().any(|name| name == key);
-    let results = rounds::measure(seconds, &figures::with_anchors(wanted));
+    let results = speed::measure(seconds, &speed::with_anchors(wanted));
     let report = Report::new(Kernel::chosen(), &results);
     if let Some(warning) = Kernel::warning() {
         eprintln!("warning: RIPSTOP_GF256: {warning}; using {}", Kernel::chosen().name());

@@ -1,9 +1,8 @@
 //! The output of `speed`.
 
-use super::figures::{Anchor, FIGURES, Figure};
-use super::rounds::Result;
 use crate::output::{Table, or_dash};
 use ripstop_gf256::Kernel;
+use ripstop_net::speed::{FIGURES, SpeedAnchor, SpeedFigure, SpeedResult};
 use ripstop_proto::secure::Suite;
 use serde_json::{Map, Value, json};
 
@@ -11,11 +10,11 @@ use serde_json::{Map, Value, json};
 pub(super) struct Report<'a> {
     cpu: String,
     kernel: Kernel,
-    results: &'a [Result],
+    results: &'a [SpeedResult],
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(kernel: Kernel, results: &'a [Result]) -> Report<'a> {
+    pub(super) fn new(kernel: Kernel, results: &'a [SpeedResult]) -> Report<'a> {
         Report { cpu: cpu(), kernel, results }
     }
 
@@ -30,7 +29,7 @@ impl<'a> Report<'a> {
         for figure in &FIGURES {
             object.insert(figure.key.into(), json!(self.of(figure).map(|result| result.value)));
         }
-        let ratio = |figure: &Figure, anchor: Anchor| {
+        let ratio = |figure: &SpeedFigure, anchor: SpeedAnchor| {
             json!({
                 "of": figure.key,
                 "to": anchor.key,
@@ -59,7 +58,7 @@ impl<'a> Report<'a> {
         let mut table = Table::titled(["one core", "speed", "", "ratio", "target", "to"]);
         for figure in &FIGURES {
             let Some(result) = self.of(figure) else { continue };
-            let anchor = |show: &dyn Fn(Anchor) -> String| figure.anchor.map_or_else(String::new, show);
+            let anchor = |show: &dyn Fn(SpeedAnchor) -> String| figure.anchor.map_or_else(String::new, show);
             table.row([
                 figure.what.to_owned(),
                 digits(result.value),
@@ -73,13 +72,13 @@ impl<'a> Report<'a> {
         text
     }
 
-    fn of(&self, figure: &Figure) -> Option<&Result> {
+    fn of(&self, figure: &SpeedFigure) -> Option<&SpeedResult> {
         self.results.iter().find(|result| result.key == figure.key)
     }
 }
 
 /// The anchor of a ratio, for people.
-fn to(anchor: Anchor) -> String {
+fn to(anchor: SpeedAnchor) -> String {
     let name =
         FIGURES.iter().find(|figure| figure.key == anchor.key).map_or(anchor.key, |figure| figure.what);
     let short = name.split(", 1").next().unwrap_or(name);
@@ -118,8 +117,8 @@ mod tests {
     #[test]
     fn rows_tell_the_figure_its_ratio_and_its_target() {
         let results = [
-            Result { key: "xor_1408_gbs", value: 100.0, ratio: None },
-            Result { key: "mac_1408_gbs", value: 80.0, ratio: Some(0.8) },
+            SpeedResult { key: "xor_1408_gbs", value: 100.0, ratio: None },
+            SpeedResult { key: "mac_1408_gbs", value: 80.0, ratio: Some(0.8) },
         ];
         let report = Report { cpu: "a CPU".to_owned(), kernel: Kernel::chosen(), results: &results };
         let table = report.table();

@@ -2,7 +2,7 @@
 
 /// How a figure follows from the time per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
+pub enum SpeedUnit {
     /// 10^9 bytes per second.
     GigabytesPerSecond,
     /// 10^9 bits per second.
@@ -13,24 +13,26 @@ pub(super) enum Unit {
 
 /// What a figure is compared with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Anchor {
+pub struct SpeedAnchor {
     /// The key of the anchor.
-    pub(super) key: &'static str,
+    pub key: &'static str,
     /// The anchor is divided by this number first: the multiplications per byte.
-    pub(super) over: f64,
+    pub over: f64,
     /// The ratio to reach; None without a target.
-    pub(super) target: Option<f64>,
+    pub target: Option<f64>,
 }
 
 /// A figure.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Figure {
+pub struct SpeedFigure {
     /// Its key in the JSON object.
-    pub(super) key: &'static str,
+    pub key: &'static str,
     /// Its name for people.
-    pub(super) what: &'static str,
-    pub(super) unit: Unit,
-    pub(super) anchor: Option<Anchor>,
+    pub what: &'static str,
+    /// Its unit.
+    pub unit: SpeedUnit,
+    /// What it is compared with; None: it is an anchor itself.
+    pub anchor: Option<SpeedAnchor>,
 }
 
 /// Bytes of a symbol.
@@ -40,13 +42,13 @@ pub(super) const WINDOW: usize = 50;
 /// Repairs per window in a systematic code, and also the number of losses that they recover.
 pub(super) const REPAIRS: usize = 5;
 
-use Unit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};
+use SpeedUnit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};
 
 /// All figures. An anchor comes before the figures that are compared with it.
-pub(super) const FIGURES: [Figure; 15] = [
-    Figure { key: "memcpy_1408_gbs", what: "memcpy, 1408 bytes", unit: Gbs, anchor: None },
-    Figure { key: "xor_1408_gbs", what: "XOR into, 1408 bytes", unit: Gbs, anchor: None },
-    Figure { key: "register_limit_gbs", what: "multiplications in registers", unit: Gbs, anchor: None },
+pub const FIGURES: [SpeedFigure; 15] = [
+    SpeedFigure { key: "memcpy_1408_gbs", what: "memcpy, 1408 bytes", unit: Gbs, anchor: None },
+    SpeedFigure { key: "xor_1408_gbs", what: "XOR into, 1408 bytes", unit: Gbs, anchor: None },
+    SpeedFigure { key: "register_limit_gbs", what: "multiplications in registers", unit: Gbs, anchor: None },
     figure("mac_1408_gbs", "multiply-accumulate, 1408 bytes", Gbs, "xor_1408_gbs", 1.0, Some(0.75)),
     figure("mac_fused4_1408_gbs", "fused, 50 to 4", Gbs, "register_limit_gbs", 1.0, None),
     figure("mac_fused8_1408_gbs", "fused, 50 to 8", Gbs, "register_limit_gbs", 1.0, Some(0.80)),
@@ -82,13 +84,13 @@ pub(super) const FIGURES: [Figure; 15] = [
         WINDOW as f64,
         Some(0.60),
     ),
-    Figure {
+    SpeedFigure {
         key: "rlnc_decode_us_per_packet",
         what: "receive and recover, 5 lost of 50",
         unit: Us,
         anchor: None,
     },
-    Figure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
+    SpeedFigure { key: "aead_seal_1400_gbs", what: "AEAD seal, 1400 bytes", unit: Gbs, anchor: None },
     figure(
         "session_send_gbps",
         "session send, 1400 bytes, 1 % lost",
@@ -112,16 +114,16 @@ pub(super) const FIGURES: [Figure; 15] = [
 const fn figure(
     key: &'static str,
     what: &'static str,
-    unit: Unit,
+    unit: SpeedUnit,
     anchor: &'static str,
     over: f64,
     target: Option<f64>,
-) -> Figure {
-    Figure { key, what, unit, anchor: Some(Anchor { key: anchor, over, target }) }
+) -> SpeedFigure {
+    SpeedFigure { key, what, unit, anchor: Some(SpeedAnchor { key: anchor, over, target }) }
 }
 
 /// The keys of the figures `wanted` and of their anchors.
-pub(super) fn with_anchors(wanted: impl Fn(&str) -> bool) -> Vec<&'static str> {
+pub fn with_anchors(wanted: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let anchors: Vec<&str> =
         FIGURES.iter().filter(|f| wanted(f.key)).filter_map(|f| Some(f.anchor?.key)).collect();
     let needed =
@@ -134,22 +136,22 @@ fn is_anchor_of(key: &str, of: &str) -> bool {
     FIGURES.iter().any(|figure| figure.key == of && figure.anchor.is_some_and(|anchor| anchor.key == key))
 }
 
-impl Unit {
+impl SpeedUnit {
     /// The figure when a byte takes `seconds`.
-    pub(super) fn of(self, seconds: f64) -> f64 {
+    pub fn of(self, seconds: f64) -> f64 {
         match self {
-            Unit::GigabytesPerSecond => 1e-9 / seconds,
-            Unit::GigabitsPerSecond => 8e-9 / seconds,
-            Unit::MicrosecondsPerPacket => 1e6 * seconds * LEN as f64,
+            SpeedUnit::GigabytesPerSecond => 1e-9 / seconds,
+            SpeedUnit::GigabitsPerSecond => 8e-9 / seconds,
+            SpeedUnit::MicrosecondsPerPacket => 1e6 * seconds * LEN as f64,
         }
     }
 
     /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Unit::GigabytesPerSecond => "GB/s",
-            Unit::GigabitsPerSecond => "Gbit/s",
-            Unit::MicrosecondsPerPacket => "us/packet",
+            SpeedUnit::GigabytesPerSecond => "GB/s",
+            SpeedUnit::GigabitsPerSecond => "Gbit/s",
+            SpeedUnit::MicrosecondsPerPacket => "us/packet",
         }
     }
 }
@@ -176,8 +178,8 @@ mod tests {
 
     #[test]
     fn units_follow_from_the_time_of_a_byte() {
-        assert_eq!(Unit::GigabytesPerSecond.of(1e-9), 1.0);
-        assert_eq!(Unit::GigabitsPerSecond.of(1e-9), 8.0);
-        assert!((Unit::MicrosecondsPerPacket.of(1e-9) - 1.408).abs() < 1e-12);
+        assert_eq!(SpeedUnit::GigabytesPerSecond.of(1e-9), 1.0);
+        assert_eq!(SpeedUnit::GigabitsPerSecond.of(1e-9), 8.0);
+        assert!((SpeedUnit::MicrosecondsPerPacket.of(1e-9) - 1.408).abs() < 1e-12);
     }
 }

@@ -9,15 +9,17 @@ const TURN: Duration = Duration::from_micros(200);
 
 /// The measurements of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Result {
-    pub(super) key: &'static str,
-    pub(super) value: f64,
+pub struct SpeedResult {
+    /// The figure's key.
+    pub key: &'static str,
+    /// In the figure's unit.
+    pub value: f64,
     /// Ratio to the figure's anchor; None without one.
-    pub(super) ratio: Option<f64>,
+    pub ratio: Option<f64>,
 }
 
 /// Measures the figures `wanted` (which include their anchors) for about `length`, but at least one round.
-pub(super) fn measure(length: Duration, wanted: &[&'static str]) -> Vec<Result> {
+pub fn measure(length: Duration, wanted: &[&'static str]) -> Vec<SpeedResult> {
     let mut cases = cases(wanted);
     // The first round warms up caches, pools and branch predictors.
     round(&mut cases);
@@ -45,13 +47,13 @@ fn round(cases: &mut [Case]) -> Round {
     round
 }
 
-fn result(key: &'static str, rounds: &[Round]) -> Option<Result> {
+fn result(key: &'static str, rounds: &[Round]) -> Option<SpeedResult> {
     let figure = FIGURES.iter().find(|figure| figure.key == key)?;
     let seconds = median(rounds.iter().filter_map(|round| of(round, key)))?;
     let ratio = figure.anchor.and_then(|anchor| {
         median(rounds.iter().filter_map(|round| Some(of(round, anchor.key)? / of(round, key)? * anchor.over)))
     });
-    Some(Result { key, value: figure.unit.of(seconds), ratio })
+    Some(SpeedResult { key, value: figure.unit.of(seconds), ratio })
 }
 
 fn of(round: &Round, key: &str) -> Option<f64> {
