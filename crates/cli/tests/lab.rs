@@ -140,7 +140,7 @@ fn the_documented_example_runs_and_is_drawn() {
         folder.lab(&["figure", "sweep.toml", "--store", "sweep.results.redb", "--out", "figures"], "");
     assert_eq!(stdout(&drawn), "figures/sweep-1.svg\n", "{}", stderr(&drawn));
     let svg = std::fs::read_to_string(folder.at("figures/sweep-1.svg")).unwrap();
-    for words in ["goodput, Mbit/s", ">loss</text>", "case = coded", "case = plain"] {
+    for words in ["goodput, Mbit/s", ">loss</text>", ">coded, nc = true", ">plain, nc = false"] {
         assert!(svg.contains(words), "{words}: {svg}");
     }
     // A series over time.

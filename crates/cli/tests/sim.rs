@@ -295,7 +295,7 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
     assert_eq!(bursts["scenario"]["flow"][0]["packet"], "2.08kB");
     for (flags, words) in [
         (&["--n", "19"][..], "--n: 19 units cannot carry the 20 of a block"),
-        (&["--k", "0"], "--k: 0"),
+        (&["--k", "0"], "--k: a block cannot have 0 source units"),
         (&["--unit", "0"], "--unit"),
         (&["--mu", "0"], "--mu: 0 units a second"),
         (&["--packet-blocks", "0"], "--packet-blocks"),
