@@ -7,7 +7,7 @@ pub enum SpeedUnit {
     GigabytesPerSecond,
     /// 10^9 bits per second.
     GigabitsPerSecond,
-    /// Microseconds per packet of [`LEN`] bytes.
+    /// Microseconds per packet of 1408 bytes.
     MicrosecondsPerPacket,
 }
 
