@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
-    /// The configuration file, in TOML; docs/example.toml shows every field
+    /// The configuration file, in TOML; docs/operators/example.toml shows every field
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
     /// Check the configuration and exit

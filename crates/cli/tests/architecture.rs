@@ -1,4 +1,4 @@
-//! The arrows between crates in docs/architecture.md are those of the manifests.
+//! The arrows between crates in docs/contributors/architecture.md are those of the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -38,8 +38,8 @@ fn declared() -> Arrows {
 
 #[test]
 fn the_documented_arrows_are_those_of_the_manifests() {
-    let text = std::fs::read_to_string(root().join("docs/architecture.md")).expect("docs/architecture.md");
-    assert_eq!(documented(&text), declared(), "docs/architecture.md, the table of crates");
+    let text = std::fs::read_to_string(root().join("docs/contributors/architecture.md")).expect("docs/contributors/architecture.md");
+    assert_eq!(documented(&text), declared(), "docs/contributors/architecture.md, the table of crates");
 }
 
 #[test]

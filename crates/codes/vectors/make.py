@@ -1,4 +1,4 @@
-"""Writes coefficients.csv: the generator of docs/wire-format.md, written independently of the Rust code."""
+"""Writes coefficients.csv: the generator of docs/contributors/wire-format.md, written independently of the Rust code."""
 
 MASK = (1 << 64) - 1
 STEP = 0x9E3779B97F4A7C15

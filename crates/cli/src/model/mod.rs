@@ -22,7 +22,7 @@ use clap::Subcommand;
 /// Compute throughput, redundancy, stations and capacities by the papers' closed forms
 ///
 /// Where a printed formula is wrong, the corrected one is computed, and the printed one with --as-printed. A flag that is not given has the papers'
-/// value. docs/models.md names the equation behind each figure, its accuracy, and the errors in print.
+/// value. docs/researchers/models.md names the equation behind each figure, its accuracy, and the errors in print.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {

@@ -19,7 +19,7 @@ use ripstop_model::plan::{NetworkPath, PATH_MTU};
 /// Say what a link will bring, which scheme to use on it, and when coding will not help
 ///
 /// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated, where that takes less than a second and a half. Each number comes
-/// with its model and the model's error beside the simulator (docs/plan.md, docs/plan-report.md).
+/// with its model and the model's error beside the simulator (docs/operators/plan.md, docs/plan-report.md).
 #[derive(Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct Flags {

@@ -67,7 +67,7 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 struct RunFlags {
-    /// The scenario, as TOML (docs/simulator.md)
+    /// The scenario, as TOML (docs/researchers/simulator.md)
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]

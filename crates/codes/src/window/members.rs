@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// The most single members that a repair may list: what an explicit repair carries
-/// (`docs/wire-format.md`).
+/// (`docs/contributors/wire-format.md`).
 pub const MAX_SINGLES: usize = 64;
 
 /// The members of a repair symbol, in ascending order: up to [`MAX_SINGLES`] single identifiers,

@@ -9,7 +9,7 @@ use std::fmt::Write;
 pub(crate) fn of(weights: &Weights) -> String {
     let campaign = &weights.campaign;
     let mut text = format!(
-        "# The weights of the planner's closed forms (docs/plan.md). Written by `make plan-report`; do not edit.\n\n\
+        "# The weights of the planner's closed forms (docs/operators/plan.md). Written by `make plan-report`; do not edit.\n\n\
          [campaign]\nseed = {}\nlinks = {}\n",
         campaign.seed, campaign.links
     );

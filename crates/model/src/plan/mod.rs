@@ -33,7 +33,7 @@ pub use weights::{SchemeWeights, Weights};
 use crate::domain::DomainError;
 
 /// Shares are measured from this many round trips after a run's start, or from [`MEASURED_FROM_SECONDS`] if that is later
-/// (docs/simulator.md, "What is measured").
+/// (docs/researchers/simulator.md, "What is measured").
 pub const MEASURED_FROM_RTTS: f64 = 20.0;
 /// The earliest begin of the measurement, s.
 pub const MEASURED_FROM_SECONDS: f64 = 2.0;

@@ -57,7 +57,7 @@ impl PlanScheme {
 pub const TCP_HEADERS: f64 = 52.0;
 /// Bytes of IPv4 and TCP headers without time stamps. TCP/NC is simulated with these.
 pub const PLAIN_HEADERS: f64 = 40.0;
-/// Bytes that the tunnel's MTU is smaller than the path's (docs/wire-format.md).
+/// Bytes that the tunnel's MTU is smaller than the path's (docs/contributors/wire-format.md).
 pub const TUNNEL_MTU_TAKES: f64 = 64.0;
-/// Bytes of headers that the tunnel puts before a source packet (docs/wire-format.md).
+/// Bytes of headers that the tunnel puts before a source packet (docs/contributors/wire-format.md).
 pub const SOURCE_HEADERS: f64 = 56.0;

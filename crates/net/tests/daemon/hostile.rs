@@ -61,7 +61,7 @@ fn random_bytes_are_dropped_and_not_answered() {
                 sent += 1;
             }
         }
-        // Handshake messages that are valid in every part that needs no key (docs/wire-format.md).
+        // Handshake messages that are valid in every part that needs no key (docs/contributors/wire-format.md).
         for (header, len) in
             [([1, 1, 1, 0], 166), ([1, 2, 1, 0], 166), ([2, 0, 0, 0], 122), ([3, 0, 0, 0], 64)]
         {

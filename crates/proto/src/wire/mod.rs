@@ -1,4 +1,4 @@
-//! Typed packets, and the bytes they become (`docs/wire-format.md`).
+//! Typed packets, and the bytes they become (`docs/contributors/wire-format.md`).
 //!
 //! * [`Packet`] and what it is made of: the typed packets that sessions exchange.
 //! * [`emit_body`], [`parse_body`], [`Packet::body_len`]: a packet's body to bytes, back, and its size.

@@ -1,5 +1,5 @@
 //! The typed packets that sessions exchange. What they mean is here; how they look in bytes is in
-//! [`super::parse_body`] and `docs/wire-format.md`.
+//! [`super::parse_body`] and `docs/contributors/wire-format.md`.
 
 use ripstop_codes::window::{Coding, Members};
 use std::ops::Range;

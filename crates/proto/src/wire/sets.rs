@@ -1,5 +1,5 @@
 //! A set of consecutive numbers, some of which are members: run lengths or a bitmap, whichever is
-//! shorter (`docs/wire-format.md`, "Set").
+//! shorter (`docs/contributors/wire-format.md`, "Set").
 //!
 //! In memory a set is its run lengths, the first of members, as [`Runs`]. One set has one form on
 //! the wire: a parser that took either form would let two different datagrams mean the same.

@@ -159,10 +159,10 @@ fn endpoints_are_hosts_with_ports() {
     }
 }
 
-/// docs/example.toml, with or without the settings in its comments.
+/// docs/operators/example.toml, with or without the settings in its comments.
 fn example(with_comments: bool) -> String {
     let text =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/example.toml")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
         // These two are alternatives to settings that are already there.
@@ -204,7 +204,7 @@ fn the_documents_have_every_field() {
         let fields: Vec<&str> = fields.collect();
         assert!(fields.len() >= least, "{error}");
         for field in fields {
-            assert!(example.contains(&format!("{field} = ")), "docs/example.toml has no `{field}`");
+            assert!(example.contains(&format!("{field} = ")), "docs/operators/example.toml has no `{field}`");
             let is_part =
                 ["bulk", "interactive"].contains(&field) && document.contains(&format!("{field} = "));
             let has_row = document.contains(&format!("| `{field}` |"));

@@ -19,7 +19,7 @@
 //! decisions on coefficients alone, for simulations. A decoded payload may be followed by zeros, as far as the longest
 //! payload that was coded with it: whoever needs the end must write the length into the payload.
 //!
-//! `docs/tcp-nc.md` has the options and what each of them costs.
+//! `docs/researchers/tcp-nc.md` has the options and what each of them costs.
 
 mod config;
 mod receiver;

@@ -28,7 +28,7 @@ pub enum Order {
 }
 
 /// A symbol that is an inner packet: one byte with its [`Gap`], then the packet
-/// (`docs/wire-format.md`).
+/// (`docs/contributors/wire-format.md`).
 pub trait InnerPacket: Payload {
     /// Writes the gap into the symbol.
     fn set_gap(&mut self, gap: Gap);
