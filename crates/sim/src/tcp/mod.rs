@@ -24,9 +24,6 @@ mod source;
 mod tahoe;
 mod vegas;
 
-#[cfg(test)]
-mod tests;
-
 pub use modern::Mechanisms;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;

@@ -48,3 +48,62 @@ impl Reno {
         (core.cwnd as u64 + self.inflation).min(u64::from(core.config.window))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Sender, SenderConfig, Variant};
+    use super::*;
+    use ripstop_base::Seed;
+    use std::time::Duration;
+
+    /// A Reno sender whose SYN is acknowledged, and what leaves for each acknowledgement that follows.
+    fn reno() -> (Sender, impl FnMut(&mut Sender, u64) -> Vec<u64>) {
+        let mut sender = Sender::new(Variant::Reno, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
+        sender.offer(Time::ZERO, u64::MAX);
+        let mut now = Time::ZERO;
+        let mut feed = move |sender: &mut Sender, next: u64| {
+            now += Duration::from_millis(10);
+            sender.on_ack(now, &Ack::new(next, []));
+            std::iter::from_fn(|| sender.poll_transmit()).collect()
+        };
+        assert_eq!(feed(&mut sender, 1), [0, 1, 2]);
+        (sender, feed)
+    }
+
+    #[test]
+    fn limited_transmit_counts_whole_packets() {
+        let (mut sender, mut feed) = reno();
+        sender.classic().core.ssthresh = 2.0;
+        assert_eq!(feed(&mut sender, 2), [3]);
+        assert_eq!(sender.cwnd(), 2.5);
+        assert_eq!(feed(&mut sender, 2), [4]);
+        assert_eq!(feed(&mut sender, 2), [5]);
+        // Three are under way, and the window of 2.9 is full with them: a fourth would need 3, and the duplicate adds 1.
+        assert!(feed(&mut sender, 3).is_empty());
+        assert_eq!(sender.cwnd(), 2.9);
+        assert!(feed(&mut sender, 3).is_empty());
+        assert_eq!(feed(&mut sender, 3), [6]);
+    }
+
+    #[test]
+    fn nothing_is_inflated_for_a_flight_that_was_cut_already() {
+        let (mut sender, mut feed) = reno();
+        sender.classic().core.cwnd = 8.0;
+        assert_eq!(feed(&mut sender, 2), (3..11).collect::<Vec<_>>());
+        assert_eq!([feed(&mut sender, 2), feed(&mut sender, 2), feed(&mut sender, 2)], [[11], [12], [2]]);
+        // The recovery ends here; what is lost beyond waits for the time-out.
+        assert!(feed(&mut sender, 4).is_empty());
+        for _ in 0..20 {
+            assert!(feed(&mut sender, 4).is_empty());
+        }
+        assert_eq!(sender.counts().fast_retransmits, 1);
+    }
+
+    #[test]
+    fn the_window_is_never_below_one_packet() {
+        let (mut sender, _) = reno();
+        sender.classic().core.cwnd = 1.5;
+        let core = &mut sender.classic().core;
+        assert_eq!((core.halve(), core.ssthresh), (1.0, 2.0));
+    }
+}

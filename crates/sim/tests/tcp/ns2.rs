@@ -2,10 +2,11 @@
 //! 1 Gb/s and 52 ms each way, an `ErrorModel/List` with the same indices, `window` 50, the clock .418 of a tick on (seed
 //! 2520 here), everything else its default.
 
-use super::*;
-use crate::world::{Body, Carrier, Happening, TcpConfig, World};
-use ripstop_base::{Rate, Seed, Span};
+use ripstop_base::{Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
+use ripstop_sim::tcp::{Ack, Sender, SenderConfig, Variant, VegasConfig};
+use ripstop_sim::world::{Body, Carrier, Happening, TcpConfig, World};
+use std::time::Duration;
 
 /// The seed under which the sender's clock is .418 of a tick on.
 const SEED: u64 = 2520;
@@ -374,57 +375,6 @@ fn vegas_with_high_thresholds_keeps_growing_after_losses() {
     ];
     assert_eq!(sends(Variant::Vegas, config, &lost, sequence.len()), sequence);
     assert_ne!(sends(Variant::Vegas, SenderConfig::default(), &lost, sequence.len()), sequence);
-}
-
-/// A Reno sender whose SYN is acknowledged, and what leaves for each acknowledgement that follows.
-fn reno() -> (Sender, impl FnMut(&mut Sender, u64) -> Vec<u64>) {
-    let mut sender = Sender::new(Variant::Reno, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
-    sender.offer(Time::ZERO, u64::MAX);
-    let mut now = Time::ZERO;
-    let mut feed = move |sender: &mut Sender, next: u64| {
-        now += Duration::from_millis(10);
-        sender.on_ack(now, &Ack::new(next, []));
-        std::iter::from_fn(|| sender.poll_transmit()).collect()
-    };
-    assert_eq!(feed(&mut sender, 1), [0, 1, 2]);
-    (sender, feed)
-}
-
-#[test]
-fn limited_transmit_counts_whole_packets() {
-    let (mut sender, mut feed) = reno();
-    sender.classic().core.ssthresh = 2.0;
-    assert_eq!(feed(&mut sender, 2), [3]);
-    assert_eq!(sender.cwnd(), 2.5);
-    assert_eq!(feed(&mut sender, 2), [4]);
-    assert_eq!(feed(&mut sender, 2), [5]);
-    // Three are under way, and the window of 2.9 is full with them: a fourth would need 3, and the duplicate adds 1.
-    assert!(feed(&mut sender, 3).is_empty());
-    assert_eq!(sender.cwnd(), 2.9);
-    assert!(feed(&mut sender, 3).is_empty());
-    assert_eq!(feed(&mut sender, 3), [6]);
-}
-
-#[test]
-fn nothing_is_inflated_for_a_flight_that_was_cut_already() {
-    let (mut sender, mut feed) = reno();
-    sender.classic().core.cwnd = 8.0;
-    assert_eq!(feed(&mut sender, 2), (3..11).collect::<Vec<_>>());
-    assert_eq!([feed(&mut sender, 2), feed(&mut sender, 2), feed(&mut sender, 2)], [[11], [12], [2]]);
-    // The recovery ends here; what is lost beyond waits for the time-out.
-    assert!(feed(&mut sender, 4).is_empty());
-    for _ in 0..20 {
-        assert!(feed(&mut sender, 4).is_empty());
-    }
-    assert_eq!(sender.counts().fast_retransmits, 1);
-}
-
-#[test]
-fn the_window_is_never_below_one_packet() {
-    let (mut sender, _) = reno();
-    sender.classic().core.cwnd = 1.5;
-    let core = &mut sender.classic().core;
-    assert_eq!((core.halve(), core.ssthresh), (1.0, 2.0));
 }
 
 #[test]
