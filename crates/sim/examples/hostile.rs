@@ -1,8 +1,13 @@
 //! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`. Both ends
 //! every so often, and in the end their events and counters, and the verdict.
 
+#[path = "../tests/hostile/harness/mod.rs"]
+#[allow(dead_code, reason = "this program shows one session")]
+mod harness;
+
+use harness::judge::HostileSession;
+use harness::scenario::{HostileScenario, Side};
 use ripstop_base::{Seed, Time};
-use ripstop_sim::hostile::{HostileScenario, HostileSession, Side};
 use std::time::Duration;
 
 fn main() {

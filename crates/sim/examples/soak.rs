@@ -5,7 +5,12 @@
 //! fault, or when calm sessions together lost more than they may. `--example hostile -- SEED` shows one
 //! session in detail.
 
-use ripstop_sim::hostile::{HostileSession, Tally};
+#[path = "../tests/hostile/harness/mod.rs"]
+#[allow(dead_code, reason = "this program does not look into sessions")]
+mod harness;
+
+use harness::judge::HostileSession;
+use harness::tally::Tally;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,6 @@
 //! tests and the simulated networks run thousands of times faster than the networks that they stand for.
 
 pub mod engine;
-pub mod hostile;
 pub mod scenario;
 pub mod tcp;
 pub mod trial;

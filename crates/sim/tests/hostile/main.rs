@@ -1,13 +1,16 @@
 //! Random hostile sessions, a small number of those that `make soak` runs. A failure names the seeds; to
 //! see one in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod harness;
 
 use common::{LINKS, TUNNEL, tunnel};
+use harness::judge::HostileSession;
+use harness::tally::Tally;
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
 use ripstop_proto::session::tunnel::Config;
-use ripstop_sim::hostile::{HostileSession, Tally};
 use ripstop_sim::world::{Carrier, UdpConfig};
 use std::time::Duration;
 

@@ -5,10 +5,6 @@
 //! adds sessions up and judges them together: how much was lost without need, and whether every impairment and mishap that
 //! was configured did happen.
 
-mod judge;
-mod scenario;
-mod tally;
-
-pub use judge::{HostileSession, Outcome};
-pub use scenario::{HostileScenario, HostileWorld, Mishap, Side};
-pub use tally::{MAX_RESIDUAL, Tally};
+pub(crate) mod judge;
+pub(crate) mod scenario;
+pub(crate) mod tally;

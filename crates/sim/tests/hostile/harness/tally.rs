@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Most packets that calm sessions may lose in the tunnel, of those that went through it.
-pub const MAX_RESIDUAL: f64 = 1e-4;
+const MAX_RESIDUAL: f64 = 1e-4;
 /// Of so many at least: losses come in clumps, and a clump in few packets is no rate.
 const POOL: u64 = 1_000_000;
 
@@ -18,29 +18,29 @@ const ENOUGH: u64 = 20;
 
 /// What sessions came to, together. The order in which they are added makes no difference.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Sessions.
-    pub sessions: u64,
+    pub(crate) sessions: u64,
     /// Packets that went in, all sessions.
-    pub sent: u64,
+    pub(crate) sent: u64,
     /// Packets that came out.
-    pub delivered: u64,
+    pub(crate) delivered: u64,
     /// Packets dropped on the way in.
-    pub queue_drops: u64,
+    pub(crate) queue_drops: u64,
     /// Packets recovered by repairs.
-    pub recovered: u64,
+    pub(crate) recovered: u64,
     /// Events processed.
-    pub events: u64,
+    pub(crate) events: u64,
     /// Sessions in which no handshake got through for a minute; see [`super::Outcome::luckless`].
-    pub luckless: u64,
+    pub(crate) luckless: u64,
     /// Calm sessions; see [`HostileSession::is_calm`].
-    pub calm_sessions: u64,
+    pub(crate) calm_sessions: u64,
     /// Packets that went through their tunnels, lost ones included.
-    pub calm_packets: u64,
+    pub(crate) calm_packets: u64,
     /// Packets lost in their tunnels.
-    pub calm_residual: u64,
+    pub(crate) calm_residual: u64,
     /// Of these, longer than the tunnel's MTU, given up, late for their flow.
-    pub calm_reasons: (u64, u64, u64),
+    pub(crate) calm_reasons: (u64, u64, u64),
     /// Calm sessions that lost any, the worst first: packets lost, packets, seed.
     worst: Vec<(u64, u64, u64)>,
     /// The longest stalls, the longest first, and the seeds.
@@ -53,7 +53,7 @@ pub struct Tally {
 
 impl Tally {
     /// Adds a session.
-    pub fn add(&mut self, session: &HostileSession) {
+    pub(crate) fn add(&mut self, session: &HostileSession) {
         let (seed, outcome) = (session.seed, &session.outcome);
         self.sessions += 1;
         self.sent += outcome.sent;
@@ -90,22 +90,22 @@ impl Tally {
     }
 
     /// Sessions with a fault.
-    pub fn faulty(&self) -> usize {
+    pub(crate) fn faulty(&self) -> usize {
         self.faults.len()
     }
 
     /// How often the impairment or mishap `name` happened.
-    pub fn happened(&self, name: &str) -> u64 {
+    pub(crate) fn happened(&self, name: &str) -> u64 {
         self.impairments.get(name).map_or(0, |(_, fired)| *fired)
     }
 
     /// Share of packets lost in the tunnels of calm sessions; 0 without packets.
-    pub fn residual(&self) -> f64 {
+    pub(crate) fn residual(&self) -> f64 {
         if self.calm_packets == 0 { 0.0 } else { self.calm_residual as f64 / self.calm_packets as f64 }
     }
 
     /// What is wrong with the sessions, in words with the seeds that replay it; empty when all is well.
-    pub fn problems(&self) -> Vec<String> {
+    pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> =
             self.faults.iter().map(|(seed, faults)| format!("seed {seed}: {}", faults.join("; "))).collect();
         if self.calm_residual as f64 > MAX_RESIDUAL * self.calm_packets.max(POOL) as f64 {

@@ -16,53 +16,53 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// One hostile session: its seed, its scenario, and what came of it.
 #[derive(Clone, Debug)]
-pub struct HostileSession {
+pub(crate) struct HostileSession {
     /// The master seed that replays it.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// What it was put through.
-    pub scenario: HostileScenario,
+    pub(crate) scenario: HostileScenario,
     /// What came of it.
-    pub outcome: Outcome,
+    pub(crate) outcome: Outcome,
 }
 
 /// What a scenario came to.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// What went wrong, in words; empty when all was well.
-    pub faults: Vec<String>,
+    pub(crate) faults: Vec<String>,
     /// Packets that went in, both ways.
-    pub sent: u64,
+    pub(crate) sent: u64,
     /// Packets that came out.
-    pub delivered: u64,
+    pub(crate) delivered: u64,
     /// Packets dropped on the way in: no room, CoDel, deadline.
-    pub queue_drops: u64,
+    pub(crate) queue_drops: u64,
     /// Packets lost in the tunnel: sent, and never delivered.
-    pub residual: u64,
+    pub(crate) residual: u64,
     /// Of these, such that were longer than the tunnel's MTU: the search for the path's had taken losses for a smaller one.
-    pub too_long: u64,
+    pub(crate) too_long: u64,
     /// Of these, such that the sender gave up.
-    pub given_up: u64,
+    pub(crate) given_up: u64,
     /// Of these, such that were late for their flow.
-    pub late: u64,
+    pub(crate) late: u64,
     /// Packets not delivered because a later one of their flow made them pointless.
-    pub excused: u64,
+    pub(crate) excused: u64,
     /// Packets recovered by repairs.
-    pub recovered: u64,
+    pub(crate) recovered: u64,
     /// Events processed.
-    pub events: u64,
+    pub(crate) events: u64,
     /// No handshake got through until all but the end, though both ends tried often enough: bursts count in packets, so
     /// on an idle link they can last for long.
-    pub luckless: bool,
+    pub(crate) luckless: bool,
     /// The longest time in which nothing came out although something was under way, the path was whole, and it
     /// carried datagrams or none were sent.
-    pub longest_stall: Duration,
+    pub(crate) longest_stall: Duration,
     /// What was to befall the session, by name, and whether it did; a name comes once for each link or end.
-    pub impairments: Vec<(&'static str, bool)>,
+    pub(crate) impairments: Vec<(&'static str, bool)>,
 }
 
 impl HostileSession {
     /// Runs the session of the master seed `seed`. A panic is a fault.
-    pub fn run(seed: u64) -> HostileSession {
+    pub(crate) fn run(seed: u64) -> HostileSession {
         let scenario = HostileScenario::random(Seed::new(seed));
         let outcome =
             catch_unwind(AssertUnwindSafe(|| scenario.run(Seed::new(seed)))).unwrap_or_else(|panic| {
@@ -75,14 +75,14 @@ impl HostileSession {
 
     /// Whether the path was never cut, no end restarted or moved, and neither direction lost more than 30 %: then all but
     /// nothing may be lost.
-    pub fn is_calm(&self) -> bool {
+    pub(crate) fn is_calm(&self) -> bool {
         !self.scenario.interrupted && self.scenario.loss <= 0.3
     }
 }
 
 impl HostileScenario {
     /// Runs the scenario to its end and past it: then everything must have come to rest, delivered or given up.
-    pub fn run(&self, seed: Seed) -> Outcome {
+    pub(crate) fn run(&self, seed: Seed) -> Outcome {
         let mut world = match self.world(seed) {
             Ok(world) => world,
             Err(error) => return Outcome { faults: vec![error.to_string()], ..Outcome::default() },

@@ -1,10 +1,10 @@
 //! Random hostile scenarios: paths, impairments, traffic and mishaps, all drawn from a seed.
 
-use crate::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, LinkConfigError, Loss, Reorder};
 use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
 use ripstop_proto::session::tunnel::Config;
+use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
 /// Share of links with a block code.
@@ -14,7 +14,7 @@ const MOST_LOSS: f64 = 0.6;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub(crate) enum Side {
     /// The end whose link is the first.
     Left,
     /// The other end.
@@ -23,10 +23,10 @@ pub enum Side {
 
 impl Side {
     /// Both ends.
-    pub const BOTH: [Side; 2] = [Side::Left, Side::Right];
+    pub(crate) const BOTH: [Side; 2] = [Side::Left, Side::Right];
 
     /// The other end.
-    pub fn other(self) -> Side {
+    pub(crate) fn other(self) -> Side {
         match self {
             Side::Left => Side::Right,
             Side::Right => Side::Left,
@@ -36,7 +36,7 @@ impl Side {
 
 /// What can befall an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mishap {
+pub(crate) enum Mishap {
     /// [`Incident::Restart`].
     Restart,
     /// [`Incident::Roam`].
@@ -47,28 +47,28 @@ pub enum Mishap {
 
 /// A random scenario: two endpoints, a link each way, traffic, and what befalls the ends.
 #[derive(Clone, Debug)]
-pub struct HostileScenario {
+pub(crate) struct HostileScenario {
     /// The link from left to right, and the one back.
-    pub links: [LinkConfig; 2],
+    pub(crate) links: [LinkConfig; 2],
     /// The settings of both ends.
-    pub config: Config,
+    pub(crate) config: Config,
     /// The flows into the left and into the right end.
-    pub traffic: [Vec<UdpConfig>; 2],
+    pub(crate) traffic: [Vec<UdpConfig>; 2],
     /// When the flows end.
-    pub stop: Time,
+    pub(crate) stop: Time,
     /// What befalls the ends, and when.
-    pub mishaps: Vec<(Time, Side, Mishap)>,
+    pub(crate) mishaps: Vec<(Time, Side, Mishap)>,
     /// Whether the path is cut for a while, or an end is.
-    pub interrupted: bool,
+    pub(crate) interrupted: bool,
     /// Loss of full packets in the worse direction, without blackouts.
-    pub loss: f64,
+    pub(crate) loss: f64,
 }
 
 impl HostileScenario {
     /// The scenario of `seed`: rates of 0.5 to 100 Mbit/s, round trips of 2 to 800 ms, loss of 0 to 60 % (bursts of up to 8),
     /// reordering, duplication, corruption, jitter, block codes on the link, rate changes, blackouts, restarts, roaming and
     /// strangers' datagrams in some of them.
-    pub fn random(seed: Seed) -> HostileScenario {
+    pub(crate) fn random(seed: Seed) -> HostileScenario {
         let mut r = seed.stream("hostile");
         let rate = Rate::from_bps(log_uniform(&mut r, 0.5e6, 100e6) as u64);
         let delay = Duration::from_secs_f64(log_uniform(&mut r, 0.001, 0.4));
@@ -105,7 +105,7 @@ impl HostileScenario {
     }
 
     /// How often an end restarts.
-    pub fn restarts(&self) -> usize {
+    pub(crate) fn restarts(&self) -> usize {
         self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).count()
     }
 
@@ -113,7 +113,7 @@ impl HostileScenario {
     ///
     /// # Errors
     /// The link setting that cannot be; none, for a scenario by [`HostileScenario::random`].
-    pub fn world(&self, seed: Seed) -> Result<HostileWorld, LinkConfigError> {
+    pub(crate) fn world(&self, seed: Seed) -> Result<HostileWorld, LinkConfigError> {
         let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
         let mut world = World::new(seed);
         let [there, back] = &self.links;
@@ -146,21 +146,21 @@ impl HostileScenario {
 
 /// The world of a hostile scenario.
 #[derive(Debug)]
-pub struct HostileWorld {
+pub(crate) struct HostileWorld {
     /// The world. The number of an endpoint, and of the link that it sends over, is that of its side.
-    pub world: World,
+    pub(crate) world: World,
     /// The numbers of the flows into the left and into the right end.
-    pub flows: [Vec<usize>; 2],
+    pub(crate) flows: [Vec<usize>; 2],
 }
 
 impl HostileWorld {
     /// What the end on `side` knows of its peer.
-    pub fn status(&self, side: Side) -> Option<PeerStatus> {
+    pub(crate) fn status(&self, side: Side) -> Option<PeerStatus> {
         self.world.peer_status(side as usize, side.other() as usize)
     }
 
     /// Packets that went in on `side`, and how many of them have come out.
-    pub fn packets(&self, side: Side) -> (u64, u64) {
+    pub(crate) fn packets(&self, side: Side) -> (u64, u64) {
         let totals = self.flows[side as usize].iter().map(|flow| self.world.totals(*flow));
         totals.fold((0, 0), |(sent, out), flow| (sent + flow.sent, out + flow.packets))
     }
