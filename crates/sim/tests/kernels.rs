@@ -3,7 +3,7 @@
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
-use ripstop_sim::tcp::{Length, Pattern, SenderConfig, Variant};
+use ripstop_sim::tcp::{Distribution, Pattern, SenderConfig, Variant};
 use ripstop_sim::world::{Body, Carrier, Happening, Hosts, TcpConfig, World};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -83,7 +83,7 @@ fn an_odd_packet_is_acknowledged_after_40_ms() {
 fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, loss);
-    let length = Length::Fixed(100);
+    let length = Distribution::Fixed(100);
     let ask = kernel(Pattern::Scheduled { length });
     let ask = world.add_tcp(ask, &Carrier::Links(&[there], &[back]), "ask").expect("a flow");
     let answer = kernel(Pattern::Answers { length });
@@ -144,7 +144,7 @@ fn what_is_lost_is_asked_again_and_what_waits_goes_together() {
 fn only_the_way_back_is_joined() {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, 0.0);
-    let length = Length::Fixed(100);
+    let length = Distribution::Fixed(100);
     for pattern in [Pattern::Scheduled { length }, Pattern::Answers { length }] {
         world.add_tcp(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
     }

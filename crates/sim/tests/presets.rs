@@ -3,18 +3,17 @@
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{Duplicate, Fec, LinkConfig, Loss};
-use ripstop_sim::scenario::{
-    Drawn, FecPath, FlowSpec, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
-};
-use ripstop_sim::tcp::{Reassembly, Variant};
+use ripstop_sim::scenario::{FecPath, FlowSpec, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec};
+use ripstop_sim::tcp::{Distribution, Reassembly, Variant};
 use std::time::Duration;
 
 fn span() -> impl Strategy<Value = Span> {
     (1u64..2_000_000).prop_map(|us| Span::from(Duration::from_micros(us)))
 }
 
-fn drawn<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Drawn<T>> {
-    (any::<bool>(), of).prop_map(|(fixed, of)| if fixed { Drawn::Fixed(of) } else { Drawn::Exponential(of) })
+fn drawn<T: std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Distribution<T>> {
+    (any::<bool>(), of)
+        .prop_map(|(fixed, of)| if fixed { Distribution::Fixed(of) } else { Distribution::Exponential(of) })
 }
 
 fn bytes() -> impl Strategy<Value = Bytes> {

@@ -3,9 +3,9 @@
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Stream};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::scenario::{
-    Drawn, FlowReport, FlowSpec, NcSpec, Report, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec, run,
+    FlowReport, FlowSpec, NcSpec, Report, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec, run,
 };
-use ripstop_sim::tcp::{Reassembly, Variant};
+use ripstop_sim::tcp::{Distribution, Reassembly, Variant};
 use std::time::Duration;
 
 fn span(ms: u64) -> Span {
@@ -99,8 +99,8 @@ fn a_file_takes_its_time() {
 #[test]
 fn bursts_have_their_rate() {
     let source = |on, off| SourceSpec::OnOff { on, off, rate: Rate::from_bps(800_000) };
-    let fixed = source(Drawn::Fixed(span(500)), Drawn::Fixed(span(1500)));
-    let drawn = source(Drawn::Exponential(span(500)), Drawn::Exponential(span(1500)));
+    let fixed = source(Distribution::Fixed(span(500)), Distribution::Fixed(span(1500)));
+    let drawn = source(Distribution::Exponential(span(500)), Distribution::Exponential(span(1500)));
     for (source, slack) in [(fixed, 0.01), (drawn, 0.2)] {
         let flow = FlowSpec { source, tcp: Variant::LinuxCubic, ..spec() };
         let report = done(&chain(1_000, 3, 0.0, vec![flow]));
@@ -142,7 +142,7 @@ fn a_request_and_its_answer_take_a_round_trip() {
 fn threads_change_nothing() {
     let mut flows = pair("exp:500B", "exp:30kB", "exp:300ms");
     flows.push(FlowSpec { tcp: Variant::Bbr, name: "bbr".into(), ..spec() });
-    let (on, off) = (Drawn::Exponential(span(200)), Drawn::Exponential(span(400)));
+    let (on, off) = (Distribution::Exponential(span(200)), Distribution::Exponential(span(400)));
     let bursts = SourceSpec::OnOff { on, off, rate: Rate::from_bps(1_000_000) };
     flows.push(FlowSpec { source: bursts, name: "bursts".into(), ..spec() });
     let mut scenario = chain(30, 9, 0.01, flows);
@@ -186,8 +186,8 @@ fn the_mechanisms_of_today_do_their_work() {
         }
     };
     let pages = || SourceSpec::OnOff {
-        on: Drawn::Exponential(span(300)),
-        off: Drawn::Exponential(span(3000)),
+        on: Distribution::Exponential(span(300)),
+        off: Distribution::Exponential(span(3000)),
         rate: Rate::from_bps(3_000_000),
     };
     let cubic = ["rack_losses", "proportional", "fast_convergences", "reno_friendly"];

@@ -10,9 +10,9 @@ use ripstop_model::plan::{
     NetworkPath, PATH_MTU, PlanScheme,
 };
 use ripstop_sim::scenario::{
-    Drawn, FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
+    FlowSpec, NcRedundancy, NcSpec, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
 };
-use ripstop_sim::tcp::Variant;
+use ripstop_sim::tcp::{Distribution, Variant};
 use std::time::Duration;
 
 /// A path as the simulator has it.
@@ -120,8 +120,8 @@ impl CampaignStage {
     /// Small requests and their answers on the otherwise idle path: each follows the answer to the one before after a thinking time.
     pub fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
-        let length = Drawn::Fixed(Bytes::new(REQUEST));
-        let think = Drawn::Exponential(Span::from(THINK));
+        let length = Distribution::Fixed(Bytes::new(REQUEST));
+        let think = Distribution::Exponential(Span::from(THINK));
         let Some(flow) = scenario.flow.pop() else { return scenario };
         let (from, to) = (flow.to.clone(), flow.from.clone());
         let answers = SourceSpec::Answers { to: "ask".to_owned(), length };

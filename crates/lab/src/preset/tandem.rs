@@ -4,9 +4,9 @@ use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, meas
 use ripstop_base::{Bytes, Fraction, Rate, Span};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::scenario::{
-    Drawn, FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
+    FlowSpec, NcRedundancy, NcSpec, Recode, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec,
 };
-use ripstop_sim::tcp::{Reassembly, VegasConfig};
+use ripstop_sim::tcp::{Distribution, Reassembly, VegasConfig};
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -198,10 +198,10 @@ fn with_sources(given: &GivenParameters<'_>, flows: Vec<FlowSpec>) -> Result<Vec
     }
     let Some(text) = given.all("requests").next() else { return Ok(flows) };
     let [request, answer, think] = three("requests", text, "`300B,exp:20kB,exp:1s`")?;
-    let length: Drawn<Bytes> = part("requests", answer)?;
+    let length: Distribution<Bytes> = part("requests", answer)?;
     let asks = SourceSpec::Requests {
         length: part("requests", request)?,
-        think: part::<Drawn<Span>>("requests", think)?,
+        think: part::<Distribution<Span>>("requests", think)?,
     };
     let answers = flows.iter().map(|flow| FlowSpec {
         name: flow.name.replacen("flow", "answer", 1),

@@ -24,6 +24,11 @@ impl ScenarioError {
     }
 }
 
+/// The error for `field`.
+pub(super) fn refuse<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, ScenarioError> {
+    Err(ScenarioError::new(field, problem))
+}
+
 /// The most connections of a scenario: numbers of packets and alarms stay in their types.
 const MOST_FLOWS: u32 = 100_000;
 /// The most pieces of a series.
@@ -45,22 +50,22 @@ impl Scenario {
         for (k, link) in self.link.iter().enumerate() {
             let field = format!("link[{k}]");
             if link.between[0] == link.between[1] {
-                return Err(ScenarioError::new(format!("{field}.between"), "a link leads to another node"));
+                return refuse(format!("{field}.between"), "a link leads to another node");
             }
             if link.one_way && link.back.is_some() {
-                return Err(ScenarioError::new(
+                return refuse(
                     format!("{field}.back"),
                     "a `one-way` link has no way back; leave one of the two out",
-                ));
+                );
             }
             for (name, config) in [("forth", Some(&link.forth)), ("back", link.back.as_ref())] {
                 if let Some(Err(error)) = config.map(|config| config.check()) {
-                    return Err(ScenarioError::new(format!("{field}.{name}.{}", error.field), error.problem));
+                    return refuse(format!("{field}.{name}.{}", error.field), error.problem);
                 }
             }
         }
         if self.flow.is_empty() {
-            return Err(ScenarioError::new("flow", "nothing is sent; add a section [[flow]]"));
+            return refuse("flow", "nothing is sent; add a section [[flow]]");
         }
         let topology = Topology::of(self);
         self.check_tunnels(&topology)?;
@@ -73,18 +78,15 @@ impl Scenario {
             self.coding_of(k, if tunnel.is_some() { &[] } else { &way[0] })?;
             self.check_time_passes(k, &way)?;
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
-                return Err(ScenarioError::new(
+                return refuse(
                     format!("flow[{k}].name"),
                     format!("`{name}` is taken; give each flow its own"),
-                ));
+                );
             }
         }
         self.pairs()?;
         if names.len() > MOST_FLOWS as usize {
-            return Err(ScenarioError::new(
-                "flow",
-                format!("{} connections; at most {MOST_FLOWS}", names.len()),
-            ));
+            return refuse("flow", format!("{} connections; at most {MOST_FLOWS}", names.len()));
         }
         Ok(())
     }
@@ -93,17 +95,11 @@ impl Scenario {
         for (k, tunnel) in self.tunnel.iter().enumerate() {
             let field = |name: &str| format!("tunnel[{k}].{name}");
             if self.tunnel[..k].iter().any(|other| other.name == tunnel.name) {
-                return Err(ScenarioError::new(
-                    field("name"),
-                    format!("`{}` is taken; give each its own", tunnel.name),
-                ));
+                return refuse(field("name"), format!("`{}` is taken; give each its own", tunnel.name));
             }
             if !TUNNEL_MTU.contains(&tunnel.mtu.get()) {
                 let (least, most) = (TUNNEL_MTU.start(), TUNNEL_MTU.end());
-                return Err(ScenarioError::new(
-                    field("mtu"),
-                    format!("{} bytes; from {least} to {most}", tunnel.mtu),
-                ));
+                return refuse(field("mtu"), format!("{} bytes; from {least} to {most}", tunnel.mtu));
             }
             topology.of_tunnel(self, k)?;
         }
@@ -124,7 +120,7 @@ impl Scenario {
             "the way to `{}` and back has neither a `rate` nor a `delay`, so that no time would pass; give a link one of them",
             flow.to
         );
-        Err(ScenarioError::new(format!("flow[{index}]"), problem))
+        refuse(format!("flow[{index}]"), problem)
     }
 
     /// The links that the packets of flow `index` pass: there, and back. `tunnel`: as [`Scenario::tunnel_of`] says.
@@ -144,10 +140,7 @@ impl Scenario {
         let flow = &self.flow[index];
         let field = |name: &str| format!("flow[{index}].{name}");
         let Some(k) = self.tunnel.iter().position(|tunnel| tunnel.name == name) else {
-            return Err(ScenarioError::new(
-                field("tunnel"),
-                format!("there is no tunnel `{name}`; add a section [[tunnel]]"),
-            ));
+            return refuse(field("tunnel"), format!("there is no tunnel `{name}`; add a section [[tunnel]]"));
         };
         let tunnel = &self.tunnel[k];
         let most = tunnel.config().inner_mtu();
@@ -157,28 +150,25 @@ impl Scenario {
                 flow.packet,
                 u64::from(most).saturating_sub(flow.header_bytes())
             );
-            return Err(ScenarioError::new(field("packet"), problem));
+            return refuse(field("packet"), problem);
         }
         if !flow.route.is_empty() {
-            return Err(ScenarioError::new(
-                field("route"),
-                "the tunnel has a route of its own; leave one of the two out",
-            ));
+            return refuse(field("route"), "the tunnel has a route of its own; leave one of the two out");
         }
         let [a, b] = &tunnel.between;
         match (&flow.from, &flow.to) {
             (from, to) if from == a && to == b => Ok((k, false)),
             (from, to) if from == b && to == a => Ok((k, true)),
-            _ => Err(ScenarioError::new(
+            _ => refuse(
                 field("tunnel"),
                 format!("leads from `{a}` to `{b}`, not from `{}` to `{}`", flow.from, flow.to),
-            )),
+            ),
         }
     }
 
     fn check_run(&self) -> Result<(), ScenarioError> {
         let run = &self.run;
-        let wrong = |field: &str, problem: String| Err(ScenarioError::new(format!("run.{field}"), problem));
+        let wrong = |field: &str, problem: String| refuse(format!("run.{field}"), problem);
         if run.duration.duration().is_zero() {
             return wrong("duration", "0 s is no run; write for example `1000s`".into());
         }

@@ -27,7 +27,7 @@ pub use report::{
     Report, Series, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
-pub use source::{Drawn, SourceSpec};
+pub use source::SourceSpec;
 pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
 pub use totals::RunTotals;
 pub use trace::Trace;

@@ -1,5 +1,6 @@
 //! TCP/NC in a scenario.
 
+use super::check::refuse;
 use super::{FlowSpec, Scenario, ScenarioError};
 use crate::world::NcConfig;
 use ripstop_proto::session::nc::{
@@ -183,7 +184,7 @@ impl Scenario {
         let Some(nc) = &flow.nc else { return Ok(None) };
         if flow.tunnel.is_some() {
             let problem = "a flow through a tunnel is coded by the tunnel; leave one of the two out";
-            return Err(ScenarioError::new(format!("flow[{index}].nc"), problem));
+            return refuse(format!("flow[{index}].nc"), problem);
         }
         let mut nodes = vec![flow.from.clone()];
         let mut losses = Vec::with_capacity(there.len());

@@ -1,5 +1,6 @@
 //! From node names to lists of links.
 
+use super::check::refuse;
 use super::{Scenario, ScenarioError};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -65,7 +66,7 @@ impl<'a> Topology<'a> {
         let (a, b) = (self.node(from, &fields[0])?, self.node(to, &fields[1])?);
         let [_, field] = fields;
         if a == b {
-            return Err(ScenarioError::new(field, "is the node at the other end; name another"));
+            return refuse(field, "is the node at the other end; name another");
         }
         let none = |from: &str, to: &str| {
             let problem = format!("no links lead from `{from}` to `{to}`; add one, or mind `one-way`");
@@ -90,19 +91,19 @@ impl<'a> Topology<'a> {
             let field = format!("flow[{index}].route[{k}]");
             let node = self.node(name, &field)?;
             if nodes.contains(&node) {
-                return Err(ScenarioError::new(field, format!("`{name}` is on the route already: a loop")));
+                return refuse(field, format!("`{name}` is on the route already: a loop"));
             }
             if let Some(last) = nodes.last()
                 && self.step(*last, node).is_none()
             {
                 let before = &flow.route[k - 1];
-                return Err(ScenarioError::new(field, format!("no link leads from `{before}` to `{name}`")));
+                return refuse(field, format!("no link leads from `{before}` to `{name}`"));
             }
             nodes.push(node);
         }
         if nodes.first() != Some(&from) || nodes.last() != Some(&to) {
             let problem = format!("must begin with `{}` and end with `{}`", flow.from, flow.to);
-            return Err(ScenarioError::new(format!("flow[{index}].route"), problem));
+            return refuse(format!("flow[{index}].route"), problem);
         }
         let there = nodes.windows(2).filter_map(|pair| self.step(pair[0], pair[1])).collect();
         nodes.reverse();

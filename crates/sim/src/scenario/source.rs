@@ -1,11 +1,10 @@
 //! What a flow of a scenario has to send.
 
+use super::check::refuse;
 use super::{FlowSpec, Scenario, ScenarioError};
-use crate::tcp::{Length, Pattern, Period};
+use crate::tcp::{Distribution, Pattern};
 use ripstop_base::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// What there is to send.
@@ -21,10 +20,10 @@ pub enum SourceSpec {
     OnOff {
         /// How long it is on.
         #[serde(with = "ripstop_base::word")]
-        on: Drawn<Span>,
+        on: Distribution<Span>,
         /// How long it is off.
         #[serde(with = "ripstop_base::word")]
-        off: Drawn<Span>,
+        off: Distribution<Span>,
         /// Payload while on.
         rate: Rate,
     },
@@ -32,10 +31,10 @@ pub enum SourceSpec {
     Requests {
         /// Of a request.
         #[serde(with = "ripstop_base::word")]
-        length: Drawn<Bytes>,
+        length: Distribution<Bytes>,
         /// From an answer to the next request.
         #[serde(with = "ripstop_base::word")]
-        think: Drawn<Span>,
+        think: Distribution<Span>,
     },
     /// Answers to another flow's requests, one for each, at once.
     Answers {
@@ -43,67 +42,8 @@ pub enum SourceSpec {
         to: String,
         /// Of an answer.
         #[serde(with = "ripstop_base::word")]
-        length: Drawn<Bytes>,
+        length: Distribution<Bytes>,
     },
-}
-
-/// The same each time, or drawn anew from an exponential distribution with this mean: `2s`, `exp:2s`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawn<T> {
-    /// The same each time.
-    Fixed(T),
-    /// Exponentially distributed, with this mean.
-    Exponential(T),
-}
-
-impl<T> Drawn<T> {
-    /// The mean.
-    pub fn mean(&self) -> &T {
-        match self {
-            Drawn::Fixed(mean) | Drawn::Exponential(mean) => mean,
-        }
-    }
-}
-
-impl<T: FromStr<Err: fmt::Display>> FromStr for Drawn<T> {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Drawn<T>, String> {
-        let wrong = |error: T::Err| {
-            format!("{error}; with `exp:` before it, it is the mean of an exponential distribution")
-        };
-        match text.strip_prefix("exp:") {
-            Some(mean) => mean.parse().map(Drawn::Exponential).map_err(wrong),
-            None => text.parse().map(Drawn::Fixed).map_err(wrong),
-        }
-    }
-}
-
-impl<T: fmt::Display> fmt::Display for Drawn<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Drawn::Fixed(value) => value.fmt(f),
-            Drawn::Exponential(mean) => write!(f, "exp:{mean}"),
-        }
-    }
-}
-
-impl From<Drawn<Span>> for Period {
-    fn from(drawn: Drawn<Span>) -> Period {
-        match drawn {
-            Drawn::Fixed(span) => Period::Fixed(span.duration()),
-            Drawn::Exponential(mean) => Period::Exponential(mean.duration()),
-        }
-    }
-}
-
-impl From<Drawn<Bytes>> for Length {
-    fn from(drawn: Drawn<Bytes>) -> Length {
-        match drawn {
-            Drawn::Fixed(bytes) => Length::Fixed(bytes.get()),
-            Drawn::Exponential(mean) => Length::Exponential(mean.get()),
-        }
-    }
 }
 
 impl SourceSpec {
@@ -123,50 +63,41 @@ impl SourceSpec {
             SourceSpec::Endless => Pattern::Endless,
             SourceSpec::File(bytes) => Pattern::File(bytes.get()),
             SourceSpec::OnOff { on, off, rate } => {
-                Pattern::OnOff { on: (*on).into(), off: (*off).into(), rate: *rate }
+                Pattern::OnOff { on: on.map(Span::duration), off: off.map(Span::duration), rate: *rate }
             }
             SourceSpec::Requests { length, think } => {
-                Pattern::Requests { length: (*length).into(), think: (*think).into() }
+                Pattern::Requests { length: length.map(Bytes::get), think: think.map(Span::duration) }
             }
-            SourceSpec::Answers { length, .. } => Pattern::Answers { length: (*length).into() },
+            SourceSpec::Answers { length, .. } => Pattern::Answers { length: length.map(Bytes::get) },
         }
     }
 
     /// The field and what is wrong with it, when a packet carries `payload` bytes.
     pub(super) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
+        let wrong = |field, problem: &str| Err((field, problem.to_owned()));
         match self {
-            SourceSpec::Endless => {}
-            SourceSpec::File(bytes) => {
-                if bytes.get() == 0 {
-                    return Err(("source.file", "0 bytes are no file; write at least 1".into()));
-                }
+            SourceSpec::File(bytes) if bytes.get() == 0 => {
+                wrong("source.file", "0 bytes are no file; write at least 1")
+            }
+            SourceSpec::OnOff { rate, .. } if rate.bps() == 0 => {
+                wrong("source.on-off.rate", "0 sends nothing; write for example `1Mbit/s`")
             }
             SourceSpec::OnOff { on, rate, .. } => {
-                if rate.bps() == 0 {
-                    return Err((
-                        "source.on-off.rate",
-                        "0 sends nothing; write for example `1Mbit/s`".into(),
-                    ));
-                }
                 let packet = rate.time_for(payload as usize);
-                if on.mean().duration() < packet.max(Duration::from_nanos(1)) {
-                    let problem =
-                        format!("{on} is less than a packet takes at {rate}, {packet:?}; write more");
-                    return Err(("source.on-off.on", problem));
+                if on.mean().duration() >= packet.max(Duration::from_nanos(1)) {
+                    return Ok(());
                 }
+                let problem = format!("{on} is less than a packet takes at {rate}, {packet:?}; write more");
+                Err(("source.on-off.on", problem))
             }
-            SourceSpec::Requests { length, .. } => {
-                if length.mean().get() == 0 {
-                    return Err(("source.requests.length", "a request has at least 1 byte".into()));
-                }
+            SourceSpec::Requests { length, .. } if length.mean().get() == 0 => {
+                wrong("source.requests.length", "a request has at least 1 byte")
             }
-            SourceSpec::Answers { length, .. } => {
-                if length.mean().get() == 0 {
-                    return Err(("source.answers.length", "an answer has at least 1 byte".into()));
-                }
+            SourceSpec::Answers { length, .. } if length.mean().get() == 0 => {
+                wrong("source.answers.length", "an answer has at least 1 byte")
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -179,8 +110,7 @@ impl Scenario {
         let mut pairs: Vec<(usize, usize)> = Vec::new();
         for (k, flow) in self.flow.iter().enumerate() {
             let SourceSpec::Answers { to, .. } = &flow.source else { continue };
-            let wrong =
-                |name: &str, problem: String| Err(ScenarioError::new(format!("flow[{k}].{name}"), problem));
+            let wrong = |name: &str, problem: String| refuse(format!("flow[{k}].{name}"), problem);
             let asks =
                 |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
             let Some(other) = self.flow.iter().position(asks) else {
@@ -209,7 +139,7 @@ impl Scenario {
                     "nobody answers; add a flow the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
                     flow.name
                 );
-                return Err(ScenarioError::new(format!("flow[{k}].source.requests"), problem));
+                return refuse(format!("flow[{k}].source.requests"), problem);
             }
         }
         Ok(pairs)

@@ -1,7 +1,7 @@
 //! A source of UDP datagrams as a flow of a scenario.
 
-use super::{Drawn, FlowSpec};
-use crate::tcp::Period;
+use super::FlowSpec;
+use crate::tcp::Distribution;
 use crate::world::{UDP_IP_HEADERS, UdpConfig, UdpPattern};
 use ripstop_base::{Rate, Span, Time, word};
 use serde::{Deserialize, Serialize};
@@ -19,10 +19,10 @@ pub enum UdpSpec {
     OnOff {
         /// How long the source is on.
         #[serde(with = "word")]
-        on: Drawn<Span>,
+        on: Distribution<Span>,
         /// How long the source is off.
         #[serde(with = "word")]
-        off: Drawn<Span>,
+        off: Distribution<Span>,
         /// Payload while on.
         rate: Rate,
     },
@@ -87,7 +87,7 @@ impl UdpSpec {
             UdpSpec::Constant(_) => UdpPattern::Periodic { every, burst: 1 },
             UdpSpec::Poisson(_) => UdpPattern::Poisson { per_second: 1.0 / every.as_secs_f64() },
             UdpSpec::OnOff { on, off, .. } => {
-                UdpPattern::OnOff { on: Period::from(*on), off: Period::from(*off), every }
+                UdpPattern::OnOff { on: on.map(Span::duration), off: off.map(Span::duration), every }
             }
         };
         let config = UdpConfig::new(pattern, payload + UDP_IP_HEADERS);

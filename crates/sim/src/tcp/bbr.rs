@@ -3,7 +3,7 @@
 
 mod policer;
 
-use super::modern::{Acked, Control, Extreme, Flow, Greatest, Phase};
+use super::modern::{Acked, Control, Flow, Phase, WindowedMax};
 use policer::Policer;
 use ripstop_base::{Seed, Stream, Time};
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub(in crate::tcp) struct Bbr {
     pacing_gain: f64,
     cwnd_gain: f64,
     /// Packets per second, by round.
-    rates: Extreme<Greatest>,
+    rates: WindowedMax,
     rounds: u64,
     /// The round ends when a packet is acknowledged that left with so many delivered.
     round_end: u64,
@@ -94,7 +94,7 @@ impl Bbr {
             mode: Mode::Startup,
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
-            rates: Extreme::new(RATE_ROUNDS),
+            rates: WindowedMax::new(RATE_ROUNDS),
             rounds: 0,
             round_end: 0,
             round_start: false,
@@ -169,10 +169,6 @@ impl Control for Bbr {
     fn on_spurious(&mut self, flow: &mut Flow, _now: Time) {
         (self.full_rate, self.full_rounds) = (0.0, 0);
         self.policer = Policer::begin(flow);
-    }
-
-    fn owns_recovery(&self) -> bool {
-        true
     }
 }
 

@@ -99,10 +99,6 @@ impl Control for Cubic {
     fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {
         self.state = self.before;
     }
-
-    fn owns_recovery(&self) -> bool {
-        false
-    }
 }
 
 impl Cubic {

@@ -29,12 +29,4 @@ impl Control for LinuxReno {
     fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
         flow.ssthresh = (flow.cwnd * BETA).floor().max(LEAST_THRESHOLD);
     }
-
-    fn on_timeout(&mut self, _flow: &mut Flow, _now: Time) {}
-
-    fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {}
-
-    fn owns_recovery(&self) -> bool {
-        false
-    }
 }

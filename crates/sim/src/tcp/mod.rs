@@ -11,6 +11,7 @@
 mod bbr;
 mod classic;
 mod cubic;
+mod distribution;
 mod hystart;
 mod linux_reno;
 mod modern;
@@ -24,11 +25,12 @@ mod source;
 mod tahoe;
 mod vegas;
 
+pub use distribution::{Distribution, Period};
 pub use modern::Mechanisms;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
 pub use sender::{SenderConfig, SenderCounts};
-pub use source::{Completion, Demand, Length, Packing, Pattern, Period, Source, SourceConfig, SourceError};
+pub use source::{Completion, Demand, Packing, Pattern, Source, SourceConfig, SourceError};
 pub use vegas::VegasConfig;
 
 use classic::Classic;

@@ -2,7 +2,7 @@
 //! the next loss (RFC 6582, in its "careful" form; the timer starts anew with the first partial acknowledgement only).
 
 use super::Ack;
-use super::sender::{Core, Cut, DUPLICATES};
+use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 
 /// New packets at most for a duplicate in recovery.
@@ -35,31 +35,18 @@ impl NewReno {
                 core.transmit(now, core.una);
             }
         } else if ack.next == core.una {
-            core.duplicates += 1;
-            if core.duplicates == DUPLICATES {
-                if core.fast_retransmit(now) {
-                    self.inflation = u64::from(DUPLICATES);
-                }
-            } else if core.duplicates > DUPLICATES {
-                if core.cut == Cut::DuplicateAcks {
-                    self.inflation += 1;
-                }
-            } else {
-                core.limited_transmit(now);
-            }
+            core.take_duplicate(now, &mut self.inflation);
         }
         match core.duplicates {
-            0 => core.fill(now, self.window(core), u32::MAX),
-            DUPLICATES.. => core.fill(now, self.window(core), RECOVERY_BURST),
+            0 => core.fill(now, core.inflated_window(self.inflation), u32::MAX),
+            DUPLICATES.. => core.fill(now, core.inflated_window(self.inflation), RECOVERY_BURST),
             _ => {}
         }
     }
 
     pub(super) fn on_timeout(&mut self, core: &mut Core, now: Time) {
         self.inflation = 0;
-        core.duplicates = 0;
-        core.time_out(now);
-        core.fill(now, core.window(), u32::MAX);
+        core.restart(now);
     }
 
     /// What is acknowledged has left the window, but for the packet that is sent for it now.
@@ -70,9 +57,5 @@ impl NewReno {
             core.cwnd = (core.cwnd - (acked - self.inflation) as f64).max(1.0);
             self.inflation = 1;
         }
-    }
-
-    fn window(&self, core: &Core) -> u64 {
-        (core.cwnd as u64 + self.inflation).min(u64::from(core.config.window))
     }
 }

@@ -18,34 +18,16 @@ impl Reno {
             core.take_new_ack(now, ack.next);
             core.grow_after_ack();
         } else if ack.next == core.una {
-            core.duplicates += 1;
-            if core.duplicates == DUPLICATES {
-                if core.fast_retransmit(now) {
-                    self.inflation = u64::from(DUPLICATES);
-                }
-            } else if core.duplicates > DUPLICATES {
-                if core.in_recovery() {
-                    self.inflation += 1;
-                }
-            } else {
-                core.limited_transmit(now);
-            }
+            core.take_duplicate(now, &mut self.inflation);
         }
         if core.duplicates == 0 || core.duplicates >= DUPLICATES {
-            core.fill(now, self.window(core), u32::MAX);
+            core.fill(now, core.inflated_window(self.inflation), u32::MAX);
         }
     }
 
     pub(super) fn on_timeout(&mut self, core: &mut Core, now: Time) {
         self.inflation = 0;
-        core.duplicates = 0;
-        core.time_out(now);
-        core.fill(now, core.window(), u32::MAX);
-    }
-
-    /// The receiver's window bounds the inflated one too: at a full window nothing new leaves during recovery.
-    fn window(&self, core: &Core) -> u64 {
-        (core.cwnd as u64 + self.inflation).min(u64::from(core.config.window))
+        core.restart(now);
     }
 }
 

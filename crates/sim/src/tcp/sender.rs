@@ -176,6 +176,25 @@ impl Core {
         }
     }
 
+    /// A duplicate under Reno and NewReno. `inflation` counts the packets that have left the path during fast recovery.
+    pub(super) fn take_duplicate(&mut self, now: Time, inflation: &mut u64) {
+        self.duplicates += 1;
+        if self.duplicates == DUPLICATES {
+            if self.fast_retransmit(now) {
+                *inflation = u64::from(DUPLICATES);
+            }
+        } else if self.duplicates > DUPLICATES {
+            *inflation += u64::from(self.in_recovery());
+        } else {
+            self.limited_transmit(now);
+        }
+    }
+
+    /// The window in fast recovery. The receiver's window bounds it: at a full window nothing new leaves during recovery.
+    pub(super) fn inflated_window(&self, inflation: u64) -> u64 {
+        (self.cwnd as u64 + inflation).min(u64::from(self.config.window))
+    }
+
     pub(super) fn set_timer(&mut self, now: Time) {
         self.deadline = now + self.rto.timeout();
     }
@@ -293,6 +312,13 @@ impl Core {
         }
         self.cwnd = 1.0;
         self.go_back();
+    }
+
+    /// A time-out after which the window is filled at once.
+    pub(super) fn restart(&mut self, now: Time) {
+        self.duplicates = 0;
+        self.time_out(now);
+        self.fill(now, self.window(), u32::MAX);
     }
 
     /// What follows every time-out: all that was under way counts as lost.

@@ -3,42 +3,11 @@
 //! A source has no clock. [`Source::next_due`] says when [`Source::poll`] has something; what arrives is told to
 //! [`Source::on_delivered`], and transfers that are complete come out of [`Source::poll_completion`].
 
-use super::Sender;
+use super::{Distribution, Period, Sender};
 use ripstop_base::{Rate, Stream, Time};
 use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
-
-/// How long something lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Period {
-    /// So long each time.
-    Fixed(Duration),
-    /// Exponentially distributed, with this mean.
-    Exponential(Duration),
-}
-
-impl Period {
-    /// The next one.
-    pub fn draw(self, random: &mut Stream) -> Duration {
-        match self {
-            Period::Fixed(span) => span,
-            Period::Exponential(mean) => {
-                let span = random.exponential(mean.as_secs_f64());
-                Duration::try_from_secs_f64(span).unwrap_or(Duration::MAX)
-            }
-        }
-    }
-}
-
-/// How much is sent at a time, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Length {
-    /// So many each time.
-    Fixed(u64),
-    /// Exponentially distributed, with this mean; at least one.
-    Exponential(u64),
-}
 
 /// What there is to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,19 +29,19 @@ pub enum Pattern {
     /// Requests: each a while after the answer to the one before has arrived ([`Source::on_arrival`]).
     Requests {
         /// Of a request.
-        length: Length,
+        length: Distribution<u64>,
         /// From an answer to the next request.
         think: Period,
     },
     /// Requests at moments of their own ([`Source::schedule`]), whether or not those before are answered.
     Scheduled {
         /// Of a request.
-        length: Length,
+        length: Distribution<u64>,
     },
     /// Answers: one for each request that has arrived ([`Source::on_arrival`]), at once.
     Answers {
         /// Of an answer.
-        length: Length,
+        length: Distribution<u64>,
     },
 }
 
@@ -234,7 +203,7 @@ impl Source {
             }
             Pattern::Requests { length, .. } | Pattern::Scheduled { length } => {
                 self.due = self.next_moment();
-                let bytes = self.draw_length(length);
+                let bytes = length.draw_bytes(&mut self.random);
                 self.unanswered.push_back((began, bytes));
                 self.begin(began, bytes)
             }
@@ -243,7 +212,7 @@ impl Source {
                 if self.asked > 0 {
                     self.due = began;
                 }
-                let bytes = self.draw_length(length);
+                let bytes = length.draw_bytes(&mut self.random);
                 self.begin(began, bytes)
             }
         };
@@ -320,13 +289,6 @@ impl Source {
     fn draw(&mut self, period: Period) -> Duration {
         period.draw(&mut self.random)
     }
-
-    fn draw_length(&mut self, length: Length) -> u64 {
-        match length {
-            Length::Fixed(bytes) => bytes,
-            Length::Exponential(mean) => (self.random.exponential(mean as f64) as u64).max(1),
-        }
-    }
 }
 
 impl SourceConfig {
@@ -347,17 +309,18 @@ impl SourceConfig {
         if self.stop <= self.start {
             return wrong("stop", "must be later than start");
         }
-        let none =
-            |period: Period| matches!(period, Period::Fixed(p) | Period::Exponential(p) if p.is_zero());
-        let empty = |length: Length| matches!(length, Length::Fixed(0) | Length::Exponential(0));
         match self.pattern {
             Pattern::File(0) => wrong("file", "0 bytes are no file; write at least 1"),
             Pattern::OnOff { rate, .. } if rate.bps() == 0 => wrong("rate", "0 sends nothing; write a rate"),
-            Pattern::OnOff { on, .. } if none(on) => wrong("on", "0 s sends nothing; write a longer time"),
-            Pattern::Requests { length, .. } | Pattern::Scheduled { length } if empty(length) => {
+            Pattern::OnOff { on, .. } if on.mean().is_zero() => {
+                wrong("on", "0 s sends nothing; write a longer time")
+            }
+            Pattern::Requests { length, .. } | Pattern::Scheduled { length } if *length.mean() == 0 => {
                 wrong("requests", "a request has at least 1 byte")
             }
-            Pattern::Answers { length } if empty(length) => wrong("answers", "an answer has at least 1 byte"),
+            Pattern::Answers { length } if *length.mean() == 0 => {
+                wrong("answers", "an answer has at least 1 byte")
+            }
             _ => Ok(()),
         }
     }

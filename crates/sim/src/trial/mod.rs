@@ -128,9 +128,9 @@ impl Trial {
     pub fn run(&self, mut progress: impl FnMut(Duration)) -> Result<Measured, LinkConfigError> {
         let mut stage = Stage::new(self)?;
         let mut run_to = |stage: &mut Stage, end: Duration| {
-            while stage.now() < Time::ZERO + end && stage.complete().is_none() {
-                stage.run_until((stage.now() + STEP).min(Time::ZERO + end));
-                progress(stage.now().since(Time::ZERO));
+            while stage.world.now() < Time::ZERO + end && stage.notes.complete.is_none() {
+                stage.run_until((stage.world.now() + STEP).min(Time::ZERO + end));
+                progress(stage.world.now().since(Time::ZERO));
             }
         };
         run_to(&mut stage, self.from);
@@ -139,19 +139,18 @@ impl Trial {
         run_to(&mut stage, self.until);
         let (useful_then, link) = (stage.useful(), *stage.link());
         let (retransmits, tunnel) = (stage.retransmits(), stage.tunnel());
-        let (delays, marks) = (stage.delays(), stage.marks());
+        let (delays, marks) = (stage.delays(), stage.notes.marks);
         if !self.requests.is_empty() && !stage.is_answered(self.requests.len()) {
             run_to(&mut stage, self.until + self.grace);
         }
 
-        let (end, complete) = (stage.now(), stage.complete());
+        let (end, complete) = (stage.world.now(), stage.notes.complete);
         let since_start = |at: Time| at.since(Time::ZERO);
         let requests = self.requests.iter().enumerate();
         let latency = |(k, due): (usize, &Duration)| stage.latency(k).ok_or(end.since(Time::ZERO + *due));
         let latencies = requests.map(latency).collect();
         let [first_100kb, first_1mb] = marks.map(|at| at.map(since_start));
-        let unfired = stage.unfired();
-        let violations = stage.violations();
+        let unfired = stage.links.iter().flat_map(|link| stage.world.unfired(*link)).collect();
         Ok(Measured {
             bulk_bytes: (useful_then.0 - useful.0, useful_then.0),
             request_bytes: useful_then.1 - useful.1,
@@ -166,7 +165,7 @@ impl Trial {
             tunnel,
             fates: stage.fates(),
             unfired,
-            violations,
+            violations: stage.world.strays() as usize,
         })
     }
 

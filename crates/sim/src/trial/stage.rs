@@ -1,7 +1,7 @@
 //! The world of a trial, and what is noted while it runs.
 
 use super::{Bulk, MARKS, REQUEST_BYTES, Scheme, Trial, TunnelLosses, Way};
-use crate::tcp::{Length, Pattern, SenderConfig, Variant};
+use crate::tcp::{Distribution, Pattern, SenderConfig, Variant};
 use crate::world::{
     Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
 };
@@ -17,12 +17,12 @@ const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 /// The world of a trial.
 pub(super) struct Stage {
-    world: World,
-    links: [usize; 2],
+    pub(super) world: World,
+    pub(super) links: [usize; 2],
     bulk: Option<usize>,
     /// The flow that requests take.
     requests: Option<usize>,
-    notes: Notes,
+    pub(super) notes: Notes,
     /// Of the source without TCP: useful bytes in a packet of the bulk.
     payload: Option<u32>,
 }
@@ -60,10 +60,6 @@ impl Stage {
 
     pub(super) fn run_until(&mut self, end: Time) {
         self.world.run_until(end, &mut self.notes);
-    }
-
-    pub(super) fn now(&self) -> Time {
-        self.world.now()
     }
 
     /// Useful bytes of the bulk and of requests that have come out.
@@ -107,16 +103,6 @@ impl Stage {
         self.bulk.map_or_else(DelayHistogram::default, |bulk| self.world.take_delays(bulk).packets)
     }
 
-    /// When as much of the bulk had come out as [`MARKS`] says.
-    pub(super) fn marks(&self) -> [Option<Time>; 2] {
-        self.notes.marks
-    }
-
-    /// When all of a file had.
-    pub(super) fn complete(&self) -> Option<Time> {
-        self.notes.complete
-    }
-
     /// From when request number `k` was due until its reply had come.
     pub(super) fn latency(&self, k: usize) -> Option<Duration> {
         match (self.payload, self.requests) {
@@ -133,16 +119,6 @@ impl Stage {
     /// The fates of packets on the two links, where they were to be kept.
     pub(super) fn fates(&mut self) -> [Vec<Fate>; 2] {
         self.notes.fates.take().unwrap_or_default()
-    }
-
-    /// Impairments that are configured and never fired.
-    pub(super) fn unfired(&self) -> Vec<&'static str> {
-        self.links.iter().flat_map(|link| self.world.unfired(*link)).collect()
-    }
-
-    /// What must never happen and did.
-    pub(super) fn violations(&self) -> usize {
-        self.world.strays() as usize
     }
 }
 
@@ -198,7 +174,7 @@ fn add_connections(
         Bulk::Endless => Some(connect(Pattern::Endless, false, "flow/flow")),
         Bulk::File(bytes) => Some(connect(Pattern::File(bytes.max(1)), false, "flow/flow")),
     };
-    let length = Length::Fixed(u64::from(REQUEST_BYTES));
+    let length = Distribution::Fixed(u64::from(REQUEST_BYTES));
     let requests = (!trial.requests.is_empty()).then(|| {
         let requests = connect(Pattern::Scheduled { length }, false, "flow/requests");
         (requests, connect(Pattern::Answers { length }, true, "flow/answers"))
@@ -211,15 +187,15 @@ fn add_connections(
 }
 
 /// What a trial notes while it runs.
-struct Notes {
+pub(super) struct Notes {
     bulk: Option<usize>,
     /// Of a source without TCP: useful bytes in a packet of the bulk.
     payload: Option<u32>,
-    marks: [Option<Time>; 2],
+    pub(super) marks: [Option<Time>; 2],
     timed_until: Time,
     /// The size of a file, and when it had arrived.
     file: Option<u64>,
-    complete: Option<Time>,
+    pub(super) complete: Option<Time>,
     requests: Option<usize>,
     /// In the order of the requests: a connection answers them in that order.
     latencies: Vec<Duration>,

@@ -1,7 +1,7 @@
 //! What a source offers, and which transfers it says are complete.
 
 use ripstop_base::{Rate, Seed, Time};
-use ripstop_sim::tcp::{Completion, Demand, Length, Packing, Pattern, Period, Source, SourceConfig};
+use ripstop_sim::tcp::{Completion, Demand, Distribution, Packing, Pattern, Period, Source, SourceConfig};
 use std::time::Duration;
 
 const MS: fn(u64) -> Time = Time::from_millis;
@@ -58,9 +58,9 @@ fn bursts_have_their_rate_and_their_share_of_time() {
 
 #[test]
 fn a_request_waits_for_its_answer_and_a_while() {
-    let length = Length::Fixed(1_500);
+    let length = Distribution::Fixed(1_500);
     let mut client = source(Pattern::Requests { length, think: Period::Fixed(span(50)) });
-    let mut server = source(Pattern::Answers { length: Length::Exponential(9_000) });
+    let mut server = source(Pattern::Answers { length: Distribution::Exponential(9_000) });
     assert_eq!((client.poll(MS(100)), client.poll(MS(100))), (Some(Demand::Offer(2_000)), None));
     assert_eq!((client.on_delivered(MS(150), 2_000), client.poll_completion()), (1, None));
     assert_eq!(server.next_due(), MS(60_000));
@@ -80,7 +80,7 @@ fn a_request_waits_for_its_answer_and_a_while() {
 
 #[test]
 fn requests_on_schedule_wait_for_nothing() {
-    let pattern = Pattern::Scheduled { length: Length::Fixed(100) };
+    let pattern = Pattern::Scheduled { length: Distribution::Fixed(100) };
     let config = SourceConfig { pattern, packing: Packing::Exact, start: MS(10), ..SourceConfig::default() };
     let mut client = Source::new(config, Seed::new(1).stream("source")).expect("it can be");
     assert_eq!(client.next_due(), Time::NEVER);
@@ -113,7 +113,7 @@ fn what_cannot_be_is_named() {
         (SourceConfig { stop: Time::ZERO, ..base }, "stop: must be later"),
         (SourceConfig { pattern: Pattern::File(0), ..base }, "file: 0 bytes"),
         (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "on: 0 s"),
-        (SourceConfig { pattern: Pattern::Answers { length: Length::Fixed(0) }, ..base }, "answers: "),
+        (SourceConfig { pattern: Pattern::Answers { length: Distribution::Fixed(0) }, ..base }, "answers: "),
     ] {
         let error = Source::new(config, Seed::new(1).stream("x")).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");

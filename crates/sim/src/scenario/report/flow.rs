@@ -135,44 +135,15 @@ pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> De
 }
 
 fn mechanisms(parts: &[FlowPart<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
-    let all: Vec<_> = parts.iter().filter_map(|part| part.detail?.mechanisms.as_ref()).collect();
-    let statistic = |value: Mechanism| {
-        let did = all.iter().map(|(start, end)| (value(end) - value(start)) as f64);
-        did.collect::<Sample>().statistic()
-    };
-    (!all.is_empty()).then(|| MECHANISMS.iter().map(|(name, value)| (*name, statistic(*value))).collect())
+    let mut counts: BTreeMap<&'static str, Sample> = BTreeMap::new();
+    for (start, end) in parts.iter().filter_map(|part| part.detail?.mechanisms.as_ref()) {
+        for ((name, start), (_, end)) in start.by_name().zip(end.by_name()) {
+            counts.entry(name).or_default().push((end - start) as f64);
+        }
+    }
+    let counts = counts.into_iter().map(|(name, counts)| (name, counts.statistic()));
+    Some(counts.collect()).filter(|counts: &BTreeMap<_, _>| !counts.is_empty())
 }
-
-type Mechanism = fn(&Mechanisms) -> u64;
-
-/// All of them, by the names of their fields.
-const MECHANISMS: [(&str, Mechanism); 25] = [
-    ("rack_losses", |m| m.rack_losses),
-    ("rack_lost_again", |m| m.rack_lost_again),
-    ("reorder_timeouts", |m| m.reorder_timeouts),
-    ("reordered", |m| m.reordered),
-    ("tail_probes", |m| m.tail_probes),
-    ("tail_losses", |m| m.tail_losses),
-    ("proportional", |m| m.proportional),
-    ("needless", |m| m.needless),
-    ("undone_recoveries", |m| m.undone_recoveries),
-    ("undone_timeouts", |m| m.undone_timeouts),
-    ("paced", |m| m.paced),
-    ("app_limited", |m| m.app_limited),
-    ("idle_restarts", |m| m.idle_restarts),
-    ("conservative_starts", |m| m.conservative_starts),
-    ("resumed_starts", |m| m.resumed_starts),
-    ("hystart_exits", |m| m.hystart_exits),
-    ("fast_convergences", |m| m.fast_convergences),
-    ("reno_friendly", |m| m.reno_friendly),
-    ("full_pipes", |m| m.full_pipes),
-    ("drains", |m| m.drains),
-    ("gain_phases", |m| m.gain_phases),
-    ("rtt_probes", |m| m.rtt_probes),
-    ("policed", |m| m.policed),
-    ("conserved", |m| m.conserved),
-    ("aggregated", |m| m.aggregated),
-];
 
 /// What the coding layer of a flow did in whole runs, warm-up included.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -94,11 +94,9 @@ pub(in crate::tcp) trait Control {
     /// A loss, or a time-out, calls for a smaller window: sets the threshold.
     fn on_loss(&mut self, flow: &mut Flow, now: Time);
     /// A time-out has come; `on_loss` came before it where a new reduction was due.
-    fn on_timeout(&mut self, flow: &mut Flow, now: Time);
+    fn on_timeout(&mut self, _flow: &mut Flow, _now: Time) {}
     /// The last reduction was for nothing; window and threshold are as before it.
-    fn on_spurious(&mut self, flow: &mut Flow, now: Time);
-    /// Whether it sets its window in a recovery by itself; otherwise proportional rate reduction does (RFC 6937).
-    fn owns_recovery(&self) -> bool;
+    fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {}
 }
 
 /// The congestion controls.
@@ -118,6 +116,13 @@ macro_rules! each {
             Law::Reno($law) => $call,
         }
     };
+}
+
+impl Law {
+    /// Whether it sets its window in a recovery by itself; otherwise proportional rate reduction does (RFC 6937).
+    pub(super) fn owns_recovery(&self) -> bool {
+        matches!(self, Law::Bbr(_))
+    }
 }
 
 impl Control for Law {
@@ -143,9 +148,5 @@ impl Control for Law {
 
     fn on_spurious(&mut self, flow: &mut Flow, now: Time) {
         each!(self, law => law.on_spurious(flow, now));
-    }
-
-    fn owns_recovery(&self) -> bool {
-        each!(self, law => law.owns_recovery())
     }
 }

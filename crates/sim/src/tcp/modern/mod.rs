@@ -5,14 +5,17 @@
 //! ECN, time stamps (so no Eifel detection: time-outs are judged by F-RTO, recoveries by D-SACK), reneging receivers.
 
 mod law;
+mod mechanisms;
 mod rack;
 mod rate;
 mod recovery;
 mod rtt;
 mod scoreboard;
 
+pub use mechanisms::Mechanisms;
+
 pub(in crate::tcp) use law::{Acked, Control, Flow, Law, Phase};
-pub(in crate::tcp) use rtt::{Extreme, Greatest};
+pub(in crate::tcp) use rtt::WindowedMax;
 
 use super::{Ack, RtoConfig, SenderConfig, SenderCounts};
 use rack::Rack;
@@ -45,61 +48,6 @@ impl SenderConfig {
             ..SenderConfig::default()
         }
     }
-}
-
-/// How often the mechanisms of CUBIC, BBR and the sender under them did their work. All zero for the older variants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mechanisms {
-    /// Packets that RACK took for lost.
-    pub rack_losses: u64,
-    /// Of these, such as had been sent again already.
-    pub rack_lost_again: u64,
-    /// Times that the reordering timer ran out.
-    pub reorder_timeouts: u64,
-    /// Packets that were overtaken by later ones, and had not been sent again.
-    pub reordered: u64,
-    /// Tail loss probes.
-    pub tail_probes: u64,
-    /// Losses that such a probe repaired.
-    pub tail_losses: u64,
-    /// Packets sent in proportion to what arrived, in recoveries.
-    pub proportional: u64,
-    /// Packets that the receiver had twice, as it said.
-    pub needless: u64,
-    /// Recoveries taken back, since all their retransmissions were needless.
-    pub undone_recoveries: u64,
-    /// Time-outs taken back, since what had been sent before arrived after all.
-    pub undone_timeouts: u64,
-    /// Departures that the pacing timer began.
-    pub paced: u64,
-    /// Samples of the delivery rate that were limited by what there was to send.
-    pub app_limited: u64,
-    /// Windows reduced after a pause.
-    pub idle_restarts: u64,
-    /// CUBIC: times that rising delay turned slow start into conservative slow start (RFC 9406).
-    pub conservative_starts: u64,
-    /// CUBIC: times that conservative slow start turned back, the delay having fallen.
-    pub resumed_starts: u64,
-    /// CUBIC: slow starts that ended without a loss.
-    pub hystart_exits: u64,
-    /// CUBIC: times that fast convergence gave room to others (RFC 9438, section 4.7).
-    pub fast_convergences: u64,
-    /// CUBIC: acknowledgements after which the window was Reno's (RFC 9438, section 4.3).
-    pub reno_friendly: u64,
-    /// BBR: times that start-up found the path full.
-    pub full_pipes: u64,
-    /// BBR: times that the queue of the start-up was drained.
-    pub drains: u64,
-    /// BBR: phases of the gain cycle that ended.
-    pub gain_phases: u64,
-    /// BBR: times that the window was cut to measure the round-trip time.
-    pub rtt_probes: u64,
-    /// BBR: times that the path was taken for policed.
-    pub policed: u64,
-    /// BBR: first rounds of recoveries, which send what arrives.
-    pub conserved: u64,
-    /// BBR: acknowledgements that widened the estimate of aggregation.
-    pub aggregated: u64,
 }
 
 /// The sending end of a connection.

@@ -14,7 +14,8 @@ pub(in crate::tcp) struct Rtt {
     config: RtoConfig,
     smoothed: Option<Duration>,
     variation: Duration,
-    min: Extreme<Least>,
+    /// Round-trip times in ns, negated: the greatest is the least round-trip time.
+    negated_min: WindowedMax,
     back_off: u32,
 }
 
@@ -24,7 +25,7 @@ impl Rtt {
             config,
             smoothed: None,
             variation: Duration::ZERO,
-            min: Extreme::new(MIN_RTT_WINDOW),
+            negated_min: WindowedMax::new(MIN_RTT_WINDOW),
             back_off: 0,
         }
     }
@@ -42,7 +43,7 @@ impl Rtt {
 
     /// A sample of the newest packet acknowledged, which waited the least for an acknowledgement.
     pub(super) fn sample_least(&mut self, now: Time, rtt: Duration) {
-        self.min.push(now.as_nanos() / 1_000_000_000, rtt.as_nanos() as f64);
+        self.negated_min.push(now.as_nanos() / 1_000_000_000, -(rtt.as_nanos() as f64));
     }
 
     /// Smoothed; None before the first sample.
@@ -52,7 +53,7 @@ impl Rtt {
 
     /// The least of the last five minutes; None before the first sample.
     pub(in crate::tcp) fn min(&self) -> Option<Duration> {
-        self.min.get().map(|nanos| Duration::from_nanos(nanos as u64))
+        self.negated_min.get().map(|nanos| Duration::from_nanos(-nanos as u64))
     }
 
     /// The retransmission time-out, back-off included. The floor is of the variation's share, as in Linux: RTT + 200 ms.
@@ -78,48 +79,22 @@ impl Rtt {
     }
 }
 
-/// Which of two values counts.
-pub(in crate::tcp) trait Better: Clone + std::fmt::Debug {
-    fn better(a: f64, b: f64) -> bool;
-}
-
-/// The smaller.
+/// The greatest value over a window of rounds or seconds: at most one entry for each of them is kept.
 #[derive(Clone, Debug)]
-pub(in crate::tcp) struct Least;
-
-/// The larger.
-#[derive(Clone, Debug)]
-pub(in crate::tcp) struct Greatest;
-
-impl Better for Least {
-    fn better(a: f64, b: f64) -> bool {
-        a <= b
-    }
-}
-
-impl Better for Greatest {
-    fn better(a: f64, b: f64) -> bool {
-        a >= b
-    }
-}
-
-/// The least or greatest value over a window of rounds or seconds: at most one entry for each of them is kept.
-#[derive(Clone, Debug)]
-pub(in crate::tcp) struct Extreme<B> {
+pub(in crate::tcp) struct WindowedMax {
     window: u64,
-    /// Each is worse than the one before it, and later.
+    /// Each is smaller than the one before it, and later.
     entries: VecDeque<(u64, f64)>,
-    better: std::marker::PhantomData<B>,
 }
 
-impl<B: Better> Extreme<B> {
-    pub(in crate::tcp) fn new(window: u64) -> Extreme<B> {
-        Extreme { window, entries: VecDeque::with_capacity(16), better: std::marker::PhantomData }
+impl WindowedMax {
+    pub(in crate::tcp) fn new(window: u64) -> WindowedMax {
+        WindowedMax { window, entries: VecDeque::with_capacity(16) }
     }
 
     /// Takes in `value`, of round `at`; rounds do not go back.
     pub(in crate::tcp) fn push(&mut self, at: u64, value: f64) {
-        while self.entries.back().is_some_and(|(_, last)| B::better(value, *last)) {
+        while self.entries.back().is_some_and(|(_, last)| value >= *last) {
             self.entries.pop_back();
         }
         if self.entries.back().is_none_or(|(round, _)| *round < at) {
@@ -160,7 +135,7 @@ mod tests {
 
     #[test]
     fn an_extreme_is_forgotten_with_its_window() {
-        let mut max: Extreme<Greatest> = Extreme::new(10);
+        let mut max = WindowedMax::new(10);
         let got: Vec<f64> = [(0, 5.0), (0, 7.0), (1, 3.0), (9, 4.0), (10, 1.0), (11, 2.0), (20, 0.5)]
             .into_iter()
             .map(|(at, value)| {
