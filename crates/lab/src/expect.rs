@@ -4,7 +4,7 @@
 
 use crate::claim::{ClaimExpression, ClaimReference, ClaimScope, ClaimValue, check_claim, decide};
 use crate::result_path::find;
-use ripstop_sim::scenario::{ExpectSpec, Report, Scenario, ScenarioError};
+use ripstop_sim::scenario::{ExpectSpec, Scenario, ScenarioError, ScenarioReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), ScenarioError> {
         return Ok(());
     }
     // A result without runs has all figures, and none of them has a value.
-    let empty = serde_json::to_value(Report::new(scenario, &[])).unwrap_or(Value::Null);
+    let empty = serde_json::to_value(ScenarioReport::new(scenario, &[])).unwrap_or(Value::Null);
     for (k, spec) in scenario.expect.iter().enumerate() {
         for text in claims(spec).map_err(|(field, problem)| wrong(k, field, problem))? {
             let field = if spec.holds.is_some() { "holds" } else { "value" };
@@ -42,7 +42,7 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), ScenarioError> {
 }
 
 /// Decides the expectations of a scenario, which was checked, by what was measured.
-pub fn judge_expectations(scenario: &Scenario, report: &Report) -> Vec<ExpectVerdict> {
+pub fn judge_expectations(scenario: &Scenario, report: &ScenarioReport) -> Vec<ExpectVerdict> {
     if scenario.expect.is_empty() {
         return Vec::new();
     }
@@ -151,7 +151,7 @@ mod tests {
     fn the_older_form_means_the_same() {
         let spec = scenario("[[expect]]\nvalue = \"goodput_bps\"\nleast = 480e3\nmost = 1e6\n");
         check_scenario(&spec).expect("claims");
-        let report = Report::new(&spec, &[]);
+        let report = ScenarioReport::new(&spec, &[]);
         let claims: Vec<String> =
             judge_expectations(&spec, &report).into_iter().map(|one| one.claim).collect();
         assert_eq!(claims, ["goodput_bps >= 480000", "goodput_bps <= 1000000"]);

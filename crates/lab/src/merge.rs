@@ -121,7 +121,7 @@ fn each_of_text(path: &Path, add: &mut dyn FnMut(&CellKey, &str, &str) -> LabRes
 mod tests {
     use super::*;
     use crate::cell::{CellResult, SIMULATOR};
-    use ripstop_sim::scenario::{Report, run_once};
+    use ripstop_sim::scenario::{ScenarioReport, run_once};
 
     fn result(seed: u64) -> (CellKey, String) {
         let text = format!(
@@ -130,7 +130,7 @@ mod tests {
         );
         let cell = LabCell::new(&Scenario::parse(&text).unwrap(), false).unwrap();
         let run = run_once(cell.scenario(), 0, &mut ()).unwrap();
-        let report = Report::new(cell.scenario(), &[run]);
+        let report = ScenarioReport::new(cell.scenario(), &[run]);
         let result = CellResult { wall_s: seed as f64, ..CellResult::new(cell.scenario(), &report) };
         (cell.key(SIMULATOR), serde_json::to_string(&result).unwrap())
     }

@@ -24,7 +24,9 @@ fn main() {
         _ => vec!["0", "1%", "2%", "5%", "10%", "20%", "30%"],
     };
     let runs: u64 = std::env::var("RUNS").map_or(1, |n| n.parse().expect("a number of runs"));
-    println!("loss    share   sent/useful over ideal  delay beyond rtt/2, ms: mean p50 p99   repairs");
+    println!(
+        "loss    share   sent/useful over ideal  delay beyond rtt/2, ms: mean p50 p99   repairs"
+    );
     for word in words {
         let loss: Fraction = word.parse().expect("a loss");
         for run in 0..runs {
@@ -65,14 +67,15 @@ fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
     let left = 1.0 - loss.get();
     let share = useful * 8.0 / (to - from).as_secs_f64() / (link.rate.bps() as f64 * left);
     let delays = world.take_delays(flow).packets;
-    let beyond = |delay: Option<f64>| delay.map_or(f64::NAN, |delay| (delay - rtt.as_secs_f64() / 2.0) * 1e3);
+    let exceeded_bound =
+        |delay: Option<f64>| delay.map_or(f64::NAN, |delay| (delay - rtt.as_secs_f64() / 2.0) * 1e3);
     println!(
         "{:<7} {share:.4}  {:22.4}  {:28.1} {:6.1} {:6.1}  {:?}",
         loss.to_string(),
         offered / useful * left / HEADERS,
-        beyond(delays.mean_s()),
-        beyond(delays.quantile_s(0.5)),
-        beyond(delays.quantile_s(0.99)),
+        exceeded_bound(delays.mean_s()),
+        exceeded_bound(delays.quantile_s(0.5)),
+        exceeded_bound(delays.quantile_s(0.99)),
         world.tunnel(tunnel)[0].repairs,
     );
 }

@@ -112,7 +112,7 @@ fn the_tunnel_hides_losses_in_either_direction() {
     let plain = run(&tandem(0.015, flow(), false), 2, || ()).unwrap();
     let through = tandem(0.015, flow(), true);
     let tunnel = run(&through, 2, || ()).unwrap();
-    let mean = |report: &ripstop_sim::scenario::Report| report.goodput_bps.mean.unwrap_or(0.0);
+    let mean = |report: &ripstop_sim::scenario::ScenarioReport| report.goodput_bps.mean.unwrap_or(0.0);
     assert!(mean(&tunnel) > 5.0 * mean(&plain), "seed 5: {plain:?} {tunnel:?}");
     let again = [&plain, &tunnel].map(|report| report.flows[0].retransmits);
     // What the tunnel does not hide is a time-out in one run of four, which sends a window again.

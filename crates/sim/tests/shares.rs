@@ -6,7 +6,7 @@
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::trial::{Bulk, Scheme, Trial, Way};
+use ripstop_sim::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -111,7 +111,7 @@ fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>, variant: Varian
     if let Some(queue) = queue {
         link.queue = Some(queue.parse().expect("a queue"));
     }
-    figures(link, rtt, p, Scheme::Tcp(variant, Way::Tunnel))
+    figures(link, rtt, p, Scheme::Tcp(variant, PathKind::Tunnel))
 }
 
 /// Share and sent/useful of a bulk source over a link that is the same both ways.
@@ -120,7 +120,7 @@ fn figures(link: LinkConfig, rtt: Duration, p: f64, scheme: Scheme) -> (f64, f64
     let trial = Trial {
         links: [link.clone(), link],
         scheme,
-        bulk: Bulk::Endless,
+        bulk: BulkTraffic::Endless,
         requests: Vec::new(),
         from: (20 * rtt).max(Duration::from_secs(2)),
         until: (60 * rtt).max(Duration::from_secs(10)),

@@ -3,7 +3,7 @@
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Stream};
 use ripstop_link::{LinkConfig, Loss};
 use ripstop_sim::scenario::{
-    FlowReport, FlowSpec, NcSpec, Report, RunSpec, Scenario, SourceSpec, Tandem, TunnelSpec, run,
+    FlowReport, FlowSpec, NcSpec, RunSpec, Scenario, ScenarioReport, SourceSpec, Tandem, TunnelSpec, run,
 };
 use ripstop_sim::tcp::{Distribution, Reassembly, Variant};
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn spec() -> FlowSpec {
     FlowSpec { window: 200, ..FlowSpec::new("", "") }
 }
 
-fn done(scenario: &Scenario) -> Report {
+fn done(scenario: &Scenario) -> ScenarioReport {
     run(scenario, 2, || ()).expect("a scenario")
 }
 
@@ -70,7 +70,7 @@ fn every_file_arrives_whole_over_every_tcp() {
             assert_eq!((count(flow_.completed), count(flow_.unfinished)), (Some(1.0), Some(0.0)), "{}", at());
             // Each byte once, in order; of ns-2's agents and under TCP/NC the last packet is counted as if it were full.
             let whole =
-                if variant.is_of_today() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
+                if variant.is_modern() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
             let arrived = flow_.goodput_bps.mean.expect("known") * 20_000.0 / 8.0;
             assert!((arrived - whole).abs() < 1e-3, "{arrived} of {whole}, {}", at());
             // The flow ends with the file: its rate is the file over the time that it took.
@@ -231,7 +231,7 @@ fn tunnels_are_reported() {
     };
     let (clean, lossy) = (of(0.0), of(0.03));
     let mean = |s: ripstop_sim::engine::Statistic| s.mean.expect("known");
-    let way = |report: &Report, k: usize| report.tunnels[0].directions[k].clone();
+    let way = |report: &ScenarioReport, k: usize| report.tunnels[0].directions[k].clone();
     let (forth, back) = (way(&lossy, 0), way(&lossy, 1));
     assert_eq!((forth.from.as_str(), forth.to.as_str(), back.from.as_str()), ("n0", "n2", "n2"));
     // 1.04 for headers of TCP, 56 bytes for the tunnel's, and 1/(1 - .06) for the losses: 1.17 at least.

@@ -3,24 +3,24 @@
 
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
 use ripstop_link::{DropReason, Fate, Link, LinkConfig, Loss};
-use ripstop_sim::scenario::{FlowSpec, Report, RunSpec, Tandem, TunnelSpec, run_once};
+use ripstop_sim::scenario::{FlowSpec, RunSpec, ScenarioReport, Tandem, TunnelSpec, run_once};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::trial::{Bulk, Scheme, Trial, Way};
+use ripstop_sim::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use ripstop_sim::world::Happening;
 use std::time::Duration;
 
 const SCHEMES: [Scheme; 8] = [
     Scheme::Packets,
-    Scheme::Tcp(Variant::LinuxCubic, Way::Tunnel),
-    Scheme::Tcp(Variant::Bbr, Way::Tunnel),
-    Scheme::Tcp(Variant::LinuxCubic, Way::Link),
-    Scheme::Tcp(Variant::Bbr, Way::Link),
-    Scheme::Tcp(Variant::LinuxReno, Way::Link),
-    Scheme::Tcp(Variant::NewReno, Way::Link),
-    Scheme::Tcp(Variant::Sack, Way::Link),
+    Scheme::Tcp(Variant::LinuxCubic, PathKind::Tunnel),
+    Scheme::Tcp(Variant::Bbr, PathKind::Tunnel),
+    Scheme::Tcp(Variant::LinuxCubic, PathKind::Link),
+    Scheme::Tcp(Variant::Bbr, PathKind::Link),
+    Scheme::Tcp(Variant::LinuxReno, PathKind::Link),
+    Scheme::Tcp(Variant::NewReno, PathKind::Link),
+    Scheme::Tcp(Variant::Sack, PathKind::Link),
 ];
 
-fn trial(scheme: Scheme, loss: f64, bulk: Bulk) -> Trial {
+fn trial(scheme: Scheme, loss: f64, bulk: BulkTraffic) -> Trial {
     let link = LinkConfig::path(
         Rate::from_bps(20_000_000),
         Duration::from_millis(100),
@@ -42,14 +42,14 @@ fn trial(scheme: Scheme, loss: f64, bulk: Bulk) -> Trial {
 #[test]
 fn requests_take_a_round_trip_and_all_are_answered() {
     for scheme in SCHEMES {
-        for bulk in [Bulk::None, Bulk::Endless] {
+        for bulk in [BulkTraffic::None, BulkTraffic::Endless] {
             let got = trial(scheme, 0.05, bulk).run(|_| ()).unwrap();
             let why = format!("{scheme:?} {bulk:?}, seed 3: {got:?}");
             assert_eq!(got.latencies.len(), 56);
             let answered = |l: &Result<Duration, Duration>| l.is_ok_and(|l| l >= Duration::from_millis(100));
             assert!(got.latencies.iter().all(answered), "{why}");
             assert!(got.request_bytes <= 5_600 && got.request_bytes > 0, "{why}");
-            let any = bulk != Bulk::None;
+            let any = bulk != BulkTraffic::None;
             assert_eq!(got.bulk_bytes.1 > 0, any, "{why}");
             assert_eq!(got.first_100kb.is_some(), got.bulk_bytes.1 >= 100_000, "{why}");
             assert_eq!(got.first_1mb.is_some(), got.bulk_bytes.1 >= 1_000_000, "{why}");
@@ -67,7 +67,7 @@ fn a_file_arrives_whole_and_ends_the_run() {
         let trial = Trial {
             requests: Vec::new(),
             until: Duration::from_secs(600),
-            ..trial(scheme, 0.01, Bulk::File(1_234_567))
+            ..trial(scheme, 0.01, BulkTraffic::File(1_234_567))
         };
         let got = trial.run(|_| ()).unwrap();
         let complete = got.complete.unwrap_or_else(|| panic!("{scheme:?}, seed 3: {got:?}"));
@@ -78,9 +78,10 @@ fn a_file_arrives_whole_and_ends_the_run() {
 
 #[test]
 fn the_tunnel_hides_losses_that_stop_a_plain_tcp() {
-    let goodput = |scheme| trial(scheme, 0.05, Bulk::Endless).run(|_| ()).unwrap().bulk_bytes.0;
+    let goodput = |scheme| trial(scheme, 0.05, BulkTraffic::Endless).run(|_| ()).unwrap().bulk_bytes.0;
     for variant in [Variant::LinuxCubic, Variant::LinuxReno] {
-        let [plain, hidden] = [Way::Link, Way::Tunnel].map(|way| goodput(Scheme::Tcp(variant, way)));
+        let [plain, hidden] =
+            [PathKind::Link, PathKind::Tunnel].map(|way| goodput(Scheme::Tcp(variant, way)));
         assert!(hidden > 10 * plain && plain > 0, "{variant:?}, seed 3: {plain} {hidden}");
     }
 }
@@ -89,7 +90,7 @@ fn the_tunnel_hides_losses_that_stop_a_plain_tcp() {
 fn equal_seeds_give_equal_runs() {
     for scheme in SCHEMES {
         let run = |seed| {
-            let got = Trial { seed: Seed::new(seed), ..trial(scheme, 0.1, Bulk::Endless) };
+            let got = Trial { seed: Seed::new(seed), ..trial(scheme, 0.1, BulkTraffic::Endless) };
             let got = got.run(|_| ()).unwrap();
             (got.bulk_bytes, got.offered_bytes, got.latencies, got.first_100kb, got.delays.count())
         };
@@ -106,7 +107,7 @@ fn all_meet_the_same_losses() {
         Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 },
     ] {
         for scheme in SCHEMES {
-            let mut trial = Trial { fates: true, ..trial(scheme, 0.1, Bulk::Endless) };
+            let mut trial = Trial { fates: true, ..trial(scheme, 0.1, BulkTraffic::Endless) };
             trial.links.iter_mut().for_each(|link| link.loss = loss.clone());
             let got = trial.run(|_| ()).unwrap();
             let mut compared = 0;
@@ -132,20 +133,20 @@ fn all_meet_the_same_losses() {
 #[test]
 fn a_chain_of_one_link_is_the_same_run() {
     for (variant, way) in [
-        (Variant::LinuxCubic, Way::Tunnel),
-        (Variant::Bbr, Way::Tunnel),
-        (Variant::LinuxCubic, Way::Link),
-        (Variant::Bbr, Way::Link),
+        (Variant::LinuxCubic, PathKind::Tunnel),
+        (Variant::Bbr, PathKind::Tunnel),
+        (Variant::LinuxCubic, PathKind::Link),
+        (Variant::Bbr, PathKind::Link),
     ] {
-        let base = trial(Scheme::Tcp(variant, way), 0.05, Bulk::Endless);
+        let base = trial(Scheme::Tcp(variant, way), 0.05, BulkTraffic::Endless);
         let trial = Trial { fates: true, requests: Vec::new(), ..base };
         let got = trial.run(|_| ()).unwrap();
-        let tunnel = (way == Way::Tunnel).then(|| TunnelSpec::new("tunnel", "", ""));
+        let tunnel = (way == PathKind::Tunnel).then(|| TunnelSpec::new("tunnel", "", ""));
         let flow = FlowSpec {
             tcp: variant,
             window: u32::MAX,
             ack_every: 2,
-            packet: Bytes::new(if way == Way::Tunnel { 1384 } else { 1448 }),
+            packet: Bytes::new(if way == PathKind::Tunnel { 1384 } else { 1448 }),
             ..FlowSpec::new("", "")
         };
         let run = RunSpec {
@@ -164,7 +165,7 @@ fn a_chain_of_one_link_is_the_same_run() {
                 fates[link].push(*fate);
             }
         });
-        let report = Report::new(&scenario, &[totals.unwrap()]);
+        let report = ScenarioReport::new(&scenario, &[totals.unwrap()]);
         let bytes = report.goodput_bps.mean.unwrap() / 8.0 * (trial.until - trial.from).as_secs_f64();
         assert!(
             (bytes - got.bulk_bytes.0 as f64).abs() < 1e-3,
@@ -178,7 +179,7 @@ fn a_chain_of_one_link_is_the_same_run() {
 #[test]
 fn what_nobody_answers_has_waited_until_the_end() {
     for scheme in SCHEMES {
-        let mut trial = Trial { grace: Duration::from_secs(2), ..trial(scheme, 0.0, Bulk::None) };
+        let mut trial = Trial { grace: Duration::from_secs(2), ..trial(scheme, 0.0, BulkTraffic::None) };
         trial.links[1].loss = Loss::bernoulli(Fraction::new(1.0).expect("all"));
         let got = trial.run(|_| ()).unwrap();
         // The run goes on for the grace: 7 s; the first request was due at 2 s.

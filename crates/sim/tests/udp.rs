@@ -1,9 +1,9 @@
 //! Sources of UDP datagrams and start times, in scenarios as people write them.
 
-use ripstop_sim::scenario::{Report, Scenario, run, run_once};
+use ripstop_sim::scenario::{Scenario, ScenarioReport, run, run_once};
 
 /// One link of 4 Mbit/s and 20 ms; `more` comes behind it.
-fn report(link: &str, more: &str) -> Report {
+fn report(link: &str, more: &str) -> ScenarioReport {
     let text = format!(
         "[run]\nduration = \"200s\"\nruns = 4\n[[link]]\nbetween = [\"a\", \"b\"]\nforth = {{ rate = \"4Mbit/s\", delay = \"20ms\"{link} }}\n{more}"
     );
@@ -14,7 +14,7 @@ fn flow(udp: &str) -> String {
     format!("[[flow]]\nfrom = \"a\"\nto = \"b\"\nudp = {udp}\n")
 }
 
-fn mean(report: &Report, flow: usize) -> f64 {
+fn mean(report: &ScenarioReport, flow: usize) -> f64 {
     report.flows[flow].goodput_bps.mean.expect("a goodput")
 }
 
@@ -50,7 +50,8 @@ fn random_and_broken_rates_have_their_means() {
 #[test]
 fn datagrams_are_lost_on_links_and_repaired_in_tunnels() {
     let bare = report(", loss = \"10%\"", &flow("{ constant = \"1Mbit/s\" }"));
-    let lost = |report: &Report| report.flows[0].packets_lost.and_then(|lost| lost.mean).expect("of UDP");
+    let lost =
+        |report: &ScenarioReport| report.flows[0].packets_lost.and_then(|lost| lost.mean).expect("of UDP");
     assert!((lost(&bare) / 2500.0 - 1.0).abs() < 0.1, "{}", lost(&bare));
     let tunnel = "[[tunnel]]\nbetween = [\"a\", \"b\"]\n".to_owned();
     let through =
@@ -82,7 +83,7 @@ fn start_times_tell_runs_apart() {
         let scenario = Scenario::parse(&text(jitter)).expect("a scenario");
         let one = |k| {
             let runs = [run_once(&scenario, k, &mut ()).expect("a run")];
-            Report::new(&scenario, &runs).flows[0].goodput_bps.mean.expect("a goodput")
+            ScenarioReport::new(&scenario, &runs).flows[0].goodput_bps.mean.expect("a goodput")
         };
         let mut all: Vec<u64> = (0..8).map(|k| one(k) as u64).collect();
         all.sort_unstable();

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::trial::{Scheme, Way};
+use ripstop_sim::trial::{PathKind, Scheme};
 
 /// A way to carry the transfer over the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -78,7 +78,7 @@ impl Contender {
             Contender::Sack => Variant::Sack,
             Contender::Tunnel => return Scheme::Packets,
         };
-        Scheme::Tcp(variant, if self.is_tunnelled() { Way::Tunnel } else { Way::Link })
+        Scheme::Tcp(variant, if self.is_tunnelled() { PathKind::Tunnel } else { PathKind::Link })
     }
 
     /// Whether the contender can send a file.
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_tunnel_is_a_tunnel_in_virtual_time_too() {
         for contender in Contender::value_variants() {
-            let through = matches!(contender.scheme(), Scheme::Packets | Scheme::Tcp(_, Way::Tunnel));
+            let through = matches!(contender.scheme(), Scheme::Packets | Scheme::Tcp(_, PathKind::Tunnel));
             assert_eq!(through, contender.is_tunnelled(), "{contender:?}");
         }
     }

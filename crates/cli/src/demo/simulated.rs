@@ -16,7 +16,7 @@ use ripstop_net::workload::file::GENERATED_BYTES;
 use ripstop_net::workload::requests::{RequestReport, Schedule};
 use ripstop_sim::engine::{Sample, replicate};
 use ripstop_sim::scenario::delay_statistic;
-use ripstop_sim::trial::{Bulk, Measured, Trial};
+use ripstop_sim::trial::{BulkTraffic, Measured, Trial};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ impl Run {
         let base = Trial {
             links: [setup.path.forth.clone(), setup.path.back.clone()],
             scheme: contender.scheme(),
-            bulk: Bulk::None,
+            bulk: BulkTraffic::None,
             requests: Vec::new(),
             from: setup.from,
             until: setup.seconds,
@@ -112,11 +112,11 @@ impl Run {
         };
         let until = setup.seconds.max(schedule.end());
         let requests = schedule.moments().to_vec();
-        let trial = Trial { bulk: Bulk::Endless, requests, until, seed, fates, ..base.clone() };
+        let trial = Trial { bulk: BulkTraffic::Endless, requests, until, seed, fates, ..base.clone() };
         let bulk = perform(trial)?;
         let file = if contender.has_file() {
             let limit = setup.file_limit(GENERATED_BYTES as u64);
-            let (bulk, grace) = (Bulk::File(GENERATED_BYTES as u64), Duration::ZERO);
+            let (bulk, grace) = (BulkTraffic::File(GENERATED_BYTES as u64), Duration::ZERO);
             let from = setup.from.min(limit);
             Some((
                 perform(Trial { bulk, from, until: limit, grace, seed: seed.child("file"), ..base })?,

@@ -6,7 +6,7 @@ use crate::output;
 use crate::progress::Progress;
 use nix::time::{ClockId, clock_gettime};
 use ripstop_lab::cell::CellResult;
-use ripstop_sim::scenario::{self, Capture, Report, RunTotals, Scenario, ScenarioError, Trace};
+use ripstop_sim::scenario::{self, Capture, RunTotals, Scenario, ScenarioError, ScenarioReport, Trace};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::PathBuf;
@@ -60,8 +60,8 @@ pub(super) fn run(scenario: &Scenario, flags: &OutputFlags) -> Outcome<()> {
     })
     .map_err(wrong)?;
     drop(progress);
-    let report = Report::new(scenario, &runs);
-    let each = |run: &RunTotals| show::numbers(&Report::new(scenario, std::slice::from_ref(run)));
+    let report = ScenarioReport::new(scenario, &runs);
+    let each = |run: &RunTotals| show::numbers(&ScenarioReport::new(scenario, std::slice::from_ref(run)));
     let result = CellResult {
         per_run: flags.per_run.then(|| runs.iter().map(each).collect()),
         wall_s: began.elapsed().as_secs_f64(),

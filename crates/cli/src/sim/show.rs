@@ -4,7 +4,7 @@ use crate::output::{self, Table, or_dash};
 use ripstop_lab::cell::CellResult;
 use ripstop_lab::expect::ExpectVerdict;
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FlowReport, LinkReport, Report, TunnelReport};
+use ripstop_sim::scenario::{FlowReport, LinkReport, ScenarioReport, TunnelReport};
 use serde_json::Value;
 
 /// So many flows of a kind are listed one by one.
@@ -59,7 +59,7 @@ fn expectations(all: &[ExpectVerdict]) -> String {
 }
 
 /// The report of one run with a number in place of each statistic over runs; of a statistic with percentiles these stay.
-pub(super) fn numbers(report: &Report) -> Value {
+pub(super) fn numbers(report: &ScenarioReport) -> Value {
     fn plain(value: Value) -> Value {
         match value {
             Value::Object(mut fields) if fields.contains_key("mean") && fields.contains_key("ci95") => {

@@ -7,7 +7,7 @@ use super::scenes::CampaignStage;
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{self, Report, Scenario};
+use ripstop_sim::scenario::{self, Scenario, ScenarioReport};
 use sha2::{Digest, Sha256};
 
 /// The links: no loss; independent losses on a long path; bursts over a short queue; heavy losses in one direction. All are slow, so that the
@@ -52,7 +52,7 @@ fn add(hash: &mut Sha256, scenario: &Scenario) -> LabResult<()> {
     Ok(())
 }
 
-fn figures(report: &Report) -> Vec<Option<f64>> {
+fn figures(report: &ScenarioReport) -> Vec<Option<f64>> {
     let mean = |statistic: &Statistic| statistic.mean;
     let mut all = Vec::new();
     for flow in &report.flows {

@@ -14,7 +14,7 @@ use ripstop_model::plan::campaign::{
 };
 use ripstop_model::plan::{NetworkPath, PlanScheme, Weights, nc, predict};
 use ripstop_sim::engine::Sample;
-use ripstop_sim::scenario::{self, Report, Scenario, ScenarioError};
+use ripstop_sim::scenario::{self, Scenario, ScenarioError, ScenarioReport};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -108,9 +108,11 @@ pub fn measure_scenario(
 ) -> LabResult<MeasuredScheme> {
     let refused = |error: ScenarioError| LabError::Input(error.to_string());
     let totals = scenario::run_all(scenario, threads, || {}).map_err(refused)?;
-    let all = Report::new(scenario, &totals);
+    let all = ScenarioReport::new(scenario, &totals);
     let flows = f64::from(stage.flows);
-    let each = |run| Report::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows;
+    let each = |run| {
+        ScenarioReport::new(scenario, std::slice::from_ref(run)).goodput_bps.mean.unwrap_or(0.0) * flows
+    };
     let utilisation = all.links[0].utilisation.mean.unwrap_or(0.0);
     let each_bps: Vec<f64> = totals.iter().map(each).collect();
     let useful: f64 = each_bps.iter().sum::<f64>() / each_bps.len() as f64;

@@ -2,7 +2,7 @@
 
 use super::SIMULATOR;
 use crate::expect::{ExpectVerdict, judge_expectations};
-use ripstop_sim::scenario::{Report, Scenario};
+use ripstop_sim::scenario::{Scenario, ScenarioReport};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub struct CellResult<'a> {
     pub runs: u32,
     /// What was measured.
     #[serde(flatten)]
-    pub report: &'a Report,
+    pub report: &'a ScenarioReport,
     /// What became of the expectations.
     pub expectations: Vec<ExpectVerdict>,
     /// The record of the first run; left out where none was made.
@@ -37,7 +37,7 @@ pub struct CellResult<'a> {
 
 impl<'a> CellResult<'a> {
     /// The result of `scenario` with this report; nothing was traced, and no time is stated.
-    pub fn new(scenario: &'a Scenario, report: &'a Report) -> CellResult<'a> {
+    pub fn new(scenario: &'a Scenario, report: &'a ScenarioReport) -> CellResult<'a> {
         CellResult {
             scenario,
             seed: scenario.run.seed,

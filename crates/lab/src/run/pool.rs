@@ -2,7 +2,7 @@
 
 use crate::cell::{CellResult, LabCell, RunRecorder};
 use nix::time::{ClockId, clock_gettime};
-use ripstop_sim::scenario::{Report, RunTotals, ScenarioError, run_once};
+use ripstop_sim::scenario::{RunTotals, ScenarioError, ScenarioReport, run_once};
 use serde_json::Value;
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -167,7 +167,7 @@ impl Open {
         let (runs, records): (Vec<RunTotals>, Vec<Option<Value>>) =
             so_far.runs.drain(..).map(|(_, output)| output).unzip();
         let scenario = self.cell.scenario();
-        let report = Report::new(scenario, &runs);
+        let report = ScenarioReport::new(scenario, &runs);
         let result = CellResult {
             trace: records.iter().flatten().next(),
             wall_s: self.began.elapsed().as_secs_f64(),

@@ -31,12 +31,12 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
         world.add_tunnel(&config, &there, &back, names.each_ref().map(String::as_str));
     }
     // Of each kind, the number of its first flow.
-    let mut firsts = Vec::with_capacity(scenario.flow.len());
+    let mut first_numbers = Vec::with_capacity(scenario.flow.len());
     for (k, flow) in scenario.flow.iter().enumerate() {
-        firsts.push(world.flows());
+        first_numbers.push(world.flows());
         let tunnel = flow.tunnel.as_ref().map(|name| scenario.tunnel_of(k, name)).transpose()?;
-        let named = scenario.way(&topology, k, tunnel)?;
-        let coding = scenario.coding_of(k, if tunnel.is_some() { &[] } else { &named[0] })?;
+        let named = scenario.flow_links(&topology, k, tunnel)?;
+        let coding = scenario.nc_config(k, if tunnel.is_some() { &[] } else { &named[0] })?;
         let [there, back] = links(&named);
         let carrier = match (tunnel, &coding) {
             (Some((tunnel, backwards)), _) => Carrier::Tunnel { tunnel, backwards },
@@ -46,7 +46,7 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
         let jitter = [start_jitter(scenario, flow, &named[0]), scenario.run.duration.duration()];
         for name in flow.names() {
             let name = format!("flow/{name}");
-            add_flow(&mut world, flow, &carrier, &name, start(seed, flow, jitter, &name)).map_err(
+            add_flow(&mut world, flow, &carrier, &name, start_time(seed, flow, jitter, &name)).map_err(
                 |error| {
                     let field = if matches!(error, FlowError::Coding(_)) { "nc" } else { "source" };
                     ScenarioError::new(format!("flow[{k}].{field}"), error.to_string())
@@ -54,9 +54,9 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
             )?;
         }
     }
-    for (asks, answers) in scenario.pairs()? {
+    for (asks, answers) in scenario.request_answer_pairs()? {
         for k in 0..scenario.flow[asks].count as usize {
-            world.pair(firsts[asks] + k, firsts[answers] + k);
+            world.pair(first_numbers[asks] + k, first_numbers[answers] + k);
         }
     }
     Ok(world)
@@ -122,7 +122,7 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Durati
 
 /// When the connection `name` of `flow` starts: within `jitter` of the start that is written, and before the flow stops or the run of
 /// `duration` ends.
-fn start(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
+fn start_time(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
     let written = flow.start.duration();
     let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));
     let most = jitter.min(end.saturating_sub(written) / 2);

@@ -16,15 +16,15 @@ use std::io::{self, Write};
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
-    flows: Vec<Ends>,
-    tunnels: Vec<Ends>,
+    flows: Vec<Conversation>,
+    tunnels: Vec<Conversation>,
     headers: Vec<u8>,
     failed: Option<io::Error>,
 }
 
 /// Who talks, and in which size.
 #[derive(Clone, Debug)]
-struct Ends {
+struct Conversation {
     addresses: [[u8; 4]; 2],
     ports: [u16; 2],
     payload: u32,
@@ -66,17 +66,17 @@ impl<W: Write> Capture<W> {
             [10, (k >> 16) as u8, (k >> 8) as u8, k as u8]
         };
         let specs = scenario.flow.iter().flat_map(|spec| (0..spec.count).map(move |_| spec));
-        let flow = |(k, spec): (usize, &FlowSpec)| Ends {
+        let flow = |(k, spec): (usize, &FlowSpec)| Conversation {
             addresses: [address(&spec.from), address(&spec.to)],
             ports: [10_000 + (k % 50_000) as u16, 5001 + (k / 50_000) as u16],
             payload: spec.packet.get() as u32,
             hosts: spec.hosts(),
             window: u64::from(spec.window) * spec.packet.get(),
-            sack: spec.tcp == Variant::Sack || spec.tcp.is_of_today(),
+            sack: spec.tcp == Variant::Sack || spec.tcp.is_modern(),
             open: false,
             begins: vec![0, 1],
         };
-        let tunnels = scenario.tunnel.iter().map(|tunnel| Ends {
+        let tunnels = scenario.tunnel.iter().map(|tunnel| Conversation {
             addresses: tunnel.between.each_ref().map(|node| address(node)),
             ports: [TUNNEL_PORT; 2],
             payload: 0,
@@ -117,7 +117,7 @@ impl<W: Write> Capture<W> {
 
     /// Builds the headers. They say the length of the whole packet; only they are there.
     fn build(&mut self, packet: &Packet, owner: Owner) -> Result<(), String> {
-        let ends = match owner {
+        let conversation = match owner {
             Owner::Flow(k) => &mut self.flows[k as usize],
             Owner::Tunnel(k) => &mut self.tunnels[k as usize],
             Owner::Endpoints(_) => return Err("a scenario has no endpoints".to_owned()),
@@ -127,24 +127,24 @@ impl<W: Write> Capture<W> {
             Body::Datagram(_) | Body::Udp(_) | Body::Sealed(_) => {
                 let length = packet.bytes.saturating_sub(IP_HEADER).min(u32::from(u16::MAX)) as u16;
                 TransportHeader::Udp(UdpHeader {
-                    source_port: ends.ports[from],
-                    destination_port: ends.ports[to],
+                    source_port: conversation.ports[from],
+                    destination_port: conversation.ports[to],
                     length,
                     checksum: 0,
                 })
             }
             body => {
-                ends.note(body, packet.bytes);
+                conversation.note(body, packet.bytes);
                 let answers = matches!(body, Body::Ack(_) | Body::Seen(_));
-                let opens = answers && !ends.open;
-                ends.open |= answers;
-                TransportHeader::Tcp(ends.segment(body, [from, to], opens)?)
+                let opens = answers && !conversation.open;
+                conversation.open |= answers;
+                TransportHeader::Tcp(conversation.segment(body, [from, to], opens)?)
             }
         };
         let protocol = if let TransportHeader::Udp(_) = transport { IpNumber::UDP } else { IpNumber::TCP };
         let least = transport.header_len();
         let content = (packet.bytes.saturating_sub(IP_HEADER) as usize).clamp(least, MOST_CONTENT);
-        let [source, destination] = [ends.addresses[from], ends.addresses[to]];
+        let [source, destination] = [conversation.addresses[from], conversation.addresses[to]];
         let ip = Ipv4Header::new(content as u16, 64, protocol, source, destination)
             .map_err(|error| error.to_string())?;
         self.headers.clear();
@@ -153,7 +153,7 @@ impl<W: Write> Capture<W> {
     }
 }
 
-impl Ends {
+impl Conversation {
     /// Notes where the packet behind this one begins.
     fn note(&mut self, body: &Body, bytes: u32) {
         if let Body::Data(number) = body

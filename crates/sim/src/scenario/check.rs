@@ -31,7 +31,7 @@ pub(super) fn refuse<T>(field: impl Into<String>, problem: impl Into<String>) ->
 
 /// The most connections of a scenario: numbers of packets and alarms stay in their types.
 const MOST_FLOWS: u32 = 100_000;
-/// The most pieces of a series.
+/// The most sample_times of a series.
 const MOST_SAMPLES: u128 = 100_000;
 /// The most runs: their results are kept until the last one is done.
 const MOST_RUNS: u32 = 1_000_000;
@@ -74,8 +74,8 @@ impl Scenario {
             check_flow(flow, self.run.duration.duration())
                 .map_err(|(field, problem)| ScenarioError::new(format!("flow[{k}].{field}"), problem))?;
             let tunnel = flow.tunnel.as_ref().map(|name| self.tunnel_of(k, name)).transpose()?;
-            let way = self.way(&topology, k, tunnel)?;
-            self.coding_of(k, if tunnel.is_some() { &[] } else { &way[0] })?;
+            let way = self.flow_links(&topology, k, tunnel)?;
+            self.nc_config(k, if tunnel.is_some() { &[] } else { &way[0] })?;
             self.check_time_passes(k, &way)?;
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
                 return refuse(
@@ -84,7 +84,7 @@ impl Scenario {
                 );
             }
         }
-        self.pairs()?;
+        self.request_answer_pairs()?;
         if names.len() > MOST_FLOWS as usize {
             return refuse("flow", format!("{} connections; at most {MOST_FLOWS}", names.len()));
         }
@@ -124,7 +124,7 @@ impl Scenario {
     }
 
     /// The links that the packets of flow `index` pass: there, and back. `tunnel`: as [`Scenario::tunnel_of`] says.
-    pub(super) fn way(
+    pub(super) fn flow_links(
         &self,
         topology: &Topology<'_>,
         index: usize,
@@ -185,8 +185,8 @@ impl Scenario {
             return wrong("unit", "0 bytes are no unit; write for example `53B`".into());
         }
         if let Some(sample) = run.sample {
-            let pieces = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
-            if sample.duration().is_zero() || pieces > MOST_SAMPLES {
+            let sample_times = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
+            if sample.duration().is_zero() || sample_times > MOST_SAMPLES {
                 let problem = format!(
                     "{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer one",
                     run.duration
@@ -243,7 +243,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         });
     }
     match flow.tick {
-        Some(tick) if flow.tcp.is_of_today() => {
+        Some(tick) if flow.tcp.is_modern() => {
             let problem = format!("{tick}; {} measures time exactly; leave it out", name_of(flow.tcp));
             return Err(("tick", problem));
         }

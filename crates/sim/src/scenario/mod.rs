@@ -24,7 +24,7 @@ pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};
 pub use report::{
     DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, NcSeries,
-    Report, Series, TunnelReport, delay_statistic,
+    ScenarioReport, Series, TunnelReport, delay_statistic,
 };
 pub use run::{run, run_all, run_once};
 pub use source::SourceSpec;

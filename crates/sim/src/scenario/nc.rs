@@ -18,7 +18,7 @@ pub struct NcSpec {
     #[serde(with = "ripstop_base::word")]
     pub redundancy: NcRedundancy,
     /// What is done with the fraction of R.
-    #[serde(skip_serializing_if = "usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub rounding: Rounding,
     /// Bytes that a coefficient takes in the header, 0 or 1.
     pub coef_bytes: u32,
@@ -29,20 +29,20 @@ pub struct NcSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_oldest: Option<u32>,
     /// What becomes of a segment that TCP sends again.
-    #[serde(skip_serializing_if = "usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub retransmissions: Retransmissions,
     /// Which arrivals are answered.
-    #[serde(skip_serializing_if = "usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub acknowledge: Acknowledge,
     /// Where it is coded anew, and how.
-    #[serde(skip_serializing_if = "usual")]
+    #[serde(skip_serializing_if = "is_default")]
     pub recode: Recode,
     /// The nodes that code anew; all on the way when left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recode_at: Vec<String>,
 }
 
-fn usual<T: Default + PartialEq>(value: &T) -> bool {
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -179,7 +179,7 @@ impl NcSpec {
 
 impl Scenario {
     /// The coding layer of flow `index`, whose data passes these directed links.
-    pub(super) fn coding_of(&self, index: usize, there: &[usize]) -> Result<Option<NcConfig>, ScenarioError> {
+    pub(super) fn nc_config(&self, index: usize, there: &[usize]) -> Result<Option<NcConfig>, ScenarioError> {
         let flow = &self.flow[index];
         let Some(nc) = &flow.nc else { return Ok(None) };
         if flow.tunnel.is_some() {

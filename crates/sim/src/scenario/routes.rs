@@ -42,7 +42,7 @@ impl<'a> Topology<'a> {
         if !flow.route.is_empty() {
             let from = self.node(&flow.from, &fields[0])?;
             let to = self.node(&flow.to, &fields[1])?;
-            return self.explicit(scenario, index, from, to);
+            return self.written_route(scenario, index, from, to);
         }
         self.both_ways([&flow.from, &flow.to], fields)
     }
@@ -78,7 +78,7 @@ impl<'a> Topology<'a> {
     }
 
     /// The route that is written down.
-    fn explicit(
+    fn written_route(
         &self,
         scenario: &Scenario,
         index: usize,
@@ -94,7 +94,7 @@ impl<'a> Topology<'a> {
                 return refuse(field, format!("`{name}` is on the route already: a loop"));
             }
             if let Some(last) = nodes.last()
-                && self.step(*last, node).is_none()
+                && self.direct_link(*last, node).is_none()
             {
                 let before = &flow.route[k - 1];
                 return refuse(field, format!("no link leads from `{before}` to `{name}`"));
@@ -105,9 +105,10 @@ impl<'a> Topology<'a> {
             let problem = format!("must begin with `{}` and end with `{}`", flow.from, flow.to);
             return refuse(format!("flow[{index}].route"), problem);
         }
-        let there = nodes.windows(2).filter_map(|pair| self.step(pair[0], pair[1])).collect();
+        let there = nodes.windows(2).filter_map(|pair| self.direct_link(pair[0], pair[1])).collect();
         nodes.reverse();
-        let back: Option<Vec<usize>> = nodes.windows(2).map(|pair| self.step(pair[0], pair[1])).collect();
+        let back: Option<Vec<usize>> =
+            nodes.windows(2).map(|pair| self.direct_link(pair[0], pair[1])).collect();
         let back = back.or_else(|| self.shortest(to, from)).ok_or_else(|| {
             let problem = format!("no links lead back from `{}` to `{}`", flow.to, flow.from);
             ScenarioError::new(format!("flow[{index}].route"), problem)
@@ -126,7 +127,7 @@ impl<'a> Topology<'a> {
     }
 
     /// The first link from one node straight to another.
-    fn step(&self, from: usize, to: usize) -> Option<usize> {
+    fn direct_link(&self, from: usize, to: usize) -> Option<usize> {
         self.out[from].iter().find(|(_, end)| *end == to).map(|(link, _)| *link)
     }
 

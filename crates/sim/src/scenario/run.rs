@@ -1,7 +1,7 @@
 //! Runs a scenario: as often as it says, on as many cores as there are.
 
 use super::build::build;
-use super::{Report, RunTotals, Scenario, ScenarioError};
+use super::{RunTotals, Scenario, ScenarioError, ScenarioReport};
 use crate::engine::replicate;
 use crate::world::Observer;
 use ripstop_base::Seed;
@@ -11,8 +11,12 @@ use ripstop_base::Seed;
 ///
 /// # Errors
 /// The setting that cannot be.
-pub fn run(scenario: &Scenario, threads: usize, progress: impl Fn() + Sync) -> Result<Report, ScenarioError> {
-    Ok(Report::new(scenario, &run_all(scenario, threads, progress)?))
+pub fn run(
+    scenario: &Scenario,
+    threads: usize,
+    progress: impl Fn() + Sync,
+) -> Result<ScenarioReport, ScenarioError> {
+    Ok(ScenarioReport::new(scenario, &run_all(scenario, threads, progress)?))
 }
 
 /// As [`run`]; what each run did, in their order.

@@ -102,12 +102,12 @@ impl SourceSpec {
 }
 
 impl Scenario {
-    /// Which flows ask and which answer: pairs of places in the list of flows.
+    /// Which flows ask and which answer: request_answer_pairs of places in the list of flows.
     ///
     /// # Errors
     /// A flow that asks and is not answered, or the other way round.
-    pub(super) fn pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
-        let mut pairs: Vec<(usize, usize)> = Vec::new();
+    pub(super) fn request_answer_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
+        let mut request_answer_pairs: Vec<(usize, usize)> = Vec::new();
         for (k, flow) in self.flow.iter().enumerate() {
             let SourceSpec::Answers { to, .. } = &flow.source else { continue };
             let wrong = |name: &str, problem: String| refuse(format!("flow[{k}].{name}"), problem);
@@ -117,7 +117,7 @@ impl Scenario {
                 return wrong("source.answers.to", format!("no flow `{to}` has `source.requests`; name one"));
             };
             let asking = &self.flow[other];
-            if pairs.iter().any(|(answered, _)| *answered == other) {
+            if request_answer_pairs.iter().any(|(answered, _)| *answered == other) {
                 return wrong("source.answers.to", format!("`{to}` has answers already; give each its own"));
             }
             if asking.from != flow.to || asking.to != flow.from {
@@ -130,11 +130,11 @@ impl Scenario {
                     format!("{} connections for the {} of `{to}`; write as many", flow.count, asking.count);
                 return wrong("count", problem);
             }
-            pairs.push((other, k));
+            request_answer_pairs.push((other, k));
         }
         for (k, flow) in self.flow.iter().enumerate() {
             let asks = matches!(flow.source, SourceSpec::Requests { .. });
-            if asks && !pairs.iter().any(|(asking, _)| *asking == k) {
+            if asks && !request_answer_pairs.iter().any(|(asking, _)| *asking == k) {
                 let problem = format!(
                     "nobody answers; add a flow the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
                     flow.name
@@ -142,6 +142,6 @@ impl Scenario {
                 return refuse(format!("flow[{k}].source.requests"), problem);
             }
         }
-        Ok(pairs)
+        Ok(request_answer_pairs)
     }
 }

@@ -96,10 +96,10 @@ pub struct LinkSpec {
     /// The nodes at its ends. The first one sends over `forth`.
     pub between: [String; 2],
     /// The direction from the first node to the second.
-    #[serde(default, serialize_with = "brief::link")]
+    #[serde(default, serialize_with = "without_defaults::link")]
     pub forth: LinkConfig,
     /// The other direction; as `forth` when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "brief::way_back")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "without_defaults::way_back")]
     pub back: Option<LinkConfig>,
     /// Whether there is no other direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -107,7 +107,7 @@ pub struct LinkSpec {
 }
 
 /// Links as people write them: without what goes without saying.
-mod brief {
+mod without_defaults {
     use ripstop_link::LinkConfig;
     use serde::ser::{Error, Serialize, Serializer};
 
@@ -277,7 +277,7 @@ impl FlowSpec {
 
     /// Its sender: what its TCP has, but for what the description says otherwise.
     pub fn sender(&self) -> SenderConfig {
-        let usual = if self.tcp.is_of_today() { SenderConfig::linux() } else { SenderConfig::default() };
+        let usual = if self.tcp.is_modern() { SenderConfig::linux() } else { SenderConfig::default() };
         let initial_window = self.initial_window.unwrap_or(usual.initial_window);
         let mut sender = SenderConfig { window: self.window, initial_window, ..usual };
         let span = |given: Option<Span>, usual: Duration| given.map_or(usual, Span::duration);
@@ -290,7 +290,7 @@ impl FlowSpec {
 
     /// What its hosts do: a TCP of today has kernels of today at both ends. (TCP/NC answers for the receiver itself.)
     pub fn hosts(&self) -> Hosts {
-        if self.tcp.is_of_today() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
+        if self.tcp.is_modern() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
     }
 
     /// Bytes of a full packet on the way, headers included.

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct RunTotals {
     /// At each moment.
     pub(super) snapshots: Vec<Snapshot>,
-    /// Of each span of [`Edges`].
+    /// Of each span of [`ReadTimes`].
     pub(super) spans: Vec<SpanTotals>,
     /// At the end, of each flow.
     pub(super) coding: Vec<Option<NcStatus>>,
@@ -39,7 +39,7 @@ pub(super) struct SpanTotals {
 
 /// The moments at which counters are read.
 #[derive(Clone, Debug)]
-pub(super) struct Edges {
+pub(super) struct ReadTimes {
     /// Beginning and end of the whole measurement, then of the intervals.
     pub(super) spans: Vec<[Time; 2]>,
     moments: Vec<Time>,
@@ -48,10 +48,10 @@ pub(super) struct Edges {
 impl RunTotals {
     /// Runs `network` to the end of `scenario`.
     pub(super) fn of(scenario: &Scenario, world: &mut World, observer: &mut impl Observer) -> RunTotals {
-        let edges = Edges::of(scenario);
-        let mut snapshots = Vec::with_capacity(edges.moments.len());
-        let mut spans = vec![SpanTotals::default(); edges.spans.len()];
-        for at in &edges.moments {
+        let times = ReadTimes::of(scenario);
+        let mut snapshots = Vec::with_capacity(times.moments.len());
+        let mut spans = vec![SpanTotals::default(); times.spans.len()];
+        for at in &times.moments {
             world.run_until(*at, observer);
             let flows = (0..world.flows()).map(|flow| world.totals(flow)).collect();
             let (mut queues, mut coding) = (Vec::new(), Vec::new());
@@ -60,8 +60,8 @@ impl RunTotals {
                 coding.extend((0..world.flows()).map(|flow| world.coding_now(flow)));
             }
             snapshots.push(Snapshot { flows, queues, coding });
-            if edges.spans.iter().flatten().any(|edge| edge == at) {
-                note_edge(&edges, *at, world, &mut spans);
+            if times.spans.iter().flatten().any(|edge| edge == at) {
+                close_and_open_spans(&times, *at, world, &mut spans);
             }
         }
         world.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
@@ -71,19 +71,19 @@ impl RunTotals {
 }
 
 /// Spans end and begin at `at`.
-fn note_edge(edges: &Edges, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
+fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
     let flows = 0..world.flows();
     // Since the edge before: part of each span that lies around it.
     for flow in flows.clone() {
         let delays = world.take_delays(flow);
-        for (span, [from, to]) in spans.iter_mut().zip(&edges.spans) {
+        for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
             if *from < at && at <= *to {
                 span.flows[flow].delays.packets.merge(&delays.packets);
                 span.flows[flow].delays.transfers.merge(&delays.transfers);
             }
         }
     }
-    for (span, [from, to]) in spans.iter_mut().zip(&edges.spans) {
+    for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
         let links = (0..world.links()).map(|link| world.link_totals(link));
         let tunnels = (0..world.tunnels()).map(|tunnel| world.tunnel(tunnel));
         if *from == at {
@@ -99,15 +99,15 @@ fn note_edge(edges: &Edges, at: Time, world: &mut World, spans: &mut [SpanTotals
                 }
             }
             span.links.iter_mut().zip(links).for_each(|(pair, now)| pair.1 = now);
-            for (pairs, ends) in span.tunnels.iter_mut().zip(tunnels) {
-                pairs.iter_mut().zip(ends).for_each(|(pair, now)| pair.1 = now);
+            for (request_answer_pairs, ends) in span.tunnels.iter_mut().zip(tunnels) {
+                request_answer_pairs.iter_mut().zip(ends).for_each(|(pair, now)| pair.1 = now);
             }
         }
     }
 }
 
-impl Edges {
-    pub(super) fn of(scenario: &Scenario) -> Edges {
+impl ReadTimes {
+    pub(super) fn of(scenario: &Scenario) -> ReadTimes {
         let run = &scenario.run;
         let mut spans = vec![[run.warmup, run.duration]];
         spans.extend(run.intervals.iter().copied());
@@ -115,11 +115,11 @@ impl Edges {
             spans.into_iter().map(|span| span.map(|at| Time::ZERO + at.duration())).collect();
         let mut moments: Vec<Time> = spans.iter().flatten().copied().collect();
         if let Some(sample) = run.sample {
-            moments.extend(pieces(sample.duration(), run.duration.duration()));
+            moments.extend(sample_times(sample.duration(), run.duration.duration()));
         }
         moments.sort_unstable();
         moments.dedup();
-        Edges { spans, moments }
+        ReadTimes { spans, moments }
     }
 
     /// The place of a moment among the snapshots.
@@ -128,8 +128,8 @@ impl Edges {
     }
 }
 
-/// The moments at which a run is cut into pieces, its beginning and its end included.
-pub(super) fn pieces(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
+/// The moments at which a run is cut into sample_times, its beginning and its end included.
+pub(super) fn sample_times(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
     let cuts = (0..).map(move |k| sample * k).take_while(move |at| *at < duration);
     cuts.chain([duration]).map(|at| Time::ZERO + at)
 }

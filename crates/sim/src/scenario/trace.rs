@@ -61,7 +61,7 @@ impl<W: Write> Trace<W> {
         };
         match happening {
             Happening::Offered { link, packet, owner: whose, fate, .. } => {
-                let (kind, number) = content(packet);
+                let (kind, number) = kind_and_number(packet);
                 write!(
                     out,
                     "offered,{},{},{kind},{number},{},",
@@ -78,7 +78,7 @@ impl<W: Write> Trace<W> {
                 }
             }
             Happening::Arrived { link, packet, owner: whose, .. } => {
-                let (kind, number) = content(packet);
+                let (kind, number) = kind_and_number(packet);
                 writeln!(
                     out,
                     "arrived,{},{},{kind},{number},{},,,",
@@ -114,7 +114,7 @@ impl<W: Write> Observer for Trace<W> {
 }
 
 /// What a packet is, and its number: a segment's own, the next one that an acknowledgement asks for, a datagram's own.
-fn content(packet: &Packet) -> (&'static str, u64) {
+fn kind_and_number(packet: &Packet) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),
         Body::Both(both) => ("data", both.0),

@@ -3,7 +3,7 @@
 
 mod policer;
 
-use super::modern::{Acked, Control, Flow, Phase, WindowedMax};
+use super::modern::{AckSummary, CongestionControl, FlowState, Phase, WindowedMax};
 use policer::Policer;
 use ripstop_base::{Seed, Stream, Time};
 use std::time::Duration;
@@ -118,8 +118,8 @@ impl Bbr {
     }
 }
 
-impl Control for Bbr {
-    fn on_established(&mut self, flow: &mut Flow, now: Time) {
+impl CongestionControl for Bbr {
+    fn on_established(&mut self, flow: &mut FlowState, now: Time) {
         self.min_rtt = flow.rtt.min();
         self.min_rtt_at = now;
         self.aggregation.since = now;
@@ -127,7 +127,7 @@ impl Control for Bbr {
         set_rate(flow, HIGH_GAIN * flow.cwnd / rtt.as_secs_f64());
     }
 
-    fn on_start(&mut self, flow: &mut Flow, now: Time, _idle: Duration) {
+    fn on_start(&mut self, flow: &mut FlowState, now: Time, _idle: Duration) {
         if !flow.delivery.is_app_limited() || flow.pacing_rate.is_none() {
             return;
         }
@@ -140,33 +140,33 @@ impl Control for Bbr {
         }
     }
 
-    fn on_acked(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
-        self.take_rate(flow, acked);
-        self.take_aggregation(flow, acked);
+    fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary) {
+        self.update_rate(flow, acked);
+        self.update_aggregation(flow, acked);
         if self.mode == Mode::ProbeBw && self.is_phase_over(flow, now, acked) {
             self.next_phase(flow);
         }
-        self.look_for_full_pipe(flow, acked);
+        self.check_full_pipe(flow, acked);
         self.drain(flow, now);
-        self.take_rtt(flow, now, acked);
+        self.update_min_rtt(flow, now, acked);
         self.set_gains();
         self.set_pacing(flow, self.pacing_gain);
         self.set_cwnd(flow, acked);
     }
 
-    fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
+    fn on_loss(&mut self, flow: &mut FlowState, _now: Time) {
         self.save_cwnd(flow);
     }
 
-    fn on_timeout(&mut self, flow: &mut Flow, _now: Time) {
+    fn on_timeout(&mut self, flow: &mut FlowState, _now: Time) {
         self.prior_phase = Phase::Loss;
         self.full_rate = 0.0;
         // A time-out is the end of a round.
         self.round_start = true;
-        self.look_for_policer(flow, true, false);
+        self.check_policer(flow, true, false);
     }
 
-    fn on_spurious(&mut self, flow: &mut Flow, _now: Time) {
+    fn on_spurious(&mut self, flow: &mut FlowState, _now: Time) {
         (self.full_rate, self.full_rounds) = (0.0, 0);
         self.policer = Policer::begin(flow);
     }
@@ -183,7 +183,7 @@ impl Bbr {
         if self.policer.used { self.policer.rate } else { self.max_rate() }
     }
 
-    fn take_rate(&mut self, flow: &mut Flow, acked: &Acked) {
+    fn update_rate(&mut self, flow: &mut FlowState, acked: &AckSummary) {
         self.round_start = false;
         let Some(sample) = acked.rate else { return };
         if sample.prior_delivered >= self.round_end {
@@ -192,14 +192,14 @@ impl Bbr {
             self.round_start = true;
             self.conserves = false;
         }
-        self.look_for_policer(flow, acked.lost > 0, sample.app_limited);
+        self.check_policer(flow, acked.lost > 0, sample.app_limited);
         // Of what the application limited, only what is above the estimate tells something.
         if !sample.app_limited || sample.rate() >= self.max_rate() {
             self.rates.push(self.rounds, sample.rate());
         }
     }
 
-    fn take_rtt(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
+    fn update_min_rtt(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary) {
         let expired = now > self.min_rtt_at + MIN_RTT_WINDOW;
         if let Some(rtt) = acked.rtt
             && (expired || self.min_rtt.is_none_or(|min| rtt <= min))
@@ -233,7 +233,7 @@ impl Bbr {
         self.idle_restart &= acked.delivered == 0;
     }
 
-    fn end_probe_rtt(&mut self, flow: &mut Flow, now: Time) {
+    fn end_probe_rtt(&mut self, flow: &mut FlowState, now: Time) {
         if self.probe_rtt_until.is_some_and(|until| now > until) {
             self.min_rtt_at = now;
             flow.cwnd = flow.cwnd.max(self.prior_cwnd);
@@ -245,7 +245,7 @@ impl Bbr {
         }
     }
 
-    fn take_aggregation(&mut self, flow: &mut Flow, acked: &Acked) {
+    fn update_aggregation(&mut self, flow: &mut FlowState, acked: &AckSummary) {
         let rate = self.rate();
         let aggregation = &mut self.aggregation;
         if acked.delivered == 0 || acked.rate.is_none() {
@@ -274,7 +274,7 @@ impl Bbr {
     }
 
     /// What may be under way at a gain, packets: enough for the hosts' bursts on top.
-    fn inflight(&self, flow: &Flow, rate: f64, gain: f64) -> f64 {
+    fn inflight(&self, flow: &FlowState, rate: f64, gain: f64) -> f64 {
         self.with_bursts(flow, self.bdp(rate, gain))
     }
 
@@ -285,14 +285,14 @@ impl Bbr {
         }
     }
 
-    fn with_bursts(&self, flow: &Flow, cwnd: f64) -> f64 {
+    fn with_bursts(&self, flow: &FlowState, cwnd: f64) -> f64 {
         let cwnd = cwnd + 3.0 * f64::from(flow.burst);
         let even = 2.0 * ((cwnd + 1.0) / 2.0).floor();
         if self.mode == Mode::ProbeBw && self.phase == 0 { even + 2.0 } else { even }
     }
 
     /// What will be under way when the pacer lets the next packet go.
-    fn inflight_at_departure(&self, flow: &Flow, now: Time, in_flight: u64) -> f64 {
+    fn inflight_at_departure(&self, flow: &FlowState, now: Time, in_flight: u64) -> f64 {
         let leaves = if self.pacing_gain > 1.0 { f64::from(flow.burst) } else { 0.0 };
         let arrives = (self.rate() * flow.next_departure.since(now).as_secs_f64()).floor();
         (in_flight as f64 + leaves - arrives).max(0.0)
@@ -301,7 +301,7 @@ impl Bbr {
 
 /// The modes.
 impl Bbr {
-    fn look_for_full_pipe(&mut self, flow: &mut Flow, acked: &Acked) {
+    fn check_full_pipe(&mut self, flow: &mut FlowState, acked: &AckSummary) {
         if self.full || !self.round_start || acked.rate.is_some_and(|rate| rate.app_limited) {
             return;
         }
@@ -315,7 +315,7 @@ impl Bbr {
         flow.mechanisms.full_pipes += u64::from(self.full);
     }
 
-    fn drain(&mut self, flow: &mut Flow, now: Time) {
+    fn drain(&mut self, flow: &mut FlowState, now: Time) {
         if self.mode == Mode::Startup && self.full {
             self.mode = Mode::Drain;
         }
@@ -328,19 +328,19 @@ impl Bbr {
         }
     }
 
-    fn begin_cycle(&mut self, flow: &mut Flow) {
+    fn begin_cycle(&mut self, flow: &mut FlowState) {
         self.mode = Mode::ProbeBw;
         self.phase = CYCLE.len() - 1 - self.random.below(CYCLE_STARTS) as usize;
         self.next_phase(flow);
     }
 
-    fn next_phase(&mut self, flow: &mut Flow) {
+    fn next_phase(&mut self, flow: &mut FlowState) {
         self.phase = (self.phase + 1) % CYCLE.len();
         self.phase_since = flow.delivery.delivered_at;
         flow.mechanisms.gain_phases += 1;
     }
 
-    fn is_phase_over(&self, flow: &Flow, now: Time, acked: &Acked) -> bool {
+    fn is_phase_over(&self, flow: &FlowState, now: Time, acked: &AckSummary) -> bool {
         let full_length =
             flow.delivery.delivered_at.since(self.phase_since) > self.min_rtt.unwrap_or(Duration::MAX);
         if self.pacing_gain == 1.0 {
@@ -368,14 +368,14 @@ impl Bbr {
 
 /// What is set: pacing rate and window.
 impl Bbr {
-    fn set_pacing(&mut self, flow: &mut Flow, gain: f64) {
+    fn set_pacing(&mut self, flow: &mut FlowState, gain: f64) {
         let rate = self.rate() * gain;
         if self.full || flow.pacing_rate.is_none_or(|current| rate * PACING_MARGIN > current) {
             set_rate(flow, rate);
         }
     }
 
-    fn set_cwnd(&mut self, flow: &mut Flow, acked: &Acked) {
+    fn set_cwnd(&mut self, flow: &mut FlowState, acked: &AckSummary) {
         if acked.delivered > 0 {
             self.grow(flow, acked);
         }
@@ -384,7 +384,7 @@ impl Bbr {
         }
     }
 
-    fn grow(&mut self, flow: &mut Flow, acked: &Acked) {
+    fn grow(&mut self, flow: &mut FlowState, acked: &AckSummary) {
         let delivered = acked.delivered as f64;
         let mut cwnd = flow.cwnd;
         if acked.lost > 0 {
@@ -421,13 +421,13 @@ impl Bbr {
     }
 
     /// Remembers the window that losses or a probe of the round-trip time will cut.
-    fn save_cwnd(&mut self, flow: &Flow) {
+    fn save_cwnd(&mut self, flow: &FlowState) {
         let whole = self.prior_phase < Phase::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if whole { flow.cwnd } else { self.prior_cwnd.max(flow.cwnd) };
     }
 }
 
-fn set_rate(flow: &mut Flow, rate: f64) {
+fn set_rate(flow: &mut FlowState, rate: f64) {
     let rate = (rate * PACING_MARGIN).max(1e-3);
     let least = if rate < TWO_PACKETS_FROM { 1.0 } else { 2.0 };
     flow.pacing_rate = Some(rate);

@@ -5,18 +5,18 @@ use super::reno::Reno;
 use super::sack::Sack;
 use super::sender::Core;
 use super::vegas::Vegas;
-use super::{Ack, SenderConfig, SenderCounts, tahoe};
+use super::{Ack, SenderConfig, TcpCounts, tahoe};
 use ripstop_base::{Stream, Time};
 use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub(super) struct Classic {
     pub(super) core: Core,
-    pub(super) law: Law,
+    pub(super) algorithm: Algorithm,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Law {
+pub(super) enum Algorithm {
     Tahoe,
     Reno(Reno),
     NewReno(NewReno),
@@ -25,8 +25,8 @@ pub(super) enum Law {
 }
 
 impl Classic {
-    pub(super) fn new(law: Law, config: SenderConfig, random: &mut Stream) -> Classic {
-        Classic { core: Core::new(config, random), law }
+    pub(super) fn new(algorithm: Algorithm, config: SenderConfig, random: &mut Stream) -> Classic {
+        Classic { core: Core::new(config, random), algorithm }
     }
 
     pub(super) fn offer(&mut self, now: Time, packets: u64) {
@@ -43,12 +43,12 @@ impl Classic {
     pub(super) fn on_ack(&mut self, now: Time, ack: &Ack) {
         self.core.counts.acks += 1;
         self.core.counts.duplicate_acks += u64::from(ack.next == self.core.una);
-        match &mut self.law {
-            Law::Tahoe => tahoe::on_ack(&mut self.core, now, ack),
-            Law::Reno(law) => law.on_ack(&mut self.core, now, ack),
-            Law::NewReno(law) => law.on_ack(&mut self.core, now, ack),
-            Law::Sack(law) => law.on_ack(&mut self.core, now, ack),
-            Law::Vegas(law) => law.on_ack(&mut self.core, now, ack),
+        match &mut self.algorithm {
+            Algorithm::Tahoe => tahoe::on_ack(&mut self.core, now, ack),
+            Algorithm::Reno(algorithm) => algorithm.on_ack(&mut self.core, now, ack),
+            Algorithm::NewReno(algorithm) => algorithm.on_ack(&mut self.core, now, ack),
+            Algorithm::Sack(algorithm) => algorithm.on_ack(&mut self.core, now, ack),
+            Algorithm::Vegas(algorithm) => algorithm.on_ack(&mut self.core, now, ack),
         }
         self.note_sent(now);
     }
@@ -57,15 +57,15 @@ impl Classic {
         if now < self.core.deadline {
             return;
         }
-        match &mut self.law {
-            Law::Tahoe => {
+        match &mut self.algorithm {
+            Algorithm::Tahoe => {
                 self.core.time_out(now);
                 self.core.fill(now, self.core.window(), u32::MAX);
             }
-            Law::Reno(law) => law.on_timeout(&mut self.core, now),
-            Law::NewReno(law) => law.on_timeout(&mut self.core, now),
-            Law::Sack(law) => law.on_timeout(&mut self.core, now),
-            Law::Vegas(law) => law.on_timeout(&mut self.core, now),
+            Algorithm::Reno(algorithm) => algorithm.on_timeout(&mut self.core, now),
+            Algorithm::NewReno(algorithm) => algorithm.on_timeout(&mut self.core, now),
+            Algorithm::Sack(algorithm) => algorithm.on_timeout(&mut self.core, now),
+            Algorithm::Vegas(algorithm) => algorithm.on_timeout(&mut self.core, now),
         }
         self.note_sent(now);
     }
@@ -90,13 +90,13 @@ impl Classic {
         self.core.una
     }
 
-    pub(super) fn counts(&self) -> SenderCounts {
+    pub(super) fn counts(&self) -> TcpCounts {
         self.core.counts
     }
 
     fn note_sent(&mut self, now: Time) {
-        if let Law::Vegas(law) = &mut self.law {
-            self.core.sent_now().for_each(|number| law.on_sent(now, number));
+        if let Algorithm::Vegas(algorithm) = &mut self.algorithm {
+            self.core.sent_now().for_each(|number| algorithm.on_sent(now, number));
         }
     }
 }

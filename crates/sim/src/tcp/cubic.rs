@@ -4,8 +4,8 @@
 //! Linux differs in three things that show: slow start ends by the older HyStart, Reno's part never grows faster than the average
 //! of both allows, and before the first loss the window grows by 5 % a round trip. [`Flavour`] chooses.
 
-use super::hystart::{Delay, HyStart, PlusPlus};
-use super::modern::{Acked, Control, Flow};
+use super::hystart::{HyStart, LinuxHyStart, PlusPlus};
+use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -52,19 +52,19 @@ struct Epoch {
     w_est: f64,
 }
 
-impl Control for Cubic {
-    fn on_start(&mut self, _flow: &mut Flow, _now: Time, idle: Duration) {
+impl CongestionControl for Cubic {
+    fn on_start(&mut self, _flow: &mut FlowState, _now: Time, idle: Duration) {
         // Time without data is not time in which the path was probed (RFC 9438, section 5.8).
         if let Some(epoch) = &mut self.state.epoch {
             epoch.start += idle;
         }
     }
 
-    fn on_acked(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
+    fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary) {
         let mut packets = acked.delivered as f64;
         let slow_start = flow.cwnd < flow.ssthresh;
         if slow_start {
-            self.hystart.look(flow, now, acked.rtt);
+            self.hystart.on_ack(flow, now, acked.rtt);
         }
         // Packets that fill holes raise the window when the acknowledgement moves.
         if !acked.in_order || packets == 0.0 || !flow.uses_window() {
@@ -81,7 +81,7 @@ impl Control for Cubic {
         }
     }
 
-    fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
+    fn on_loss(&mut self, flow: &mut FlowState, _now: Time) {
         self.before = self.state;
         let converges = flow.cwnd < self.state.w_max;
         flow.mechanisms.fast_convergences += u64::from(converges);
@@ -90,13 +90,13 @@ impl Control for Cubic {
         flow.ssthresh = (flow.cwnd.floor() * BETA).floor().max(LEAST_THRESHOLD);
     }
 
-    fn on_timeout(&mut self, _flow: &mut Flow, _now: Time) {
+    fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {
         // The next stage begins with K = 0 at the window of then (RFC 9438, section 4.8).
         self.state = State { w_max: 0.0, ..self.state };
         self.state.epoch = None;
     }
 
-    fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {
+    fn on_spurious(&mut self, _flow: &mut FlowState, _now: Time) {
         self.state = self.before;
     }
 }
@@ -105,12 +105,12 @@ impl Cubic {
     pub(super) fn new(flavour: Flavour) -> Cubic {
         let hystart = match flavour {
             Flavour::Rfc => HyStart::PlusPlus(PlusPlus::default()),
-            Flavour::Linux => HyStart::Delay(Delay::default()),
+            Flavour::Linux => HyStart::Linux(LinuxHyStart::default()),
         };
         Cubic { flavour, state: State::default(), before: State::default(), hystart }
     }
 
-    fn avoid_congestion(&mut self, flow: &mut Flow, now: Time, packets: f64) {
+    fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
             // RFC 9438, eq. (2); beyond the old window, or without one, the curve begins here.

@@ -1,6 +1,6 @@
 //! The end of slow start before a loss: when the delay rises.
 
-use super::modern::{Flow, Phase};
+use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ const TRAIN_GAP: Duration = Duration::from_millis(2);
 #[derive(Clone, Debug)]
 pub(super) enum HyStart {
     PlusPlus(PlusPlus),
-    Delay(Delay),
+    Linux(LinuxHyStart),
 }
 
 impl HyStart {
     /// An acknowledgement in slow start has told something.
-    pub(super) fn look(&mut self, flow: &mut Flow, now: Time, rtt: Option<Duration>) {
+    pub(super) fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         match self {
-            HyStart::PlusPlus(hystart) => hystart.look(flow, rtt),
-            HyStart::Delay(hystart) => hystart.look(flow, now, rtt),
+            HyStart::PlusPlus(hystart) => hystart.on_ack(flow, rtt),
+            HyStart::Linux(hystart) => hystart.on_ack(flow, now, rtt),
         }
     }
 
@@ -59,12 +59,12 @@ pub(super) struct PlusPlus {
 }
 
 impl PlusPlus {
-    fn look(&mut self, flow: &mut Flow, rtt: Option<Duration>) {
+    fn on_ack(&mut self, flow: &mut FlowState, rtt: Option<Duration>) {
         // The first slow start only.
         if flow.ssthresh.is_finite() || flow.phase > Phase::Disorder {
             return;
         }
-        let (una, nxt) = flow.edges();
+        let (una, nxt) = flow.una_and_nxt();
         if una >= self.window_end {
             self.window_end = nxt;
             self.last_round_min = self.round_min.take();
@@ -103,7 +103,7 @@ impl PlusPlus {
 /// HyStart as in Linux (Ha and Rhee 2011): slow start ends for good when a round's delay has risen beyond the least ever, or when a
 /// train of acknowledgements is as long as half the path.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Delay {
+pub(super) struct LinuxHyStart {
     window_end: u64,
     round_start: Time,
     last_ack: Time,
@@ -111,13 +111,19 @@ pub(super) struct Delay {
     samples: u32,
 }
 
-impl Delay {
-    fn look(&mut self, flow: &mut Flow, now: Time, rtt: Option<Duration>) {
-        let (una, nxt) = flow.edges();
+impl LinuxHyStart {
+    fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
+        let (una, nxt) = flow.una_and_nxt();
         // Beyond it, not at it: a round begins with the first acknowledgement of a flight, when all of it is under way. One
         // earlier would be in the midst of a flight after a few rounds, and take the delay of its later packets for a rise.
         if una > self.window_end {
-            *self = Delay { window_end: nxt, round_start: now, last_ack: now, round_min: None, samples: 0 };
+            *self = LinuxHyStart {
+                window_end: nxt,
+                round_start: now,
+                last_ack: now,
+                round_min: None,
+                samples: 0,
+            };
         }
         let (Some(rtt), Some(least)) = (rtt, flow.rtt.min()) else { return };
         if flow.cwnd < LEAST_WINDOW {

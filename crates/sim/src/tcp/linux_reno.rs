@@ -1,7 +1,7 @@
 //! Reno as Linux has it: RFC 5681's window on the sender of today, which tells losses by time and selective acknowledgements.
 //! (ns-2's agents, without either, are in `reno`, `newreno` and `sack`.)
 
-use super::modern::{Acked, Control, Flow};
+use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
 /// Half of the window is kept (RFC 5681, eq. (4)), two packets at least.
@@ -11,8 +11,8 @@ const LEAST_THRESHOLD: f64 = 2.0;
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxReno;
 
-impl Control for LinuxReno {
-    fn on_acked(&mut self, flow: &mut Flow, _now: Time, acked: &Acked) {
+impl CongestionControl for LinuxReno {
+    fn on_acked(&mut self, flow: &mut FlowState, _now: Time, acked: &AckSummary) {
         if !acked.in_order || acked.delivered == 0 || !flow.uses_window() {
             return;
         }
@@ -26,7 +26,7 @@ impl Control for LinuxReno {
         flow.cwnd += packets / flow.cwnd;
     }
 
-    fn on_loss(&mut self, flow: &mut Flow, _now: Time) {
+    fn on_loss(&mut self, flow: &mut FlowState, _now: Time) {
         flow.ssthresh = (flow.cwnd * BETA).floor().max(LEAST_THRESHOLD);
     }
 }

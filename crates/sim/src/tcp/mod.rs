@@ -5,7 +5,7 @@
 //! they have neither clock nor timer: an input comes with the time, then [`Sender::poll_transmit`] is drained and
 //! [`Sender::timeout`] says when to call next.
 //!
-//! CUBIC and BBR stand on a sender of today's kernels ([`SenderConfig::linux`]); to its user it is the same. [`Source`] says
+//! CUBIC and BBR stand on a sender of today's kernels ([`SenderConfig::linux`]); to its user it is the same. [`TrafficSource`] says
 //! when a connection has something to send.
 
 mod bbr;
@@ -29,14 +29,14 @@ pub use distribution::{Distribution, Period};
 pub use modern::Mechanisms;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
-pub use sender::{SenderConfig, SenderCounts};
-pub use source::{Completion, Demand, Packing, Pattern, Source, SourceConfig, SourceError};
+pub use sender::{SenderConfig, TcpCounts};
+pub use source::{Completion, Demand, Packing, Pattern, SourceConfig, SourceError, TrafficSource};
 pub use vegas::VegasConfig;
 
 use classic::Classic;
 use cubic::{Cubic, Flavour};
 use linux_reno::LinuxReno;
-use modern::{Law, Modern};
+use modern::{Algorithm, Modern};
 use newreno::NewReno;
 use reno::Reno;
 use ripstop_base::{Stream, Time};
@@ -97,7 +97,7 @@ impl Variant {
     ];
 
     /// Whether it stands on a sender of today: exact times instead of a clock that ticks, losses told by time.
-    pub fn is_of_today(self) -> bool {
+    pub fn is_modern(self) -> bool {
         match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack | Variant::Vegas => false,
             Variant::Cubic | Variant::LinuxCubic | Variant::Bbr | Variant::LinuxReno => true,
@@ -184,7 +184,7 @@ enum Family {
 }
 
 /// The same of whichever it is.
-macro_rules! each {
+macro_rules! dispatch {
     ($self:ident, $sender:ident => $call:expr) => {
         match &$self.family {
             Family::Classic($sender) => $call,
@@ -202,72 +202,76 @@ macro_rules! each {
 impl Sender {
     /// A sender with nothing to send yet. `random` says where between two ticks its clock is, and where BBR's cycles begin.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
-        let modern = |law| Family::Modern(Box::new(Modern::new(config, law)));
-        let classic = |law, random: &mut Stream| Family::Classic(Box::new(Classic::new(law, config, random)));
+        let modern = |algorithm| Family::Modern(Box::new(Modern::new(config, algorithm)));
+        let classic = |algorithm, random: &mut Stream| {
+            Family::Classic(Box::new(Classic::new(algorithm, config, random)))
+        };
         let family = match variant {
-            Variant::Cubic => modern(Law::Cubic(Cubic::new(Flavour::Rfc))),
-            Variant::LinuxCubic => modern(Law::Cubic(Cubic::new(Flavour::Linux))),
-            Variant::Bbr => modern(Law::Bbr(bbr::Bbr::new(random))),
-            Variant::LinuxReno => modern(Law::Reno(LinuxReno)),
-            Variant::Tahoe => classic(classic::Law::Tahoe, random),
-            Variant::Reno => classic(classic::Law::Reno(Reno::default()), random),
-            Variant::NewReno => classic(classic::Law::NewReno(NewReno::default()), random),
-            Variant::Sack => classic(classic::Law::Sack(Sack::default()), random),
-            Variant::Vegas => classic(classic::Law::Vegas(Vegas::new(config.vegas, config.window)), random),
+            Variant::Cubic => modern(Algorithm::Cubic(Cubic::new(Flavour::Rfc))),
+            Variant::LinuxCubic => modern(Algorithm::Cubic(Cubic::new(Flavour::Linux))),
+            Variant::Bbr => modern(Algorithm::Bbr(bbr::Bbr::new(random))),
+            Variant::LinuxReno => modern(Algorithm::Reno(LinuxReno)),
+            Variant::Tahoe => classic(classic::Algorithm::Tahoe, random),
+            Variant::Reno => classic(classic::Algorithm::Reno(Reno::default()), random),
+            Variant::NewReno => classic(classic::Algorithm::NewReno(NewReno::default()), random),
+            Variant::Sack => classic(classic::Algorithm::Sack(Sack::default()), random),
+            Variant::Vegas => {
+                classic(classic::Algorithm::Vegas(Vegas::new(config.vegas, config.window)), random)
+            }
         };
         Sender { family }
     }
 
     /// There are `packets` more to send (`u64::MAX`: without end). The first of a connection carries no data.
     pub fn offer(&mut self, now: Time, packets: u64) {
-        each!(mut self, sender => sender.offer(now, packets));
+        dispatch!(mut self, sender => sender.offer(now, packets));
     }
 
     /// Nothing new is sent any more; what was sent is still repaired.
     pub fn stop(&mut self) {
-        each!(mut self, sender => sender.stop());
+        dispatch!(mut self, sender => sender.stop());
     }
 
     /// An acknowledgement has arrived.
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
-        each!(mut self, sender => sender.on_ack(now, ack));
+        dispatch!(mut self, sender => sender.on_ack(now, ack));
     }
 
     /// The time is `now`; does what a time-out asks for, if it has come.
     pub fn on_timeout(&mut self, now: Time) {
-        each!(mut self, sender => sender.on_timeout(now));
+        dispatch!(mut self, sender => sender.on_timeout(now));
     }
 
     /// The number of the next packet that leaves now.
     pub fn poll_transmit(&mut self) -> Option<u64> {
-        each!(mut self, sender => sender.poll())
+        dispatch!(mut self, sender => sender.poll())
     }
 
     /// When [`Sender::on_timeout`] wants to be called; [`Time::NEVER`] when nothing is under way. The pacing of BBR is part of
     /// it. (After the last acknowledgement it is called once more: a sender that was idle for so long begins anew with one
     /// packet.)
     pub fn timeout(&self) -> Time {
-        each!(self, sender => sender.timeout())
+        dispatch!(self, sender => sender.timeout())
     }
 
     /// The congestion window, packets; it may exceed the receiver's.
     pub fn cwnd(&self) -> f64 {
-        each!(self, sender => sender.cwnd())
+        dispatch!(self, sender => sender.cwnd())
     }
 
     /// The smoothed round-trip time (of the older variants in whole ticks); None before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
-        each!(self, sender => sender.srtt())
+        dispatch!(self, sender => sender.srtt())
     }
 
     /// Packets acknowledged, the first without data included.
     pub fn acknowledged(&self) -> u64 {
-        each!(self, sender => sender.acknowledged())
+        dispatch!(self, sender => sender.acknowledged())
     }
 
     /// What it did so far.
-    pub fn counts(&self) -> SenderCounts {
-        each!(self, sender => sender.counts())
+    pub fn counts(&self) -> TcpCounts {
+        dispatch!(self, sender => sender.counts())
     }
 
     /// The state of one of the older variants.

@@ -64,7 +64,7 @@ impl Rto {
             smoothed: None,
             timeout: config.initial,
         };
-        rto.settle();
+        rto.update_cached();
         rto
     }
 
@@ -83,7 +83,7 @@ impl Rto {
         }
         let ticks = ((self.rttvar << (RTTVAR_EXPONENT + SRTT_BITS - RTTVAR_BITS)) + self.srtt) >> SRTT_BITS;
         self.current = Duration::from_nanos(ticks as u64 * tick);
-        self.settle();
+        self.update_cached();
     }
 
     /// The time-out, back-off included.
@@ -101,14 +101,14 @@ impl Rto {
             self.rttvar += self.srtt >> SRTT_BITS;
             self.srtt = 0;
         }
-        self.settle();
+        self.update_cached();
     }
 
     /// Something that was sent once has been acknowledged (Karn).
     pub(super) fn end_back_off(&mut self) {
         if self.backoff != 1 {
             self.backoff = 1;
-            self.settle();
+            self.update_cached();
         }
     }
 
@@ -119,7 +119,7 @@ impl Rto {
     }
 
     /// Brings up to date what follows from estimate and back-off.
-    fn settle(&mut self) {
+    fn update_cached(&mut self) {
         let tick = self.config.tick;
         self.smoothed = (self.srtt > 0).then(|| tick.mul_f64(self.srtt as f64 / f64::from(1 << SRTT_BITS)));
         self.timeout = (self.current.max(self.config.min) * self.backoff).min(self.config.max).max(2 * tick);

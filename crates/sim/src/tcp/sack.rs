@@ -76,7 +76,7 @@ impl Sack {
     }
 
     fn recover(&mut self, core: &mut Core, now: Time) {
-        if !core.may_cut() {
+        if !core.may_reduce() {
             return;
         }
         self.pipe = (core.max - core.una) as i64 - i64::from(DUPLICATES);

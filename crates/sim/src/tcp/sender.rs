@@ -42,7 +42,7 @@ impl Default for SenderConfig {
 
 /// What a sender did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SenderCounts {
+pub struct TcpCounts {
     /// Packets sent, again or not.
     pub sent: u64,
     /// Of these, sent before.
@@ -59,7 +59,7 @@ pub struct SenderCounts {
 
 /// Why the window was cut last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum LastReduction {
     Never,
     DuplicateAcks,
     /// By duplicates, and that recovery is over.
@@ -81,7 +81,7 @@ pub(super) struct Core {
     pub(super) duplicates: u32,
     /// `max` when the window was last cut: no second cut for the same flight ("bugfix", RFC 6582).
     pub(super) recover: u64,
-    pub(super) cut: Cut,
+    pub(super) last_reduction: LastReduction,
     pub(super) rto: Rto,
     /// Whether the SYN timed out.
     syn_lost: bool,
@@ -92,7 +92,7 @@ pub(super) struct Core {
     /// When the retransmission timer runs out; never, when it does not run.
     pub(super) deadline: Time,
     out: VecDeque<u64>,
-    pub(super) counts: SenderCounts,
+    pub(super) counts: TcpCounts,
 }
 
 impl Core {
@@ -107,14 +107,14 @@ impl Core {
             ssthresh: f64::from(config.window),
             duplicates: 0,
             recover: 0,
-            cut: Cut::Never,
+            last_reduction: LastReduction::Never,
             rto: Rto::new(config.rto, random.unit()),
             syn_lost: false,
             timed: None,
             timed_to: 0,
             deadline: Time::NEVER,
             out: VecDeque::with_capacity(64),
-            counts: SenderCounts::default(),
+            counts: TcpCounts::default(),
         }
     }
 
@@ -249,13 +249,13 @@ impl Core {
 
     /// Whether duplicates cut the window last, and that recovery is not over.
     pub(super) fn in_recovery(&self) -> bool {
-        self.cut == Cut::DuplicateAcks
+        self.last_reduction == LastReduction::DuplicateAcks
     }
 
     /// All is acknowledged that was under way when the recovery began.
     pub(super) fn end_recovery(&mut self) {
-        if self.cut == Cut::DuplicateAcks {
-            self.cut = Cut::Recovered;
+        if self.last_reduction == LastReduction::DuplicateAcks {
+            self.last_reduction = LastReduction::Recovered;
         }
     }
 
@@ -267,14 +267,14 @@ impl Core {
     }
 
     /// Whether duplicates may cut the window: not for a flight for which it was cut already.
-    pub(super) fn may_cut(&self) -> bool {
+    pub(super) fn may_reduce(&self) -> bool {
         self.una > self.recover || self.una == 1
     }
 
     /// Halves the window, sends the first packet again and begins a recovery; false for a flight for which the window was
     /// cut already.
     pub(super) fn fast_retransmit(&mut self, now: Time) -> bool {
-        if !self.may_cut() {
+        if !self.may_reduce() {
             return false;
         }
         self.cwnd = self.halve();
@@ -286,7 +286,7 @@ impl Core {
     /// Begins a recovery that duplicates called for: what is timed is forgotten, the timer starts anew.
     pub(super) fn begin_recovery(&mut self, now: Time) {
         self.recover = self.max;
-        self.cut = Cut::DuplicateAcks;
+        self.last_reduction = LastReduction::DuplicateAcks;
         self.counts.fast_retransmits += 1;
         self.timed = None;
         self.set_timer(now);
@@ -324,7 +324,7 @@ impl Core {
     /// What follows every time-out: all that was under way counts as lost.
     pub(super) fn go_back(&mut self) {
         self.recover = self.max;
-        self.cut = Cut::Timeout;
+        self.last_reduction = LastReduction::Timeout;
         self.nxt = self.una;
         self.timed = None;
     }

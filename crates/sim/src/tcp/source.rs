@@ -1,7 +1,7 @@
 //! What a connection has to send, and when: without end, a file, bursts, requests and their answers.
 //!
-//! A source has no clock. [`Source::next_due`] says when [`Source::poll`] has something; what arrives is told to
-//! [`Source::on_delivered`], and transfers that are complete come out of [`Source::poll_completion`].
+//! A source has no clock. [`TrafficSource::next_due`] says when [`TrafficSource::poll`] has something; what arrives is told to
+//! [`TrafficSource::on_delivered`], and transfers that are complete come out of [`TrafficSource::poll_completion`].
 
 use super::{Distribution, Period, Sender};
 use ripstop_base::{Rate, Stream, Time};
@@ -26,19 +26,19 @@ pub enum Pattern {
         /// Payload while on.
         rate: Rate,
     },
-    /// Requests: each a while after the answer to the one before has arrived ([`Source::on_arrival`]).
+    /// Requests: each a while after the answer to the one before has arrived ([`TrafficSource::on_arrival`]).
     Requests {
         /// Of a request.
         length: Distribution<u64>,
         /// From an answer to the next request.
         think: Period,
     },
-    /// Requests at moments of their own ([`Source::schedule`]), whether or not those before are answered.
+    /// Requests at scheduled of their own ([`TrafficSource::schedule`]), whether or not those before are answered.
     Scheduled {
         /// Of a request.
         length: Distribution<u64>,
     },
-    /// Answers: one for each request that has arrived ([`Source::on_arrival`]), at once.
+    /// Answers: one for each request that has arrived ([`TrafficSource::on_arrival`]), at once.
     Answers {
         /// Of an answer.
         length: Distribution<u64>,
@@ -115,7 +115,7 @@ pub struct Completion {
 
 /// A source of data for one connection.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct TrafficSource {
     config: SourceConfig,
     random: Stream,
     /// When there is something to send next.
@@ -130,24 +130,24 @@ pub struct Source {
     /// Of requests: what waits for its answer.
     unanswered: VecDeque<(Time, u64)>,
     /// Of answers: requests that have none yet.
-    asked: u32,
-    /// Of requests at moments of their own: those to come.
-    moments: VecDeque<Time>,
+    unanswered_requests: u32,
+    /// Of requests at scheduled of their own: those to come.
+    scheduled: VecDeque<Time>,
     completions: VecDeque<Completion>,
 }
 
-impl Source {
+impl TrafficSource {
     /// A source that draws from `random`.
     ///
     /// # Errors
     /// A setting that cannot be.
-    pub fn new(config: SourceConfig, random: Stream) -> Result<Source, SourceError> {
+    pub fn new(config: SourceConfig, random: Stream) -> Result<TrafficSource, SourceError> {
         config.check()?;
         let due = match config.pattern {
             Pattern::Answers { .. } | Pattern::Scheduled { .. } => Time::NEVER,
             _ => config.start,
         };
-        let mut source = Source {
+        let mut source = TrafficSource {
             config,
             random,
             due,
@@ -156,8 +156,8 @@ impl Source {
             offered: 0,
             under_way: VecDeque::with_capacity(8),
             unanswered: VecDeque::with_capacity(8),
-            asked: 0,
-            moments: VecDeque::new(),
+            unanswered_requests: 0,
+            scheduled: VecDeque::new(),
             completions: VecDeque::with_capacity(8),
         };
         if let Pattern::OnOff { on, .. } = config.pattern {
@@ -166,15 +166,15 @@ impl Source {
         Ok(source)
     }
 
-    /// Requests are due at these `moments`, in their order: those of [`Pattern::Scheduled`]. None before the start.
-    pub fn schedule(&mut self, moments: &[Time]) {
-        self.moments.extend(moments);
+    /// Requests are due at these `scheduled`, in their order: those of [`Pattern::Scheduled`]. None before the start.
+    pub fn schedule(&mut self, scheduled: &[Time]) {
+        self.scheduled.extend(scheduled);
         if self.due == Time::NEVER {
-            self.due = self.next_moment();
+            self.due = self.next_scheduled();
         }
     }
 
-    /// When [`Source::poll`] has something, [`Time::NEVER`] when nothing is known to come.
+    /// When [`TrafficSource::poll`] has something, [`Time::NEVER`] when nothing is known to come.
     pub fn next_due(&self) -> Time {
         if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
     }
@@ -202,14 +202,14 @@ impl Source {
                 u64::from(self.config.payload)
             }
             Pattern::Requests { length, .. } | Pattern::Scheduled { length } => {
-                self.due = self.next_moment();
+                self.due = self.next_scheduled();
                 let bytes = length.draw_bytes(&mut self.random);
                 self.unanswered.push_back((began, bytes));
                 self.begin(began, bytes)
             }
             Pattern::Answers { length } => {
-                self.asked -= 1;
-                if self.asked > 0 {
+                self.unanswered_requests -= 1;
+                if self.unanswered_requests > 0 {
                     self.due = began;
                 }
                 let bytes = length.draw_bytes(&mut self.random);
@@ -220,7 +220,7 @@ impl Source {
         Some(Demand::Offer(bytes))
     }
 
-    /// Polls, and lets `sender` do what is asked.
+    /// Polls, and lets `sender` do what is unanswered_requests.
     pub fn feed(&mut self, now: Time, sender: &mut Sender) {
         while let Some(demand) = self.poll(now) {
             match demand {
@@ -255,7 +255,7 @@ impl Source {
                 }
             }
             Pattern::Answers { .. } => {
-                self.asked += 1;
+                self.unanswered_requests += 1;
                 self.due = self.config.start.max(now);
             }
             Pattern::Endless | Pattern::File(_) | Pattern::OnOff { .. } => {}
@@ -272,8 +272,8 @@ impl Source {
         self.offered
     }
 
-    fn next_moment(&mut self) -> Time {
-        self.moments.pop_front().map_or(Time::NEVER, |at| at.max(self.config.start))
+    fn next_scheduled(&mut self) -> Time {
+        self.scheduled.pop_front().map_or(Time::NEVER, |at| at.max(self.config.start))
     }
 
     /// A transfer of `bytes`: what it takes of the stream.
@@ -297,7 +297,7 @@ impl SourceConfig {
         if bytes == u64::MAX { bytes } else { bytes.div_ceil(u64::from(self.payload)) }
     }
 
-    /// Checks every setting; [`Source::new`] does so too.
+    /// Checks every setting; [`TrafficSource::new`] does so too.
     ///
     /// # Errors
     /// The first setting that cannot be.

@@ -11,7 +11,7 @@ pub(super) fn on_ack(core: &mut Core, now: Time, ack: &Ack) {
     } else if ack.next == core.una {
         core.duplicates += 1;
         if core.duplicates == DUPLICATES {
-            if core.may_cut() {
+            if core.may_reduce() {
                 core.halve();
                 core.cwnd = 1.0;
                 core.begin_recovery(now);

@@ -1,8 +1,8 @@
 //! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, told by the round-trip time (Brakmo and
-//! Peterson 1995; ns-2's version, with what it does when its table of send times wraps).
+//! Peterson 1995; ns-2's version, with what it does when its table of send transmissions wraps).
 
 use super::Ack;
-use super::sender::{Core, Cut, DUPLICATES};
+use super::sender::{Core, DUPLICATES, LastReduction};
 use ripstop_base::Time;
 use serde::{Deserialize, Serialize};
 
@@ -43,13 +43,13 @@ pub(super) struct Vegas {
     began: Time,
     first: bool,
     base_rtt: f64,
-    /// Eight times the mean round trip, and four times its deviation.
+    /// Eight transmissions the mean round trip, and four transmissions its deviation.
     mean: f64,
     deviation: f64,
     /// The fine-grained time-out.
     timeout: f64,
     /// Acknowledgements after a duplicate that are still looked at for expired packets.
-    worried: u64,
+    expiry_checks: u64,
     /// The packet whose acknowledgement ends this round trip, and when it began.
     round_end: u64,
     round_began: f64,
@@ -58,11 +58,11 @@ pub(super) struct Vegas {
     growth: f64,
     grows: bool,
     /// The window without what duplicates add.
-    plain_window: f64,
-    cut_at: f64,
+    base_window: f64,
+    reduced_at: f64,
     /// By number modulo the receiver's window: when it left last (negative: acknowledged), and how often.
     sent: Vec<f64>,
-    times: Vec<u32>,
+    transmissions: Vec<u32>,
 }
 
 impl Vegas {
@@ -76,17 +76,17 @@ impl Vegas {
             mean: 0.0,
             deviation: 0.0,
             timeout: 1000.0,
-            worried: 0,
+            expiry_checks: 0,
             round_end: 0,
             round_began: 0.0,
             rtts: 0,
             rtt_sum: 0.0,
             growth: 0.0,
             grows: true,
-            plain_window: 0.0,
-            cut_at: 0.0,
+            base_window: 0.0,
+            reduced_at: 0.0,
             sent: vec![-1.0; window],
-            times: vec![0; window],
+            transmissions: vec![0; window],
         }
     }
 
@@ -95,12 +95,12 @@ impl Vegas {
         if number == 0 {
             // The clock starts anew; moments kept from before then lie ahead of it, as they do in the original.
             self.began = now;
-            self.times.fill(0);
+            self.transmissions.fill(0);
         }
         let at = self.clock(now);
         let slot = self.slot(number);
         self.sent[slot] = at;
-        self.times[slot] += 1;
+        self.transmissions[slot] += 1;
     }
 
     pub(super) fn on_ack(&mut self, core: &mut Core, now: Time, ack: &Ack) {
@@ -132,8 +132,8 @@ impl Vegas {
         }
         core.cwnd = RESTART;
         core.go_back();
-        self.plain_window = 0.0;
-        self.cut_at = self.clock(now);
+        self.base_window = 0.0;
+        self.reduced_at = self.clock(now);
         core.fill(now, core.window(), u32::MAX);
     }
 
@@ -141,8 +141,8 @@ impl Vegas {
         if core.una == 1 {
             core.cwnd = f64::from(core.initial_window());
         }
-        if core.duplicates > DUPLICATES && core.cwnd > self.plain_window {
-            core.cwnd = self.plain_window;
+        if core.duplicates > DUPLICATES && core.cwnd > self.base_window {
+            core.cwnd = self.base_window;
             core.ssthresh = 2.0;
         }
         let before = core.una;
@@ -158,13 +158,13 @@ impl Vegas {
             core.cwnd += self.growth;
         }
         self.take_rtt(at, before, next);
-        if self.worried > 0 {
-            self.worried -= 1;
+        if self.expiry_checks > 0 {
+            self.expiry_checks -= 1;
             if self.expired(at, core.una) {
                 core.duplicates = DUPLICATES;
                 core.transmit(now, core.una);
             } else {
-                self.worried = 0;
+                self.expiry_checks = 0;
             }
         }
     }
@@ -205,7 +205,7 @@ impl Vegas {
     /// Forgets what is acknowledged, and takes the round trip of the newest if it was sent once.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
-        let (sent, times) = (self.sent[last], self.times[last]);
+        let (sent, transmissions) = (self.sent[last], self.transmissions[last]);
         // The original does not follow the table around its end: those slots keep their counts.
         let mut slot = self.slot(before);
         for _ in before..next {
@@ -213,10 +213,10 @@ impl Vegas {
                 break;
             }
             self.sent[slot] = -1.0;
-            self.times[slot] = 0;
+            self.transmissions[slot] = 0;
             slot = (slot + 1) % self.sent.len();
         }
-        if sent == 0.0 || times != 1 {
+        if sent == 0.0 || transmissions != 1 {
             return;
         }
         let rtt = at - sent;
@@ -239,31 +239,31 @@ impl Vegas {
             }
             return;
         }
-        if core.una <= core.recover && core.cut == Cut::Timeout {
+        if core.una <= core.recover && core.last_reduction == LastReduction::Timeout {
             return;
         }
         let slot = self.slot(core.una);
-        let (sent, times) = (self.sent[slot], self.times[slot]);
+        let (sent, transmissions) = (self.sent[slot], self.transmissions[slot]);
         let window = core.window();
-        core.cut = Cut::DuplicateAcks;
+        core.last_reduction = LastReduction::DuplicateAcks;
         core.recover = core.max;
         core.counts.fast_retransmits += 1;
-        self.worried = 2.min(core.nxt + 1 - core.una);
-        self.timeout *= if times > 1 { 2.0 } else { 1.125 };
+        self.expiry_checks = 2.min(core.nxt + 1 - core.una);
+        self.timeout *= if transmissions > 1 { 2.0 } else { 1.125 };
         // Not for a packet that left before the window was cut last.
-        if self.cut_at < sent {
-            let window = match (window, times) {
+        if self.reduced_at < sent {
+            let window = match (window, transmissions) {
                 (0..=3, _) => 2,
                 (_, 2..) => window / 2,
                 _ => window - window / 4,
             };
-            self.plain_window = window as f64;
-            core.cwnd = self.plain_window + f64::from(core.duplicates);
-            self.cut_at = at;
+            self.base_window = window as f64;
+            core.cwnd = self.base_window + f64::from(core.duplicates);
+            self.reduced_at = at;
         }
         core.back_off(now);
         core.transmit(now, core.una);
-        if times == 1 {
+        if transmissions == 1 {
             core.duplicates = DUPLICATES;
         }
     }
@@ -283,7 +283,7 @@ impl Vegas {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Sender, SenderConfig, Variant, classic::Law};
+    use super::super::{Sender, SenderConfig, Variant, classic::Algorithm};
     use super::*;
     use ripstop_base::Seed;
     use std::time::Duration;
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(sender.timeout(), Time::from_secs_f64(4.0));
         sender.on_timeout(sender.timeout());
         sender.on_ack(Time::from_secs_f64(4.0) + Duration::from_millis(100), &Ack::new(1, []));
-        let Law::Vegas(law) = &sender.classic().law else { panic!("it is Vegas") };
-        assert!((law.base_rtt - 0.1).abs() < 1e-12, "{}", law.base_rtt);
+        let Algorithm::Vegas(algorithm) = &sender.classic().algorithm else { panic!("it is Vegas") };
+        assert!((algorithm.base_rtt - 0.1).abs() < 1e-12, "{}", algorithm.base_rtt);
     }
 }

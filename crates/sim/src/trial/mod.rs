@@ -1,15 +1,15 @@
 //! A trial: one run of a contender over one link, measured as the demonstration measures it. The contender sends a stream that
 //! always has more, or a file, and requests beside it.
 
-mod stage;
+mod world;
 
 use crate::tcp::Variant;
 use crate::world::STAMPED_HEADERS;
 use ripstop_base::{DelayHistogram, Seed, Time};
 use ripstop_link::{Fate, LinkConfig, LinkConfigError, LinkCounters};
 use ripstop_proto::session::tunnel::Config;
-use stage::Stage;
 use std::time::Duration;
+use world::TrialWorld;
 
 /// Useful bytes of a request, and of its reply.
 pub const REQUEST_BYTES: u32 = 100;
@@ -19,11 +19,11 @@ const LINK_MTU: u32 = 1500;
 /// How often the virtual time is told.
 const STEP: Duration = Duration::from_millis(500);
 /// How much of the bulk is timed, bytes.
-const MARKS: [u64; 2] = [100_000, 1_000_000];
+const TIMED_BYTES: [u64; 2] = [100_000, 1_000_000];
 
 /// How a connection's packets get from host to host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum PathKind {
     /// Through the tunnel.
     Tunnel,
     /// Over the link as they are.
@@ -36,12 +36,12 @@ pub enum Scheme {
     /// The tunnel alone: a source of packets that never runs dry, and requests that nobody sends again.
     Packets,
     /// TCP connections between kernels.
-    Tcp(Variant, Way),
+    Tcp(Variant, PathKind),
 }
 
 /// What is sent beside requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bulk {
+pub enum BulkTraffic {
     /// Nothing.
     None,
     /// Always more.
@@ -58,7 +58,7 @@ pub struct Trial {
     /// What carries the data.
     pub scheme: Scheme,
     /// What is sent beside requests.
-    pub bulk: Bulk,
+    pub bulk: BulkTraffic,
     /// When 100-byte requests are due, since the start.
     pub requests: Vec<Duration>,
     /// Where the measured interval begins, since the start.
@@ -126,31 +126,32 @@ impl Trial {
     /// # Errors
     /// The link setting that cannot be.
     pub fn run(&self, mut progress: impl FnMut(Duration)) -> Result<Measured, LinkConfigError> {
-        let mut stage = Stage::new(self)?;
-        let mut run_to = |stage: &mut Stage, end: Duration| {
-            while stage.world.now() < Time::ZERO + end && stage.notes.complete.is_none() {
-                stage.run_until((stage.world.now() + STEP).min(Time::ZERO + end));
-                progress(stage.world.now().since(Time::ZERO));
+        let mut trial_world = TrialWorld::new(self)?;
+        let mut run_to = |trial_world: &mut TrialWorld, end: Duration| {
+            while trial_world.world.now() < Time::ZERO + end && trial_world.observer.complete.is_none() {
+                trial_world.run_until((trial_world.world.now() + STEP).min(Time::ZERO + end));
+                progress(trial_world.world.now().since(Time::ZERO));
             }
         };
-        run_to(&mut stage, self.from);
-        stage.forget_delays();
-        let (useful, offered) = (stage.useful(), stage.link().offered_bytes);
-        run_to(&mut stage, self.until);
-        let (useful_then, link) = (stage.useful(), *stage.link());
-        let (retransmits, tunnel) = (stage.retransmits(), stage.tunnel());
-        let (delays, marks) = (stage.delays(), stage.notes.marks);
-        if !self.requests.is_empty() && !stage.is_answered(self.requests.len()) {
-            run_to(&mut stage, self.until + self.grace);
+        run_to(&mut trial_world, self.from);
+        trial_world.forget_delays();
+        let (useful, offered) = (trial_world.useful(), trial_world.link().offered_bytes);
+        run_to(&mut trial_world, self.until);
+        let (useful_then, link) = (trial_world.useful(), *trial_world.link());
+        let (retransmits, tunnel) = (trial_world.retransmits(), trial_world.tunnel());
+        let (delays, timed_at) = (trial_world.delays(), trial_world.observer.timed_at);
+        if !self.requests.is_empty() && !trial_world.is_answered(self.requests.len()) {
+            run_to(&mut trial_world, self.until + self.grace);
         }
 
-        let (end, complete) = (stage.world.now(), stage.notes.complete);
+        let (end, complete) = (trial_world.world.now(), trial_world.observer.complete);
         let since_start = |at: Time| at.since(Time::ZERO);
         let requests = self.requests.iter().enumerate();
-        let latency = |(k, due): (usize, &Duration)| stage.latency(k).ok_or(end.since(Time::ZERO + *due));
+        let latency =
+            |(k, due): (usize, &Duration)| trial_world.latency(k).ok_or(end.since(Time::ZERO + *due));
         let latencies = requests.map(latency).collect();
-        let [first_100kb, first_1mb] = marks.map(|at| at.map(since_start));
-        let unfired = stage.links.iter().flat_map(|link| stage.world.unfired(*link)).collect();
+        let [first_100kb, first_1mb] = timed_at.map(|at| at.map(since_start));
+        let unfired = trial_world.links.iter().flat_map(|link| trial_world.world.unfired(*link)).collect();
         Ok(Measured {
             bulk_bytes: (useful_then.0 - useful.0, useful_then.0),
             request_bytes: useful_then.1 - useful.1,
@@ -163,9 +164,9 @@ impl Trial {
             link,
             retransmits,
             tunnel,
-            fates: stage.fates(),
+            fates: trial_world.fates(),
             unfired,
-            violations: stage.world.strays() as usize,
+            violations: trial_world.world.strays() as usize,
         })
     }
 
@@ -178,7 +179,7 @@ impl Trial {
     /// Bytes of payload in a full packet: what headers of IP and TCP leave of it.
     fn payload(&self) -> u32 {
         let packet = match self.scheme {
-            Scheme::Tcp(_, Way::Link) => LINK_MTU,
+            Scheme::Tcp(_, PathKind::Link) => LINK_MTU,
             _ => self.config().inner_mtu(),
         };
         packet - STAMPED_HEADERS

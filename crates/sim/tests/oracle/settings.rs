@@ -4,7 +4,7 @@ use super::cells::{Cell, Setting};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
 use ripstop_link::{Fec, LinkConfig, Loss};
 use ripstop_sim::engine::Statistic;
-use ripstop_sim::scenario::{FecPath, FlowSpec, IntervalReport, Report, RunSpec, Scenario, Tandem};
+use ripstop_sim::scenario::{FecPath, FlowSpec, IntervalReport, RunSpec, Scenario, ScenarioReport, Tandem};
 use ripstop_sim::tcp::Variant;
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
 }
 
 /// Our figure for a cell, in its unit.
-pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &Report) -> Statistic {
+pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &ScenarioReport) -> Statistic {
     if cell.metric == "thr_units_per_s" {
         return report.throughput_units_per_s.expect("a unit is given");
     }

@@ -1,14 +1,16 @@
 //! What a source offers, and which transfers it says are complete.
 
 use ripstop_base::{Rate, Seed, Time};
-use ripstop_sim::tcp::{Completion, Demand, Distribution, Packing, Pattern, Period, Source, SourceConfig};
+use ripstop_sim::tcp::{
+    Completion, Demand, Distribution, Packing, Pattern, Period, SourceConfig, TrafficSource,
+};
 use std::time::Duration;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
-fn source(pattern: Pattern) -> Source {
+fn source(pattern: Pattern) -> TrafficSource {
     let config = SourceConfig { pattern, start: MS(100), stop: MS(60_000), ..SourceConfig::default() };
-    Source::new(config, Seed::new(1).stream("source")).expect("it can be")
+    TrafficSource::new(config, Seed::new(1).stream("source")).expect("it can be")
 }
 
 fn span(ms: u64) -> Duration {
@@ -82,7 +84,7 @@ fn a_request_waits_for_its_answer_and_a_while() {
 fn requests_on_schedule_wait_for_nothing() {
     let pattern = Pattern::Scheduled { length: Distribution::Fixed(100) };
     let config = SourceConfig { pattern, packing: Packing::Exact, start: MS(10), ..SourceConfig::default() };
-    let mut client = Source::new(config, Seed::new(1).stream("source")).expect("it can be");
+    let mut client = TrafficSource::new(config, Seed::new(1).stream("source")).expect("it can be");
     assert_eq!(client.next_due(), Time::NEVER);
     client.schedule(&[MS(5), MS(20), MS(20)]);
     client.schedule(&[MS(30)]);
@@ -115,7 +117,7 @@ fn what_cannot_be_is_named() {
         (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "on: 0 s"),
         (SourceConfig { pattern: Pattern::Answers { length: Distribution::Fixed(0) }, ..base }, "answers: "),
     ] {
-        let error = Source::new(config, Seed::new(1).stream("x")).map(|_| ()).unwrap_err().to_string();
+        let error = TrafficSource::new(config, Seed::new(1).stream("x")).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
 }

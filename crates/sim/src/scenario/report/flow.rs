@@ -51,7 +51,7 @@ pub struct FlowReport {
 
 /// What a run says of a flow between two moments.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FlowPart<'a> {
+pub(super) struct FlowSpan<'a> {
     /// What it did in between.
     pub(super) did: FlowTotals,
     /// What it had done at the end.
@@ -73,13 +73,13 @@ impl FlowReport {
         name: String,
         spec: &FlowSpec,
         k: usize,
-        parts: &[FlowPart<'_>],
+        parts: &[FlowSpan<'_>],
         [from, to]: [Time; 2],
         runs: &[RunTotals],
     ) -> FlowReport {
         let seconds = to.since(from).as_secs_f64();
         let statistic =
-            |value: &dyn Fn(&FlowPart<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
+            |value: &dyn Fn(&FlowSpan<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
         let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
         // A run without any such packet, or time, says nothing of its mean.
         let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
@@ -134,7 +134,7 @@ pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> De
     DelayStatistic { mean, ci95, n, p50: all.quantile_s(0.5), p99: all.quantile_s(0.99) }
 }
 
-fn mechanisms(parts: &[FlowPart<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
+fn mechanisms(parts: &[FlowSpan<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
     let mut counts: BTreeMap<&'static str, Sample> = BTreeMap::new();
     for (start, end) in parts.iter().filter_map(|part| part.detail?.mechanisms.as_ref()) {
         for ((name, start), (_, end)) in start.by_name().zip(end.by_name()) {

@@ -14,15 +14,15 @@ pub(super) use flow::FlowDetail;
 pub(super) use link::LinkSpan;
 pub(super) use tunnel::TunnelSpan;
 
-use super::totals::{Edges, RunTotals};
+use super::totals::{ReadTimes, RunTotals};
 use super::{FlowSpec, Scenario, TunnelSpec};
 use crate::engine::{Sample, Statistic};
-use flow::FlowPart;
+use flow::FlowSpan;
 use serde::Serialize;
 
 /// What was measured in all runs of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
+pub struct ScenarioReport {
     /// Payload that arrived in order after the warm-up, bit/s: the mean of the flows.
     pub goodput_bps: Statistic,
     /// Units of the size that was asked for in packets that arrived in order, headers included, all flows together, in a
@@ -51,7 +51,7 @@ pub struct IntervalReport {
     pub from_s: f64,
     /// Where it ends, s.
     pub to_s: f64,
-    /// As in [`Report`].
+    /// As in [`ScenarioReport`].
     pub goodput_bps: Statistic,
     /// The flows.
     pub flows: Vec<FlowReport>,
@@ -61,22 +61,22 @@ pub struct IntervalReport {
     pub tunnels: Vec<TunnelReport>,
 }
 
-impl Report {
+impl ScenarioReport {
     /// What these runs of `scenario` say: all that there were, or one alone.
-    pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> Report {
-        let edges = Edges::of(scenario);
-        let whole = interval(scenario, &edges, 0, runs);
-        Report {
+    pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> ScenarioReport {
+        let times = ReadTimes::of(scenario);
+        let whole = interval(scenario, &times, 0, runs);
+        ScenarioReport {
             goodput_bps: whole.goodput_bps,
             throughput_units_per_s: scenario
                 .run
                 .unit
-                .map(|unit| throughput(scenario, &edges, unit.get(), runs)),
+                .map(|unit| throughput(scenario, &times, unit.get(), runs)),
             flows: whole.flows,
             links: whole.links,
             tunnels: whole.tunnels,
-            intervals: (1..edges.spans.len()).map(|k| interval(scenario, &edges, k, runs)).collect(),
-            series: scenario.run.sample.map(|sample| Series::new(scenario, &edges, sample.duration(), runs)),
+            intervals: (1..times.spans.len()).map(|k| interval(scenario, &times, k, runs)).collect(),
+            series: scenario.run.sample.map(|sample| Series::new(scenario, &times, sample.duration(), runs)),
             events: runs.iter().map(|run| run.events).sum(),
             sim_s: scenario.run.duration.duration().as_secs_f64() * runs.len() as f64,
         }
@@ -84,9 +84,9 @@ impl Report {
 }
 
 /// Units in packets that arrived in order after the warm-up, in a second.
-fn throughput(scenario: &Scenario, edges: &Edges, unit: u64, runs: &[RunTotals]) -> Statistic {
-    let [from, to] = edges.spans[0];
-    let (a, b) = (edges.index(from), edges.index(to));
+fn throughput(scenario: &Scenario, times: &ReadTimes, unit: u64, runs: &[RunTotals]) -> Statistic {
+    let [from, to] = times.spans[0];
+    let (a, b) = (times.index(from), times.index(to));
     let sizes: Vec<f64> = scenario
         .flow
         .iter()
@@ -101,9 +101,9 @@ fn throughput(scenario: &Scenario, edges: &Edges, unit: u64, runs: &[RunTotals])
 }
 
 /// What was done in the `index`-th span.
-fn interval(scenario: &Scenario, edges: &Edges, index: usize, runs: &[RunTotals]) -> IntervalReport {
-    let [from, to] = edges.spans[index];
-    let (a, b) = (edges.index(from), edges.index(to));
+fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTotals]) -> IntervalReport {
+    let [from, to] = times.spans[index];
+    let (a, b) = (times.index(from), times.index(to));
     let named: Vec<(String, &FlowSpec)> =
         scenario.flow.iter().flat_map(|spec| spec.names().map(move |name| (name, spec))).collect();
     let seconds = to.since(from).as_secs_f64();
@@ -112,10 +112,10 @@ fn interval(scenario: &Scenario, edges: &Edges, index: usize, runs: &[RunTotals]
         let (start, end) = (&run.snapshots[a].flows[k], run.snapshots[b].flows[k]);
         (end.less(start), end)
     };
-    let parts = |k: usize| -> Vec<FlowPart<'_>> {
+    let parts = |k: usize| -> Vec<FlowSpan<'_>> {
         let of = |run| {
             let (did, end) = part(run, k);
-            FlowPart { did, end, detail: run.spans[index].flows.get(k) }
+            FlowSpan { did, end, detail: run.spans[index].flows.get(k) }
         };
         runs.iter().map(of).collect()
     };

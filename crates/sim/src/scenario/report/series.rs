@@ -1,6 +1,6 @@
 //! What happened over time.
 
-use crate::scenario::totals::{Edges, RunTotals, pieces};
+use crate::scenario::totals::{ReadTimes, RunTotals, sample_times};
 use crate::scenario::{FlowSpec, Scenario};
 use crate::world::{FlowTotals, NcMoment};
 use ripstop_base::Time;
@@ -56,12 +56,17 @@ pub struct LinkSeries {
 }
 
 impl Series {
-    pub(super) fn new(scenario: &Scenario, edges: &Edges, sample: Duration, runs: &[RunTotals]) -> Series {
-        let moments: Vec<Time> = pieces(sample, scenario.run.duration.duration()).collect();
+    pub(super) fn new(
+        scenario: &Scenario,
+        times: &ReadTimes,
+        sample: Duration,
+        runs: &[RunTotals],
+    ) -> Series {
+        let moments: Vec<Time> = sample_times(sample, scenario.run.duration.duration()).collect();
         let n = runs.len() as f64;
         // Of each piece, what each run did in it.
         let did = |flow: usize, pair: &[Time]| -> Vec<FlowTotals> {
-            let [a, b] = [pair[0], pair[1]].map(|at| edges.index(at));
+            let [a, b] = [pair[0], pair[1]].map(|at| times.index(at));
             runs.iter().map(|run| run.snapshots[b].flows[flow].less(&run.snapshots[a].flows[flow])).collect()
         };
         let names = scenario.flow.iter().flat_map(FlowSpec::names);
@@ -69,7 +74,7 @@ impl Series {
             let over = |value: &dyn Fn(&NcMoment) -> usize| -> Option<Vec<f64>> {
                 let mean = |at: &Time| {
                     let moment = |run: &RunTotals| {
-                        run.snapshots[edges.index(*at)].coding.get(flow)?.as_ref().map(|m| value(m) as f64)
+                        run.snapshots[times.index(*at)].coding.get(flow)?.as_ref().map(|m| value(m) as f64)
                     };
                     runs.iter().map(moment).sum::<Option<f64>>().map(|sum| sum / n)
                 };
@@ -107,7 +112,7 @@ impl Series {
             queue_packets: moments[1..]
                 .iter()
                 .map(|at| {
-                    runs.iter().map(|run| run.snapshots[edges.index(*at)].queues[k] as f64).sum::<f64>() / n
+                    runs.iter().map(|run| run.snapshots[times.index(*at)].queues[k] as f64).sum::<f64>() / n
                 })
                 .collect(),
         };

@@ -1,7 +1,7 @@
 //! Policers: where a token bucket drops what exceeds its rate, BBR finds that rate and keeps to it.
 
 use super::{Bbr, Mode, PACING_MARGIN};
-use crate::tcp::modern::Flow;
+use crate::tcp::modern::FlowState;
 use ripstop_base::Time;
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ pub(super) struct Policer {
 }
 
 impl Policer {
-    pub(super) fn begin(flow: &Flow) -> Policer {
+    pub(super) fn begin(flow: &FlowState) -> Policer {
         Policer {
             since: flow.delivery.delivered_at,
             delivered: flow.delivery.delivered,
@@ -39,13 +39,13 @@ impl Policer {
         }
     }
 
-    fn next_interval(&mut self, flow: &Flow) {
+    fn next_interval(&mut self, flow: &FlowState) {
         *self = Policer { sampling: self.sampling, rate: self.rate, ..Policer::begin(flow) };
     }
 }
 
 impl Bbr {
-    pub(super) fn look_for_policer(&mut self, flow: &mut Flow, losses: bool, app_limited: bool) {
+    pub(super) fn check_policer(&mut self, flow: &mut FlowState, losses: bool, app_limited: bool) {
         let policer = &mut self.policer;
         if policer.used {
             if self.mode == Mode::ProbeBw && self.round_start {

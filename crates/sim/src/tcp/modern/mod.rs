@@ -4,7 +4,7 @@
 //! Times are in ns; the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice it is Linux's. Not here:
 //! ECN, time stamps (so no Eifel detection: time-outs are judged by F-RTO, recoveries by D-SACK), reneging receivers.
 
-mod law;
+mod control;
 mod mechanisms;
 mod rack;
 mod rate;
@@ -14,13 +14,13 @@ mod scoreboard;
 
 pub use mechanisms::Mechanisms;
 
-pub(in crate::tcp) use law::{Acked, Control, Flow, Law, Phase};
+pub(in crate::tcp) use control::{AckSummary, Algorithm, CongestionControl, FlowState, Phase};
 pub(in crate::tcp) use rtt::WindowedMax;
 
-use super::{Ack, RtoConfig, SenderConfig, SenderCounts};
+use super::{Ack, RtoConfig, SenderConfig, TcpCounts};
 use rack::Rack;
 use rate::Delivery;
-use recovery::{Frto, News, Recovery};
+use recovery::{AckNews, Frto, Recovery};
 use ripstop_base::Time;
 use rtt::Rtt;
 use scoreboard::Scoreboard;
@@ -54,8 +54,8 @@ impl SenderConfig {
 #[derive(Clone, Debug)]
 pub(super) struct Modern {
     config: SenderConfig,
-    flow: Flow,
-    law: Law,
+    flow: FlowState,
+    algorithm: Algorithm,
     rack: Rack,
     recovery: Recovery,
     /// One past the last packet that there is to send.
@@ -75,7 +75,7 @@ pub(super) struct Modern {
     usage_end: u64,
     last_sent: Time,
     out: VecDeque<u64>,
-    counts: SenderCounts,
+    counts: TcpCounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +95,9 @@ struct Burst {
 }
 
 impl Modern {
-    pub(super) fn new(config: SenderConfig, law: Law) -> Modern {
+    pub(super) fn new(config: SenderConfig, algorithm: Algorithm) -> Modern {
         Modern {
-            flow: Flow {
+            flow: FlowState {
                 cwnd: 1.0,
                 ssthresh: f64::INFINITY,
                 pacing_rate: None,
@@ -113,7 +113,7 @@ impl Modern {
                 board: Scoreboard::default(),
             },
             config,
-            law,
+            algorithm,
             rack: Rack::default(),
             recovery: Recovery::default(),
             end: 0,
@@ -126,7 +126,7 @@ impl Modern {
             usage_end: 0,
             last_sent: Time::ZERO,
             out: VecDeque::with_capacity(64),
-            counts: SenderCounts::default(),
+            counts: TcpCounts::default(),
         }
     }
 
@@ -154,10 +154,10 @@ impl Modern {
             return;
         }
         let prior = (self.flow.in_flight(), self.flow.lost, self.flow.delivery.delivered);
-        let news = self.take(now, ack, next);
+        let news = self.process_ack(now, ack, next);
         let rate = self.flow.delivery.sample(now, self.flow.rtt.min());
         self.rack.adapt(rate.map_or(prior.2, |rate| rate.prior_delivered), self.flow.delivery.delivered);
-        self.end_probe(now, ack, next, &news);
+        self.finish_probe(now, ack, next, &news);
         let waits = self.assess(now, &news);
         // The path still delivers what left before the first packet was sent again: that may be on its way as well.
         let delivers =
@@ -169,7 +169,7 @@ impl Modern {
             self.stop_timer();
         }
         self.flow.mechanisms.app_limited += u64::from(rate.is_some_and(|rate| rate.app_limited));
-        let acked = Acked {
+        let acked = AckSummary {
             delivered: news.delivered,
             in_order: news.in_order,
             lost: self.flow.lost - prior.1,
@@ -177,10 +177,10 @@ impl Modern {
             rtt: news.rtt(now),
             rate,
         };
-        if self.flow.phase == Phase::Recovery && !self.law.owns_recovery() {
+        if self.flow.phase == Phase::Recovery && !self.algorithm.owns_recovery() {
             self.reduce_in_proportion(&acked);
         } else {
-            self.law.on_acked(&mut self.flow, now, &acked);
+            self.algorithm.on_acked(&mut self.flow, now, &acked);
         }
         self.fill(now);
     }
@@ -189,9 +189,9 @@ impl Modern {
         if now >= self.due {
             match self.timer {
                 Timer::Off => {}
-                Timer::Retransmission => self.time_out(now),
+                Timer::Retransmission => self.on_retransmission_timeout(now),
                 Timer::TailProbe => self.send_probe(now),
-                Timer::Reordering => self.look_again(now),
+                Timer::Reordering => self.on_reordering_timeout(now),
             }
         }
         if now >= self.departure {
@@ -221,7 +221,7 @@ impl Modern {
         self.flow.board.una()
     }
 
-    pub(super) fn counts(&self) -> SenderCounts {
+    pub(super) fn counts(&self) -> TcpCounts {
         self.counts
     }
 
@@ -244,20 +244,20 @@ impl Modern {
         self.flow.cwnd = f64::from(initial);
         self.flow.delivery = Delivery::default();
         self.stop_timer();
-        self.law.on_established(&mut self.flow, now);
+        self.algorithm.on_established(&mut self.flow, now);
         self.fill(now);
     }
 
     /// Takes in what has arrived.
-    fn take(&mut self, now: Time, ack: &Ack, next: u64) -> News {
+    fn process_ack(&mut self, now: Time, ack: &Ack, next: u64) -> AckNews {
         let flow = &mut self.flow;
         let min_rtt = flow.rtt.min();
-        let mut news = News::new(next > flow.board.una());
+        let mut news = AckNews::new(next > flow.board.una());
         let (high, highest) = (self.recovery.high, flow.board.highest());
         let mut take = |number: u64, packet: &scoreboard::Packet, sacked: bool| {
-            news.take(number, packet, sacked, high, highest);
-            flow.delivery.take(packet.order, packet.sent, packet.stamp);
-            self.rack.take(now, (packet.order, packet.sent), packet.ambiguous, min_rtt);
+            news.add(number, packet, sacked, high, highest);
+            flow.delivery.on_delivered(packet.order, packet.sent, packet.stamp);
+            self.rack.on_delivered(now, (packet.order, packet.sent), packet.ambiguous, min_rtt);
         };
         flow.board.take_blocks(ack, |number, packet| take(number, packet, true));
         flow.board.advance(next, |number, packet| take(number, packet, false));
@@ -268,8 +268,8 @@ impl Modern {
         if let Some(number) = ack.duplicate {
             news.duplicate = true;
             flow.mechanisms.needless += 1;
-            self.rack.take_needless();
-            self.recovery.take_duplicate(number);
+            self.rack.on_duplicate();
+            self.recovery.on_duplicate(number);
         }
         if let Some(rtt) = news.rtt(now) {
             flow.rtt.sample_least(now, rtt);
@@ -289,7 +289,7 @@ impl Modern {
     fn fill(&mut self, now: Time) {
         let (mut sent, mut limited, mut restart) = (false, false, false);
         if self.flow.board.is_empty() && self.flow.board.nxt() < self.end {
-            self.start(now);
+            self.leave_idle(now);
         }
         loop {
             let flow = &mut self.flow;
@@ -322,15 +322,15 @@ impl Modern {
 
     /// The next packet to send for the first time, if there is one and the receiver has room.
     fn next_new(&self) -> Option<u64> {
-        let (una, nxt) = self.flow.edges();
+        let (una, nxt) = self.flow.una_and_nxt();
         (nxt < self.end && nxt < una.saturating_add(u64::from(self.config.window))).then_some(nxt)
     }
 
     /// Something will leave and nothing is under way.
-    fn start(&mut self, now: Time) {
+    fn leave_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
         let flow = &mut self.flow;
-        if !self.law.owns_recovery() && flow.board.una() > 0 && idle > flow.rtt.timeout() {
+        if !self.algorithm.owns_recovery() && flow.board.una() > 0 && idle > flow.rtt.timeout() {
             // RFC 2861: half for each time-out that has passed, and what was used is remembered.
             let least = f64::from(self.config.initial_window).min(flow.cwnd);
             let halvings = (idle.as_secs_f64() / flow.rtt.timeout().as_secs_f64()) as u32;
@@ -339,7 +339,7 @@ impl Modern {
             flow.mechanisms.idle_restarts += u64::from(cwnd < flow.cwnd);
             flow.cwnd = cwnd;
         }
-        self.law.on_start(flow, now, idle);
+        self.algorithm.on_start(flow, now, idle);
     }
 
     /// Whether a packet may leave now; if not, when the next one may is noted.
@@ -372,7 +372,7 @@ impl Modern {
             self.recovery.note_resent();
             self.counts.retransmits += 1;
         }
-        if self.flow.phase == Phase::Recovery && !self.law.owns_recovery() {
+        if self.flow.phase == Phase::Recovery && !self.algorithm.owns_recovery() {
             self.recovery.proportion.sent += 1;
             self.flow.mechanisms.proportional += 1;
         }
@@ -385,7 +385,7 @@ impl Modern {
     fn judge_use(&mut self, limited: bool) {
         let flow = &mut self.flow;
         let outstanding = flow.board.outstanding();
-        let (una, nxt) = flow.edges();
+        let (una, nxt) = flow.una_and_nxt();
         if una >= self.usage_end || limited || !flow.cwnd_limited && outstanding > flow.most_outstanding {
             (flow.cwnd_limited, flow.most_outstanding) = (limited, outstanding);
             self.usage_end = nxt;

@@ -48,7 +48,7 @@ impl Default for Rack {
 
 impl Rack {
     /// A packet has arrived. One sent again that comes back sooner than the path allows answers its first sending.
-    pub(super) fn take(
+    pub(super) fn on_delivered(
         &mut self,
         now: Time,
         (order, sent): (u64, Time),
@@ -75,7 +75,7 @@ impl Rack {
     }
 
     /// The receiver had a packet twice.
-    pub(super) fn take_needless(&mut self) {
+    pub(super) fn on_duplicate(&mut self) {
         self.needless = true;
     }
 
@@ -101,13 +101,13 @@ impl Rack {
         self.advanced = false;
         let mut detected = Detected::default();
         let Some((newest, newest_sent)) = self.newest else { return detected };
-        while let Some((number, packet)) = board.oldest_unsettled() {
+        while let Some((number, packet)) = board.oldest_on_path() {
             if packet.order >= newest {
                 break;
             }
             if packet.sent + self.rtt + window > now {
                 // The last of those that left before the newest is due then: one timer for all.
-                detected.look_again = Some(newest_sent + self.rtt + window);
+                detected.recheck_at = Some(newest_sent + self.rtt + window);
                 break;
             }
             board.mark_lost(number);
@@ -143,5 +143,5 @@ impl Rack {
 pub(super) struct Detected {
     pub(super) lost: u64,
     pub(super) again: u64,
-    pub(super) look_again: Option<Time>,
+    pub(super) recheck_at: Option<Time>,
 }

@@ -64,7 +64,7 @@ impl Delivery {
     }
 
     /// The packet that was the `order`-th to leave has arrived.
-    pub(super) fn take(&mut self, order: u64, sent: Time, stamp: Stamp) {
+    pub(super) fn on_delivered(&mut self, order: u64, sent: Time, stamp: Stamp) {
         self.delivered += 1;
         if self.newest.is_none_or(|(newest, ..)| order > newest) {
             self.newest = Some((order, sent, stamp));
@@ -110,10 +110,14 @@ mod tests {
         let ms = Time::from_millis;
         // Ten packets, 1 ms apart, that arrive 2 ms apart and are acknowledged together.
         let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
-        delivery.take(0, ms(0), stamps[0]);
+        delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();
         assert_eq!((first.delivered, first.interval), (1, Duration::from_millis(100)));
-        stamps.iter().enumerate().skip(1).for_each(|(k, s)| delivery.take(k as u64, ms(k as u64), *s));
+        stamps
+            .iter()
+            .enumerate()
+            .skip(1)
+            .for_each(|(k, s)| delivery.on_delivered(k as u64, ms(k as u64), *s));
         let sample = delivery.sample(ms(118), None).unwrap();
         assert_eq!((sample.prior_delivered, sample.delivered), (0, 10));
         assert_eq!(sample.interval, Duration::from_millis(118));
@@ -126,11 +130,11 @@ mod tests {
         let ms = Time::from_millis;
         delivery.note_app_limited(0);
         let stamp = delivery.stamp(ms(0), true);
-        delivery.take(0, ms(0), stamp);
+        delivery.on_delivered(0, ms(0), stamp);
         assert_eq!(delivery.sample(ms(10), Some(Duration::from_millis(50))), None);
         let stamp = delivery.stamp(ms(20), true);
         assert!(delivery.is_app_limited());
-        delivery.take(1, ms(20), stamp);
+        delivery.on_delivered(1, ms(20), stamp);
         assert!(delivery.sample(ms(80), Some(Duration::from_millis(50))).unwrap().app_limited);
         assert!(!delivery.is_app_limited());
     }

@@ -1,6 +1,6 @@
 //! What a loss calls for: recoveries and time-outs, how they end, and how they are taken back when there was no loss.
 
-use super::law::{Acked, Control, Phase};
+use super::control::{AckSummary, CongestionControl, Phase};
 use super::scoreboard::Packet;
 use super::{Ack, Modern, Timer};
 use ripstop_base::Time;
@@ -57,7 +57,7 @@ impl Recovery {
     }
 
     /// The receiver had `number` twice.
-    pub(super) fn take_duplicate(&mut self, number: u64) {
+    pub(super) fn on_duplicate(&mut self, number: u64) {
         if let Some(undo) = self.undo.as_mut().filter(|undo| number >= undo.marker) {
             undo.needed = undo.needed.map(|needed| needed.saturating_sub(1));
         }
@@ -70,7 +70,7 @@ impl Recovery {
 
 /// What an acknowledgement told of packets.
 #[derive(Clone, Debug)]
-pub(super) struct News {
+pub(super) struct AckNews {
     /// Something new was acknowledged in order.
     pub(super) in_order: bool,
     /// Packets that have arrived.
@@ -90,9 +90,9 @@ pub(super) struct News {
     blocks: Option<(Time, Time)>,
 }
 
-impl News {
-    pub(super) fn new(in_order: bool) -> News {
-        News {
+impl AckNews {
+    pub(super) fn new(in_order: bool) -> AckNews {
+        AckNews {
             in_order,
             delivered: 0,
             sacked: false,
@@ -105,7 +105,7 @@ impl News {
         }
     }
 
-    pub(super) fn take(&mut self, number: u64, packet: &Packet, sacked: bool, high: u64, highest: u64) {
+    pub(super) fn add(&mut self, number: u64, packet: &Packet, sacked: bool, high: u64, highest: u64) {
         self.delivered += 1;
         self.sacked |= sacked;
         if packet.ambiguous {
@@ -138,7 +138,7 @@ impl News {
 
 impl Modern {
     /// Decides what an acknowledgement means: ends, undoes and begins recoveries. Whether the reordering timer was set.
-    pub(super) fn assess(&mut self, now: Time, news: &News) -> bool {
+    pub(super) fn assess(&mut self, now: Time, news: &AckNews) -> bool {
         match self.flow.phase {
             Phase::Recovery if self.flow.board.una() >= self.recovery.high => self.end_recovery(now),
             Phase::Loss => self.judge_timeout(now, news),
@@ -155,7 +155,7 @@ impl Modern {
         if fresh {
             self.begin_recovery(now);
         }
-        self.settle();
+        self.update_disorder();
         waits
     }
 
@@ -164,14 +164,14 @@ impl Modern {
         if !self.rack.advanced {
             return (0, false);
         }
-        let (again, look_again) = self.find_losses(now);
-        if let Some(due) = look_again {
+        let (again, recheck_at) = self.find_losses(now);
+        if let Some(due) = recheck_at {
             (self.timer, self.due) = (Timer::Reordering, due);
         } else if self.timer == Timer::Reordering {
             (self.timer, self.due) = (Timer::Off, Time::NEVER);
             self.set_timer(now, false);
         }
-        (again, look_again.is_some())
+        (again, recheck_at.is_some())
     }
 
     fn find_losses(&mut self, now: Time) -> (u64, Option<Time>) {
@@ -182,24 +182,24 @@ impl Modern {
         flow.lost += found.lost;
         flow.mechanisms.rack_losses += found.lost;
         flow.mechanisms.rack_lost_again += found.again;
-        (found.again, found.look_again)
+        (found.again, found.recheck_at)
     }
 
     /// The reordering timer: what has not come by now is lost.
-    pub(super) fn look_again(&mut self, now: Time) {
+    pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.flow.mechanisms.reorder_timeouts += 1;
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
         let before = self.flow.lost;
-        let (_, look_again) = self.find_losses(now);
+        let (_, recheck_at) = self.find_losses(now);
         if self.flow.lost > before && self.flow.phase != Phase::Recovery {
             self.begin_recovery(now);
-            if !self.law.owns_recovery() {
+            if !self.algorithm.owns_recovery() {
                 // As for an acknowledgement of one packet: the first retransmission leaves.
                 self.reduce_by(1, false);
             }
         }
         self.set_timer(now, false);
-        if let Some(due) = look_again {
+        if let Some(due) = recheck_at {
             (self.timer, self.due) = (Timer::Reordering, due);
         }
     }
@@ -219,19 +219,19 @@ impl Modern {
         if self.recovery.is_needless() {
             return self.undo(now, false);
         }
-        if !self.law.owns_recovery() {
+        if !self.algorithm.owns_recovery() {
             self.flow.cwnd = self.flow.ssthresh;
         }
         self.flow.phase = Phase::Open;
     }
 
     /// After a time-out: was it needed, is it over (RFC 5682, section 3.1)?
-    fn judge_timeout(&mut self, now: Time, news: &News) {
+    fn judge_timeout(&mut self, now: Time, news: &AckNews) {
         if self.recovery.frto != Frto::Off && news.original {
             // What was sent once, before the time-out, has arrived.
             return self.undo(now, true);
         }
-        let (una, nxt) = self.flow.edges();
+        let (una, nxt) = self.flow.una_and_nxt();
         let over = una >= self.recovery.high;
         self.recovery.frto = match self.recovery.frto {
             Frto::Waiting if !news.in_order => Frto::Waiting,
@@ -251,7 +251,7 @@ impl Modern {
     }
 
     /// The retransmission timer.
-    pub(super) fn time_out(&mut self, now: Time) {
+    pub(super) fn on_retransmission_timeout(&mut self, now: Time) {
         self.counts.timeouts += 1;
         self.flow.rtt.back_off();
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
@@ -269,7 +269,7 @@ impl Modern {
         let (rack, board) = (&self.rack, &mut self.flow.board);
         let una = board.una();
         let lost: Vec<u64> = board
-            .unsettled()
+            .on_path()
             .filter(|(number, packet)| *number == una || !rack.may_be_late(now, packet.sent))
             .map(|(number, _)| number)
             .collect();
@@ -282,7 +282,7 @@ impl Modern {
         self.recovery.frto = if fresh || again { Frto::Waiting } else { Frto::Off };
         self.recovery.timeouts += 1;
         self.probe = None;
-        self.law.on_timeout(&mut self.flow, now);
+        self.algorithm.on_timeout(&mut self.flow, now);
         // At once, whatever the pacer says.
         if let Some(number) = self.flow.board.next_lost() {
             self.transmit(now, number);
@@ -302,7 +302,7 @@ impl Modern {
     }
 
     /// Whether a tail probe is answered, and whether it repaired a loss, which calls for a reduction (RFC 8985, section 7.4).
-    pub(super) fn end_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &News) {
+    pub(super) fn finish_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &AckNews) {
         let Some((end, again)) = self.probe.filter(|(end, _)| next >= *end) else { return };
         let duplicate = ack.duplicate == Some(end - 1);
         let repaired = again && !duplicate && next > end;
@@ -315,7 +315,7 @@ impl Modern {
             self.flow.mechanisms.tail_losses += 1;
             if self.flow.phase < Phase::Recovery {
                 self.reduce(now);
-                if !self.law.owns_recovery() {
+                if !self.algorithm.owns_recovery() {
                     self.flow.cwnd = self.flow.ssthresh;
                 }
             }
@@ -323,7 +323,7 @@ impl Modern {
     }
 
     /// The window for an acknowledgement in a recovery.
-    pub(super) fn reduce_in_proportion(&mut self, acked: &Acked) {
+    pub(super) fn reduce_in_proportion(&mut self, acked: &AckSummary) {
         if acked.delivered > 0 {
             self.reduce_by(acked.delivered, acked.in_order && acked.lost == 0);
         }
@@ -348,11 +348,11 @@ impl Modern {
         flow.cwnd = pipe + allowed.max(least);
     }
 
-    /// Lets the law set the threshold, and begins to count for proportional reduction.
+    /// Lets the algorithm set the threshold, and begins to count for proportional reduction.
     fn reduce(&mut self, now: Time) {
         self.probe = None;
         self.recovery.proportion = Proportion { prior_cwnd: self.flow.cwnd.max(1.0), delivered: 0, sent: 0 };
-        self.law.on_loss(&mut self.flow, now);
+        self.algorithm.on_loss(&mut self.flow, now);
     }
 
     fn note_undo(&mut self) {
@@ -382,11 +382,11 @@ impl Modern {
         self.recovery.frto = Frto::Off;
         // Losses are judged anew.
         self.rack.advanced = true;
-        self.law.on_spurious(flow, now);
+        self.algorithm.on_spurious(flow, now);
     }
 
     /// Outside of recoveries: whether anything arrived out of order.
-    fn settle(&mut self) {
+    fn update_disorder(&mut self) {
         let flow = &mut self.flow;
         if flow.phase < Phase::Recovery {
             let disorder = flow.board.sacked() + flow.board.lost() > 0;

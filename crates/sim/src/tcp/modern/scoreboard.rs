@@ -29,7 +29,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    fn is_settled(&self) -> bool {
+    fn is_not_on_path(&self) -> bool {
         self.sacked || (self.lost && !self.resent)
     }
 }
@@ -185,7 +185,7 @@ impl Scoreboard {
         else {
             return false;
         };
-        if packet.is_settled() {
+        if packet.is_not_on_path() {
             return false;
         }
         self.resent -= u64::from(std::mem::take(&mut packet.resent));
@@ -221,10 +221,10 @@ impl Scoreboard {
     }
 
     /// Of the packets of which nothing is known, the one whose last transmission is the oldest.
-    pub(super) fn oldest_unsettled(&mut self) -> Option<(u64, Packet)> {
+    pub(super) fn oldest_on_path(&mut self) -> Option<(u64, Packet)> {
         while let Some((order, number)) = self.by_time.front().copied() {
             let packet = number.checked_sub(self.una).and_then(|at| self.packets.get(at as usize));
-            if let Some(packet) = packet.filter(|packet| packet.order == order && !packet.is_settled()) {
+            if let Some(packet) = packet.filter(|packet| packet.order == order && !packet.is_not_on_path()) {
                 return Some((number, *packet));
             }
             self.by_time.pop_front();
@@ -233,8 +233,8 @@ impl Scoreboard {
     }
 
     /// The packets that are neither known to have arrived nor to be sent again.
-    pub(super) fn unsettled(&self) -> impl Iterator<Item = (u64, &Packet)> {
-        self.range().zip(&self.packets).filter(|(_, packet)| !packet.is_settled())
+    pub(super) fn on_path(&self) -> impl Iterator<Item = (u64, &Packet)> {
+        self.range().zip(&self.packets).filter(|(_, packet)| !packet.is_not_on_path())
     }
 
     fn range(&self) -> Range<u64> {
@@ -294,7 +294,7 @@ mod tests {
         board.advance(5, |number, _| news.push(number));
         assert_eq!(news[4..], [0, 1, 4]);
         assert_eq!((board.una(), board.nxt(), board.sacked(), board.in_flight()), (5, 10, 2, 3));
-        assert_eq!((board.next_lost(), board.oldest_unsettled().map(|(n, _)| n)), (None, Some(5)));
+        assert_eq!((board.next_lost(), board.oldest_on_path().map(|(n, _)| n)), (None, Some(5)));
     }
 
     proptest! {
@@ -321,8 +321,8 @@ mod tests {
                 prop_assert_eq!(board.sacked(), count(|p| p.sacked));
                 prop_assert_eq!(board.lost(), count(|p| p.lost && !p.sacked));
                 prop_assert_eq!(board.resent(), count(|p| p.resent && !p.sacked));
-                let oldest = board.unsettled().min_by_key(|(_, packet)| packet.order).map(|(number, _)| number);
-                prop_assert_eq!(board.oldest_unsettled().map(|(number, _)| number), oldest);
+                let oldest = board.on_path().min_by_key(|(_, packet)| packet.order).map(|(number, _)| number);
+                prop_assert_eq!(board.oldest_on_path().map(|(number, _)| number), oldest);
             }
         }
     }

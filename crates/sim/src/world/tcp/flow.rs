@@ -4,7 +4,7 @@ use super::kernel::{Hosts, Kernel};
 use crate::engine::Alarm;
 use crate::tcp::{
     Ack, Completion, Demand, Mechanisms, Packing, Pattern, Reassembly, Receiver, Sender, SenderConfig,
-    Source, SourceConfig, SourceError, Variant,
+    SourceConfig, SourceError, TrafficSource, Variant,
 };
 use crate::world::node::Outlet;
 use crate::world::totals::{FlowDelays, FlowTotals};
@@ -74,7 +74,7 @@ pub(in crate::world) struct TcpFlow {
     pub(super) outlet: Outlet,
     pub(super) config: TcpConfig,
     pub(super) sender: Sender,
-    source: Source,
+    source: TrafficSource,
     receiver: Receiver,
     /// Rings when the sender's timer runs out, or when the flow starts or stops.
     pub(in crate::world) timer: Alarm,
@@ -122,7 +122,7 @@ impl TcpFlow {
             outlet,
             touched: false,
             sender: Sender::new(config.variant, config.sender, random),
-            source: Source::new(config.source(), draws)?,
+            source: TrafficSource::new(config.source(), draws)?,
             receiver: Receiver::new(config.reassembly, config.ack_every),
             timer,
             ack_timer,
@@ -174,7 +174,7 @@ impl TcpFlow {
 
     /// How often its sender's mechanisms did their work; None where the variant has none of them.
     pub(in crate::world) fn mechanisms(&self) -> Option<Mechanisms> {
-        let has_them = self.config.variant.is_of_today();
+        let has_them = self.config.variant.is_modern();
         has_them.then(|| self.sender.mechanisms())
     }
 

@@ -9,10 +9,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// How long a session is given to come to rest after its last packet went in.
-const REST: Duration = Duration::from_secs(60);
+const SETTLING_TIME: Duration = Duration::from_secs(60);
 
 /// How often its memory and its progress are looked at.
-const LOOK: Duration = Duration::from_millis(250);
+const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// One hostile session: its seed, its scenario, and what came of it.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ pub(crate) struct Outcome {
     pub(crate) events: u64,
     /// No handshake got through until all but the end, though both ends tried often enough: bursts count in packets, so
     /// on an idle link they can last for long.
-    pub(crate) luckless: bool,
+    pub(crate) unconnected: bool,
     /// The longest time in which nothing came out although something was under way, the path was whole, and it
     /// carried datagrams or none were sent.
     pub(crate) longest_stall: Duration,
@@ -88,11 +88,11 @@ impl HostileScenario {
             Err(error) => return Outcome { faults: vec![error.to_string()], ..Outcome::default() },
         };
         let mut outcome = Outcome::default();
-        let mut watch = Watch::default();
-        while world.world.now() < self.stop + REST {
-            let until = world.world.now() + LOOK;
+        let mut watch = StallWatch::default();
+        while world.world.now() < self.stop + SETTLING_TIME {
+            let until = world.world.now() + CHECK_INTERVAL;
             world.world.run_until(until, &mut ());
-            watch.look(self, &world, &mut outcome);
+            watch.check(self, &world, &mut outcome);
         }
         self.judge(&world, &mut outcome);
         outcome
@@ -112,7 +112,7 @@ impl HostileScenario {
             ));
         }
         outcome.impairments = self.impairments(world);
-        outcome.luckless = self.is_luckless(world);
+        outcome.unconnected = self.is_unconnected(world);
         let statuses = Side::BOTH.map(|side| world.status(side));
         let [Some(left), Some(right)] = &statuses else {
             outcome.faults.push("an end lost its peer".into());
@@ -135,17 +135,17 @@ impl HostileScenario {
         outcome: &mut Outcome,
     ) {
         let (into, out) = world.packets(side);
-        if out == 0 && into > 200 && !outcome.luckless {
+        if out == 0 && into > 200 && !outcome.unconnected {
             outcome.faults.push(format!("{side:?}: nothing was delivered of {into} packets"));
         }
         let (Some(mine), Some(theirs)) = (&here.tunnel, &there.tunnel) else {
-            if !outcome.luckless {
+            if !outcome.unconnected {
                 outcome.faults.push(format!("{side:?}: no session at the end"));
             }
             outcome.sent += into;
             return;
         };
-        if outcome.luckless {
+        if outcome.unconnected {
             // The session is too young to be at rest.
         } else if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
             outcome.faults.push(format!(
@@ -153,7 +153,7 @@ impl HostileScenario {
                 mine.outstanding, mine.backlog
             ));
         }
-        if theirs.receiving != (0, 0, 0) && !outcome.luckless {
+        if theirs.receiving != (0, 0, 0) && !outcome.unconnected {
             outcome
                 .faults
                 .push(format!("{side:?}: {:?} undecoded, rows, held at the peer at rest", theirs.receiving));
@@ -168,7 +168,7 @@ impl HostileScenario {
             && here.sessions == 1
             && there.sessions == 1
             && known != into
-            && !outcome.luckless
+            && !outcome.unconnected
         {
             outcome.faults.push(format!("{side:?}: {into} went in, {known} are accounted for"));
         }
@@ -189,8 +189,8 @@ impl HostileScenario {
         outcome.recovered += theirs.received.recovered;
     }
 
-    fn is_luckless(&self, world: &HostileWorld) -> bool {
-        let late = self.stop + REST - Duration::from_secs(20);
+    fn is_unconnected(&self, world: &HostileWorld) -> bool {
+        let late = self.stop + SETTLING_TIME - Duration::from_secs(20);
         let in_time = |side| {
             world.status(side).is_some_and(|status| status.tunnel.is_some())
                 && world
@@ -253,7 +253,7 @@ impl HostileScenario {
 
 /// Looks at a session while it runs.
 #[derive(Debug, Default)]
-struct Watch {
+struct StallWatch {
     /// For each side that packets come from.
     progress: [Progress; 2],
 }
@@ -275,7 +275,7 @@ struct Progress {
 /// So many datagrams that arrive must do to go on.
 const ENOUGH: u64 = 20;
 
-/// So many handshake messages an end must have sent before it may be called luckless.
+/// So many handshake messages an end must have sent before it may be called unconnected.
 const TRIES: u64 = 10;
 
 impl Progress {
@@ -299,12 +299,12 @@ impl Progress {
     }
 }
 
-impl Watch {
-    fn look(&mut self, scenario: &HostileScenario, world: &HostileWorld, outcome: &mut Outcome) {
+impl StallWatch {
+    fn check(&mut self, scenario: &HostileScenario, world: &HostileWorld, outcome: &mut Outcome) {
         let whole = scenario.whole_since(world.world.now());
         for side in Side::BOTH {
             let Some(status) = world.status(side) else { continue };
-            let broken = status.tunnel.as_ref().and_then(|tunnel| beyond(scenario, tunnel));
+            let broken = status.tunnel.as_ref().and_then(|tunnel| exceeded_bound(scenario, tunnel));
             if let Some(words) = broken.filter(|_| outcome.faults.is_empty()) {
                 outcome.faults.push(format!("{side:?} at {} s: {words}", world.world.now().as_secs_f64()));
             }
@@ -323,7 +323,7 @@ impl Watch {
 }
 
 /// Which bound of its memory an end has broken, in words.
-fn beyond(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
+fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
     let window = scenario.config.window_symbols as usize;
     let (undecoded, rows, held) = tunnel.receiving;
     [

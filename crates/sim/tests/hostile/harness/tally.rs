@@ -31,8 +31,8 @@ pub(crate) struct Tally {
     pub(crate) recovered: u64,
     /// Events processed.
     pub(crate) events: u64,
-    /// Sessions in which no handshake got through for a minute; see [`super::Outcome::luckless`].
-    pub(crate) luckless: u64,
+    /// Sessions in which no handshake got through for a minute; see [`super::Outcome::unconnected`].
+    pub(crate) unconnected: u64,
     /// Calm sessions; see [`HostileSession::is_calm`].
     pub(crate) calm_sessions: u64,
     /// Packets that went through their tunnels, lost ones included.
@@ -61,7 +61,7 @@ impl Tally {
         self.queue_drops += outcome.queue_drops;
         self.recovered += outcome.recovered;
         self.events += outcome.events;
-        self.luckless += u64::from(outcome.luckless);
+        self.unconnected += u64::from(outcome.unconnected);
         if session.is_calm() {
             let packets = outcome.delivered + outcome.residual;
             self.calm_sessions += 1;
@@ -117,9 +117,11 @@ impl Tally {
                 self.worst_words()
             ));
         }
-        if self.luckless > 5 + self.sessions / 100 {
-            problems
-                .push(format!("in {} of {} sessions no handshake got through", self.luckless, self.sessions));
+        if self.unconnected > 5 + self.sessions / 100 {
+            problems.push(format!(
+                "in {} of {} sessions no handshake got through",
+                self.unconnected, self.sessions
+            ));
         }
         for (name, (configured, fired)) in &self.impairments {
             if *fired == 0 && *configured >= ENOUGH {
@@ -146,7 +148,7 @@ impl fmt::Display for Tally {
             "{} sessions, {} with a fault, {} in which no handshake got through, {} events",
             self.sessions,
             self.faulty(),
-            self.luckless,
+            self.unconnected,
             self.events
         )?;
         writeln!(

@@ -1,6 +1,6 @@
 //! The world of a trial, and what is noted while it runs.
 
-use super::{Bulk, MARKS, REQUEST_BYTES, Scheme, Trial, TunnelLosses, Way};
+use super::{BulkTraffic, PathKind, REQUEST_BYTES, Scheme, TIMED_BYTES, Trial, TunnelLosses};
 use crate::tcp::{Distribution, Pattern, SenderConfig, Variant};
 use crate::world::{
     Carrier, Happening, Hosts, Observer, STAMPED_HEADERS, TcpConfig, UdpConfig, UdpPattern, World,
@@ -16,27 +16,27 @@ const ACK_EVERY: u32 = 2;
 const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 /// The world of a trial.
-pub(super) struct Stage {
+pub(super) struct TrialWorld {
     pub(super) world: World,
     pub(super) links: [usize; 2],
     bulk: Option<usize>,
     /// The flow that requests take.
     requests: Option<usize>,
-    pub(super) notes: Notes,
+    pub(super) observer: TrialObserver,
     /// Of the source without TCP: useful bytes in a packet of the bulk.
     payload: Option<u32>,
 }
 
-impl Stage {
-    pub(super) fn new(trial: &Trial) -> Result<Stage, LinkConfigError> {
+impl TrialWorld {
+    pub(super) fn new(trial: &Trial) -> Result<TrialWorld, LinkConfigError> {
         let mut world = World::new(trial.seed);
         let links = [world.add_link(&trial.links[0], LINKS[0])?, world.add_link(&trial.links[1], LINKS[1])?];
-        let stage = |bulk, requests, payload, world| {
-            let file = if let Bulk::File(bytes) = trial.bulk { Some(bytes.max(1)) } else { None };
-            let notes = Notes {
+        let trial_world = |bulk, requests, payload, world| {
+            let file = if let BulkTraffic::File(bytes) = trial.bulk { Some(bytes.max(1)) } else { None };
+            let observer = TrialObserver {
                 bulk,
                 payload,
-                marks: [None; 2],
+                timed_at: [None; 2],
                 timed_until: Time::ZERO + trial.from,
                 file: file.filter(|_| payload.is_none()),
                 complete: None,
@@ -44,22 +44,22 @@ impl Stage {
                 latencies: Vec::with_capacity(trial.requests.len()),
                 fates: trial.fates.then(Default::default),
             };
-            Stage { world, links, bulk, requests, notes, payload }
+            TrialWorld { world, links, bulk, requests, observer, payload }
         };
         Ok(match trial.scheme {
             Scheme::Packets => {
                 let (bulk, requests) = add_packets(&mut world, links, trial);
-                stage(bulk, Some(requests), Some(trial.payload()), world)
+                trial_world(bulk, Some(requests), Some(trial.payload()), world)
             }
             Scheme::Tcp(variant, way) => {
                 let (bulk, requests) = add_connections(&mut world, links, trial, variant, way);
-                stage(bulk, requests, None, world)
+                trial_world(bulk, requests, None, world)
             }
         })
     }
 
     pub(super) fn run_until(&mut self, end: Time) {
-        self.world.run_until(end, &mut self.notes);
+        self.world.run_until(end, &mut self.observer);
     }
 
     /// Useful bytes of the bulk and of requests that have come out.
@@ -107,7 +107,7 @@ impl Stage {
     pub(super) fn latency(&self, k: usize) -> Option<Duration> {
         match (self.payload, self.requests) {
             (Some(_), Some(requests)) => self.world.latencies(requests).get(k).copied().flatten(),
-            _ => self.notes.latencies.get(k).copied(),
+            _ => self.observer.latencies.get(k).copied(),
         }
     }
 
@@ -118,7 +118,7 @@ impl Stage {
 
     /// The fates of packets on the two links, where they were to be kept.
     pub(super) fn fates(&mut self) -> [Vec<Fate>; 2] {
-        self.notes.fates.take().unwrap_or_default()
+        self.observer.fates.take().unwrap_or_default()
     }
 }
 
@@ -128,7 +128,7 @@ fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<u
     let names = ["tunnel/left", "tunnel/right"];
     let tunnel = world.add_tunnel(&trial.config(), &links[..1], &links[1..], names);
     let [there, back] = [false, true].map(|backwards| Carrier::Tunnel { tunnel, backwards });
-    let bulk = (trial.bulk != Bulk::None)
+    let bulk = (trial.bulk != BulkTraffic::None)
         .then(|| world.add_udp(UdpConfig::greedy(trial.payload() + STAMPED_HEADERS), &there, "traffic/bulk"));
     let len = REQUEST_BYTES + STAMPED_HEADERS;
     let ask = UdpConfig::new(UdpPattern::Requests(trial.due()), len);
@@ -145,11 +145,11 @@ fn add_connections(
     links: [usize; 2],
     trial: &Trial,
     variant: Variant,
-    way: Way,
+    way: PathKind,
 ) -> (Option<usize>, Option<usize>) {
     let [there, back] = [[links[0]], [links[1]]];
     let names = ["tunnel/tunnel/0", "tunnel/tunnel/1"];
-    let tunnel = (way == Way::Tunnel).then(|| world.add_tunnel(&trial.config(), &there, &back, names));
+    let tunnel = (way == PathKind::Tunnel).then(|| world.add_tunnel(&trial.config(), &there, &back, names));
     let carrier = |backwards: bool| match tunnel {
         Some(tunnel) => Carrier::Tunnel { tunnel, backwards },
         None if backwards => Carrier::Links(&back, &there),
@@ -170,9 +170,9 @@ fn add_connections(
         flow.expect("a source with a length, and no coding layer")
     };
     let bulk = match trial.bulk {
-        Bulk::None => None,
-        Bulk::Endless => Some(connect(Pattern::Endless, false, "flow/flow")),
-        Bulk::File(bytes) => Some(connect(Pattern::File(bytes.max(1)), false, "flow/flow")),
+        BulkTraffic::None => None,
+        BulkTraffic::Endless => Some(connect(Pattern::Endless, false, "flow/flow")),
+        BulkTraffic::File(bytes) => Some(connect(Pattern::File(bytes.max(1)), false, "flow/flow")),
     };
     let length = Distribution::Fixed(u64::from(REQUEST_BYTES));
     let requests = (!trial.requests.is_empty()).then(|| {
@@ -186,12 +186,12 @@ fn add_connections(
     (bulk, requests.map(|(requests, _)| requests))
 }
 
-/// What a trial notes while it runs.
-pub(super) struct Notes {
+/// What a trial observer while it runs.
+pub(super) struct TrialObserver {
     bulk: Option<usize>,
     /// Of a source without TCP: useful bytes in a packet of the bulk.
     payload: Option<u32>,
-    pub(super) marks: [Option<Time>; 2],
+    pub(super) timed_at: [Option<Time>; 2],
     timed_until: Time,
     /// The size of a file, and when it had arrived.
     file: Option<u64>,
@@ -202,7 +202,7 @@ pub(super) struct Notes {
     fates: Option<[Vec<Fate>; 2]>,
 }
 
-impl Observer for Notes {
+impl Observer for TrialObserver {
     fn note(&mut self, now: Time, happening: Happening<'_>) {
         match happening {
             Happening::Offered { link, fate, .. } => {
@@ -219,7 +219,7 @@ impl Observer for Notes {
                         (useful, Some(ms).filter(|at| *at <= self.timed_until))
                     }
                 };
-                for (mark, least) in self.marks.iter_mut().zip(MARKS) {
+                for (mark, least) in self.timed_at.iter_mut().zip(TIMED_BYTES) {
                     *mark = mark.or(at.filter(|_| useful >= least));
                 }
                 self.complete = self.complete.or(self.file.filter(|file| bytes >= *file).map(|_| now));

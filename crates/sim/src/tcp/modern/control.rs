@@ -25,7 +25,7 @@ pub(in crate::tcp) enum Phase {
 
 /// What a congestion control sees, and sets.
 #[derive(Clone, Debug)]
-pub(in crate::tcp) struct Flow {
+pub(in crate::tcp) struct FlowState {
     /// The congestion window, packets.
     pub(in crate::tcp) cwnd: f64,
     /// Where slow start ends, packets.
@@ -49,14 +49,14 @@ pub(in crate::tcp) struct Flow {
     pub(super) board: Scoreboard,
 }
 
-impl Flow {
+impl FlowState {
     /// Packets on the path.
     pub(in crate::tcp) fn in_flight(&self) -> u64 {
         self.board.in_flight()
     }
 
     /// The first packet that is not acknowledged, and the next to be sent.
-    pub(in crate::tcp) fn edges(&self) -> (u64, u64) {
+    pub(in crate::tcp) fn una_and_nxt(&self) -> (u64, u64) {
         (self.board.una(), self.board.nxt())
     }
 
@@ -68,7 +68,7 @@ impl Flow {
 
 /// What an acknowledgement told.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tcp) struct Acked {
+pub(in crate::tcp) struct AckSummary {
     /// Packets that are known to have arrived by it.
     pub(in crate::tcp) delivered: u64,
     /// Whether it acknowledged something new in order.
@@ -84,69 +84,69 @@ pub(in crate::tcp) struct Acked {
 }
 
 /// A congestion control. Each event comes when the sender has done its part.
-pub(in crate::tcp) trait Control {
+pub(in crate::tcp) trait CongestionControl {
     /// The first packet was acknowledged: the initial window is in force.
-    fn on_established(&mut self, _flow: &mut Flow, _now: Time) {}
+    fn on_established(&mut self, _flow: &mut FlowState, _now: Time) {}
     /// Something leaves and nothing was under way, for `idle`.
-    fn on_start(&mut self, _flow: &mut Flow, _now: Time, _idle: Duration) {}
+    fn on_start(&mut self, _flow: &mut FlowState, _now: Time, _idle: Duration) {}
     /// An acknowledgement has told something.
-    fn on_acked(&mut self, flow: &mut Flow, now: Time, acked: &Acked);
+    fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary);
     /// A loss, or a time-out, calls for a smaller window: sets the threshold.
-    fn on_loss(&mut self, flow: &mut Flow, now: Time);
+    fn on_loss(&mut self, flow: &mut FlowState, now: Time);
     /// A time-out has come; `on_loss` came before it where a new reduction was due.
-    fn on_timeout(&mut self, _flow: &mut Flow, _now: Time) {}
+    fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {}
     /// The last reduction was for nothing; window and threshold are as before it.
-    fn on_spurious(&mut self, _flow: &mut Flow, _now: Time) {}
+    fn on_spurious(&mut self, _flow: &mut FlowState, _now: Time) {}
 }
 
 /// The congestion controls.
 #[derive(Clone, Debug)]
-pub(in crate::tcp) enum Law {
+pub(in crate::tcp) enum Algorithm {
     Cubic(Cubic),
     Bbr(Bbr),
     Reno(LinuxReno),
 }
 
 /// The same of whichever it is.
-macro_rules! each {
-    ($self:ident, $law:ident => $call:expr) => {
+macro_rules! dispatch {
+    ($self:ident, $algorithm:ident => $call:expr) => {
         match $self {
-            Law::Cubic($law) => $call,
-            Law::Bbr($law) => $call,
-            Law::Reno($law) => $call,
+            Algorithm::Cubic($algorithm) => $call,
+            Algorithm::Bbr($algorithm) => $call,
+            Algorithm::Reno($algorithm) => $call,
         }
     };
 }
 
-impl Law {
+impl Algorithm {
     /// Whether it sets its window in a recovery by itself; otherwise proportional rate reduction does (RFC 6937).
     pub(super) fn owns_recovery(&self) -> bool {
-        matches!(self, Law::Bbr(_))
+        matches!(self, Algorithm::Bbr(_))
     }
 }
 
-impl Control for Law {
-    fn on_established(&mut self, flow: &mut Flow, now: Time) {
-        each!(self, law => law.on_established(flow, now));
+impl CongestionControl for Algorithm {
+    fn on_established(&mut self, flow: &mut FlowState, now: Time) {
+        dispatch!(self, algorithm => algorithm.on_established(flow, now));
     }
 
-    fn on_start(&mut self, flow: &mut Flow, now: Time, idle: Duration) {
-        each!(self, law => law.on_start(flow, now, idle));
+    fn on_start(&mut self, flow: &mut FlowState, now: Time, idle: Duration) {
+        dispatch!(self, algorithm => algorithm.on_start(flow, now, idle));
     }
 
-    fn on_acked(&mut self, flow: &mut Flow, now: Time, acked: &Acked) {
-        each!(self, law => law.on_acked(flow, now, acked));
+    fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary) {
+        dispatch!(self, algorithm => algorithm.on_acked(flow, now, acked));
     }
 
-    fn on_loss(&mut self, flow: &mut Flow, now: Time) {
-        each!(self, law => law.on_loss(flow, now));
+    fn on_loss(&mut self, flow: &mut FlowState, now: Time) {
+        dispatch!(self, algorithm => algorithm.on_loss(flow, now));
     }
 
-    fn on_timeout(&mut self, flow: &mut Flow, now: Time) {
-        each!(self, law => law.on_timeout(flow, now));
+    fn on_timeout(&mut self, flow: &mut FlowState, now: Time) {
+        dispatch!(self, algorithm => algorithm.on_timeout(flow, now));
     }
 
-    fn on_spurious(&mut self, flow: &mut Flow, now: Time) {
-        each!(self, law => law.on_spurious(flow, now));
+    fn on_spurious(&mut self, flow: &mut FlowState, now: Time) {
+        dispatch!(self, algorithm => algorithm.on_spurious(flow, now));
     }
 }
