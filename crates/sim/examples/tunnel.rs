@@ -24,9 +24,7 @@ fn main() {
         _ => vec!["0", "1%", "2%", "5%", "10%", "20%", "30%"],
     };
     let runs: u64 = std::env::var("RUNS").map_or(1, |n| n.parse().expect("a number of runs"));
-    println!(
-        "loss    share   sent/useful over ideal  delay beyond rtt/2, ms: mean p50 p99   repairs"
-    );
+    println!("loss    share   sent/useful over ideal  delay beyond rtt/2, ms: mean p50 p99   repairs");
     for word in words {
         let loss: Fraction = word.parse().expect("a loss");
         for run in 0..runs {

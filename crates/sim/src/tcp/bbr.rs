@@ -1,5 +1,5 @@
-//! BBR, version 1, as in Linux 6: the sending rate follows the greatest delivery rate of ten rounds, the window the
-//! bandwidth-delay product; losses matter little (Cardwell et al., ACM Queue 14 (5), 2016).
+//! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows the greatest delivery
+//! rate of ten rounds, and the window follows the bandwidth-delay product. Losses matter little.
 
 mod policer;
 
@@ -8,34 +8,36 @@ use policer::Policer;
 use ripstop_base::{Seed, Stream, Time};
 use std::time::Duration;
 
-/// Gains in units of 1/256, as the kernel rounds them: 2/ln 2 fills a pipe as fast as slow start does, its inverse drains it.
+/// Gains in units of 1/256, as the kernel rounds them. 2/ln 2 fills a pipe as fast as slow start does, and its inverse
+/// drains the queue that this leaves.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const CWND_GAIN: f64 = 2.0;
-/// The gain cycle: probe for more, drain what that queued, cruise.
+/// The gain cycle: probe for more, drain the queue of the probe, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// A cycle begins in one of so many phases, never in the draining one.
+/// The number of phases in which a cycle may begin: all but the draining one.
 const CYCLE_STARTS: u64 = 7;
-/// Rounds over which the greatest rate counts.
+/// Rounds over which the greatest delivery rate is kept.
 const RATE_ROUNDS: u64 = 10;
-/// Paced below the rate, on average, so that queues drain.
+/// The share of the rate at which packets are paced: slightly below 1, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
 const LEAST_CWND: f64 = 4.0;
 const INITIAL_CWND: f64 = 10.0;
 
-/// The pipe is full when the rate has not grown by a quarter for three rounds.
+/// The pipe is full when the rate has not grown by a quarter in three rounds.
 const FULL_GROWTH: f64 = 1.25;
 const FULL_ROUNDS: u32 = 3;
 
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 
-/// Rounds over which aggregation is remembered, twice, and the time at the rate of the path that it may be worth.
+/// How long aggregation is remembered (twice this many rounds), the most it may add to the window (seconds at the path's
+/// rate), and the packets after which counting restarts.
 const AGGREGATION_ROUNDS: u32 = 5;
 const AGGREGATION_TIME: f64 = 0.1;
 const AGGREGATION_RESET: u64 = 1 << 20;
 
-/// A departure lasts 1/1024 s; two packets at least from 1.2 Mbit/s on, for packets of 1500 bytes.
+/// A paced burst lasts 1/1024 s and has at most 44 packets. From 1.2 Mbit/s on (packets of 1500 bytes) it has at least two.
 const BURST_TIME: f64 = 1.0 / 1024.0;
 const BURST_MOST: f64 = 44.0;
 const TWO_PACKETS_FROM: f64 = 100.0;
@@ -53,10 +55,10 @@ pub(in crate::tcp) struct Bbr {
     mode: Mode,
     pacing_gain: f64,
     cwnd_gain: f64,
-    /// Packets per second, by round.
+    /// Delivery rates in packets per second, by round.
     rates: WindowedMax,
     rounds: u64,
-    /// The round ends when a packet is acknowledged that left with so many delivered.
+    /// The round ends when a packet is acknowledged that left after this many deliveries.
     round_end: u64,
     round_start: bool,
     min_rtt: Option<Duration>,
@@ -77,7 +79,7 @@ pub(in crate::tcp) struct Bbr {
     random: Stream,
 }
 
-/// How much more than the path's rate was acknowledged at once lately.
+/// How much more than the path's rate was acknowledged at once recently.
 #[derive(Clone, Debug, Default)]
 struct Aggregation {
     since: Time,
@@ -88,7 +90,7 @@ struct Aggregation {
 }
 
 impl Bbr {
-    /// `random` says in which phase gain cycles begin.
+    /// `random` draws the phase in which gain cycles begin.
     pub(in crate::tcp) fn new(random: &mut Stream) -> Bbr {
         Bbr {
             mode: Mode::Startup,
@@ -161,7 +163,7 @@ impl CongestionControl for Bbr {
     fn on_timeout(&mut self, flow: &mut FlowState, _now: Time) {
         self.prior_phase = Phase::Loss;
         self.full_rate = 0.0;
-        // A time-out is the end of a round.
+        // A time-out ends the round.
         self.round_start = true;
         self.check_policer(flow, true, false);
     }
@@ -178,7 +180,7 @@ impl Bbr {
         self.rates.get().unwrap_or(0.0)
     }
 
-    /// The rate of the path, packets per second.
+    /// The rate of the path in packets per second.
     fn rate(&self) -> f64 {
         if self.policer.used { self.policer.rate } else { self.max_rate() }
     }
@@ -193,7 +195,7 @@ impl Bbr {
             self.conserves = false;
         }
         self.check_policer(flow, acked.lost > 0, sample.app_limited);
-        // Of what the application limited, only what is above the estimate tells something.
+        // An application-limited sample counts only if it raises the estimate.
         if !sample.app_limited || sample.rate() >= self.max_rate() {
             self.rates.push(self.rounds, sample.rate());
         }
@@ -214,7 +216,7 @@ impl Bbr {
             flow.mechanisms.rtt_probes += 1;
         }
         if self.mode == Mode::ProbeRtt {
-            // The low rate of this mode tells nothing.
+            // The low rate of this mode says nothing about the path.
             let in_flight = flow.in_flight();
             flow.delivery.note_app_limited(in_flight);
             if self.probe_rtt_until.is_none() {
@@ -273,7 +275,7 @@ impl Bbr {
         }
     }
 
-    /// What may be under way at a gain, packets: enough for the hosts' bursts on top.
+    /// The packets that may be in flight at a gain, the hosts' bursts included.
     fn inflight(&self, flow: &FlowState, rate: f64, gain: f64) -> f64 {
         self.with_bursts(flow, self.bdp(rate, gain))
     }
@@ -291,7 +293,7 @@ impl Bbr {
         if self.mode == Mode::ProbeBw && self.phase == 0 { even + 2.0 } else { even }
     }
 
-    /// What will be under way when the pacer lets the next packet go.
+    /// The packets in flight when the pacer releases the next packet.
     fn inflight_at_departure(&self, flow: &FlowState, now: Time, in_flight: u64) -> f64 {
         let leaves = if self.pacing_gain > 1.0 { f64::from(flow.burst) } else { 0.0 };
         let arrives = (self.rate() * flow.next_departure.since(now).as_secs_f64()).floor();
@@ -348,7 +350,7 @@ impl Bbr {
         }
         let in_flight = self.inflight_at_departure(flow, now, acked.prior_in_flight);
         if self.pacing_gain > 1.0 {
-            // Until so much is under way, unless the queue does not hold it.
+            // The probe lasts until this much is in flight, or until the queue overflows.
             let enough = in_flight >= self.inflight(flow, self.max_rate(), self.pacing_gain);
             return full_length && (acked.lost > 0 || enough);
         }
@@ -366,7 +368,7 @@ impl Bbr {
     }
 }
 
-/// What is set: pacing rate and window.
+/// The outputs: pacing rate and window.
 impl Bbr {
     fn set_pacing(&mut self, flow: &mut FlowState, gain: f64) {
         let rate = self.rate() * gain;
@@ -393,7 +395,7 @@ impl Bbr {
         let (before, phase) = (self.prior_phase, flow.phase);
         self.prior_phase = phase;
         if phase == Phase::Recovery && before != Phase::Recovery {
-            // In the first round what arrives leaves, no more.
+            // The first round of a recovery sends one packet for each that arrives.
             self.conserves = true;
             self.round_end = flow.delivery.delivered;
             cwnd = flow.in_flight() as f64 + delivered;
@@ -420,7 +422,7 @@ impl Bbr {
         flow.cwnd = cwnd.max(LEAST_CWND);
     }
 
-    /// Remembers the window that losses or a probe of the round-trip time will cut.
+    /// Saves the window before losses or a probe of the round-trip time reduce it.
     fn save_cwnd(&mut self, flow: &FlowState) {
         let whole = self.prior_phase < Phase::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if whole { flow.cwnd } else { self.prior_cwnd.max(flow.cwnd) };

@@ -1,4 +1,4 @@
-//! The variants after ns-2 behind one door: which of them decides, over the state that all share.
+//! The sender of the ns-2 algorithms: the shared state, and the algorithm that decides.
 
 use super::newreno::NewReno;
 use super::reno::Reno;

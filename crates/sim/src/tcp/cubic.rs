@@ -1,25 +1,28 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never below what Reno's would be; slow
-//! start ends by HyStart++ (RFC 9406), when the delay rises.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never below Reno's window.
+//! HyStart++ (RFC 9406) ends slow start when the delay rises.
 //!
-//! Linux differs in three things that show: slow start ends by the older HyStart, Reno's part never grows faster than the average
-//! of both allows, and before the first loss the window grows by 5 % a round trip. [`Flavour`] chooses.
+//! Linux differs in three visible ways, which [`Flavour`] selects:
+//!
+//! * The older HyStart ends slow start.
+//! * Reno's window never grows faster than the average of CUBIC and Reno allows.
+//! * Before the first loss the window grows by at least 5 % a round trip.
 
 use super::hystart::{HyStart, LinuxHyStart, PlusPlus};
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// C and beta (RFC 9438, section 5).
+/// C in packets/s^3, which scales the cubic, and beta, the share of the window kept after a loss (RFC 9438, section 5).
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
 const LEAST_THRESHOLD: f64 = 2.0;
 
-/// Which CUBIC.
+/// The specification that CUBIC follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavour {
-    /// By the RFCs.
+    /// RFC 9438 and RFC 9406.
     Rfc,
-    /// As in Linux 6.
+    /// Linux 6.
     Linux,
 }
 
@@ -27,34 +30,34 @@ pub(super) enum Flavour {
 pub(super) struct Cubic {
     flavour: Flavour,
     state: State,
-    /// As it was before the last reduction, in case that was needless.
+    /// The state before the last reduction, to restore if the reduction was spurious.
     before: State,
     hystart: HyStart,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
-    /// The window at the last loss, or less where fast convergence gives room; 0: there was none.
+    /// The window at the last loss, or less after fast convergence; 0 before the first loss.
     w_max: f64,
     /// The window before the last reduction.
     cwnd_prior: f64,
     epoch: Option<Epoch>,
 }
 
-/// A stage of congestion avoidance.
+/// A stage of congestion avoidance (RFC 9438 calls it an epoch).
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// From `start` until the window is `w_max` again, s.
+    /// Seconds from `start` until the window reaches `w_max` again.
     k: f64,
     w_max: f64,
-    /// What Reno's window would be.
+    /// Estimate of Reno's window.
     w_est: f64,
 }
 
 impl CongestionControl for Cubic {
     fn on_start(&mut self, _flow: &mut FlowState, _now: Time, idle: Duration) {
-        // Time without data is not time in which the path was probed (RFC 9438, section 5.8).
+        // Idle time does not count: the path was not probed (RFC 9438, section 5.8).
         if let Some(epoch) = &mut self.state.epoch {
             epoch.start += idle;
         }
@@ -66,7 +69,7 @@ impl CongestionControl for Cubic {
         if slow_start {
             self.hystart.on_ack(flow, now, acked.rtt);
         }
-        // Packets that fill holes raise the window when the acknowledgement moves.
+        // Packets that arrive out of order raise the window once the gap is filled.
         if !acked.in_order || packets == 0.0 || !flow.uses_window() {
             return;
         }
@@ -91,7 +94,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {
-        // The next stage begins with K = 0 at the window of then (RFC 9438, section 4.8).
+        // The next stage begins with K = 0 at the window it finds (RFC 9438, section 4.8).
         self.state = State { w_max: 0.0, ..self.state };
         self.state.epoch = None;
     }
@@ -113,11 +116,11 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, eq. (2); beyond the old window, or without one, the curve begins here.
+            // RFC 9438, eq. (2). At or above the old window, and before the first loss, the curve begins here.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });
-        // Eq. (1), at t and a round trip later.
+        // Eq. (1), at t and one round trip later.
         let curve = |t: f64| {
             let away = t - epoch.k;
             C * away * away * away + epoch.w_max
@@ -125,7 +128,7 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
         let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
-        // Eq. (4): as Reno with the same average, then as Reno itself.
+        // Eq. (4): Reno's growth at the same average window, then Reno's own growth.
         let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
         let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * packets / cwnd;
@@ -136,7 +139,7 @@ impl Cubic {
             flow.cwnd += ((target - cwnd) / cwnd * packets).min(packets / 2.0);
         }
         if self.flavour == Flavour::Linux && w_max == 0.0 {
-            // Without a loss nothing is known of the path: 5 % a round trip at least.
+            // Before the first loss nothing is known of the path: at least 5 % a round trip.
             flow.cwnd = flow.cwnd.max(cwnd + packets / 20.0);
         }
     }

@@ -1,4 +1,4 @@
-//! A quantity that is the same each time or drawn from an exponential distribution.
+//! A quantity that is fixed, or drawn from an exponential distribution.
 
 use ripstop_base::Stream;
 use std::fmt;
@@ -25,7 +25,7 @@ impl<T> Distribution<T> {
         }
     }
 
-    /// The same distribution of a quantity that `convert` makes of this one.
+    /// The same distribution after `convert` of its value or mean.
     pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Distribution<U> {
         match self {
             Distribution::Fixed(value) => Distribution::Fixed(convert(value)),
@@ -62,7 +62,7 @@ impl<T: FromStr<Err: fmt::Display>> FromStr for Distribution<T> {
 
     fn from_str(text: &str) -> Result<Distribution<T>, String> {
         let wrong = |error: T::Err| {
-            format!("{error}; with `exp:` before it, it is the mean of an exponential distribution")
+            format!("{error}; `exp:` before the value makes it the mean of an exponential distribution")
         };
         match text.strip_prefix("exp:") {
             Some(mean) => mean.parse().map(Distribution::Exponential).map_err(wrong),

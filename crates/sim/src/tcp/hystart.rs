@@ -1,9 +1,11 @@
-//! The end of slow start before a loss: when the delay rises.
+//! The end of slow start before a loss, when the delay rises.
 
 use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
+/// Bounds of the delay rise that ends slow start, and the divisor of the round-trip time between them; samples per round;
+/// growth divisor and length in rounds of conservative slow start. All are the constants of RFC 9406, section 4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
 const MIN_RTT_DIVISOR: u32 = 8;
@@ -11,11 +13,12 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
-/// The older HyStart looks at windows from here on, packets, and at trains of acknowledgements so close to each other.
+/// Linux's HyStart acts on windows of at least this many packets, and on acknowledgements at most this far apart. Both are
+/// Linux's values.
 const LEAST_WINDOW: f64 = 16.0;
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
-/// What looks for it.
+/// The two versions of HyStart.
 #[derive(Clone, Debug)]
 pub(super) enum HyStart {
     PlusPlus(PlusPlus),
@@ -23,7 +26,7 @@ pub(super) enum HyStart {
 }
 
 impl HyStart {
-    /// An acknowledgement in slow start has told something.
+    /// Handles an acknowledgement in slow start.
     pub(super) fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         match self {
             HyStart::PlusPlus(hystart) => hystart.on_ack(flow, rtt),
@@ -31,7 +34,7 @@ impl HyStart {
         }
     }
 
-    /// What slow start's growth is divided by.
+    /// The divisor of slow start's growth.
     pub(super) fn divisor(&self) -> f64 {
         match self {
             HyStart::PlusPlus(PlusPlus { conservative: Some(_), .. }) => CSS_GROWTH_DIVISOR,
@@ -40,27 +43,27 @@ impl HyStart {
     }
 }
 
-/// How much a round-trip time may rise, of the one that it is compared with.
+/// The rise over `rtt` that ends slow start.
 fn allowance(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and ends slow start if it lasts. Growth per acknowledgement has no limit (the RFC's L): offload merges
-/// acknowledgements, and Linux has none either.
+/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and a lasting rise ends slow start. Growth per
+/// acknowledgement has no limit (the RFC's L): offload merges acknowledgements, and Linux has no limit either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlusPlus {
-    /// The round ends when this is acknowledged.
+    /// The round ends when this packet is acknowledged.
     window_end: u64,
     last_round_min: Option<Duration>,
     round_min: Option<Duration>,
     samples: u32,
-    /// Conservative slow start: the least round-trip time when it began, and the rounds since.
+    /// Conservative slow start: the least round-trip time at its start, and the rounds since.
     conservative: Option<(Duration, u32)>,
 }
 
 impl PlusPlus {
     fn on_ack(&mut self, flow: &mut FlowState, rtt: Option<Duration>) {
-        // The first slow start only.
+        // HyStart++ acts in the first slow start only.
         if flow.ssthresh.is_finite() || flow.phase > Phase::Disorder {
             return;
         }
@@ -100,8 +103,8 @@ impl PlusPlus {
     }
 }
 
-/// HyStart as in Linux (Ha and Rhee 2011): slow start ends for good when a round's delay has risen beyond the least ever, or when a
-/// train of acknowledgements is as long as half the path.
+/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good when a round's delay rises above the least delay ever,
+/// or when a train of acknowledgements lasts half of the least round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxHyStart {
     window_end: u64,
@@ -114,8 +117,9 @@ pub(super) struct LinuxHyStart {
 impl LinuxHyStart {
     fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.una_and_nxt();
-        // Beyond it, not at it: a round begins with the first acknowledgement of a flight, when all of it is under way. One
-        // earlier would be in the midst of a flight after a few rounds, and take the delay of its later packets for a rise.
+        // A round begins beyond the mark, not at it: with the first acknowledgement of a flight, when the whole flight is
+        // on the path. Starting one packet earlier would drift into the midst of a flight after a few rounds, and mistake
+        // the delay of its later packets for a rise.
         if una > self.window_end {
             *self = LinuxHyStart {
                 window_end: nxt,

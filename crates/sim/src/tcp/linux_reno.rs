@@ -1,10 +1,10 @@
-//! Reno as Linux has it: RFC 5681's window on the sender of today, which tells losses by time and selective acknowledgements.
-//! (ns-2's agents, without either, are in `reno`, `newreno` and `sack`.)
+//! Reno as in Linux: RFC 5681's window on the modern sender, which detects losses by time and selective acknowledgements.
+//! ns-2's agents, which do neither, are in `reno`, `newreno` and `sack`.
 
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
-/// Half of the window is kept (RFC 5681, eq. (4)), two packets at least.
+/// The share of the window kept after a loss, and the least threshold in packets (RFC 5681, eq. (4)).
 const BETA: f64 = 0.5;
 const LEAST_THRESHOLD: f64 = 2.0;
 
@@ -22,7 +22,7 @@ impl CongestionControl for LinuxReno {
             packets -= grown - flow.cwnd;
             flow.cwnd = grown;
         }
-        // RFC 5681, eq. (3), in packets: one more a window.
+        // RFC 5681, eq. (3), in packets: one more per window.
         flow.cwnd += packets / flow.cwnd;
     }
 

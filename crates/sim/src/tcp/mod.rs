@@ -1,12 +1,12 @@
-//! TCP in virtual time, in packets: senders, a receiver, and what passes between them.
+//! TCP in virtual time, counted in packets: senders, a receiver, and the acknowledgements between them.
 //!
-//! Tahoe, Reno, NewReno, SACK and Vegas decide as ns-2's one-way agents do, so that results can be compared with its own
-//! (window and threshold in packets, a clock in ticks, no handshake but a first packet without data). Like all sessions here
-//! they have neither clock nor timer: an input comes with the time, then [`Sender::poll_transmit`] is drained and
-//! [`Sender::timeout`] says when to call next.
+//! Tahoe, Reno, NewReno, SACK and Vegas behave as ns-2's one-way agents do, so that results can be compared with ns-2.
+//! Window and threshold count packets, the clock ticks, and a first packet without data replaces the handshake. A sender
+//! has neither clock nor timer. The caller passes each input with the time, drains [`Sender::poll_transmit`], and calls
+//! again at [`Sender::timeout`].
 //!
-//! CUBIC and BBR stand on a sender of today's kernels ([`SenderConfig::linux`]); to its user it is the same. [`TrafficSource`] says
-//! when a connection has something to send.
+//! CUBIC, BBR and `linux-reno` run on a sender as in today's kernels ([`SenderConfig::linux`]), behind the same interface.
+//! [`TrafficSource`] says when a connection has something to send.
 
 mod bbr;
 mod classic;
@@ -47,43 +47,43 @@ use std::str::FromStr;
 use std::time::Duration;
 use vegas::Vegas;
 
-/// SACK blocks in an acknowledgement at most (RFC 2018).
+/// The most SACK blocks in an acknowledgement: as many as fit beside time stamps (RFC 2018, section 3).
 pub const MAX_BLOCKS: usize = 3;
 
-/// A congestion control.
+/// A congestion control algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Variant {
-    /// Every loss begins anew.
+    /// Every loss restarts slow start from one packet.
     Tahoe,
-    /// Fast recovery.
+    /// Fast retransmit and fast recovery.
     Reno,
-    /// Fast recovery over many losses.
+    /// Fast recovery that repairs several losses.
     #[default]
     NewReno,
     /// Selective acknowledgements.
     Sack,
-    /// Delay decides.
+    /// The round-trip time decides, not loss.
     Vegas,
-    /// A cubic function of the time since the last loss (RFC 9438, RFC 9406), on a sender of today.
+    /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern sender.
     Cubic,
-    /// The same as Linux has it: HyStart instead of HyStart++, and slower where Reno's window decides.
+    /// CUBIC as in Linux: HyStart instead of HyStart++, and slower growth where Reno's window decides. Modern sender.
     #[serde(rename = "linux-cubic")]
     LinuxCubic,
-    /// The rate that the path delivers, on a sender of today.
+    /// The sending rate follows the path's delivery rate. Modern sender.
     Bbr,
-    /// Reno's window on a sender of today, as Linux has it.
+    /// Reno's window as in Linux. Modern sender.
     #[serde(rename = "linux-reno")]
     LinuxReno,
 }
 
-/// Bytes of a header of IP and TCP.
+/// Bytes of the headers of IPv4 and TCP without options.
 const HEADER: usize = 40;
-/// Bytes of a SACK block.
+/// Bytes of a SACK block: two sequence numbers.
 const BLOCK: usize = 8;
 
 impl Variant {
-    /// All of them with their names, as flags and files write them.
+    /// All algorithms with their names in flags and files.
     pub const NAMES: [(Variant, &'static str); 9] = [
         (Variant::Tahoe, "tahoe"),
         (Variant::Reno, "reno"),
@@ -96,7 +96,7 @@ impl Variant {
         (Variant::LinuxReno, "linux-reno"),
     ];
 
-    /// Whether it stands on a sender of today: exact times instead of a clock that ticks, losses told by time.
+    /// Whether the algorithm runs on the modern sender, which has an exact clock and detects losses by time.
     pub fn is_modern(self) -> bool {
         match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack | Variant::Vegas => false,
@@ -104,8 +104,8 @@ impl Variant {
         }
     }
 
-    /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet: a header more, and the first, the
-    /// SYN, is only a header. Vegas sends the payload alone, in the first packet as well: so does ns-2's agent.
+    /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet. The first packet, the SYN, is a
+    /// header alone. Vegas charges the payload without headers, in the first packet as well, as ns-2's agent does.
     pub fn packet_bytes(self, number: u64, payload: usize) -> usize {
         match (self, number) {
             (Variant::Vegas, _) => payload,
@@ -114,7 +114,7 @@ impl Variant {
         }
     }
 
-    /// Bytes of an acknowledgement on the wire: its blocks are told to senders that heed them only.
+    /// Bytes of an acknowledgement on the wire. SACK blocks count only for senders that use them.
     pub fn ack_bytes(self, ack: &Ack) -> usize {
         let blocks = match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Vegas => 0,
@@ -134,7 +134,7 @@ impl FromStr for Variant {
         let found = Variant::NAMES.iter().find(|(_, known)| *known == name).map(|(variant, _)| *variant);
         found.ok_or_else(|| {
             format!(
-                "there is no TCP `{name}`; there are {}",
+                "`{name}` is not a TCP; write one of {}",
                 Variant::NAMES.map(|(_, known)| known).join(", ")
             )
         })
@@ -146,14 +146,15 @@ impl FromStr for Variant {
 pub struct Ack {
     /// The first packet that has not arrived.
     pub next: u64,
-    /// A packet that arrived, and had arrived before (D-SACK, RFC 2883).
+    /// A packet that arrived a second time (D-SACK, RFC 2883).
     pub duplicate: Option<u64>,
-    /// Counted from `next`: acknowledgements are copied a lot.
+    /// Relative to `next` in 32 bits: acknowledgements are copied often.
     blocks: [(u32, u32); MAX_BLOCKS],
 }
 
 impl Ack {
-    /// Everything before `next`, and the `blocks` beyond it (the first [`MAX_BLOCKS`] of them, up to 2^32 packets away).
+    /// Acknowledges everything before `next`, and the first [`MAX_BLOCKS`] of the `blocks` beyond it, up to 2^32 packets
+    /// away.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
@@ -163,7 +164,7 @@ impl Ack {
         ack
     }
 
-    /// What has arrived beyond `next`, as far as the acknowledgement says.
+    /// The blocks beyond `next` that have arrived.
     pub fn blocks(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let number = |beyond: u32| self.next + u64::from(beyond);
         let known = self.blocks.iter().filter(|(start, end)| start < end);
@@ -183,7 +184,7 @@ enum Family {
     Modern(Box<Modern>),
 }
 
-/// The same of whichever it is.
+/// Calls a method of the sender in use.
 macro_rules! dispatch {
     ($self:ident, $sender:ident => $call:expr) => {
         match &$self.family {
@@ -200,7 +201,8 @@ macro_rules! dispatch {
 }
 
 impl Sender {
-    /// A sender with nothing to send yet. `random` says where between two ticks its clock is, and where BBR's cycles begin.
+    /// A sender with nothing to send yet. `random` draws the phase of the sender's clock, and where BBR's gain cycles
+    /// begin.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
         let modern = |algorithm| Family::Modern(Box::new(Modern::new(config, algorithm)));
         let classic = |algorithm, random: &mut Stream| {
@@ -222,68 +224,67 @@ impl Sender {
         Sender { family }
     }
 
-    /// There are `packets` more to send (`u64::MAX`: without end). The first of a connection carries no data.
+    /// Adds `packets` to send; `u64::MAX` is without end. A connection's first packet carries no data and is not counted.
     pub fn offer(&mut self, now: Time, packets: u64) {
         dispatch!(mut self, sender => sender.offer(now, packets));
     }
 
-    /// Nothing new is sent any more; what was sent is still repaired.
+    /// Stops sending new packets. Packets already sent are still repaired.
     pub fn stop(&mut self) {
         dispatch!(mut self, sender => sender.stop());
     }
 
-    /// An acknowledgement has arrived.
+    /// Handles an acknowledgement.
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
         dispatch!(mut self, sender => sender.on_ack(now, ack));
     }
 
-    /// The time is `now`; does what a time-out asks for, if it has come.
+    /// Handles a time-out that is due at `now`, if there is one.
     pub fn on_timeout(&mut self, now: Time) {
         dispatch!(mut self, sender => sender.on_timeout(now));
     }
 
-    /// The number of the next packet that leaves now.
+    /// The number of the next packet to send now.
     pub fn poll_transmit(&mut self) -> Option<u64> {
         dispatch!(mut self, sender => sender.poll())
     }
 
-    /// When [`Sender::on_timeout`] wants to be called; [`Time::NEVER`] when nothing is under way. The pacing of BBR is part of
-    /// it. (After the last acknowledgement it is called once more: a sender that was idle for so long begins anew with one
-    /// packet.)
+    /// When to call [`Sender::on_timeout`], BBR's pacing included; [`Time::NEVER`] when nothing is in flight. After the
+    /// last acknowledgement there is one more time-out: an idle sender then restarts with one packet.
     pub fn timeout(&self) -> Time {
         dispatch!(self, sender => sender.timeout())
     }
 
-    /// The congestion window, packets; it may exceed the receiver's.
+    /// The congestion window in packets. It may exceed the receiver's window.
     pub fn cwnd(&self) -> f64 {
         dispatch!(self, sender => sender.cwnd())
     }
 
-    /// The smoothed round-trip time (of the older variants in whole ticks); None before the first sample.
+    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to clock ticks.
     pub fn srtt(&self) -> Option<Duration> {
         dispatch!(self, sender => sender.srtt())
     }
 
-    /// Packets acknowledged, the first without data included.
+    /// Packets acknowledged, the first one without data included.
     pub fn acknowledged(&self) -> u64 {
         dispatch!(self, sender => sender.acknowledged())
     }
 
-    /// What it did so far.
+    /// What the sender has done so far.
     pub fn counts(&self) -> TcpCounts {
         dispatch!(self, sender => sender.counts())
     }
 
-    /// The state of one of the older variants.
+    /// The state of an ns-2 algorithm.
     #[cfg(test)]
     fn classic(&mut self) -> &mut Classic {
         match &mut self.family {
             Family::Classic(classic) => classic,
-            Family::Modern(_) => panic!("one of the older variants is meant"),
+            Family::Modern(_) => panic!("the test needs an ns-2 algorithm"),
         }
     }
 
-    /// How often the mechanisms of CUBIC and BBR did their work; all zero for the older variants.
+    /// How often the modern sender's mechanisms acted; all zero for the ns-2 algorithms.
     pub fn mechanisms(&self) -> Mechanisms {
         match &self.family {
             Family::Classic(_) => Mechanisms::default(),

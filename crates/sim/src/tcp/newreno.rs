@@ -1,17 +1,17 @@
-//! NewReno: a recovery lasts until all that was under way at its start is acknowledged; each partial acknowledgement names
-//! the next loss (RFC 6582, in its "careful" form; the timer starts anew with the first partial acknowledgement only).
+//! NewReno (RFC 6582, "careful" variant): a recovery lasts until every packet in flight at its start is acknowledged. Each
+//! partial acknowledgement indicates the next loss. Only the first partial acknowledgement restarts the timer.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 
-/// New packets at most for a duplicate in recovery.
+/// The most new packets sent for one duplicate acknowledgement in recovery.
 const RECOVERY_BURST: u32 = 2;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct NewReno {
     inflation: u64,
-    /// Whether a partial acknowledgement has come in this recovery.
+    /// Whether a partial acknowledgement arrived in this recovery.
     partial: bool,
 }
 
@@ -49,7 +49,7 @@ impl NewReno {
         core.restart(now);
     }
 
-    /// What is acknowledged has left the window, but for the packet that is sent for it now.
+    /// Removes the acknowledged packets from the window, except one: the packet that is sent for the acknowledgement.
     fn deflate(&mut self, core: &mut Core, acked: u64) {
         if self.inflation > acked {
             self.inflation -= acked - 1;

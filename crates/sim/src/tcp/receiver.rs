@@ -1,4 +1,4 @@
-//! The receiving end: counts what arrives in order, and acknowledges.
+//! The receiving end: counts packets that arrive in order, and acknowledges.
 
 use super::{Ack, MAX_BLOCKS};
 use serde::{Deserialize, Serialize};
@@ -9,32 +9,33 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reassembly {
-    /// Keeps them.
+    /// Keeps them until the gap is filled.
     #[default]
     Buffer,
     /// Drops them: the go-back-N receiver of paper 000, section III.
     GoBackN,
 }
 
-/// A receiver of packets with numbers from 0 on.
+/// A receiver of packets numbered from 0.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     reassembly: Reassembly,
     ack_every: u32,
-    /// The first number that has not arrived.
+    /// The first packet that has not arrived.
     next: u64,
-    /// Whether those after `next` have arrived, from `next + 1` on.
+    /// Whether each packet from `next + 1` on has arrived.
     beyond: VecDeque<bool>,
-    /// The last runs that something was added to, the newest first: what SACK blocks say.
+    /// The runs of packets that grew last, the newest first: the source of SACK blocks.
     runs: VecDeque<Range<u64>>,
     unacknowledged: u32,
-    /// What arrived again and no acknowledgement has said yet.
+    /// A packet that arrived again and that no acknowledgement has reported yet.
     duplicate: Option<u64>,
     duplicates: u64,
 }
 
 impl Receiver {
-    /// A receiver that acknowledges every `ack_every`-th packet (at least 1), and at once the SYN and whatever is out of order.
+    /// A receiver that acknowledges every `ack_every`-th packet (at least 1). It acknowledges the SYN and packets out of
+    /// order at once.
     pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
         Receiver {
             reassembly,
@@ -48,10 +49,10 @@ impl Receiver {
         }
     }
 
-    /// Packet `number` has arrived; the acknowledgement that leaves for it, if one does.
+    /// Handles packet `number`. Returns the acknowledgement to send for it, if any.
     pub fn on_packet(&mut self, number: u64) -> Option<Ack> {
         if number == self.next {
-            // What fills a hole is acknowledged at once, and so is the SYN (RFC 5681, section 4.2).
+            // A packet that fills a gap is acknowledged at once, and so is the SYN (RFC 5681, section 4.2).
             let at_once = number == 0 || !self.beyond.is_empty();
             self.next += 1;
             while let Some(arrived) = self.beyond.pop_front() {
@@ -70,7 +71,8 @@ impl Receiver {
         } else if number < self.next {
             self.duplicates += 1;
             self.duplicate = Some(number);
-            // The last one in order once more, and nothing beyond it: nothing is wrong, and it may wait as the first did.
+            // A copy of the last packet in order, with nothing beyond it, is no sign of a loss: its acknowledgement may be
+            // delayed.
             let in_order = number + 1 == self.next && number > 0 && self.beyond.is_empty();
             if in_order && self.unacknowledged + 1 < self.ack_every {
                 self.unacknowledged += 1;
@@ -91,23 +93,23 @@ impl Receiver {
         Some(self.ack())
     }
 
-    /// What a delayed acknowledgement says when its timer runs out; None when nothing waits for one.
+    /// The delayed acknowledgement to send when its timer expires; None when none is pending.
     pub fn flush(&mut self) -> Option<Ack> {
         (std::mem::take(&mut self.unacknowledged) > 0).then(|| self.ack())
     }
 
-    /// How many packets have arrived in order.
+    /// Packets that arrived in order.
     pub fn in_order(&self) -> u64 {
         self.next
     }
 
-    /// How many packets arrived that had arrived before.
+    /// Packets that arrived more than once.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// The run that `number` belongs to becomes the newest, whether it is known, has grown or was forgotten (RFC 2018,
-    /// section 4).
+    /// Makes the run of `number` the newest one, whether the run was listed, grew, or had been forgotten (RFC 2018, section
+    /// 4).
     fn note_run(&mut self, number: u64) {
         let mut run = number..number + 1;
         self.runs.retain(|other| {

@@ -1,4 +1,4 @@
-//! Reno: fast retransmit and fast recovery, which the first acknowledgement of anything new ends (RFC 2581).
+//! Reno: fast retransmit and fast recovery, which the first acknowledgement of new data ends (RFC 2581).
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
@@ -6,7 +6,7 @@ use ripstop_base::Time;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reno {
-    /// Packets that have left the path during fast recovery: what inflates the window.
+    /// Packets that have left the path during fast recovery: they inflate the window.
     inflation: u64,
 }
 
@@ -38,7 +38,7 @@ mod tests {
     use ripstop_base::Seed;
     use std::time::Duration;
 
-    /// A Reno sender whose SYN is acknowledged, and what leaves for each acknowledgement that follows.
+    /// A Reno sender with an acknowledged SYN, and a function that returns the packets sent for each acknowledgement.
     fn reno() -> (Sender, impl FnMut(&mut Sender, u64) -> Vec<u64>) {
         let mut sender = Sender::new(Variant::Reno, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
         sender.offer(Time::ZERO, u64::MAX);
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(sender.cwnd(), 2.5);
         assert_eq!(feed(&mut sender, 2), [4]);
         assert_eq!(feed(&mut sender, 2), [5]);
-        // Three are under way, and the window of 2.9 is full with them: a fourth would need 3, and the duplicate adds 1.
+        // Three packets are in flight and fill the window of 2.9: a fourth needs 3, and the duplicate adds 1.
         assert!(feed(&mut sender, 3).is_empty());
         assert_eq!(sender.cwnd(), 2.9);
         assert!(feed(&mut sender, 3).is_empty());
@@ -68,12 +68,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_inflated_for_a_flight_that_was_cut_already() {
+    fn one_flight_inflates_the_window_once() {
         let (mut sender, mut feed) = reno();
         sender.classic().core.cwnd = 8.0;
         assert_eq!(feed(&mut sender, 2), (3..11).collect::<Vec<_>>());
         assert_eq!([feed(&mut sender, 2), feed(&mut sender, 2), feed(&mut sender, 2)], [[11], [12], [2]]);
-        // The recovery ends here; what is lost beyond waits for the time-out.
+        // The recovery ends here. Later losses wait for the time-out.
         assert!(feed(&mut sender, 4).is_empty());
         for _ in 0..20 {
             assert!(feed(&mut sender, 4).is_empty());

@@ -1,29 +1,29 @@
-//! The retransmission time-out, in clock ticks as the BSD kernels kept it, and ns-2 after them.
+//! The retransmission time-out in clock ticks, as the BSD kernels and ns-2 compute it.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Bits behind the binary point of the smoothed round-trip time and of its variation, both in ticks.
+/// Fraction bits of the smoothed round-trip time and of its variation, both in ticks.
 const SRTT_BITS: u32 = 3;
 const RTTVAR_BITS: u32 = 2;
-/// RTO = srtt + 2^this rttvar.
+/// The exponent e in RTO = srtt + 2^e rttvar (RFC 6298: 4 rttvar).
 const RTTVAR_EXPONENT: u32 = 2;
 
-/// What bounds the time-out.
+/// The bounds of the time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
-    /// Time-out before the first sample.
+    /// The time-out before the first sample.
     pub initial: Duration,
-    /// Floor, before back-off.
+    /// The least time-out, before back-off.
     pub min: Duration,
-    /// Cap, after back-off.
+    /// The greatest time-out, after back-off.
     pub max: Duration,
-    /// Granularity of the clock that measures round trips.
+    /// The tick of the clock that measures round trips.
     pub tick: Duration,
 }
 
 impl Default for RtoConfig {
-    /// 3 s at first, 0.2 s to 60 s, ticks of 10 ms: ns-2's.
+    /// 3 s at first, then 0.2 s to 60 s, in ticks of 10 ms, as in ns-2.
     fn default() -> RtoConfig {
         RtoConfig {
             initial: Duration::from_secs(3),
@@ -34,24 +34,24 @@ impl Default for RtoConfig {
     }
 }
 
-/// Estimator of the round-trip time, and the time-out that follows from it (RFC 6298, in ticks).
+/// Estimates the round-trip time, and the time-out from it (RFC 6298, in ticks).
 #[derive(Clone, Debug)]
 pub(super) struct Rto {
     config: RtoConfig,
-    /// Where between two ticks of this host's clock virtual time began, ns.
+    /// The phase of this host's clock at time zero, in ns after a tick.
     phase: u64,
     srtt: i64,
     rttvar: i64,
     current: Duration,
     backoff: u32,
-    /// `srtt` as a span: it is asked for far more often than it changes.
+    /// `srtt` as a duration, cached: reads are far more frequent than changes.
     smoothed: Option<Duration>,
-    /// The time-out, back-off included, for the same reason.
+    /// The time-out with back-off, cached for the same reason.
     timeout: Duration,
 }
 
 impl Rto {
-    /// A clock that had `phase` of its tick behind it when virtual time began (a fraction, 0..1): clocks of hosts do not agree.
+    /// An estimator. `phase` (0 to 1) is the part of a tick that had passed at time zero: the clocks of hosts do not agree.
     pub(super) fn new(config: RtoConfig, phase: f64) -> Rto {
         let tick = config.tick.as_nanos() as u64;
         let mut rto = Rto {
@@ -68,7 +68,7 @@ impl Rto {
         rto
     }
 
-    /// A packet sent at `sent` was acknowledged at `now`.
+    /// Takes the sample of a packet sent at `sent` and acknowledged at `now`.
     pub(super) fn sample(&mut self, sent: Time, now: Time) {
         let tick = (self.config.tick.as_nanos() as u64).max(1);
         let into = (sent.as_nanos() + self.phase) % tick;
@@ -92,7 +92,7 @@ impl Rto {
         self.timeout
     }
 
-    /// A time-out has come: the next one takes twice as long. After four the estimate is worth nothing any more.
+    /// Doubles the time-out. After four time-outs the estimate is discarded.
     pub(super) fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {
             self.backoff = self.backoff.saturating_mul(2);
@@ -104,7 +104,7 @@ impl Rto {
         self.update_cached();
     }
 
-    /// Something that was sent once has been acknowledged (Karn).
+    /// Ends the back-off: a packet that was sent once is acknowledged (Karn's algorithm).
     pub(super) fn end_back_off(&mut self) {
         if self.backoff != 1 {
             self.backoff = 1;
@@ -112,13 +112,13 @@ impl Rto {
         }
     }
 
-    /// The smoothed round-trip time; None before the first sample, and when time-outs have made it worthless.
+    /// The smoothed round-trip time; None before the first sample, and after time-outs have discarded the estimate.
     #[inline]
     pub(super) fn srtt(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// Brings up to date what follows from estimate and back-off.
+    /// Updates the cached values.
     fn update_cached(&mut self) {
         let tick = self.config.tick;
         self.smoothed = (self.srtt > 0).then(|| tick.mul_f64(self.srtt as f64 / f64::from(1 << SRTT_BITS)));
@@ -131,25 +131,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_out_follows_the_samples_in_ticks() {
+    fn the_time_out_counts_ticks() {
         let mut rto = Rto::new(RtoConfig::default(), 0.0);
         assert_eq!(rto.timeout(), Duration::from_secs(3));
         rto.sample(Time::ZERO, Time::from_millis(805));
-        // 80 ticks; variation half of that, four times.
+        // The sample is 80 ticks. The variation is half of that, and counts four times.
         assert_eq!(rto.srtt(), Some(Duration::from_millis(800)));
         assert_eq!(rto.timeout(), Duration::from_millis(2400));
         for _ in 0..100 {
             rto.sample(Time::ZERO, Time::from_millis(805));
         }
         assert!(rto.timeout() >= Duration::from_millis(800) && rto.timeout() < Duration::from_millis(900));
-        // A tick that ends on the way counts.
+        // A tick that ends during the round trip counts.
         let mut late = Rto::new(RtoConfig::default(), 0.9);
         late.sample(Time::from_millis(5), Time::from_millis(10));
         assert_eq!(late.srtt(), Some(Duration::from_millis(10)));
     }
 
     #[test]
-    fn back_off_doubles_up_to_the_cap() {
+    fn back_off_doubles_up_to_the_maximum() {
         let mut rto = Rto::new(RtoConfig::default(), 0.0);
         rto.sample(Time::ZERO, Time::from_millis(100));
         assert_eq!(rto.timeout(), Duration::from_millis(300));

@@ -1,5 +1,5 @@
-//! SACK: the acknowledgements say what arrived beyond a hole, and an estimate of what is on the path ("pipe") says when to send
-//! (Fall and Floyd 1996; ns-2's Sack1).
+//! SACK (Fall and Floyd 1996; ns-2's Sack1): acknowledgements report what arrived beyond a gap. An estimate of the packets
+//! on the path, the "pipe", decides when to send.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
@@ -9,15 +9,15 @@ use std::ops::Range;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack {
     recovering: bool,
-    /// Whether the last thing that happened was a time-out: duplicates then tell nothing.
+    /// Whether a time-out was the last event: duplicates then indicate nothing.
     timed_out: bool,
-    /// Packets on the path, as far as the acknowledgements tell.
+    /// Estimate of the packets on the path.
     pipe: i64,
-    /// First not acknowledged when the recovery began; as `una` otherwise.
+    /// The first unacknowledged packet at the start of the recovery; equal to `una` outside a recovery.
     begun: u64,
-    /// What has arrived beyond `una`: apart from each other, in order.
+    /// Ranges that arrived beyond `una`: disjoint and in order.
     sacked: Vec<Range<u64>>,
-    /// Holes below this were sent again.
+    /// Gaps below this number were retransmitted.
     resent: u64,
 }
 
@@ -53,7 +53,7 @@ impl Sack {
             self.begun = core.una;
             self.forget();
         } else if ack.next > core.una {
-            // A retransmission has arrived as well: never slower than slow start.
+            // A retransmission arrived as well: recovery is never slower than slow start.
             self.pipe -= 1;
             core.una = ack.next;
             self.learn(core, ack);
@@ -87,7 +87,7 @@ impl Sack {
         core.transmit(now, core.una);
     }
 
-    /// Takes in what the blocks say; whether it was anything new.
+    /// Records the blocks of an acknowledgement. Returns whether they contained anything new.
     fn learn(&mut self, core: &Core, ack: &Ack) -> bool {
         self.sacked.retain(|run| run.start > core.una);
         let mut new = false;
@@ -97,7 +97,7 @@ impl Sack {
         new
     }
 
-    /// Adds `block`; whether anything in it is new.
+    /// Adds `block`. Returns whether anything in the block is new.
     fn add(&mut self, mut block: Range<u64>) -> bool {
         let from = self.sacked.partition_point(|run| run.end < block.start);
         let to = self.sacked.partition_point(|run| run.start <= block.end);
@@ -117,7 +117,7 @@ impl Sack {
         self.resent = 0;
     }
 
-    /// The next hole to send again: one with something received above it.
+    /// The next gap to retransmit: a packet below one that has arrived.
     fn hole(&self, core: &Core) -> Option<u64> {
         let highest = self.sacked.last()?.end;
         let hole = self.resent.max(core.una);

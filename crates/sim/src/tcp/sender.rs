@@ -1,34 +1,34 @@
-//! What all senders share: sequence space, window, timer, and what is sent when.
+//! The state that the ns-2 algorithms share: sequence space, window, retransmission timer, and the rules for sending.
 //!
-//! Numbers are packets from 0 on. The first packet stands for the SYN: it carries no data, and the initial window opens
-//! when it is acknowledged. Names are those of RFC 793 and RFC 5681: `una` is the first that is not acknowledged, `nxt` the
-//! next to send (it goes back to `una` after a time-out), `max` one past the highest ever sent.
+//! Packets are numbered from 0. The first packet stands for the SYN: it carries no data, and its acknowledgement opens the
+//! initial window. The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is the next
+//! to send; a time-out sets it back to `una`. `max` is one past the highest packet ever sent.
 
 use super::rto::{Rto, RtoConfig};
 use super::vegas::VegasConfig;
 use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 
-/// Duplicate acknowledgements that tell of a loss.
+/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2).
 pub(super) const DUPLICATES: u32 = 3;
 
-/// What a sender is told.
+/// The settings of a sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderConfig {
-    /// The receiver's window, packets.
+    /// The receiver's window in packets.
     pub window: u32,
-    /// The congestion window at first, packets.
+    /// The initial congestion window in packets.
     pub initial_window: u32,
     /// The retransmission time-out.
     pub rto: RtoConfig,
-    /// Whether the first two duplicate acknowledgements send a new packet each (RFC 3042).
+    /// Whether each of the first two duplicate acknowledgements sends a new packet (RFC 3042).
     pub limited_transmit: bool,
-    /// What only Vegas is told.
+    /// The thresholds of Vegas; other algorithms ignore them.
     pub vegas: VegasConfig,
 }
 
 impl Default for SenderConfig {
-    /// 50 packets, 2 at first, limited transmit; time-out and Vegas as in ns-2.
+    /// A window of 50 packets, 2 at first, with limited transmit. Time-out and Vegas are as in ns-2.
     fn default() -> SenderConfig {
         SenderConfig {
             window: 50,
@@ -40,56 +40,56 @@ impl Default for SenderConfig {
     }
 }
 
-/// What a sender did.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCounts {
-    /// Packets sent, again or not.
+    /// Packets sent, retransmissions included.
     pub sent: u64,
-    /// Of these, sent before.
+    /// Retransmissions among them.
     pub retransmits: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Losses told by duplicate acknowledgements.
+    /// Losses detected by duplicate acknowledgements.
     pub fast_retransmits: u64,
-    /// Acknowledgements taken in.
+    /// Acknowledgements handled.
     pub acks: u64,
-    /// Of these, duplicates.
+    /// Duplicates among them.
     pub duplicate_acks: u64,
 }
 
-/// Why the window was cut last.
+/// What caused the last reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastReduction {
     Never,
     DuplicateAcks,
-    /// By duplicates, and that recovery is over.
+    /// Duplicate acknowledgements, and that recovery is over.
     Recovered,
     Timeout,
 }
 
-/// The state that all senders share.
+/// The state that the ns-2 algorithms share.
 #[derive(Clone, Debug)]
 pub(super) struct Core {
     pub(super) config: SenderConfig,
     pub(super) una: u64,
     pub(super) nxt: u64,
     pub(super) max: u64,
-    /// One past the last that there is to send.
+    /// One past the last packet to send.
     pub(super) end: u64,
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
     pub(super) duplicates: u32,
-    /// `max` when the window was last cut: no second cut for the same flight ("bugfix", RFC 6582).
+    /// `max` when the window was last reduced: one flight causes one reduction ("bugfix" in ns-2, RFC 6582).
     pub(super) recover: u64,
     pub(super) last_reduction: LastReduction,
     pub(super) rto: Rto,
     /// Whether the SYN timed out.
     syn_lost: bool,
-    /// The packet whose round trip is being timed, and since when.
+    /// The packet whose round trip is being timed, and when it was sent.
     timed: Option<(u64, Time)>,
-    /// Packets below this were timed already.
+    /// Packets below this number have been timed.
     timed_to: u64,
-    /// When the retransmission timer runs out; never, when it does not run.
+    /// When the retransmission timer expires; [`Time::NEVER`] when it is off.
     pub(super) deadline: Time,
     out: VecDeque<u64>,
     pub(super) counts: TcpCounts,
@@ -118,22 +118,22 @@ impl Core {
         }
     }
 
-    /// The next packet that was sent.
+    /// The next packet to hand to the caller.
     pub(super) fn poll(&mut self) -> Option<u64> {
         self.out.pop_front()
     }
 
-    /// What leaves now and was not polled yet.
+    /// Packets sent and not polled yet.
     pub(super) fn sent_now(&self) -> impl Iterator<Item = u64> + '_ {
         self.out.iter().copied()
     }
 
-    /// What may be unacknowledged: the smaller of congestion window and receiver's, whole packets.
+    /// The most unacknowledged packets allowed: the smaller of congestion window and receiver's window, in whole packets.
     pub(super) fn window(&self) -> u64 {
         self.cwnd.min(f64::from(self.config.window)) as u64
     }
 
-    /// Sends what `window` allows, at most `burst` packets.
+    /// Sends new packets up to `window`, at most `burst`.
     pub(super) fn fill(&mut self, now: Time, window: u64, burst: u32) {
         for _ in 0..burst {
             if self.nxt >= self.una + window || self.nxt >= self.end {
@@ -144,9 +144,9 @@ impl Core {
         }
     }
 
-    /// Sends packet `number`, for the first time or again.
+    /// Sends packet `number`, new or again.
     pub(super) fn transmit(&mut self, now: Time, number: u64) {
-        // With nothing under way the timer starts anew, even if it runs.
+        // With nothing in flight the timer restarts, even if it is running.
         let idle = self.una == self.max;
         self.out.push_back(number);
         self.counts.sent += 1;
@@ -164,11 +164,11 @@ impl Core {
         }
     }
 
-    /// A new packet for each of the first two duplicates (RFC 3042).
+    /// Sends a new packet for each of the first two duplicates (RFC 3042).
     pub(super) fn limited_transmit(&mut self, now: Time) {
         let room = (self.una + u64::from(self.config.window)).min(self.end);
         let inflated = self.cwnd + f64::from(self.duplicates);
-        // It has to fit whole: the fraction of a packet in the window does not let one more go.
+        // The packet must fit whole: a fraction of a packet in the window does not allow one more.
         let flight = (self.nxt + 1 - self.una) as f64;
         if self.config.limited_transmit && self.nxt < room && flight <= inflated {
             self.transmit(now, self.nxt);
@@ -176,7 +176,8 @@ impl Core {
         }
     }
 
-    /// A duplicate under Reno and NewReno. `inflation` counts the packets that have left the path during fast recovery.
+    /// Handles a duplicate acknowledgement of Reno and NewReno. `inflation` counts the packets that have left the path
+    /// during fast recovery.
     pub(super) fn take_duplicate(&mut self, now: Time, inflation: &mut u64) {
         self.duplicates += 1;
         if self.duplicates == DUPLICATES {
@@ -190,7 +191,8 @@ impl Core {
         }
     }
 
-    /// The window in fast recovery. The receiver's window bounds it: at a full window nothing new leaves during recovery.
+    /// The window in fast recovery. The receiver's window bounds it, so at a full window no new packet leaves during
+    /// recovery.
     pub(super) fn inflated_window(&self, inflation: u64) -> u64 {
         (self.cwnd as u64 + inflation).min(u64::from(self.config.window))
     }
@@ -199,13 +201,13 @@ impl Core {
         self.deadline = now + self.rto.timeout();
     }
 
-    /// Everything before `una` is acknowledged.
+    /// Moves the first unacknowledged packet to `una`.
     pub(super) fn advance(&mut self, una: u64) {
         self.una = una;
         self.nxt = self.nxt.max(una);
     }
 
-    /// The usual work of an acknowledgement that tells something new.
+    /// Handles an acknowledgement of new data outside recovery: samples the round trip and restarts the timer.
     pub(super) fn take_new_ack(&mut self, now: Time, una: u64) {
         self.duplicates = 0;
         self.advance(una);
@@ -216,11 +218,12 @@ impl Core {
             self.rto.end_back_off();
             self.rto.sample(sent, now);
         }
-        // Also when nothing is left under way: after an idle time-out it begins anew with one packet (RFC 2581, 4.1).
+        // The timer restarts with nothing in flight, too: after an idle time-out the sender restarts with one packet (RFC
+        // 2581, 4.1).
         self.set_timer(now);
     }
 
-    /// As [`Core::take_new_ack`] without growth of anything: in a recovery that goes on.
+    /// Handles an acknowledgement of new data in a recovery that goes on: takes no round-trip sample.
     pub(super) fn take_partial_ack(&mut self, una: u64) {
         self.advance(una);
         if self.timed.is_some_and(|(number, _)| una > number) {
@@ -229,12 +232,13 @@ impl Core {
         }
     }
 
-    /// Slow start below the threshold, a packet a round trip above it. It grows beyond the receiver's window.
+    /// Grows the window: slow start below the threshold, one packet a round trip above it. The receiver's window is no
+    /// limit.
     pub(super) fn open_window(&mut self) {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }
 
-    /// Growth for an acknowledgement of something new; that of the SYN opens the initial window.
+    /// Grows the window after an acknowledgement of new data. The acknowledgement of the SYN opens the initial window.
     pub(super) fn grow_after_ack(&mut self) {
         self.open_window();
         if self.una == 1 {
@@ -242,37 +246,37 @@ impl Core {
         }
     }
 
-    /// The window that the acknowledgement of the SYN opens.
+    /// The window that the acknowledgement of the SYN opens, in packets.
     pub(super) fn initial_window(&self) -> u32 {
         if self.syn_lost { 1 } else { self.config.initial_window }
     }
 
-    /// Whether duplicates cut the window last, and that recovery is not over.
+    /// Whether a recovery that duplicates began is going on.
     pub(super) fn in_recovery(&self) -> bool {
         self.last_reduction == LastReduction::DuplicateAcks
     }
 
-    /// All is acknowledged that was under way when the recovery began.
+    /// Ends the recovery: everything in flight at its start is acknowledged.
     pub(super) fn end_recovery(&mut self) {
         if self.last_reduction == LastReduction::DuplicateAcks {
             self.last_reduction = LastReduction::Recovered;
         }
     }
 
-    /// Half of what may be under way becomes the threshold, at least two packets. Answers the half, at least one.
+    /// Sets the threshold to half of the window, at least two packets. Returns that half, at least 1.
     pub(super) fn halve(&mut self) -> f64 {
         let half = self.cwnd.min(f64::from(self.config.window)) / 2.0;
         self.ssthresh = half.floor().max(2.0);
         half.max(1.0)
     }
 
-    /// Whether duplicates may cut the window: not for a flight for which it was cut already.
+    /// Whether duplicates may reduce the window: not twice for one flight.
     pub(super) fn may_reduce(&self) -> bool {
         self.una > self.recover || self.una == 1
     }
 
-    /// Halves the window, sends the first packet again and begins a recovery; false for a flight for which the window was
-    /// cut already.
+    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. False for a flight that has
+    /// reduced the window already.
     pub(super) fn fast_retransmit(&mut self, now: Time) -> bool {
         if !self.may_reduce() {
             return false;
@@ -283,7 +287,7 @@ impl Core {
         true
     }
 
-    /// Begins a recovery that duplicates called for: what is timed is forgotten, the timer starts anew.
+    /// Begins a recovery: drops the round-trip measurement under way and restarts the timer.
     pub(super) fn begin_recovery(&mut self, now: Time) {
         self.recover = self.max;
         self.last_reduction = LastReduction::DuplicateAcks;
@@ -292,20 +296,20 @@ impl Core {
         self.set_timer(now);
     }
 
-    /// Backs off and starts the timer anew; what is timed is forgotten.
+    /// Doubles the time-out, restarts the timer and drops the round-trip measurement under way.
     pub(super) fn back_off(&mut self, now: Time) {
         self.rto.back_off();
         self.timed = None;
         self.set_timer(now);
     }
 
-    /// A time-out: one packet, slow start, everything from `una` on again.
+    /// Handles a time-out: window of one packet, slow start, everything from `una` on is sent again.
     pub(super) fn time_out(&mut self, now: Time) {
         if self.una < self.max {
             self.counts.timeouts += 1;
             self.halve();
             self.back_off(now);
-            // A path that lost the SYN is not met with more than one packet (RFC 5681, section 3.1).
+            // After a lost SYN the initial window is one packet (RFC 5681, section 3.1).
             self.syn_lost |= self.una == 0;
         } else {
             self.deadline = Time::NEVER;
@@ -314,14 +318,14 @@ impl Core {
         self.go_back();
     }
 
-    /// A time-out after which the window is filled at once.
+    /// Handles a time-out, then fills the window.
     pub(super) fn restart(&mut self, now: Time) {
         self.duplicates = 0;
         self.time_out(now);
         self.fill(now, self.window(), u32::MAX);
     }
 
-    /// What follows every time-out: all that was under way counts as lost.
+    /// Counts every packet in flight as lost after a time-out.
     pub(super) fn go_back(&mut self) {
         self.recover = self.max;
         self.last_reduction = LastReduction::Timeout;

@@ -1,7 +1,7 @@
-//! What a connection has to send, and when: without end, a file, bursts, requests and their answers.
+//! What a connection has to send, and when: data without end, a file, bursts, or requests and their answers.
 //!
-//! A source has no clock. [`TrafficSource::next_due`] says when [`TrafficSource::poll`] has something; what arrives is told to
-//! [`TrafficSource::on_delivered`], and transfers that are complete come out of [`TrafficSource::poll_completion`].
+//! A source has no clock. [`TrafficSource::next_due`] says when to call [`TrafficSource::poll`]. The caller reports
+//! arrivals to [`TrafficSource::on_delivered`], and complete transfers come out of [`TrafficSource::poll_completion`].
 
 use super::{Distribution, Period, Sender};
 use ripstop_base::{Rate, Stream, Time};
@@ -9,76 +9,76 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// What there is to send.
+/// The pattern of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pattern {
-    /// Always more (FTP in ns-2).
+    /// Data without end (FTP in ns-2).
     #[default]
     Endless,
-    /// One file of so many bytes.
+    /// One file of this many bytes.
     File(u64),
-    /// At a rate while on, nothing while off; the first period is on.
+    /// Data at a rate while on, nothing while off. The first period is on.
     OnOff {
-        /// How long it is on.
+        /// Length of an on period.
         on: Period,
-        /// How long it is off.
+        /// Length of an off period.
         off: Period,
-        /// Payload while on.
+        /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests: each a while after the answer to the one before has arrived ([`TrafficSource::on_arrival`]).
+    /// Requests, each a think time after the answer to the previous one arrived ([`TrafficSource::on_arrival`]).
     Requests {
-        /// Of a request.
+        /// Bytes of a request.
         length: Distribution<u64>,
-        /// From an answer to the next request.
+        /// Time from an answer to the next request.
         think: Period,
     },
-    /// Requests at scheduled of their own ([`TrafficSource::schedule`]), whether or not those before are answered.
+    /// Requests at given times ([`TrafficSource::schedule`]), whether or not earlier requests are answered.
     Scheduled {
-        /// Of a request.
+        /// Bytes of a request.
         length: Distribution<u64>,
     },
-    /// Answers: one for each request that has arrived ([`TrafficSource::on_arrival`]), at once.
+    /// Answers, one for each request that arrived ([`TrafficSource::on_arrival`]), without delay.
     Answers {
-        /// Of an answer.
+        /// Bytes of an answer.
         length: Distribution<u64>,
     },
 }
 
-/// What becomes of the last packet of a transfer.
+/// How the last packet of a transfer is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// It is filled up, and counted as if it were full.
+    /// The last packet is padded and counts as full.
     #[default]
     Whole,
-    /// It carries what is left, and what is written while it waits.
+    /// The last packet carries what is left, and whatever is written while it waits.
     Exact,
 }
 
-/// A source.
+/// The settings of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourceConfig {
-    /// What there is to send.
+    /// The pattern of the data.
     pub pattern: Pattern,
-    /// Bytes of payload in a full packet.
+    /// Payload bytes of a full packet.
     pub payload: u32,
-    /// What becomes of the last packet of a transfer.
+    /// How the last packet of a transfer is filled.
     pub packing: Packing,
-    /// Nothing is sent before.
+    /// Nothing is sent before this time.
     pub start: Time,
-    /// Nothing new is sent from then on; [`Time::NEVER`]: it goes on.
+    /// Nothing new is sent from this time on; [`Time::NEVER`] for no end.
     pub stop: Time,
 }
 
 impl Default for SourceConfig {
-    /// Without end, from the epoch on, 1000 bytes a packet.
+    /// Data without end from time zero on, 1000 bytes a packet.
     fn default() -> SourceConfig {
         let (start, stop) = (Time::ZERO, Time::NEVER);
         SourceConfig { pattern: Pattern::Endless, payload: 1000, packing: Packing::Whole, start, stop }
     }
 }
 
-/// A setting of a source that cannot be.
+/// An invalid setting of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceError {
     field: &'static str,
@@ -93,23 +93,23 @@ impl fmt::Display for SourceError {
 
 impl std::error::Error for SourceError {}
 
-/// What a sender is to do.
+/// What a source asks of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Send so many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX`: without end.
+    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` is without end.
     Offer(u64),
     /// Send nothing new any more ([`Sender::stop`]).
     Stop,
 }
 
-/// A transfer that is complete: a file, an answer; of requests, with the answer.
+/// A complete transfer: a file, an answer, or a request with its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When it was due to begin.
+    /// When the transfer was due to begin.
     pub began: Time,
-    /// When the last of it had arrived.
+    /// When its last byte had arrived.
     pub ended: Time,
-    /// Its payload.
+    /// Payload bytes of the transfer.
     pub bytes: u64,
 }
 
@@ -118,29 +118,29 @@ pub struct Completion {
 pub struct TrafficSource {
     config: SourceConfig,
     random: Stream,
-    /// When there is something to send next.
+    /// When the source next has something to send.
     due: Time,
-    /// Of bursts: when this one ends.
+    /// When the on period ends, of an on-off source.
     on_until: Time,
     stopped: bool,
-    /// Bytes offered, packets that are filled up as if they were full.
+    /// Bytes offered. A padded packet counts as full.
     offered: u64,
-    /// Transfers under way: the bytes offered by their ends, when they began, their own bytes.
+    /// Transfers in progress: bytes offered up to their end, when they began, their own bytes.
     under_way: VecDeque<(u64, Time, u64)>,
-    /// Of requests: what waits for its answer.
+    /// Requests that wait for their answers: when they were due, their bytes.
     unanswered: VecDeque<(Time, u64)>,
-    /// Of answers: requests that have none yet.
+    /// Requests that an answering source has not answered yet.
     unanswered_requests: u32,
-    /// Of requests at scheduled of their own: those to come.
+    /// Times of the scheduled requests still to come.
     scheduled: VecDeque<Time>,
     completions: VecDeque<Completion>,
 }
 
 impl TrafficSource {
-    /// A source that draws from `random`.
+    /// A source that takes its random numbers from `random`.
     ///
     /// # Errors
-    /// A setting that cannot be.
+    /// An invalid setting.
     pub fn new(config: SourceConfig, random: Stream) -> Result<TrafficSource, SourceError> {
         config.check()?;
         let due = match config.pattern {
@@ -166,7 +166,7 @@ impl TrafficSource {
         Ok(source)
     }
 
-    /// Requests are due at these `scheduled`, in their order: those of [`Pattern::Scheduled`]. None before the start.
+    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in order. A request waits at least for the start.
     pub fn schedule(&mut self, scheduled: &[Time]) {
         self.scheduled.extend(scheduled);
         if self.due == Time::NEVER {
@@ -174,12 +174,12 @@ impl TrafficSource {
         }
     }
 
-    /// When [`TrafficSource::poll`] has something, [`Time::NEVER`] when nothing is known to come.
+    /// When [`TrafficSource::poll`] next has something; [`Time::NEVER`] when nothing is known to come.
     pub fn next_due(&self) -> Time {
         if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
     }
 
-    /// What the sender is to do at `now`; to be called until it answers None.
+    /// What the sender must do at `now`. Call again until the answer is None.
     pub fn poll(&mut self, now: Time) -> Option<Demand> {
         if self.stopped || now < self.next_due() {
             return None;
@@ -220,7 +220,7 @@ impl TrafficSource {
         Some(Demand::Offer(bytes))
     }
 
-    /// Polls, and lets `sender` do what is unanswered_requests.
+    /// Polls the source, and passes every demand to `sender`.
     pub fn feed(&mut self, now: Time, sender: &mut Sender) {
         while let Some(demand) = self.poll(now) {
             match demand {
@@ -230,7 +230,7 @@ impl TrafficSource {
         }
     }
 
-    /// The receiver has so many bytes in order. Answers how many transfers that completes.
+    /// The receiver has `bytes` in order. Returns how many transfers this completes.
     pub fn on_delivered(&mut self, now: Time, bytes: u64) -> u32 {
         let mut arrived = 0;
         while let Some((_, began, bytes)) = self.under_way.front().copied().filter(|(end, ..)| *end <= bytes)
@@ -244,7 +244,7 @@ impl TrafficSource {
         arrived
     }
 
-    /// A transfer of the other end has arrived whole here: an answer to a request, or a request to be answered.
+    /// A whole transfer of the other end arrived here: an answer to a request, or a request to answer.
     pub fn on_arrival(&mut self, now: Time) {
         match self.config.pattern {
             Pattern::Requests { .. } | Pattern::Scheduled { .. } => {
@@ -262,12 +262,12 @@ impl TrafficSource {
         }
     }
 
-    /// The next transfer that is complete.
+    /// The next complete transfer.
     pub fn poll_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 
-    /// Bytes offered so far; `u64::MAX` of a source without end.
+    /// Bytes offered so far; `u64::MAX` for a source without end.
     pub fn offered(&self) -> u64 {
         self.offered
     }
@@ -276,7 +276,7 @@ impl TrafficSource {
         self.scheduled.pop_front().map_or(Time::NEVER, |at| at.max(self.config.start))
     }
 
-    /// A transfer of `bytes`: what it takes of the stream.
+    /// Begins a transfer of `bytes`. Returns the bytes it takes of the stream, padding included.
     fn begin(&mut self, began: Time, bytes: u64) -> u64 {
         let taken = match self.config.packing {
             Packing::Whole => self.config.packets(bytes).saturating_mul(u64::from(self.config.payload)),
@@ -292,34 +292,36 @@ impl TrafficSource {
 }
 
 impl SourceConfig {
-    /// How many packets `bytes` make that are not joined with others; `u64::MAX` without end.
+    /// The packets that `bytes` fill on their own; `u64::MAX` without end.
     pub fn packets(&self, bytes: u64) -> u64 {
         if bytes == u64::MAX { bytes } else { bytes.div_ceil(u64::from(self.payload)) }
     }
 
-    /// Checks every setting; [`TrafficSource::new`] does so too.
+    /// Checks every setting, as [`TrafficSource::new`] does.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), SourceError> {
         let wrong = |field, problem| Err(SourceError { field, problem });
         if self.payload == 0 {
-            return wrong("payload", "a packet carries at least 1 byte");
+            return wrong("payload", "0 bytes; a packet carries at least 1 byte");
         }
         if self.stop <= self.start {
             return wrong("stop", "must be later than start");
         }
         match self.pattern {
-            Pattern::File(0) => wrong("file", "0 bytes are no file; write at least 1"),
-            Pattern::OnOff { rate, .. } if rate.bps() == 0 => wrong("rate", "0 sends nothing; write a rate"),
+            Pattern::File(0) => wrong("file", "the file has 0 bytes; write at least 1"),
+            Pattern::OnOff { rate, .. } if rate.bps() == 0 => {
+                wrong("rate", "a rate of 0 sends nothing; write a rate above 0")
+            }
             Pattern::OnOff { on, .. } if on.mean().is_zero() => {
-                wrong("on", "0 s sends nothing; write a longer time")
+                wrong("on", "a time of 0 s sends nothing; write a longer time")
             }
             Pattern::Requests { length, .. } | Pattern::Scheduled { length } if *length.mean() == 0 => {
-                wrong("requests", "a request has at least 1 byte")
+                wrong("requests", "the request has 0 bytes; write at least 1")
             }
             Pattern::Answers { length } if *length.mean() == 0 => {
-                wrong("answers", "an answer has at least 1 byte")
+                wrong("answers", "the answer has 0 bytes; write at least 1")
             }
             _ => Ok(()),
         }

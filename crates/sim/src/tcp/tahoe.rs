@@ -1,4 +1,4 @@
-//! Tahoe: any sign of a loss begins anew with one packet (Jacobson 1988).
+//! Tahoe: every sign of a loss restarts slow start with one packet (Jacobson 1988).
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};

@@ -1,36 +1,36 @@
-//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, told by the round-trip time (Brakmo and
-//! Peterson 1995; ns-2's version, with what it does when its table of send transmissions wraps).
+//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, measured by the round-trip time. The source
+//! is Brakmo and Peterson 1995, in ns-2's version. The behaviour where ns-2's table of send times wraps is included.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES, LastReduction};
 use ripstop_base::Time;
 use serde::{Deserialize, Serialize};
 
-/// The window after a time-out.
+/// The window in packets after a time-out, as in ns-2.
 const RESTART: f64 = 2.0;
 
-/// How many packets of a connection may wait in the queues of its path.
+/// The thresholds for a connection's packets in the queues of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
-    /// With fewer the window grows.
+    /// The window grows with fewer packets queued.
     pub alpha: u32,
-    /// With more it shrinks.
+    /// The window shrinks with more packets queued.
     pub beta: u32,
-    /// With more slow start ends.
+    /// Slow start ends with more packets queued.
     pub gamma: u32,
 }
 
 impl VegasConfig {
     /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over Vegas. After a loss fewer
-    /// packets than the window arrive in a round trip, which looks like a queue; so high a threshold does not take it for
-    /// one. With these all cells of ns-2's for paper 000 agree; with ns-2's own defaults ns-2 itself is 5 % below them at
-    /// q = .005.
+    /// packets than the window arrive in a round trip, which looks like a queue. Thresholds this high do not mistake losses
+    /// for a queue. With them all of ns-2's cells for paper 000 agree. With ns-2's own defaults ns-2 itself is 5 % below
+    /// them at q = .005.
     pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
 }
 
 impl Default for VegasConfig {
-    /// 1, 3 and 1: ns-2's.
+    /// 1, 3 and 1, as in ns-2.
     fn default() -> VegasConfig {
         VegasConfig { alpha: 1, beta: 3, gamma: 1 }
     }
@@ -39,28 +39,29 @@ impl Default for VegasConfig {
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     config: VegasConfig,
-    /// When the first packet left (again, if it was lost): the clock of what follows.
+    /// When the first packet left, or left again after its loss: the origin of the times below, in seconds.
     began: Time,
     first: bool,
     base_rtt: f64,
-    /// Eight transmissions the mean round trip, and four transmissions its deviation.
+    /// Eight times the mean round trip, and four times its deviation, in seconds.
     mean: f64,
     deviation: f64,
-    /// The fine-grained time-out.
+    /// The fine-grained time-out in seconds.
     timeout: f64,
-    /// Acknowledgements after a duplicate that are still looked at for expired packets.
+    /// How many more acknowledgements after a duplicate check for expired packets.
     expiry_checks: u64,
-    /// The packet whose acknowledgement ends this round trip, and when it began.
+    /// The packet whose acknowledgement ends this round trip, and when the round trip began.
     round_end: u64,
     round_began: f64,
     rtts: u32,
     rtt_sum: f64,
     growth: f64,
     grows: bool,
-    /// The window without what duplicates add.
+    /// The window without the inflation by duplicates.
     base_window: f64,
     reduced_at: f64,
-    /// By number modulo the receiver's window: when it left last (negative: acknowledged), and how often.
+    /// Tables by packet number modulo the receiver's window: when a packet last left (negative once acknowledged), and how
+    /// often.
     sent: Vec<f64>,
     transmissions: Vec<u32>,
 }
@@ -90,10 +91,10 @@ impl Vegas {
         }
     }
 
-    /// Packet `number` leaves.
+    /// Records that packet `number` leaves.
     pub(super) fn on_sent(&mut self, now: Time, number: u64) {
         if number == 0 {
-            // The clock starts anew; moments kept from before then lie ahead of it, as they do in the original.
+            // The clock restarts. Times recorded before lie ahead of it, as in ns-2.
             self.began = now;
             self.transmissions.fill(0);
         }
@@ -153,7 +154,7 @@ impl Vegas {
         if self.growth == 1.0 && core.cwnd >= core.ssthresh {
             self.growth = 0.0;
         }
-        // Not while it is not used.
+        // The window does not grow while it is not used.
         if self.growth > 0.0 && core.cwnd - (core.nxt + 1 - core.una) as f64 <= 2.0 {
             core.cwnd += self.growth;
         }
@@ -169,7 +170,7 @@ impl Vegas {
         }
     }
 
-    /// Once a round trip: how many packets wait in queues, and what to do about it.
+    /// Estimates once a round trip how many packets are queued, and adjusts the window.
     fn end_round(&mut self, core: &mut Core, at: f64) {
         let rtt = if self.rtts > 0 { self.rtt_sum / f64::from(self.rtts) } else { at - self.round_began };
         (self.rtts, self.rtt_sum) = (0, 0.0);
@@ -182,7 +183,7 @@ impl Vegas {
             let expected = (core.nxt + 1 - core.una) as f64 / self.base_rtt;
             let queued = ((expected - actual) * self.base_rtt + 0.5) as i64;
             if core.cwnd < core.ssthresh {
-                // Every other round trip.
+                // Slow start grows the window in every other round trip only.
                 self.grows = !self.grows;
                 self.growth = 0.0;
                 if self.grows && queued > i64::from(self.config.gamma) {
@@ -202,11 +203,11 @@ impl Vegas {
         self.round_began = at;
     }
 
-    /// Forgets what is acknowledged, and takes the round trip of the newest if it was sent once.
+    /// Clears the acknowledged packets from the tables. Samples the round trip of the newest one if it was sent once.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
         let (sent, transmissions) = (self.sent[last], self.transmissions[last]);
-        // The original does not follow the table around its end: those slots keep their counts.
+        // ns-2 does not follow the table around its end: those slots keep their counts.
         let mut slot = self.slot(before);
         for _ in before..next {
             if slot > last {
@@ -250,7 +251,7 @@ impl Vegas {
         core.counts.fast_retransmits += 1;
         self.expiry_checks = 2.min(core.nxt + 1 - core.una);
         self.timeout *= if transmissions > 1 { 2.0 } else { 1.125 };
-        // Not for a packet that left before the window was cut last.
+        // A packet that left before the last reduction causes no other reduction.
         if self.reduced_at < sent {
             let window = match (window, transmissions) {
                 (0..=3, _) => 2,
@@ -289,14 +290,16 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_lost_syn_is_no_round_trip() {
+    fn a_lost_syn_gives_no_round_trip_sample() {
         let mut sender =
             Sender::new(Variant::Vegas, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
         sender.offer(Time::from_secs_f64(1.0), u64::MAX);
         assert_eq!(sender.timeout(), Time::from_secs_f64(4.0));
         sender.on_timeout(sender.timeout());
         sender.on_ack(Time::from_secs_f64(4.0) + Duration::from_millis(100), &Ack::new(1, []));
-        let Algorithm::Vegas(algorithm) = &sender.classic().algorithm else { panic!("it is Vegas") };
+        let Algorithm::Vegas(algorithm) = &sender.classic().algorithm else {
+            panic!("the sender runs Vegas")
+        };
         assert!((algorithm.base_rtt - 0.1).abs() < 1e-12, "{}", algorithm.base_rtt);
     }
 }

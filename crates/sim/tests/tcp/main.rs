@@ -1,4 +1,4 @@
-//! TCP by its public interface: sources, receiver, and the packets that senders send.
+//! TCP through its public interface: sources, the receiver, and the packets that senders send.
 
 mod ns2;
 mod receiver;

@@ -1,6 +1,6 @@
-//! What each sender sends when given packets are lost. The sequences are those of ns-2.35 for the same losses: one hop of
-//! 1 Gb/s and 52 ms each way, an `ErrorModel/List` with the same indices, `window` 50, the clock .418 of a tick on (seed
-//! 2520 here), everything else its default.
+//! The packets that each sender sends when given packets are lost, compared with ns-2.35. The network is one hop of 1 Gb/s
+//! and 52 ms each way, with an `ErrorModel/List` of the same indices. `window` is 50, all other settings are ns-2's
+//! defaults. The clock is .418 of a tick ahead, which seed 2520 gives here.
 
 use ripstop_base::{Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
@@ -8,10 +8,10 @@ use ripstop_sim::tcp::{Ack, Sender, SenderConfig, Variant, VegasConfig};
 use ripstop_sim::world::{Body, Carrier, Happening, TcpConfig, World};
 use std::time::Duration;
 
-/// The seed under which the sender's clock is .418 of a tick on.
+/// The seed that sets the sender's clock .418 of a tick ahead.
 const SEED: u64 = 2520;
 
-/// The first `count` packets that leave, where those whose transmission (counted from 0) is in `lost` are lost.
+/// The first `count` packets that the sender sends when the transmissions in `lost` (counted from 0) are lost.
 fn sends(variant: Variant, config: SenderConfig, lost: &[u64], count: usize) -> Vec<u64> {
     let back = LinkConfig {
         rate: Rate::from_bps(1_000_000_000),
@@ -45,7 +45,7 @@ fn check(lost: &[u64], config: SenderConfig, expected: [(Variant, &[u64]); 5]) {
 }
 
 #[test]
-fn after_an_idle_time_out_it_begins_with_one_packet() {
+fn after_an_idle_time_out_the_window_is_one_packet() {
     for variant in [Variant::Tahoe, Variant::Reno, Variant::NewReno, Variant::Sack] {
         let mut sender = Sender::new(variant, SenderConfig::default(), &mut Seed::new(1).stream("tcp"));
         sender.offer(Time::ZERO, 5);
@@ -54,7 +54,7 @@ fn after_an_idle_time_out_it_begins_with_one_packet() {
         }
         assert_eq!(std::iter::from_fn(|| sender.poll_transmit()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
         assert!(sender.cwnd() > 2.0);
-        // Nothing is under way, and yet the timer runs, once.
+        // The timer runs once more with nothing in flight.
         sender.on_timeout(sender.timeout());
         assert_eq!((sender.timeout(), sender.cwnd(), sender.counts().timeouts), (Time::NEVER, 1.0, 0));
         sender.offer(Time::from_secs_f64(9.0), 5);
@@ -63,7 +63,7 @@ fn after_an_idle_time_out_it_begins_with_one_packet() {
 }
 
 #[test]
-fn sizes_on_the_wire_are_those_of_the_original() {
+fn sizes_on_the_wire_match_ns2() {
     assert_eq!([0, 1].map(|number| Variant::Reno.packet_bytes(number, 1000)), [40, 1040]);
     assert_eq!([0, 1].map(|number| Variant::Vegas.packet_bytes(number, 1000)), [1000, 1000]);
     let ack = Ack::new(3, [5..7, 9..10]);
@@ -252,7 +252,7 @@ fn losses_in_congestion_avoidance() {
 }
 
 #[test]
-fn a_window_of_ten_and_no_floor_of_the_time_out() {
+fn a_window_of_ten_and_a_time_out_without_floor() {
     let mut config = SenderConfig { window: 10, ..SenderConfig::default() };
     config.rto.min = Duration::ZERO;
     check(
@@ -309,7 +309,7 @@ fn a_window_of_ten_and_no_floor_of_the_time_out() {
 }
 
 #[test]
-fn losses_at_every_turn() {
+fn sixteen_losses_in_sixty_packets() {
     check(
         &[3, 7, 11, 12, 19, 20, 21, 28, 33, 34, 41, 47, 48, 49, 50, 60],
         SenderConfig::default(),

@@ -7,7 +7,7 @@ fn acks(receiver: &mut Receiver, numbers: &[u64]) -> Vec<Option<u64>> {
 }
 
 #[test]
-fn what_is_out_of_order_is_kept_and_named() {
+fn packets_out_of_order_are_kept_and_reported() {
     let mut receiver = Receiver::new(Reassembly::Buffer, 1);
     assert_eq!(acks(&mut receiver, &[0, 2, 3, 6, 1, 1, 5, 4]), [1, 1, 1, 1, 4, 4, 4, 7].map(Some));
     assert_eq!((receiver.in_order(), receiver.duplicates()), (7, 1));
@@ -18,13 +18,13 @@ fn what_is_out_of_order_is_kept_and_named() {
 }
 
 #[test]
-fn go_back_n_drops_it() {
+fn go_back_n_drops_packets_out_of_order() {
     let mut receiver = Receiver::new(Reassembly::GoBackN, 1);
     assert_eq!(acks(&mut receiver, &[0, 2, 1, 2]), [1, 1, 2, 3].map(Some));
 }
 
 #[test]
-fn every_second_is_acknowledged_but_disorder_at_once() {
+fn disorder_is_acknowledged_at_once() {
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
     assert_eq!(
         acks(&mut receiver, &[0, 1, 2, 3, 5, 4, 6]),
@@ -35,18 +35,18 @@ fn every_second_is_acknowledged_but_disorder_at_once() {
 }
 
 #[test]
-fn the_last_in_order_may_wait_a_second_time() {
-    // ns-2's sink takes it for in order: an answer at once would be a duplicate acknowledgement.
+fn a_copy_of_the_last_packet_may_wait_for_its_acknowledgement() {
+    // ns-2's sink treats the copy as in order: an immediate answer would be a duplicate acknowledgement.
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
     assert_eq!(acks(&mut receiver, &[0, 1, 2, 2, 3]), [Some(1), None, Some(3), None, Some(4)]);
-    // Not with a hole behind it, nor if it is the SYN.
+    // The rule does not hold after a gap, nor for the SYN.
     assert_eq!(acks(&mut receiver, &[5, 3]), [Some(4), Some(4)]);
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
     assert_eq!(acks(&mut receiver, &[0, 0]), [Some(1), Some(1)]);
 }
 
 #[test]
-fn three_blocks_are_remembered_and_the_one_just_hit_comes_first() {
+fn three_blocks_are_kept_and_the_newest_comes_first() {
     let mut receiver = Receiver::new(Reassembly::Buffer, 1);
     let mut blocks = |number| -> Vec<(u64, u64)> {
         receiver.on_packet(number).unwrap().blocks().map(|block| (block.start, block.end)).collect()
@@ -56,12 +56,12 @@ fn three_blocks_are_remembered_and_the_one_just_hit_comes_first() {
     blocks(4);
     blocks(6);
     assert_eq!(blocks(8), [(8, 9), (6, 7), (4, 5)]);
-    // Once more, and one that was forgotten.
+    // A copy, then a packet of a run that was forgotten.
     assert_eq!(blocks(4), [(4, 5), (8, 9), (6, 7)]);
     assert_eq!(blocks(2), [(2, 3), (4, 5), (8, 9)]);
-    // It grows to both sides, into what was forgotten as well.
+    // The run grows to both sides, also into a forgotten run.
     assert_eq!(blocks(7), [(6, 9), (2, 3), (4, 5)]);
-    // What is acknowledged is no block any more.
+    // An acknowledged run is no longer a block.
     assert_eq!(blocks(1), [(6, 9), (4, 5)]);
     assert_eq!(blocks(3), [(6, 9)]);
 }

@@ -1,4 +1,4 @@
-//! What a source offers, and which transfers it says are complete.
+//! What a source offers, and which transfers it reports as complete.
 
 use ripstop_base::{Rate, Seed, Time};
 use ripstop_sim::tcp::{
@@ -10,7 +10,7 @@ const MS: fn(u64) -> Time = Time::from_millis;
 
 fn source(pattern: Pattern) -> TrafficSource {
     let config = SourceConfig { pattern, start: MS(100), stop: MS(60_000), ..SourceConfig::default() };
-    TrafficSource::new(config, Seed::new(1).stream("source")).expect("it can be")
+    TrafficSource::new(config, Seed::new(1).stream("source")).expect("the settings are valid")
 }
 
 fn span(ms: u64) -> Duration {
@@ -18,7 +18,7 @@ fn span(ms: u64) -> Duration {
 }
 
 #[test]
-fn an_endless_one_starts_and_stops() {
+fn an_endless_source_starts_and_stops() {
     let mut source = source(Pattern::Endless);
     assert_eq!((source.poll(MS(99)), source.next_due()), (None, MS(100)));
     assert_eq!(source.poll(MS(100)), Some(Demand::Offer(u64::MAX)));
@@ -28,9 +28,9 @@ fn an_endless_one_starts_and_stops() {
 }
 
 #[test]
-fn a_file_is_complete_when_the_last_of_it_has_arrived() {
+fn a_file_is_complete_when_its_last_byte_has_arrived() {
     let mut source = source(Pattern::File(2_001));
-    assert_eq!(source.poll(MS(100)), Some(Demand::Offer(3_000)), "filled up");
+    assert_eq!(source.poll(MS(100)), Some(Demand::Offer(3_000)), "the last packet is padded");
     assert_eq!((source.on_delivered(MS(200), 2_000), source.poll_completion()), (0, None));
     assert_eq!(source.on_delivered(MS(300), 3_000), 1);
     let done = Completion { began: MS(100), ended: MS(300), bytes: 2_001 };
@@ -38,7 +38,7 @@ fn a_file_is_complete_when_the_last_of_it_has_arrived() {
 }
 
 #[test]
-fn bursts_have_their_rate_and_their_share_of_time() {
+fn an_on_off_source_keeps_its_rate_and_its_share_of_time() {
     let rate = Rate::from_bps(800_000);
     let fixed = Pattern::OnOff { on: Period::Fixed(span(30)), off: Period::Fixed(span(70)), rate };
     let mut source_ = source(fixed);
@@ -49,7 +49,8 @@ fn bursts_have_their_rate_and_their_share_of_time() {
         at.push(due.as_nanos() / 1_000_000);
     }
     assert_eq!(at, [100, 110, 120, 200, 210, 220]);
-    // On for a third of the time, at 100 packets a second: 1997 in 59.9 s, with a standard deviation of about 100.
+    // The source is on for a third of the time, at 100 packets a second: 1997 packets in 59.9 s, standard deviation about
+    // 100.
     let mean = |ms| Period::Exponential(span(ms));
     let mut random = source(Pattern::OnOff { on: mean(100), off: mean(200), rate });
     while random.next_due() < MS(60_000) {
@@ -59,7 +60,7 @@ fn bursts_have_their_rate_and_their_share_of_time() {
 }
 
 #[test]
-fn a_request_waits_for_its_answer_and_a_while() {
+fn the_next_request_waits_for_the_answer_and_the_think_time() {
     let length = Distribution::Fixed(1_500);
     let mut client = source(Pattern::Requests { length, think: Period::Fixed(span(50)) });
     let mut server = source(Pattern::Answers { length: Distribution::Exponential(9_000) });
@@ -68,23 +69,27 @@ fn a_request_waits_for_its_answer_and_a_while() {
     assert_eq!(server.next_due(), MS(60_000));
     server.on_arrival(MS(150));
     server.on_arrival(MS(150));
-    let Some(Demand::Offer(bytes)) = server.poll(MS(150)) else { panic!("no answer") };
-    assert!(server.poll(MS(150)).is_some() && server.poll(MS(150)).is_none(), "two were asked for");
+    let Some(Demand::Offer(bytes)) = server.poll(MS(150)) else { panic!("the server sends no answer") };
+    assert!(
+        server.poll(MS(150)).is_some() && server.poll(MS(150)).is_none(),
+        "two requests have two answers"
+    );
     assert_eq!(server.on_delivered(MS(200), bytes), 1);
     assert_eq!(server.poll_completion().map(|c| (c.began, c.ended)), Some((MS(150), MS(200))));
     client.on_arrival(MS(200));
     assert_eq!(client.poll_completion(), Some(Completion { began: MS(100), ended: MS(200), bytes: 1_500 }));
     assert_eq!(client.next_due(), MS(250));
-    // An answer that nobody asked for begins nothing.
+    // An answer without a request starts no think time.
     client.on_arrival(MS(210));
     assert_eq!(client.next_due(), MS(250));
 }
 
 #[test]
-fn requests_on_schedule_wait_for_nothing() {
+fn scheduled_requests_do_not_wait_for_answers() {
     let pattern = Pattern::Scheduled { length: Distribution::Fixed(100) };
     let config = SourceConfig { pattern, packing: Packing::Exact, start: MS(10), ..SourceConfig::default() };
-    let mut client = TrafficSource::new(config, Seed::new(1).stream("source")).expect("it can be");
+    let mut client =
+        TrafficSource::new(config, Seed::new(1).stream("source")).expect("the settings are valid");
     assert_eq!(client.next_due(), Time::NEVER);
     client.schedule(&[MS(5), MS(20), MS(20)]);
     client.schedule(&[MS(30)]);
@@ -106,15 +111,15 @@ fn requests_on_schedule_wait_for_nothing() {
 }
 
 #[test]
-fn what_cannot_be_is_named() {
+fn an_error_names_the_invalid_setting() {
     let base = SourceConfig::default();
     let on = Period::Fixed(Duration::ZERO);
     let rate = Rate::from_bps(1);
     for (config, words) in [
-        (SourceConfig { payload: 0, ..base }, "payload: a packet carries"),
+        (SourceConfig { payload: 0, ..base }, "payload: 0 bytes; a packet carries"),
         (SourceConfig { stop: Time::ZERO, ..base }, "stop: must be later"),
-        (SourceConfig { pattern: Pattern::File(0), ..base }, "file: 0 bytes"),
-        (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "on: 0 s"),
+        (SourceConfig { pattern: Pattern::File(0), ..base }, "file: the file has 0 bytes"),
+        (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "on: a time of 0 s"),
         (SourceConfig { pattern: Pattern::Answers { length: Distribution::Fixed(0) }, ..base }, "answers: "),
     ] {
         let error = TrafficSource::new(config, Seed::new(1).stream("x")).map(|_| ()).unwrap_err().to_string();

@@ -1,27 +1,27 @@
-//! Policers: where a token bucket drops what exceeds its rate, BBR finds that rate and keeps to it.
+//! Token-bucket policers: BBR finds the policed rate and keeps to it.
 
 use super::{Bbr, Mode, PACING_MARGIN};
 use crate::tcp::modern::FlowState;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Intervals have so many rounds at least, and four times that at most.
+/// Rounds in an interval: at least this many, at most four times as many.
 const POLICER_ROUNDS: u32 = 4;
-/// Of what is delivered, the share of losses that makes an interval lossy.
+/// Losses as a share of deliveries that make an interval lossy.
 const POLICER_LOSS: f64 = 50.0 / 256.0;
-/// Two rates are one within an eighth, or 4 kbit/s of packets of 1500 bytes.
+/// Two rates count as equal within an eighth, or within 4 kbit/s for packets of 1500 bytes (packets per second).
 const POLICER_RATIO: f64 = 1.0 / 8.0;
 const POLICER_DIFFERENCE: f64 = 500.0 / 1500.0;
-/// For so many rounds the policer's rate is used.
+/// Rounds for which the policer's rate is used.
 const POLICER_USE: u32 = 48;
 
-/// Detects a token-bucket policer: two intervals of four rounds or more with one rate and a fifth of losses.
+/// Detects a token-bucket policer by two intervals of at least four rounds with equal rates and a fifth of losses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
     sampling: bool,
-    /// The rate of the last interval, packets per second; 0: none.
+    /// The rate of the last interval in packets per second; 0 before the first.
     pub(super) rate: f64,
-    /// Whether it is used.
+    /// Whether BBR uses this rate.
     pub(super) used: bool,
     rounds: u32,
     since: Time,
@@ -58,7 +58,7 @@ impl Bbr {
             return;
         }
         if !policer.sampling {
-            // From the first loss on: then its tokens are used up.
+            // Intervals begin at a loss: the policer's tokens are used up then.
             if !losses {
                 return;
             }

@@ -1,4 +1,4 @@
-//! What stands between the sender and a congestion control: named events one way, window and pacing rate the other.
+//! The interface between the modern sender and a congestion control: events go one way, window and pacing rate the other.
 
 use super::Mechanisms;
 use super::rate::{Delivery, RateSample};
@@ -10,38 +10,38 @@ use crate::tcp::linux_reno::LinuxReno;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Where the sender is, as Linux names it; later ones are worse.
+/// The state of the sender, by Linux's names. Later states are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::tcp) enum Phase {
-    /// All is well.
+    /// No sign of loss.
     Open,
-    /// Something arrived out of order.
+    /// Packets arrived out of order.
     Disorder,
     /// Losses are being repaired.
     Recovery,
-    /// A time-out has come.
+    /// A retransmission time-out expired.
     Loss,
 }
 
-/// What a congestion control sees, and sets.
+/// The state that a congestion control reads and sets.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct FlowState {
-    /// The congestion window, packets.
+    /// The congestion window in packets.
     pub(in crate::tcp) cwnd: f64,
-    /// Where slow start ends, packets.
+    /// The slow-start threshold in packets.
     pub(in crate::tcp) ssthresh: f64,
-    /// Packets per second; None: what the window allows leaves at once.
+    /// The pacing rate in packets per second; None without pacing.
     pub(in crate::tcp) pacing_rate: Option<f64>,
-    /// Packets that leave together when paced.
+    /// Packets of a paced burst.
     pub(in crate::tcp) burst: u32,
-    /// Nothing paced leaves before.
+    /// The earliest departure of the next paced burst.
     pub(in crate::tcp) next_departure: Time,
     pub(in crate::tcp) phase: Phase,
-    /// Whether the window, not a want of data, bounded what left in the last round trip.
+    /// Whether the window, not the application, limited sending in the last round trip.
     pub(in crate::tcp) cwnd_limited: bool,
-    /// The most packets outstanding in that round trip.
+    /// The most packets outstanding in the last round trip.
     pub(in crate::tcp) most_outstanding: u64,
-    /// Packets taken for lost so far, each as often as it was.
+    /// Packets marked lost so far; a packet counts each time.
     pub(in crate::tcp) lost: u64,
     pub(in crate::tcp) delivery: Delivery,
     pub(in crate::tcp) rtt: Rtt,
@@ -50,52 +50,52 @@ pub(in crate::tcp) struct FlowState {
 }
 
 impl FlowState {
-    /// Packets on the path.
+    /// Packets in flight.
     pub(in crate::tcp) fn in_flight(&self) -> u64 {
         self.board.in_flight()
     }
 
-    /// The first packet that is not acknowledged, and the next to be sent.
+    /// The first unacknowledged packet, and the next new one.
     pub(in crate::tcp) fn una_and_nxt(&self) -> (u64, u64) {
         (self.board.una(), self.board.nxt())
     }
 
-    /// Whether a larger window would be used (RFC 7661): in slow start also when half of it is.
+    /// Whether the sender would use a larger window (RFC 7661). In slow start, using half of the window is enough.
     pub(in crate::tcp) fn uses_window(&self) -> bool {
         self.cwnd_limited || self.cwnd < self.ssthresh && self.cwnd < 2.0 * self.most_outstanding as f64
     }
 }
 
-/// What an acknowledgement told.
+/// A summary of one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct AckSummary {
-    /// Packets that are known to have arrived by it.
+    /// Packets that it reports for the first time.
     pub(in crate::tcp) delivered: u64,
-    /// Whether it acknowledged something new in order.
+    /// Whether it acknowledges new packets in order.
     pub(in crate::tcp) in_order: bool,
-    /// Packets that were taken for lost by it.
+    /// Packets that it caused to be marked lost.
     pub(in crate::tcp) lost: u64,
-    /// Packets on the path before it.
+    /// Packets in flight before it.
     pub(in crate::tcp) prior_in_flight: u64,
-    /// Round-trip time of the newest packet, unless ambiguous.
+    /// Round-trip time of the newest packet; None if ambiguous.
     pub(in crate::tcp) rtt: Option<Duration>,
-    /// The rate at which the path delivered.
+    /// The sample of the delivery rate.
     pub(in crate::tcp) rate: Option<RateSample>,
 }
 
-/// A congestion control. Each event comes when the sender has done its part.
+/// A congestion control. Each event comes after the sender has handled it.
 pub(in crate::tcp) trait CongestionControl {
-    /// The first packet was acknowledged: the initial window is in force.
+    /// The first packet is acknowledged, and the initial window applies.
     fn on_established(&mut self, _flow: &mut FlowState, _now: Time) {}
-    /// Something leaves and nothing was under way, for `idle`.
+    /// A packet leaves after `idle` with nothing in flight.
     fn on_start(&mut self, _flow: &mut FlowState, _now: Time, _idle: Duration) {}
-    /// An acknowledgement has told something.
+    /// An acknowledgement arrived.
     fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary);
-    /// A loss, or a time-out, calls for a smaller window: sets the threshold.
+    /// A loss or a time-out requires a reduction: set the threshold.
     fn on_loss(&mut self, flow: &mut FlowState, now: Time);
-    /// A time-out has come; `on_loss` came before it where a new reduction was due.
+    /// A retransmission time-out expired. `on_loss` came first if a new reduction was due.
     fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {}
-    /// The last reduction was for nothing; window and threshold are as before it.
+    /// The last reduction was spurious; window and threshold are restored.
     fn on_spurious(&mut self, _flow: &mut FlowState, _now: Time) {}
 }
 
@@ -107,7 +107,7 @@ pub(in crate::tcp) enum Algorithm {
     Reno(LinuxReno),
 }
 
-/// The same of whichever it is.
+/// Calls a method of the algorithm in use.
 macro_rules! dispatch {
     ($self:ident, $algorithm:ident => $call:expr) => {
         match $self {
@@ -119,7 +119,7 @@ macro_rules! dispatch {
 }
 
 impl Algorithm {
-    /// Whether it sets its window in a recovery by itself; otherwise proportional rate reduction does (RFC 6937).
+    /// Whether the algorithm sets its window in a recovery itself. Otherwise proportional rate reduction does (RFC 6937).
     pub(super) fn owns_recovery(&self) -> bool {
         matches!(self, Algorithm::Bbr(_))
     }

@@ -18,44 +18,44 @@ macro_rules! counters {
 }
 
 counters! {
-    /// How often the mechanisms of CUBIC, BBR and the sender under them did their work. All zero for the older variants.
+    /// How often the mechanisms of CUBIC, BBR and the modern sender acted. All zero for the ns-2 algorithms.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Mechanisms {
-        /// Packets that RACK took for lost.
+        /// Packets that RACK marked lost.
         rack_losses,
-        /// Of these, such as had been sent again already.
+        /// Retransmissions among them.
         rack_lost_again,
-        /// Times that the reordering timer ran out.
+        /// Expirations of the reordering timer.
         reorder_timeouts,
-        /// Packets that were overtaken by later ones, and had not been sent again.
+        /// Packets that arrived after later ones, without a retransmission.
         reordered,
         /// Tail loss probes.
         tail_probes,
-        /// Losses that such a probe repaired.
+        /// Losses that a tail loss probe repaired.
         tail_losses,
-        /// Packets sent in proportion to what arrived, in recoveries.
+        /// Packets sent by proportional rate reduction in recoveries.
         proportional,
-        /// Packets that the receiver had twice, as it said.
+        /// Packets that the receiver reported as received twice.
         needless,
-        /// Recoveries taken back, since all their retransmissions were needless.
+        /// Recoveries undone, because all their retransmissions were unnecessary.
         undone_recoveries,
-        /// Time-outs taken back, since what had been sent before arrived after all.
+        /// Time-outs undone, because the original packets arrived after all.
         undone_timeouts,
-        /// Departures that the pacing timer began.
+        /// Bursts that the pacing timer released.
         paced,
-        /// Samples of the delivery rate that were limited by what there was to send.
+        /// Samples of the delivery rate that the application limited.
         app_limited,
-        /// Windows reduced after a pause.
+        /// Windows reduced after an idle time.
         idle_restarts,
-        /// CUBIC: times that rising delay turned slow start into conservative slow start (RFC 9406).
+        /// CUBIC: starts of conservative slow start, when the delay rose (RFC 9406).
         conservative_starts,
-        /// CUBIC: times that conservative slow start turned back, the delay having fallen.
+        /// CUBIC: returns from conservative slow start to slow start, when the delay fell.
         resumed_starts,
         /// CUBIC: slow starts that ended without a loss.
         hystart_exits,
-        /// CUBIC: times that fast convergence gave room to others (RFC 9438, section 4.7).
+        /// CUBIC: losses at which fast convergence gave room to other flows (RFC 9438, section 4.7).
         fast_convergences,
-        /// CUBIC: acknowledgements after which the window was Reno's (RFC 9438, section 4.3).
+        /// CUBIC: acknowledgements after which the window followed Reno's (RFC 9438, section 4.3).
         reno_friendly,
         /// BBR: times that start-up found the path full.
         full_pipes,
@@ -63,13 +63,13 @@ counters! {
         drains,
         /// BBR: phases of the gain cycle that ended.
         gain_phases,
-        /// BBR: times that the window was cut to measure the round-trip time.
+        /// BBR: times that the window was reduced to measure the round-trip time.
         rtt_probes,
-        /// BBR: times that the path was taken for policed.
+        /// BBR: times that a policer was detected.
         policed,
-        /// BBR: first rounds of recoveries, which send what arrives.
+        /// BBR: first rounds of recoveries, which send one packet for each that arrives.
         conserved,
-        /// BBR: acknowledgements that widened the estimate of aggregation.
+        /// BBR: acknowledgements that raised the estimate of aggregation.
         aggregated,
     }
 }

@@ -1,8 +1,10 @@
-//! The sending end as today's kernels have it: losses told by time (RACK-TLP, RFC 8985), proportional rate reduction (RFC 6937),
-//! delivery-rate samples, pacing, and needless reductions taken back (RFC 5682, RFC 3708). CUBIC and BBR decide on top of it.
+//! The sender of today's kernels. Losses are detected by time (RACK-TLP, RFC 8985). Recoveries reduce the rate in
+//! proportion (RFC 6937). Delivery rates are sampled, packets are paced, and spurious reductions are undone (RFC 5682, RFC
+//! 3708). CUBIC, BBR and Reno decide on top of this sender.
 //!
-//! Times are in ns; the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice it is Linux's. Not here:
-//! ECN, time stamps (so no Eifel detection: time-outs are judged by F-RTO, recoveries by D-SACK), reneging receivers.
+//! Times are in ns: the clock ticks of [`SenderConfig::rto`] do not apply. Where the RFCs leave a choice, Linux's is used.
+//! Not modelled: ECN, receivers that renege, and time stamps. Without time stamps there is no Eifel detection, so F-RTO
+//! judges time-outs and D-SACK judges recoveries.
 
 mod control;
 mod mechanisms;
@@ -27,14 +29,14 @@ use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Allowance for a delayed acknowledgement, in a tail probe's time-out (two of Linux's clock ticks).
+/// The allowance for a delayed acknowledgement in the time-out of a tail loss probe: two of Linux's clock ticks.
 const PROBE_SLACK: Duration = Duration::from_millis(2);
-/// A connection's first packets are not paced.
+/// The number of a connection's first packets that are not paced, as in Linux.
 const UNPACED: u64 = 10;
 
 impl SenderConfig {
-    /// As Linux is set up: 10 packets at first, time-outs of 1 s at first, then of at least 200 ms beyond the round-trip time, 120 s
-    /// at most; the receiver's window has no end.
+    /// Linux's defaults. The initial window is 10 packets and the receiver's window has no limit. The first time-out is 1
+    /// s. Later time-outs are at least 200 ms beyond the round-trip time, and at most 120 s.
     pub fn linux() -> SenderConfig {
         SenderConfig {
             window: u32::MAX,
@@ -50,7 +52,7 @@ impl SenderConfig {
     }
 }
 
-/// The sending end of a connection.
+/// The modern sender of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Modern {
     config: SenderConfig,
@@ -58,18 +60,18 @@ pub(super) struct Modern {
     algorithm: Algorithm,
     rack: Rack,
     recovery: Recovery,
-    /// One past the last packet that there is to send.
+    /// One past the last packet to send.
     end: u64,
     timer: Timer,
-    /// When `timer` runs out.
+    /// When `timer` expires.
     due: Time,
-    /// When the retransmission timer does, which runs behind the others.
+    /// When the retransmission timer expires, which runs behind the other timers.
     retransmission: Time,
-    /// When the pacer lets the next packet go; never, when it holds none back.
+    /// When the pacer releases the next packet; [`Time::NEVER`] when it holds none back.
     departure: Time,
-    /// The burst that leaves now: when it began, packets left of it, time that it takes at the pacing rate, and how late it was.
+    /// The burst that leaves now.
     burst: Burst,
-    /// The tail probe under way: one past what it sent, and whether that was something sent before.
+    /// The tail probe in flight: one past its packet, and whether the packet was a retransmission.
     probe: Option<(u64, bool)>,
     /// Where the round trip ends over which the use of the window is judged.
     usage_end: u64,
@@ -88,9 +90,13 @@ enum Timer {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Burst {
+    /// When it began.
     at: Time,
+    /// Packets left in it.
     left: u32,
+    /// Its duration so far at the pacing rate.
     spent: Duration,
+    /// How late it began.
     late: Duration,
 }
 
@@ -130,14 +136,14 @@ impl Modern {
         }
     }
 
-    /// There are `packets` more to send; the first of a connection carries no data.
+    /// Adds `packets` to send. A connection's first packet carries no data and is not counted.
     pub(super) fn offer(&mut self, now: Time, packets: u64) {
         let first = u64::from(self.end == 0);
         self.end = self.end.saturating_add(packets).saturating_add(first);
         self.fill(now);
     }
 
-    /// Nothing new is sent any more.
+    /// Stops sending new packets.
     pub(super) fn stop(&mut self) {
         self.end = self.flow.board.nxt();
     }
@@ -159,7 +165,8 @@ impl Modern {
         self.rack.adapt(rate.map_or(prior.2, |rate| rate.prior_delivered), self.flow.delivery.delivered);
         self.finish_probe(now, ack, next, &news);
         let waits = self.assess(now, &news);
-        // The path still delivers what left before the first packet was sent again: that may be on its way as well.
+        // The path still delivers packets that left before the first unacknowledged one was retransmitted: that one may be
+        // on its way, too.
         let delivers =
             news.oldest_sacked().zip(self.flow.board.head_sent()).is_some_and(|(old, head)| old < head);
         if (news.in_order || delivers) && !waits {
@@ -229,7 +236,7 @@ impl Modern {
         self.flow.mechanisms
     }
 
-    /// The first packet, which stands for the SYN, is acknowledged.
+    /// Handles the acknowledgement of the first packet, which stands for the SYN.
     fn establish(&mut self, now: Time) {
         let mut ambiguous = false;
         let mut sent = now;
@@ -239,7 +246,7 @@ impl Modern {
             self.flow.rtt.sample_least(now, now.since(sent));
         }
         self.flow.rtt.end_back_off();
-        // RFC 5681, section 3.1: one packet, if the SYN was lost.
+        // After a lost SYN the initial window is one packet (RFC 5681, section 3.1).
         let initial = if ambiguous { 1 } else { self.config.initial_window.max(1) };
         self.flow.cwnd = f64::from(initial);
         self.flow.delivery = Delivery::default();
@@ -248,7 +255,7 @@ impl Modern {
         self.fill(now);
     }
 
-    /// Takes in what has arrived.
+    /// Marks the packets that an acknowledgement reports for the first time, and samples round trips.
     fn process_ack(&mut self, now: Time, ack: &Ack, next: u64) -> AckNews {
         let flow = &mut self.flow;
         let min_rtt = flow.rtt.min();
@@ -276,7 +283,7 @@ impl Modern {
         }
         if let Some(rtt) = news.rtt_of_oldest(now) {
             flow.rtt.sample(rtt);
-            // Not before a sample that counts (RFC 6298, section 5.7).
+            // The back-off ends only with a valid sample (RFC 6298, section 5.7).
             flow.rtt.end_back_off();
         }
         if news.in_order {
@@ -285,7 +292,7 @@ impl Modern {
         news
     }
 
-    /// Sends what window, pacer and data allow.
+    /// Sends the packets that window, pacer and data allow.
     fn fill(&mut self, now: Time) {
         let (mut sent, mut limited, mut restart) = (false, false, false);
         if self.flow.board.is_empty() && self.flow.board.nxt() < self.end {
@@ -297,7 +304,7 @@ impl Modern {
                 limited = true;
                 break;
             }
-            // While it is unclear whether a time-out was needed, only new packets leave (RFC 5682).
+            // While it is unclear whether a time-out was spurious, only new packets leave (RFC 5682).
             let lost = if self.recovery.frto == Frto::Probing { None } else { flow.board.next_lost() };
             let Some(number) = lost.or_else(|| self.next_new()) else {
                 if self.flow.board.nxt() >= self.end {
@@ -309,7 +316,7 @@ impl Modern {
             if !self.pace(now) {
                 break;
             }
-            // The first packet sent again is waited for anew.
+            // A retransmission of the first unacknowledged packet restarts the retransmission timer.
             restart |= number == self.flow.board.una();
             self.transmit(now, number);
             sent = true;
@@ -320,18 +327,18 @@ impl Modern {
         }
     }
 
-    /// The next packet to send for the first time, if there is one and the receiver has room.
+    /// The next new packet, if there is one and the receiver's window has room.
     fn next_new(&self) -> Option<u64> {
         let (una, nxt) = self.flow.una_and_nxt();
         (nxt < self.end && nxt < una.saturating_add(u64::from(self.config.window))).then_some(nxt)
     }
 
-    /// Something will leave and nothing is under way.
+    /// Prepares to send after an idle time with nothing in flight.
     fn leave_idle(&mut self, now: Time) {
         let idle = now.since(self.last_sent);
         let flow = &mut self.flow;
         if !self.algorithm.owns_recovery() && flow.board.una() > 0 && idle > flow.rtt.timeout() {
-            // RFC 2861: half for each time-out that has passed, and what was used is remembered.
+            // RFC 2861: the window halves for each time-out that passed, and the threshold remembers the window used.
             let least = f64::from(self.config.initial_window).min(flow.cwnd);
             let halvings = (idle.as_secs_f64() / flow.rtt.timeout().as_secs_f64()) as u32;
             flow.ssthresh = flow.ssthresh.max(0.75 * flow.cwnd);
@@ -342,7 +349,7 @@ impl Modern {
         self.algorithm.on_start(flow, now, idle);
     }
 
-    /// Whether a packet may leave now; if not, when the next one may is noted.
+    /// Whether the pacer lets a packet leave now. If not, notes when the next one may leave.
     fn pace(&mut self, now: Time) -> bool {
         let Some(rate) = self.flow.pacing_rate.filter(|_| self.counts.sent >= UNPACED) else { return true };
         let burst = &mut self.burst;
@@ -356,7 +363,7 @@ impl Modern {
         }
         burst.left -= 1;
         burst.spent += Duration::try_from_secs_f64(1.0 / rate).unwrap_or(Duration::from_secs(1));
-        // Half of the time may be made up for that a burst came too late.
+        // A late burst may make up for half of its duration.
         self.flow.next_departure = now + burst.spent - (burst.spent / 2).min(burst.late);
         self.departure = Time::NEVER;
         true
@@ -381,7 +388,7 @@ impl Modern {
         self.out.push_back(number);
     }
 
-    /// Keeps, over a round trip, whether the window bounded what left, and how much was outstanding at most.
+    /// Records, over a round trip, whether the window limited sending, and the most packets outstanding.
     fn judge_use(&mut self, limited: bool) {
         let flow = &mut self.flow;
         let outstanding = flow.board.outstanding();
@@ -392,8 +399,8 @@ impl Modern {
         }
     }
 
-    /// Starts the timer that is due next: a tail probe's if one may be sent, else the retransmission timer, which counts from
-    /// now if it is to `restart`.
+    /// Starts the timer that is due next: the tail probe's if a probe may be sent, else the retransmission timer. `restart`
+    /// sets the retransmission timer anew from now.
     fn set_timer(&mut self, now: Time, restart: bool) {
         let flow = &self.flow;
         if flow.board.is_empty() {
@@ -402,7 +409,7 @@ impl Modern {
         if restart || self.retransmission == Time::NEVER {
             self.retransmission = now + flow.rtt.timeout();
         }
-        // A reordering timer under way is nearer than these, and is followed by one of them.
+        // A running reordering timer expires before these, and one of them follows it.
         if self.timer == Timer::Reordering && self.due > now {
             return;
         }
@@ -411,7 +418,7 @@ impl Modern {
             && flow.phase == Phase::Open
             && self.probe.is_none()
         {
-            // RFC 8985, section 7.2; a single packet may wait for a delayed acknowledgement.
+            // RFC 8985, section 7.2: a single packet may wait for a delayed acknowledgement.
             let delay = if flow.board.outstanding() == 1 { flow.rtt.floor() } else { PROBE_SLACK };
             (self.timer, self.due) = (Timer::TailProbe, (now + 2 * srtt + delay).min(self.retransmission));
         }

@@ -1,32 +1,32 @@
-//! RACK (RFC 8985, section 6): a packet is lost when one that left sufficiently later has arrived.
+//! RACK (RFC 8985, section 6): a packet is lost when one sent sufficiently later has arrived.
 
 use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Packets beyond a hole that prove it a loss, as long as the path was not seen to reorder.
+/// Packets beyond a gap that prove a loss, as long as no reordering was seen (RFC 8985, DupThresh).
 const DUP_THRESHOLD: u64 = 3;
-/// The reordering window is a quarter of the least round-trip time, times so much at most.
+/// The most steps of the reordering window, each a quarter of the least round-trip time.
 const MAX_STEPS: u32 = 255;
-/// Recoveries after which the reordering window falls back to one step.
+/// Recoveries after which the reordering window returns to one step (RFC 8985, section 6.2).
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Rack {
-    /// Of the packets that arrived, the one that left last: its order and when it left.
+    /// The packet sent last among those that arrived: its order, and when it left.
     newest: Option<(u64, Time)>,
     rtt: Duration,
-    /// The same of those that were sent once only.
+    /// The same among packets sent only once.
     certain: (Option<(u64, Time)>, Duration),
-    /// Whether `newest` moved since losses were looked for.
+    /// Whether `newest` moved since the last detection of losses.
     pub(super) advanced: bool,
-    /// Whether a packet was ever overtaken.
+    /// Whether reordering was ever seen.
     pub(super) reordering: bool,
     steps: u32,
     persist: u32,
-    /// A needless retransmission was reported.
+    /// An unnecessary retransmission was reported.
     needless: bool,
-    /// What had been delivered when `steps` rose last: once a round trip.
+    /// Deliveries when `steps` last rose: it rises once a round trip.
     widened_at: u64,
 }
 
@@ -47,7 +47,7 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// A packet has arrived. One sent again that comes back sooner than the path allows answers its first sending.
+    /// Records an arrival. A retransmission acknowledged sooner than the path allows answers the original packet.
     pub(super) fn on_delivered(
         &mut self,
         now: Time,
@@ -69,17 +69,17 @@ impl Rack {
         }
     }
 
-    /// A time-out was needless: what seemed to be the arrival of its retransmissions was that of the originals.
+    /// A time-out was spurious: the arrivals credited to its retransmissions were those of the originals.
     pub(super) fn undo(&mut self) {
         (self.newest, self.rtt) = self.certain;
     }
 
-    /// The receiver had a packet twice.
+    /// The receiver reported a packet as received twice.
     pub(super) fn on_duplicate(&mut self) {
         self.needless = true;
     }
 
-    /// Once an acknowledgement: widens the reordering window where retransmissions were needless.
+    /// Widens the reordering window after unnecessary retransmissions. Called once per acknowledgement.
     pub(super) fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
         if self.needless && prior_delivered >= self.widened_at {
             self.needless = false;
@@ -95,8 +95,7 @@ impl Rack {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Marks what is lost. Answers how many of them there are, how many of these had been sent again already, and when to look
-    /// again for those that may only be late.
+    /// Marks the lost packets, and says when to look again for packets that may only be late.
     pub(super) fn detect(&mut self, now: Time, board: &mut Scoreboard, window: Duration) -> Detected {
         self.advanced = false;
         let mut detected = Detected::default();
@@ -106,7 +105,7 @@ impl Rack {
                 break;
             }
             if packet.sent + self.rtt + window > now {
-                // The last of those that left before the newest is due then: one timer for all.
+                // One timer serves all: at this time the last packet sent before the newest is due.
                 detected.recheck_at = Some(newest_sent + self.rtt + window);
                 break;
             }
@@ -117,7 +116,7 @@ impl Rack {
         detected
     }
 
-    /// How much later than usual a packet may come before it is lost (RFC 8985, section 6.2, step 4).
+    /// The reordering window: how late a packet may be before it is lost (RFC 8985, section 6.2, step 4).
     pub(super) fn window(
         &self,
         board: &Scoreboard,
@@ -132,13 +131,13 @@ impl Rack {
         wide.min(srtt.unwrap_or_default())
     }
 
-    /// Whether a packet that left at `sent` may only be late, at a time-out.
+    /// Whether, at a time-out, a packet sent at `sent` may only be late.
     pub(super) fn may_be_late(&self, now: Time, sent: Time) -> bool {
         sent + self.rtt > now
     }
 }
 
-/// What [`Rack::detect`] found.
+/// The result of [`Rack::detect`]: packets marked lost, retransmissions among them, and when to look again.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Detected {
     pub(super) lost: u64,

@@ -1,13 +1,13 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): over the time from the sending of a packet to the
-//! news of its arrival, how much arrived; the slower of sending and acknowledging counts.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the packets delivered between the sending of a
+//! packet and its acknowledgement, over that time. The slower of sending and acknowledging counts.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// What is noted with a packet when it leaves.
+/// The state recorded with a packet when it leaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamp {
-    /// What had been delivered by then, and when the last of it was.
+    /// Packets delivered by then, and when the last delivery was.
     delivered: u64,
     delivered_at: Time,
     /// When the packet was sent whose acknowledgement came last.
@@ -15,16 +15,16 @@ pub(super) struct Stamp {
     app_limited: bool,
 }
 
-/// A rate at which the path delivered.
+/// A sample of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::tcp) struct RateSample {
-    /// What had been delivered when the newest packet of this sample left.
+    /// Packets delivered when the newest packet of this sample left.
     pub(in crate::tcp) prior_delivered: u64,
-    /// Packets delivered since.
+    /// Packets delivered since then.
     pub(in crate::tcp) delivered: u64,
-    /// Over what time; not zero.
+    /// The time of the sample; not zero.
     pub(in crate::tcp) interval: Duration,
-    /// Whether there was not enough to send.
+    /// Whether the application limited the sample.
     pub(in crate::tcp) app_limited: bool,
 }
 
@@ -35,22 +35,22 @@ impl RateSample {
     }
 }
 
-/// What has been delivered so far.
+/// The deliveries so far.
 #[derive(Clone, Debug, Default)]
 pub(in crate::tcp) struct Delivery {
     /// Packets delivered.
     pub(in crate::tcp) delivered: u64,
-    /// When the last of them was.
+    /// When the last delivery was.
     pub(in crate::tcp) delivered_at: Time,
     first_sent: Time,
-    /// What was under way when there was nothing more to send is delivered when `delivered` is beyond this; 0: no such time.
+    /// The application-limited phase ends when `delivered` exceeds this; 0 outside such a phase.
     app_limited_to: u64,
-    /// Of the newest packet that this acknowledgement tells of: its order, when it left, and its stamp.
+    /// The newest packet that this acknowledgement reports: its order, when it left, and its stamp.
     newest: Option<(u64, Time, Stamp)>,
 }
 
 impl Delivery {
-    /// A packet leaves; `idle`: nothing else is under way.
+    /// The stamp of a packet that leaves. `idle`: nothing else is in flight.
     pub(super) fn stamp(&mut self, now: Time, idle: bool) -> Stamp {
         if idle {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -63,7 +63,7 @@ impl Delivery {
         }
     }
 
-    /// The packet that was the `order`-th to leave has arrived.
+    /// Records the arrival of the packet that left as the `order`-th.
     pub(super) fn on_delivered(&mut self, order: u64, sent: Time, stamp: Stamp) {
         self.delivered += 1;
         if self.newest.is_none_or(|(newest, ..)| order > newest) {
@@ -71,8 +71,8 @@ impl Delivery {
         }
     }
 
-    /// The sample of an acknowledgement all of whose packets were taken; None when it tells no rate: less than `min_rtt`
-    /// passed, so that an earlier transmission of the same packet is what arrived.
+    /// The sample of an acknowledgement, after all its packets were recorded. None when the interval is below `min_rtt`: an
+    /// earlier transmission of the same packet arrived then.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
             self.app_limited_to = 0;
@@ -89,12 +89,12 @@ impl Delivery {
         })
     }
 
-    /// There is nothing to send, or not as much as the window allows, with `in_flight` packets on the path.
+    /// Begins an application-limited phase with `in_flight` packets on the path.
     pub(in crate::tcp) fn note_app_limited(&mut self, in_flight: u64) {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
 
-    /// Whether there was not enough to send, and what left then is not all delivered.
+    /// Whether packets of an application-limited phase are still undelivered.
     pub(in crate::tcp) fn is_app_limited(&self) -> bool {
         self.app_limited_to > 0
     }
@@ -108,7 +108,7 @@ mod tests {
     fn the_slower_of_sending_and_acknowledging_counts() {
         let mut delivery = Delivery::default();
         let ms = Time::from_millis;
-        // Ten packets, 1 ms apart, that arrive 2 ms apart and are acknowledged together.
+        // Ten packets sent 1 ms apart. The last nine are acknowledged together, 2 ms for each.
         let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
         delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();
@@ -121,11 +121,11 @@ mod tests {
         let sample = delivery.sample(ms(118), None).unwrap();
         assert_eq!((sample.prior_delivered, sample.delivered), (0, 10));
         assert_eq!(sample.interval, Duration::from_millis(118));
-        assert_eq!(delivery.sample(ms(120), None), None, "nothing new, no sample");
+        assert_eq!(delivery.sample(ms(120), None), None, "an acknowledgement without news gives no sample");
     }
 
     #[test]
-    fn what_comes_too_soon_is_no_sample_and_idle_time_is_marked() {
+    fn early_acknowledgements_give_no_sample_and_idle_time_is_marked() {
         let mut delivery = Delivery::default();
         let ms = Time::from_millis;
         delivery.note_app_limited(0);

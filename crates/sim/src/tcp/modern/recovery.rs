@@ -1,4 +1,4 @@
-//! What a loss calls for: recoveries and time-outs, how they end, and how they are taken back when there was no loss.
+//! Recoveries and time-outs: how they begin, how they end, and how spurious ones are undone.
 
 use super::control::{AckSummary, CongestionControl, Phase};
 use super::scoreboard::Packet;
@@ -6,27 +6,27 @@ use super::{Ack, Modern, Timer};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The recovery under way, or the last one.
+/// The current recovery, or the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// One past what had been sent when it began: all of that acknowledged ends it.
+    /// One past the last packet sent when the recovery began. The recovery ends when all of them are acknowledged.
     pub(super) high: u64,
     pub(super) frto: Frto,
-    /// Time-outs since something was acknowledged.
+    /// Time-outs since the last acknowledgement in order.
     pub(super) timeouts: u32,
     pub(super) proportion: Proportion,
     undo: Option<Undo>,
 }
 
-/// Whether a time-out was needed (F-RTO, RFC 5682).
+/// The detection of spurious time-outs (F-RTO, RFC 5682).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Frto {
-    /// That is not the question.
+    /// No detection in progress.
     #[default]
     Off,
-    /// The first packet was sent again; the next acknowledgement tells.
+    /// The first packet was retransmitted; the next acknowledgement decides.
     Waiting,
-    /// It told little: new packets were sent, and the acknowledgement of those tells.
+    /// That acknowledgement did not decide. New packets were sent, and their acknowledgement decides.
     Probing,
 }
 
@@ -38,12 +38,12 @@ pub(super) struct Proportion {
     pub(super) sent: u64,
 }
 
-/// What there was before a reduction, while it may prove needless.
+/// The state before a reduction that may prove spurious.
 #[derive(Clone, Debug)]
 struct Undo {
-    /// Packets before this were acknowledged already.
+    /// The first unacknowledged packet at the reduction.
     marker: u64,
-    /// Retransmissions that were not reported as needless; None before the first.
+    /// Retransmissions not reported as unnecessary; None before the first retransmission.
     needed: Option<u64>,
     cwnd: f64,
     ssthresh: f64,
@@ -56,7 +56,7 @@ impl Recovery {
         }
     }
 
-    /// The receiver had `number` twice.
+    /// The receiver reported `number` as received twice.
     pub(super) fn on_duplicate(&mut self, number: u64) {
         if let Some(undo) = self.undo.as_mut().filter(|undo| number >= undo.marker) {
             undo.needed = undo.needed.map(|needed| needed.saturating_sub(1));
@@ -68,24 +68,24 @@ impl Recovery {
     }
 }
 
-/// What an acknowledgement told of packets.
+/// The packets that an acknowledgement reports for the first time.
 #[derive(Clone, Debug)]
 pub(super) struct AckNews {
-    /// Something new was acknowledged in order.
+    /// Whether new packets were acknowledged in order.
     pub(super) in_order: bool,
-    /// Packets that have arrived.
+    /// Packets that arrived.
     pub(super) delivered: u64,
-    /// Some of them out of order.
+    /// Whether some of them arrived out of order.
     pub(super) sacked: bool,
-    /// Packets that were overtaken.
+    /// Packets that arrived after later ones.
     pub(super) reordered: u64,
-    /// The receiver had a packet twice.
+    /// Whether the receiver reported a packet as received twice.
     pub(super) duplicate: bool,
-    /// A packet arrived that had been sent before the last recovery or time-out began, and once only.
+    /// Whether a packet arrived that was sent once, before the last recovery or time-out.
     original: bool,
-    /// A retransmission was acknowledged in order: how long that took is ambiguous.
+    /// Whether a retransmission was acknowledged in order: its round trip is ambiguous.
     ambiguous: bool,
-    /// When the oldest and the newest of those left that were sent once: acknowledged in order, and out of it.
+    /// When the oldest and the newest packet left, among those sent once: acknowledged in order, and out of order.
     acked: Option<(Time, Time)>,
     blocks: Option<(Time, Time)>,
 }
@@ -120,24 +120,25 @@ impl AckNews {
         *newest = (*newest).max(packet.sent);
     }
 
-    /// Of the newest packet: what waited the least to be acknowledged.
+    /// The round trip of the newest packet, which waited least for its acknowledgement.
     pub(super) fn rtt(&self, now: Time) -> Option<Duration> {
         self.blocks.or(self.acked.filter(|_| !self.ambiguous)).map(|(_, newest)| now.since(newest))
     }
 
-    /// When the oldest of those left that arrived out of order.
+    /// When the oldest packet that arrived out of order had left.
     pub(super) fn oldest_sacked(&self) -> Option<Time> {
         self.blocks.map(|(oldest, _)| oldest)
     }
 
-    /// Of the oldest packet: with what a delayed acknowledgement adds, which the time-out is to bear.
+    /// The round trip of the oldest packet. It includes the delay of a delayed acknowledgement, which the time-out must
+    /// cover.
     pub(super) fn rtt_of_oldest(&self, now: Time) -> Option<Duration> {
         self.acked.filter(|_| !self.ambiguous).or(self.blocks).map(|(oldest, _)| now.since(oldest))
     }
 }
 
 impl Modern {
-    /// Decides what an acknowledgement means: ends, undoes and begins recoveries. Whether the reordering timer was set.
+    /// Ends, undoes and begins recoveries after an acknowledgement. Returns whether the reordering timer was set.
     pub(super) fn assess(&mut self, now: Time, news: &AckNews) -> bool {
         match self.flow.phase {
             Phase::Recovery if self.flow.board.una() >= self.recovery.high => self.end_recovery(now),
@@ -148,7 +149,7 @@ impl Modern {
         let (again, waits) = self.detect(now);
         let fresh = match self.flow.phase {
             Phase::Open | Phase::Disorder => self.flow.board.lost() > 0,
-            // A retransmission of the time-out is lost as well.
+            // A retransmission after the time-out is lost as well.
             Phase::Loss => again > 0,
             Phase::Recovery => false,
         };
@@ -159,7 +160,8 @@ impl Modern {
         waits
     }
 
-    /// Looks for losses. How many retransmissions are among them, and whether the reordering timer waits for others.
+    /// Detects losses. Returns how many retransmissions are among them, and whether the reordering timer waits for other
+    /// packets.
     fn detect(&mut self, now: Time) -> (u64, bool) {
         if !self.rack.advanced {
             return (0, false);
@@ -185,7 +187,7 @@ impl Modern {
         (found.again, found.recheck_at)
     }
 
-    /// The reordering timer: what has not come by now is lost.
+    /// Handles the reordering timer: packets that have not arrived by now are lost.
     pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.flow.mechanisms.reorder_timeouts += 1;
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
@@ -194,7 +196,7 @@ impl Modern {
         if self.flow.lost > before && self.flow.phase != Phase::Recovery {
             self.begin_recovery(now);
             if !self.algorithm.owns_recovery() {
-                // As for an acknowledgement of one packet: the first retransmission leaves.
+                // The first retransmission leaves, as after an acknowledgement of one packet.
                 self.reduce_by(1, false);
             }
         }
@@ -213,7 +215,7 @@ impl Modern {
         self.flow.phase = Phase::Recovery;
     }
 
-    /// All that was sent when the recovery began is acknowledged.
+    /// Ends a recovery: everything sent before its start is acknowledged.
     fn end_recovery(&mut self, now: Time) {
         self.rack.end_recovery();
         if self.recovery.is_needless() {
@@ -225,10 +227,10 @@ impl Modern {
         self.flow.phase = Phase::Open;
     }
 
-    /// After a time-out: was it needed, is it over (RFC 5682, section 3.1)?
+    /// Decides after a time-out whether it was spurious and whether it is over (RFC 5682, section 3.1).
     fn judge_timeout(&mut self, now: Time, news: &AckNews) {
         if self.recovery.frto != Frto::Off && news.original {
-            // What was sent once, before the time-out, has arrived.
+            // A packet sent once, before the time-out, has arrived.
             return self.undo(now, true);
         }
         let (una, nxt) = self.flow.una_and_nxt();
@@ -250,7 +252,7 @@ impl Modern {
         }
     }
 
-    /// The retransmission timer.
+    /// Handles the retransmission timer.
     pub(super) fn on_retransmission_timeout(&mut self, now: Time) {
         self.counts.timeouts += 1;
         self.flow.rtt.back_off();
@@ -261,7 +263,8 @@ impl Modern {
         }
         let fresh = self.flow.phase < Phase::Recovery;
         let again = self.recovery.timeouts > 0;
-        // Once for all that was under way; anew when the repair of the last time-out got on, and stopped again.
+        // One flight causes one reduction. A new reduction follows when the repair of the last time-out advanced and
+        // stopped again.
         if fresh || self.flow.board.una() >= self.recovery.high || self.flow.phase == Phase::Loss && !again {
             self.note_undo();
             self.reduce(now);
@@ -283,14 +286,14 @@ impl Modern {
         self.recovery.timeouts += 1;
         self.probe = None;
         self.algorithm.on_timeout(&mut self.flow, now);
-        // At once, whatever the pacer says.
+        // The first retransmission ignores the pacer.
         if let Some(number) = self.flow.board.next_lost() {
             self.transmit(now, number);
         }
         self.set_timer(now, true);
     }
 
-    /// A tail loss probe (RFC 8985, section 7.3): something new if there is anything, else the last packet again.
+    /// Sends a tail loss probe (RFC 8985, section 7.3): a new packet if there is one, else the last packet again.
     pub(super) fn send_probe(&mut self, now: Time) {
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
         let fresh = self.next_new();
@@ -301,12 +304,12 @@ impl Modern {
         self.set_timer(now, true);
     }
 
-    /// Whether a tail probe is answered, and whether it repaired a loss, which calls for a reduction (RFC 8985, section 7.4).
+    /// Ends a tail probe that is answered. A loss that the probe repaired requires a reduction (RFC 8985, section 7.4).
     pub(super) fn finish_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &AckNews) {
         let Some((end, again)) = self.probe.filter(|(end, _)| next >= *end) else { return };
         let duplicate = ack.duplicate == Some(end - 1);
         let repaired = again && !duplicate && next > end;
-        // An acknowledgement that tells nothing new: original and probe have both arrived.
+        // An acknowledgement without new packets: original and probe have both arrived.
         let both = !news.in_order && !news.sacked;
         if !again || duplicate || repaired || both {
             self.probe = None;
@@ -322,15 +325,15 @@ impl Modern {
         }
     }
 
-    /// The window for an acknowledgement in a recovery.
+    /// Sets the window for an acknowledgement in a recovery.
     pub(super) fn reduce_in_proportion(&mut self, acked: &AckSummary) {
         if acked.delivered > 0 {
             self.reduce_by(acked.delivered, acked.in_order && acked.lost == 0);
         }
     }
 
-    /// RFC 6937, section 3: above the threshold sent in proportion to what is delivered, below it what is delivered, and one more
-    /// where losses seem to have ended.
+    /// RFC 6937, section 3. Above the threshold, packets are sent in proportion to deliveries. Below it, one packet is sent
+    /// per delivery, and one more where losses seem to have ended.
     fn reduce_by(&mut self, delivered: u64, clean: bool) {
         let (flow, proportion) = (&mut self.flow, &mut self.recovery.proportion);
         proportion.delivered += delivered;
@@ -348,7 +351,7 @@ impl Modern {
         flow.cwnd = pipe + allowed.max(least);
     }
 
-    /// Lets the algorithm set the threshold, and begins to count for proportional reduction.
+    /// Lets the algorithm set the threshold, and starts proportional rate reduction.
     fn reduce(&mut self, now: Time) {
         self.probe = None;
         self.recovery.proportion = Proportion { prior_cwnd: self.flow.cwnd.max(1.0), delivered: 0, sent: 0 };
@@ -365,7 +368,7 @@ impl Modern {
         });
     }
 
-    /// The last reduction was for nothing: there was no loss.
+    /// Undoes the last reduction, which was spurious.
     fn undo(&mut self, now: Time, timeout: bool) {
         let Some(undo) = self.recovery.undo.take() else { return };
         let flow = &mut self.flow;
@@ -380,12 +383,12 @@ impl Modern {
         flow.ssthresh = flow.ssthresh.max(undo.ssthresh);
         flow.phase = Phase::Open;
         self.recovery.frto = Frto::Off;
-        // Losses are judged anew.
+        // Loss detection runs again.
         self.rack.advanced = true;
         self.algorithm.on_spurious(flow, now);
     }
 
-    /// Outside of recoveries: whether anything arrived out of order.
+    /// Updates the state outside recoveries: whether packets arrived out of order.
     fn update_disorder(&mut self) {
         let flow = &mut self.flow;
         if flow.phase < Phase::Recovery {

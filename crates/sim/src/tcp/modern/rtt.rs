@@ -1,14 +1,14 @@
-//! The round-trip time, the time-out that follows from it (RFC 6298), and the least or greatest of what was seen lately.
+//! The round-trip time, the retransmission time-out (RFC 6298), and a windowed maximum.
 
 use crate::tcp::RtoConfig;
 use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// For how long a least round-trip time counts, s (Linux's `tcp_min_rtt_wlen`).
+/// How long a minimum of the round-trip time is kept, s (Linux's `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: u64 = 300;
 
-/// Estimator of the round-trip time.
+/// Estimates the round-trip time.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Rtt {
     config: RtoConfig,
@@ -30,7 +30,7 @@ impl Rtt {
         }
     }
 
-    /// An unambiguous sample (Karn).
+    /// Takes an unambiguous sample (Karn's algorithm).
     pub(super) fn sample(&mut self, rtt: Duration) {
         match &mut self.smoothed {
             None => (self.smoothed, self.variation) = (Some(rtt), rtt / 2),
@@ -41,22 +41,22 @@ impl Rtt {
         }
     }
 
-    /// A sample of the newest packet acknowledged, which waited the least for an acknowledgement.
+    /// Takes a sample of the newest acknowledged packet, which waited least for its acknowledgement.
     pub(super) fn sample_least(&mut self, now: Time, rtt: Duration) {
         self.negated_min.push(now.as_nanos() / 1_000_000_000, -(rtt.as_nanos() as f64));
     }
 
-    /// Smoothed; None before the first sample.
+    /// The smoothed round-trip time; None before the first sample.
     pub(in crate::tcp) fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }
 
-    /// The least of the last five minutes; None before the first sample.
+    /// The least round-trip time of the last five minutes; None before the first sample.
     pub(in crate::tcp) fn min(&self) -> Option<Duration> {
         self.negated_min.get().map(|nanos| Duration::from_nanos(-nanos as u64))
     }
 
-    /// The retransmission time-out, back-off included. The floor is of the variation's share, as in Linux: RTT + 200 ms.
+    /// The retransmission time-out, back-off included. As in Linux the floor applies to the variation alone: RTT + 200 ms.
     pub(super) fn timeout(&self) -> Duration {
         let base = match self.smoothed {
             None => self.config.initial,
@@ -65,7 +65,7 @@ impl Rtt {
         base.saturating_mul(1 << self.back_off.min(31)).min(self.config.max)
     }
 
-    /// The floor of the time-out beyond the round-trip time.
+    /// The floor of the time-out, added to the round-trip time.
     pub(super) fn floor(&self) -> Duration {
         self.config.min
     }
@@ -79,11 +79,11 @@ impl Rtt {
     }
 }
 
-/// The greatest value over a window of rounds or seconds: at most one entry for each of them is kept.
+/// The greatest value over a window of rounds or seconds. At most one entry per round or second is kept.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct WindowedMax {
     window: u64,
-    /// Each is smaller than the one before it, and later.
+    /// Rounds rise and values fall along the list.
     entries: VecDeque<(u64, f64)>,
 }
 
@@ -92,7 +92,7 @@ impl WindowedMax {
         WindowedMax { window, entries: VecDeque::with_capacity(16) }
     }
 
-    /// Takes in `value`, of round `at`; rounds do not go back.
+    /// Adds the `value` of round `at`. Rounds never decrease.
     pub(in crate::tcp) fn push(&mut self, at: u64, value: f64) {
         while self.entries.back().is_some_and(|(_, last)| value >= *last) {
             self.entries.pop_back();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_out_is_the_round_trip_and_at_least_200_ms() {
+    fn the_time_out_is_at_least_the_round_trip_and_200_ms() {
         let mut rtt = Rtt::new(config());
         assert_eq!((rtt.timeout(), rtt.min()), (Duration::from_secs(1), None));
         rtt.sample(Duration::from_millis(100));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extreme_is_forgotten_with_its_window() {
+    fn a_maximum_expires_with_its_window() {
         let mut max = WindowedMax::new(10);
         let got: Vec<f64> = [(0, 5.0), (0, 7.0), (1, 3.0), (9, 4.0), (10, 1.0), (11, 2.0), (20, 0.5)]
             .into_iter()

@@ -1,8 +1,8 @@
-//! What is known of each packet between the first unacknowledged and the next to send (RFC 6675's scoreboard), in order of
-//! numbers and in order of sending.
+//! The state of each packet between the first unacknowledged one and the next to send (RFC 6675's scoreboard), by number
+//! and by order of sending.
 //!
-//! All counts are kept as packets change, and each question has its own queue, cleaned as it is asked: an acknowledgement
-//! costs what it tells, not what is under way.
+//! Counts are updated as packets change. Each question has its own queue, cleaned when asked. So an acknowledgement costs
+//! time in proportion to what it reports, not to the packets in flight.
 
 use super::rate::Stamp;
 use crate::tcp::{Ack, MAX_BLOCKS};
@@ -14,23 +14,23 @@ use std::ops::Range;
 /// A packet that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
-    /// When it was sent last.
+    /// When the packet was last sent.
     pub(super) sent: Time,
-    /// How many transmissions came before its last one: tells which of two packets was sent later.
+    /// Transmissions before its last one: orders packets by their last transmission.
     pub(super) order: u64,
     pub(super) stamp: Stamp,
     sacked: bool,
-    /// Taken for lost, and not known to have arrived since.
+    /// Marked lost, and not reported as received since.
     lost: bool,
-    /// Sent again since it was last taken for lost.
+    /// Retransmitted since it was last marked lost.
     resent: bool,
-    /// Sent more than once: what is acknowledged may be either (Karn).
+    /// Sent more than once: an acknowledgement may answer either transmission (Karn's algorithm).
     pub(super) ambiguous: bool,
 }
 
 impl Packet {
-    fn is_not_on_path(&self) -> bool {
-        self.sacked || (self.lost && !self.resent)
+    fn is_on_path(&self) -> bool {
+        !self.sacked && (!self.lost || self.resent)
     }
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Scoreboard {
     sacked: u64,
     lost: u64,
     resent: u64,
-    /// One past the highest packet that was acknowledged out of order.
+    /// One past the highest packet acknowledged out of order.
     highest: u64,
-    /// Taken for lost and not sent again, lowest first; stale entries are dropped when they are met.
+    /// Packets marked lost and not retransmitted, lowest first. Stale entries are dropped when met.
     unrepaired: BinaryHeap<Reverse<u64>>,
-    /// Transmissions (order, number) in the order of sending; stale entries likewise.
+    /// Transmissions (order, number) in the order of sending. Stale entries are dropped when met.
     by_time: VecDeque<(u64, u64)>,
     transmissions: u64,
-    /// The blocks of the last acknowledgement: all in them is marked.
+    /// The blocks of the last acknowledgement, whose packets are all marked.
     known: [(u64, u64); MAX_BLOCKS],
 }
 
@@ -70,12 +70,12 @@ impl Default for Scoreboard {
 }
 
 impl Scoreboard {
-    /// The first packet that is not acknowledged.
+    /// The first unacknowledged packet.
     pub(super) fn una(&self) -> u64 {
         self.una
     }
 
-    /// The next packet to send for the first time.
+    /// The next new packet.
     pub(super) fn nxt(&self) -> u64 {
         self.una + self.packets.len() as u64
     }
@@ -90,37 +90,37 @@ impl Scoreboard {
         self.packets.len() as u64
     }
 
-    /// Packets on the path, as far as is known (RFC 6675's pipe).
+    /// Estimate of the packets in flight (RFC 6675's pipe).
     pub(super) fn in_flight(&self) -> u64 {
         (self.packets.len() as u64 + self.resent).saturating_sub(self.sacked + self.lost)
     }
 
-    /// Packets that arrived out of order.
+    /// Packets acknowledged out of order.
     pub(super) fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// Packets taken for lost, sent again or not.
+    /// Packets marked lost, retransmitted or not.
     pub(super) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Retransmissions under way.
+    /// Retransmissions in flight.
     pub(super) fn resent(&self) -> u64 {
         self.resent
     }
 
-    /// One past the highest packet that arrived out of order.
+    /// One past the highest packet acknowledged out of order.
     pub(super) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// When the first unacknowledged packet was sent last.
+    /// When the first unacknowledged packet was last sent.
     pub(super) fn head_sent(&self) -> Option<Time> {
         self.packets.front().map(|packet| packet.sent)
     }
 
-    /// Packet [`Scoreboard::nxt`] leaves.
+    /// Records that packet [`Scoreboard::nxt`] leaves.
     pub(super) fn send(&mut self, now: Time, stamp: Stamp) {
         let order = self.note(self.nxt());
         self.packets.push_back(Packet {
@@ -134,7 +134,7 @@ impl Scoreboard {
         });
     }
 
-    /// Packet `number`, which is unacknowledged, leaves again.
+    /// Records that the unacknowledged packet `number` leaves again.
     pub(super) fn resend(&mut self, now: Time, number: u64, stamp: Stamp) {
         let order = self.note(number);
         let packet = &mut self.packets[(number - self.una) as usize];
@@ -142,7 +142,7 @@ impl Scoreboard {
         (packet.sent, packet.order, packet.stamp, packet.ambiguous) = (now, order, stamp, true);
     }
 
-    /// Takes in the blocks of an acknowledgement; `each` is told the packets that they say for the first time.
+    /// Marks the blocks of an acknowledgement. `each` receives the packets that were not marked before.
     pub(super) fn take_blocks(&mut self, ack: &Ack, mut each: impl FnMut(u64, &Packet)) {
         let mut known = [(0, 0); MAX_BLOCKS];
         for (slot, block) in known.iter_mut().zip(ack.blocks()) {
@@ -164,7 +164,7 @@ impl Scoreboard {
         self.known = known;
     }
 
-    /// Everything before `next` is acknowledged; `each` is told the packets of which that was not known.
+    /// Removes everything before `next`. `each` receives the packets that were not marked before.
     pub(super) fn advance(&mut self, next: u64, mut each: impl FnMut(u64, &Packet)) {
         while self.una < next {
             let Some(packet) = self.packets.pop_front() else { break };
@@ -179,13 +179,13 @@ impl Scoreboard {
         }
     }
 
-    /// Takes `number` for lost; whether that is news.
+    /// Marks `number` lost. Returns whether that changed anything.
     pub(super) fn mark_lost(&mut self, number: u64) -> bool {
         let Some(packet) = number.checked_sub(self.una).and_then(|at| self.packets.get_mut(at as usize))
         else {
             return false;
         };
-        if packet.is_not_on_path() {
+        if !packet.is_on_path() {
             return false;
         }
         self.resent -= u64::from(std::mem::take(&mut packet.resent));
@@ -194,7 +194,7 @@ impl Scoreboard {
         true
     }
 
-    /// Nothing is taken for lost any more.
+    /// Clears all loss marks.
     pub(super) fn unmark_lost(&mut self) {
         self.unrepaired.clear();
         self.by_time.clear();
@@ -208,7 +208,7 @@ impl Scoreboard {
         self.lost = 0;
     }
 
-    /// The lowest packet that is to be sent again.
+    /// The lowest packet to retransmit.
     pub(super) fn next_lost(&mut self) -> Option<u64> {
         while let Some(Reverse(number)) = self.unrepaired.peek().copied() {
             let packet = number.checked_sub(self.una).and_then(|at| self.packets.get(at as usize));
@@ -220,11 +220,11 @@ impl Scoreboard {
         None
     }
 
-    /// Of the packets of which nothing is known, the one whose last transmission is the oldest.
+    /// The packet on the path whose last transmission is the oldest.
     pub(super) fn oldest_on_path(&mut self) -> Option<(u64, Packet)> {
         while let Some((order, number)) = self.by_time.front().copied() {
             let packet = number.checked_sub(self.una).and_then(|at| self.packets.get(at as usize));
-            if let Some(packet) = packet.filter(|packet| packet.order == order && !packet.is_not_on_path()) {
+            if let Some(packet) = packet.filter(|packet| packet.order == order && packet.is_on_path()) {
                 return Some((number, *packet));
             }
             self.by_time.pop_front();
@@ -232,9 +232,9 @@ impl Scoreboard {
         None
     }
 
-    /// The packets that are neither known to have arrived nor to be sent again.
+    /// The packets on the path: neither acknowledged nor waiting for a retransmission.
     pub(super) fn on_path(&self) -> impl Iterator<Item = (u64, &Packet)> {
-        self.range().zip(&self.packets).filter(|(_, packet)| !packet.is_not_on_path())
+        self.range().zip(&self.packets).filter(|(_, packet)| packet.is_on_path())
     }
 
     fn range(&self) -> Range<u64> {
@@ -245,7 +245,7 @@ impl Scoreboard {
         let order = self.transmissions;
         self.transmissions += 1;
         self.by_time.push_back((order, number));
-        // What was acknowledged in order leaves stale entries at the front, and nobody may ever ask.
+        // Packets acknowledged in order leave stale entries at the front. No question may ever meet them.
         while self.by_time.front().is_some_and(|(_, number)| *number < self.una) {
             self.by_time.pop_front();
         }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pipe_counts_what_is_on_the_path() {
+    fn the_pipe_counts_packets_on_the_path() {
         let mut board = sent(10);
         let mut news = Vec::new();
         board.take_blocks(&Ack::new(0, [2..4, 6..7]), |number, _| news.push(number));
@@ -298,9 +298,9 @@ mod tests {
     }
 
     proptest! {
-        /// Counts are those of a count from scratch, whatever comes, and the oldest is the oldest.
+        /// The counts match a count from scratch after any sequence of steps, and the oldest packet is found.
         #[test]
-        fn counts_are_kept(steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..6), 1..200)) {
+        fn counts_match_a_recount(steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..6), 1..200)) {
             let mut board = Scoreboard::default();
             for (at, (what, place, length)) in steps.into_iter().enumerate() {
                 let (una, now) = (board.una(), Time::from_millis(at as u64));
