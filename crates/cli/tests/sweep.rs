@@ -391,10 +391,7 @@ fn what_is_wrong_with_a_plan_is_said_with_its_place() {
         ),
         ("[base]\npreset = 1\n", "plan.toml:2:10: preset: write a text in quotes"),
         ("[base]\nscenario = \"no.toml\"\n", "plan.toml:2:12: scenario: "),
-        (
-            "[base]\nscenario = \"wrong.toml\"\n",
-            "wrong.toml:2:11: `link[0].between`: a link leads to another node",
-        ),
+        ("[base]\nscenario = \"wrong.toml\"\n", "wrong.toml:2:11: `link[0].between`: both ends are one node"),
         (
             "[base]\npreset = \"fec\"\nscenario = \"a\"\n",
             "plan.toml:3:12: scenario: there is a preset already",

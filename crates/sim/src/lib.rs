@@ -1,5 +1,5 @@
-//! Virtual time: an engine of alarms ([`engine`]), and a world of nodes and links on it ([`world`]), in which the protocol's
-//! tests and the simulated networks run thousands of times faster than the networks that they stand for.
+//! Virtual time: an engine of alarms ([`engine`]), and a world of nodes and links on it ([`world`]). The protocol's tests
+//! and the simulated networks run here, thousands of times faster than real networks.
 
 pub mod engine;
 pub mod scenario;

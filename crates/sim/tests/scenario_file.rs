@@ -28,7 +28,7 @@ fn what_is_written_is_read_back() {
 fn a_way_that_takes_no_time_is_refused() {
     let bare = "[[link]]\nbetween = [\"a\", \"b\"]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
     let error = Scenario::parse(bare).expect_err(bare);
-    let words = "`flow[0]`: the way to `b` and back has neither a `rate` nor a `delay`";
+    let words = "`flow[0]`: no link on the way to `b` and back has a `rate` or a `delay`";
     assert!(error.problem.contains(words), "{error}");
     let tunnel = "[[tunnel]]\nbetween = [\"a\", \"b\"]\n".to_owned() + bare + "tunnel = \"tunnel\"\n";
     assert!(Scenario::parse(&tunnel).expect_err(&tunnel).problem.contains(words));
@@ -54,10 +54,13 @@ fn who_answers_fits_who_asks() {
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
     let twice = answers("b", "a", 2) + &answers("b", "a", 2).replace("\"answer\"", "\"other\"");
     for (more, words) in [
-        (answers("a", "b", 2), "`flow[1].from`: answers `flow`, and must go from `b` to `a`"),
+        (
+            answers("a", "b", 2),
+            "`flow[1].from`: the answers to `flow` go the other way; write from `b` to `a`",
+        ),
         (answers("b", "a", 3), "`flow[1].count`: 3 connections for the 2 of `flow`"),
-        (twice, "`flow[2].source.answers.to`: `flow` has answers already"),
-        (answers("b", "a", 2).replace("exp:20kB", "0"), "an answer has at least 1 byte"),
+        (twice, "`flow[2].source.answers.to`: another flow answers `flow`"),
+        (answers("b", "a", 2).replace("exp:20kB", "0"), "the answer has 0 bytes"),
     ] {
         let error = Scenario::parse(&text(&more)).expect_err(&more);
         assert!(error.problem.contains(words), "{more}\n{error}");
@@ -68,12 +71,12 @@ fn who_answers_fits_who_asks() {
 fn complaints_know_their_place() {
     for (from, to, line, words) in [
         ("1.5%", "120%", 7, "loss"),
-        ("count = 2", "count = 0", 12, "`flow[0].count`: 0 connections; from 1 to"),
-        ("count = 2", "stop = \"0s\"", 12, "`flow[0].stop`: stops before it starts"),
+        ("count = 2", "count = 0", 12, "`flow[0].count`: 0 connections; write 1 to"),
+        ("count = 2", "stop = \"0s\"", 12, "`flow[0].stop`: the flow stops before it starts"),
         ("count = 2", "stopp = 1", 12, "unknown field `stopp`"),
-        ("to = \"b\"", "to = \"c\"", 11, "no link names the node `c`; there are `a`, `b`"),
-        ("to = \"b\"", "to = \"a\"", 11, "is the node at the other end"),
-        ("count = 2", "route = [\"a\", \"b\", \"a\"]", 12, "`a` is on the route already: a loop"),
+        ("to = \"b\"", "to = \"c\"", 11, "no link names the node `c`; write one of `a`, `b`"),
+        ("to = \"b\"", "to = \"a\"", 11, "both ends are one node"),
+        ("count = 2", "route = [\"a\", \"b\", \"a\"]", 12, "`a` is on the route twice; remove the loop"),
         ("duration = \"100s\"", "warmup = \"1000s\"", 3, "leaves nothing"),
         ("duration = \"100s\"", "intervals = [[\"5s\", \"3s\"]]", 3, "an interval ends after it begins"),
         ("[\"a\", \"b\"]", "[\"a\", \"b\"]\none-way = true", 12, "no links lead from `b` to `a`"),
@@ -86,7 +89,7 @@ fn complaints_know_their_place() {
             "count = 2",
             "udp = { poisson = \"1Mbit/s\" }\ntcp = \"cubic\"",
             13,
-            "`flow[0].tcp`: belongs to a TCP",
+            "`flow[0].tcp`: the field belongs to TCP",
         ),
         (
             "count = 2",
@@ -125,38 +128,38 @@ fn complaints_know_their_place() {
             12,
             "unknown variant `endles`, expected one of `endless`, `file`",
         ),
-        ("count = 2", "source = { file = 0 }", 12, "`flow[0].source.file`: 0 bytes are no file"),
+        ("count = 2", "source = { file = 0 }", 12, "`flow[0].source.file`: the file has 0 bytes"),
         ("count = 2", "source = { file = \"1Mbit\" }", 12, "is not a size"),
         ("count = 2", "source = { on-off = { on = \"1s\", off = \"2s\" } }", 12, "missing field `rate`"),
         (
             "count = 2",
             "source = { on-off = { on = \"exp:1\", off = \"2s\", rate = 0 } }",
             12,
-            "`flow[0].source.on-off.rate`: 0 sends nothing",
+            "`flow[0].source.on-off.rate`: a rate of 0 sends nothing",
         ),
         (
             "count = 2",
             "source = { on-off = { on = \"1ms\", off = \"2s\", rate = \"1Mbit/s\" } }",
             12,
-            "`flow[0].source.on-off.on`: 1ms is less than a packet takes at 1Mbit/s, 8ms",
+            "`flow[0].source.on-off.on`: 1ms is shorter than a packet at 1Mbit/s, 8ms",
         ),
         (
             "count = 2",
             "source = { on-off = { on = \"often\", off = \"2s\", rate = 1 } }",
             12,
-            "with `exp:` before it",
+            "`exp:` before the value",
         ),
         (
             "count = 2",
             "source = { requests = { length = \"1kB\", think = \"1s\" } }",
             12,
-            "`flow[0].source.requests`: nobody answers; add a flow the other way",
+            "`flow[0].source.requests`: no flow answers; add one the other way",
         ),
         (
             "count = 2",
             "source = { requests = { length = 0, think = \"1s\" } }",
             12,
-            "a request has at least 1 byte",
+            "the request has 0 bytes",
         ),
         (
             "count = 2",

@@ -1,4 +1,4 @@
-//! The world of a scenario.
+//! Builds the world of a scenario.
 
 use super::routes::Topology;
 use super::{FlowSpec, Scenario, ScenarioError, SourceSpec};
@@ -7,13 +7,13 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::session::tunnel::Config as TunnelConfig;
 use std::time::Duration;
 
-/// The round-trip time of a tunnel whose path has no delay.
+/// The initial round-trip time of a tunnel over a path without delay: a session needs one above 0.
 const SHORTEST_RTT: Duration = Duration::from_micros(100);
 
-/// Builds the world of `scenario` for the run whose randomness is `seed`.
+/// Builds the world of `scenario` for the run with this `seed`.
 ///
 /// # Errors
-/// The setting that cannot be.
+/// The invalid setting.
 pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioError> {
     let mut world = World::new(seed);
     let numbers = add_links(scenario, &mut world)?;
@@ -23,14 +23,14 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
     };
     for (k, tunnel) in scenario.tunnel.iter().enumerate() {
         let named = topology.of_tunnel(scenario, k)?;
-        // As after a handshake over the idle path.
+        // The session starts with the round-trip time that a handshake over the idle path measures.
         let rtt: Duration = named.iter().flatten().map(|k| scenario.direction(*k).delay.duration()).sum();
         let [there, back] = links(&named);
         let config = TunnelConfig { initial_rtt: rtt.max(SHORTEST_RTT), ..tunnel.config() };
         let names = [0, 1].map(|side| format!("tunnel/{}/{side}", tunnel.name));
         world.add_tunnel(&config, &there, &back, names.each_ref().map(String::as_str));
     }
-    // Of each kind, the number of its first flow.
+    // The number of the first connection of each flow in the scenario.
     let mut first_numbers = Vec::with_capacity(scenario.flow.len());
     for (k, flow) in scenario.flow.iter().enumerate() {
         first_numbers.push(world.flows());
@@ -62,7 +62,8 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
     Ok(world)
 }
 
-/// Adds both directions of every link; returns their numbers in the world. A one-way link keeps the place of its way back free.
+/// Adds both directions of every link and returns their numbers in the world. The way back of a one-way link keeps its
+/// place, without a number.
 fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>>, ScenarioError> {
     let mut numbers = Vec::with_capacity(2 * scenario.link.len());
     for (k, link) in scenario.link.iter().enumerate() {
@@ -78,8 +79,8 @@ fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>
     Ok(numbers)
 }
 
-/// What the random streams of the `number`-th direction of links are named after. A link that is alone has the emulator's
-/// names: under the same seed the k-th packet meets the same fate on both.
+/// The name of the random streams of the `number`-th direction. A single link has the emulator's names: under one seed the
+/// k-th packet meets the same fate in both.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     match scenario.link.len() {
         1 => format!("link/{number}"),
@@ -107,8 +108,8 @@ fn add_flow(
     Ok(())
 }
 
-/// How much later than its start a flow starts at most: as the scenario says, or the time that a full packet takes on the slowest
-/// link of the way `there`. A flow of answers starts with the first request.
+/// The most by which a flow's start is delayed: as the scenario says, or the time of a full packet on the slowest link of
+/// the way `there`. A flow of answers starts with the first request, without delay.
 fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Duration {
     if matches!(flow.source, SourceSpec::Answers { .. }) {
         return Duration::ZERO;
@@ -120,8 +121,8 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Durati
     scenario.run.start_jitter.map_or_else(slowest, |jitter| jitter.duration())
 }
 
-/// When the connection `name` of `flow` starts: within `jitter` of the start that is written, and before the flow stops or the run of
-/// `duration` ends.
+/// When the connection `name` of `flow` starts: within `jitter` of the written start, and before the flow stops or the run
+/// of `duration` ends.
 fn start_time(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
     let written = flow.start.duration();
     let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));

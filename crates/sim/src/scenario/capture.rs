@@ -1,4 +1,4 @@
-//! A run as a capture file, for Wireshark and its kin.
+//! A run as a capture file for Wireshark and similar programs.
 
 use super::{FlowSpec, Scenario};
 use crate::tcp::Variant;
@@ -7,12 +7,12 @@ use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHea
 use ripstop_base::Time;
 use std::io::{self, Write};
 
-/// Writes what the node at the beginning of each route sends and receives as a capture file with nanoseconds of virtual time: what
-/// `tcpdump` would see there. Headers are captured, payload is not.
+/// Writes what the first node of each route sends and receives as a capture file, with nanoseconds of virtual time. The
+/// file shows what `tcpdump` would see at that node: headers without payload.
 ///
-/// Each node has an address of 10.0.0.0/8, each flow ports of its own. Sequence numbers count payload bytes, from 1 on behind the
-/// packet that stands for the SYN. The first acknowledgement is the SYN-ACK. SYN and SYN-ACK have the options of a connection
-/// (MSS, window scale, SACK permitted); every segment has the receiver's window. A tunnel's datagrams are UDP.
+/// Each node has an address of 10.0.0.0/8, and each flow has its own ports. Sequence numbers count payload bytes, from 1 on
+/// after the packet that stands for the SYN. The first acknowledgement is the SYN-ACK. SYN and SYN-ACK have a connection's
+/// options: MSS, window scale, SACK permitted. Every segment has the receiver's window. A tunnel's datagrams are UDP.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
@@ -22,37 +22,37 @@ pub struct Capture<W: Write> {
     failed: Option<io::Error>,
 }
 
-/// Who talks, and in which size.
+/// The two ends of a flow or tunnel, and the state of its headers.
 #[derive(Clone, Debug)]
 struct Conversation {
     addresses: [[u8; 4]; 2],
     ports: [u16; 2],
     payload: u32,
     hosts: Hosts,
-    /// The receiver's window, bytes.
+    /// The receiver's window in bytes.
     window: u64,
     /// Whether acknowledgements have SACK blocks.
     sack: bool,
-    /// Whether the SYN-ACK has come.
+    /// Whether the SYN-ACK was captured.
     open: bool,
-    /// Where packets begin in the stream, by their numbers, as far as they were seen; they need not be full.
+    /// The first byte of each packet in the stream, by packet number, as far as captured. Packets need not be full.
     begins: Vec<u32>,
 }
 
-/// Nanosecond capture (pcap), version 2.4.
+/// The magic number of a pcap file, version 2.4, with nanoseconds.
 const MAGIC: u32 = 0xa1b2_3c4d;
-/// The packets begin with their IP header.
+/// The link type of packets that begin with their IP header.
 const LINKTYPE_RAW: u32 = 101;
-/// An IPv4 header without options, and the most that may follow it.
+/// Bytes of an IPv4 header without options, and the most bytes that may follow it.
 const IP_HEADER: u32 = 20;
 const MOST_CONTENT: usize = 65_535 - IP_HEADER as usize;
 const TUNNEL_PORT: u16 = 5182;
 
 impl<W: Write> Capture<W> {
-    /// A capture of runs of `scenario`.
+    /// Begins a capture of runs of `scenario`.
     ///
     /// # Errors
-    /// What writing the file's header said.
+    /// An error in writing the file's header.
     pub fn new(scenario: &Scenario, mut out: W) -> io::Result<Capture<W>> {
         for word in [MAGIC, 4 << 16 | 2, 0, 0, 65_535, LINKTYPE_RAW] {
             out.write_all(&word.to_le_bytes())?;
@@ -95,10 +95,10 @@ impl<W: Write> Capture<W> {
         })
     }
 
-    /// Writes out what is buffered.
+    /// Writes buffered data.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// The first error in writing.
     pub fn finish(mut self) -> io::Result<()> {
         self.failed.map_or(Ok(()), Err)?;
         self.out.flush()
@@ -115,12 +115,14 @@ impl<W: Write> Capture<W> {
         self.out.write_all(&self.headers)
     }
 
-    /// Builds the headers. They say the length of the whole packet; only they are there.
+    /// Builds the headers, which state the length of the whole packet. The payload is left out.
     fn build(&mut self, packet: &Packet, owner: Owner) -> Result<(), String> {
         let conversation = match owner {
             Owner::Flow(k) => &mut self.flows[k as usize],
             Owner::Tunnel(k) => &mut self.tunnels[k as usize],
-            Owner::Endpoints(_) => return Err("a scenario has no endpoints".to_owned()),
+            Owner::Endpoints(_) => {
+                return Err("the packet belongs to no flow and no tunnel of the scenario".to_owned());
+            }
         };
         let (from, to) = if packet.back { (1, 0) } else { (0, 1) };
         let transport = match &packet.body {
@@ -154,7 +156,7 @@ impl<W: Write> Capture<W> {
 }
 
 impl Conversation {
-    /// Notes where the packet behind this one begins.
+    /// Notes where the next packet begins.
     fn note(&mut self, body: &Body, bytes: u32) {
         if let Body::Data(number) = body
             && *number > 0
@@ -165,25 +167,25 @@ impl Conversation {
         }
     }
 
-    /// Where packet `number` begins in the stream.
+    /// The first byte of packet `number` in the stream.
     fn byte(&self, number: u64) -> u32 {
         let seen = usize::try_from(number).ok().and_then(|at| self.begins.get(at));
         seen.copied()
             .unwrap_or_else(|| (1 + number.wrapping_sub(1).wrapping_mul(u64::from(self.payload))) as u32)
     }
 
-    /// By how many bits windows are shifted, so that the receiver's fits 16 bits (RFC 7323, section 2.3).
+    /// The shift that fits the receiver's window into 16 bits (RFC 7323, section 2.3).
     fn window_scale(&self) -> u8 {
         (0..14).find(|shift| self.window >> shift <= u64::from(u16::MAX)).unwrap_or(14)
     }
 
-    /// The header of a segment of TCP. `opens`: it is the SYN-ACK.
+    /// The header of a TCP segment. `opens`: the segment is the SYN-ACK.
     fn segment(&self, body: &Body, [from, to]: [usize; 2], opens: bool) -> Result<TcpHeader, String> {
         let byte = |number: u64| self.byte(number);
         let (sequence, acknowledged) = match body {
             Body::Data(number) => (byte(*number), (*number > 0).then_some(1)),
             Body::Both(both) => (byte(both.0), Some(1)),
-            // The layer below TCP: shown as the segment that is newest in it.
+            // A combination below TCP is shown as its newest segment.
             Body::Coded(combination) => (byte(combination.members.last().unwrap_or(0)), Some(1)),
             Body::Seen(answer) => (1, Some(byte(answer.first_unseen))),
             Body::Ack(ack) => (1, Some(byte(ack.next))),
@@ -204,13 +206,13 @@ impl Conversation {
             options.extend([TcpOptionElement::Noop, TcpOptionElement::WindowScale(self.window_scale())]);
             options.extend(self.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
         } else if self.hosts == Hosts::Kernels {
-            // Twelve bytes, which in a real header are time stamps; there are none to show.
+            // A real header has time stamps in these twelve bytes. The simulation has none to show.
             options.extend((0..STAMPED_HEADERS - TCP_IP_HEADERS).map(|_| TcpOptionElement::Noop));
         }
         if let Body::Ack(ack) = body
             && !syn
         {
-            // What arrived again comes before the blocks (RFC 2883, section 4).
+            // A duplicate is reported before the blocks (RFC 2883, section 4).
             let again = ack.duplicate.map(|number| (byte(number), byte(number + 1)));
             let blocks = ack.blocks().map(|block| (byte(block.start), byte(block.end)));
             let mut blocks = again.into_iter().chain(blocks);

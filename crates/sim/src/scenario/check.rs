@@ -1,4 +1,4 @@
-//! What is wrong with a scenario.
+//! Checks of a scenario, and the error that names an invalid setting.
 
 use super::routes::Topology;
 use super::{FlowSpec, Scenario};
@@ -8,13 +8,13 @@ use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// A setting that cannot be: which one, and what would be right.
+/// An invalid setting of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{field}`: {problem}")]
 pub struct ScenarioError {
-    /// Where, as in a file: `flow[1].stop`, `link[0].forth.loss`.
+    /// The field, written as in a file: `flow[1].stop`, `link[0].forth.loss`.
     pub field: String,
-    /// What is wrong with it and what would be right.
+    /// What is wrong with the field, and what would be right.
     pub problem: String,
 }
 
@@ -24,38 +24,41 @@ impl ScenarioError {
     }
 }
 
-/// The error for `field`.
+/// An error for `field`.
 pub(super) fn refuse<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, ScenarioError> {
     Err(ScenarioError::new(field, problem))
 }
 
-/// The most connections of a scenario: numbers of packets and alarms stay in their types.
+/// The most connections of a scenario: the numbers of packets and alarms then fit their types.
 const MOST_FLOWS: u32 = 100_000;
-/// The most sample_times of a series.
+/// The most pieces of a series: each is kept in memory for every run.
 const MOST_SAMPLES: u128 = 100_000;
-/// The most runs: their results are kept until the last one is done.
+/// The most runs: their results stay in memory until the last run ends.
 const MOST_RUNS: u32 = 1_000_000;
-/// What IPv4 demands of every path (RFC 791), and the largest IP packet.
+/// The MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path (RFC 791) to the largest IP packet.
 const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
-/// The largest IP packet.
+/// The largest IP packet in bytes.
 const MOST_PACKET: u64 = 65_535;
 
 impl Scenario {
-    /// Checks every setting; [`super::run`] does so too.
+    /// Checks every setting, as [`super::run`] does.
     ///
     /// # Errors
-    /// The first setting that cannot be.
+    /// The first invalid setting.
     pub fn check(&self) -> Result<(), ScenarioError> {
         self.check_run()?;
         for (k, link) in self.link.iter().enumerate() {
             let field = format!("link[{k}]");
             if link.between[0] == link.between[1] {
-                return refuse(format!("{field}.between"), "a link leads to another node");
+                return refuse(
+                    format!("{field}.between"),
+                    "both ends are one node; name two different nodes",
+                );
             }
             if link.one_way && link.back.is_some() {
                 return refuse(
                     format!("{field}.back"),
-                    "a `one-way` link has no way back; leave one of the two out",
+                    "a `one-way` link has no `back`; remove one of the two",
                 );
             }
             for (name, config) in [("forth", Some(&link.forth)), ("back", link.back.as_ref())] {
@@ -65,7 +68,7 @@ impl Scenario {
             }
         }
         if self.flow.is_empty() {
-            return refuse("flow", "nothing is sent; add a section [[flow]]");
+            return refuse("flow", "there is no flow; add a section [[flow]]");
         }
         let topology = Topology::of(self);
         self.check_tunnels(&topology)?;
@@ -80,13 +83,13 @@ impl Scenario {
             if let Some(name) = flow.names().find(|name| !names.insert(name.clone())) {
                 return refuse(
                     format!("flow[{k}].name"),
-                    format!("`{name}` is taken; give each flow its own"),
+                    format!("`{name}` names another flow; give each flow its own name"),
                 );
             }
         }
         self.request_answer_pairs()?;
         if names.len() > MOST_FLOWS as usize {
-            return refuse("flow", format!("{} connections; at most {MOST_FLOWS}", names.len()));
+            return refuse("flow", format!("{} connections; write at most {MOST_FLOWS}", names.len()));
         }
         Ok(())
     }
@@ -95,18 +98,25 @@ impl Scenario {
         for (k, tunnel) in self.tunnel.iter().enumerate() {
             let field = |name: &str| format!("tunnel[{k}].{name}");
             if self.tunnel[..k].iter().any(|other| other.name == tunnel.name) {
-                return refuse(field("name"), format!("`{}` is taken; give each its own", tunnel.name));
+                return refuse(
+                    field("name"),
+                    format!("`{}` names another tunnel; give each tunnel its own name", tunnel.name),
+                );
             }
             if !TUNNEL_MTU.contains(&tunnel.mtu.get()) {
                 let (least, most) = (TUNNEL_MTU.start(), TUNNEL_MTU.end());
-                return refuse(field("mtu"), format!("{} bytes; from {least} to {most}", tunnel.mtu));
+                return refuse(
+                    field("mtu"),
+                    format!("{} is out of range; write {least} to {most} bytes", tunnel.mtu),
+                );
             }
             topology.of_tunnel(self, k)?;
         }
         Ok(())
     }
 
-    /// Over links without a rate and without a delay, a window of packets and its acknowledgements would take no time, without end.
+    /// Refuses a path without rate and delay: a window of packets and its acknowledgements would then take no time, for
+    /// ever.
     fn check_time_passes(&self, index: usize, way: &[Vec<usize>; 2]) -> Result<(), ScenarioError> {
         let takes_time = |k: &usize| {
             let link = self.direction(*k);
@@ -117,13 +127,13 @@ impl Scenario {
             return Ok(());
         }
         let problem = format!(
-            "the way to `{}` and back has neither a `rate` nor a `delay`, so that no time would pass; give a link one of them",
+            "no link on the way to `{}` and back has a `rate` or a `delay`, so virtual time would stand still; give one link either",
             flow.to
         );
         refuse(format!("flow[{index}]"), problem)
     }
 
-    /// The links that the packets of flow `index` pass: there, and back. `tunnel`: as [`Scenario::tunnel_of`] says.
+    /// The links that the packets of flow `index` pass, there and back. `tunnel` is the answer of [`Scenario::tunnel_of`].
     pub(super) fn flow_links(
         &self,
         topology: &Topology<'_>,
@@ -135,7 +145,7 @@ impl Scenario {
         Ok(if backwards { [back, there] } else { [there, back] })
     }
 
-    /// The number of the tunnel that carries flow `index`, and whether the flow enters it where its route ends.
+    /// The number of the tunnel that carries flow `index`, and whether the flow enters it at its second end.
     pub(super) fn tunnel_of(&self, index: usize, name: &str) -> Result<(usize, bool), ScenarioError> {
         let flow = &self.flow[index];
         let field = |name: &str| format!("flow[{index}].{name}");
@@ -146,14 +156,14 @@ impl Scenario {
         let most = tunnel.config().inner_mtu();
         if flow.packet_bytes() > u64::from(most) {
             let problem = format!(
-                "{}; through the tunnel at most {} bytes",
+                "{} does not fit the tunnel; write at most {} bytes",
                 flow.packet,
                 u64::from(most).saturating_sub(flow.header_bytes())
             );
             return refuse(field("packet"), problem);
         }
         if !flow.route.is_empty() {
-            return refuse(field("route"), "the tunnel has a route of its own; leave one of the two out");
+            return refuse(field("route"), "the tunnel has its own route; remove `route` or `tunnel`");
         }
         let [a, b] = &tunnel.between;
         match (&flow.from, &flow.to) {
@@ -161,7 +171,10 @@ impl Scenario {
             (from, to) if from == b && to == a => Ok((k, true)),
             _ => refuse(
                 field("tunnel"),
-                format!("leads from `{a}` to `{b}`, not from `{}` to `{}`", flow.from, flow.to),
+                format!(
+                    "the tunnel joins `{a}` and `{b}`, not `{}` and `{}`; name another",
+                    flow.from, flow.to
+                ),
             ),
         }
     }
@@ -170,25 +183,31 @@ impl Scenario {
         let run = &self.run;
         let wrong = |field: &str, problem: String| refuse(format!("run.{field}"), problem);
         if run.duration.duration().is_zero() {
-            return wrong("duration", "0 s is no run; write for example `1000s`".into());
+            return wrong("duration", "a run of 0 s measures nothing; write for example `1000s`".into());
         }
         if run.warmup.duration() >= run.duration.duration() {
-            return wrong("warmup", format!("{} leaves nothing of a run of {}", run.warmup, run.duration));
+            return wrong(
+                "warmup",
+                format!("{} leaves nothing of a run of {}; write a shorter time", run.warmup, run.duration),
+            );
         }
         if run.runs == 0 || run.runs > MOST_RUNS {
-            return wrong("runs", format!("{} runs; from 1 to {MOST_RUNS}", run.runs));
+            return wrong("runs", format!("{} runs; write 1 to {MOST_RUNS}", run.runs));
         }
         if let Some(jitter) = run.start_jitter.filter(|jitter| jitter.duration() >= run.duration.duration()) {
-            return wrong("start-jitter", format!("{jitter} is not within the run of {}", run.duration));
+            return wrong(
+                "start-jitter",
+                format!("{jitter} is not within the run of {}; write a shorter time", run.duration),
+            );
         }
         if run.unit.is_some_and(|unit| unit.get() == 0) {
-            return wrong("unit", "0 bytes are no unit; write for example `53B`".into());
+            return wrong("unit", "a unit of 0 bytes counts nothing; write for example `53B`".into());
         }
         if let Some(sample) = run.sample {
             let sample_times = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
             if sample.duration().is_zero() || sample_times > MOST_SAMPLES {
                 let problem = format!(
-                    "{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer one",
+                    "{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer time",
                     run.duration
                 );
                 return wrong("sample", problem);
@@ -211,11 +230,11 @@ fn name_of(variant: Variant) -> &'static str {
     Variant::NAMES.iter().find(|(known, _)| *known == variant).map_or("", |(_, name)| name)
 }
 
-/// The field and what is wrong with it.
+/// Checks one flow. An error is the field and the problem.
 fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, String)> {
     let wrong = |field, problem: &str| Err((field, problem.to_owned()));
     if flow.count == 0 || flow.count > MOST_FLOWS {
-        return Err(("count", format!("{} connections; from 1 to {MOST_FLOWS}", flow.count)));
+        return Err(("count", format!("{} connections; write 1 to {MOST_FLOWS}", flow.count)));
     }
     if flow.window == 0 {
         return wrong("window", "a window of 0 packets sends nothing; write at least 1");
@@ -225,7 +244,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     }
     let most = MOST_PACKET - flow.header_bytes().max(u64::from(TCP_IP_HEADERS));
     if !(1..=most).contains(&flow.packet.get()) {
-        return Err(("packet", format!("{} of payload; from 1 to {most} bytes", flow.packet)));
+        return Err(("packet", format!("{} of payload; write 1 to {most} bytes", flow.packet)));
     }
     if let Some(udp) = &flow.udp {
         udp.check(flow)?;
@@ -236,32 +255,30 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
     }
     if sender.rto.min > sender.rto.max {
         let [min, max] = [sender.rto.min, sender.rto.max].map(Span::from);
-        // The one that was written is the one to change.
+        // The error names the field that was written.
         return Err(match flow.rto_min {
-            Some(_) => ("rto-min", format!("{min} is above `rto-max`, {max}")),
-            None => ("rto-max", format!("{max} is below `rto-min`, {min}")),
+            Some(_) => ("rto-min", format!("{min} is above `rto-max`, {max}; write a shorter time")),
+            None => ("rto-max", format!("{max} is below `rto-min`, {min}; write a longer time")),
         });
     }
     match flow.tick {
         Some(tick) if flow.tcp.is_modern() => {
-            let problem = format!("{tick}; {} measures time exactly; leave it out", name_of(flow.tcp));
+            let problem = format!("{tick}; {} measures time exactly; remove `tick`", name_of(flow.tcp));
             return Err(("tick", problem));
         }
         Some(tick) if tick.duration().is_zero() || tick.duration() > Duration::from_secs(3600) => {
-            let problem = format!("{tick}; a clock ticks, for example every `10ms`, and at least every hour");
+            let problem = format!("{tick} is no tick of a clock; write for example `10ms`, at most one hour");
             return Err(("tick", problem));
         }
         _ => {}
     }
     match flow.vegas {
         Some(_) if flow.tcp != Variant::Vegas => {
-            return Err(("vegas", format!("{} has no such thresholds; leave them out", name_of(flow.tcp))));
+            return Err(("vegas", format!("{} has no such thresholds; remove them", name_of(flow.tcp))));
         }
         Some(vegas) if vegas.alpha > vegas.beta => {
-            let problem = format!(
-                "alpha, {}, is above beta, {}: it grows below and shrinks above",
-                vegas.alpha, vegas.beta
-            );
+            let problem =
+                format!("alpha, {}, is above beta, {}; write alpha at most beta", vegas.alpha, vegas.beta);
             return Err(("vegas", problem));
         }
         _ => {}
@@ -270,20 +287,26 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         return wrong("ack-every", "0 acknowledges nothing; write 1 for every packet");
     }
     if flow.nc.is_some() && flow.ack_every > 1 {
-        return wrong("ack-every", "TCP/NC acknowledges every combination; leave one of the two out");
+        return wrong("ack-every", "TCP/NC acknowledges every combination; remove `ack-every` or `nc`");
     }
     if flow.nc.is_some() && flow.receiver == Reassembly::GoBackN {
         return wrong(
             "receiver",
-            "TCP/NC delivers in order, so that nothing is dropped; leave one of the two out",
+            "TCP/NC delivers in order, so nothing is dropped; remove `receiver` or `nc`",
         );
     }
     flow.source.check(flow.packet.get())?;
     if flow.start.duration() >= duration {
-        return Err(("start", format!("{} is not within the run of {duration:?}", flow.start)));
+        return Err((
+            "start",
+            format!("{} is not within the run of {duration:?}; write an earlier time", flow.start),
+        ));
     }
     if flow.stop.is_some_and(|stop| stop.duration() <= flow.start.duration()) {
-        return Err(("stop", format!("stops before it starts, at {}", flow.start)));
+        return Err((
+            "stop",
+            format!("the flow stops before it starts, at {}; write a later time", flow.start),
+        ));
     }
     Ok(())
 }

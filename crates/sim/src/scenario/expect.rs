@@ -1,4 +1,4 @@
-//! What a scenario is expected to show, as it is written. `ripstop-lab` reads and decides the claims.
+//! The expectations of a scenario, as written in a file. `ripstop-lab` reads and judges them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,13 @@ pub struct ExpectSpec {
     /// The claim, such as `flows[bulk1].delay_s.p99 <= 0.5`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holds: Option<String>,
-    /// The figure, by its place in the JSON result. The older way to write an expectation.
+    /// The figure by its path in the JSON result. This is the older way to write an expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// The figure is this at least, in its own unit.
+    /// The least value of the figure, in its own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// The figure is this at most.
+    /// The greatest value of the figure, in its own unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }

@@ -4,23 +4,23 @@ use super::{Scenario, ScenarioError};
 use ripstop_base::Place;
 use toml::de::{DeTable, DeValue};
 
-/// What is wrong with a scenario in a file, and where.
+/// An error in a scenario file, and its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {problem}")]
 pub struct FileError {
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub line: usize,
-    /// Counted from 1, characters.
+    /// The column in characters, counted from 1.
     pub column: usize,
-    /// The field, what is wrong with it and what would be right.
+    /// The field, what is wrong, and what would be right.
     pub problem: String,
 }
 
 impl Scenario {
-    /// Reads a scenario and checks it.
+    /// Reads and checks a scenario.
     ///
     /// # Errors
-    /// Line, column, field, what is wrong and what would be right.
+    /// Line, column, field, what is wrong, and what would be right.
     pub fn parse(text: &str) -> Result<Scenario, FileError> {
         let scenario: Scenario = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
@@ -33,7 +33,7 @@ impl Scenario {
     /// The scenario as TOML, which [`Scenario::parse`] reads back.
     ///
     /// # Errors
-    /// What cannot be written as TOML: numbers above `i64::MAX`.
+    /// A number above `i64::MAX`, which TOML cannot express.
     pub fn to_toml(&self) -> Result<String, ScenarioError> {
         toml::to_string(self).map_err(|error| ScenarioError::new("scenario", error.to_string()))
     }
@@ -44,7 +44,7 @@ fn place(text: &str, at: usize, problem: String) -> FileError {
     FileError { line, column, problem }
 }
 
-/// Where the field of an error stands; as much of its path as is in the text.
+/// The position of the field of an error: of as much of its path as the text has.
 fn position(text: &str, error: &ScenarioError) -> usize {
     let Ok(table) = DeTable::parse(text) else { return 0 };
     let mut at = table.span().start;

@@ -1,4 +1,4 @@
-//! Scenarios: networks and traffic as data, run as often as it takes to know the mean.
+//! Scenarios: networks and traffic as data, run several times, with statistics over the runs.
 
 mod build;
 mod capture;

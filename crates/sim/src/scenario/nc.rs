@@ -10,34 +10,34 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A coding layer below a connection's TCP (papers 000 and 001). What is left out is what reproduces the papers.
+/// A coding layer below a connection's TCP (papers 000 and 001). The defaults reproduce the papers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NcSpec {
-    /// Combinations sent for each segment.
+    /// Combinations sent for each segment, R in the papers.
     #[serde(with = "ripstop_base::word")]
     pub redundancy: NcRedundancy,
-    /// What is done with the fraction of R.
+    /// How the fraction of R is rounded.
     #[serde(skip_serializing_if = "is_default")]
     pub rounding: Rounding,
-    /// Bytes that a coefficient takes in the header, 0 or 1.
+    /// Bytes of a coefficient in the header, 0 or 1.
     pub coef_bytes: u32,
-    /// Of the segments that are not acknowledged, combine the last so many only.
+    /// Combines only this many of the newest unacknowledged segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_last: Option<u32>,
-    /// Combine the oldest so many only.
+    /// Combines only this many of the oldest unacknowledged segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_oldest: Option<u32>,
-    /// What becomes of a segment that TCP sends again.
+    /// How a TCP retransmission is handled.
     #[serde(skip_serializing_if = "is_default")]
     pub retransmissions: Retransmissions,
-    /// Which arrivals are answered.
+    /// Which arrivals are acknowledged.
     #[serde(skip_serializing_if = "is_default")]
     pub acknowledge: Acknowledge,
-    /// Where it is coded anew, and how.
+    /// Where combinations are re-encoded, and how.
     #[serde(skip_serializing_if = "is_default")]
     pub recode: Recode,
-    /// The nodes that code anew; all on the way when left out.
+    /// The nodes that re-encode; all nodes between the ends when left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub recode_at: Vec<String>,
 }
@@ -46,14 +46,14 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// R.
+/// The redundancy R.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NcRedundancy {
-    /// So many combinations for each segment.
+    /// A fixed number of combinations for each segment.
     Fixed(Factor),
-    /// By the rule of paper 000, section VI-B, for the loss that is measured.
+    /// The rule of paper 000, section VI-B, for the measured loss.
     Rule,
-    /// By what is measured at every segment.
+    /// Adapted to the measurements at every segment.
     Auto,
 }
 
@@ -71,7 +71,7 @@ impl FromStr for NcRedundancy {
             "rule" => Ok(NcRedundancy::Rule),
             "auto" => Ok(NcRedundancy::Auto),
             other => other.parse().ok().and_then(Factor::new).map(NcRedundancy::Fixed).ok_or_else(|| {
-                format!("`{other}` is not a redundancy; write \"rule\", \"auto\", or packets sent for each packet, 1 to 100, such as 1.13")
+                format!("`{other}` is not a redundancy; write \"rule\", \"auto\", or the packets sent per packet, 1 to 100, such as 1.13")
             }),
         }
     }
@@ -87,21 +87,21 @@ impl fmt::Display for NcRedundancy {
     }
 }
 
-/// Where combinations are coded anew.
+/// Where combinations are re-encoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recode {
     /// Nowhere.
     #[default]
     EndToEnd,
-    /// At nodes on the way, one combination for each that arrives.
+    /// At nodes between the ends, one combination for each that arrives.
     Relay,
-    /// At nodes on the way, as many as make up for the loss of the link that follows.
+    /// At nodes between the ends, as many combinations as make up for the loss of the next link.
     PerHop,
 }
 
 impl NcSpec {
-    /// As the network wants it, for a flow over nodes with these names, both ends included, whose links lose these shares.
+    /// The configuration for a flow over these nodes, both ends included, whose links have these loss probabilities.
     pub(super) fn config(
         &self,
         flow: &FlowSpec,
@@ -119,10 +119,7 @@ impl NcSpec {
             (Some(last), None) => Window::Last(last),
             (None, Some(oldest)) => Window::Oldest(oldest),
             (Some(_), Some(_)) => {
-                return Err((
-                    "window-oldest",
-                    "does not go with `window-last`; leave one of the two out".into(),
-                ));
+                return Err(("window-oldest", "`window-last` is set as well; remove one of the two".into()));
             }
         };
         let session = Config {
@@ -137,7 +134,7 @@ impl NcSpec {
         Ok(NcConfig { session, relays: self.relays(nodes, losses)? })
     }
 
-    /// The field that a setting of the session comes from.
+    /// The field of the file that sets a session's setting.
     fn field_of(&self, error: &ConfigError) -> &'static str {
         match error {
             ConfigError::Window if self.window_last.is_some() => "window-last",
@@ -147,7 +144,7 @@ impl NcSpec {
         }
     }
 
-    /// Where it is coded anew: behind so many links, with which factor.
+    /// The places that re-encode: the number of links before each, and its factor.
     fn relays(
         &self,
         nodes: &[String],
@@ -157,13 +154,16 @@ impl NcSpec {
         if self.recode == Recode::EndToEnd && !self.recode_at.is_empty() {
             return Err((
                 "recode-at",
-                "nothing is coded anew from end to end; set `recode` to \"relay\" or \"per-hop\"".into(),
+                "no node re-encodes from end to end; set `recode` to \"relay\" or \"per-hop\"".into(),
             ));
         }
         if let Some(stranger) = self.recode_at.iter().find(|name| !inner.contains(name)) {
             return Err((
                 "recode-at",
-                format!("`{stranger}` is not between the ends of the flow; there are {}", inner.join(", ")),
+                format!(
+                    "`{stranger}` is not between the ends of the flow; write one of {}",
+                    inner.join(", ")
+                ),
             ));
         }
         let here = |name: &String| self.recode_at.is_empty() || self.recode_at.contains(name);
@@ -178,12 +178,12 @@ impl NcSpec {
 }
 
 impl Scenario {
-    /// The coding layer of flow `index`, whose data passes these directed links.
+    /// The coding layer of flow `index`, whose data passes the directed links `there`.
     pub(super) fn nc_config(&self, index: usize, there: &[usize]) -> Result<Option<NcConfig>, ScenarioError> {
         let flow = &self.flow[index];
         let Some(nc) = &flow.nc else { return Ok(None) };
         if flow.tunnel.is_some() {
-            let problem = "a flow through a tunnel is coded by the tunnel; leave one of the two out";
+            let problem = "the tunnel codes the flow already; remove `nc` or `tunnel`";
             return refuse(format!("flow[{index}].nc"), problem);
         }
         let mut nodes = vec![flow.from.clone()];

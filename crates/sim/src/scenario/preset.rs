@@ -1,4 +1,4 @@
-//! Scenarios that the papers use again and again.
+//! Scenarios that the papers use repeatedly.
 
 use super::{FlowSpec, LinkSpec, RunSpec, Scenario, SourceSpec, TunnelSpec};
 use ripstop_base::{Bytes, QueueLimit, Rate, Span};
@@ -7,22 +7,23 @@ use ripstop_link::{Fec, LinkConfig, Loss};
 /// Paper 000, fig. 8: sources at one end of a chain of equal links, sinks at the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tandem {
-    /// How it is run and measured.
+    /// How the scenario is run and measured.
     pub run: RunSpec,
-    /// How many links there are.
+    /// The number of links.
     pub hops: u32,
-    /// Each of them, in the direction of the data.
+    /// Every link in the direction of the data.
     pub forth: LinkConfig,
-    /// And in the other.
+    /// Every link in the other direction.
     pub back: LinkConfig,
-    /// The flows; their ends are set to those of the chain: answers go from its last node to its first, others the other way.
+    /// The flows. Their ends become those of the chain: answers go from its last node to its first, other flows the other
+    /// way.
     pub flows: Vec<FlowSpec>,
-    /// The tunnel that carries them all, from one end of the chain to the other; its ends are set too.
+    /// The tunnel that carries all flows between the ends of the chain. Its ends are set as well.
     pub tunnel: Option<TunnelSpec>,
 }
 
 impl Tandem {
-    /// The scenario: nodes `n0`, `n1`, ... and the flows from one end to the other.
+    /// The scenario, with nodes `n0`, `n1`, ... and the flows between the ends.
     pub fn scenario(&self) -> Scenario {
         let node = |k: u32| format!("n{k}");
         let link = |k: u32| LinkSpec {
@@ -33,7 +34,7 @@ impl Tandem {
         };
         let name = self.tunnel.as_ref().map(|tunnel| tunnel.name.clone());
         let flow = |flow: &FlowSpec| {
-            // Who answers sits at the other end.
+            // Answers come from the other end.
             let answers = matches!(flow.source, SourceSpec::Answers { .. });
             let (from, to) = if answers { (self.hops, 0) } else { (0, self.hops) };
             FlowSpec { from: node(from), to: node(to), tunnel: name.clone(), ..flow.clone() }
@@ -50,29 +51,29 @@ impl Tandem {
     }
 }
 
-/// Paper 003, section 4.3: one link that sends each block of units with redundancy, between a sender and its receiver.
+/// Paper 003, section 4.3: a sender, a link with a block code, and a receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FecPath {
-    /// How it is run and measured.
+    /// How the scenario is run and measured.
     pub run: RunSpec,
-    /// The code, and what the channel does to units.
+    /// The code, and the loss of units on the channel.
     pub fec: Fec,
-    /// Units that the channel carries in a second.
+    /// Units that the channel carries per second.
     pub units_per_s: u64,
-    /// Round-trip time without queueing and serialisation; half of it in each direction.
+    /// Round-trip time without queueing and serialisation; each direction has half of it.
     pub rtt: Span,
-    /// What may wait for the link.
+    /// The limit of the link's queue.
     pub queue: QueueLimit,
-    /// Losses elsewhere on the path, of whole packets.
+    /// Losses of whole packets elsewhere on the path.
     pub other_loss: Loss,
-    /// Blocks that a packet fills.
+    /// Code blocks that a packet fills.
     pub packet_blocks: u32,
-    /// The flow; its ends and its packets are set to those of the link.
+    /// The flow. Its ends and its packet size are set to those of the link.
     pub flow: FlowSpec,
 }
 
 impl FecPath {
-    /// The scenario: the nodes `sender` and `receiver`. Acknowledgements come back without loss and without a limit of rate.
+    /// The scenario, with nodes `sender` and `receiver`. Acknowledgements return without loss and without a rate limit.
     pub fn scenario(&self) -> Scenario {
         let unit = self.fec.unit.get();
         let delay = Span::from(self.rtt.duration() / 2);

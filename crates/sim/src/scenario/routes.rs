@@ -1,14 +1,14 @@
-//! From node names to lists of links.
+//! Routes: from node names to lists of links.
 
 use super::check::refuse;
 use super::{Scenario, ScenarioError};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The directed links of a scenario: link `2k` is `forth` of the k-th, `2k + 1` its `back`, if it has one.
+/// The directed links of a scenario: link `2k` is `forth` of the k-th, `2k + 1` its `back`, if there is one.
 #[derive(Debug)]
 pub(super) struct Topology<'a> {
     nodes: BTreeMap<&'a str, usize>,
-    /// Of each node, the links that leave it, with where they lead.
+    /// For each node, the links that leave it and the nodes they lead to.
     out: Vec<Vec<(usize, usize)>>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Topology<'a> {
         Topology { nodes, out }
     }
 
-    /// The links of flow `index` that no tunnel carries: there, and back.
+    /// The links of flow `index` outside a tunnel, there and back.
     pub(super) fn of_flow(
         &self,
         scenario: &Scenario,
@@ -47,7 +47,7 @@ impl<'a> Topology<'a> {
         self.both_ways([&flow.from, &flow.to], fields)
     }
 
-    /// The links of tunnel `index`: there, and back.
+    /// The links of tunnel `index`, there and back.
     pub(super) fn of_tunnel(
         &self,
         scenario: &Scenario,
@@ -57,7 +57,7 @@ impl<'a> Topology<'a> {
         self.both_ways([from, to], [0, 1].map(|k| format!("tunnel[{index}].between[{k}]")))
     }
 
-    /// The ways with the fewest links from one node to another, and back.
+    /// The routes with the fewest links between two nodes, there and back.
     fn both_ways(
         &self,
         [from, to]: [&str; 2],
@@ -66,10 +66,10 @@ impl<'a> Topology<'a> {
         let (a, b) = (self.node(from, &fields[0])?, self.node(to, &fields[1])?);
         let [_, field] = fields;
         if a == b {
-            return refuse(field, "is the node at the other end; name another");
+            return refuse(field, "both ends are one node; name another");
         }
         let none = |from: &str, to: &str| {
-            let problem = format!("no links lead from `{from}` to `{to}`; add one, or mind `one-way`");
+            let problem = format!("no links lead from `{from}` to `{to}`; add a link, or remove `one-way`");
             ScenarioError::new(field.clone(), problem)
         };
         let there = self.shortest(a, b).ok_or_else(|| none(from, to))?;
@@ -77,7 +77,7 @@ impl<'a> Topology<'a> {
         Ok([there, back])
     }
 
-    /// The route that is written down.
+    /// The route written in the scenario.
     fn written_route(
         &self,
         scenario: &Scenario,
@@ -91,18 +91,24 @@ impl<'a> Topology<'a> {
             let field = format!("flow[{index}].route[{k}]");
             let node = self.node(name, &field)?;
             if nodes.contains(&node) {
-                return refuse(field, format!("`{name}` is on the route already: a loop"));
+                return refuse(field, format!("`{name}` is on the route twice; remove the loop"));
             }
             if let Some(last) = nodes.last()
                 && self.direct_link(*last, node).is_none()
             {
                 let before = &flow.route[k - 1];
-                return refuse(field, format!("no link leads from `{before}` to `{name}`"));
+                return refuse(
+                    field,
+                    format!("no link leads from `{before}` to `{name}`; add one, or change the route"),
+                );
             }
             nodes.push(node);
         }
         if nodes.first() != Some(&from) || nodes.last() != Some(&to) {
-            let problem = format!("must begin with `{}` and end with `{}`", flow.from, flow.to);
+            let problem = format!(
+                "the route does not lead from end to end; begin with `{}` and end with `{}`",
+                flow.from, flow.to
+            );
             return refuse(format!("flow[{index}].route"), problem);
         }
         let there = nodes.windows(2).filter_map(|pair| self.direct_link(pair[0], pair[1])).collect();
@@ -110,7 +116,7 @@ impl<'a> Topology<'a> {
         let back: Option<Vec<usize>> =
             nodes.windows(2).map(|pair| self.direct_link(pair[0], pair[1])).collect();
         let back = back.or_else(|| self.shortest(to, from)).ok_or_else(|| {
-            let problem = format!("no links lead back from `{}` to `{}`", flow.to, flow.from);
+            let problem = format!("no links lead back from `{}` to `{}`; add a link", flow.to, flow.from);
             ScenarioError::new(format!("flow[{index}].route"), problem)
         })?;
         Ok([there, back])
@@ -121,17 +127,17 @@ impl<'a> Topology<'a> {
             let known: Vec<String> = self.nodes.keys().take(20).map(|name| format!("`{name}`")).collect();
             ScenarioError::new(
                 field,
-                format!("no link names the node `{name}`; there are {}", known.join(", ")),
+                format!("no link names the node `{name}`; write one of {}", known.join(", ")),
             )
         })
     }
 
-    /// The first link from one node straight to another.
+    /// The first link that leads directly from one node to another.
     fn direct_link(&self, from: usize, to: usize) -> Option<usize> {
         self.out[from].iter().find(|(_, end)| *end == to).map(|(link, _)| *link)
     }
 
-    /// The way with the fewest links; among equals the one whose links were named first.
+    /// The route with the fewest links. Among equals, the links named first win.
     fn shortest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut came_by: Vec<Option<(usize, usize)>> = vec![None; self.out.len()];
         let mut waiting = VecDeque::from([from]);

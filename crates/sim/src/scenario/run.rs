@@ -1,4 +1,4 @@
-//! Runs a scenario: as often as it says, on as many cores as there are.
+//! Runs a scenario the given number of times, on several threads.
 
 use super::build::build;
 use super::{RunTotals, Scenario, ScenarioError, ScenarioReport};
@@ -6,11 +6,11 @@ use crate::engine::replicate;
 use crate::world::Observer;
 use ripstop_base::Seed;
 
-/// Runs `scenario` and says what was measured. `threads` at most work on it; the result does not depend on how many.
-/// `progress` is told of each run that is done.
+/// Runs `scenario` and reports the measurements, on at most `threads` threads. The result does not depend on their number.
+/// `progress` is called after each run.
 ///
 /// # Errors
-/// The setting that cannot be.
+/// The invalid setting.
 pub fn run(
     scenario: &Scenario,
     threads: usize,
@@ -19,10 +19,10 @@ pub fn run(
     Ok(ScenarioReport::new(scenario, &run_all(scenario, threads, progress)?))
 }
 
-/// As [`run`]; what each run did, in their order.
+/// As [`run`], but returns the totals of each run, in order.
 ///
 /// # Errors
-/// The setting that cannot be.
+/// The invalid setting.
 pub fn run_all(
     scenario: &Scenario,
     threads: usize,
@@ -37,10 +37,10 @@ pub fn run_all(
     runs.into_iter().collect()
 }
 
-/// Makes the `k`-th run of `scenario` with somebody looking on.
+/// Makes the `k`-th run of `scenario` under an `observer`.
 ///
 /// # Errors
-/// The setting that cannot be.
+/// The invalid setting.
 pub fn run_once(
     scenario: &Scenario,
     k: u64,

@@ -1,4 +1,4 @@
-//! What a flow of a scenario has to send.
+//! What a flow of a scenario sends.
 
 use super::check::refuse;
 use super::{FlowSpec, Scenario, ScenarioError};
@@ -7,57 +7,57 @@ use ripstop_base::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What there is to send.
+/// The data of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum SourceSpec {
-    /// Always more.
+    /// Data without end.
     #[default]
     Endless,
-    /// One file; the flow ends with it.
+    /// One file of this size; the flow ends with it.
     File(Bytes),
-    /// At a rate while on, nothing while off; the first period is on.
+    /// Data at a rate while on, nothing while off. The first period is on.
     OnOff {
-        /// How long it is on.
+        /// Length of an on period.
         #[serde(with = "ripstop_base::word")]
         on: Distribution<Span>,
-        /// How long it is off.
+        /// Length of an off period.
         #[serde(with = "ripstop_base::word")]
         off: Distribution<Span>,
-        /// Payload while on.
+        /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests, which another flow answers: each a while after the answer to the one before has arrived.
+    /// Requests that another flow answers, each a think time after the answer to the previous one.
     Requests {
-        /// Of a request.
+        /// Size of a request.
         #[serde(with = "ripstop_base::word")]
         length: Distribution<Bytes>,
-        /// From an answer to the next request.
+        /// Time from an answer to the next request.
         #[serde(with = "ripstop_base::word")]
         think: Distribution<Span>,
     },
-    /// Answers to another flow's requests, one for each, at once.
+    /// Answers to another flow's requests, one for each, without delay.
     Answers {
-        /// The flow that asks, by its name.
+        /// The name of the flow that sends the requests.
         to: String,
-        /// Of an answer.
+        /// Size of an answer.
         #[serde(with = "ripstop_base::word")]
         length: Distribution<Bytes>,
     },
 }
 
 impl SourceSpec {
-    /// Whether it is the one that needs no word.
+    /// Whether this is the default.
     pub(super) fn is_endless(&self) -> bool {
         *self == SourceSpec::Endless
     }
 
-    /// Whether it sends transfers that have an end.
+    /// Whether the source sends transfers that have an end.
     pub fn transfers(&self) -> bool {
         !matches!(self, SourceSpec::Endless | SourceSpec::OnOff { .. })
     }
 
-    /// As the network wants it.
+    /// The pattern for the network.
     pub(super) fn pattern(&self) -> Pattern {
         match self {
             SourceSpec::Endless => Pattern::Endless,
@@ -72,29 +72,30 @@ impl SourceSpec {
         }
     }
 
-    /// The field and what is wrong with it, when a packet carries `payload` bytes.
+    /// Checks the source of packets with `payload` bytes. An error is the field and the problem.
     pub(super) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
         let wrong = |field, problem: &str| Err((field, problem.to_owned()));
         match self {
             SourceSpec::File(bytes) if bytes.get() == 0 => {
-                wrong("source.file", "0 bytes are no file; write at least 1")
+                wrong("source.file", "the file has 0 bytes; write at least 1")
             }
             SourceSpec::OnOff { rate, .. } if rate.bps() == 0 => {
-                wrong("source.on-off.rate", "0 sends nothing; write for example `1Mbit/s`")
+                wrong("source.on-off.rate", "a rate of 0 sends nothing; write for example `1Mbit/s`")
             }
             SourceSpec::OnOff { on, rate, .. } => {
                 let packet = rate.time_for(payload as usize);
                 if on.mean().duration() >= packet.max(Duration::from_nanos(1)) {
                     return Ok(());
                 }
-                let problem = format!("{on} is less than a packet takes at {rate}, {packet:?}; write more");
+                let problem =
+                    format!("{on} is shorter than a packet at {rate}, {packet:?}; write a longer time");
                 Err(("source.on-off.on", problem))
             }
             SourceSpec::Requests { length, .. } if length.mean().get() == 0 => {
-                wrong("source.requests.length", "a request has at least 1 byte")
+                wrong("source.requests.length", "the request has 0 bytes; write at least 1")
             }
             SourceSpec::Answers { length, .. } if length.mean().get() == 0 => {
-                wrong("source.answers.length", "an answer has at least 1 byte")
+                wrong("source.answers.length", "the answer has 0 bytes; write at least 1")
             }
             _ => Ok(()),
         }
@@ -102,10 +103,10 @@ impl SourceSpec {
 }
 
 impl Scenario {
-    /// Which flows ask and which answer: request_answer_pairs of places in the list of flows.
+    /// The pairs of requesting and answering flows, by their indices.
     ///
     /// # Errors
-    /// A flow that asks and is not answered, or the other way round.
+    /// A flow of requests without answers, or of answers without requests.
     pub(super) fn request_answer_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
         let mut request_answer_pairs: Vec<(usize, usize)> = Vec::new();
         for (k, flow) in self.flow.iter().enumerate() {
@@ -118,16 +119,20 @@ impl Scenario {
             };
             let asking = &self.flow[other];
             if request_answer_pairs.iter().any(|(answered, _)| *answered == other) {
-                return wrong("source.answers.to", format!("`{to}` has answers already; give each its own"));
+                return wrong("source.answers.to", format!("another flow answers `{to}`; name another flow"));
             }
             if asking.from != flow.to || asking.to != flow.from {
-                let problem =
-                    format!("answers `{to}`, and must go from `{}` to `{}`", asking.to, asking.from);
+                let problem = format!(
+                    "the answers to `{to}` go the other way; write from `{}` to `{}`",
+                    asking.to, asking.from
+                );
                 return wrong("from", problem);
             }
             if asking.count != flow.count {
-                let problem =
-                    format!("{} connections for the {} of `{to}`; write as many", flow.count, asking.count);
+                let problem = format!(
+                    "{} connections for the {} of `{to}`; write equal numbers",
+                    flow.count, asking.count
+                );
                 return wrong("count", problem);
             }
             request_answer_pairs.push((other, k));
@@ -136,7 +141,7 @@ impl Scenario {
             let asks = matches!(flow.source, SourceSpec::Requests { .. });
             if asks && !request_answer_pairs.iter().any(|(asking, _)| *asking == k) {
                 let problem = format!(
-                    "nobody answers; add a flow the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
+                    "no flow answers; add one the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
                     flow.name
                 );
                 return refuse(format!("flow[{k}].source.requests"), problem);

@@ -1,4 +1,4 @@
-//! What a scenario consists of, as it is written in a file.
+//! The parts of a scenario, as written in a file.
 
 use super::{ExpectSpec, NcSpec, SourceSpec, UdpSpec};
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
@@ -10,26 +10,26 @@ use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A world, what runs on it, and how it is measured.
+/// A network, its traffic, and how it is measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Scenario {
-    /// How it is run and measured.
+    /// How the scenario is run and measured.
     pub run: RunSpec,
-    /// Links between nodes. A node is whatever a link names.
+    /// Links between nodes. A node exists when a link names it.
     pub link: Vec<LinkSpec>,
-    /// Tunnels between nodes, for flows to go through.
+    /// Tunnels between nodes, which carry flows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tunnel: Vec<TunnelSpec>,
-    /// Connections.
+    /// Connections and sources of datagrams.
     pub flow: Vec<FlowSpec>,
-    /// What the result is expected to be.
+    /// Expectations of the result.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expect: Vec<ExpectSpec>,
 }
 
 impl Scenario {
-    /// The directions of its links by the nodes at their ends, such as `n0>n1`, in the order in which the network numbers them.
+    /// The names of all link directions by their nodes, such as `n0>n1`, in the order of their numbers.
     pub fn link_names(&self) -> Vec<String> {
         let names = |link: &LinkSpec| {
             let [a, b] = &link.between;
@@ -38,7 +38,7 @@ impl Scenario {
         self.link.iter().flat_map(names).flatten().collect()
     }
 
-    /// The `index`-th direction of its links: of the k-th, `forth` is 2k and the way back 2k + 1.
+    /// The `index`-th link direction: `forth` of link k is 2k, its way back 2k + 1.
     pub(super) fn direction(&self, index: usize) -> &LinkConfig {
         let link = &self.link[index / 2];
         link.back.as_ref().filter(|_| index % 2 == 1).unwrap_or(&link.forth)
@@ -49,32 +49,32 @@ impl Scenario {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RunSpec {
-    /// Virtual time of a run, its warm-up included.
+    /// Virtual time of a run, warm-up included.
     pub duration: Span,
-    /// Time at its beginning that is not measured.
+    /// Time at the start of a run that is not measured.
     pub warmup: Span,
-    /// Independent runs.
+    /// Number of independent runs.
     pub runs: u32,
-    /// Master seed: run k takes its randomness from this and k.
+    /// Master seed. The randomness of run k follows from the seed and k.
     pub seed: u64,
-    /// Each flow starts at a random moment, uniform between its start and this much later. When left out: the time that its full
-    /// packet takes on the slowest link of its way. Runs without random losses then differ in their phases, as real ones do.
-    /// `0s` starts every flow of every run at the same moment.
+    /// The most by which the start of each flow is delayed; the delay is uniform. The default is the time of the flow's
+    /// full packet on the slowest link of its way. Runs without random losses then differ in their phases, as real runs do.
+    /// `0s` starts every flow of every run at its written start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter: Option<Span>,
-    /// Intervals that are measured on their own, each from its first moment to its second.
+    /// Intervals that are measured separately, each from its first time to its second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
-    /// Also measure throughput in units of this size, headers of IP and TCP included (paper 003).
+    /// Also measures throughput in units of this size, headers of IP and TCP included (paper 003).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<Bytes>,
-    /// Also measure each piece of this length, from the beginning of the run: a series over time.
+    /// Also measures each piece of this length from the start of the run: a series over time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Span>,
 }
 
 impl Default for RunSpec {
-    /// Ten runs of 1000 s, all of them measured.
+    /// Ten runs of 1000 s, without warm-up.
     fn default() -> RunSpec {
         RunSpec {
             duration: Span::from(Duration::from_secs(1000)),
@@ -93,20 +93,20 @@ impl Default for RunSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct LinkSpec {
-    /// The nodes at its ends. The first one sends over `forth`.
+    /// The nodes at the ends. The first one sends over `forth`.
     pub between: [String; 2],
     /// The direction from the first node to the second.
     #[serde(default, serialize_with = "without_defaults::link")]
     pub forth: LinkConfig,
-    /// The other direction; as `forth` when left out.
+    /// The other direction; equal to `forth` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "without_defaults::way_back")]
     pub back: Option<LinkConfig>,
-    /// Whether there is no other direction.
+    /// Whether the link has no other direction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_way: bool,
 }
 
-/// Links as people write them: without what goes without saying.
+/// Writes links without the settings that have their default value.
 mod without_defaults {
     use ripstop_link::LinkConfig;
     use serde::ser::{Error, Serialize, Serializer};
@@ -130,27 +130,27 @@ mod without_defaults {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TunnelSpec {
-    /// Its name.
+    /// The name of the tunnel.
     #[serde(default = "defaults::tunnel")]
     pub name: String,
-    /// The nodes at its ends. Flows may run through it in either direction.
+    /// The nodes at the ends. Flows may use the tunnel in both directions.
     pub between: [String; 2],
-    /// What is sent ahead of losses: `adaptive`, `none`, or packets sent for each packet, such as `1.25`.
+    /// Repairs sent before a loss is reported: `adaptive`, `none`, or packets sent per packet, such as `1.25`.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
-    /// How its rate is found: `fair`, `scavenge`, or a rate.
+    /// Rate control: `fair`, `scavenge`, or a fixed rate.
     #[serde(default = "defaults::rate", with = "word")]
     pub rate: RateMode,
-    /// How long a packet is waited for at most; by the path when left out.
+    /// The deadline: how long the receiver waits for a packet; derived from the path when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patience: Option<Span>,
-    /// The largest datagram that the path carries, IP header included.
+    /// The path's MTU: the largest datagram, IP header included.
     #[serde(default = "defaults::mtu")]
     pub mtu: Bytes,
 }
 
 impl TunnelSpec {
-    /// A tunnel between two nodes with all defaults.
+    /// A tunnel between two nodes with default settings.
     pub fn new(name: &str, a: &str, b: &str) -> TunnelSpec {
         TunnelSpec {
             name: name.to_owned(),
@@ -162,7 +162,7 @@ impl TunnelSpec {
         }
     }
 
-    /// As the session wants it.
+    /// The configuration of the session.
     pub fn config(&self) -> TunnelConfig {
         TunnelConfig {
             path_mtu: self.mtu.get() as u32,
@@ -174,76 +174,76 @@ impl TunnelSpec {
     }
 }
 
-/// A TCP connection or a source of UDP datagrams, or several of one kind.
+/// A TCP connection or a source of UDP datagrams, or several equal ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowSpec {
-    /// Its name; several of one kind get a number behind it.
+    /// The name of the flow. Several connections get a number after it.
     #[serde(default = "defaults::name")]
     pub name: String,
     /// The node that sends.
     pub from: String,
     /// The node that receives.
     pub to: String,
-    /// The tunnel that carries it, by its name; none when left out.
+    /// The name of the tunnel that carries the flow; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel: Option<String>,
-    /// The coding layer below its TCP; none when left out.
+    /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
-    /// The nodes that data passes, ends included; the way with the fewest links when left out. Acknowledgements come back
-    /// the same way where it has links both ways, otherwise by the fewest.
+    /// The nodes that data passes, ends included; the route with the fewest links when left out. Acknowledgements return on
+    /// the same route where its links have both directions, otherwise on the route with the fewest links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
-    /// How many connections of this kind there are.
+    /// The number of connections.
     #[serde(default = "defaults::one")]
     pub count: u32,
     /// Congestion control.
     #[serde(default)]
     pub tcp: Variant,
-    /// The receiver's window, packets.
+    /// The receiver's window in packets.
     #[serde(default = "defaults::window")]
     pub window: u32,
-    /// The congestion window at first, packets; when left out 2, of those of today 10.
+    /// The initial congestion window in packets; 2 when left out, 10 for modern TCPs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_window: Option<u32>,
-    /// Payload of a packet; 40 bytes of headers come on top, of those of today 52, of UDP 28.
+    /// Payload of a packet. Headers add 40 bytes, for modern TCPs 52, for UDP 28.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
-    /// Floor of the retransmission time-out, before back-off; 200 ms when left out.
+    /// The least retransmission time-out, before back-off; 200 ms when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Span>,
-    /// Its cap; when left out 60 s, of those of today 120 s.
+    /// The greatest time-out; 60 s when left out, 120 s for modern TCPs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Span>,
-    /// Granularity of the clock that measures round trips; when left out 10 ms. Those of today measure exactly.
+    /// The tick of the clock that measures round trips; 10 ms when left out. Modern TCPs measure exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Span>,
-    /// What only Vegas is told; 28, 30 and 2 when left out, as for paper 000.
+    /// The thresholds of Vegas; 28, 30 and 2 when left out, as for paper 000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
-    /// Every so many packets are acknowledged, or after 100 ms, of those of today 40 ms.
+    /// The number of packets per acknowledgement. An acknowledgement waits at most 100 ms, for modern TCPs 40 ms.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
-    /// What the receiver does with packets that are out of order.
+    /// What the receiver does with packets out of order.
     #[serde(default)]
     pub receiver: Reassembly,
-    /// The source of UDP datagrams that the flow is; a TCP connection when left out.
+    /// The source of UDP datagrams; the flow is a TCP connection when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub udp: Option<UdpSpec>,
-    /// What there is to send; without end when left out.
+    /// The data to send; without end when left out.
     #[serde(default, skip_serializing_if = "SourceSpec::is_endless")]
     pub source: SourceSpec,
-    /// When it begins.
+    /// When the flow starts.
     #[serde(default = "defaults::start")]
     pub start: Span,
-    /// When it sends nothing new any more; never when left out.
+    /// When the flow stops sending new data; never when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
 }
 
 impl FlowSpec {
-    /// A connection from one node to another with all defaults: endless, NewReno.
+    /// A connection between two nodes with default settings: endless data, NewReno.
     pub fn new(from: &str, to: &str) -> FlowSpec {
         FlowSpec {
             name: defaults::name(),
@@ -270,12 +270,12 @@ impl FlowSpec {
         }
     }
 
-    /// The names of its connections.
+    /// The names of the connections.
     pub fn names(&self) -> impl Iterator<Item = String> + '_ {
         (0..self.count).map(|k| if self.count == 1 { self.name.clone() } else { format!("{}{k}", self.name) })
     }
 
-    /// Its sender: what its TCP has, but for what the description says otherwise.
+    /// The sender's settings: the defaults of the TCP, and the fields that the file sets.
     pub fn sender(&self) -> SenderConfig {
         let usual = if self.tcp.is_modern() { SenderConfig::linux() } else { SenderConfig::default() };
         let initial_window = self.initial_window.unwrap_or(usual.initial_window);
@@ -288,17 +288,17 @@ impl FlowSpec {
         sender
     }
 
-    /// What its hosts do: a TCP of today has kernels of today at both ends. (TCP/NC answers for the receiver itself.)
+    /// The model of the hosts: a modern TCP has kernels at both ends. TCP/NC answers for the receiver itself.
     pub fn hosts(&self) -> Hosts {
         if self.tcp.is_modern() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
     }
 
-    /// Bytes of a full packet on the way, headers included.
+    /// Bytes of a full packet on the path, headers included.
     pub fn packet_bytes(&self) -> u64 {
         self.packet.get().saturating_add(self.header_bytes())
     }
 
-    /// Bytes of the headers in that.
+    /// Bytes of a packet's headers.
     pub fn header_bytes(&self) -> u64 {
         match self.udp {
             Some(_) => u64::from(UDP_IP_HEADERS),
@@ -306,7 +306,7 @@ impl FlowSpec {
         }
     }
 
-    /// As the network wants it.
+    /// The configuration for the network.
     pub fn config(&self) -> TcpConfig {
         TcpConfig {
             variant: self.tcp,
@@ -321,18 +321,18 @@ impl FlowSpec {
         }
     }
 
-    /// Whether it sends transfers that have an end.
+    /// Whether the flow sends transfers that have an end.
     pub(super) fn transfers(&self) -> bool {
         self.udp.is_none() && self.source.transfers()
     }
 
-    /// When it sends nothing new any more.
+    /// When the flow stops sending new data.
     pub(super) fn stop(&self) -> Time {
         self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration())
     }
 }
 
-/// What a flow has that its description leaves out.
+/// The defaults of fields that a file leaves out.
 mod defaults {
     use crate::tcp::SenderConfig;
     use ripstop_base::{Bytes, Span};

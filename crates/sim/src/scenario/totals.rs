@@ -1,4 +1,4 @@
-//! What is kept of a run, and when it is taken down.
+//! The counters kept of a run, and the times at which they are read.
 
 use super::Scenario;
 use super::report::{FlowDetail, LinkSpan, TunnelSpan};
@@ -6,30 +6,30 @@ use crate::world::{FlowTotals, NcMoment, NcStatus, Observer, World};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// What one run had done at each moment at which its counters were read.
+/// The counters of one run at each time they were read.
 #[derive(Clone, Debug)]
 pub struct RunTotals {
-    /// At each moment.
+    /// The counters at each time.
     pub(super) snapshots: Vec<Snapshot>,
-    /// Of each span of [`ReadTimes`].
+    /// The totals of each span of [`ReadTimes`].
     pub(super) spans: Vec<SpanTotals>,
-    /// At the end, of each flow.
+    /// The coding layer of each flow at the end.
     pub(super) coding: Vec<Option<NcStatus>>,
     pub(super) events: u64,
 }
 
-/// What was done by a moment.
+/// The counters at one time.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
-    /// Of each flow.
+    /// The totals of each flow.
     pub(super) flows: Vec<FlowTotals>,
-    /// Packets that wait for each link, where there is a series.
+    /// Packets queued at each link, if a series is measured.
     pub(super) queues: Vec<u64>,
-    /// The coding layer of each flow, where there is a series.
+    /// The coding layer of each flow, if a series is measured.
     pub(super) coding: Vec<Option<NcMoment>>,
 }
 
-/// What was done in a span that is reported.
+/// The totals of a span that is reported.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanTotals {
     pub(super) flows: Vec<FlowDetail>,
@@ -37,16 +37,16 @@ pub(super) struct SpanTotals {
     pub(super) tunnels: Vec<TunnelSpan>,
 }
 
-/// The moments at which counters are read.
+/// The times at which counters are read.
 #[derive(Clone, Debug)]
 pub(super) struct ReadTimes {
-    /// Beginning and end of the whole measurement, then of the intervals.
+    /// Start and end of the whole measurement, then of the intervals.
     pub(super) spans: Vec<[Time; 2]>,
     moments: Vec<Time>,
 }
 
 impl RunTotals {
-    /// Runs `network` to the end of `scenario`.
+    /// Runs `world` to the end of `scenario`.
     pub(super) fn of(scenario: &Scenario, world: &mut World, observer: &mut impl Observer) -> RunTotals {
         let times = ReadTimes::of(scenario);
         let mut snapshots = Vec::with_capacity(times.moments.len());
@@ -70,10 +70,10 @@ impl RunTotals {
     }
 }
 
-/// Spans end and begin at `at`.
+/// Closes and opens the spans that end and begin at `at`.
 fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
     let flows = 0..world.flows();
-    // Since the edge before: part of each span that lies around it.
+    // The delays since the previous span edge belong to each span around them.
     for flow in flows.clone() {
         let delays = world.take_delays(flow);
         for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
@@ -122,13 +122,13 @@ impl ReadTimes {
         ReadTimes { spans, moments }
     }
 
-    /// The place of a moment among the snapshots.
+    /// The index of a time among the snapshots.
     pub(super) fn index(&self, at: Time) -> usize {
         self.moments.partition_point(|moment| *moment < at)
     }
 }
 
-/// The moments at which a run is cut into sample_times, its beginning and its end included.
+/// The times that cut a run into pieces, its start and end included.
 pub(super) fn sample_times(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
     let cuts = (0..).map(move |k| sample * k).take_while(move |at| *at < duration);
     cuts.chain([duration]).map(|at| Time::ZERO + at)

@@ -1,4 +1,4 @@
-//! Every event of a run, a line each.
+//! The events of a run, one line each.
 
 use super::{FlowSpec, Scenario};
 use crate::world::{Body, Happening, Observer, Owner, Packet};
@@ -6,12 +6,15 @@ use ripstop_base::Time;
 use ripstop_link::Fate;
 use std::io::{self, Write};
 
-/// Writes what happens in a run as CSV. The columns: time, event, link, flow or tunnel, kind of packet, its number, its bytes, its
-/// fate, congestion window in packets, SRTT in seconds. A column that does not belong to the event is empty.
+/// Writes the events of a run as CSV. The columns are: time, event, link, flow or tunnel, kind of packet, its number, its
+/// bytes, its fate, congestion window in packets, SRTT in seconds. A column that does not apply to the event is empty.
 ///
-/// The events: `offered`, a link was offered a packet; its fate is when it arrives or why it does not. `arrived`, a packet came to
-/// the end of a link. `window`, a sender has taken in an acknowledgement or a time-out; its window and its SRTT. `completed`, a
-/// transfer is complete; its bytes, and how long it took.
+/// The events are:
+///
+/// * `offered`: a link was offered a packet. The fate is the arrival time, or the reason for the loss.
+/// * `arrived`: a packet arrived at the end of a link.
+/// * `window`: a sender handled an acknowledgement or a time-out. The line has its window and SRTT.
+/// * `completed`: a transfer is complete. The line has its bytes and duration.
 #[derive(Debug)]
 pub struct Trace<W: Write> {
     out: W,
@@ -22,10 +25,10 @@ pub struct Trace<W: Write> {
 }
 
 impl<W: Write> Trace<W> {
-    /// A trace of runs of `scenario`.
+    /// Begins a trace of runs of `scenario`.
     ///
     /// # Errors
-    /// What writing the first line said.
+    /// An error in writing the first line.
     pub fn new(scenario: &Scenario, mut out: W) -> io::Result<Trace<W>> {
         writeln!(out, "time_s,event,link,owner,kind,number,bytes,fate,window_packets,srtt_s")?;
         Ok(Trace {
@@ -37,17 +40,17 @@ impl<W: Write> Trace<W> {
         })
     }
 
-    /// Writes out what is buffered.
+    /// Writes buffered data.
     ///
     /// # Errors
-    /// The first that writing met.
+    /// The first error in writing.
     pub fn finish(mut self) -> io::Result<()> {
         self.failed.map_or(Ok(()), Err)?;
         self.out.flush()
     }
 
     fn write(&mut self, now: Time, happening: &Happening<'_>) -> io::Result<()> {
-        // Follows from what arrived.
+        // The arrivals in the trace imply this event.
         if matches!(happening, Happening::Received { .. }) {
             return Ok(());
         }
@@ -113,7 +116,8 @@ impl<W: Write> Observer for Trace<W> {
     }
 }
 
-/// What a packet is, and its number: a segment's own, the next one that an acknowledgement asks for, a datagram's own.
+/// The kind of a packet, and its number: a segment's own, the next one that an acknowledgement requests, or a datagram's
+/// own.
 fn kind_and_number(packet: &Packet) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),

@@ -1,4 +1,4 @@
-//! A source of UDP datagrams as a flow of a scenario.
+//! A flow of a scenario that is a source of UDP datagrams.
 
 use super::FlowSpec;
 use crate::tcp::Distribution;
@@ -7,39 +7,40 @@ use ripstop_base::{Rate, Span, Time, word};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// When a source of UDP datagrams sends. Every datagram has the flow's `packet` bytes of payload; rates count payload.
+/// The send times of a source of UDP datagrams. Every datagram has the flow's `packet` bytes of payload, and rates count
+/// payload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum UdpSpec {
-    /// At equal intervals.
+    /// Datagrams at equal intervals.
     Constant(Rate),
-    /// At random moments: the intervals are exponentially distributed.
+    /// Datagrams at exponentially distributed intervals.
     Poisson(Rate),
-    /// At equal intervals while on, nothing while off; the first period is on.
+    /// Datagrams at equal intervals while on, none while off. The first period is on.
     OnOff {
-        /// How long the source is on.
+        /// Length of an on period.
         #[serde(with = "word")]
         on: Distribution<Span>,
-        /// How long the source is off.
+        /// Length of an off period.
         #[serde(with = "word")]
         off: Distribution<Span>,
-        /// Payload while on.
+        /// Payload rate while on.
         rate: Rate,
     },
 }
 
-/// The least time between two datagrams: a faster source would take the simulator more work than any link here carries.
+/// The least time between two datagrams. A faster source would exceed every link here and slow the simulator down.
 const LEAST_INTERVAL: Duration = Duration::from_nanos(100);
 
 impl UdpSpec {
-    /// Payload that the source sends in a second while it is on.
+    /// The payload rate of the source while it is on.
     fn rate(&self) -> Rate {
         match self {
             UdpSpec::Constant(rate) | UdpSpec::Poisson(rate) | UdpSpec::OnOff { rate, .. } => *rate,
         }
     }
 
-    /// The field of `flow` and what is wrong with it: of the source, and what only a TCP has.
+    /// Checks the source, and that `flow` sets no field of a TCP. An error is the field and the problem.
     pub(super) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
         let usual = FlowSpec::new(&flow.from, &flow.to);
         let of_tcp = [
@@ -56,7 +57,10 @@ impl UdpSpec {
             ("source", flow.source != usual.source),
         ];
         if let Some((field, _)) = of_tcp.iter().find(|(_, given)| *given) {
-            return Err((field, "belongs to a TCP, and the flow is `udp`; leave one of the two out".into()));
+            return Err((
+                field,
+                "the field belongs to TCP, and the flow is `udp`; remove one of the two".into(),
+            ));
         }
         if self.rate().bps() == 0 {
             return Err(("udp", "a rate of 0 sends nothing; write for example `1Mbit/s`".into()));
@@ -64,7 +68,7 @@ impl UdpSpec {
         let interval = self.rate().time_for(flow.packet.get() as usize);
         if interval < LEAST_INTERVAL {
             let problem = format!(
-                "{} in packets of {} is one packet in {interval:?}; at most one in {LEAST_INTERVAL:?}",
+                "{} in packets of {} is one packet in {interval:?}; write at most one in {LEAST_INTERVAL:?}",
                 self.rate(),
                 flow.packet
             );
@@ -80,7 +84,7 @@ impl UdpSpec {
         }
     }
 
-    /// The source in the world, from `start` to `stop`.
+    /// The source's settings in the world, from `start` to `stop`.
     pub(super) fn config(&self, payload: u32, start: Time, stop: Time) -> UdpConfig {
         let every = self.rate().time_for(payload as usize);
         let pattern = match self {

@@ -1,5 +1,5 @@
-//! A trial: one run of a contender over one link, measured as the demonstration measures it. The contender sends a stream that
-//! always has more, or a file, and requests beside it.
+//! A trial: one run of a contender over one link, measured as the demonstration measures it. The contender sends a stream
+//! without end, or a file, with requests beside it.
 
 mod world;
 
@@ -14,98 +14,98 @@ use world::TrialWorld;
 /// Useful bytes of a request, and of its reply.
 pub const REQUEST_BYTES: u32 = 100;
 
-/// Bytes of a full packet on the link.
+/// Bytes of a full packet on the link: Ethernet's MTU.
 const LINK_MTU: u32 = 1500;
-/// How often the virtual time is told.
+/// How often progress is reported, in virtual time.
 const STEP: Duration = Duration::from_millis(500);
-/// How much of the bulk is timed, bytes.
+/// The amounts of bulk traffic whose arrival is timed, bytes.
 const TIMED_BYTES: [u64; 2] = [100_000, 1_000_000];
 
-/// How a connection's packets get from host to host.
+/// The path of a connection's packets between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// Through the tunnel.
     Tunnel,
-    /// Over the link as they are.
+    /// Directly over the link.
     Link,
 }
 
 /// What carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The tunnel alone: a source of packets that never runs dry, and requests that nobody sends again.
+    /// The tunnel alone: a source of packets without end, and requests that nobody retransmits.
     Packets,
     /// TCP connections between kernels.
     Tcp(Variant, PathKind),
 }
 
-/// What is sent beside requests.
+/// The traffic beside the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkTraffic {
-    /// Nothing.
+    /// No traffic.
     None,
-    /// Always more.
+    /// Data without end.
     Endless,
-    /// So many bytes, by a TCP; a source of bare packets has no files, and sends without end.
+    /// A file of this many bytes, over TCP. A source of bare packets has no files and sends without end.
     File(u64),
 }
 
-/// What is to be run.
+/// The settings of a trial.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The link in the data direction, and the way back.
+    /// The link in the data direction, and the link back.
     pub links: [LinkConfig; 2],
     /// What carries the data.
     pub scheme: Scheme,
-    /// What is sent beside requests.
+    /// The traffic beside the requests.
     pub bulk: BulkTraffic,
-    /// When 100-byte requests are due, since the start.
+    /// When 100-byte requests are due, from the start.
     pub requests: Vec<Duration>,
-    /// Where the measured interval begins, since the start.
+    /// Start of the measured interval, from the start of the run.
     pub from: Duration,
-    /// Where it ends.
+    /// End of the measured interval.
     pub until: Duration,
-    /// How long replies are waited for after that, the bulk going on.
+    /// How long the run waits for replies after the interval, while the bulk traffic goes on.
     pub grace: Duration,
-    /// Whether the fates of packets are to be kept.
+    /// Whether to keep the fates of packets.
     pub fates: bool,
-    /// Where all randomness comes from.
+    /// The source of all randomness.
     pub seed: Seed,
 }
 
-/// What was measured.
+/// The measurements of a trial.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Useful bytes of the bulk that came out in the measured interval, and since the start.
+    /// Useful bytes of the bulk traffic delivered in the measured interval, and since the start.
     pub bulk_bytes: (u64, u64),
-    /// Useful bytes of requests that came out in the measured interval.
+    /// Useful bytes of requests delivered in the measured interval.
     pub request_bytes: u64,
     /// IP bytes offered to the link in the data direction in the measured interval.
     pub offered_bytes: u64,
-    /// Since the start, until 100 kB of the bulk had come out.
+    /// Time from the start until 100 kB of the bulk traffic were delivered.
     pub first_100kb: Option<Duration>,
     /// The same for 1 MB.
     pub first_1mb: Option<Duration>,
-    /// The same for all of a file.
+    /// The same for a whole file.
     pub complete: Option<Duration>,
-    /// From the first transmission of the bulk's packets to their delivery in order: those sent and delivered in the measured
-    /// interval. Of a source without TCP, from the way into the tunnel.
+    /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only packets sent and delivered
+    /// in the measured interval count. A source without TCP counts from the entrance of the tunnel.
     pub delays: DelayHistogram,
-    /// For each request, in their order: from the moment it was due until its reply had come; or how long it had waited
-    /// at the end, without one.
+    /// For each request, in order: the time from its due time to its reply, or without a reply the time it waited until the
+    /// end.
     pub latencies: Vec<Result<Duration, Duration>>,
-    /// What the link in the data direction had done by the end of the measured interval.
+    /// Counters of the link in the data direction at the end of the measured interval.
     pub link: LinkCounters,
-    /// Packets that the bulk's TCP had retransmitted by the end of the measured interval; None without a TCP.
+    /// Packets that the bulk traffic's TCP had retransmitted by the end of the measured interval; None without a TCP.
     pub retransmits: Option<u64>,
-    /// What the tunnel had repaired in the data direction by the end of the measured interval; None without a tunnel.
+    /// Repairs of the tunnel in the data direction by the end of the measured interval; None without a tunnel.
     pub tunnel: Option<TunnelLosses>,
-    /// What became of the packets on the link in the data direction and on the way back, in the order in which they were
-    /// offered; nothing unless they were to be kept.
+    /// The fates of the packets on the link in the data direction and on the link back, in the order offered. Empty unless
+    /// the trial keeps them.
     pub fates: [Vec<Fate>; 2],
-    /// Impairments that are configured, on either link, and never fired.
+    /// Impairments that are configured on either link and never fired.
     pub unfired: Vec<&'static str>,
-    /// What must never happen and did.
+    /// Packets that came out without having gone in. Must be 0.
     pub violations: usize,
 }
 
@@ -114,17 +114,18 @@ pub struct Measured {
 pub struct TunnelLosses {
     /// Packets recovered from repairs.
     pub recovered: u64,
-    /// Packets given up: the TCP inside had to notice their loss.
+    /// Packets given up: the TCP inside the tunnel had to detect their loss.
     pub given_up: u64,
 }
 
 impl Trial {
-    /// Runs it; a file's run ends when it has arrived. `progress` is told the virtual time now and then.
+    /// Runs the trial. The run of a file ends when the file has arrived. `progress` receives the virtual time now and then.
     ///
-    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty path, as after a handshake.
+    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty path, as after a
+    /// handshake.
     ///
     /// # Errors
-    /// The link setting that cannot be.
+    /// The invalid setting of a link.
     pub fn run(&self, mut progress: impl FnMut(Duration)) -> Result<Measured, LinkConfigError> {
         let mut trial_world = TrialWorld::new(self)?;
         let mut run_to = |trial_world: &mut TrialWorld, end: Duration| {
@@ -176,7 +177,7 @@ impl Trial {
         Config { initial_rtt: rtt.max(Duration::from_micros(100)), ..Config::default() }
     }
 
-    /// Bytes of payload in a full packet: what headers of IP and TCP leave of it.
+    /// Payload bytes of a full packet, after the headers of IP and TCP.
     fn payload(&self) -> u32 {
         let packet = match self.scheme {
             Scheme::Tcp(_, PathKind::Link) => LINK_MTU,
@@ -185,7 +186,7 @@ impl Trial {
         packet - STAMPED_HEADERS
     }
 
-    /// When requests are due.
+    /// When requests are due, in virtual time.
     fn due(&self) -> Vec<Time> {
         self.requests.iter().map(|due| Time::ZERO + *due).collect()
     }

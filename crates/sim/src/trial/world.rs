@@ -1,4 +1,4 @@
-//! The world of a trial, and what is noted while it runs.
+//! The world of a trial, and the observer that records events while it runs.
 
 use super::{BulkTraffic, PathKind, REQUEST_BYTES, Scheme, TIMED_BYTES, Trial, TunnelLosses};
 use crate::tcp::{Distribution, Pattern, SenderConfig, Variant};
@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// A kernel acknowledges every second packet (RFC 5681, section 4.2).
 const ACK_EVERY: u32 = 2;
-/// The names of the links from left to right and back, for their random streams: those of the emulator, which loses the same
-/// packets under the same seed.
+/// The names of the links' random streams, there and back. The emulator has the same names, and so the same losses under
+/// the same seed.
 const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 /// The world of a trial.
@@ -20,10 +20,10 @@ pub(super) struct TrialWorld {
     pub(super) world: World,
     pub(super) links: [usize; 2],
     bulk: Option<usize>,
-    /// The flow that requests take.
+    /// The flow of the requests.
     requests: Option<usize>,
     pub(super) observer: TrialObserver,
-    /// Of the source without TCP: useful bytes in a packet of the bulk.
+    /// Useful bytes of a bulk packet, for the source without TCP.
     payload: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl TrialWorld {
         self.world.run_until(end, &mut self.observer);
     }
 
-    /// Useful bytes of the bulk and of requests that have come out.
+    /// Useful bytes delivered of the bulk traffic and of the requests.
     pub(super) fn useful(&self) -> (u64, u64) {
         let of = |flow: Option<usize>, payload: u32| {
             let totals = flow.map(|flow| self.world.totals(flow)).unwrap_or_default();
@@ -74,18 +74,18 @@ impl TrialWorld {
         (of(self.bulk, self.payload.unwrap_or(0)), of(self.requests, REQUEST_BYTES))
     }
 
-    /// What the link in the data direction has done.
+    /// Counters of the link in the data direction.
     pub(super) fn link(&self) -> &LinkCounters {
         self.world.link(self.links[0])
     }
 
-    /// Packets that the bulk's TCP has retransmitted; None without a TCP.
+    /// Packets that the bulk traffic's TCP has retransmitted; None without a TCP.
     pub(super) fn retransmits(&self) -> Option<u64> {
         let bulk = self.bulk.filter(|_| self.payload.is_none())?;
         Some(self.world.totals(bulk).retransmits)
     }
 
-    /// What the tunnel has repaired in the data direction; None without a tunnel.
+    /// Repairs of the tunnel in the data direction; None without a tunnel.
     pub(super) fn tunnel(&self) -> Option<TunnelLosses> {
         (self.world.tunnels() > 0).then(|| {
             let [_, receiver] = self.world.tunnel(0);
@@ -93,17 +93,17 @@ impl TrialWorld {
         })
     }
 
-    /// Keeps the delays of packets sent from now on only.
+    /// Drops the delays of packets sent before now.
     pub(super) fn forget_delays(&mut self) {
         self.bulk.into_iter().for_each(|bulk| self.world.forget_delays(bulk));
     }
 
-    /// How long the bulk's packets were under way that are kept.
+    /// The delays kept of the bulk traffic's packets.
     pub(super) fn delays(&mut self) -> DelayHistogram {
         self.bulk.map_or_else(DelayHistogram::default, |bulk| self.world.take_delays(bulk).packets)
     }
 
-    /// From when request number `k` was due until its reply had come.
+    /// Time from the due time of request `k` to its reply; None without a reply.
     pub(super) fn latency(&self, k: usize) -> Option<Duration> {
         match (self.payload, self.requests) {
             (Some(_), Some(requests)) => self.world.latencies(requests).get(k).copied().flatten(),
@@ -111,19 +111,19 @@ impl TrialWorld {
         }
     }
 
-    /// Whether the first `n` requests are all answered.
+    /// Whether the first `n` requests all have replies.
     pub(super) fn is_answered(&self, n: usize) -> bool {
         (0..n).all(|k| self.latency(k).is_some())
     }
 
-    /// The fates of packets on the two links, where they were to be kept.
+    /// The fates of packets on the two links, if the trial keeps them.
     pub(super) fn fates(&mut self) -> [Vec<Fate>; 2] {
         self.observer.fates.take().unwrap_or_default()
     }
 }
 
-/// The tunnel alone: a source of packets that always has more, and requests that nobody sends again. The numbers of the flows
-/// of the bulk and of the requests.
+/// Adds the traffic of the tunnel alone: packets without end, and requests that nobody retransmits. Returns the flows of
+/// the bulk traffic and of the requests.
 fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<usize>, usize) {
     let names = ["tunnel/left", "tunnel/right"];
     let tunnel = world.add_tunnel(&trial.config(), &links[..1], &links[1..], names);
@@ -138,8 +138,8 @@ fn add_packets(world: &mut World, links: [usize; 2], trial: &Trial) -> (Option<u
     (bulk, requests)
 }
 
-/// TCP connections between kernels, over the link or through the tunnel. The numbers of the flows of the bulk and of the
-/// requests.
+/// Adds TCP connections between kernels, over the link or through the tunnel. Returns the flows of the bulk traffic and of
+/// the requests.
 fn add_connections(
     world: &mut World,
     links: [usize; 2],
@@ -155,7 +155,7 @@ fn add_connections(
         None if backwards => Carrier::Links(&back, &there),
         None => Carrier::Links(&there, &back),
     };
-    // Streams are named as those of a scenario: a chain of one link is the very same run.
+    // The random streams have a scenario's names, so a scenario of one link gives the very same run.
     let mut connect = |pattern, backwards, name| {
         let config = TcpConfig {
             variant,
@@ -167,7 +167,7 @@ fn add_connections(
             ..TcpConfig::default()
         };
         let flow = world.add_tcp(config, &carrier(backwards), name);
-        flow.expect("a source with a length, and no coding layer")
+        flow.expect("the source has a length and no coding layer")
     };
     let bulk = match trial.bulk {
         BulkTraffic::None => None,
@@ -186,18 +186,18 @@ fn add_connections(
     (bulk, requests.map(|(requests, _)| requests))
 }
 
-/// What a trial observer while it runs.
+/// Records events while a trial runs.
 pub(super) struct TrialObserver {
     bulk: Option<usize>,
-    /// Of a source without TCP: useful bytes in a packet of the bulk.
+    /// Useful bytes of a bulk packet, for the source without TCP.
     payload: Option<u32>,
     pub(super) timed_at: [Option<Time>; 2],
     timed_until: Time,
-    /// The size of a file, and when it had arrived.
+    /// The size of a file, and when the file had arrived.
     file: Option<u64>,
     pub(super) complete: Option<Time>,
     requests: Option<usize>,
-    /// In the order of the requests: a connection answers them in that order.
+    /// The latencies in the order of the requests: a connection answers them in that order.
     latencies: Vec<Duration>,
     fates: Option<[Vec<Fate>; 2]>,
 }

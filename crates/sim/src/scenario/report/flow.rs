@@ -1,4 +1,4 @@
-//! What is said of a flow.
+//! The report of a flow.
 
 use crate::engine::{DelayStatistic, Sample, Statistic};
 use crate::scenario::FlowSpec;
@@ -9,66 +9,67 @@ use ripstop_base::{DelayHistogram, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What was measured of a flow, over the runs.
+/// The measurements of a flow, over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowReport {
-    /// Its name.
+    /// The name of the flow.
     pub name: String,
-    /// Payload that arrived in order, bit/s of the time measured.
+    /// Payload that arrived in order in the measured time, bit/s.
     pub goodput_bps: Statistic,
-    /// The same over the time in which it was to send, where that is not all of it: until it stopped, or its file was complete.
+    /// The same over the active time of the flow, until it stopped or its file was complete. None where that is all of the
+    /// time.
     pub active_goodput_bps: Option<Statistic>,
-    /// Mean congestion window, packets, as far as the receiver's window allowed it, over the time in which it was to send. Of UDP,
-    /// this and the next three have no value.
+    /// Mean over the active time of the congestion window in packets, limited by the receiver's window. For UDP this and
+    /// the next three have no value.
     pub cwnd_packets: Statistic,
     /// Mean of the smoothed round-trip time, over acknowledgements.
     pub srtt_s: Statistic,
     /// Retransmission time-outs.
     pub timeouts: Statistic,
-    /// Packets sent again.
+    /// Packets retransmitted.
     pub retransmits: Statistic,
-    /// Packets sent, again or not.
+    /// Packets sent, retransmissions included.
     pub packets_sent: Statistic,
-    /// Of UDP: packets sent less packets delivered in the time measured; None of a TCP.
+    /// UDP packets sent less packets delivered in the measured time; None for TCP.
     pub packets_lost: Option<Statistic>,
-    /// From a packet's first transmission to its delivery in order; percentiles to .8 %.
+    /// Time from a packet's first transmission to its delivery in order. Percentiles are accurate to .8 %.
     pub delay_s: DelayStatistic,
-    /// From when a transfer was due until the last of it had arrived: a file, an answer, a request with its answer; of those
-    /// that were complete in the time measured. Percentiles to .8 %.
+    /// Time from when a transfer was due until its last byte arrived: a file, an answer, or a request with its answer. Only
+    /// transfers that completed in the measured time count. Percentiles are accurate to .8 %.
     pub completion_s: DelayStatistic,
-    /// Transfers that were complete in the time measured; None where the source has none.
+    /// Transfers that completed in the measured time; None for sources without transfers.
     pub completed: Option<Statistic>,
-    /// Transfers that were begun and not complete at its end; None where the source has none.
+    /// Transfers begun and not complete at the end; None for sources without transfers.
     pub unfinished: Option<Statistic>,
-    /// From seen to decoded in its coding layer, in whole runs; unknown where it has none. Percentiles to .8 %.
+    /// Time from seen to decoded in the coding layer, over whole runs; unknown without one. Percentiles are accurate to .8
+    /// %.
     pub decode_delay_s: DelayStatistic,
-    /// How often the mechanisms of its sender did their work, by their names as in [`Mechanisms`]; None for the TCPs after ns-2,
-    /// which have none of them.
+    /// How often the sender's mechanisms acted, by the field names of [`Mechanisms`]. None for the ns-2 algorithms.
     pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
-    /// What its coding layer did in the whole of each run; None where it has none.
+    /// The coding layer over each whole run; None without one.
     pub nc: Option<NcReport>,
 }
 
-/// What a run says of a flow between two moments.
+/// The totals of a flow between two times of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowSpan<'a> {
-    /// What it did in between.
+    /// The totals between the two times.
     pub(super) did: FlowTotals,
-    /// What it had done at the end.
+    /// The totals at the end.
     pub(super) end: FlowTotals,
     pub(super) detail: Option<&'a FlowDetail>,
 }
 
-/// What is kept of a flow for a span that is reported, beside its totals.
+/// What is kept of a flow for a reported span, besides its totals.
 #[derive(Clone, Debug, Default)]
 pub(in crate::scenario) struct FlowDetail {
     pub(in crate::scenario) delays: FlowDelays,
-    /// At the beginning, and at the end.
+    /// The counters at the start and at the end.
     pub(in crate::scenario) mechanisms: Option<(Mechanisms, Mechanisms)>,
 }
 
 impl FlowReport {
-    /// Of flow `k`, which is one of `spec`, from one moment of each run to another.
+    /// The report of flow `k`, a connection of `spec`, between two times of each run.
     pub(super) fn new(
         name: String,
         spec: &FlowSpec,
@@ -81,7 +82,7 @@ impl FlowReport {
         let statistic =
             |value: &dyn Fn(&FlowSpan<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
         let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
-        // A run without any such packet, or time, says nothing of its mean.
+        // A run without such a packet, or time, does not count in the mean.
         let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
             let known = parts.iter().map(|part| pair(&part.did)).filter(|(_, n)| *n > 0);
             known.map(|(sum, n)| sum / n as f64).collect::<Sample>().statistic()
@@ -90,7 +91,7 @@ impl FlowReport {
             let active = parts.iter().map(|part| &part.did).filter(|did| did.active > 0.0);
             active.map(|did| value(did) / did.active).collect::<Sample>().statistic()
         };
-        // A start that is late by its jitter alone leaves all of the time.
+        // The start jitter alone does not shorten the active time.
         let shortened = spec.transfers() || from < Time::ZERO + spec.start.duration() || spec.stop() < to;
         let partly = shortened
             && parts.iter().any(|part| part.did.active > 0.0)
@@ -123,7 +124,7 @@ impl FlowReport {
     }
 }
 
-/// Delays of all runs: the mean of the runs' means, percentiles of all together.
+/// Statistic of the delays of all runs: the mean of the runs' means, and percentiles over all delays.
 pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> DelayStatistic {
     let (mut means, mut all) = (Sample::default(), DelayHistogram::default());
     for delays in runs {
@@ -145,20 +146,20 @@ fn mechanisms(parts: &[FlowSpan<'_>]) -> Option<BTreeMap<&'static str, Statistic
     Some(counts.collect()).filter(|counts: &BTreeMap<_, _>| !counts.is_empty())
 }
 
-/// What the coding layer of a flow did in whole runs, warm-up included.
+/// The coding layer of a flow over whole runs, warm-up included.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NcReport {
-    /// Combinations sent by the sender.
+    /// Combinations that the sender sent.
     pub combinations: Statistic,
-    /// Combinations that told the receiver nothing new.
+    /// Combinations without new information for the receiver.
     pub redundant: Statistic,
-    /// Combinations that waited at the receiver: the mean over time, and the most.
+    /// Combinations waiting at the receiver, mean over time.
     pub rows: Statistic,
-    /// The most at a time.
+    /// The most combinations waiting at one time.
     pub rows_max: Statistic,
-    /// Answers that named the same first unseen packet as the one before.
+    /// Acknowledgements that named the same first unseen packet as the one before.
     pub repeated_acks: Statistic,
-    /// Combinations sent by relays.
+    /// Combinations that relays sent.
     pub recoded: Statistic,
 }
 

@@ -1,44 +1,44 @@
-//! What is said of a link.
+//! The report of a link.
 
 use crate::engine::{Sample, Statistic};
 use crate::world::LinkTotals;
 use ripstop_link::LinkCounters;
 use serde::Serialize;
 
-/// What was measured of one direction of a link, over the runs.
+/// The measurements of one direction of a link, over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkReport {
-    /// The nodes at its ends, such as `n0>n1`.
+    /// The nodes at the ends, such as `n0>n1`.
     pub name: String,
-    /// Packets that it was offered.
+    /// Packets offered to the link.
     pub offered_packets: Statistic,
-    /// Packets that found its queue full.
+    /// Packets dropped because the queue was full.
     pub dropped_queue_packets: Statistic,
-    /// Packets that its policer refused, or that were larger than its MTU.
+    /// Packets that the policer refused, or that exceeded the MTU.
     pub dropped_other_packets: Statistic,
-    /// Of these, packets that its policer refused.
+    /// Packets that the policer refused, among these.
     pub dropped_policer_packets: Statistic,
-    /// ECN-capable packets that it marked with Congestion Experienced.
+    /// ECN-capable packets that the link marked with Congestion Experienced.
     pub marked_packets: Statistic,
-    /// Packets that its channel lost: by itself, with a block of units, in a blackout.
+    /// Packets lost on the channel: alone, with a block of units, or in a blackout.
     pub lost_packets: Statistic,
-    /// Packets that it delivered, copies not counted.
+    /// Packets delivered, without copies.
     pub delivered_packets: Statistic,
-    /// What it delivered, headers included, bit/s.
+    /// Delivered rate, headers included, bit/s.
     pub delivered_bps: Statistic,
-    /// Share of the time in which it was sending.
+    /// Share of the time in which the link was sending.
     pub utilisation: Statistic,
-    /// Packets that waited for it, the one on its way not counted: the mean over time.
+    /// Mean over time of the packets queued, without the one in transmission.
     pub queue_packets: Statistic,
-    /// How long a packet waited for it, the mean.
+    /// Mean time that a packet waited in the queue.
     pub queue_s: Statistic,
 }
 
-/// Of one run, what a link had done at the beginning of a span and at its end.
+/// The totals of a link at the start and at the end of a span of one run.
 pub(in crate::scenario) type LinkSpan = (LinkTotals, LinkTotals);
 
 impl LinkReport {
-    /// Of a link over a span of `seconds` of each run.
+    /// The report of a link over a span of `seconds` of each run.
     pub(super) fn new(name: String, runs: &[LinkSpan], seconds: f64) -> LinkReport {
         let statistic =
             |value: &dyn Fn(&LinkSpan) -> f64| runs.iter().map(value).collect::<Sample>().statistic();
@@ -68,7 +68,7 @@ fn did((start, end): &LinkSpan, value: fn(&LinkCounters) -> u64) -> u64 {
     value(&end.counters) - value(&start.counters)
 }
 
-/// The waits of all packets added up: over a time, the mean queue (Little's law).
+/// The sum of all packets' waits; divided by the time, the mean queue (Little's law).
 fn waited_s((start, end): &LinkSpan) -> f64 {
     (end.counters.queue_packet_ns - start.counters.queue_packet_ns) as f64 * 1e-9
 }

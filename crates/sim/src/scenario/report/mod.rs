@@ -1,4 +1,4 @@
-//! What was measured.
+//! The report of a scenario.
 
 mod flow;
 mod link;
@@ -20,13 +20,13 @@ use crate::engine::{Sample, Statistic};
 use flow::FlowSpan;
 use serde::Serialize;
 
-/// What was measured in all runs of a scenario.
+/// The measurements of all runs of a scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScenarioReport {
-    /// Payload that arrived in order after the warm-up, bit/s: the mean of the flows.
+    /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows.
     pub goodput_bps: Statistic,
-    /// Units of the size that was asked for in packets that arrived in order, headers included, all flows together, in a
-    /// second; None where no unit was given.
+    /// Units per second in packets that arrived in order, headers included, over all flows. The unit's size is the
+    /// scenario's; None without one.
     pub throughput_units_per_s: Option<Statistic>,
     /// The flows.
     pub flows: Vec<FlowReport>,
@@ -34,9 +34,9 @@ pub struct ScenarioReport {
     pub links: Vec<LinkReport>,
     /// The tunnels.
     pub tunnels: Vec<TunnelReport>,
-    /// The intervals that were asked for.
+    /// The intervals of the scenario.
     pub intervals: Vec<IntervalReport>,
-    /// The series over time, if one was asked for.
+    /// The series over time, if the scenario has one.
     pub series: Option<Series>,
     /// Events of all runs.
     pub events: u64,
@@ -44,12 +44,12 @@ pub struct ScenarioReport {
     pub sim_s: f64,
 }
 
-/// What was measured in an interval.
+/// The measurements of an interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct IntervalReport {
-    /// Where it begins, s.
+    /// Start of the interval, s.
     pub from_s: f64,
-    /// Where it ends, s.
+    /// End of the interval, s.
     pub to_s: f64,
     /// As in [`ScenarioReport`].
     pub goodput_bps: Statistic,
@@ -62,7 +62,7 @@ pub struct IntervalReport {
 }
 
 impl ScenarioReport {
-    /// What these runs of `scenario` say: all that there were, or one alone.
+    /// The report of `runs` of `scenario`: of all runs, or of one alone.
     pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> ScenarioReport {
         let times = ReadTimes::of(scenario);
         let whole = interval(scenario, &times, 0, runs);
@@ -100,14 +100,14 @@ fn throughput(scenario: &Scenario, times: &ReadTimes, unit: u64, runs: &[RunTota
     runs.iter().map(rate).collect::<Sample>().statistic()
 }
 
-/// What was done in the `index`-th span.
+/// The report of the `index`-th span.
 fn interval(scenario: &Scenario, times: &ReadTimes, index: usize, runs: &[RunTotals]) -> IntervalReport {
     let [from, to] = times.spans[index];
     let (a, b) = (times.index(from), times.index(to));
     let named: Vec<(String, &FlowSpec)> =
         scenario.flow.iter().flat_map(|spec| spec.names().map(move |name| (name, spec))).collect();
     let seconds = to.since(from).as_secs_f64();
-    // Of each run, of each flow, what it did in between.
+    // The totals of flow `k` in one run: over the span, and at its end.
     let part = |run: &'_ RunTotals, k: usize| {
         let (start, end) = (&run.snapshots[a].flows[k], run.snapshots[b].flows[k]);
         (end.less(start), end)

@@ -1,4 +1,4 @@
-//! What happened over time.
+//! The series of a report.
 
 use crate::scenario::totals::{ReadTimes, RunTotals, sample_times};
 use crate::scenario::{FlowSpec, Scenario};
@@ -7,10 +7,10 @@ use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;
 
-/// What happened over time: each list has one value for each piece of the run, the mean of the runs.
+/// Measurements over time. Each list has one value for each piece of the run, the mean over the runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// Where each piece ends, s.
+    /// End of each piece, s.
     pub until_s: Vec<f64>,
     /// The flows.
     pub flows: Vec<FlowSeries>,
@@ -21,17 +21,17 @@ pub struct Series {
 /// A flow over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowSeries {
-    /// Its name.
+    /// The name of the flow.
     pub name: String,
     /// Payload that arrived in order, bit/s.
     pub goodput_bps: Vec<f64>,
-    /// Mean congestion window, packets, as far as the receiver's window allowed it.
+    /// Mean congestion window in packets, limited by the receiver's window.
     pub cwnd_packets: Vec<f64>,
-    /// Mean of the smoothed round-trip time, s; null where no acknowledgement came.
+    /// Mean of the smoothed round-trip time, s; null in a piece without acknowledgements.
     pub srtt_s: Vec<Option<f64>>,
     /// Retransmission time-outs.
     pub timeouts: Vec<f64>,
-    /// Its coding layer where each piece ends; None where it has none.
+    /// The coding layer at the end of each piece; None without one.
     pub nc: Option<NcSeries>,
 }
 
@@ -40,18 +40,18 @@ pub struct FlowSeries {
 pub struct NcSeries {
     /// The coding window: segments that the sender holds and combines.
     pub window_packets: Vec<f64>,
-    /// Combinations that wait at the receiver: segments that are seen and not decoded.
+    /// Combinations waiting at the receiver: segments that are seen and not decoded.
     pub rows: Vec<f64>,
-    /// Segments that the receiver has heard of and not seen: what it lacks.
+    /// Degrees of freedom still missing: segments that the receiver knows of and has not seen.
     pub deficit_packets: Vec<f64>,
 }
 
 /// A link over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkSeries {
-    /// The nodes at its ends, such as `n0>n1`.
+    /// The nodes at the ends, such as `n0>n1`.
     pub name: String,
-    /// Packets that wait where each piece ends.
+    /// Packets queued at the end of each piece.
     pub queue_packets: Vec<f64>,
 }
 
@@ -64,7 +64,7 @@ impl Series {
     ) -> Series {
         let moments: Vec<Time> = sample_times(sample, scenario.run.duration.duration()).collect();
         let n = runs.len() as f64;
-        // Of each piece, what each run did in it.
+        // The totals of each run in a piece.
         let did = |flow: usize, pair: &[Time]| -> Vec<FlowTotals> {
             let [a, b] = [pair[0], pair[1]].map(|at| times.index(at));
             runs.iter().map(|run| run.snapshots[b].flows[flow].less(&run.snapshots[a].flows[flow])).collect()

@@ -1,16 +1,16 @@
-//! What is said of a tunnel.
+//! The report of a tunnel.
 
 use crate::engine::{Sample, Statistic};
 use crate::scenario::Scenario;
 use ripstop_proto::session::tunnel::Status;
 use serde::Serialize;
 
-/// What was measured of a tunnel, over the runs: what `ripstop status` shows.
+/// The measurements of a tunnel, over the runs: the figures of `ripstop status`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TunnelReport {
-    /// Its name.
+    /// The name of the tunnel.
     pub name: String,
-    /// From the first of its ends to the second, and the other way.
+    /// From the first end to the second, and the other way.
     pub directions: Vec<DirectionReport>,
 }
 
@@ -21,68 +21,68 @@ pub struct DirectionReport {
     pub from: String,
     /// The node that receives.
     pub to: String,
-    /// Bytes of all datagrams sent, feedback included, for each byte of payload that arrived in order in the flows whose data goes
-    /// this way; over the runs that had any.
+    /// Bytes of all datagrams sent, feedback included, per byte of payload that arrived in order in this direction's flows.
+    /// Only runs with such payload count.
     pub sent_per_useful: Statistic,
     /// Datagrams sent, of all kinds.
     pub datagrams: Statistic,
-    /// Packets that were taken in.
+    /// Packets accepted into the tunnel.
     pub taken_packets: Statistic,
-    /// Packets that were delivered.
+    /// Packets delivered by the tunnel.
     pub delivered_packets: Statistic,
     /// Source symbols sent.
     pub sources: Statistic,
-    /// Repairs sent because the receiver said that something was lost.
+    /// Repairs sent for losses that the receiver reported.
     pub repairs_exact: Statistic,
-    /// Repairs sent ahead of such reports.
+    /// Repairs sent before any report of a loss.
     pub repairs_ahead: Statistic,
-    /// Symbols that arrived through repairs.
+    /// Symbols recovered from repairs.
     pub recovered: Statistic,
-    /// Repairs that brought nothing new.
+    /// Repairs without new information.
     pub redundant: Statistic,
-    /// Share of source symbols that never arrived, by themselves or through repairs: what the receiver gave up.
+    /// Share of source symbols that the receiver gave up: neither received nor recovered.
     pub residual_loss: Statistic,
-    /// Packets refused on the way in for want of room.
+    /// Packets dropped at the entrance because the queue was full.
     pub dropped_full: Statistic,
-    /// Packets dropped on the way in to tell their flow to slow down.
+    /// Packets that the queue management dropped to slow their flow down.
     pub dropped_aqm: Statistic,
-    /// Packets that waited on the way in for longer than a packet may.
+    /// Packets dropped at the entrance because they waited beyond their deadline.
     pub dropped_expired: Statistic,
     /// Symbols that the sender gave up.
     pub given_up_sender: Statistic,
-    /// Times that a flow went on without a packet, patience being over.
+    /// Times that a flow skipped a packet at its deadline.
     pub skipped: Statistic,
-    /// Packets that came out after their flow had gone on without them.
+    /// Packets delivered after their flow had skipped them.
     pub late: Statistic,
-    /// What the path carries at the end of the time measured, as estimated.
+    /// Estimate of the path's rate at the end of the measured time.
     pub rate_bps: Statistic,
-    /// The smoothed round-trip time then.
+    /// The smoothed round-trip time at the end.
     pub rtt_s: Statistic,
-    /// The loss then, as estimated.
+    /// Estimate of the loss probability at the end.
     pub loss: Statistic,
-    /// The mean length of a run of losses then, as estimated, in packets.
+    /// Estimate of the mean length of a run of losses at the end, in packets.
     pub burst_packets: Statistic,
-    /// Datagrams taken for lost that arrived after all.
+    /// Datagrams declared lost that arrived after all.
     pub spurious: Statistic,
-    /// Times that everything in flight was given up because nothing was heard.
+    /// Times that everything in flight was given up because no feedback arrived.
     pub silences: Statistic,
-    /// Probes sent because the last datagrams had no report.
+    /// Probes sent because the last datagrams were not reported.
     pub tail_probes: Statistic,
-    /// Repairs not sent for want of budget.
+    /// Repairs not sent because the budget was used up.
     pub repairs_over_budget: Statistic,
-    /// Times that repairs ahead were suspended because they recovered nothing.
+    /// Times that proactive repairs were suspended because they recovered nothing.
     pub repairs_suspended: Statistic,
-    /// Exact repairs over all symbols from a first hole to a last one.
+    /// Exact repairs over all symbols between a first and a last missing one.
     pub repairs_ranges: Statistic,
-    /// Repairs ahead over symbols that lie apart.
+    /// Proactive repairs over symbols that are not consecutive.
     pub repairs_spread: Statistic,
 }
 
-/// Of one run, of each end, its status at the beginning of a span and at its end.
+/// The status of each end at the start and at the end of a span of one run.
 pub(in crate::scenario) type TunnelSpan = [(Status, Status); 2];
 
 impl TunnelReport {
-    /// Of tunnel `k`. `useful` has, of each run, the payload that arrived in order in either direction.
+    /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by direction.
     pub(super) fn new(
         scenario: &Scenario,
         k: usize,
@@ -105,7 +105,7 @@ fn direction(
     runs: &[&TunnelSpan],
     useful: &[[u64; 2]],
 ) -> DirectionReport {
-    // What is sent is the one end's to say, what becomes of it the other's.
+    // One end counts what is sent, the other what arrives.
     let did = |end: usize, value: &dyn Fn(&Status) -> u64| {
         let runs = runs.iter().map(|ends| &ends[end]);
         runs.map(|(start, end)| (value(end) - value(start)) as f64).collect::<Sample>().statistic()
