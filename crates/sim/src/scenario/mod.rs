@@ -3,7 +3,6 @@
 mod build;
 mod capture;
 mod check;
-mod expect;
 mod file;
 mod nc;
 mod preset;
@@ -12,13 +11,11 @@ mod routes;
 mod run;
 mod source;
 mod spec;
-mod totals;
 mod trace;
 mod udp;
 
 pub use capture::Capture;
 pub use check::ScenarioError;
-pub use expect::ExpectSpec;
 pub use file::FileError;
 pub use nc::{NcRedundancy, NcSpec, Recode};
 pub use preset::{FecPath, Tandem};
@@ -26,9 +23,8 @@ pub use report::{
     DirectionReport, FlowReport, FlowSeries, IntervalReport, LinkReport, LinkSeries, NcReport, NcSeries,
     ScenarioReport, Series, TunnelReport, delay_statistic,
 };
-pub use run::{run, run_all, run_once};
+pub use run::{RunTotals, run, run_all, run_once};
 pub use source::SourceSpec;
-pub use spec::{FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
-pub use totals::RunTotals;
+pub use spec::{ExpectSpec, FlowSpec, LinkSpec, RunSpec, Scenario, TunnelSpec};
 pub use trace::Trace;
 pub use udp::UdpSpec;

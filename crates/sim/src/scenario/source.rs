@@ -5,7 +5,6 @@ use super::{FlowSpec, Scenario, ScenarioError};
 use crate::tcp::{Distribution, Pattern};
 use ripstop_base::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// The data of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,31 +73,16 @@ impl SourceSpec {
 
     /// Checks the source of packets with `payload` bytes. An error is the field and the problem.
     pub(super) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
-        let wrong = |field, problem: &str| Err((field, problem.to_owned()));
-        match self {
-            SourceSpec::File(bytes) if bytes.get() == 0 => {
-                wrong("source.file", "the file has 0 bytes; write at least 1")
-            }
-            SourceSpec::OnOff { rate, .. } if rate.bps() == 0 => {
-                wrong("source.on-off.rate", "a rate of 0 sends nothing; write for example `1Mbit/s`")
-            }
-            SourceSpec::OnOff { on, rate, .. } => {
-                let packet = rate.time_for(payload as usize);
-                if on.mean().duration() >= packet.max(Duration::from_nanos(1)) {
-                    return Ok(());
-                }
+        self.pattern().check().map_err(|error| (error.field, error.problem.to_owned()))?;
+        if let SourceSpec::OnOff { on, rate, .. } = self {
+            let packet = rate.time_for(payload as usize);
+            if on.mean().duration() < packet {
                 let problem =
                     format!("{on} is shorter than a packet at {rate}, {packet:?}; write a longer time");
-                Err(("source.on-off.on", problem))
+                return Err(("source.on-off.on", problem));
             }
-            SourceSpec::Requests { length, .. } if length.mean().get() == 0 => {
-                wrong("source.requests.length", "the request has 0 bytes; write at least 1")
-            }
-            SourceSpec::Answers { length, .. } if length.mean().get() == 0 => {
-                wrong("source.answers.length", "the answer has 0 bytes; write at least 1")
-            }
-            _ => Ok(()),
         }
+        Ok(())
     }
 }
 

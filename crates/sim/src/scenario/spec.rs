@@ -1,6 +1,6 @@
 //! The parts of a scenario, as written in a file.
 
-use super::{ExpectSpec, NcSpec, SourceSpec, UdpSpec};
+use super::{NcSpec, SourceSpec, UdpSpec};
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
 use ripstop_base::{Bytes, Span, Time, word};
@@ -330,6 +330,24 @@ impl FlowSpec {
     pub(super) fn stop(&self) -> Time {
         self.stop.map_or(Time::NEVER, |stop| Time::ZERO + stop.duration())
     }
+}
+
+/// A claim about the result, or a figure of the result with bounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ExpectSpec {
+    /// The claim, such as `flows[bulk1].delay_s.p99 <= 0.5`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holds: Option<String>,
+    /// The figure by its path in the JSON result. This is the older way to write an expectation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// The least value of the figure, in its own unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub least: Option<f64>,
+    /// The greatest value of the figure, in its own unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
 }
 
 /// The defaults of fields that a file leaves out.

@@ -1,11 +1,10 @@
 //! The sender of the ns-2 algorithms: the shared state, and the algorithm that decides.
 
-use super::newreno::NewReno;
-use super::reno::Reno;
+use super::reno::{NewReno, Reno, tahoe_on_ack};
 use super::sack::Sack;
 use super::sender::Core;
 use super::vegas::Vegas;
-use super::{Ack, SenderConfig, TcpCounts, tahoe};
+use super::{Ack, SenderConfig, TcpCounts};
 use ripstop_base::{Stream, Time};
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ impl Classic {
         self.core.counts.acks += 1;
         self.core.counts.duplicate_acks += u64::from(ack.next == self.core.una);
         match &mut self.algorithm {
-            Algorithm::Tahoe => tahoe::on_ack(&mut self.core, now, ack),
+            Algorithm::Tahoe => tahoe_on_ack(&mut self.core, now, ack),
             Algorithm::Reno(algorithm) => algorithm.on_ack(&mut self.core, now, ack),
             Algorithm::NewReno(algorithm) => algorithm.on_ack(&mut self.core, now, ack),
             Algorithm::Sack(algorithm) => algorithm.on_ack(&mut self.core, now, ack),

@@ -6,7 +6,6 @@
 use super::{Distribution, Period, Sender};
 use ripstop_base::{Rate, Stream, Time};
 use std::collections::VecDeque;
-use std::fmt;
 use std::time::Duration;
 
 /// The pattern of the data.
@@ -79,19 +78,12 @@ impl Default for SourceConfig {
 }
 
 /// An invalid setting of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
 pub struct SourceError {
-    field: &'static str,
-    problem: &'static str,
+    pub(crate) field: &'static str,
+    pub(crate) problem: &'static str,
 }
-
-impl fmt::Display for SourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "source: {}: {}", self.field, self.problem)
-    }
-}
-
-impl std::error::Error for SourceError {}
 
 /// What a source asks of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,26 +294,39 @@ impl SourceConfig {
     /// # Errors
     /// The first invalid setting.
     pub fn check(&self) -> Result<(), SourceError> {
-        let wrong = |field, problem| Err(SourceError { field, problem });
         if self.payload == 0 {
-            return wrong("payload", "0 bytes; a packet carries at least 1 byte");
+            return Err(SourceError {
+                field: "payload",
+                problem: "0 bytes; a packet carries at least 1 byte",
+            });
         }
         if self.stop <= self.start {
-            return wrong("stop", "must be later than start");
+            return Err(SourceError { field: "stop", problem: "must be later than start" });
         }
-        match self.pattern {
-            Pattern::File(0) => wrong("file", "the file has 0 bytes; write at least 1"),
+        self.pattern.check()
+    }
+}
+
+impl Pattern {
+    /// Checks that the pattern sends something.
+    ///
+    /// # Errors
+    /// The first invalid setting.
+    pub(crate) fn check(&self) -> Result<(), SourceError> {
+        let wrong = |field, problem| Err(SourceError { field, problem });
+        match self {
+            Pattern::File(0) => wrong("source.file", "the file has 0 bytes; write at least 1"),
             Pattern::OnOff { rate, .. } if rate.bps() == 0 => {
-                wrong("rate", "a rate of 0 sends nothing; write a rate above 0")
+                wrong("source.on-off.rate", "a rate of 0 sends nothing; write for example `1Mbit/s`")
             }
             Pattern::OnOff { on, .. } if on.mean().is_zero() => {
-                wrong("on", "a time of 0 s sends nothing; write a longer time")
+                wrong("source.on-off.on", "a time of 0 s sends nothing; write a longer time")
             }
             Pattern::Requests { length, .. } | Pattern::Scheduled { length } if *length.mean() == 0 => {
-                wrong("requests", "the request has 0 bytes; write at least 1")
+                wrong("source.requests.length", "the request has 0 bytes; write at least 1")
             }
             Pattern::Answers { length } if *length.mean() == 0 => {
-                wrong("answers", "the answer has 0 bytes; write at least 1")
+                wrong("source.answers.length", "the answer has 0 bytes; write at least 1")
             }
             _ => Ok(()),
         }

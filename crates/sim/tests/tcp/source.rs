@@ -118,9 +118,15 @@ fn an_error_names_the_invalid_setting() {
     for (config, words) in [
         (SourceConfig { payload: 0, ..base }, "payload: 0 bytes; a packet carries"),
         (SourceConfig { stop: Time::ZERO, ..base }, "stop: must be later"),
-        (SourceConfig { pattern: Pattern::File(0), ..base }, "file: the file has 0 bytes"),
-        (SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base }, "on: a time of 0 s"),
-        (SourceConfig { pattern: Pattern::Answers { length: Distribution::Fixed(0) }, ..base }, "answers: "),
+        (SourceConfig { pattern: Pattern::File(0), ..base }, "source.file: the file has 0 bytes"),
+        (
+            SourceConfig { pattern: Pattern::OnOff { on, off: on, rate }, ..base },
+            "source.on-off.on: a time of 0 s",
+        ),
+        (
+            SourceConfig { pattern: Pattern::Answers { length: Distribution::Fixed(0) }, ..base },
+            "source.answers.length: ",
+        ),
     ] {
         let error = TrafficSource::new(config, Seed::new(1).stream("x")).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");

@@ -2,7 +2,7 @@
 
 use crate::engine::{DelayStatistic, Sample, Statistic};
 use crate::scenario::FlowSpec;
-use crate::scenario::totals::RunTotals;
+use crate::scenario::run::RunTotals;
 use crate::tcp::Mechanisms;
 use crate::world::{FlowDelays, FlowTotals, NcStatus};
 use ripstop_base::{DelayHistogram, Time};

@@ -14,7 +14,7 @@ pub(super) use flow::FlowDetail;
 pub(super) use link::LinkSpan;
 pub(super) use tunnel::TunnelSpan;
 
-use super::totals::{ReadTimes, RunTotals};
+use super::run::{ReadTimes, RunTotals};
 use super::{FlowSpec, Scenario, TunnelSpec};
 use crate::engine::{Sample, Statistic};
 use flow::FlowSpan;

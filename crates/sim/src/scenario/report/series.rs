@@ -1,6 +1,6 @@
 //! The series of a report.
 
-use crate::scenario::totals::{ReadTimes, RunTotals, sample_times};
+use crate::scenario::run::{ReadTimes, RunTotals, sample_times};
 use crate::scenario::{FlowSpec, Scenario};
 use crate::world::{FlowTotals, NcMoment};
 use ripstop_base::Time;
