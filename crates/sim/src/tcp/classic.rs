@@ -4,9 +4,8 @@ use super::reno::{NewReno, Reno, tahoe_on_ack};
 use super::sack::Sack;
 use super::sender::Core;
 use super::vegas::Vegas;
-use super::{Ack, SenderConfig, TcpCounts};
+use super::{Ack, SenderConfig};
 use ripstop_base::{Stream, Time};
-use std::time::Duration;
 
 #[derive(Clone, Debug)]
 pub(super) struct Classic {
@@ -67,30 +66,6 @@ impl Classic {
             Algorithm::Vegas(algorithm) => algorithm.on_timeout(&mut self.core, now),
         }
         self.note_sent(now);
-    }
-
-    pub(super) fn poll(&mut self) -> Option<u64> {
-        self.core.poll()
-    }
-
-    pub(super) fn timeout(&self) -> Time {
-        self.core.deadline
-    }
-
-    pub(super) fn cwnd(&self) -> f64 {
-        self.core.cwnd
-    }
-
-    pub(super) fn srtt(&self) -> Option<Duration> {
-        self.core.rto.srtt()
-    }
-
-    pub(super) fn acknowledged(&self) -> u64 {
-        self.core.una
-    }
-
-    pub(super) fn counts(&self) -> TcpCounts {
-        self.core.counts
     }
 
     fn note_sent(&mut self, now: Time) {

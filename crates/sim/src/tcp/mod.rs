@@ -181,18 +181,15 @@ enum Family {
     Modern(Box<Modern>),
 }
 
-/// Calls a method of the sender in use.
+/// Evaluates an expression of the sender in use: one for both families, or one for each.
 macro_rules! dispatch {
-    ($self:ident, $sender:ident => $call:expr) => {
-        match &$self.family {
-            Family::Classic($sender) => $call,
-            Family::Modern($sender) => $call,
-        }
+    ($family:expr, $sender:ident => $call:expr) => {
+        dispatch!($family, $sender => $call, $sender => $call)
     };
-    (mut $self:ident, $sender:ident => $call:expr) => {
-        match &mut $self.family {
-            Family::Classic($sender) => $call,
-            Family::Modern($sender) => $call,
+    ($family:expr, $classic:ident => $of_classic:expr, $modern:ident => $of_modern:expr) => {
+        match $family {
+            Family::Classic($classic) => $of_classic,
+            Family::Modern($modern) => $of_modern,
         }
     };
 }
@@ -223,53 +220,53 @@ impl Sender {
 
     /// Adds `packets` to send; `u64::MAX` is without end. A connection's first packet carries no data and is not counted.
     pub fn offer(&mut self, now: Time, packets: u64) {
-        dispatch!(mut self, sender => sender.offer(now, packets));
+        dispatch!(&mut self.family, sender => sender.offer(now, packets));
     }
 
     /// Stops sending new packets. Packets already sent are still repaired.
     pub fn stop(&mut self) {
-        dispatch!(mut self, sender => sender.stop());
+        dispatch!(&mut self.family, sender => sender.stop());
     }
 
     /// Handles an acknowledgement.
     pub fn on_ack(&mut self, now: Time, ack: &Ack) {
-        dispatch!(mut self, sender => sender.on_ack(now, ack));
+        dispatch!(&mut self.family, sender => sender.on_ack(now, ack));
     }
 
     /// Handles a time-out that is due at `now`, if there is one.
     pub fn on_timeout(&mut self, now: Time) {
-        dispatch!(mut self, sender => sender.on_timeout(now));
+        dispatch!(&mut self.family, sender => sender.on_timeout(now));
     }
 
     /// The number of the next packet to send now.
     pub fn poll_transmit(&mut self) -> Option<u64> {
-        dispatch!(mut self, sender => sender.poll())
+        dispatch!(&mut self.family, classic => classic.core.poll(), modern => modern.out.pop_front())
     }
 
     /// When to call [`Sender::on_timeout`], BBR's pacing included; [`Time::NEVER`] when nothing is in flight. After the
     /// last acknowledgement there is one more time-out: an idle sender then restarts with one packet.
     pub fn timeout(&self) -> Time {
-        dispatch!(self, sender => sender.timeout())
+        dispatch!(&self.family, classic => classic.core.deadline, modern => modern.timeout())
     }
 
     /// The congestion window in packets. It may exceed the receiver's window.
     pub fn cwnd(&self) -> f64 {
-        dispatch!(self, sender => sender.cwnd())
+        dispatch!(&self.family, classic => classic.core.cwnd, modern => modern.flow.cwnd)
     }
 
     /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to clock ticks.
     pub fn srtt(&self) -> Option<Duration> {
-        dispatch!(self, sender => sender.srtt())
+        dispatch!(&self.family, classic => classic.core.rto.srtt(), modern => modern.flow.rtt.smoothed())
     }
 
     /// Packets acknowledged, the first one without data included.
     pub fn acknowledged(&self) -> u64 {
-        dispatch!(self, sender => sender.acknowledged())
+        dispatch!(&self.family, classic => classic.core.una, modern => modern.flow.una_and_nxt().0)
     }
 
     /// What the sender has done so far.
     pub fn counts(&self) -> TcpCounts {
-        dispatch!(self, sender => sender.counts())
+        dispatch!(&self.family, classic => classic.core.counts, modern => modern.counts)
     }
 
     /// The state of an ns-2 algorithm.
@@ -283,9 +280,6 @@ impl Sender {
 
     /// How often the modern sender's mechanisms acted; all zero for the ns-2 algorithms.
     pub fn mechanisms(&self) -> Mechanisms {
-        match &self.family {
-            Family::Classic(_) => Mechanisms::default(),
-            Family::Modern(sender) => sender.mechanisms(),
-        }
+        dispatch!(&self.family, _classic => Mechanisms::default(), modern => modern.flow.mechanisms)
     }
 }

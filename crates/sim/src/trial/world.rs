@@ -19,12 +19,7 @@ const LINKS: [&str; 2] = ["link/0", "link/1"];
 pub(super) struct TrialWorld {
     pub(super) world: World,
     pub(super) links: [usize; 2],
-    bulk: Option<usize>,
-    /// The flow of the requests.
-    requests: Option<usize>,
     pub(super) observer: TrialObserver,
-    /// Useful bytes of a bulk packet, for the source without TCP.
-    payload: Option<u32>,
 }
 
 impl TrialWorld {
@@ -44,7 +39,7 @@ impl TrialWorld {
                 latencies: Vec::with_capacity(trial.requests.len()),
                 fates: trial.fates.then(Default::default),
             };
-            TrialWorld { world, links, bulk, requests, observer, payload }
+            TrialWorld { world, links, observer }
         };
         Ok(match trial.scheme {
             Scheme::Packets => {
@@ -66,12 +61,15 @@ impl TrialWorld {
     pub(super) fn useful(&self) -> (u64, u64) {
         let of = |flow: Option<usize>, payload: u32| {
             let totals = flow.map(|flow| self.world.totals(flow)).unwrap_or_default();
-            match self.payload {
+            match self.observer.payload {
                 Some(_) => totals.packets * u64::from(payload),
                 None => totals.bytes,
             }
         };
-        (of(self.bulk, self.payload.unwrap_or(0)), of(self.requests, REQUEST_BYTES))
+        (
+            of(self.observer.bulk, self.observer.payload.unwrap_or(0)),
+            of(self.observer.requests, REQUEST_BYTES),
+        )
     }
 
     /// Counters of the link in the data direction.
@@ -81,7 +79,7 @@ impl TrialWorld {
 
     /// Packets that the bulk traffic's TCP has retransmitted; None without a TCP.
     pub(super) fn retransmits(&self) -> Option<u64> {
-        let bulk = self.bulk.filter(|_| self.payload.is_none())?;
+        let bulk = self.observer.bulk.filter(|_| self.observer.payload.is_none())?;
         Some(self.world.totals(bulk).retransmits)
     }
 
@@ -95,17 +93,17 @@ impl TrialWorld {
 
     /// Drops the delays of packets sent before now.
     pub(super) fn forget_delays(&mut self) {
-        self.bulk.into_iter().for_each(|bulk| self.world.forget_delays(bulk));
+        self.observer.bulk.into_iter().for_each(|bulk| self.world.forget_delays(bulk));
     }
 
     /// The delays kept of the bulk traffic's packets.
     pub(super) fn delays(&mut self) -> DelayHistogram {
-        self.bulk.map_or_else(DelayHistogram::default, |bulk| self.world.take_delays(bulk).packets)
+        self.observer.bulk.map_or_else(DelayHistogram::default, |bulk| self.world.take_delays(bulk).packets)
     }
 
     /// Time from the due time of request `k` to its reply; None without a reply.
     pub(super) fn latency(&self, k: usize) -> Option<Duration> {
-        match (self.payload, self.requests) {
+        match (self.observer.payload, self.observer.requests) {
             (Some(_), Some(requests)) => self.world.latencies(requests).get(k).copied().flatten(),
             _ => self.observer.latencies.get(k).copied(),
         }

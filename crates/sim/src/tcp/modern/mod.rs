@@ -56,7 +56,7 @@ impl SenderConfig {
 #[derive(Clone, Debug)]
 pub(super) struct Modern {
     config: SenderConfig,
-    flow: FlowState,
+    pub(super) flow: FlowState,
     algorithm: Algorithm,
     rack: Rack,
     recovery: Recovery,
@@ -76,8 +76,8 @@ pub(super) struct Modern {
     /// Where the round trip ends over which the use of the window is judged.
     usage_end: u64,
     last_sent: Time,
-    out: VecDeque<u64>,
-    counts: TcpCounts,
+    pub(super) out: VecDeque<u64>,
+    pub(super) counts: TcpCounts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,32 +208,8 @@ impl Modern {
         self.fill(now);
     }
 
-    pub(super) fn poll(&mut self) -> Option<u64> {
-        self.out.pop_front()
-    }
-
     pub(super) fn timeout(&self) -> Time {
         self.due.min(self.departure)
-    }
-
-    pub(super) fn cwnd(&self) -> f64 {
-        self.flow.cwnd
-    }
-
-    pub(super) fn srtt(&self) -> Option<Duration> {
-        self.flow.rtt.smoothed()
-    }
-
-    pub(super) fn acknowledged(&self) -> u64 {
-        self.flow.board.una()
-    }
-
-    pub(super) fn counts(&self) -> TcpCounts {
-        self.counts
-    }
-
-    pub(super) fn mechanisms(&self) -> Mechanisms {
-        self.flow.mechanisms
     }
 
     /// Handles the acknowledgement of the first packet, which stands for the SYN.
@@ -259,7 +235,7 @@ impl Modern {
     fn process_ack(&mut self, now: Time, ack: &Ack, next: u64) -> AckNews {
         let flow = &mut self.flow;
         let min_rtt = flow.rtt.min();
-        let mut news = AckNews::new(next > flow.board.una());
+        let mut news = AckNews { in_order: next > flow.board.una(), ..AckNews::default() };
         let (high, highest) = (self.recovery.high, flow.board.highest());
         let mut take = |number: u64, packet: &scoreboard::Packet, sacked: bool| {
             news.add(number, packet, sacked, high, highest);

@@ -11,7 +11,7 @@ const MAX_STEPS: u32 = 255;
 /// Recoveries after which the reordering window returns to one step (RFC 8985, section 6.2).
 const PERSIST: u32 = 16;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
     /// The packet sent last among those that arrived: its order, and when it left.
     newest: Option<(u64, Time)>,
@@ -22,28 +22,13 @@ pub(super) struct Rack {
     pub(super) advanced: bool,
     /// Whether reordering was ever seen.
     pub(super) reordering: bool,
-    steps: u32,
+    /// Steps of the reordering window beyond the first.
+    extra_steps: u32,
     persist: u32,
     /// An unnecessary retransmission was reported.
     needless: bool,
-    /// Deliveries when `steps` last rose: it rises once a round trip.
+    /// Deliveries when `extra_steps` last rose: it rises once a round trip.
     widened_at: u64,
-}
-
-impl Default for Rack {
-    fn default() -> Rack {
-        Rack {
-            newest: None,
-            rtt: Duration::ZERO,
-            certain: (None, Duration::ZERO),
-            advanced: false,
-            reordering: false,
-            steps: 1,
-            persist: 0,
-            needless: false,
-            widened_at: 0,
-        }
-    }
 }
 
 impl Rack {
@@ -83,11 +68,11 @@ impl Rack {
     pub(super) fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
         if self.needless && prior_delivered >= self.widened_at {
             self.needless = false;
-            self.steps = (self.steps + 1).min(MAX_STEPS);
+            self.extra_steps = (self.extra_steps + 1).min(MAX_STEPS - 1);
             self.persist = PERSIST;
             self.widened_at = delivered;
         } else if self.persist == 0 {
-            self.steps = 1;
+            self.extra_steps = 0;
         }
     }
 
@@ -127,7 +112,7 @@ impl Rack {
         if !self.reordering && (recovering || board.sacked() >= DUP_THRESHOLD) {
             return Duration::ZERO;
         }
-        let wide = min_rtt.unwrap_or_default() / 4 * self.steps;
+        let wide = min_rtt.unwrap_or_default() / 4 * (self.extra_steps + 1);
         wide.min(srtt.unwrap_or_default())
     }
 

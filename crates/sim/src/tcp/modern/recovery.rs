@@ -69,7 +69,7 @@ impl Recovery {
 }
 
 /// The packets that an acknowledgement reports for the first time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct AckNews {
     /// Whether new packets were acknowledged in order.
     pub(super) in_order: bool,
@@ -82,29 +82,15 @@ pub(super) struct AckNews {
     /// Whether the receiver reported a packet as received twice.
     pub(super) duplicate: bool,
     /// Whether a packet arrived that was sent once, before the last recovery or time-out.
-    original: bool,
+    pub(super) original: bool,
     /// Whether a retransmission was acknowledged in order: its round trip is ambiguous.
-    ambiguous: bool,
+    pub(super) ambiguous: bool,
     /// When the oldest and the newest packet left, among those sent once: acknowledged in order, and out of order.
-    acked: Option<(Time, Time)>,
-    blocks: Option<(Time, Time)>,
+    pub(super) acked: Option<(Time, Time)>,
+    pub(super) blocks: Option<(Time, Time)>,
 }
 
 impl AckNews {
-    pub(super) fn new(in_order: bool) -> AckNews {
-        AckNews {
-            in_order,
-            delivered: 0,
-            sacked: false,
-            reordered: 0,
-            duplicate: false,
-            original: false,
-            ambiguous: false,
-            acked: None,
-            blocks: None,
-        }
-    }
-
     pub(super) fn add(&mut self, number: u64, packet: &Packet, sacked: bool, high: u64, highest: u64) {
         self.delivered += 1;
         self.sacked |= sacked;

@@ -34,7 +34,7 @@ impl Packet {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     una: u64,
     packets: VecDeque<Packet>,
@@ -50,23 +50,6 @@ pub(super) struct Scoreboard {
     transmissions: u64,
     /// The blocks of the last acknowledgement, whose packets are all marked.
     known: [(u64, u64); MAX_BLOCKS],
-}
-
-impl Default for Scoreboard {
-    fn default() -> Scoreboard {
-        Scoreboard {
-            una: 0,
-            packets: VecDeque::with_capacity(64),
-            sacked: 0,
-            lost: 0,
-            resent: 0,
-            highest: 0,
-            unrepaired: BinaryHeap::with_capacity(64),
-            by_time: VecDeque::with_capacity(64),
-            transmissions: 0,
-            known: [(0, 0); MAX_BLOCKS],
-        }
-    }
 }
 
 impl Scoreboard {
