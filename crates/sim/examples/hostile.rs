@@ -1,5 +1,5 @@
-//! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`. Both ends
-//! every so often, and in the end their events and counters, and the verdict.
+//! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`. Prints both
+//! ends every STEP_MS (250 ms by default), then their events and counters, and the verdict.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program shows one session")]

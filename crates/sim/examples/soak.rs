@@ -1,9 +1,8 @@
 //! Random hostile sessions on all cores: `make soak`, or
 //! `cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST_SEED]`.
 //!
-//! Prints each failing session's seed as it comes and a summary at the end. Exit status 1 when a session had a
-//! fault, or when calm sessions together lost more than they may. `--example hostile -- SEED` shows one
-//! session in detail.
+//! Prints the seed of each faulty session at once, and a summary at the end. The exit status is 1 when a session had a
+//! fault, or when calm sessions together lost more than they may. `--example hostile -- SEED` shows one session in detail.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program does not look into sessions")]
@@ -57,11 +56,11 @@ fn arguments() -> Option<(u64, u64)> {
     words.next().is_none().then_some((runs, first))
 }
 
-/// A line on standard error: drawn over and over on a terminal, one for every tenth elsewhere.
+/// Progress on standard error: one line redrawn on a terminal, or one line per tenth of the sessions.
 fn progress(tally: &Tally, runs: u64) {
     let mut err = std::io::stderr();
     let words = format!("{} of {runs} sessions, {} with a fault", tally.sessions, tally.faulty());
-    // That nobody reads the progress is no failure.
+    // An unread progress line is no failure.
     let _ = if err.is_terminal() {
         let end = if tally.sessions == runs { "\n" } else { "" };
         write!(err, "\r{words}{end}").and_then(|()| err.flush())

@@ -1,19 +1,20 @@
-//! How fast the simulator is, beside ns-2 in the same run: part of `make bench`, or
-//! `cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3]`.
+//! The speed of the simulator and of ns-2 in the same run: part of `make bench`, or `cargo run --release -p ripstop-sim
+//! --example speed [-- --json] [--repeats 3]`.
 //!
-//! Each case is run by both in turn, several times with other seeds; a ratio is the median of those of the pairs, so that it
-//! does not matter much what else the machine does. Times are CPU times of one thread. A comparison is void when ns-2's
-//! script makes fewer than 4 million events per CPU second, or when the two do not deliver the same: within 5 % or two
-//! half-widths of the 95 % intervals. Without ns-2 (Debian package `ns2`) ours are printed alone.
+//! Both run each case in turn, several times with other seeds. A ratio is the median over the pairs, so other load on the
+//! machine matters little. Times are CPU times of one thread. A comparison is void when ns-2's script makes fewer than 4
+//! million events per CPU second, or when the two deliver different amounts: more than 5 % and more than two half-widths of
+//! the 95 % intervals apart. Without ns-2 (Debian package `ns2`) only the simulator's figures are printed.
 //!
-//! Then: events per CPU second as flows get more, and the memory of runs 100 times as long (each a process of its own).
+//! Then follow the events per CPU second by the number of flows, and the peak memory of runs 100 times as long, each in its
+//! own process.
 
 use ripstop_sim::engine::{Sample, Statistic};
 use ripstop_sim::scenario::{Scenario, run};
 use serde::Serialize;
 use std::process::{Command, ExitCode};
 
-/// Fewer events per CPU second than this, and ns-2 is not what it can be.
+/// The least events per CPU second of ns-2 for a valid comparison.
 const VALID: f64 = 4e6;
 
 fn main() -> ExitCode {
@@ -49,7 +50,9 @@ fn main() -> ExitCode {
     };
     let comparisons: Vec<Comparison> = CASES.iter().map(comparison).collect();
     if comparisons.iter().any(|c| c.ratio.is_none()) {
-        eprintln!("ns-2 (Debian package `ns2`) is not installed or does not run: ours alone");
+        eprintln!(
+            "ns-2 (Debian package `ns2`) is not installed or does not run; printing the simulator's figures alone"
+        );
     }
     say("\nflows over one chain: events (millions) per CPU second".into());
     let flows = [1, 10, 100, 1000, 10_000].map(|flows| {
@@ -76,11 +79,11 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("speed: takes --json and --repeats N, at least 1");
+    eprintln!("usage: speed [--json] [--repeats N], N at least 1");
     ExitCode::from(2)
 }
 
-/// Paper 000's chain, as ns-2's case 000-T1 has it.
+/// Paper 000's chain, as in ns-2's case 000-T1.
 fn chain(duration: &str, seed: u64, loss: &str, flow: &str) -> String {
     let link = |k: u32| {
         format!(
@@ -93,7 +96,7 @@ fn chain(duration: &str, seed: u64, loss: &str, flow: &str) -> String {
     format!("{}{links}[[flow]]\nfrom = \"n0\"\nto = \"n4\"\n{flow}\n", head(duration, seed, ""))
 }
 
-/// Paper 003's link: 20 units and two more.
+/// Paper 003's link: 20 units and two repair units per block.
 fn coded_link(duration: &str, seed: u64) -> String {
     let link = "[[link]]\nbetween = [\"a\", \"b\"]\n\
         forth = { rate = \"1.272Mbit/s\", delay = \"280ms\", queue = \"100\", \
@@ -106,17 +109,17 @@ fn head(duration: &str, seed: u64, more: &str) -> String {
     format!("[run]\nduration = \"{duration}\"\nruns = 1\nseed = {seed}\n{more}")
 }
 
-/// What both simulate.
+/// A case that both simulate.
 struct Case {
     name: &'static str,
-    /// The ratio that is wanted.
+    /// The ratio to reach.
     need: Option<f64>,
-    /// Virtual seconds, ours and ns-2's.
+    /// Virtual seconds of the simulator and of ns-2.
     spans: (u32, u32),
     ours: fn(&str, u64) -> String,
     script: &'static str,
     arguments: &'static [&'static str],
-    /// Whether ns-2 simulates the same; it delivers the same then.
+    /// Whether ns-2 simulates the same network and must deliver the same.
     same: bool,
 }
 
@@ -185,7 +188,7 @@ struct Done {
     simulated: f64,
     cpu: f64,
     events: f64,
-    /// Bit/s of the mean flow, or units/s of all.
+    /// Bit/s of the mean flow, or units/s of all flows.
     delivered: f64,
 }
 
@@ -232,7 +235,7 @@ impl Case {
         comparison
     }
 
-    /// None where ns-2 is missing, or says something else than its script would.
+    /// None if ns-2 is missing, or prints something unexpected.
     fn ns2(&self, seed: u64) -> Option<Done> {
         let script = format!("{}/../../tools/ns2/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let (seed, duration) = (seed.to_string(), self.spans.1.to_string());
@@ -252,11 +255,11 @@ impl Case {
     }
 }
 
-/// Runs a scenario of ours.
+/// Runs a scenario in the simulator.
 fn simulate(text: &str) -> Done {
-    let scenario = Scenario::parse(text).expect("a scenario");
+    let scenario = Scenario::parse(text).expect("the scenario is valid");
     let began = cpu();
-    let report = run(&scenario, 1, || ()).expect("a run");
+    let report = run(&scenario, 1, || ()).expect("the run succeeds");
     let cpu = cpu() - began;
     let units = report.throughput_units_per_s.as_ref().and_then(|units| units.mean);
     let delivered = units.or(report.goodput_bps.mean).unwrap_or(0.0);
@@ -285,7 +288,7 @@ struct Report {
     memory: Vec<Memory>,
 }
 
-/// A case, by both.
+/// The comparison of one case.
 #[derive(Serialize)]
 struct Comparison {
     case: &'static str,
@@ -297,9 +300,9 @@ struct Comparison {
     ns2_sim_s_per_cpu_s: Option<f64>,
     ns2_events_per_cpu_s: Option<f64>,
     ns2_delivered: Statistic,
-    /// Simulated seconds per CPU second, ours over ns-2's: the median of the pairs.
+    /// Simulated seconds per CPU second, the simulator's over ns-2's: the median of the pairs.
     ratio: Option<f64>,
-    /// Why the ratio says nothing.
+    /// Why the ratio is void.
     void: Option<String>,
 }
 
@@ -355,7 +358,8 @@ struct Flows {
 
 impl Flows {
     fn measure(flows: u32) -> Flows {
-        // 40 packets each under way at most, on links that are as much faster: as many events, whatever the flows.
+        // At most 40 packets per flow are in flight, on links whose rate grows with the flows: the number of events does
+        // not depend on the flows.
         let seconds = (20_000 / flows).max(4);
         let rate = format!("{}Mbit/s", 2 * flows.max(1));
         let flow = format!("count = {flows}\ntcp = \"reno\"\nwindow = 40");
@@ -365,7 +369,7 @@ impl Flows {
     }
 }
 
-/// What a process needs at most.
+/// The peak memory of a process.
 #[derive(Serialize)]
 struct Memory {
     case: &'static str,

@@ -1,10 +1,10 @@
-//! The tunnel alone over a virtual link, one source that always has more: share, sent/useful and delays over a grid of losses.
-//! (With connections inside: `ripstop sim tandem --hops 1 --tunnel`.)
+//! The tunnel alone over a virtual link, with one endless source: share, sent/useful and delays over a list of losses. With
+//! connections inside: `ripstop sim tandem --hops 1 --tunnel`.
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
 //!
-//! RUNS=N repeats each with other seeds, JITTER=20ms adds jitter, QUEUE=15 sets the queue, TRACE=1 prints what the sender does
-//! every 25 ms.
+//! RUNS=N repeats each loss with other seeds. JITTER=20ms adds jitter. QUEUE=15 sets the queue. TRACE=1 prints the sender's
+//! state every 25 ms.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::LinkConfig;
@@ -12,7 +12,7 @@ use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::world::{Carrier, UdpConfig, World};
 use std::time::Duration;
 
-/// Bytes on the link for each useful byte without losses: 1500 / (1436 - 52).
+/// Bytes on the link per useful byte without losses: 1500 / (1436 - 52).
 const HEADERS: f64 = 1500.0 / 1384.0;
 
 fn main() {
@@ -43,7 +43,7 @@ fn main() {
 fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
     let config = Config { initial_rtt: rtt, ..Config::default() };
     let mut world = World::new(seed);
-    let links = ["link/0", "link/1"].map(|name| world.add_link(link, name).expect("a link"));
+    let links = ["link/0", "link/1"].map(|name| world.add_link(link, name).expect("the link is valid"));
     let tunnel = world.add_tunnel(&config, &links[..1], &links[1..], ["tunnel/left", "tunnel/right"]);
     let carrier = Carrier::Tunnel { tunnel, backwards: false };
     let flow = world.add_udp(UdpConfig::greedy(config.inner_mtu()), &carrier, "traffic");

@@ -1,5 +1,5 @@
-//! What kernels at both ends of a connection do besides congestion control: headers, acknowledgements, what packets carry, and
-//! connections of two ways.
+//! Kernels at both ends of a connection, besides congestion control: headers, acknowledgements, the contents of packets,
+//! and two-way connections.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
@@ -18,9 +18,9 @@ fn links(world: &mut World, loss: f64) -> [usize; 2] {
         ..LinkConfig::default()
     };
     if loss > 0.0 {
-        config.loss = Loss::bernoulli(Fraction::new(loss).expect("a share"));
+        config.loss = Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"));
     }
-    ["link/0", "link/1"].map(|name| world.add_link(&config, name).expect("a link"))
+    ["link/0", "link/1"].map(|name| world.add_link(&config, name).expect("the link is valid"))
 }
 
 fn kernel(pattern: Pattern) -> TcpConfig {
@@ -35,11 +35,11 @@ fn kernel(pattern: Pattern) -> TcpConfig {
 }
 
 #[test]
-fn headers_have_time_stamps_and_the_last_packet_what_is_left() {
+fn headers_have_time_stamps_and_the_last_packet_is_short() {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, 0.03);
     let file = kernel(Pattern::File(1_234_567));
-    let flow = world.add_tcp(file, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+    let flow = world.add_tcp(file, &Carrier::Links(&[there], &[back]), "flow").expect("the flow is valid");
     let (mut data, mut acks, mut arrived) = (BTreeSet::new(), BTreeSet::new(), 0);
     world.run_until(Time::from_millis(60_000), &mut |_: Time, happening: Happening<'_>| match happening {
         Happening::Offered { packet, .. } => {
@@ -63,7 +63,7 @@ fn an_odd_packet_is_acknowledged_after_40_ms() {
         let mut world = World::new(Seed::new(SEED));
         let [there, back] = links(&mut world, 0.0);
         let config = TcpConfig { hosts, ..kernel(Pattern::File(1000)) };
-        world.add_tcp(config, &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+        world.add_tcp(config, &Carrier::Links(&[there], &[back]), "flow").expect("the flow is valid");
         let (mut arrived, mut answered) = (Vec::new(), Vec::new());
         world.run_until(
             Time::from_millis(5000),
@@ -75,19 +75,21 @@ fn an_odd_packet_is_acknowledged_after_40_ms() {
         );
         assert_eq!((arrived.len(), answered.len()), (2, 2), "{hosts:?}");
         let waits = [0, 1].map(|k: usize| answered[k].since(arrived[k]).as_millis());
-        assert_eq!(waits, [0, wait], "{hosts:?}: the SYN's, and the odd one's");
+        assert_eq!(waits, [0, wait], "{hosts:?}: waits of the SYN and of the odd packet");
     }
 }
 
-/// A pair of flows that ask every 100 ms, 20 times, and answer.
+/// Two flows: 20 requests, one every 100 ms, and their answers. Returns the world, the completed transfers, and the
+/// packets.
 fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, loss);
     let length = Distribution::Fixed(100);
     let ask = kernel(Pattern::Scheduled { length });
-    let ask = world.add_tcp(ask, &Carrier::Links(&[there], &[back]), "ask").expect("a flow");
+    let ask = world.add_tcp(ask, &Carrier::Links(&[there], &[back]), "ask").expect("the flow is valid");
     let answer = kernel(Pattern::Answers { length });
-    let answer = world.add_tcp(answer, &Carrier::Links(&[back], &[there]), "answer").expect("a flow");
+    let answer =
+        world.add_tcp(answer, &Carrier::Links(&[back], &[there]), "answer").expect("the flow is valid");
     if joined {
         world.join(ask, answer);
     } else {
@@ -95,7 +97,7 @@ fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) 
     }
     let moments: Vec<Time> = (0..20).map(|k| Time::from_millis(500 + 100 * k)).collect();
     world.ask_at(ask, &moments);
-    // Data alone, acknowledgements alone, both.
+    // Counts packets with data, with an acknowledgement, and with both.
     let (mut done, mut packets) = (Vec::new(), [0, 0, 0]);
     world.run_until(Time::from_millis(30_000), &mut |_: Time, happening: Happening<'_>| match happening {
         Happening::Completed { flow, completion } => {
@@ -113,21 +115,22 @@ fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) 
 }
 
 #[test]
-fn a_connection_of_two_ways_acknowledges_with_its_data() {
+fn a_two_way_connection_acknowledges_with_its_data() {
     let (_, done, packets) = asking(true, 0.0);
     let took: Vec<Duration> = done.iter().filter(|(flow, _)| *flow == 0).map(|(_, took)| *took).collect();
-    // 40 ms, and 152 bytes twice.
+    // The delay of 40 ms, and 152 bytes sent twice.
     let want = Duration::from_nanos(40_000_000 + 2 * 121_600);
-    assert_eq!(took, vec![want; 20], "one round trip each: it was connected before");
-    // SYN, and the requests: each answers nothing new, the answer before it having been acknowledged after 40 ms. The answers
-    // take what was put off with them, the first of them the answer to the SYN.
-    assert_eq!(packets, [21, 21, 21], "data alone, acknowledgements alone, both");
+    assert_eq!(took, vec![want; 20], "each request takes one round trip on an open connection");
+    // There are 21 data packets: the SYN and the requests. A request acknowledges nothing new: the answer before it was
+    // acknowledged after 40 ms. An answer carries the acknowledgement of its request, and the first packet back that of the
+    // SYN.
+    assert_eq!(packets, [21, 21, 21], "packets with data, with an acknowledgement, with both");
     let (_, apart, [data, acks, both]) = asking(false, 0.0);
     assert_eq!((apart.len(), data, acks, both), (40, 42, 42, 0), "two connections");
 }
 
 #[test]
-fn what_is_lost_is_asked_again_and_what_waits_goes_together() {
+fn lost_requests_are_retransmitted_and_waiting_ones_share_packets() {
     let (world, done, [_, _, both]) = asking(true, 0.2);
     let took = done.iter().filter(|(flow, _)| *flow == 0);
     assert_eq!(took.clone().count(), 20, "seed {SEED}: {done:?}");
@@ -141,12 +144,14 @@ fn what_is_lost_is_asked_again_and_what_waits_goes_together() {
 
 #[test]
 #[should_panic(expected = "one way there and back")]
-fn only_the_way_back_is_joined() {
+fn two_flows_of_one_direction_cannot_be_joined() {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, 0.0);
     let length = Distribution::Fixed(100);
     for pattern in [Pattern::Scheduled { length }, Pattern::Answers { length }] {
-        world.add_tcp(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow").expect("a flow");
+        world
+            .add_tcp(kernel(pattern), &Carrier::Links(&[there], &[back]), "flow")
+            .expect("the flow is valid");
     }
     world.join(0, 1);
 }

@@ -1,5 +1,6 @@
-//! CUBIC (by the RFCs and as Linux has it) and BBR over a bare link: each mechanism shows itself where it should, every file arrives, and a table of shares is
-//! part of the sources. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern` writes it anew.
+//! CUBIC (by the RFCs and as in Linux), BBR and Reno on the modern sender over a bare link. Every mechanism acts where it
+//! should, every file arrives, and a table of shares is compared with a snapshot. `UPDATE_SNAPSHOTS=1 cargo test -p
+//! ripstop-sim --test modern` rewrites the snapshot.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Change, Duplicate, LinkConfig, Loss, Policer, Reorder};
@@ -9,15 +10,15 @@ use std::fmt::Write;
 use std::time::Duration;
 
 const SEED: Seed = Seed::new(1);
-/// Payload of a full packet: 1500 bytes less 52 of headers.
+/// Payload of a full packet in bytes: 1500 less 52 of headers.
 const PAYLOAD: u32 = 1448;
-/// The variants on the sender of today.
+/// The algorithms on the modern sender.
 const ALL: [Variant; 4] = [Variant::Cubic, Variant::LinuxCubic, Variant::Bbr, Variant::LinuxReno];
 
-/// One connection between kernels over a link, and back over a link that neither drops for a full queue nor polices.
+/// One connection between kernels over a link. The link back has no queue limit and no policer.
 struct Path {
     world: World,
-    /// The largest congestion window during the last [`Path::run`], packets.
+    /// The largest congestion window during the last [`Path::run`], in packets.
     cwnd: f64,
 }
 
@@ -26,12 +27,12 @@ impl Path {
         Path::until(variant, link, seed, pattern, Time::NEVER)
     }
 
-    /// The same, which sends nothing new from `stop` on.
+    /// As [`Path::new`], but the connection sends nothing new from `stop` on.
     fn until(variant: Variant, link: &LinkConfig, seed: Seed, pattern: Pattern, stop: Time) -> Path {
         let back = LinkConfig { queue: None, policer: None, ..link.clone() };
         let mut world = World::new(seed);
         let links = [(link, "there"), (&back, "back")];
-        let links = links.map(|(link, name)| world.add_link(link, name).expect("a link"));
+        let links = links.map(|(link, name)| world.add_link(link, name).expect("the link is valid"));
         let flow = TcpConfig {
             variant,
             sender: SenderConfig { window: 20_000, ..SenderConfig::linux() },
@@ -42,11 +43,11 @@ impl Path {
             stop,
             ..TcpConfig::default()
         };
-        world.add_tcp(flow, &Carrier::Links(&links[..1], &links[1..]), "flow").expect("a flow");
+        world.add_tcp(flow, &Carrier::Links(&links[..1], &links[1..]), "flow").expect("the flow is valid");
         Path { world, cwnd: 0.0 }
     }
 
-    /// Runs until `end` (s); packets of data in order by then.
+    /// Runs until `end` (s). Returns the data packets in order by then.
     fn run(&mut self, end: f64) -> u64 {
         self.cwnd = 0.0;
         let cwnd = &mut self.cwnd;
@@ -58,13 +59,13 @@ impl Path {
         self.world.totals(0).packets
     }
 
-    fn told(&self) -> (FlowTotals, Mechanisms) {
-        (self.world.totals(0), self.world.mechanisms(0).expect("a sender of today"))
+    fn counters(&self) -> (FlowTotals, Mechanisms) {
+        (self.world.totals(0), self.world.mechanisms(0).expect("the modern sender"))
     }
 }
 
 fn share(value: f64) -> Fraction {
-    Fraction::new(value).expect("a share")
+    Fraction::new(value).expect("a share from 0 to 1")
 }
 
 fn ms(n: u64) -> Span {
@@ -79,27 +80,28 @@ fn path(loss: f64) -> LinkConfig {
 fn run(variant: Variant, link: &LinkConfig, seconds: f64) -> (FlowTotals, Mechanisms) {
     let mut path = Path::new(variant, link, SEED, Pattern::Endless);
     path.run(seconds);
-    path.told()
+    path.counters()
 }
 
 #[test]
 fn slow_start_ends_when_the_delay_rises() {
-    // A queue that is deep enough: nothing is lost before.
+    // The queue is deep enough: slow start ends before a loss.
     let deep = LinkConfig { queue: Some(QueueLimit::Packets(1500)), ..path(0.0) };
     let (counts, did) = run(Variant::Cubic, &deep, 10.0);
     assert!(did.conservative_starts > 0 && did.hystart_exits == 1, "{did:?}");
     assert_eq!((counts.retransmits, counts.timeouts), (0, 0), "{counts:?}");
     let (counts, did) = run(Variant::LinuxCubic, &deep, 10.0);
     assert_eq!((did.conservative_starts, did.hystart_exits, counts.retransmits), (0, 1, 0), "{did:?}");
-    // A delay that rises for a moment only does not end it.
+    // A short rise of the delay does not end slow start.
     let change = |at, delay| Change { at: ms(at), delay: Some(ms(delay)), ..Change::default() };
     let passing = LinkConfig { schedule: vec![change(350, 75), change(450, 50)], ..path(0.0) };
     let (_, did) = run(Variant::Cubic, &passing, 1.5);
     assert!(did.resumed_starts > 0, "{did:?}");
 }
 
-/// The kernel's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, after 2.76 s at 50 Mbit/s and 300 ms: it leaves slow start when the path is full. With
-/// rounds that begin in the midst of a flight it took the flight's own queue for a full path, and 9.4 and 2.94 s.
+/// The kernel's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, and after 2.76 s at 50 Mbit/s and 300 ms. It
+/// leaves slow start when the path is full. Rounds that begin in the midst of a flight mistake the flight's own queue for a
+/// full path, and take 9.4 s and 2.94 s.
 #[test]
 fn slow_start_lasts_until_a_long_path_is_full() {
     for (rate, rtt, kernel) in [(20_000_000, 600, 5.60), (50_000_000, 300, 2.76)] {
@@ -112,7 +114,7 @@ fn slow_start_lasts_until_a_long_path_is_full() {
 }
 
 #[test]
-fn losses_are_told_by_time_and_repaired_in_proportion() {
+fn losses_are_detected_by_time_and_repaired_in_proportion() {
     let (counts, did) = run(Variant::Cubic, &path(0.02), 60.0);
     assert!(did.rack_losses > 50 && did.rack_lost_again > 0 && did.proportional > did.rack_losses, "{did:?}");
     assert!(did.fast_convergences > 0 && did.reno_friendly > 0 && did.reorder_timeouts > 0, "{did:?}");
@@ -122,9 +124,9 @@ fn losses_are_told_by_time_and_repaired_in_proportion() {
 }
 
 #[test]
-fn a_lost_tail_is_probed_for() {
+fn a_lost_tail_triggers_a_probe() {
     for variant in ALL {
-        // The last of 21 packets (with the first, which carries no data), and the next burst 2 s later.
+        // The link loses the last of 21 packets; the first one carries no data. The next burst follows 2 s later.
         let on_off = Pattern::OnOff {
             on: Period::Fixed(Duration::from_nanos(20 * u64::from(PAYLOAD))),
             off: Period::Fixed(Duration::from_secs(2)),
@@ -133,20 +135,20 @@ fn a_lost_tail_is_probed_for() {
         let link = LinkConfig { loss: Loss::Indices { lost: vec![20], period: None }, ..path(0.0) };
         let mut path = Path::new(variant, &link, SEED, on_off);
         let arrived = path.run(1.9);
-        let (counts, did) = path.told();
+        let (counts, did) = path.counters();
         assert_eq!((arrived, counts.timeouts, did.tail_probes), (20, 0, 1), "{variant:?} {did:?}");
         path.run(3.0);
-        let (_, did) = path.told();
+        let (_, did) = path.counters();
         assert_eq!((did.tail_losses, did.needless), (1, 0), "{variant:?} {did:?}");
         assert!(did.app_limited > 0, "{variant:?} {did:?}");
-        // CUBIC's window is not kept over a pause.
+        // An idle time reduces CUBIC's window, and not BBR's.
         path.run(30.0);
-        assert_eq!(path.told().1.idle_restarts > 0, variant != Variant::Bbr);
+        assert_eq!(path.counters().1.idle_restarts > 0, variant != Variant::Bbr);
     }
 }
 
 #[test]
-fn reordering_is_learned_and_needless_recoveries_are_undone() {
+fn reordering_is_learned_and_spurious_recoveries_are_undone() {
     let reorder = Some(Reorder { probability: share(0.01), extra_delay: ms(40) });
     let (counts, did) = run(Variant::Cubic, &LinkConfig { reorder, ..path(0.0) }, 60.0);
     assert!(did.reordered > 0 && did.reorder_timeouts > 0, "{did:?}");
@@ -157,15 +159,15 @@ fn reordering_is_learned_and_needless_recoveries_are_undone() {
 }
 
 #[test]
-fn a_needless_time_out_is_undone() {
+fn a_spurious_time_out_is_undone() {
     for variant in ALL {
-        // The way becomes longer by more than the time-out.
+        // The delay grows by more than the time-out.
         let longer = Change { at: ms(5_000), delay: Some(ms(2_000)), ..Change::default() };
         let link = LinkConfig { schedule: vec![longer], ..path(0.0) };
         let mut path = Path::new(variant, &link, SEED, Pattern::Endless);
         path.run(12.0);
         path.run(20.0);
-        let (counts, did) = path.told();
+        let (counts, did) = path.counters();
         assert!(counts.timeouts > 0 && did.undone_timeouts > 0, "{variant:?} {counts:?} {did:?}");
         assert!(path.cwnd > 50.0, "{variant:?}: {}", path.cwnd);
     }
@@ -173,7 +175,7 @@ fn a_needless_time_out_is_undone() {
 
 #[test]
 fn bbr_finds_the_rate_drains_and_probes() {
-    // Noise, so that the least round-trip time is not seen again by itself.
+    // Jitter hides the least round-trip time, so BBR must probe for it.
     let (counts, did) = run(Variant::Bbr, &LinkConfig { jitter: ms(2), ..path(0.0) }, 25.0);
     assert_eq!((did.full_pipes, did.drains, counts.timeouts), (1, 1, 0), "{did:?}");
     assert!(did.rtt_probes >= 1 && did.gain_phases > 100 && did.paced > 10_000, "{did:?}");
@@ -186,11 +188,11 @@ fn bbr_finds_a_policer() {
     let link = LinkConfig { policer, ..path(0.0) };
     let mut path = Path::new(Variant::Bbr, &link, SEED, Pattern::Endless);
     path.run(10.0);
-    let before = path.told();
+    let before = path.counters();
     let arrived = path.run(15.0);
-    let after = path.told();
+    let after = path.counters();
     assert!(after.1.policed > 0, "{after:?}");
-    // Once it is known little is lost.
+    // Few packets are lost after the detection.
     let lost = after.1.rack_losses - before.1.rack_losses;
     assert!(arrived > 3_000 && lost * 10 < after.0.sent - before.0.sent, "{arrived} {before:?} {after:?}");
 }
@@ -218,32 +220,32 @@ fn every_file_arrives_whole() {
                 (1, 300_500),
                 "seed 9 run {run}, {variant:?}: {totals:?}"
             );
-            // Then nothing is sent any more.
+            // Nothing is sent after the file is complete.
             path.run(1200.0);
             assert_eq!(path.world.totals(0).sent, totals.sent, "seed 9 run {run}, {variant:?}");
         }
     }
 }
 
-/// Equal seeds give equal runs, and a sender that has stopped only repairs.
+/// Equal seeds give equal runs, and a stopped sender only retransmits.
 #[test]
-fn a_run_is_a_function_of_its_seed_and_ends() {
+fn equal_seeds_give_equal_runs_and_a_stopped_sender_ends() {
     for variant in ALL {
         let link = path(0.05);
         let mut path = Path::until(variant, &link, SEED, Pattern::Endless, Time::from_secs_f64(3.0));
         path.run(2.9);
-        assert_eq!(path.told(), run(variant, &link, 2.9));
+        assert_eq!(path.counters(), run(variant, &link, 2.9));
         let arrived = path.run(20.0);
-        let counts = path.told().0;
+        let counts = path.counters().0;
         // The first packet carries no data.
         assert_eq!(counts.sent - counts.retransmits, arrived + 1, "{variant:?}: {counts:?}");
         path.run(60.0);
-        assert_eq!(path.told().0.sent, counts.sent, "{variant:?}");
+        assert_eq!(path.counters().0.sent, counts.sent, "{variant:?}");
     }
 }
 
 #[test]
-fn shares_are_what_they_were() {
+fn shares_match_the_snapshot() {
     const LOSSES: [f64; 6] = [0.0, 0.01, 0.02, 0.05, 0.1, 0.2];
     let mut text = String::from(
         "# Share of C(1-p) in payload (1448 of 1500 bytes) of one TCP alone: 20 Mbit/s, 100 ms, queue of one bandwidth-delay product, by the\n\
@@ -268,9 +270,5 @@ fn shares_are_what_they_were() {
         std::fs::write(&file, &text).unwrap();
     }
     let stored = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(
-        stored == text,
-        "the figures are not those in {}.\nstored:\n{stored}\nnow:\n{text}",
-        file.display()
-    );
+    assert!(stored == text, "the figures differ from {}.\nstored:\n{stored}\nnow:\n{text}", file.display());
 }

@@ -1,4 +1,4 @@
-//! Presets as files: what is printed is read back, and says nothing that goes without saying.
+//! Presets as files: the text of a scenario gives the same scenario, and leaves defaults out.
 
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
@@ -21,7 +21,7 @@ fn bytes() -> impl Strategy<Value = Bytes> {
 }
 
 fn share() -> impl Strategy<Value = Fraction> {
-    (0.0f64..0.9999).prop_map(|share| Fraction::new(share).expect("a share"))
+    (0.0f64..0.9999).prop_map(|share| Fraction::new(share).expect("a share from 0 to 1"))
 }
 
 fn link() -> impl Strategy<Value = LinkConfig> {
@@ -79,9 +79,9 @@ fn flow() -> impl Strategy<Value = FlowSpec> {
         })
 }
 
-/// Prints, reads back, and returns what was printed.
-fn there_and_back(scenario: &Scenario) -> String {
-    let text = scenario.to_toml().expect("TOML");
+/// Writes the scenario, reads the text back, compares, and returns the text.
+fn assert_round_trip(scenario: &Scenario) -> String {
+    let text = scenario.to_toml().expect("the scenario fits TOML");
     let back = Scenario::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(&back, scenario, "{text}");
     text
@@ -91,16 +91,16 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn any_chain_is_read_back(forth in link(), back in link(), flow in flow(), hops in 1u32..5, through in any::<bool>()) {
+    fn every_chain_survives_a_round_trip(forth in link(), back in link(), flow in flow(), hops in 1u32..5, through in any::<bool>()) {
         let tunnel = (through && flow.nc.is_none()).then(|| TunnelSpec::new("t", "", ""));
         let scenario = Tandem { run: RunSpec::default(), hops, forth, back, flows: vec![flow], tunnel }.scenario();
         if scenario.check().is_ok() {
-            there_and_back(&scenario);
+            assert_round_trip(&scenario);
         }
     }
 
     #[test]
-    fn any_code_is_read_back(k in 1u32..30, more in 0u32..10, loss in share(), flow in flow(), rtt in span(), blocks in 1u32..4) {
+    fn every_block_code_survives_a_round_trip(k in 1u32..30, more in 0u32..10, loss in share(), flow in flow(), rtt in span(), blocks in 1u32..4) {
         let scenario = FecPath {
             run: RunSpec::default(),
             fec: Fec::new(k + more, k, Loss::bernoulli(loss)),
@@ -113,19 +113,19 @@ proptest! {
         }
         .scenario();
         if scenario.check().is_ok() {
-            there_and_back(&scenario);
+            assert_round_trip(&scenario);
         }
     }
 }
 
 #[test]
-fn what_goes_without_saying_is_not_said() {
+fn defaults_are_left_out() {
     let forth = LinkConfig { rate: Rate::from_bps(2_000_000), ..LinkConfig::default() };
     let flows = vec![FlowSpec { source: SourceSpec::File(Bytes::new(1_000_000)), ..FlowSpec::new("", "") }];
     let scenario =
         Tandem { run: RunSpec::default(), hops: 1, back: forth.clone(), forth, flows, tunnel: None }
             .scenario();
-    let text = there_and_back(&scenario);
+    let text = assert_round_trip(&scenario);
     for word in ["delay", "blackouts", "corrupt", "jitter", "rto-min", "tick", "back"] {
         assert!(!text.contains(word), "{word}\n{text}");
     }

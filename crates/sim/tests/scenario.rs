@@ -1,4 +1,4 @@
-//! Scenarios: what networks do to connections, and what is said of it.
+//! Scenarios: networks, connections and reports.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Duplicate, LinkConfig, Loss, Reorder};
@@ -18,7 +18,7 @@ fn link(loss: f64) -> LinkConfig {
     }
 }
 
-/// Paper 000's world, for a short time.
+/// Paper 000's chain, for a short run.
 fn tandem(loss: f64, flow: FlowSpec, tunnel: bool) -> Scenario {
     Tandem {
         run: RunSpec {
@@ -41,14 +41,14 @@ fn flow() -> FlowSpec {
 }
 
 #[test]
-fn one_packet_at_a_time_takes_its_time() {
+fn a_window_of_one_packet_takes_a_round_trip_per_packet() {
     let mut world = World::new(Seed::new(1));
     let links: Vec<usize> =
         (0..4).map(|k| world.add_link(&link(0.0), &format!("link/{k}")).unwrap()).collect();
     let sender = SenderConfig { window: 1, ..SenderConfig::default() };
     let config = TcpConfig { sender, ..TcpConfig::default() };
     let flow = world.add_tcp(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0").unwrap();
-    // 40 bytes take 160 us, 1040 take 4160 us on each link; each has 100 ms.
+    // On each link 40 bytes take 160 us and 1040 bytes 4160 us. Each link has 100 ms.
     let syn = 400_000 + 4 * 160;
     let round = 400_000 + 2 * 4160 + 2 * 160;
     world.run_until(Time::from_micros(syn + 10 * round - 1), &mut ());
@@ -58,12 +58,12 @@ fn one_packet_at_a_time_takes_its_time() {
     assert_eq!((totals.packets, totals.sent, totals.bytes), (10, 12, 10_000));
     assert!((totals.delay.0 / totals.delay.1 as f64 - 0.208_32).abs() < 1e-9, "{totals:?}");
     assert!((totals.window - (syn + 10 * round) as f64 * 1e-6).abs() < 1e-6, "{totals:?}");
-    // Arrivals, the start, and looks at a timer that was put off.
+    // Arrivals, the start, and checks of a timer that was postponed.
     assert!((11 * 4 + 1..11 * 4 + 15).contains(&world.events()), "{}", world.events());
 }
 
 #[test]
-fn an_observer_sees_what_the_links_count() {
+fn an_observer_and_the_links_count_the_same() {
     let mut world = World::new(Seed::new(2));
     let rough = LinkConfig {
         duplicate: Some(Duplicate {
@@ -82,7 +82,7 @@ fn an_observer_sees_what_the_links_count() {
         world.add_tcp(TcpConfig::default(), &Carrier::Links(&links[..1], &links[1..]), "flow/0").unwrap();
     let (mut offered, mut arrived, mut windows, mut last) = ([0, 0], [0, 0], 0, Time::ZERO);
     world.run_until(Time::from_millis(200_000), &mut |now: Time, happening: Happening<'_>| {
-        assert!(now >= last, "time goes back, seed 2");
+        assert!(now >= last, "time runs backwards, seed 2");
         last = now;
         match happening {
             Happening::Offered { link, packet, .. } => {
@@ -92,7 +92,7 @@ fn an_observer_sees_what_the_links_count() {
             Happening::Arrived { link, .. } => arrived[link] += 1,
             Happening::Window { .. } => windows += 1,
             Happening::Received { flow: number, .. } => assert_eq!(number, flow, "seed 2"),
-            Happening::Completed { .. } => panic!("it has no end, seed 2"),
+            Happening::Completed { .. } => panic!("an endless flow completed, seed 2"),
         }
     });
     for link in [0, 1] {
@@ -108,29 +108,29 @@ fn an_observer_sees_what_the_links_count() {
 }
 
 #[test]
-fn the_tunnel_hides_losses_in_either_direction() {
+fn the_tunnel_hides_losses_in_both_directions() {
     let plain = run(&tandem(0.015, flow(), false), 2, || ()).unwrap();
     let through = tandem(0.015, flow(), true);
     let tunnel = run(&through, 2, || ()).unwrap();
     let mean = |report: &ripstop_sim::scenario::ScenarioReport| report.goodput_bps.mean.unwrap_or(0.0);
     assert!(mean(&tunnel) > 5.0 * mean(&plain), "seed 5: {plain:?} {tunnel:?}");
     let again = [&plain, &tunnel].map(|report| report.flows[0].retransmits);
-    // What the tunnel does not hide is a time-out in one run of four, which sends a window again.
+    // One run of four has a time-out, which retransmits a window.
     assert!(again[0].mean > Some(35.0) && again[1].mean < Some(30.0), "seed 5: {again:?}");
     let mut backwards = through;
     let ends = (backwards.flow[0].to.clone(), backwards.flow[0].from.clone());
     (backwards.flow[0].from, backwards.flow[0].to) = ends;
     let backwards = run(&backwards, 2, || ()).unwrap();
     assert!(mean(&backwards) > 5.0 * mean(&plain), "seed 5: {backwards:?}");
-    // What does not fit is refused, not cut.
+    // A packet that does not fit the tunnel is refused, not cut.
     let large = tandem(0.0, FlowSpec { packet: "1460B".parse().unwrap(), ..flow() }, true);
     let error = run(&large, 1, || ()).unwrap_err().to_string();
     assert!(error.contains("`flow[0].packet`") && error.contains("at most 1396 bytes"), "{error}");
 }
 
 #[test]
-fn any_topology_will_do() {
-    // A ring of one-way links, and a short cut that the second flow does not take.
+fn flows_follow_any_topology() {
+    // A ring of one-way links, and a short cut that the second flow does not use.
     let text = r#"
         [run]
         duration = "20s"
@@ -165,7 +165,7 @@ fn any_topology_will_do() {
     "#;
     let report = run(&Scenario::parse(text).unwrap(), 1, || ()).unwrap();
     let srtt: Vec<f64> = report.flows.iter().map(|flow| flow.srtt_s.mean.unwrap()).collect();
-    // 31 ms and 60 ms of delay, 8.32 ms of serialisation for each link there, in ticks of 10 ms.
+    // Delays of 31 ms and 60 ms, and 8.32 ms of serialisation per link, in ticks of 10 ms.
     assert!((0.03..0.05).contains(&srtt[0]) && (0.07..0.09).contains(&srtt[1]), "{srtt:?}");
 }
 
@@ -208,7 +208,7 @@ fn a_thousand_flows_share_a_link() {
     let mut scenario = tandem(0.0, many, false);
     scenario.run.runs = 1;
     let report = run(&scenario, 1, || ()).unwrap();
-    // 1000 payload bytes of 1040 at 2 Mbit/s; what the queue refuses was never sent.
+    // 1000 payload bytes of 1040 at 2 Mbit/s, less what the queue drops.
     let total = report.goodput_bps.mean.unwrap() * 1000.0;
     assert!((1_500_000.0..1_923_100.0).contains(&total), "{total}");
     assert_eq!(report.flows.len(), 1000);
@@ -216,7 +216,7 @@ fn a_thousand_flows_share_a_link() {
 
 #[test]
 fn links_are_charged_what_ns2_charges() {
-    // The sizes of packets of data and of acknowledgements, and whether blocks are told.
+    // The sizes of data packets and acknowledgements, with the number of SACK blocks.
     let sizes = |variant: Variant| {
         let mut world = World::new(Seed::new(6));
         let links: Vec<usize> =

@@ -1,4 +1,4 @@
-//! Scenarios as TOML: what is read, and which complaints name which line.
+//! Scenarios as TOML: what is read, and which errors name which line.
 
 use ripstop_sim::scenario::Scenario;
 
@@ -17,15 +17,15 @@ count = 2
 "#;
 
 #[test]
-fn what_is_written_is_read_back() {
+fn a_scenario_survives_a_round_trip() {
     let scenario = Scenario::parse(TWO_NODES).unwrap();
     assert_eq!((scenario.flow[0].count, scenario.flow[0].window, scenario.link.len()), (2, 50, 1));
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
 }
 
-/// Over such links virtual time would stand still.
+/// Over links without rate and delay virtual time would stand still.
 #[test]
-fn a_way_that_takes_no_time_is_refused() {
+fn a_path_without_rate_and_delay_is_refused() {
     let bare = "[[link]]\nbetween = [\"a\", \"b\"]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
     let error = Scenario::parse(bare).expect_err(bare);
     let words = "`flow[0]`: no link on the way to `b` and back has a `rate` or a `delay`";
@@ -36,12 +36,13 @@ fn a_way_that_takes_no_time_is_refused() {
         let text = bare.replace("[[flow]]", &format!("{enough}\n[[flow]]"));
         Scenario::parse(&text).expect(&text);
     }
-    // A source of datagrams waits for no answer.
-    Scenario::parse(&(bare.to_owned() + "udp = { constant = \"1Mbit/s\" }\n")).expect("time passes");
+    // A source of datagrams waits for no acknowledgement.
+    Scenario::parse(&(bare.to_owned() + "udp = { constant = \"1Mbit/s\" }\n"))
+        .expect("virtual time advances");
 }
 
 #[test]
-fn who_answers_fits_who_asks() {
+fn answers_must_fit_their_requests() {
     let asks = "source = { requests = { length = \"300B\", think = \"exp:1s\" } }";
     let answers = |from: &str, to: &str, count: u32| {
         format!(
@@ -68,7 +69,7 @@ fn who_answers_fits_who_asks() {
 }
 
 #[test]
-fn complaints_know_their_place() {
+fn errors_name_their_line() {
     for (from, to, line, words) in [
         ("1.5%", "120%", 7, "loss"),
         ("count = 2", "count = 0", 12, "`flow[0].count`: 0 connections; write 1 to"),

@@ -1,4 +1,4 @@
-//! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside fares.
+//! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside the tunnel performs.
 
 mod common;
 
@@ -12,12 +12,12 @@ use ripstop_sim::world::{Happening, Incident, UdpConfig};
 use std::time::Duration;
 
 fn path(loss: f64) -> LinkConfig {
-    let loss = Fraction::new(loss).expect("a share");
+    let loss = Fraction::new(loss).expect("a share from 0 to 1");
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), loss)
 }
 
 #[test]
-fn a_sender_that_never_pauses_notices_a_silence() {
+fn a_steady_sender_detects_a_silent_peer() {
     let cut = Blackout {
         at: Span::from(Duration::from_secs(5)),
         length: Span::from(Duration::from_secs(10)),
@@ -25,8 +25,8 @@ fn a_sender_that_never_pauses_notices_a_silence() {
     };
     let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
     let seed = Seed::new(11);
-    let mut world = tunnel(&Config::default(), [&link; 2], seed).expect("a link");
-    // More often than a probe time-out passes.
+    let mut world = tunnel(&Config::default(), [&link; 2], seed).expect("the links are valid");
+    // Packets leave more often than a probe time-out expires.
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
@@ -37,7 +37,7 @@ fn a_sender_that_never_pauses_notices_a_silence() {
 }
 
 #[test]
-fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
+fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
     for (run, loss) in [(1, 0.0), (2, 0.05), (4, 0.2)] {
         let seed = Seed::new(12).run(run);
         let mut world = connected(Variant::LinuxCubic, &path(loss), seed);
@@ -53,11 +53,11 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
         assert!(tcp.packets > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
-        // What it sent again is what the queue dropped to slow it down, and what a time-out took for lost.
+        // TCP retransmits what the queue dropped to slow it down, and what a time-out declared lost.
         assert!(tcp.retransmits <= left.drops.aqm + 300 * tcp.timeouts, "{why}");
         let reductions = tcp.fast_retransmits + tcp.timeouts;
         assert!(reductions <= left.drops.aqm + tcp.timeouts && window > 10.0, "{why}");
-        // What was recovered comes out at once, and is acknowledged at once.
+        // Recovered packets come out together, and are acknowledged together.
         assert_eq!(tcp.merged_acks > 0, loss > 0.0, "{why}");
         assert!(acknowledgements < tcp.packets * 6 / 10, "{acknowledgements}, {why}");
         assert_eq!(world.strays(), 0, "{why}");
@@ -65,42 +65,43 @@ fn a_tcp_inside_is_told_of_no_loss_but_by_the_way_in() {
 }
 
 #[test]
-fn what_stays_unanswered_is_asked_after() {
+fn unacknowledged_datagrams_cause_a_tail_probe() {
     for (run, loss) in [(1, 0.0), (2, 0.2)] {
         let seed = Seed::new(13).run(run);
-        let mut world = tunnel(&Config::default(), [&path(loss); 2], seed).expect("a link");
-        // Each packet is the last one for a while.
+        let mut world = tunnel(&Config::default(), [&path(loss); 2], seed).expect("the links are valid");
+        // Each packet is followed by a pause.
         add_source(&mut world, UdpConfig::poisson(300, 2.0));
         world.run_until(Time::from_secs_f64(600.0), &mut ());
         let sent = world.tunnel(TUNNEL)[0].sent;
         assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
-        // Most pauses end with the answer to that, and are never taken for a silence.
+        // Most pauses end with the answer to the probe and are not taken for a silence.
         let events = world.tunnel_events(TUNNEL, 0);
         let silent = events.iter().filter(|(_, event)| *event == Event::Silent).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
 }
 
-/// Jitter that keeps the order: sparse packets see all of it, dense ones little but its upper end, which stands like a queue.
+/// Jitter that keeps the order: sparse packets see all of it, dense ones only its upper end, which looks like a standing
+/// queue.
 #[test]
-fn a_delay_that_does_not_shrink_is_taken_for_the_paths() {
+fn a_delay_that_does_not_shrink_is_accepted_as_the_paths() {
     let (mut shares, mut accepted) = (Vec::new(), 0);
     for run in 0..8 {
         let seed = Seed::new(7).run(run);
         let link = LinkConfig { jitter: Span::from(Duration::from_millis(20)), ..path(0.05) };
         let config = Config::default();
-        let mut world = tunnel(&config, [&link; 2], seed).expect("a link");
+        let mut world = tunnel(&config, [&link; 2], seed).expect("the links are valid");
         let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         shares.push(goodput(&mut world, source, 2.0, 12.0) / (20e6 * 0.95));
         accepted += world.tunnel(TUNNEL)[0].path.delays_accepted;
     }
-    assert!(accepted > 0, "seed 7: no delay was taken for the path's own");
+    assert!(accepted > 0, "seed 7: no delay was accepted as the path's");
     assert!(shares.iter().all(|share| *share > 0.4), "seed 7, run by run: {shares:.2?}");
 }
 
-/// A path that becomes slower has a queue that takes many rounds to shrink; one that becomes longer, none.
+/// A slower path has a queue that takes many rounds to shrink; a longer path has none.
 #[test]
-fn a_slower_path_and_a_longer_one_are_told_apart() {
+fn a_slower_path_and_a_longer_path_are_distinguished() {
     let change = |seconds| Change { at: Span::from(Duration::from_secs(seconds)), ..Change::default() };
     let slower = Change { rate: Some(Rate::from_bps(5_000_000)), ..change(6) };
     let longer = Change { delay: Some(Span::from(Duration::from_millis(90))), ..change(14) };
@@ -109,7 +110,7 @@ fn a_slower_path_and_a_longer_one_are_told_apart() {
     let mut accepted = [0, 0];
     for run in 0..7 {
         let (seed, config) = (Seed::new(14).run(run), Config::default());
-        let mut world = tunnel(&config, [&link; 2], seed).expect("a link");
+        let mut world = tunnel(&config, [&link; 2], seed).expect("the links are valid");
         let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         fast.push(goodput(&mut world, source, 2.0, 6.0) / (20e6 * 0.95));
         slow.push(goodput(&mut world, source, 8.0, 14.0) / (5e6 * 0.95));
@@ -126,16 +127,16 @@ fn a_slower_path_and_a_longer_one_are_told_apart() {
 /// A fast long path whose queue is short: a start-up's overrun loses thousands of symbols, in more places than a report lists.
 #[test]
 fn a_loss_of_very_many_is_brought_back_in_time() {
-    let loss = Fraction::new(0.1).expect("a share");
+    let loss = Fraction::new(0.1).expect("a share from 0 to 1");
     let mut link = LinkConfig::path(Rate::from_bps(400_000_000), Duration::from_millis(300), loss);
     link.queue = Some(QueueLimit::Bytes(1_500_000));
     let seed = Seed::new(15);
-    // With room for the repairs that wait, and with too little: some symbols are given up then, and it goes on.
+    // With room for all waiting repairs, and with too little: then some symbols are given up, and delivery goes on.
     for (matrix_bytes, is_full, least) in
         [(Config::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
     {
         let config = Config { matrix_bytes, ..Config::default() };
-        let mut world = tunnel(&config, [&link; 2], seed).expect("a link");
+        let mut world = tunnel(&config, [&link; 2], seed).expect("the links are valid");
         add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         world.run_until(Time::from_secs_f64(8.0), &mut ());
         let [left, right] = world.tunnel(TUNNEL);
@@ -148,10 +149,10 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     }
 }
 
-/// Long runs of losses both ways: one of them takes a whole flight, its repairs and the reports of what came before.
+/// Long runs of losses in both directions: one run takes a whole flight, its repairs, and the reports of earlier packets.
 #[test]
-fn a_start_does_not_stand_still_in_long_runs_of_losses() {
-    let loss = Loss::Gilbert { mean: Fraction::new(0.17).expect("a share"), burst: 11.0 };
+fn long_runs_of_losses_do_not_stall_a_start() {
+    let loss = Loss::Gilbert { mean: Fraction::new(0.17).expect("a share from 0 to 1"), burst: 11.0 };
     let link = LinkConfig { loss, ..path(0.0) };
     let (mut shares, mut repeats) = (Vec::new(), 0);
     for run in 0..10 {
@@ -165,11 +166,11 @@ fn a_start_does_not_stand_still_in_long_runs_of_losses() {
     assert!(median > 0.45, "seed 16: {shares:.2?}");
 }
 
-/// A path that holds thousands of packets, with long runs of losses: what hides them is repairs over symbols that lie apart, and for what
-/// they do not mend, repairs of many holes together.
+/// A path that holds thousands of packets, with long runs of losses. Repairs over spread symbols hide most losses, and
+/// repairs over ranges of missing symbols recover the rest.
 #[test]
-fn a_path_of_many_packets_is_filled_in_spite_of_runs_of_losses() {
-    let loss = Loss::Gilbert { mean: Fraction::new(0.1).expect("a share"), burst: 10.0 };
+fn runs_of_losses_leave_a_long_fast_path_filled() {
+    let loss = Loss::Gilbert { mean: Fraction::new(0.1).expect("a share from 0 to 1"), burst: 10.0 };
     let link = LinkConfig {
         queue: Some(QueueLimit::Bytes(1_500_000)),
         loss: loss.clone(),
@@ -192,7 +193,7 @@ fn a_path_of_many_packets_is_filled_in_spite_of_runs_of_losses() {
     assert!(median > 0.78, "seed 17: {shares:.2?}");
 }
 
-/// A busy machine: what comes is taken in late, and timers ring late. What the pacer lost by that must not set the pace.
+/// A busy machine: packets are handled late, and timers expire late. This delay must not set the pace.
 #[test]
 fn a_late_processor_costs_little() {
     let share = |run: u64, late: u64, loss: f64| {
@@ -216,13 +217,13 @@ fn a_late_processor_costs_little() {
     }
 }
 
-/// A link that marks, and a tunnel that is ECN-capable: the marks reach the sender, which slows down instead of losing packets.
+/// An ECN-capable tunnel over a link that marks: the marks reach the sender, which slows down without losses.
 #[test]
-fn marks_of_congestion_reach_the_session() {
+fn ecn_marks_reach_the_sender() {
     let of = |ecn: bool| {
         let link = LinkConfig { mark: Some(QueueLimit::Packets(20)), ..path(0.0) };
         let config = Config { ecn, ..Config::default() };
-        let mut world = tunnel(&config, [&link; 2], Seed::new(18)).expect("a link");
+        let mut world = tunnel(&config, [&link; 2], Seed::new(18)).expect("the links are valid");
         add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         world.run_until(Time::from_secs_f64(10.0), &mut ());
         let [left, right] = world.tunnel(TUNNEL);
@@ -231,7 +232,7 @@ fn marks_of_congestion_reach_the_session() {
     let (totals, left, right) = of(true);
     assert!(totals.marked > 0 && right.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
     assert!(left.sent.peer_marked > 0, "seed 18: {left:?}");
-    // Until the controller answers marks as it should, a tunnel does not say that it is ECN-capable.
+    // ECN is off by default until the controller handles marks as it should.
     assert!(!Config::default().ecn);
     let (totals, _, right) = of(false);
     assert!(totals.counters.congested > 0, "seed 18: {totals:?}");

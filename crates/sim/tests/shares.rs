@@ -1,7 +1,7 @@
-//! What the tunnel makes of links, as a table that is part of the sources: a change of behaviour shows as a diff.
+//! The tunnel's share of each link, as a snapshot in the sources: a change of behaviour shows as a diff.
 //!
-//! One bulk source over the tunnel alone, or one TCP connection through it, in virtual time, one seed: the figures are exact, and equal on every
-//! machine. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares` writes the table anew.
+//! One bulk source over the tunnel alone, or one TCP connection through it, in virtual time under one seed. The figures are
+//! exact and equal on every machine. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares` rewrites the snapshots.
 
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::{LinkConfig, Loss};
@@ -25,7 +25,7 @@ const LINKS: [(&str, u64, u64, f64); 6] = [
     ("100 Mbit/s, 20 ms", 100_000_000, 20, 1.0),
 ];
 
-/// With a TCP inside, which limits what there is to send: short paths and small queues among them.
+/// Links with a TCP inside the tunnel, which limits what there is to send. Short paths and small queues are among them.
 const TCP_LINKS: [(&str, u64, u64, Option<&str>); 6] = [
     ("5 Mbit/s, 50 ms", 5_000_000, 50, None),
     ("20 Mbit/s, 10 ms", 20_000_000, 10, None),
@@ -35,16 +35,16 @@ const TCP_LINKS: [(&str, u64, u64, Option<&str>); 6] = [
     ("100 Mbit/s, 30 ms", 100_000_000, 30, None),
 ];
 
-/// What headers cost at the default MTU: 1500 / (1436 - 52).
+/// Bytes on the link per useful byte at the default MTU: 1500 / (1436 - 52).
 const HEADERS: f64 = 1500.0 / 1384.0;
 
 #[test]
-fn shares_are_what_they_were() {
+fn shares_match_the_snapshot() {
     compare("shares.txt", &table());
 }
 
 #[test]
-fn shares_of_a_tcp_inside_are_what_they_were() {
+fn shares_of_cubic_inside_match_the_snapshot() {
     let mut text = String::from(
         "# The same of one TCP connection (Linux's CUBIC) through the tunnel, without its own headers.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
@@ -59,7 +59,7 @@ fn shares_of_a_tcp_inside_are_what_they_were() {
 }
 
 #[test]
-fn shares_of_a_bbr_inside_are_what_they_were() {
+fn shares_of_bbr_inside_match_the_snapshot() {
     let mut text = String::from(
         "# The same of one TCP connection (BBR) through the tunnel, without its own headers.\n\
          # UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares\n",
@@ -82,7 +82,7 @@ fn table() -> String {
     text
 }
 
-/// A title, and a line for each link: share and sent/useful by the loss.
+/// Writes a title and a line for each link: share and sent/useful by loss.
 fn rows(text: &mut String, links: &[(&str, impl Fn(f64) -> (f64, f64))]) {
     let titles = LOSSES.map(|p| format!("{:>13}", format!("{:.0}%", 100.0 * p)));
     let _ = writeln!(text, "{:32}{}", "", titles.concat());
@@ -97,7 +97,7 @@ fn rows(text: &mut String, links: &[(&str, impl Fn(f64) -> (f64, f64))]) {
 
 fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
     let rtt = Duration::from_millis(rtt);
-    let loss = Fraction::new(p).expect("a share");
+    let loss = Fraction::new(p).expect("a share from 0 to 1");
     let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, loss);
     if burst > 1.0 && p > 0.0 {
         link.loss = Loss::Gilbert { mean: loss, burst };
@@ -107,14 +107,15 @@ fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
 
 fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>, variant: Variant) -> (f64, f64) {
     let rtt = Duration::from_millis(rtt);
-    let mut link = LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share"));
+    let mut link =
+        LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share from 0 to 1"));
     if let Some(queue) = queue {
         link.queue = Some(queue.parse().expect("a queue"));
     }
     figures(link, rtt, p, Scheme::Tcp(variant, PathKind::Tunnel))
 }
 
-/// Share and sent/useful of a bulk source over a link that is the same both ways.
+/// Share and sent/useful of a bulk source over equal links in both directions.
 fn figures(link: LinkConfig, rtt: Duration, p: f64, scheme: Scheme) -> (f64, f64) {
     let rate = link.rate.bps();
     let trial = Trial {
@@ -128,16 +129,16 @@ fn figures(link: LinkConfig, rtt: Duration, p: f64, scheme: Scheme) -> (f64, f64
         fates: false,
         seed: Seed::new(SEED),
     };
-    let got = trial.run(|_| ()).expect("the link can be");
+    let got = trial.run(|_| ()).expect("the link is valid");
     assert_eq!(got.violations, 0, "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
-    // Nothing else is configured; on the way back, where packets are few, rare bursts may not come.
+    // Only loss is configured. On the way back packets are few, and rare bursts may not occur.
     assert_eq!(got.link.lost_channel > 0, p > 0.0, "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
     let useful = got.bulk_bytes.0 as f64;
     let share = 8.0 * useful / (trial.until - trial.from).as_secs_f64() / (rate as f64 * (1.0 - p));
     (share, got.offered_bytes as f64 / useful * (1.0 - p) / HEADERS)
 }
 
-/// Asserts that `text` is what tests/snapshots/`name` holds, or stores it there.
+/// Asserts that `text` equals tests/snapshots/`name`, or stores it there.
 fn compare(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
@@ -146,8 +147,8 @@ fn compare(name: &str, text: &str) {
     let stored = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     assert!(
         stored == text,
-        "the figures are not those in {}.\nstored:\n{stored}\nnow:\n{text}\nWhere the change is meant: UPDATE_SNAPSHOTS=1 cargo \
-         test -p ripstop-sim --test shares, and say in the commit why.",
+        "the figures differ from {}.\nstored:\n{stored}\nnow:\n{text}\nIf the change is intended: UPDATE_SNAPSHOTS=1 cargo \
+         test -p ripstop-sim --test shares, and state the reason in the commit.",
         path.display()
     );
 }

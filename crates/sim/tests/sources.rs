@@ -1,4 +1,4 @@
-//! What flows send, over all TCPs: files, bursts, requests and answers.
+//! The data of flows over all TCPs: files, bursts, requests and answers.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Stream};
 use ripstop_link::{LinkConfig, Loss};
@@ -17,7 +17,11 @@ fn link(loss: f64) -> LinkConfig {
         rate: Rate::from_bps(4_000_000),
         delay: span(20),
         queue: Some(QueueLimit::Packets(50)),
-        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share")) } else { Loss::None },
+        loss: if loss > 0.0 {
+            Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"))
+        } else {
+            Loss::None
+        },
         ..LinkConfig::default()
     }
 }
@@ -33,7 +37,7 @@ fn spec() -> FlowSpec {
 }
 
 fn done(scenario: &Scenario) -> ScenarioReport {
-    run(scenario, 2, || ()).expect("a scenario")
+    run(scenario, 2, || ()).expect("the scenario is valid")
 }
 
 fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
@@ -56,7 +60,9 @@ fn every_file_arrives_whole_over_every_tcp() {
                     _ => Reassembly::Buffer,
                 },
                 nc: coded.then(|| NcSpec {
-                    redundancy: pick(&mut random, &["1", "1.2", "rule", "auto"]).parse().expect("one"),
+                    redundancy: pick(&mut random, &["1", "1.2", "rule", "auto"])
+                        .parse()
+                        .expect("a redundancy"),
                     ..NcSpec::default()
                 }),
                 ..spec()
@@ -68,12 +74,12 @@ fn every_file_arrives_whole_over_every_tcp() {
             let at = || format!("{name}, seed {seed}, loss {loss}: {flow:?}\n{flow_:?}");
             let count = |s: Option<ripstop_sim::engine::Statistic>| s.and_then(|s| s.mean);
             assert_eq!((count(flow_.completed), count(flow_.unfinished)), (Some(1.0), Some(0.0)), "{}", at());
-            // Each byte once, in order; of ns-2's agents and under TCP/NC the last packet is counted as if it were full.
+            // Every byte arrives once and in order. With ns-2's agents and TCP/NC the last packet counts as full.
             let whole =
                 if variant.is_modern() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
             let arrived = flow_.goodput_bps.mean.expect("known") * 20_000.0 / 8.0;
             assert!((arrived - whole).abs() < 1e-3, "{arrived} of {whole}, {}", at());
-            // The flow ends with the file: its rate is the file over the time that it took.
+            // The flow ends with the file: its active rate is the file's size over its time.
             let took = flow_.completion_s.mean.expect("known");
             let rate = flow_.active_goodput_bps.and_then(|s| s.mean).expect("known");
             assert!((rate * took / (8.0 * whole) - 1.0).abs() < 1e-9, "{}", at());
@@ -85,7 +91,7 @@ fn every_file_arrives_whole_over_every_tcp() {
 
 #[test]
 fn a_file_takes_its_time() {
-    // SYN and its answer, then ten packets at once: 1.5 round trips of 80 ms and what serialisation takes.
+    // SYN, SYN-ACK, then ten packets at once: 1.5 round trips of 80 ms and the serialisation.
     let file = SourceSpec::File("10kB".parse().expect("a size"));
     let flow = FlowSpec { tcp: Variant::Cubic, source: file, start: span(500), ..spec() };
     let report = done(&chain(10, 1, 0.0, vec![flow]));
@@ -93,11 +99,11 @@ fn a_file_takes_its_time() {
     let want = 0.120 + 4.0 * 52.0 * 8.0 / 4e6 + 11.0 * 1052.0 * 8.0 / 4e6;
     assert!((took - want).abs() < 1e-6, "{took} {want}");
     let cwnd = report.flows[0].cwnd_packets.mean.expect("known");
-    assert!((1.0..10.5).contains(&cwnd), "only while it sends: {cwnd}");
+    assert!((1.0..10.5).contains(&cwnd), "the mean covers the active time only: {cwnd}");
 }
 
 #[test]
-fn bursts_have_their_rate() {
+fn on_off_sources_keep_their_rate() {
     let source = |on, off| SourceSpec::OnOff { on, off, rate: Rate::from_bps(800_000) };
     let fixed = source(Distribution::Fixed(span(500)), Distribution::Fixed(span(1500)));
     let drawn = source(Distribution::Exponential(span(500)), Distribution::Exponential(span(1500)));
@@ -124,14 +130,14 @@ fn pair(request: &str, answer: &str, think: &str) -> Vec<FlowSpec> {
 fn a_request_and_its_answer_take_a_round_trip() {
     let report = done(&chain(100, 1, 0.0, pair("500B", "500B", "1s")));
     let [ask, answer] = [&report.flows[0], &report.flows[2]];
-    // 80 ms and four packets' serialisation, once connected; two pairs share the links.
+    // 80 ms and the serialisation of four packets, once connected. Two pairs share the links.
     let p50 = ask.completion_s.p50.expect("known");
     assert!((0.08 + 4.0 * 0.00208 - 1e-3..0.1).contains(&p50), "{p50}");
     assert!((0.04..0.05).contains(&answer.completion_s.p50.expect("known")), "{answer:?}");
     let count = |flow: &FlowReport| flow.completed.and_then(|s| s.mean).expect("known");
-    // One each 1.09 s, the first a round trip later: 91 or 92.
+    // One request every 1.09 s, the first a round trip later: 91 or 92.
     assert!((90.0..93.0).contains(&count(ask)) && (count(answer) - count(ask)).abs() < 1.5, "{report:?}");
-    // Under losses some take a time-out: the tail says it.
+    // With losses some requests wait for a time-out, which shows in the 99th percentile.
     let lossy = done(&chain(2_000, 1, 0.03, pair("500B", "exp:20kB", "exp:1s")));
     let ask = &lossy.flows[0].completion_s;
     assert!(ask.p99 > ask.p50.map(|p50| 3.0 * p50) && lossy.flows[0].unfinished.is_some(), "{ask:?}, seed 1");
@@ -139,7 +145,7 @@ fn a_request_and_its_answer_take_a_round_trip() {
 }
 
 #[test]
-fn threads_change_nothing() {
+fn the_number_of_threads_changes_nothing() {
     let mut flows = pair("exp:500B", "exp:30kB", "exp:300ms");
     flows.push(FlowSpec { tcp: Variant::Bbr, name: "bbr".into(), ..spec() });
     let (on, off) = (Distribution::Exponential(span(200)), Distribution::Exponential(span(400)));
@@ -148,11 +154,11 @@ fn threads_change_nothing() {
     let mut scenario = chain(30, 9, 0.01, flows);
     scenario.run.runs = 6;
     scenario.run.intervals = vec![[span(5_000), span(20_000)], [span(10_000), span(30_000)]];
-    let report = run(&scenario, 1, || ()).expect("a scenario");
+    let report = run(&scenario, 1, || ()).expect("the scenario is valid");
     for threads in [2, 5] {
-        assert_eq!(report, run(&scenario, threads, || ()).expect("a scenario"), "seed 9");
+        assert_eq!(report, run(&scenario, threads, || ()).expect("the scenario is valid"), "seed 9");
     }
-    // Another run draws anew.
+    // Another run has other random numbers.
     let once = |k| format!("{:?}", ripstop_sim::scenario::run_once(&scenario, k, &mut ()).expect("a run"));
     assert!(once(0) == once(0) && once(0) != once(1), "seed 9");
 }
@@ -165,22 +171,22 @@ fn intervals_have_their_own_percentiles() {
     let report = done(&scenario);
     let delay = |k: usize| report.intervals[k].flows[0].delay_s;
     assert_eq!(delay(2), report.flows[0].delay_s);
-    // What is left when it stops is little.
+    // Little is in flight when the flow stops.
     assert!(delay(0).p99 > delay(0).p50 && delay(0).p50 > Some(0.04), "{:?}, seed 2", delay(0));
-    let active = report.flows[0].active_goodput_bps.and_then(|s| s.mean).expect("half of it");
+    let active = report.flows[0].active_goodput_bps.and_then(|s| s.mean).expect("the flow stops halfway");
     assert!((active / report.flows[0].goodput_bps.mean.expect("known") - 2.0).abs() < 1e-3);
-    assert_eq!(report.intervals[1].flows[0].cwnd_packets.n, 0, "it was not to send");
+    assert_eq!(report.intervals[1].flows[0].cwnd_packets.n, 0, "the flow had stopped");
 }
 
 #[test]
-fn the_mechanisms_of_today_do_their_work() {
+fn the_mechanisms_of_modern_senders_act() {
     let run_of = |tcp: Variant, source: SourceSpec, loss: f64| {
         let mut scenario = chain(300, 4, loss, vec![FlowSpec { tcp, source, ..spec() }]);
         scenario.link[1].forth.jitter = span(40);
         done(&scenario).flows.remove(0).mechanisms
     };
     let did = |tcp, source, loss, names: &[&str]| {
-        let mechanisms = run_of(tcp, source, loss).expect("a sender of today");
+        let mechanisms = run_of(tcp, source, loss).expect("a modern sender");
         for name in names {
             assert!(mechanisms[name].mean > Some(0.0), "{tcp:?} {name}: {mechanisms:?}, seed 4");
         }
@@ -211,7 +217,7 @@ fn links_are_reported() {
     assert!((mean(first.offered_packets) - sum).abs() < 0.5 && mean(first.dropped_queue_packets) > 0.0);
     let lost = mean(first.lost_packets) / (mean(first.lost_packets) + mean(first.delivered_packets));
     assert!((0.015..0.025).contains(&lost), "{lost}, seed 5");
-    // What it carries is what it is used: a packet at the edge of the span is counted at one of its sides.
+    // The rate carried matches the utilisation: a packet at the edge of the span counts on one side.
     let carried = mean(first.delivered_bps) / (1.0 - lost) / 4e6;
     assert!((mean(first.utilisation) - carried).abs() < 0.005 && carried > 0.9, "{first:?}");
     // Little's law ties the queue to the wait.
@@ -234,7 +240,7 @@ fn tunnels_are_reported() {
     let way = |report: &ScenarioReport, k: usize| report.tunnels[0].directions[k].clone();
     let (forth, back) = (way(&lossy, 0), way(&lossy, 1));
     assert_eq!((forth.from.as_str(), forth.to.as_str(), back.from.as_str()), ("n0", "n2", "n2"));
-    // 1.04 for headers of TCP, 56 bytes for the tunnel's, and 1/(1 - .06) for the losses: 1.17 at least.
+    // The ratio is at least 1.17: 1.04 for TCP's headers, 56 bytes for the tunnel's, and 1/(1 - .06) for the losses.
     assert!((1.15..1.5).contains(&mean(forth.sent_per_useful)), "{forth:?}, seed 6");
     assert!((1.08..1.2).contains(&mean(way(&clean, 0).sent_per_useful)), "{clean:?}, seed 6");
     assert!(back.sent_per_useful.n == 0 && mean(back.delivered_packets) > 100.0, "{back:?}");

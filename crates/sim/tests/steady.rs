@@ -1,5 +1,5 @@
-//! What does not grow: memory with virtual time, work with the number of flows. And what does not change: results, whoever
-//! looks on, and however the run is cut.
+//! Memory does not grow with virtual time, nor work per packet with the number of flows. Observers, and pauses between
+//! calls, do not change results.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Fec, LinkConfig, Loss};
@@ -10,19 +10,19 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// The system's allocator, counting what each thread asks of it.
+/// The system's allocator, which counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-#[expect(unsafe_code, reason = "an allocator that counts is one that allocates")]
-// SAFETY: all is left to the system's allocator; counting neither allocates nor unwinds.
+#[expect(unsafe_code, reason = "a counting allocator implements an unsafe trait")]
+// SAFETY: every call goes to the system's allocator; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
@@ -46,17 +46,21 @@ fn link(mbits: u64, loss: f64) -> LinkConfig {
         rate: Rate::from_bps(mbits * 1_000_000),
         delay: Span::from(Duration::from_millis(100)),
         queue: Some(QueueLimit::Packets(200)),
-        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share")) } else { Loss::None },
+        loss: if loss > 0.0 {
+            Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"))
+        } else {
+            Loss::None
+        },
         ..LinkConfig::default()
     }
 }
 
-/// Flows over a chain of links.
+/// A world of equal flows over a chain of links.
 fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> World {
     coded_chain(hop, hops, flows, variant, None)
 }
 
-/// The same, with TCP/NC of so much redundancy below each.
+/// As [`chain`], with TCP/NC of this redundancy below each flow.
 fn coded_chain(
     hop: &LinkConfig,
     hops: usize,
@@ -66,7 +70,7 @@ fn coded_chain(
 ) -> World {
     let mut world = World::new(Seed::new(11));
     let mut add = |way: &str| -> Vec<usize> {
-        (0..hops).map(|k| world.add_link(hop, &format!("{way}/{k}")).expect("a link")).collect()
+        (0..hops).map(|k| world.add_link(hop, &format!("{way}/{k}")).expect("the link is valid")).collect()
     };
     let (there, back) = (add("there"), add("back"));
     for k in 0..flows {
@@ -80,7 +84,7 @@ fn coded_chain(
             Some(coding) => Carrier::Coded(&there, &back, coding),
             None => Carrier::Links(&there, &back),
         };
-        world.add_tcp(config, &carrier, &format!("flow/{k}")).expect("a flow");
+        world.add_tcp(config, &carrier, &format!("flow/{k}")).expect("the flow is valid");
     }
     world
 }
@@ -91,7 +95,7 @@ fn nothing_is_allocated_in_the_steady_state() {
         k: 20,
         n: 22,
         unit: "53B".parse().expect("a size"),
-        loss: Loss::bernoulli(Fraction::new(0.01).expect("a share")),
+        loss: Loss::bernoulli(Fraction::new(0.01).expect("a share from 0 to 1")),
     };
     let coded = LinkConfig { fec: Some(fec), ..link(2, 0.0) };
     let cases = [
@@ -108,22 +112,22 @@ fn nothing_is_allocated_in_the_steady_state() {
         world.run_until(Time::from_millis(3_000_000), &mut ());
         let (packets, allocated) = (world.totals(0).packets - packets, ALLOCATIONS.get() - before);
         assert!(packets > 500, "{name}: {packets} packets, seed 11");
-        // A decoder's memory grows with the longest wait so far, which is seldom outdone.
+        // A decoder's memory grows with the longest wait so far, which is rarely exceeded.
         let most = if redundancy.is_some() { 12 } else { 0 };
         assert!(allocated <= most, "{name}: {allocated} allocations for {packets} packets, seed 11");
     }
 }
 
-/// What a network has done.
-fn done(world: &World) -> String {
+/// The counters of a network.
+fn counters(world: &World) -> String {
     let links: Vec<_> = (0..world.links()).map(|k| (world.link(k), world.on_link(k))).collect();
     let flows: Vec<_> = (0..world.flows()).map(|k| world.totals(k)).collect();
     format!("{} {links:?} {flows:?}", world.events())
 }
 
 #[test]
-fn whether_somebody_looks_on_changes_nothing() {
-    // With somebody looking, every packet stops at every node; with nobody, it passes where it can.
+fn an_observer_changes_nothing() {
+    // With an observer every packet stops at every node. Without one a packet passes nodes where it can.
     for (loss, variant) in [(0.0, Variant::Reno), (0.02, Variant::Sack), (0.005, Variant::Cubic)] {
         let hop = link(2, loss);
         let (mut passing, mut stopping, mut cut) =
@@ -136,25 +140,25 @@ fn whether_somebody_looks_on_changes_nothing() {
             for part in 1..=10 {
                 cut.run_until(Time::from_millis(1000 * (second - 1) + 100 * part), &mut ());
             }
-            assert_eq!(done(&passing), done(&stopping), "{variant:?}, {second} s, seed 11");
-            assert_eq!(done(&passing), done(&cut), "{variant:?}, {second} s, in tenths, seed 11");
+            assert_eq!(counters(&passing), counters(&stopping), "{variant:?}, {second} s, seed 11");
+            assert_eq!(counters(&passing), counters(&cut), "{variant:?}, {second} s, in tenths, seed 11");
         }
         assert!(seen > passing.events(), "{variant:?}");
     }
 }
 
 #[test]
-fn links_that_are_shared_or_disturb_the_order_are_not_passed() {
-    // Two flows that join and part again: what comes from two sides comes in its order.
+fn packets_stop_at_shared_links() {
+    // Two flows join and part again: packets from two links keep their order.
     let join = |looking: bool| {
         let mut world = World::new(Seed::new(12));
         let links: Vec<usize> = (0..7)
-            .map(|k| world.add_link(&link(1 + k % 3, 0.01), &format!("link/{k}")).expect("a link"))
+            .map(|k| world.add_link(&link(1 + k % 3, 0.01), &format!("link/{k}")).expect("the link is valid"))
             .collect();
         let l = |k: usize| links[k];
         for (k, there) in [[l(0), l(2), l(3)], [l(1), l(2), l(4)]].iter().enumerate() {
             let carrier = Carrier::Links(there, &[l(5), l(6)]);
-            world.add_tcp(TcpConfig::default(), &carrier, &format!("flow/{k}")).expect("a flow");
+            world.add_tcp(TcpConfig::default(), &carrier, &format!("flow/{k}")).expect("the flow is valid");
         }
         let end = Time::from_millis(200_000);
         if looking {
@@ -162,14 +166,14 @@ fn links_that_are_shared_or_disturb_the_order_are_not_passed() {
         } else {
             world.run_until(end, &mut ());
         }
-        done(&world)
+        counters(&world)
     };
     assert_eq!(join(false), join(true), "seed 12");
 }
 
 #[test]
-fn work_grows_with_packets_and_not_with_flows() {
-    // Events for each packet sent, over a chain whose rate grows with the flows.
+fn work_per_packet_does_not_grow_with_flows() {
+    // Events per packet sent, over a chain whose rate grows with the flows.
     let share = |flows: usize| {
         let hop = LinkConfig { queue: None, ..link(2 * flows as u64, 0.0) };
         let mut world = chain(&hop, 4, flows, Variant::Reno);
@@ -178,7 +182,7 @@ fn work_grows_with_packets_and_not_with_flows() {
         assert!(sent > 100 * flows as u64, "{flows} flows sent {sent}, seed 11");
         world.events() as f64 / sent as f64
     };
-    // Eight links there and back, a packet's; what is under way at the end lacks some, and timers are few.
+    // A packet passes eight links there and back. Packets in flight at the end have passed fewer, and timers are few.
     for flows in [2, 50, 1000] {
         let events = share(flows);
         assert!(events < 8.0 + 0.25, "{flows} flows: {events} events a packet, seed 11");

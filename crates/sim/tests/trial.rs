@@ -24,7 +24,7 @@ fn trial(scheme: Scheme, loss: f64, bulk: BulkTraffic) -> Trial {
     let link = LinkConfig::path(
         Rate::from_bps(20_000_000),
         Duration::from_millis(100),
-        Fraction::new(loss).expect("a share"),
+        Fraction::new(loss).expect("a share from 0 to 1"),
     );
     Trial {
         links: [link.clone(), link],
@@ -40,7 +40,7 @@ fn trial(scheme: Scheme, loss: f64, bulk: BulkTraffic) -> Trial {
 }
 
 #[test]
-fn requests_take_a_round_trip_and_all_are_answered() {
+fn every_request_is_answered_after_a_round_trip() {
     for scheme in SCHEMES {
         for bulk in [BulkTraffic::None, BulkTraffic::Endless] {
             let got = trial(scheme, 0.05, bulk).run(|_| ()).unwrap();
@@ -99,9 +99,10 @@ fn equal_seeds_give_equal_runs() {
     }
 }
 
-/// The k-th packet on a link meets the same chance, whoever sends it; and a link of the emulator's name has the same.
+/// The k-th packet on a link meets the same chance for every contender. A link with the emulator's name has the same
+/// chances.
 #[test]
-fn all_meet_the_same_losses() {
+fn all_contenders_meet_the_same_losses() {
     for loss in [
         Loss::bernoulli(Fraction::new(0.1).unwrap()),
         Loss::Gilbert { mean: Fraction::new(0.1).unwrap(), burst: 4.0 },
@@ -117,7 +118,7 @@ fn all_meet_the_same_losses() {
                 let mut alone = Link::new(&unhurried, trial.seed, name).unwrap();
                 for (k, fate) in fates.iter().enumerate() {
                     let chance = alone.offer(ripstop_base::Time::ZERO, 1500).reason();
-                    // Who is refused has no luck, good or bad.
+                    // A refused packet draws no chance.
                     if !matches!(fate, Fate::Refused { .. }) {
                         assert_eq!(fate.reason(), chance, "{scheme:?}, {name}, packet {k}, seed 3");
                         compared += usize::from(chance == Some(DropReason::Channel));
@@ -129,9 +130,9 @@ fn all_meet_the_same_losses() {
     }
 }
 
-/// `ripstop sim tandem --hops 1` (with `--tunnel`) and the trial are one way to simulate a connection: bytes and fates are equal.
+/// `ripstop sim tandem --hops 1` (with `--tunnel`) and the trial simulate the same connection: bytes and fates are equal.
 #[test]
-fn a_chain_of_one_link_is_the_same_run() {
+fn a_chain_of_one_link_equals_the_trial() {
     for (variant, way) in [
         (Variant::LinuxCubic, PathKind::Tunnel),
         (Variant::Bbr, PathKind::Tunnel),
@@ -177,12 +178,12 @@ fn a_chain_of_one_link_is_the_same_run() {
 }
 
 #[test]
-fn what_nobody_answers_has_waited_until_the_end() {
+fn an_unanswered_request_waits_until_the_end() {
     for scheme in SCHEMES {
         let mut trial = Trial { grace: Duration::from_secs(2), ..trial(scheme, 0.0, BulkTraffic::None) };
-        trial.links[1].loss = Loss::bernoulli(Fraction::new(1.0).expect("all"));
+        trial.links[1].loss = Loss::bernoulli(Fraction::new(1.0).expect("a loss of all packets"));
         let got = trial.run(|_| ()).unwrap();
-        // The run goes on for the grace: 7 s; the first request was due at 2 s.
+        // The run ends at 7 s, grace included, and the first request is due at 2 s.
         assert_eq!(got.latencies.first(), Some(&Err(Duration::from_secs(5))), "{scheme:?}");
         assert!(got.latencies.iter().all(Result::is_err), "{scheme:?}");
     }

@@ -1,8 +1,8 @@
-//! Sources of UDP datagrams and start times, in scenarios as people write them.
+//! Sources of UDP datagrams and start times, in scenario files.
 
 use ripstop_sim::scenario::{Scenario, ScenarioReport, run, run_once};
 
-/// One link of 4 Mbit/s and 20 ms; `more` comes behind it.
+/// The report of one link of 4 Mbit/s and 20 ms, and the sections of `more`.
 fn report(link: &str, more: &str) -> ScenarioReport {
     let text = format!(
         "[run]\nduration = \"200s\"\nruns = 4\n[[link]]\nbetween = [\"a\", \"b\"]\nforth = {{ rate = \"4Mbit/s\", delay = \"20ms\"{link} }}\n{more}"
@@ -23,18 +23,18 @@ fn a_constant_rate_is_constant() {
     let report = report("", &flow("{ constant = \"1Mbit/s\" }"));
     let flow = &report.flows[0];
     assert!((mean(&report, 0) / 1e6 - 1.0).abs() < 1e-3, "{flow:?}");
-    // 1028 bytes at 4 Mbit/s, and 20 ms: no packet waits for another.
+    // 1028 bytes at 4 Mbit/s, and 20 ms: no packet queues.
     assert_eq!((flow.delay_s.mean, flow.packets_sent.mean), (Some(0.022056), Some(25_000.0)));
-    // What is still under way at the end.
-    assert!(flow.packets_lost.expect("of UDP").mean.expect("a mean") < 4.0);
+    // Packets in flight at the end count.
+    assert!(flow.packets_lost.expect("a count of UDP").mean.expect("a mean") < 4.0);
     assert_eq!((flow.cwnd_packets.mean, flow.timeouts.mean, flow.srtt_s.mean), (None, None, None));
 }
 
 #[test]
-fn random_and_broken_rates_have_their_means() {
+fn poisson_and_on_off_sources_keep_their_mean_rate() {
     let poisson = report("", &flow("{ poisson = \"1Mbit/s\" }"));
     assert!((mean(&poisson, 0) / 1e6 - 1.0).abs() < 0.02);
-    // Some packets wait: the mean delay of an M/D/1 queue at a load of .257.
+    // Some packets queue: the mean delay is that of an M/D/1 queue at a load of .257.
     let (service, load) = (0.002056, 0.257);
     let wait = service * load / (2.0 * (1.0 - load));
     let delay = poisson.flows[0].delay_s.mean.expect("a delay") - 0.022056;
@@ -46,12 +46,13 @@ fn random_and_broken_rates_have_their_means() {
     assert!((mean(&drawn, 0) / 0.5e6 - 1.0).abs() < 0.2);
 }
 
-/// Losses are counted; a tunnel repairs them.
+/// The report counts losses, and a tunnel repairs them.
 #[test]
 fn datagrams_are_lost_on_links_and_repaired_in_tunnels() {
     let bare = report(", loss = \"10%\"", &flow("{ constant = \"1Mbit/s\" }"));
-    let lost =
-        |report: &ScenarioReport| report.flows[0].packets_lost.and_then(|lost| lost.mean).expect("of UDP");
+    let lost = |report: &ScenarioReport| {
+        report.flows[0].packets_lost.and_then(|lost| lost.mean).expect("a count of UDP")
+    };
     assert!((lost(&bare) / 2500.0 - 1.0).abs() < 0.1, "{}", lost(&bare));
     let tunnel = "[[tunnel]]\nbetween = [\"a\", \"b\"]\n".to_owned();
     let through =
@@ -60,7 +61,7 @@ fn datagrams_are_lost_on_links_and_repaired_in_tunnels() {
     assert!((mean(&through, 0) / 1e6 - 1.0).abs() < 0.01);
 }
 
-/// UDP takes what it sends; TCP gets the rest.
+/// UDP uses what it sends, and TCP the rest.
 #[test]
 fn a_connection_shares_a_link_with_datagrams() {
     let tcp = "[[flow]]\nname = \"tcp\"\nfrom = \"a\"\nto = \"b\"\nwindow = 100\n";
@@ -69,9 +70,9 @@ fn a_connection_shares_a_link_with_datagrams() {
     assert!(mean(&both, 0) * 1.028 + mean(&both, 1) * 1.04 < 4.0e6);
 }
 
-/// Without random losses only start times tell one run from another.
+/// Without random losses only start times distinguish the runs.
 #[test]
-fn start_times_tell_runs_apart() {
+fn start_times_distinguish_runs() {
     let text = |jitter: &str| {
         let flow = "[[flow]]\nfrom = \"a\"\nto = \"b\"\ncount = 2\nwindow = 60\n";
         format!(

@@ -1,4 +1,4 @@
-//! Whatever befalls a session, no packet that it emits would be changed by the wire: simulated tunnels and real ones exchange
+//! The wire format carries every packet that a session emits, whatever the links do. So simulated and real tunnels exchange
 //! the same packets.
 
 mod common;
@@ -12,7 +12,7 @@ use ripstop_proto::wire::Packet as TunnelPacket;
 use ripstop_sim::world::{Body, Happening, LabelledPacket, Observer, UdpConfig, UdpPattern};
 use std::time::Duration;
 
-/// Checks every datagram that is offered to a link, and counts them by kind.
+/// Checks every datagram offered to a link, and counts them by kind.
 #[derive(Debug, Default)]
 struct Checked {
     sources: u64,
@@ -47,7 +47,7 @@ impl Observer for Checked {
 }
 
 fn share(value: f64) -> Fraction {
-    Fraction::new(value).expect("a share")
+    Fraction::new(value).expect("a share from 0 to 1")
 }
 
 fn ms(n: u64) -> Span {
@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     #[test]
-    fn no_packet_is_one_that_the_wire_would_change(there in link(), back in link(), seed: u64, backlog in 1usize..60) {
+    fn the_wire_format_carries_every_packet(there in link(), back in link(), seed: u64, backlog in 1usize..60) {
         let config = Config::default();
         let mut world = tunnel(&config, [&there, &back], Seed::new(seed)).expect("links");
         add_source(&mut world, UdpConfig::new(UdpPattern::Greedy { backlog }, config.inner_mtu()));
@@ -89,7 +89,7 @@ proptest! {
     }
 }
 
-/// A fast lossy path, on which a report has more to say than a datagram holds: the receiver cuts it.
+/// A fast lossy path, on which a report exceeds a datagram: the receiver cuts the report.
 #[test]
 fn reports_that_do_not_fit_are_cut_by_the_receiver() {
     let link = LinkConfig {

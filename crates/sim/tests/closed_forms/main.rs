@@ -1,7 +1,7 @@
-//! The links and the coder against theory, and TCP in rounds against the equations of paper 000: known answers.
+//! The links and the coder against theory, and TCP in rounds against the equations of paper 000.
 //!
-//! Where an equation and what it stands for differ, both are asserted: that they agree under the equation's own assumptions,
-//! and by how much they differ without them.
+//! Where an equation and its subject differ, both are asserted: they agree under the equation's own assumptions, and they
+//! differ by a known amount without them.
 
 mod rounds;
 mod tcp_in_rounds;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const SEED: Seed = Seed::new(40);
 
 fn share(value: f64) -> Fraction {
-    Fraction::new(value).expect("a share")
+    Fraction::new(value).expect("a share from 0 to 1")
 }
 
 /// Mean and standard error of independent values.
@@ -40,60 +40,62 @@ fn assert_mean((got, error): (f64, f64), want: f64, slack: f64, what: &str) {
 /// Asserts a share among `n` independent trials.
 fn assert_share(hits: u64, n: u64, want: f64, what: &str) {
     let error = (want * (1.0 - want) / n as f64).sqrt();
-    // What is all but impossible may still happen once.
+    // A nearly impossible event may still happen once.
     assert_mean((hits as f64 / n as f64, error + 0.25 / n as f64), want, 0.0, what);
 }
 
 // Queues.
 
-/// The M/D/1/K queue: Poisson arrivals in number `rho` a service time, room for `k` packets, the one in service included.
+/// The M/D/1/K queue: `rho` Poisson arrivals per service time, and room for `k` packets, the one in service included.
 struct Queue {
     /// Share of arrivals that find no room.
     loss: f64,
-    /// Mean wait of those that do, in service times.
+    /// Mean wait of the other arrivals, in service times.
     wait: f64,
-    /// Mean number of packets that wait.
+    /// Mean number of packets waiting.
     waiting: f64,
 }
 
-/// By the chain embedded at departures: the number left behind is that before, one less, and what arrived during a service.
+/// Solves the chain embedded at departures: the number left behind is the previous number, less one, plus the arrivals
+/// during a service.
 fn m_d_1_k(rho: f64, k: usize) -> Queue {
     let mut arrivals = vec![(-rho).exp()];
     for n in 1..=k {
         arrivals.push(arrivals[n - 1] * rho / n as f64);
     }
-    // Unnormalised law of the number left behind, 0 to k - 1, from its balance equations.
+    // The unnormalised distribution of the number left behind, 0 to k - 1, from its balance equations.
     let mut left = vec![1.0];
     for n in 0..k - 1 {
         let reached: f64 = (1..=n).map(|i| left[i] * arrivals[n + 1 - i]).sum();
         left.push((left[n] - reached - left[0] * arrivals[n]) / arrivals[0]);
     }
     let sum: f64 = left.iter().sum();
-    // A departure every 1 when busy, every 1 + 1/rho when it leaves nobody: the law at any time, and what is full of it.
+    // Departures come every 1 when busy, and every 1 + 1/rho after an empty system. This gives the distribution at any
+    // time, and its full part.
     let per_departure = left[0] / sum + rho;
     let loss = 1.0 - 1.0 / per_departure;
     let at_any_time = |n: usize| if n == k { loss } else { left[n] / sum / per_departure };
     let waiting: f64 = (2..=k).map(|n| (n - 1) as f64 * at_any_time(n)).sum();
-    // Little's law for those let in.
+    // Little's law for the admitted arrivals.
     Queue { loss, wait: waiting / (rho * (1.0 - loss)), waiting }
 }
 
 #[test]
-fn the_exact_queue_is_right_where_it_is_known() {
-    // Erlang's loss formula for one server; Pollaczek and Khinchine without a limit.
+fn the_exact_queue_matches_known_cases() {
+    // Erlang's loss formula for one server; Pollaczek and Khinchine's without a limit.
     assert!((m_d_1_k(0.8, 1).loss - 0.8 / 1.8).abs() < 1e-12);
     let open = m_d_1_k(0.7, 200);
     assert!(open.loss.abs() < 1e-12 && (open.wait - 0.7 / 0.6).abs() < 1e-9);
-    // K = 2 by hand: of departures the share e^-rho leaves nobody.
+    // K = 2 by hand: the share e^-rho of departures leaves nobody behind.
     let by_hand = 1.0 - 1.0 / ((-0.9f64).exp() + 0.9);
     assert!((m_d_1_k(0.9, 2).loss - by_hand).abs() < 1e-12);
 }
 
-/// Offers Poisson arrivals to a drop-tail link for a while: loss, mean wait and mean number waiting, in service times.
+/// Offers Poisson arrivals to a drop-tail link. Returns loss, mean wait and mean number waiting, in service times.
 fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64) -> [f64; 3] {
     const ARRIVALS: u64 = 50_000;
     let seed = SEED.run(run);
-    let mut link = Link::new(config, seed, "link/0").expect("a right configuration");
+    let mut link = Link::new(config, seed, "link/0").expect("the link is valid");
     let mut gaps = seed.stream("arrivals");
     let mut now = Time::ZERO;
     let _ = link.offer(now, bytes);
@@ -110,8 +112,8 @@ fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64
 #[test]
 fn drop_tail_is_m_d_1_k() {
     const RUNS: u64 = 10;
-    // The same service time of 2.5 ms, with and without a block code: 1000 bytes at 3.2 Mbit/s; 20 cells sent as 25 at 10 000
-    // cells a second.
+    // The service time is 2.5 ms with and without a block code: 1000 bytes at 3.2 Mbit/s, or 20 cells sent as 25 at 10 000
+    // cells per second.
     let plain = LinkConfig { rate: Rate::from_bps(3_200_000), ..LinkConfig::default() };
     let fec = Some(Fec::new(25, 20, Loss::None));
     let coded = LinkConfig { rate: Rate::from_bps(4_240_000), fec, ..LinkConfig::default() };
@@ -142,9 +144,9 @@ fn drop_tail_is_m_d_1_k() {
 
 // Codes.
 
-/// The elements but 0 of the subfield of GF(256) that has `q`: 2, 4, 16 or 256.
+/// The nonzero elements of the subfield of GF(256) with `q` elements: 2, 4, 16 or 256.
 fn nonzero_elements(q: usize) -> Vec<u8> {
-    // Powers of the generator 2 modulo x^8 + x^4 + x^3 + x^2 + 1; those of 2^(255 / (q-1)) make the subfield.
+    // Powers of the generator 2 modulo x^8 + x^4 + x^3 + x^2 + 1. The powers of 2^(255 / (q-1)) make the subfield.
     let mut powers = vec![1u8];
     for i in 0..254usize {
         let next = u16::from(powers[i]) << 1;
@@ -153,7 +155,7 @@ fn nonzero_elements(q: usize) -> Vec<u8> {
     powers.into_iter().step_by(255 / (q - 1)).collect()
 }
 
-/// Combinations of `k` symbols beyond k that a decoder needs, each made by `combine`.
+/// The number of combinations beyond k that a decoder of k symbols needs; `combine` makes each combination.
 fn needs(k: u64, mut combine: impl FnMut() -> (Members, Coding)) -> usize {
     let mut decoder = Decoder::new(0, Limits::default());
     for sent in 1.. {
@@ -168,15 +170,16 @@ fn needs(k: u64, mut combine: impl FnMut() -> (Members, Coding)) -> usize {
     unreachable!("the loop ends by returning")
 }
 
-/// P(k + j random combinations of k symbols over a field of `q` elements decode them): the matrix has rank k.
-fn rank_law(q: f64, k: i32, j: i32) -> f64 {
+/// The probability that k + j random combinations of k symbols over a field of `q` elements decode them: the matrix has
+/// rank k.
+fn rank_probability(q: f64, k: i32, j: i32) -> f64 {
     (j + 1..=j + k).map(|i| 1.0 - q.powi(-i)).product()
 }
 
 #[test]
-fn random_matrices_have_the_rank_that_theory_says() {
+fn random_matrices_have_the_rank_of_theory() {
     const K: u64 = 8;
-    // A combination of nothing but zeros is not sent, but counts.
+    // A combination of zeros alone is not sent, but counts.
     for (q, trials) in [(2, 10_000), (4, 10_000), (16, 20_000), (256, 30_000)] {
         let elements = nonzero_elements(q);
         assert_eq!(elements.len(), q - 1);
@@ -204,17 +207,18 @@ fn random_matrices_have_the_rank_that_theory_says() {
             }
         }
         for (j, count) in decoded_by.into_iter().enumerate() {
-            let want = rank_law(q as f64, K as i32, j as i32);
+            let want = rank_probability(q as f64, K as i32, j as i32);
             assert_share(count, trials, want, &format!("GF({q}): {K} + {j} combinations decode"));
         }
-        // Between fields the law is far apart: .29, .69, .93 and .996 for j = 0.
+        // The probabilities of the fields differ clearly: .29, .69, .93 and .996 for j = 0.
         assert!(decoded_by[0] < decoded_by[1]);
     }
 }
 
 #[test]
-fn seeded_repairs_follow_the_rank_law() {
-    // Their coefficients are never 0, so that one more in 255 instead of 256 fails in the last dimension; no trial sees that.
+fn seeded_repairs_have_the_rank_of_theory() {
+    // Their coefficients are never 0, so the last dimension fails with 1/255 instead of 1/256. The trials cannot resolve
+    // the difference.
     const K: u64 = 8;
     const TRIALS: u64 = 30_000;
     let mut random = SEED.stream("rank/seeds");
@@ -230,21 +234,21 @@ fn seeded_repairs_follow_the_rank_law() {
         assert_share(
             count,
             TRIALS,
-            rank_law(256.0, K as i32, j as i32) - same,
+            rank_probability(256.0, K as i32, j as i32) - same,
             &format!("{K} + {j} seeds decode"),
         );
     }
 }
 
 #[test]
-fn a_symbol_costs_one_over_one_less_the_loss() {
-    // Rateless: combinations over a lossy link until k symbols are decoded. k + sum 1/(256^i - 1) must arrive, each has to be
-    // sent 1/(1-p) times.
+fn a_symbol_costs_1_over_1_minus_the_loss() {
+    // A rateless code: combinations cross a lossy link until k symbols are decoded. k + sum 1/(256^i - 1) must arrive, and
+    // each is sent 1/(1-p) times.
     const K: u64 = 16;
     let must_arrive = K as f64 + (1..=K as i32).map(|i| 1.0 / (256f64.powi(i) - 1.0)).sum::<f64>();
     for p in [0.0, 0.05, 0.2, 0.5] {
         let config = LinkConfig { loss: Loss::bernoulli(share(p)), ..LinkConfig::default() };
-        let mut link = Link::new(&config, SEED, "link/0").expect("a right configuration");
+        let mut link = Link::new(&config, SEED, "link/0").expect("the link is valid");
         let mut random = SEED.stream("seeds");
         let members = Members::range(0..K);
         let sent = (0..10_000).map(|_| {
@@ -260,17 +264,17 @@ fn a_symbol_costs_one_over_one_less_the_loss() {
             });
             f64::from(sent)
         });
-        // Equal seeds cost .002 of a packet more.
+        // Equal seeds cost another .002 of a packet.
         assert_mean(mean(sent), must_arrive / (1.0 - p), 2e-4, &format!("packets sent at p = {p}"));
     }
 }
 
-/// Sends combinations of all that is not decoded over a link of one packet a slot, a new symbol for every `redundancy` of them:
-/// degrees of freedom a slot that arrive.
+/// Sends combinations of all undecoded symbols over a link of one packet per slot, with a new symbol for every `redundancy`
+/// combinations. Returns the degrees of freedom that arrive per slot.
 fn streaming(p: f64, redundancy: f64, slots: u64, seed: Seed) -> f64 {
     let rate = Rate::from_bps(8_000_000);
     let config = LinkConfig { rate, loss: Loss::bernoulli(share(p)), ..LinkConfig::default() };
-    let mut link = Link::new(&config, seed, "link/0").expect("a right configuration");
+    let mut link = Link::new(&config, seed, "link/0").expect("the link is valid");
     let mut random = seed.stream("seeds");
     let mut decoder = Decoder::new(0, Limits::default());
     for slot in 0..slots {
@@ -286,8 +290,8 @@ fn streaming(p: f64, redundancy: f64, slots: u64, seed: Seed) -> f64 {
 }
 
 #[test]
-fn coding_carries_the_smaller_of_c_less_losses_and_c_over_r() {
-    // Paper 000, section VI-C: min{C(1-p), C/R} in packets, with C a packet a slot.
+fn coding_carries_the_smaller_of_c_minus_losses_and_c_over_r() {
+    // Paper 000, section VI-C: min{C(1-p), C/R} in packets, with C one packet per slot.
     const SLOTS: u64 = 800;
     const RUNS: u64 = 10;
     for (p, redundancy) in
@@ -296,12 +300,13 @@ fn coding_carries_the_smaller_of_c_less_losses_and_c_over_r() {
         let want = (1.0_f64 - p).min(1.0 / redundancy);
         let rates = (0..RUNS).map(|run| streaming(p, redundancy, SLOTS, SEED.run(run)));
         let (got, _) = mean(rates);
-        // The arrivals' own spread; and where the source is the limit, what still waits at the end: some 1/(1-p-1/R) symbols.
+        // The tolerance is the spread of the arrivals. Where the source is the limit, the symbols still waiting at the end
+        // add some 1/(1-p-1/R).
         let error = 4.0 * (p * (1.0 - p) / (RUNS * SLOTS) as f64).sqrt();
         let tail = 3.0 / ((1.0 - p - 1.0 / redundancy).abs() * SLOTS as f64);
         assert!((got - want).abs() < error + tail, "p {p} R {redundancy}: {got}, not {want}, seed {SEED}");
     }
-    // At R = 1/(1-p) exactly what waits is a random walk: below both limits by some sqrt(p(1-p)/SLOTS).
+    // At exactly R = 1/(1-p) the number waiting is a random walk: the rate is below both limits by some sqrt(p(1-p)/SLOTS).
     let (critical, _) = mean((0..RUNS).map(|run| streaming(0.2, 1.25, SLOTS, SEED.run(run))));
     assert!((0.77..0.8).contains(&critical), "{critical}");
 }

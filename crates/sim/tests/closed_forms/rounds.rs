@@ -1,78 +1,78 @@
-//! TCP in rounds, as paper 000, section III assumes it: what the equations of section IV are about, simulated.
+//! TCP in rounds, as paper 000, section III assumes: a simulation of the subject of section IV's equations.
 //!
-//! A round is one round-trip time. Its window W is sent at once; if all of it arrives, the next round's is W + 1, at most W_max.
-//! In the round of the first loss only the a packets before it count, since the receiver keeps nothing out of order
-//! (go-back-N); the window becomes W + a/W, one more round is sent with it, and what arrives of that round are duplicate
-//! acknowledgements. Three of them make a triple-duplicate event (TD): the window is halved. Fewer make a time-out (TO) of T_o
-//! rounds, after which one packet is sent with a window of 1; it may be lost again, with twice the time-out each time, to 64 T_o.
-//! Packets are lost independently. There is no slow start.
+//! A round is one round-trip time, and its window W is sent at once. If every packet arrives, the next window is W + 1, at
+//! most W_max. In the round of the first loss only the a packets before the loss count, since the receiver keeps nothing
+//! out of order (go-back-N). The window becomes W + a/W, and one more round is sent with it. Its arrivals are duplicate
+//! acknowledgements. Three of them make a triple-duplicate event (TD), which halves the window. Fewer make a time-out (TO)
+//! of T_o rounds. Then one packet is sent with a window of 1. The packet may be lost again, with twice the time-out each
+//! time, up to 64 T_o. Packets are lost independently. There is no slow start.
 //!
-//! [`Rounds`] goes from loss to loss: each [`Cycle`] has what equations (2) to (7) and (13) speak of.
+//! [`Rounds`] advances from loss to loss: each [`Cycle`] has the quantities of equations (2) to (7) and (13).
 //!
-//! Where the paper leaves it open: windows are real numbers, and what a round does not send of its fraction the next one may, so
-//! that a window of 4.5 sends four packets and five by turns; a window is never less than 1.
+//! The paper leaves two details open. Windows are real numbers here, and the next round may send the fraction that a round
+//! does not send: a window of 4.5 sends four and five packets by turns. A window is never below 1.
 
 use ripstop_base::{Fraction, Stream};
 use ripstop_model::tcp::time_out_series;
 
-/// What the rounds are made of.
+/// The parameters of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Rules {
     /// p: the probability that a packet is lost.
     pub(crate) loss: Fraction,
-    /// How far the first losses of cycles lie apart.
+    /// The spacing of the first losses of cycles.
     pub(crate) spacing: Spacing,
     /// W_max: the largest window, in packets, at least 1.
     pub(crate) window: f64,
-    /// T_o: length of a first time-out, in rounds; None: there are none, and every loss halves the window.
+    /// T_o: length of the first time-out, in rounds. None: there are no time-outs, and every loss halves the window.
     pub(crate) time_out: Option<f64>,
 }
 
-/// How far the first losses of cycles lie apart.
+/// The spacing of the first losses of cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {
-    /// Each packet is lost with probability p: geometric, as section III says.
+    /// Each packet is lost with probability p, so the spacing is geometric, as section III says.
     Independent,
-    /// (1-p)/p packets, and up to half a window more or less: what section IV says when it puts `E[r]^2` for `E[r^2]` in (8) and lets
-    /// the loss fall evenly anywhere in its round.
+    /// (1-p)/p packets, and up to half a window more or less. Section IV assumes this spacing when it puts `E[r]^2` for
+    /// `E[r^2]` in (8), and lets the loss fall evenly anywhere in its round.
     Even,
 }
 
-/// From one loss to the next: rounds j to j + r, and a time-out's.
+/// From one loss to the next: rounds j to j + r, and the time-outs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cycle {
     /// W_j: the window of the first round.
     pub(crate) first_window: f64,
-    /// r: rounds up to that of the loss, it included.
+    /// r: rounds up to and including the round of the loss.
     pub(crate) rounds: u64,
     /// W_(j+r-1): the window in the round of the loss.
     pub(crate) last_window: f64,
     /// Packets sent in that round.
     pub(crate) last_sent: u64,
-    /// a_(j+r-1): those of them before the loss.
+    /// a_(j+r-1): the packets of that round before the loss.
     pub(crate) last_acknowledged: u64,
-    /// N: packets acknowledged in all, each for the first time.
+    /// N: packets acknowledged, each counted once.
     pub(crate) acknowledged: u64,
     /// Packets sent in round j + r, after the loss.
     pub(crate) sent_after: u64,
-    /// Time-outs of the series that ended the cycle; 0: it was a triple-duplicate event.
+    /// Time-outs of the series that ended the cycle; 0 for a triple-duplicate event.
     pub(crate) time_outs: u32,
-    /// Whether a time-out went before: the first packet is then one that has arrived.
+    /// Whether a time-out came before: the first packet is then one that has arrived.
     pub(crate) after_time_out: bool,
     /// Length in rounds: r + 1 and the time-outs.
     pub(crate) duration: f64,
 }
 
-/// Cycle after cycle, for ever; nothing when no packet is ever lost, or none ever arrives.
+/// An endless iterator over cycles; empty when no packet is ever lost, or none ever arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     rules: Rules,
     random: Stream,
     window: f64,
-    /// The part of a packet that earlier windows had left.
+    /// The fraction of a packet left over from earlier windows.
     credit: f64,
     after_time_out: bool,
-    /// The window of the last loss: over so many packets an even spacing varies.
+    /// The window of the last loss: the number of packets over which an even spacing varies.
     width: f64,
 }
 
@@ -82,7 +82,7 @@ impl Rounds {
         Rounds { rules, random, window: 1.0, credit: 0.0, after_time_out: false, width: 1.0 }
     }
 
-    /// How many packets arrive before the next loss.
+    /// The number of packets that arrive before the next loss.
     fn packets(&mut self) -> u64 {
         let p = self.rules.loss.get();
         let luck = self.random.unit();
@@ -91,11 +91,11 @@ impl Rounds {
             Spacing::Independent => (libm::log(1.0 - luck) / libm::log1p(-p)) as u64,
             Spacing::Even => libm::round((1.0 - p) / p + (luck - 0.5) * self.width).max(0.0) as u64,
         };
-        // A packet that was sent again after a time-out and arrived ended the time-outs.
+        // The retransmission that ended the time-outs has arrived already.
         packets.saturating_add(u64::from(self.after_time_out))
     }
 
-    /// The packets of a round with the present window.
+    /// The packets of a round with the current window.
     fn send(&mut self) -> u64 {
         let whole = libm::floor(self.window + self.credit);
         self.credit += self.window - whole;
@@ -118,7 +118,7 @@ impl Rounds {
         true
     }
 
-    /// Time-outs in a row, the first included: the packet sent again is lost with probability p each time.
+    /// The number of consecutive time-outs, the first included: the retransmission is lost with probability p each time.
     fn series(&mut self) -> u32 {
         let lost = libm::log(1.0 - self.random.unit()) / libm::log(self.rules.loss.get());
         (lost as u32).saturating_add(1)
@@ -189,13 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_what_its_rounds_make_it() {
+    fn a_cycle_is_the_sum_of_its_rounds() {
         for (loss, time_out) in [(0.02, None), (0.02, Some(3.75)), (0.3, Some(3.75))] {
             let mut before: Option<Cycle> = None;
             for cycle in rounds(loss, f64::INFINITY, time_out).take(20_000) {
                 let r = cycle.rounds as f64;
                 assert!((cycle.last_window - (cycle.first_window + r - 1.0)).abs() < 1e-9 * r, "{cycle:?}");
-                // (7): the packets of r - 1 whole rounds and of the last to the loss, but for a fraction carried over.
+                // (7): the packets of r - 1 whole rounds and of the last round up to the loss, except for a fraction
+                // carried over.
                 let whole = (r - 1.0) * cycle.first_window + (r - 1.0) * (r - 2.0) / 2.0;
                 let sent = whole + cycle.last_acknowledged as f64;
                 assert!((cycle.acknowledged as f64 - sent).abs() < 1.0 + 1e-9, "{cycle:?}");
@@ -218,17 +219,17 @@ mod tests {
     }
 
     #[test]
-    fn the_window_stops_at_its_largest() {
+    fn the_window_stops_at_w_max() {
         let most = rounds(0.001, 20.0, None).take(5000).map(|c| c.last_window).fold(0.0, f64::max);
         assert_eq!(most, 20.0);
         assert!(rounds(0.3, 0.0, Some(1.0)).take(1000).all(|cycle| cycle.last_window == 1.0));
     }
 
     #[test]
-    fn nothing_happens_where_nothing_is_lost_or_nothing_arrives() {
+    fn there_are_no_cycles_without_losses_or_without_arrivals() {
         assert_eq!(rounds(0.0, 50.0, Some(3.75)).next(), None);
         assert_eq!(rounds(1.0, 50.0, Some(3.75)).next(), None);
-        // Next to it a cycle ends all the same.
+        // Close to these limits a cycle still ends.
         assert!(rounds(1.0 - 1e-16, 50.0, Some(3.75)).next().is_some_and(|cycle| cycle.duration.is_finite()));
     }
 }

@@ -10,11 +10,12 @@ use ripstop_model::tcp::{
 
 fn cycles(p: f64, spacing: Spacing, window: f64, time_out: Option<f64>, n: usize) -> Vec<Cycle> {
     let rules = Rules { loss: share(p), spacing, window, time_out };
-    // The first cycles come from a window of 1; each later one forgets three quarters of it.
+    // The first cycles start from a window of 1. Each later cycle keeps a quarter of that influence.
     Rounds::new(rules, SEED.stream(&format!("rounds/{p}"))).skip(30).take(n).collect()
 }
 
-/// A mean over cycles, with the standard error of means of batches: neighbours depend on each other through the window.
+/// A mean over cycles, with the standard error of the means of batches: neighbouring cycles depend on each other through
+/// the window.
 fn over(cycles: &[Cycle], of: impl Fn(&Cycle) -> f64) -> (f64, f64) {
     mean(
         cycles
@@ -49,15 +50,17 @@ fn windows_follow_equations_3_to_5() {
         let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 200_000);
         let r = over(&td, |c| c.rounds as f64).0;
         assert_mean(over(&td, |c| c.duration), r + 1.0, 1e-12, "(3)");
-        // In the long run (4) makes E[W_j] = E[r] - 1 + E[a/W] whatever the losses; (5) has a/W even on [0, 1], but a is a whole
-        // number below W: E[a/W] = 1/2 (1 - E[1/W]) when each packet of the round is as likely to be the first lost.
+        // In the long run (4) makes E[W_j] = E[r] - 1 + E[a/W] for any losses. (5) assumes a/W even on [0, 1]. But a is a
+        // whole number below W: E[a/W] = 1/2 (1 - E[1/W]) when each packet of the round is equally likely to be the first
+        // lost.
         let part = over(&td, |c| c.last_acknowledged as f64 / c.last_sent as f64);
         assert_mean(over(&td, |c| c.first_window), r - 1.0 + part.0, 2e-4, &format!("(4) at {p}"));
         assert_mean(over(&td, |c| c.last_window), 2.0 * (r - 1.0) + part.0, 2e-4, &format!("(4) at {p}"));
         assert!((0.44..0.5).contains(&part.0), "{part:?}");
         let early = 0.5 - part.0;
         let whole = over(&td, |c| 0.5 / c.last_sent as f64).0;
-        // That the first loss falls early in its round more often than late adds p W / 12 for p W packets lost in it.
+        // The first loss falls early in its round more often than late. This adds p W / 12 for p W packets lost in the
+        // round.
         let skewed = over(&td, |c| p * c.last_sent as f64 / 12.0).0;
         assert!((early - whole - skewed).abs() < 0.1 * early + 4.0 * part.1, "{p}: {early} {whole} {skewed}");
     }
@@ -65,9 +68,10 @@ fn windows_follow_equations_3_to_5() {
 
 /// E[r] sqrt(p) for small p and independent losses.
 ///
-/// Between losses the window's area grows by N ~ Exp(1/p): with S = p W^2 / 2 at the loss and a quarter of it after, S' = S/4 + E,
-/// E ~ Exp(1). So S is the sum of E_k / 4^k, whose density is sum a_k 4^k exp(-4^k s) with a_k = prod over j != k of
-/// 1/(1 - 4^(k-j)), and E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]. (Ott, Kemperman and Mathis, 1996: 1.31 = 1 / 0.7635.)
+/// Between losses the window's area grows by N ~ Exp(1/p). With S = p W^2 / 2 at the loss and a quarter of it after, S' =
+/// S/4 + E, E ~ Exp(1). So S is the sum of E_k / 4^k. Its density is sum a_k 4^k exp(-4^k s) with a_k = prod over j != k of
+/// 1/(1 - 4^(k-j)), and E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]. (Ott, Kemperman and Mathis, 1996: 1.31 = 1 /
+/// 0.7635.)
 fn independent_losses_constant() -> f64 {
     let weight =
         |k: i32| -> f64 { (0..40).filter(|j| *j != k).map(|j| 1.0 / (1.0 - 4f64.powi(k - j))).product() };
@@ -77,13 +81,14 @@ fn independent_losses_constant() -> f64 {
 }
 
 #[test]
-fn equation_9_holds_for_even_losses_and_not_for_independent_ones() {
+fn equation_9_holds_for_even_losses_only() {
     let constant = independent_losses_constant();
     assert!((1.0 / constant - 1.3098).abs() < 1e-4, "{constant}");
     for (p, n, slack) in
         [(1e-6, 10_000, 1e-4), (1e-5, 50_000, 1e-4), (1e-4, 100_000, 2e-4), (1e-3, 200_000, 1e-3)]
     {
-        // Its own assumptions: r all but constant, the loss anywhere in its round. What is left is that a is a whole number.
+        // Under its own assumptions r is nearly constant and the loss falls anywhere in its round. The remaining error is
+        // that a is a whole number.
         let even = cycles(p, Spacing::Even, NO_LIMIT, None, n);
         assert_mean(
             over(&even, |c| c.rounds as f64),
@@ -91,7 +96,7 @@ fn equation_9_holds_for_even_losses_and_not_for_independent_ones() {
             slack,
             &format!("(9), even, {p}"),
         );
-        // Section III's independent losses: E[r^2] exceeds E[r]^2, and r is shorter by 6.5 % for the same packets.
+        // With section III's independent losses E[r^2] exceeds E[r]^2, and r is shorter by 6.5 % for the same packets.
         let free = cycles(p, Spacing::Independent, NO_LIMIT, None, n);
         let r = over(&free, |c| c.rounds as f64);
         let want = constant / p.sqrt() + 2.0 / 3.0;
@@ -99,7 +104,7 @@ fn equation_9_holds_for_even_losses_and_not_for_independent_ones() {
         let ratio = r.0 / rounds_between_losses(p);
         let short = constant / (2.0f64 / 3.0).sqrt();
         assert!((ratio - short).abs() < 0.002 + 4.0 * r.1 / r.0, "{p}: {ratio}, not {short}");
-        // So (11) is below what it stands for by as much.
+        // So (11) is too low by the same factor.
         let tcp = Tcp { rtt: 1.0, time_out: T_O, window: NO_LIMIT };
         let throughput = over(&free, |c| c.acknowledged as f64).0 / over(&free, |c| c.duration).0;
         let above = throughput / tcp.td_throughput(p);
@@ -109,10 +114,10 @@ fn equation_9_holds_for_even_losses_and_not_for_independent_ones() {
 
 #[test]
 fn equation_12_is_never_reached() {
-    // The minimum of two bounds is one: a window that stops at W_max loses what it would have grown to.
+    // The minimum of two bounds is a bound: a window that stops at W_max loses its further growth.
     let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
-    // It is furthest where both bounds meet: there it reaches four fifths.
-    // A rare loss costs the packets that windows of 25, 26, ... 49 lack, a round and a half of 50.
+    // The throughput is furthest from the bound where both bounds meet: four fifths of it. A rare loss costs the packets that
+    // windows of 25, 26, ... 49 lack: a round and a half of 50.
     let lacks = (1..=25).map(f64::from).sum::<f64>() + 1.5 * 50.0;
     let rare = |p: f64| 1.0 / (1.0 + p * lacks);
     for (p, share) in [(1e-5, rare(1e-5)), (1e-4, rare(1e-4)), (5.46e-4, 0.809), (1e-3, 0.952)] {
@@ -139,8 +144,9 @@ fn time_outs_follow_equation_13_window_by_window() {
         }
         assert!(seen >= 4, "{seen} windows at {p}");
     }
-    // (16) puts the window's mean, rounded down, for the window. But P(TO | W) is far from linear: where the mean is 8.6 nearly
-    // all time-outs come from small windows (measured .0018 for 1.7e-9), where it is 2.5 it takes all for time-outs.
+    // (16) uses the window's mean, rounded down, as the window. But P(TO | W) is far from linear. Where the mean is 8.6,
+    // nearly all time-outs come from small windows (measured .0018 for 1.7e-9). Where the mean is 2.5, (16) takes every
+    // loss for a time-out.
     for (p, measured) in
         [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)]
     {
@@ -161,11 +167,11 @@ fn equation_14_weighs_twice() {
         let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 400_000);
         let series: Vec<Cycle> = all.into_iter().filter(|c| c.time_outs > 0).collect();
         assert!(series.len() > 500, "{} at {p}", series.len());
-        // A series of time-outs that has begun lasts as Padhye and others say: (1 + p + 2p^2 + ...) T_o / (1-p).
+        // A series of time-outs lasts as Padhye and others say: (1 + p + 2p^2 + ...) T_o / (1-p).
         let lasts = mean(series.iter().map(|c| c.duration - (c.rounds + 1) as f64));
         assert_mean(lasts, mean_time_out_series(T_O, p), 0.0, &format!("time-outs at {p}"));
-        // (14) has p times that: its weights are those of all losses of a packet, the first included, which (16) multiplies by
-        // the probability of a time-out once more.
+        // (14) has p times that: its weights are those of all losses of a packet, the first included, which (16) multiplies
+        // by the probability of a time-out again.
         let printed = mean_time_out(T_O, p);
         assert_mean((lasts.0 * p, lasts.1 * p), printed, 0.0, &format!("(14) at {p}"));
         assert!(printed < 0.5 * lasts.0);
@@ -176,13 +182,13 @@ fn equation_14_weighs_twice() {
 fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
     let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
     let throughput = |all: &[Cycle]| over(all, |c| c.acknowledged as f64).0 / over(all, |c| c.duration).0;
-    // While time-outs are rare and losses even, it holds.
+    // (16) holds while time-outs are rare and losses even.
     for (p, within) in [(0.005, 0.003), (0.01, 0.005), (0.01985050, 0.01)] {
         let even = cycles(p, Spacing::Even, 50.0, Some(T_O), 100_000);
         let ratio = throughput(&even) / tcp.throughput(p);
         assert!((ratio - 1.0).abs() < within, "(16), even, at {p}: {ratio}");
     }
-    // With independent losses, at the loss rates of Table I and beyond: what is measured over what (16) says.
+    // Independent losses at the loss rates of Table I and beyond: the measured throughput over that of (16).
     for (p, measured) in [
         (0.01, 1.053),
         (0.01985050, 1.043),
@@ -196,8 +202,8 @@ fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
         let got = throughput(&all);
         let ratio = got / tcp.throughput(p);
         assert!((ratio - measured).abs() < 0.01, "(16) at {p}: {ratio}, not {measured}");
-        // Four parts explain it: in (16)'s own form, with E[r] and P(TO) of independent losses, a series' duration in place of
-        // (14), and the packet that ends a series, it gives what is measured.
+        // Four corrections explain the ratio: E[r] and P(TO) of independent losses, a series' duration in place of (14),
+        // and the packet that ends a series. With them (16)'s form gives the measured throughput.
         let r = over(&all, |c| c.rounds as f64).0;
         let time_out = over(&all, |c| f64::from(u8::from(c.time_outs > 0))).0;
         let packets = packets_between_losses(p) + time_out;
@@ -206,7 +212,7 @@ fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
     }
 }
 
-/// Keeps the helper honest: a value off by more than four standard errors is refused.
+/// The helper refuses a value off by more than four standard errors.
 #[test]
 #[should_panic(expected = "not 1.5")]
 fn a_wrong_mean_is_refused() {

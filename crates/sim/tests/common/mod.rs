@@ -1,4 +1,4 @@
-//! Two ends of a tunnel over a link each way: what several tests run on.
+//! Two ends of a tunnel over one link each way, used by several tests.
 
 use ripstop_base::{Seed, Time};
 use ripstop_link::{LinkConfig, LinkConfigError};
@@ -10,7 +10,7 @@ use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, UdpConfig, 
 pub(crate) const TUNNEL: usize = 0;
 pub(crate) const LINKS: [usize; 2] = [0, 1];
 
-/// A world with a tunnel and nothing that sends. Links and tunnel have the same random streams as those of `ripstop demo`.
+/// A world with a tunnel and no traffic. Links and tunnel have the same random streams as those of `ripstop demo`.
 pub(crate) fn tunnel(config: &Config, links: [&LinkConfig; 2], seed: Seed) -> Result<World, LinkConfigError> {
     let mut world = World::new(seed);
     for (link, name) in links.into_iter().zip(["link/0", "link/1"]) {
@@ -20,22 +20,24 @@ pub(crate) fn tunnel(config: &Config, links: [&LinkConfig; 2], seed: Seed) -> Re
     Ok(world)
 }
 
-/// Adds a source of datagrams into the left end; returns its number.
+/// Adds a source of datagrams at the left end, and returns its number.
 #[allow(dead_code, reason = "not every test program has a source")]
 pub(crate) fn add_source(world: &mut World, source: UdpConfig) -> usize {
     let name = format!("traffic/{}", world.flows());
     world.add_udp(source, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, &name)
 }
 
-/// One connection between kernels that always has more to send, through a tunnel over these links.
+/// One endless connection between kernels, through a tunnel over these links.
 #[allow(dead_code, reason = "not every test program has a TCP")]
 pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> World {
     let config = Config::default();
-    let mut world = tunnel(&config, [link, link], seed).expect("a link");
+    let mut world = tunnel(&config, [link, link], seed).expect("the links are valid");
     let payload = config.inner_mtu() - STAMPED_HEADERS;
     let (sender, hosts) = (SenderConfig::linux(), Hosts::Kernels);
     let flow = TcpConfig { variant, sender, hosts, payload, ack_every: 2, ..TcpConfig::default() };
-    world.add_tcp(flow, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, "flow").expect("a flow");
+    world
+        .add_tcp(flow, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, "flow")
+        .expect("the flow is valid");
     world
 }
 

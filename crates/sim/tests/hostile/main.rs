@@ -1,5 +1,5 @@
-//! Random hostile sessions, a small number of those that `make soak` runs. A failure names the seeds; to
-//! see one in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
+//! Random hostile sessions, a small number of those that `make soak` runs. A failure names the seeds. One session in
+//! detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -14,7 +14,7 @@ use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::world::{Carrier, UdpConfig};
 use std::time::Duration;
 
-/// Sessions of a test; the tests run beside each other. Two that come soon after these (55, 56) take half a minute each: `make
+/// Sessions of one test; the tests run in parallel. Two seeds that follow soon (55, 56) take half a minute each: `make
 /// soak` has them.
 const RUNS: u64 = 13;
 
@@ -54,23 +54,23 @@ fn sessions_survive_fourth_seeds() {
 }
 
 #[test]
-fn a_session_is_a_function_of_its_seed() {
+fn equal_seeds_give_equal_sessions() {
     let (one, two) = (HostileSession::run(3).outcome, HostileSession::run(3).outcome);
     assert_eq!((one.sent, one.delivered, one.events), (two.sent, two.delivered, two.events));
     assert!(one.events > 0 && one.delivered > 0);
 }
 
-/// Half a megabit, three tenths of a second, and an end that knows nothing of either: a first window sized by a guessed rate times
-/// a measured round trip was fourteen times what the path holds, and most of it was given up.
+/// A path of half a megabit per second and three tenths of a second, unknown to the sender. A first window from a guessed
+/// rate and a measured round trip was fourteen times what the path holds, and most of it was given up.
 #[test]
-fn a_slow_path_is_not_overrun_by_a_guess() {
+fn a_guessed_rate_does_not_flood_a_slow_path() {
     for seed in [4507, 2917] {
         let session = HostileSession::run(seed);
         assert!(session.is_calm() && session.outcome.residual == 0, "seed {seed}: {:?}", session.outcome);
     }
 }
 
-/// A tally must be able to fail.
+/// The tally must be able to fail.
 #[test]
 fn faults_and_losses_are_problems() {
     let mut session = HostileSession::run(3);
@@ -93,7 +93,7 @@ fn faults_and_losses_are_problems() {
     }
 }
 
-/// Everything that a link can do, on both links at once: each must have shown itself.
+/// Every impairment of a link, on both links at once: each must act.
 #[test]
 fn every_impairment_of_a_link_fires() {
     const SEED: u64 = 5;

@@ -1,22 +1,22 @@
-//! The file of results.
+//! The file of ns-2's results.
 
 use ripstop_sim::engine::Statistic;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A network with what runs on it, by the words of the file.
+/// A network with its traffic, in the terms of the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Setting {
     pub(crate) case: String,
     params: BTreeMap<String, String>,
 }
 
-/// A result.
+/// One result.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     pub(crate) metric: String,
     pub(crate) mean: f64,
-    /// 0 where there was one run.
+    /// Half-width of the 95 % interval; 0 for a single run.
     pub(crate) ci95: f64,
     pub(crate) n: u64,
 }
@@ -41,12 +41,12 @@ impl fmt::Display for Setting {
 }
 
 impl Cell {
-    /// Goodput and throughput are compared; what else the file has explains a difference.
+    /// Goodput and throughput are compared. Other figures of the file explain differences.
     pub(crate) fn is_compared(&self) -> bool {
         self.metric.starts_with("goodput") || self.metric == "thr_units_per_s"
     }
 
-    /// Within 5 % or two half-widths.
+    /// Whether `ours` is within 5 % or two half-widths.
     pub(crate) fn agrees(&self, ours: &Statistic) -> bool {
         let Some(mean) = ours.mean else { return false };
         let width = self.ci95.hypot(ours.ci95.unwrap_or(0.0));
@@ -58,12 +58,14 @@ impl Cell {
 pub(crate) fn read(text: &str) -> Vec<(Setting, Cell)> {
     let line = |line: &str| {
         let mut fields = line.split(',');
-        let mut next = || fields.next().unwrap_or_else(|| panic!("a field is missing: {line}"));
+        let mut next = || fields.next().unwrap_or_else(|| panic!("ns2.csv: a field is missing in: {line}"));
         let (case, params) = (next().to_owned(), next());
         let params = params.split(' ').filter_map(|pair| pair.split_once('='));
         let params = params.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let metric = next().to_owned();
-        let mut number = || next().parse::<f64>().unwrap_or_else(|_| panic!("no number: {line}"));
+        let mut number = || {
+            next().parse::<f64>().unwrap_or_else(|_| panic!("ns2.csv: a figure is not a number in: {line}"))
+        };
         let (mean, ci95, n) = (number(), number(), number());
         let ci95 = if ci95.is_finite() { ci95 } else { 0.0 };
         (Setting { case, params }, Cell { metric, mean, ci95, n: n as u64 })

@@ -1,8 +1,9 @@
 //! The simulator against ns-2.35: the same networks, the same TCPs, means over independent runs.
 //!
-//! `make oracle` runs every cell of `ns2.csv` as often as ns-2 did, at least 40 times; `make test` each a few times. The file has the results of the unmodified ns-2
-//! (mean, half of the 95 % interval, runs) for the uncoded baselines of papers 000 and 003. A cell agrees when the means differ
-//! by no more than 5 % or two half-widths (the root of the sum of the squares of both), whichever is larger.
+//! `make oracle` runs every cell of `ns2.csv` as often as ns-2 did, at least 40 times; `make test` runs each a few times.
+//! The file has the results of the unmodified ns-2 (mean, half of the 95 % interval, runs) for the uncoded baselines of
+//! papers 000 and 003. A cell agrees when the means differ by at most 5 %, or by at most two half-widths, whichever is
+//! larger. The half-width is the root of the sum of the squares of both.
 
 mod cells;
 mod settings;
@@ -11,7 +12,7 @@ use cells::{Cell, Setting};
 use ripstop_sim::engine::Statistic;
 use std::collections::BTreeMap;
 
-/// The cells of a setting, as they came out.
+/// The compared cells of a setting.
 struct Compared {
     setting: Setting,
     rows: Vec<(Cell, Statistic, bool)>,
@@ -20,7 +21,7 @@ struct Compared {
 /// Runs of a setting in `make test`: enough for an interval. Twice as many take twice the time, a minute on two cores.
 const FEW_RUNS: u64 = 6;
 
-/// Runs the settings that `wanted` picks. `runs`: how often, from how often ns-2 did.
+/// Runs the settings that `wanted` selects. `runs` gives the number of runs from ns-2's number.
 fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(u64) -> u64) -> Vec<Compared> {
     let mut settings: BTreeMap<Setting, Vec<Cell>> = BTreeMap::new();
     for (setting, cell) in cells::read(include_str!("ns2.csv")) {
@@ -43,7 +44,7 @@ fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(u64) -> u64) -> Vec<
     settings.into_iter().map(compare).collect()
 }
 
-/// Prints all, and says how many disagree.
+/// Prints all cells, and returns how many differ.
 fn print(all: &[Compared]) -> usize {
     println!("{:<72} {:>10} {:>8}  {:>10} {:>8}  {:>6}", "", "ns-2", "+-", "ripstop", "+-", "");
     let mut wrong = 0;
@@ -76,7 +77,7 @@ fn every_cell_agrees_with_ns2() {
     assert!(cells >= 100 && wrong == 0, "{wrong} of {cells} cells differ from ns-2, seed {}", settings::SEED);
 }
 
-/// Every cell again, of a few runs: what `make test` can afford. The intervals are wider, so a small error passes.
+/// Every cell with a few runs, for `make test`. The intervals are wider, so a small error passes.
 #[test]
 fn every_cell_agrees_with_ns2_in_a_few_runs() {
     let all = compare(settings::known, |_| FEW_RUNS);

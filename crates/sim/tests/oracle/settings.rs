@@ -1,4 +1,4 @@
-//! The scenarios that stand for ns-2's.
+//! The scenarios equivalent to ns-2's.
 
 use super::cells::{Cell, Setting};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
@@ -11,12 +11,12 @@ use std::time::Duration;
 /// The seed of all comparisons.
 pub(crate) const SEED: u64 = 1;
 
-/// Whether there is a scenario for it.
+/// Whether there is a scenario for the setting.
 pub(crate) fn known(setting: &Setting) -> bool {
     setting.case.starts_with("000-") || setting.case.starts_with("003-")
 }
 
-/// The scenario, to be run `runs` times.
+/// The scenario of the setting, with `runs` runs.
 pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
     let mut run = RunSpec { runs, seed: SEED, ..RunSpec::default() };
     // Paper 000's parts of a run with a second flow in its middle.
@@ -28,7 +28,9 @@ pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
 
 /// Paper 003, section 4.3.
 fn code(setting: &Setting, run: RunSpec) -> Scenario {
-    let share = |name: &str| Fraction::new(setting.number(name).expect("a share")).expect("a share");
+    let share = |name: &str| {
+        Fraction::new(setting.number(name).expect("a share from 0 to 1")).expect("a share from 0 to 1")
+    };
     let units = |name: &str| setting.number(name).expect("units") as u32;
     let loss = match setting.case.as_str() {
         "003-F13" => Loss::gilbert(share("L"), share("q")),
@@ -59,7 +61,11 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
         rate: Rate::from_bps((setting.number("C").unwrap_or(2.0) * 1e6) as u64),
         delay: Span::from(Duration::from_millis(100)),
         queue: Some(waiting(200)),
-        loss: if q > 0.0 { Loss::bernoulli(Fraction::new(q).expect("a share")) } else { Loss::None },
+        loss: if q > 0.0 {
+            Loss::bernoulli(Fraction::new(q).expect("a share from 0 to 1"))
+        } else {
+            Loss::None
+        },
         ..LinkConfig::default()
     };
     let back = match setting.get("errack") {
@@ -81,7 +87,7 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
     Tandem { run, hops: 4, forth, back, flows, tunnel: None }.scenario()
 }
 
-/// Our figure for a cell, in its unit.
+/// The simulated figure for a cell, in the cell's unit.
 pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &ScenarioReport) -> Statistic {
     if cell.metric == "thr_units_per_s" {
         return report.throughput_units_per_s.expect("a unit is given");
@@ -106,8 +112,8 @@ pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &S
     megabits(statistic)
 }
 
-/// What may wait for a link where ns-2 says `limit`: while a packet is being sent it refuses the one that would fill the queue
-/// to its limit, so that one less waits.
+/// The queue for ns-2's `limit`. While ns-2 sends a packet, it refuses the packet that would fill the queue to its limit,
+/// so one packet less waits.
 fn waiting(limit: u64) -> QueueLimit {
     QueueLimit::Packets(limit - 1)
 }

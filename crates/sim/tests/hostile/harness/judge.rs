@@ -1,4 +1,4 @@
-//! One session, run to its end and past it, and judged.
+//! One session, run beyond its end and judged.
 
 use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
 use ripstop_base::{Seed, Time};
@@ -8,55 +8,55 @@ use ripstop_proto::session::tunnel::Status;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// How long a session is given to come to rest after its last packet went in.
+/// Time that a session has to come to rest after its last packet was sent.
 const SETTLING_TIME: Duration = Duration::from_secs(60);
 
-/// How often its memory and its progress are looked at.
+/// How often a session's memory and progress are checked.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// One hostile session: its seed, its scenario, and what came of it.
+/// One hostile session: its seed, its scenario, and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileSession {
-    /// The master seed that replays it.
+    /// The master seed that replays the session.
     pub(crate) seed: u64,
-    /// What it was put through.
+    /// The paths, traffic and mishaps.
     pub(crate) scenario: HostileScenario,
-    /// What came of it.
+    /// The outcome.
     pub(crate) outcome: Outcome,
 }
 
-/// What a scenario came to.
+/// The outcome of a scenario.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// What went wrong, in words; empty when all was well.
+    /// The faults in words; empty without a fault.
     pub(crate) faults: Vec<String>,
-    /// Packets that went in, both ways.
+    /// Packets sent into the tunnel, in both directions.
     pub(crate) sent: u64,
-    /// Packets that came out.
+    /// Packets delivered.
     pub(crate) delivered: u64,
-    /// Packets dropped on the way in: no room, CoDel, deadline.
+    /// Packets dropped at the entrance: queue full, CoDel, deadline.
     pub(crate) queue_drops: u64,
     /// Packets lost in the tunnel: sent, and never delivered.
     pub(crate) residual: u64,
-    /// Of these, such that were longer than the tunnel's MTU: the search for the path's had taken losses for a smaller one.
+    /// Lost packets longer than the tunnel's MTU: the search for the path's MTU had taken losses for a smaller one.
     pub(crate) too_long: u64,
-    /// Of these, such that the sender gave up.
+    /// Lost packets that the receiver gave up.
     pub(crate) given_up: u64,
-    /// Of these, such that were late for their flow.
+    /// Lost packets that were late for their flow.
     pub(crate) late: u64,
-    /// Packets not delivered because a later one of their flow made them pointless.
+    /// Packets not delivered because a later one of their flow superseded them.
     pub(crate) excused: u64,
-    /// Packets recovered by repairs.
+    /// Packets recovered from repairs.
     pub(crate) recovered: u64,
     /// Events processed.
     pub(crate) events: u64,
-    /// No handshake got through until all but the end, though both ends tried often enough: bursts count in packets, so
-    /// on an idle link they can last for long.
+    /// Whether no handshake completed until shortly before the end, though both ends tried often enough. Bursts count in
+    /// packets, so on an idle link they can last long.
     pub(crate) unconnected: bool,
-    /// The longest time in which nothing came out although something was under way, the path was whole, and it
-    /// carried datagrams or none were sent.
+    /// The longest time without a delivery although packets were waiting and the path was whole. The path must have carried
+    /// datagrams, or none were sent.
     pub(crate) longest_stall: Duration,
-    /// What was to befall the session, by name, and whether it did; a name comes once for each link or end.
+    /// The configured impairments and mishaps by name, and whether each happened. A name comes once for each link or end.
     pub(crate) impairments: Vec<(&'static str, bool)>,
 }
 
@@ -73,7 +73,7 @@ impl HostileSession {
         HostileSession { seed, scenario, outcome }
     }
 
-    /// Whether the path was never cut, no end restarted or moved, and neither direction lost more than 30 %: then all but
+    /// Whether the path was never cut, no end restarted or moved, and neither direction lost more than 30 %. Then almost
     /// nothing may be lost.
     pub(crate) fn is_calm(&self) -> bool {
         !self.scenario.interrupted && self.scenario.loss <= 0.3
@@ -81,7 +81,7 @@ impl HostileSession {
 }
 
 impl HostileScenario {
-    /// Runs the scenario to its end and past it: then everything must have come to rest, delivered or given up.
+    /// Runs the scenario beyond its end. Then every packet must be delivered or given up.
     pub(crate) fn run(&self, seed: Seed) -> Outcome {
         let mut world = match self.world(seed) {
             Ok(world) => world,
@@ -101,13 +101,13 @@ impl HostileScenario {
     fn judge(&self, world: &HostileWorld, outcome: &mut Outcome) {
         let strays = world.world.strays();
         if strays > 0 {
-            outcome.faults.push(format!("{strays} packets came out that were not under way"));
+            outcome.faults.push(format!("{strays} packets came out that had not gone in"));
         }
         outcome.events = world.world.events();
         let limit = self.longest_excusable_stall();
         if outcome.longest_stall > limit {
             outcome.faults.push(format!(
-                "nothing came out for {:?} although something was under way; {limit:?} is the most",
+                "nothing came out for {:?} although packets were waiting; at most {limit:?} is allowed",
                 outcome.longest_stall
             ));
         }
@@ -115,7 +115,7 @@ impl HostileScenario {
         outcome.unconnected = self.is_unconnected(world);
         let statuses = Side::BOTH.map(|side| world.status(side));
         let [Some(left), Some(right)] = &statuses else {
-            outcome.faults.push("an end lost its peer".into());
+            outcome.faults.push("an end has no state of its peer".into());
             return;
         };
         for side in Side::BOTH {
@@ -154,9 +154,10 @@ impl HostileScenario {
             ));
         }
         if theirs.receiving != (0, 0, 0) && !outcome.unconnected {
-            outcome
-                .faults
-                .push(format!("{side:?}: {:?} undecoded, rows, held at the peer at rest", theirs.receiving));
+            outcome.faults.push(format!(
+                "{side:?}: at rest the peer still has {:?} (undecoded, rows, held)",
+                theirs.receiving
+            ));
         }
         let drops = dropped(mine) + here.waited_in_vain;
         let known = drops
@@ -170,7 +171,7 @@ impl HostileScenario {
             && known != into
             && !outcome.unconnected
         {
-            outcome.faults.push(format!("{side:?}: {into} went in, {known} are accounted for"));
+            outcome.faults.push(format!("{side:?}: {into} packets went in, {known} are accounted for"));
         }
         let earlier: u64 = world
             .world
@@ -207,7 +208,7 @@ impl HostileScenario {
         !Side::BOTH.into_iter().all(in_time) && Side::BOTH.into_iter().all(tried)
     }
 
-    /// What was to befall the session, and whether it did.
+    /// The configured impairments and mishaps, and whether each happened.
     fn impairments(&self, world: &HostileWorld) -> Vec<(&'static str, bool)> {
         let mut all = Vec::new();
         for side in Side::BOTH {
@@ -231,14 +232,14 @@ impl HostileScenario {
         all
     }
 
-    /// What heavy loss, a slow path and a handshake may cost after an interruption.
+    /// The longest stall that heavy loss, a slow path and a handshake may cause after an interruption.
     fn longest_excusable_stall(&self) -> Duration {
         let rtt =
             self.links.iter().map(|link| link.delay.duration() + link.jitter.duration()).sum::<Duration>();
         Duration::from_secs(10) + 20 * rtt
     }
 
-    /// The end of the last interruption that has begun by `now`.
+    /// The end of the last interruption that began by `now`.
     fn whole_since(&self, now: Time) -> Time {
         let cuts = self.links.iter().flat_map(|link| &link.blackouts);
         let cuts = cuts.map(|cut| (Time::ZERO + cut.at.duration(), cut.length.duration()));
@@ -251,31 +252,30 @@ impl HostileScenario {
     }
 }
 
-/// Looks at a session while it runs.
+/// Watches a session for stalls while it runs.
 #[derive(Debug, Default)]
 struct StallWatch {
-    /// For each side that packets come from.
+    /// The progress of the packets of each side.
     progress: [Progress; 2],
 }
 
-/// What had happened when the last packet came out, or the path was whole again, or nothing was left to send.
+/// The counters when the last packet came out, or the path became whole, or nothing was left to send.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     at: Time,
     delivered: u64,
-    /// What the links had carried, there and back.
+    /// Datagrams that the links had carried, there and back.
     carried: [u64; 2],
-    /// Since when they have carried enough to go on: a burst of losses counts in packets, and on an idle link it can last
-    /// for long.
+    /// Since when the links have carried enough. A burst of losses counts in packets, and can last long on an idle link.
     able: Option<Time>,
-    /// What this side had last offered to its link, and when.
+    /// The datagrams that this side had offered to its link, and when it last offered one.
     tried: (u64, Time),
 }
 
-/// So many datagrams that arrive must do to go on.
+/// Arriving datagrams that must be enough for progress.
 const ENOUGH: u64 = 20;
 
-/// So many handshake messages an end must have sent before it may be called unconnected.
+/// Handshake messages that an end must have sent before the session counts as unconnected.
 const TRIES: u64 = 10;
 
 impl Progress {
@@ -286,8 +286,7 @@ impl Progress {
         Progress { at: now, delivered, carried, able: None, tried: (link(side).offered, now) }
     }
 
-    /// How long nothing has come out without the links being to blame: although they carried enough, or because nothing
-    /// was even tried.
+    /// How long nothing came out although the links carried enough, or because nothing was sent.
     fn stall(&mut self, is: &Progress) -> Duration {
         if self.able.is_none() && is.carried.iter().zip(&self.carried).all(|(is, was)| is - was >= ENOUGH) {
             self.able = Some(is.at);
@@ -322,7 +321,7 @@ impl StallWatch {
     }
 }
 
-/// Which bound of its memory an end has broken, in words.
+/// The bound of its memory that an end exceeded, in words.
 fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
     let window = scenario.config.window_symbols as usize;
     let (undecoded, rows, held) = tunnel.receiving;
@@ -334,10 +333,10 @@ fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String>
         ("packets held for order", held, window),
     ]
     .into_iter()
-    .find_map(|(what, is, most)| (is > most).then(|| format!("{is} {what}; {most} is the most")))
+    .find_map(|(what, is, most)| (is > most).then(|| format!("{is} {what}; at most {most} are allowed")))
 }
 
-/// The impairments that a link is to have, by the names of [`ripstop_link::Link::unfired`].
+/// The configured impairments of a link, by the names of [`ripstop_link::Link::unfired`].
 fn configured(link: &LinkConfig) -> Vec<&'static str> {
     [
         ("policer", link.policer.is_some()),
@@ -356,8 +355,8 @@ fn configured(link: &LinkConfig) -> Vec<&'static str> {
     .collect()
 }
 
-/// Packets dropped on the way in, by a session.
+/// Packets that a session dropped at its entrance.
 fn dropped(status: &Status) -> u64 {
-    // Too long are packets that were made before the path's MTU was found.
+    // Packets made before the path's MTU was found can be too long.
     status.drops.full + status.drops.aqm + status.drops.expired + status.sent.too_long + status.sent.malformed
 }

@@ -1,9 +1,9 @@
-//! Random sessions over random hostile paths: what must hold whatever happens.
+//! Random sessions over random hostile paths, and the properties that must always hold.
 //!
-//! A [`HostileScenario`] is drawn from a seed, and [`HostileSession::run`] puts two whole endpoints through it: handshakes,
-//! keys, bytes, restarts. Whatever is wrong in the end is a fault in words, under the seed that shows it again. A [`Tally`]
-//! adds sessions up and judges them together: how much was lost without need, and whether every impairment and mishap that
-//! was configured did happen.
+//! * `scenario` draws paths, traffic and mishaps from a seed.
+//! * `judge` runs two whole endpoints through a scenario: handshakes, keys, bytes, restarts. Each violated property is a
+//!   fault in words, which the seed reproduces.
+//! * `tally` adds sessions up: how much was lost without need, and whether every configured impairment and mishap happened.
 
 pub(crate) mod judge;
 pub(crate) mod scenario;

@@ -7,15 +7,15 @@ use ripstop_proto::session::tunnel::Config;
 use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
-/// Share of links with a block code.
+/// The share of links with a block code.
 const CODED: f64 = 0.2;
-/// Most full packets that a link loses.
+/// The greatest share of full packets that a link loses.
 const MOST_LOSS: f64 = 0.6;
 
 /// One of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The end whose link is the first.
+    /// The end that sends over the first link.
     Left,
     /// The other end.
     Right,
@@ -34,7 +34,7 @@ impl Side {
     }
 }
 
-/// What can befall an end.
+/// A mishap of an end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mishap {
     /// [`Incident::Restart`].
@@ -45,10 +45,10 @@ pub(crate) enum Mishap {
     Nuisance,
 }
 
-/// A random scenario: two endpoints, a link each way, traffic, and what befalls the ends.
+/// A random scenario: two endpoints, one link each way, traffic, and mishaps.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileScenario {
-    /// The link from left to right, and the one back.
+    /// The link from left to right, and the link back.
     pub(crate) links: [LinkConfig; 2],
     /// The settings of both ends.
     pub(crate) config: Config,
@@ -56,18 +56,18 @@ pub(crate) struct HostileScenario {
     pub(crate) traffic: [Vec<UdpConfig>; 2],
     /// When the flows end.
     pub(crate) stop: Time,
-    /// What befalls the ends, and when.
+    /// The mishaps: when, of which end, and what.
     pub(crate) mishaps: Vec<(Time, Side, Mishap)>,
-    /// Whether the path is cut for a while, or an end is.
+    /// Whether a blackout, a restart or roaming interrupts the session.
     pub(crate) interrupted: bool,
     /// Loss of full packets in the worse direction, without blackouts.
     pub(crate) loss: f64,
 }
 
 impl HostileScenario {
-    /// The scenario of `seed`: rates of 0.5 to 100 Mbit/s, round trips of 2 to 800 ms, loss of 0 to 60 % (bursts of up to 8),
-    /// reordering, duplication, corruption, jitter, block codes on the link, rate changes, blackouts, restarts, roaming and
-    /// strangers' datagrams in some of them.
+    /// The scenario of `seed`. Rates are 0.5 to 100 Mbit/s, round trips 2 to 800 ms, losses 0 to 60 % (bursts of up to 8).
+    /// Some scenarios have reordering, duplication, corruption, jitter, block codes, rate changes, blackouts, restarts,
+    /// roaming or strangers' datagrams.
     pub(crate) fn random(seed: Seed) -> HostileScenario {
         let mut r = seed.stream("hostile");
         let rate = Rate::from_bps(log_uniform(&mut r, 0.5e6, 100e6) as u64);
@@ -77,7 +77,7 @@ impl HostileScenario {
         let length = 4.0 + 40.0 * delay.as_secs_f64();
         let stop = Time::from_secs_f64(length);
         let mut links = [0, 1].map(|_| random_link(&mut r, rate, delay, heavy, blackout, length));
-        // From a stream of its own: sessions without codes are what they were before there were any.
+        // Block codes have a random stream of their own, so they do not change sessions without them.
         let mut r_fec = seed.stream("hostile/fec");
         for link in &mut links {
             if r_fec.chance(CODED) {
@@ -94,7 +94,7 @@ impl HostileScenario {
         let mut mishaps = Vec::new();
         for (mishap, chance) in [(Mishap::Restart, 0.15), (Mishap::Roam, 0.2), (Mishap::Nuisance, 0.3)] {
             for side in Side::BOTH {
-                // Two ends that move at once have lost each other for good.
+                // If both ends move at once, they can never find each other again.
                 if r.chance(chance) && (mishap, side) != (Mishap::Roam, Side::Right) {
                     mishaps.push((Time::from_secs_f64(length * (0.1 + 0.6 * r.unit())), side, mishap));
                 }
@@ -104,15 +104,15 @@ impl HostileScenario {
         HostileScenario { links, config, traffic, stop, mishaps, interrupted: blackout || cut, loss }
     }
 
-    /// How often an end restarts.
+    /// The number of restarts of both ends.
     pub(crate) fn restarts(&self) -> usize {
         self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).count()
     }
 
-    /// The world of the scenario, at its beginning. Endpoint 0 is the left one, link 0 leads from left to right.
+    /// The world of the scenario at its start. Endpoint 0 is the left one, and link 0 leads from left to right.
     ///
     /// # Errors
-    /// The link setting that cannot be; none, for a scenario by [`HostileScenario::random`].
+    /// The invalid setting of a link; none for a scenario from [`HostileScenario::random`].
     pub(crate) fn world(&self, seed: Seed) -> Result<HostileWorld, LinkConfigError> {
         let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
         let mut world = World::new(seed);
@@ -147,19 +147,19 @@ impl HostileScenario {
 /// The world of a hostile scenario.
 #[derive(Debug)]
 pub(crate) struct HostileWorld {
-    /// The world. The number of an endpoint, and of the link that it sends over, is that of its side.
+    /// The world. An endpoint, and the link it sends over, has the number of its side.
     pub(crate) world: World,
     /// The numbers of the flows into the left and into the right end.
     pub(crate) flows: [Vec<usize>; 2],
 }
 
 impl HostileWorld {
-    /// What the end on `side` knows of its peer.
+    /// The state that the end on `side` has of its peer.
     pub(crate) fn status(&self, side: Side) -> Option<PeerStatus> {
         self.world.peer_status(side as usize, side.other() as usize)
     }
 
-    /// Packets that went in on `side`, and how many of them have come out.
+    /// Packets sent on `side`, and how many of them came out.
     pub(crate) fn packets(&self, side: Side) -> (u64, u64) {
         let totals = self.flows[side as usize].iter().map(|flow| self.world.totals(*flow));
         totals.fold((0, 0), |(sent, out), flow| (sent + flow.sent, out + flow.packets))
@@ -185,7 +185,7 @@ fn random_link(
     let p = if heavy { 0.3 + 0.3 * r.unit() } else { 0.3 * r.unit() * r.unit() };
     let burst = 1.0 + 7.0 * r.unit();
     let loss = if r.chance(0.4) && p > 0.0 {
-        // No shorter than independent losses would make it.
+        // Bursts are no shorter than those of independent losses.
         Loss::Gilbert { mean: share(p), burst: burst.max(1.0 / (1.0 - p)) }
     } else {
         Loss::bernoulli(share(p))
@@ -231,8 +231,8 @@ fn random_link(
     }
 }
 
-/// Puts a block code on the link, and losses of units that it mends for the most part. A block is at most a third of a full
-/// packet or so: what is left over of the last one is padded, and costs as much.
+/// Adds a block code to the link, and losses of units that the code mostly repairs. A block is at most about a third of a
+/// full packet: the last block is padded, and costs as much as a full one.
 fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
     let unit = 53 + r.below(100);
     let k = 1 + r.below(500 / unit) as u32;
@@ -255,7 +255,8 @@ fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
     }
 }
 
-/// Share of full packets that a link loses; with a block code it is counted, since what remains depends on the packet.
+/// The share of full packets that a link loses. With a block code the losses are counted, because the residual loss depends
+/// on the packet.
 fn packet_loss(link: &LinkConfig, seed: Seed) -> f64 {
     const PACKETS: u32 = 3000;
     if link.fec.is_none() {

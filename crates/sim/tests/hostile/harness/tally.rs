@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Most packets that calm sessions may lose in the tunnel, of those that went through it.
+/// The greatest share of packets that calm sessions may lose in the tunnel.
 const MAX_RESIDUAL: f64 = 1e-4;
-/// Of so many at least: losses come in clumps, and a clump in few packets is no rate.
+/// The least number of packets for this share: losses come in clumps, and one clump in few packets is no rate.
 const POOL: u64 = 1_000_000;
 
-/// The worst sessions that are named.
+/// The number of worst sessions that are named.
 const NAMED: usize = 10;
 
-/// An impairment that so many links or ends were to have must have shown itself somewhere.
+/// An impairment configured on this many links or ends must have happened at least once.
 const ENOUGH: u64 = 20;
 
-/// What sessions came to, together. The order in which they are added makes no difference.
+/// The sum of many sessions. The order of adding makes no difference.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Sessions.
     pub(crate) sessions: u64,
-    /// Packets that went in, all sessions.
+    /// Packets sent in all sessions.
     pub(crate) sent: u64,
-    /// Packets that came out.
+    /// Packets delivered.
     pub(crate) delivered: u64,
-    /// Packets dropped on the way in.
+    /// Packets dropped at the entrance.
     pub(crate) queue_drops: u64,
-    /// Packets recovered by repairs.
+    /// Packets recovered from repairs.
     pub(crate) recovered: u64,
     /// Events processed.
     pub(crate) events: u64,
@@ -35,19 +35,19 @@ pub(crate) struct Tally {
     pub(crate) unconnected: u64,
     /// Calm sessions; see [`HostileSession::is_calm`].
     pub(crate) calm_sessions: u64,
-    /// Packets that went through their tunnels, lost ones included.
+    /// Packets sent through the tunnels of calm sessions, lost ones included.
     pub(crate) calm_packets: u64,
-    /// Packets lost in their tunnels.
+    /// Packets lost in the tunnels of calm sessions.
     pub(crate) calm_residual: u64,
-    /// Of these, longer than the tunnel's MTU, given up, late for their flow.
+    /// Lost packets among these: longer than the tunnel's MTU, given up, late for their flow.
     pub(crate) calm_reasons: (u64, u64, u64),
-    /// Calm sessions that lost any, the worst first: packets lost, packets, seed.
+    /// Calm sessions with losses, the worst first: packets lost, packets sent, seed.
     worst: Vec<(u64, u64, u64)>,
-    /// The longest stalls, the longest first, and the seeds.
+    /// The longest stalls, the longest first, with their seeds.
     stalls: Vec<(Duration, u64)>,
-    /// What went wrong, by seed.
+    /// The faults by seed.
     faults: BTreeMap<u64, Vec<String>>,
-    /// How often each impairment was to come, and did.
+    /// How often each impairment was configured, and happened.
     impairments: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -89,7 +89,7 @@ impl Tally {
         }
     }
 
-    /// Sessions with a fault.
+    /// The number of sessions with a fault.
     pub(crate) fn faulty(&self) -> usize {
         self.faults.len()
     }
@@ -99,18 +99,18 @@ impl Tally {
         self.impairments.get(name).map_or(0, |(_, fired)| *fired)
     }
 
-    /// Share of packets lost in the tunnels of calm sessions; 0 without packets.
+    /// The share of packets lost in the tunnels of calm sessions; 0 without packets.
     pub(crate) fn residual(&self) -> f64 {
         if self.calm_packets == 0 { 0.0 } else { self.calm_residual as f64 / self.calm_packets as f64 }
     }
 
-    /// What is wrong with the sessions, in words with the seeds that replay it; empty when all is well.
+    /// The problems of the sessions in words, with the seeds that reproduce them; empty without problems.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> =
             self.faults.iter().map(|(seed, faults)| format!("seed {seed}: {}", faults.join("; "))).collect();
         if self.calm_residual as f64 > MAX_RESIDUAL * self.calm_packets.max(POOL) as f64 {
             problems.push(format!(
-                "{} of {} packets were lost in calm sessions: {:.1e}, at most {MAX_RESIDUAL:.0e} may be; worst seeds: {}",
+                "{} of {} packets were lost in calm sessions: {:.1e}, above the limit of {MAX_RESIDUAL:.0e}; worst seeds: {}",
                 self.calm_residual,
                 self.calm_packets,
                 self.residual(),
@@ -119,7 +119,7 @@ impl Tally {
         }
         if self.unconnected > 5 + self.sessions / 100 {
             problems.push(format!(
-                "in {} of {} sessions no handshake got through",
+                "in {} of {} sessions no handshake completed",
                 self.unconnected, self.sessions
             ));
         }
@@ -140,12 +140,12 @@ impl Tally {
     }
 }
 
-/// The summary, a line a matter.
+/// The summary, one line per topic.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} sessions, {} with a fault, {} in which no handshake got through, {} events",
+            "{} sessions, {} with a fault, {} without a completed handshake, {} events",
             self.sessions,
             self.faulty(),
             self.unconnected,
@@ -153,7 +153,7 @@ impl fmt::Display for Tally {
         )?;
         writeln!(
             f,
-            "packets: {} went in, {} came out, {} dropped on the way in, {} recovered by repairs",
+            "packets: {} sent, {} delivered, {} dropped at the entrance, {} recovered from repairs",
             self.sent, self.delivered, self.queue_drops, self.recovered
         )?;
         writeln!(
