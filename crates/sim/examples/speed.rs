@@ -1,13 +1,13 @@
-//! The speed of the simulator and of ns-2 in the same run: part of `make bench`, or `cargo run --release -p ripstop-sim
-//! --example speed [-- --json] [--repeats 3]`.
+//! The speed of the simulator and of ns-2 in the same run. It is part of `make bench`; alone it is `cargo run --release -p
+//! ripstop-sim --example speed [-- --json] [--repeats 3]`.
 //!
 //! Both run each case in turn, several times with other seeds. A ratio is the median over the pairs, so other load on the
 //! machine matters little. Times are CPU times of one thread. A comparison is void when ns-2's script makes fewer than 4
-//! million events per CPU second, or when the two deliver different amounts: more than 5 % and more than two half-widths of
-//! the 95 % intervals apart. Without ns-2 (Debian package `ns2`) only the simulator's figures are printed.
+//! million events per CPU second. It is also void when the two deliver different amounts: more than 5 % and more than two
+//! half-widths of the 95 % intervals apart. Without ns-2 (Debian package `ns2`) only the simulator's figures are printed.
 //!
-//! Then follow the events per CPU second by the number of flows, and the peak memory of runs 100 times as long, each in its
-//! own process.
+//! Then follow the events per CPU second by the number of flows. The last table is the peak memory of runs 100 times as
+//! long, each in its own process.
 
 use ripstop_sim::engine::{Sample, Statistic};
 use ripstop_sim::scenario::{Scenario, run};
@@ -358,7 +358,7 @@ struct Flows {
 
 impl Flows {
     fn measure(flows: u32) -> Flows {
-        // At most 40 packets per flow are in flight, on links whose rate grows with the flows: the number of events does
+        // At most 40 packets per flow are in flight, and the links' rate grows with the flows. So the number of events does
         // not depend on the flows.
         let seconds = (20_000 / flows).max(4);
         let rate = format!("{}Mbit/s", 2 * flows.max(1));

@@ -99,7 +99,7 @@ fn slow_start_ends_when_the_delay_rises() {
     assert!(did.resumed_starts > 0, "{did:?}");
 }
 
-/// The kernel's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, and after 2.76 s at 50 Mbit/s and 300 ms. It
+/// The kernel's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms. At 50 Mbit/s and 300 ms it needs 2.76 s. It
 /// leaves slow start when the path is full. Rounds that begin in the midst of a flight mistake the flight's own queue for a
 /// full path, and take 9.4 s and 2.94 s.
 #[test]

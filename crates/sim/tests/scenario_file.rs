@@ -68,9 +68,18 @@ fn answers_must_fit_their_requests() {
     }
 }
 
+/// Replaces `from` by `to` in the scenario of two nodes. The error must name this line and contain these words.
+fn assert_errors(cases: &[(&str, &str, usize, &str)]) {
+    for (from, to, line, words) in cases {
+        let text = TWO_NODES.replace(from, to);
+        let error = Scenario::parse(&text).expect_err(&text);
+        assert!(error.problem.contains(words) && error.line == *line, "{text}\n{error}");
+    }
+}
+
 #[test]
-fn errors_name_their_line() {
-    for (from, to, line, words) in [
+fn errors_of_runs_links_and_tcp_name_their_line() {
+    assert_errors(&[
         ("1.5%", "120%", 7, "loss"),
         ("count = 2", "count = 0", 12, "`flow[0].count`: 0 connections; write 1 to"),
         ("count = 2", "stop = \"0s\"", 12, "`flow[0].stop`: the flow stops before it starts"),
@@ -123,6 +132,12 @@ fn errors_name_their_line() {
             13,
             "`flow[0].receiver`: TCP/NC delivers in order",
         ),
+    ]);
+}
+
+#[test]
+fn errors_of_sources_name_their_line() {
+    assert_errors(&[
         (
             "count = 2",
             "source = \"endles\"",
@@ -168,9 +183,5 @@ fn errors_name_their_line() {
             12,
             "`flow[0].source.answers.to`: no flow `flow` has `source.requests`",
         ),
-    ] {
-        let text = TWO_NODES.replace(from, to);
-        let error = Scenario::parse(&text).expect_err(&text);
-        assert!(error.problem.contains(words) && error.line == line, "{text}\n{error}");
-    }
+    ]);
 }

@@ -108,8 +108,8 @@ fn add_flow(
     Ok(())
 }
 
-/// The most by which a flow's start is delayed: as the scenario says, or the time of a full packet on the slowest link of
-/// the way `there`. A flow of answers starts with the first request, without delay.
+/// The most by which a flow's start is delayed, as the scenario says. The default is the time of a full packet on the
+/// slowest link of the way `there`. A flow of answers starts with the first request, without delay.
 fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Duration {
     if matches!(flow.source, SourceSpec::Answers { .. }) {
         return Duration::ZERO;

@@ -43,9 +43,11 @@ struct Conversation {
 const MAGIC: u32 = 0xa1b2_3c4d;
 /// The link type of packets that begin with their IP header.
 const LINKTYPE_RAW: u32 = 101;
-/// Bytes of an IPv4 header without options, and the most bytes that may follow it.
+/// Bytes of an IPv4 header without options.
 const IP_HEADER: u32 = 20;
+/// The most bytes that may follow an IPv4 header.
 const MOST_CONTENT: usize = 65_535 - IP_HEADER as usize;
+/// The UDP port of a tunnel in the capture.
 const TUNNEL_PORT: u16 = 5182;
 
 impl<W: Write> Capture<W> {

@@ -8,10 +8,13 @@ use policer::Policer;
 use ripstop_base::{Seed, Stream, Time};
 use std::time::Duration;
 
-/// Gains in units of 1/256, as the kernel rounds them. 2/ln 2 fills a pipe as fast as slow start does, and its inverse
-/// drains the queue that this leaves.
+// All values are Linux's. The shares in tests/snapshots/bare.txt depend on them.
+
+/// The gain of start-up, 2/ln 2 in units of 1/256: fills a pipe as fast as slow start does.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// The gain of the drain, the inverse of the high gain: removes the queue that start-up leaves.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
+/// The window in bandwidth-delay products after start-up: room for delayed and aggregated acknowledgements.
 const CWND_GAIN: f64 = 2.0;
 /// The gain cycle: probe for more, drain the queue of the probe, cruise.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
@@ -21,25 +24,29 @@ const CYCLE_STARTS: u64 = 7;
 const RATE_ROUNDS: u64 = 10;
 /// The share of the rate at which packets are paced: slightly below 1, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
+/// The least window in packets, also used to measure the round-trip time.
 const LEAST_CWND: f64 = 4.0;
+/// The window in packets before the first sample of the round-trip time.
 const INITIAL_CWND: f64 = 10.0;
-
-/// The pipe is full when the rate has not grown by a quarter in three rounds.
+/// The growth of the rate below which a round of start-up counts towards a full pipe.
 const FULL_GROWTH: f64 = 1.25;
+/// Rounds without that growth after which the pipe is full.
 const FULL_ROUNDS: u32 = 3;
-
+/// How long a least round-trip time is kept before it is measured again.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
+/// How long the window stays at its least to measure the round-trip time.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-
-/// How long aggregation is remembered (twice this many rounds), the most it may add to the window (seconds at the path's
-/// rate), and the packets after which counting restarts.
+/// Half of the rounds over which aggregation is remembered.
 const AGGREGATION_ROUNDS: u32 = 5;
+/// The most that aggregation adds to the window, in seconds at the path's rate.
 const AGGREGATION_TIME: f64 = 0.1;
+/// Packets acknowledged after which aggregation is counted from 0 again.
 const AGGREGATION_RESET: u64 = 1 << 20;
-
-/// A paced burst lasts 1/1024 s and has at most 44 packets. From 1.2 Mbit/s on (packets of 1500 bytes) it has at least two.
+/// The duration of a paced burst in seconds.
 const BURST_TIME: f64 = 1.0 / 1024.0;
+/// The most packets of a paced burst.
 const BURST_MOST: f64 = 44.0;
+/// The rate in packets per second from which a burst has at least two packets: 1.2 Mbit/s for packets of 1500 bytes.
 const TWO_PACKETS_FROM: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,11 @@ use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// C in packets/s^3, which scales the cubic, and beta, the share of the window kept after a loss (RFC 9438, section 5).
+/// C in packets/s^3: scales the cubic (RFC 9438, section 5).
 const C: f64 = 0.4;
+/// The share of the window kept after a loss (RFC 9438, section 5).
 const BETA: f64 = 0.7;
+/// The least slow-start threshold in packets (RFC 5681, eq. (4)).
 const LEAST_THRESHOLD: f64 = 2.0;
 
 /// The specification that CUBIC follows.

@@ -4,18 +4,21 @@ use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Bounds of the delay rise that ends slow start, and the divisor of the round-trip time between them; samples per round;
-/// growth divisor and length in rounds of conservative slow start. All are the constants of RFC 9406, section 4.3.
+/// The least rise of the delay that ends slow start. This and the next five are the constants of RFC 9406, section 4.3.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+/// The rise of the delay that always ends slow start.
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+/// The divisor of the round-trip time that gives the rise between these bounds.
 const MIN_RTT_DIVISOR: u32 = 8;
+/// Samples of the round-trip time that a round needs before its delay counts.
 const N_RTT_SAMPLE: u32 = 8;
+/// The divisor of the window's growth in conservative slow start.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
+/// Rounds of conservative slow start before it ends slow start.
 const CSS_ROUNDS: u32 = 5;
-
-/// Linux's HyStart acts on windows of at least this many packets, and on acknowledgements at most this far apart. Both are
-/// Linux's values.
+/// The least window in packets on which Linux's HyStart acts (Linux's value).
 const LEAST_WINDOW: f64 = 16.0;
+/// The longest gap between the acknowledgements of a train (Linux's value).
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
 /// The two versions of HyStart.
@@ -103,8 +106,8 @@ impl PlusPlus {
     }
 }
 
-/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good when a round's delay rises above the least delay ever,
-/// or when a train of acknowledgements lasts half of the least round trip.
+/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good in two cases. A round's delay rises above the least
+/// delay ever, or a train of acknowledgements lasts half of the least round trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxHyStart {
     window_end: u64,
@@ -118,8 +121,8 @@ impl LinuxHyStart {
     fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.una_and_nxt();
         // A round begins beyond the mark, not at it: with the first acknowledgement of a flight, when the whole flight is
-        // on the path. Starting one packet earlier would drift into the midst of a flight after a few rounds, and mistake
-        // the delay of its later packets for a rise.
+        // on the path. A round that began one packet earlier would drift into the midst of a flight after a few rounds. It
+        // would mistake the delay of the flight's later packets for a rise.
         if una > self.window_end {
             *self = LinuxHyStart {
                 window_end: nxt,

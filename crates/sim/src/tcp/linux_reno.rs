@@ -1,11 +1,12 @@
 //! Reno as in Linux: RFC 5681's window on the modern sender, which detects losses by time and selective acknowledgements.
-//! ns-2's agents, which do neither, are in `reno`, `newreno` and `sack`.
+//! ns-2's agents do neither; they are in `reno` and `sack`.
 
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
-/// The share of the window kept after a loss, and the least threshold in packets (RFC 5681, eq. (4)).
+/// The share of the window kept after a loss (RFC 5681, eq. (4)).
 const BETA: f64 = 0.5;
+/// The least slow-start threshold in packets (RFC 5681, eq. (4)).
 const LEAST_THRESHOLD: f64 = 2.0;
 
 #[derive(Clone, Debug, Default)]

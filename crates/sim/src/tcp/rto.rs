@@ -3,8 +3,9 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Fraction bits of the smoothed round-trip time and of its variation, both in ticks.
+/// Fraction bits of the smoothed round-trip time, which counts ticks.
 const SRTT_BITS: u32 = 3;
+/// Fraction bits of the variation of the round-trip time, which counts ticks.
 const RTTVAR_BITS: u32 = 2;
 /// The exponent e in RTO = srtt + 2^e rttvar (RFC 6298: 4 rttvar).
 const RTTVAR_EXPONENT: u32 = 2;

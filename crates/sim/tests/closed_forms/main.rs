@@ -1,7 +1,7 @@
 //! The links and the coder against theory, and TCP in rounds against the equations of paper 000.
 //!
-//! Where an equation and its subject differ, both are asserted: they agree under the equation's own assumptions, and they
-//! differ by a known amount without them.
+//! Where an equation and its subject differ, both are asserted. They agree under the equation's own assumptions, and differ
+//! by a known amount without them.
 
 mod rounds;
 mod tcp_in_rounds;
@@ -112,8 +112,8 @@ fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64
 #[test]
 fn drop_tail_is_m_d_1_k() {
     const RUNS: u64 = 10;
-    // The service time is 2.5 ms with and without a block code: 1000 bytes at 3.2 Mbit/s, or 20 cells sent as 25 at 10 000
-    // cells per second.
+    // The service time is 2.5 ms with and without a block code. It is that of 1000 bytes at 3.2 Mbit/s, or of 20 cells sent
+    // as 25 at 10 000 cells per second.
     let plain = LinkConfig { rate: Rate::from_bps(3_200_000), ..LinkConfig::default() };
     let fec = Some(Fec::new(25, 20, Loss::None));
     let coded = LinkConfig { rate: Rate::from_bps(4_240_000), fec, ..LinkConfig::default() };
@@ -242,8 +242,8 @@ fn seeded_repairs_have_the_rank_of_theory() {
 
 #[test]
 fn a_symbol_costs_1_over_1_minus_the_loss() {
-    // A rateless code: combinations cross a lossy link until k symbols are decoded. k + sum 1/(256^i - 1) must arrive, and
-    // each is sent 1/(1-p) times.
+    // A rateless code: combinations cross a lossy link until k symbols are decoded. The number that must arrive is k + sum
+    // 1/(256^i - 1), and each is sent 1/(1-p) times.
     const K: u64 = 16;
     let must_arrive = K as f64 + (1..=K as i32).map(|i| 1.0 / (256f64.powi(i) - 1.0)).sum::<f64>();
     for p in [0.0, 0.05, 0.2, 0.5] {

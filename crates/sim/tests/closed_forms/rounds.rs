@@ -9,8 +9,8 @@
 //!
 //! [`Rounds`] advances from loss to loss: each [`Cycle`] has the quantities of equations (2) to (7) and (13).
 //!
-//! The paper leaves two details open. Windows are real numbers here, and the next round may send the fraction that a round
-//! does not send: a window of 4.5 sends four and five packets by turns. A window is never below 1.
+//! The paper leaves two details open. Windows are real numbers here. The next round may send the fraction that a round does
+//! not send: a window of 4.5 sends four and five packets by turns. A window is never below 1.
 
 use ripstop_base::{Fraction, Stream};
 use ripstop_model::tcp::time_out_series;

@@ -70,7 +70,7 @@ fn windows_follow_equations_3_to_5() {
 ///
 /// Between losses the window's area grows by N ~ Exp(1/p). With S = p W^2 / 2 at the loss and a quarter of it after, S' =
 /// S/4 + E, E ~ Exp(1). So S is the sum of E_k / 4^k. Its density is sum a_k 4^k exp(-4^k s) with a_k = prod over j != k of
-/// 1/(1 - 4^(k-j)), and E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]. (Ott, Kemperman and Mathis, 1996: 1.31 = 1 /
+/// 1/(1 - 4^(k-j)). Then E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]. (Ott, Kemperman and Mathis, 1996: 1.31 = 1 /
 /// 0.7635.)
 fn independent_losses_constant() -> f64 {
     let weight =
@@ -170,7 +170,7 @@ fn equation_14_weighs_twice() {
         // A series of time-outs lasts as Padhye and others say: (1 + p + 2p^2 + ...) T_o / (1-p).
         let lasts = mean(series.iter().map(|c| c.duration - (c.rounds + 1) as f64));
         assert_mean(lasts, mean_time_out_series(T_O, p), 0.0, &format!("time-outs at {p}"));
-        // (14) has p times that: its weights are those of all losses of a packet, the first included, which (16) multiplies
+        // (14) has p times that: its weights are those of all losses of a packet, the first included. (16) multiplies them
         // by the probability of a time-out again.
         let printed = mean_time_out(T_O, p);
         assert_mean((lasts.0 * p, lasts.1 * p), printed, 0.0, &format!("(14) at {p}"));

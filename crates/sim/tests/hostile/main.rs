@@ -61,7 +61,7 @@ fn equal_seeds_give_equal_sessions() {
 }
 
 /// A path of half a megabit per second and three tenths of a second, unknown to the sender. A first window from a guessed
-/// rate and a measured round trip was fourteen times what the path holds, and most of it was given up.
+/// rate and a measured round trip was fourteen times what the path holds. Most of it was given up.
 #[test]
 fn a_guessed_rate_does_not_flood_a_slow_path() {
     for seed in [4507, 2917] {

@@ -9,8 +9,9 @@ use std::time::Duration;
 const POLICER_ROUNDS: u32 = 4;
 /// Losses as a share of deliveries that make an interval lossy.
 const POLICER_LOSS: f64 = 50.0 / 256.0;
-/// Two rates count as equal within an eighth, or within 4 kbit/s for packets of 1500 bytes (packets per second).
+/// The share within which two rates count as equal.
 const POLICER_RATIO: f64 = 1.0 / 8.0;
+/// The difference in packets per second within which two rates count as equal: 4 kbit/s for packets of 1500 bytes.
 const POLICER_DIFFERENCE: f64 = 500.0 / 1500.0;
 /// Rounds for which the policer's rate is used.
 const POLICER_USE: u32 = 48;
