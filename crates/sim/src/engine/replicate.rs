@@ -32,16 +32,3 @@ pub fn replicate<T: Send>(runs: u64, threads: usize, run: impl Fn(u64) -> T + Sy
     done.sort_unstable_by_key(|(k, _)| *k);
     done.into_iter().map(|(_, answer)| answer).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_order_is_that_of_the_runs() {
-        for threads in [1, 2, 7] {
-            assert_eq!(replicate(100, threads, |k| k * k), (0..100).map(|k| k * k).collect::<Vec<_>>());
-        }
-        assert!(replicate(0, 4, |k| k).is_empty());
-    }
-}
