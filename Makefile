@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR := $(TARGET)
 # The version of cargo-deny that `make deny` installs.
 CARGO_DENY = 0.20.2
 
-.PHONY: help build demo test accept oracle papers plan-report deny bench soak fmt clean
+.PHONY: help build demo test accept oracle papers plan-report deny bench soak flags fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,10 @@ bench: ## time kernels and coders (criterion), all of it beside its anchors (rip
 soak: ## 10 000 random hostile sessions in virtual time (about 40 minutes on 2 cores); RUNS=100 FIRST=7 picks others
 	@tools/need.sh cargo cc
 	cargo run --release --locked -p ripstop-sim --example soak -- $(or $(RUNS),10000) $(or $(FIRST),0)
+
+flags: ## write docs/flags.md from the program's definitions
+	@tools/need.sh cargo cc
+	UPDATE_FLAGS=1 cargo test --locked -p ripstop-cli --bin ripstop flag_reference
 
 fmt: ## format the code
 	@tools/need.sh cargo

@@ -49,7 +49,7 @@ pub(crate) struct Flags {
     /// Stop after this time [default: at Ctrl-C]
     #[arg(long, value_name = "TIME")]
     seconds: Option<Span>,
-    /// Write the fate of each packet to this file, one letter per packet (docs/flags.md)
+    /// Write the fate of each packet to this file, one letter per packet (docs/operators/output.md)
     #[arg(long, value_name = "PATH")]
     fates: Option<PathBuf>,
     /// Print the counters as one JSON object

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const WAYS: [&str; 2] = ["forth", "back"];
 
 /// A file of fates. Each line has the name of the sender (a contender, or nothing), `forth` or `back`, and
-/// one letter per packet in the order of the offers (docs/flags.md). A later line with the same beginning
+/// one letter per packet in the order of the offers (docs/operators/output.md). A later line with the same beginning
 /// continues an earlier one.
 #[derive(Debug)]
 pub(crate) struct FateLog {

