@@ -4,7 +4,7 @@ use super::chart::{FigureChart, FigureCurve};
 use crate::experiment::GridCell;
 use crate::experiment::grid::CASE;
 use crate::measure::Measure;
-use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study};
+use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study, WantedNumber};
 use crate::table::TableEntry;
 
 /// The figure of an experiment.
@@ -55,7 +55,8 @@ fn curves(
             curves.len() - 1
         });
         let curve = &mut curves[at];
-        if let Ok(Some(number)) = results.read(set, cell.place, y, &chosen.place) {
+        let wanted = WantedNumber { set, place: cell.place, measure: y, at: &chosen.place };
+        if let Ok(Some(number)) = results.read(&wanted) {
             curve.points.push((x, number.mean, number.ci95.unwrap_or(0.0)));
         }
         for entry in &judged.entries {

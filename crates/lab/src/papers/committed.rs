@@ -5,7 +5,7 @@
 
 use crate::cell::{SIMULATOR, hexadecimal};
 use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
-use crate::study::{CellReadings, Study};
+use crate::study::{CellReadings, Study, WantedNumber};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -75,15 +75,10 @@ impl CellReadings for CommittedReadings<'_> {
         self.numbers.cells.contains_key(&self.cells[set][place])
     }
 
-    fn read(
-        &self,
-        set: usize,
-        place: usize,
-        measure: &Measure,
-        at: &MeasurePlace,
-    ) -> Result<Option<MeasuredNumber>, String> {
-        let name = reading_name(measure, at);
-        let found = self.numbers.cells.get(&self.cells[set][place]).and_then(|cell| cell.get(&name));
+    fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String> {
+        let name = reading_name(wanted.measure, wanted.at);
+        let cell = self.numbers.cells.get(&self.cells[wanted.set][wanted.place]);
+        let found = cell.and_then(|cell| cell.get(&name));
         match found {
             Some(number) => Ok(number.map(|(mean, ci95)| MeasuredNumber { mean, ci95 })),
             None => Err(format!("`{name}` was not written down; `make papers` does")),
@@ -120,17 +115,11 @@ impl CellReadings for NotedReadings<'_> {
         there
     }
 
-    fn read(
-        &self,
-        set: usize,
-        place: usize,
-        measure: &Measure,
-        at: &MeasurePlace,
-    ) -> Result<Option<MeasuredNumber>, String> {
-        let number = self.readings.read(set, place, measure, at)?;
+    fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String> {
+        let number = self.readings.read(wanted)?;
         let mut noted = self.noted.borrow_mut();
-        let cell = noted.cells.entry(self.cells[set][place].clone()).or_default();
-        cell.insert(reading_name(measure, at), number.map(|number| (number.mean, number.ci95)));
+        let cell = noted.cells.entry(self.cells[wanted.set][wanted.place].clone()).or_default();
+        cell.insert(reading_name(wanted.measure, wanted.at), number.map(|number| (number.mean, number.ci95)));
         Ok(number)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Study;
 use super::choice::CellChoice;
-use super::readings::CellReadings;
+use super::readings::{CellReadings, WantedNumber};
 use super::scope::StudyScope;
 use super::text::{ExpectedVerdict, NumberCell, NumberCheck, StudyClaim};
 use crate::claim::decide;
@@ -170,7 +170,9 @@ fn number(
     let there = readings.is_there(set, place);
     let ours = match there {
         false => Ok(None),
-        true => measure.and_then(|measure| readings.read(set, place, &measure, &choice.place)),
+        true => measure.and_then(|measure| {
+            readings.read(&WantedNumber { set, place, measure: &measure, at: &choice.place })
+        }),
     };
     let cited = published.mean(&cell.published);
     let reference = cell

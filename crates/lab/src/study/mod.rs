@@ -8,7 +8,7 @@ mod text;
 pub mod words;
 
 pub use judge::{AssertionVerdict, ClaimVerdict, JudgedStudy, NumberVerdict, Verdict, judge};
-pub use readings::{CellReadings, CellResults, PlannedCell, StoredReadings};
+pub use readings::{CellReadings, CellResults, PlannedCell, StoredReadings, WantedNumber};
 pub use text::{ExpectedVerdict, FigureSpec, NumberCell, NumberCheck, StudyClaim};
 
 use crate::cell::LabCell;

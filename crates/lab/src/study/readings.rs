@@ -9,6 +9,19 @@ use crate::store::ResultStore;
 use serde_json::Value;
 use std::cell::RefCell;
 
+/// A measure of one cell of a study.
+#[derive(Clone, Copy, Debug)]
+pub struct WantedNumber<'a> {
+    /// The cell's set: an index into the sets of the experiment.
+    pub set: usize,
+    /// The cell's index in its set.
+    pub place: usize,
+    /// The measure.
+    pub measure: &'a Measure,
+    /// The flow and the interval that are measured.
+    pub at: &'a MeasurePlace,
+}
+
 /// The numbers of a study's cells.
 pub trait CellReadings {
     /// Whether a cell was run.
@@ -18,13 +31,7 @@ pub trait CellReadings {
     ///
     /// # Errors
     /// What cannot be read.
-    fn read(
-        &self,
-        set: usize,
-        place: usize,
-        measure: &Measure,
-        at: &MeasurePlace,
-    ) -> Result<Option<MeasuredNumber>, String>;
+    fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String>;
 }
 
 /// The results of all cells, in memory: of each set, of each cell; null where it was not run.
@@ -36,14 +43,8 @@ impl CellReadings for CellResults {
         !self.0[set][place].is_null()
     }
 
-    fn read(
-        &self,
-        set: usize,
-        place: usize,
-        measure: &Measure,
-        at: &MeasurePlace,
-    ) -> Result<Option<MeasuredNumber>, String> {
-        measure.read(&self.0[set][place], at)
+    fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String> {
+        wanted.measure.read(&self.0[wanted.set][wanted.place], wanted.at)
     }
 }
 
@@ -88,13 +89,8 @@ impl CellReadings for StoredReadings<'_> {
         matches!(self.text(set, place), Ok(Some(_)))
     }
 
-    fn read(
-        &self,
-        set: usize,
-        place: usize,
-        measure: &Measure,
-        at: &MeasurePlace,
-    ) -> Result<Option<MeasuredNumber>, String> {
+    fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String> {
+        let WantedNumber { set, place, measure, at } = *wanted;
         let mut last = self.last.borrow_mut();
         if !matches!(&*last, Some((s, p, _)) if (*s, *p) == (set, place)) {
             let text = self.text(set, place).map_err(|error| error.to_string())?;

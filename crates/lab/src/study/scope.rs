@@ -2,7 +2,7 @@
 
 use super::Study;
 use super::choice::CellChoice;
-use super::readings::CellReadings;
+use super::readings::{CellReadings, WantedNumber};
 use crate::claim::{ClaimReference, ClaimScope, ClaimValue, CurvePoint, ReferencePart};
 use crate::experiment::GridCell;
 use crate::measure::Measure;
@@ -92,8 +92,9 @@ impl ClaimScope for StudyScope<'_> {
         let label = |cell: &GridCell| cell.label(experiment);
         let mut curve = Vec::new();
         for cell in choice.select(self.study, set) {
+            let wanted = WantedNumber { set, place: cell.place, measure: &measure, at: &choice.place };
             let number = readings
-                .read(set, cell.place, &measure, &choice.place)?
+                .read(&wanted)?
                 .ok_or_else(|| format!("`{}` was not measured at {}", measure.name(), label(cell)))?;
             let star = choice.star.as_ref();
             let x = star.and_then(|star| cell.value(experiment, star)).and_then(TableEntry::number);
