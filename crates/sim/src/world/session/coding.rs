@@ -4,7 +4,7 @@ use super::{Entering, Packed, SessionEnd, SessionNode};
 use crate::tcp::Ack;
 use crate::world::World;
 use crate::world::fabric::Fabric;
-use crate::world::node::{Handoff, SessionId};
+use crate::world::node::Handoff;
 use crate::world::packet::{Body, Combination};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;
@@ -115,10 +115,6 @@ impl SessionNode for NcSenderNode {
     fn note(&mut self, _now: Time, event: Infallible) {
         match event {}
     }
-
-    fn backlog(&self, _to: SessionId) -> Option<usize> {
-        None
-    }
 }
 
 impl SessionNode for NcReceiverNode {
@@ -131,10 +127,6 @@ impl SessionNode for NcReceiverNode {
 
     fn end(&mut self) -> &mut SessionEnd<Self::Session> {
         &mut self.end
-    }
-
-    fn enter(&mut self, _entering: Entering, _fabric: &mut Fabric) -> Option<Infallible> {
-        None
     }
 
     fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Combination> {
@@ -152,10 +144,6 @@ impl SessionNode for NcReceiverNode {
     fn note(&mut self, _now: Time, event: Infallible) {
         match event {}
     }
-
-    fn backlog(&self, _to: SessionId) -> Option<usize> {
-        None
-    }
 }
 
 impl SessionNode for NcRelayNode {
@@ -168,10 +156,6 @@ impl SessionNode for NcRelayNode {
 
     fn end(&mut self) -> &mut SessionEnd<Self::Session> {
         &mut self.end
-    }
-
-    fn enter(&mut self, _entering: Entering, _fabric: &mut Fabric) -> Option<Infallible> {
-        None
     }
 
     fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<Combination> {
@@ -188,10 +172,6 @@ impl SessionNode for NcRelayNode {
 
     fn note(&mut self, _now: Time, event: Infallible) {
         match event {}
-    }
-
-    fn backlog(&self, _to: SessionId) -> Option<usize> {
-        None
     }
 }
 

@@ -72,9 +72,14 @@ pub(super) trait SessionNode: Sized {
     /// The session, and what waits for it.
     fn end(&mut self) -> &mut SessionEnd<Self::Session>;
 
-    /// A packet of a flow as the session takes it. None: the session takes no such packet.
-    fn enter(&mut self, entering: Entering, fabric: &mut Fabric)
-    -> Option<<Self::Session as Session>::Inner>;
+    /// A packet of a flow as the session takes it. None: the session takes no such packet, as by default.
+    fn enter(
+        &mut self,
+        _entering: Entering,
+        _fabric: &mut Fabric,
+    ) -> Option<<Self::Session as Session>::Inner> {
+        None
+    }
 
     /// A packet of the network as the session takes it. None: it is not for this session.
     fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<<Self::Session as Session>::Incoming>;
@@ -92,9 +97,11 @@ pub(super) trait SessionNode: Sized {
     /// The session says something.
     fn note(&mut self, now: Time, event: <Self::Session as Session>::Event);
 
-    /// Packets that wait on the way in to the session at the other end, for sources that always have more. None: nothing is
-    /// taken in now.
-    fn backlog(&self, to: SessionId) -> Option<usize>;
+    /// Inner packets that wait for the session at the other end. A source that always has more packets refills this backlog.
+    /// None: the session takes no packets now, as by default.
+    fn backlog(&self, _to: SessionId) -> Option<usize> {
+        None
+    }
 }
 
 /// A session, and what waits for it.
