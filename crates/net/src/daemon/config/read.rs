@@ -358,30 +358,7 @@ impl Reader<'_> {
                     format_args!("two peers are called `{name}`; give each its own name"),
                 ));
             }
-            if peer.allowed_ips.is_empty() {
-                let problem = "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
-                return Err(self.at(at, problem));
-            }
-            let mut allowed_ips = Vec::new();
-            for item in &peer.allowed_ips {
-                let prefix: IpPrefix =
-                    item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
-                if let Some(owner) = prefixes.insert(prefix, name.clone()) {
-                    let problem =
-                        format!("{prefix} belongs to the peer `{owner}` already; a prefix has one peer");
-                    return Err(self.wrong("allowed-ips", item, problem));
-                }
-                let is_v6 = prefix.address().is_ipv6();
-                if !addresses.iter().any(|address| address.addr().is_ipv6() == is_v6) {
-                    let (family, example) =
-                        if is_v6 { ("IPv6", "fd77::1/64") } else { ("IPv4", "10.77.0.1/24") };
-                    let problem = format!(
-                        "{prefix}: the interface has no {family} address; add for example \"{example}\""
-                    );
-                    return Err(self.wrong("allowed-ips", item, problem));
-                }
-                allowed_ips.push(prefix);
-            }
+            let allowed_ips = self.allowed_ips(at, peer, &name, &mut prefixes, addresses)?;
             peers.push(PeerSettings {
                 public,
                 endpoint: self.optional("endpoint", peer.endpoint.as_ref(), |text| {
@@ -400,6 +377,40 @@ impl Reader<'_> {
             });
         }
         Ok(peers)
+    }
+
+    /// The prefixes of the peer `name`. `prefixes` holds those of the peers before, each with its owner.
+    fn allowed_ips(
+        &self,
+        at: std::ops::Range<usize>,
+        peer: &Peer,
+        name: &str,
+        prefixes: &mut BTreeMap<IpPrefix, String>,
+        addresses: &[IpNet],
+    ) -> Result<Vec<IpPrefix>, DaemonConfigError> {
+        if peer.allowed_ips.is_empty() {
+            let problem = "[[peer]] has no allowed-ips; write the networks behind the peer, for example [\"10.77.0.2/32\"]";
+            return Err(self.at(at, problem));
+        }
+        let mut allowed_ips = Vec::new();
+        for item in &peer.allowed_ips {
+            let prefix: IpPrefix =
+                item.get_ref().parse().map_err(|error| self.wrong("allowed-ips", item, error))?;
+            if let Some(owner) = prefixes.insert(prefix, name.to_owned()) {
+                let problem =
+                    format!("{prefix} belongs to the peer `{owner}` already; a prefix has one peer");
+                return Err(self.wrong("allowed-ips", item, problem));
+            }
+            let is_v6 = prefix.address().is_ipv6();
+            if !addresses.iter().any(|address| address.addr().is_ipv6() == is_v6) {
+                let (family, example) = if is_v6 { ("IPv6", "fd77::1/64") } else { ("IPv4", "10.77.0.1/24") };
+                let problem =
+                    format!("{prefix}: the interface has no {family} address; add for example \"{example}\"");
+                return Err(self.wrong("allowed-ips", item, problem));
+            }
+            allowed_ips.push(prefix);
+        }
+        Ok(allowed_ips)
     }
 }
 

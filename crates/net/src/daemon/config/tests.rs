@@ -162,7 +162,8 @@ fn endpoints_are_hosts_with_ports() {
 /// docs/operators/example.toml, with or without the settings in its comments.
 fn example(with_comments: bool) -> String {
     let text =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml")).unwrap();
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operators/example.toml"))
+            .unwrap();
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
         // These two are alternatives to settings that are already there.
