@@ -1,33 +1,13 @@
-//! Checks of a scenario, and the error that names an invalid setting.
+//! Checks of a scenario.
 
+use super::error::{ScenarioError, refuse};
 use super::routes::Topology;
-use super::{FlowSpec, Scenario};
+use super::spec::{FlowSpec, Scenario, SourceSpec};
 use crate::tcp::{Reassembly, Variant};
 use crate::world::TCP_IP_HEADERS;
 use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;
-
-/// An invalid setting of a scenario.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{field}`: {problem}")]
-pub struct ScenarioError {
-    /// The field, written as in a file: `flow[1].stop`, `link[0].forth.loss`.
-    pub field: String,
-    /// What is wrong with the field, and what would be right.
-    pub problem: String,
-}
-
-impl ScenarioError {
-    pub(super) fn new(field: impl Into<String>, problem: impl Into<String>) -> ScenarioError {
-        ScenarioError { field: field.into(), problem: problem.into() }
-    }
-}
-
-/// An error for `field`.
-pub(super) fn refuse<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, ScenarioError> {
-    Err(ScenarioError::new(field, problem))
-}
 
 /// The most connections of a scenario: the numbers of packets and alarms then fit their types.
 const MOST_FLOWS: u32 = 100_000;
@@ -204,8 +184,8 @@ impl Scenario {
             return wrong("unit", "a unit of 0 bytes counts nothing; write for example `53B`".into());
         }
         if let Some(sample) = run.sample {
-            let sample_times = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
-            if sample.duration().is_zero() || sample_times > MOST_SAMPLES {
+            let samples = run.duration.duration().as_nanos() / sample.duration().as_nanos().max(1);
+            if sample.duration().is_zero() || samples > MOST_SAMPLES {
                 let problem = format!(
                     "{sample} cuts {} into more than {MOST_SAMPLES} pieces; write a longer time",
                     run.duration
@@ -309,4 +289,53 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
         ));
     }
     Ok(())
+}
+
+impl Scenario {
+    /// The pairs of requesting and answering flows, by their indices.
+    ///
+    /// # Errors
+    /// A flow of requests without answers, or of answers without requests.
+    pub(super) fn request_answer_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
+        let mut request_answer_pairs: Vec<(usize, usize)> = Vec::new();
+        for (k, flow) in self.flow.iter().enumerate() {
+            let SourceSpec::Answers { to, .. } = &flow.source else { continue };
+            let wrong = |name: &str, problem: String| refuse(format!("flow[{k}].{name}"), problem);
+            let asks =
+                |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
+            let Some(other) = self.flow.iter().position(asks) else {
+                return wrong("source.answers.to", format!("no flow `{to}` has `source.requests`; name one"));
+            };
+            let asking = &self.flow[other];
+            if request_answer_pairs.iter().any(|(answered, _)| *answered == other) {
+                return wrong("source.answers.to", format!("another flow answers `{to}`; name another flow"));
+            }
+            if asking.from != flow.to || asking.to != flow.from {
+                let problem = format!(
+                    "the answers to `{to}` go the other way; write from `{}` to `{}`",
+                    asking.to, asking.from
+                );
+                return wrong("from", problem);
+            }
+            if asking.count != flow.count {
+                let problem = format!(
+                    "{} connections for the {} of `{to}`; write equal numbers",
+                    flow.count, asking.count
+                );
+                return wrong("count", problem);
+            }
+            request_answer_pairs.push((other, k));
+        }
+        for (k, flow) in self.flow.iter().enumerate() {
+            let asks = matches!(flow.source, SourceSpec::Requests { .. });
+            if asks && !request_answer_pairs.iter().any(|(asking, _)| *asking == k) {
+                let problem = format!(
+                    "no flow answers; add one the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
+                    flow.name
+                );
+                return refuse(format!("flow[{k}].source.requests"), problem);
+            }
+        }
+        Ok(request_answer_pairs)
+    }
 }

@@ -1,7 +1,7 @@
 //! Routes: from node names to lists of links.
 
-use super::check::refuse;
-use super::{Scenario, ScenarioError};
+use super::error::{ScenarioError, refuse};
+use super::spec::Scenario;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The directed links of a scenario: link `2k` is `forth` of the k-th, `2k + 1` its `back`, if there is one.

@@ -27,9 +27,8 @@ pub use distribution::{Distribution, Period};
 pub use modern::Mechanisms;
 pub use receiver::{Reassembly, Receiver};
 pub use rto::RtoConfig;
-pub use sender::{SenderConfig, TcpCounts};
+pub use sender::{SenderConfig, TcpCounts, VegasConfig};
 pub use source::{Completion, Demand, Packing, Pattern, SourceConfig, SourceError, TrafficSource};
-pub use vegas::VegasConfig;
 
 use classic::Classic;
 use cubic::{Cubic, Flavour};

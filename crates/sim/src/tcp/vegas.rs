@@ -2,39 +2,11 @@
 //! is Brakmo and Peterson 1995, in ns-2's version. The behaviour where ns-2's table of send times wraps is included.
 
 use super::Ack;
-use super::sender::{Core, DUPLICATES, LastReduction};
+use super::sender::{Core, DUPLICATES, LastReduction, VegasConfig};
 use ripstop_base::Time;
-use serde::{Deserialize, Serialize};
 
 /// The window in packets after a time-out, as in ns-2.
 const RESTART: f64 = 2.0;
-
-/// The thresholds for a connection's packets in the queues of its path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct VegasConfig {
-    /// The window grows with fewer packets queued.
-    pub alpha: u32,
-    /// The window shrinks with more packets queued.
-    pub beta: u32,
-    /// Slow start ends with more packets queued.
-    pub gamma: u32,
-}
-
-impl VegasConfig {
-    /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over Vegas. After a loss fewer
-    /// packets than the window arrive in a round trip, which looks like a queue. Thresholds this high do not mistake losses
-    /// for a queue. With them all of ns-2's cells for paper 000 agree. With ns-2's own defaults ns-2 itself is 5 % below
-    /// them at q = .005.
-    pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
-}
-
-impl Default for VegasConfig {
-    /// 1, 3 and 1, as in ns-2.
-    fn default() -> VegasConfig {
-        VegasConfig { alpha: 1, beta: 3, gamma: 1 }
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {

@@ -2,11 +2,11 @@
 
 use super::World;
 use super::fabric::TimerKind;
-use super::node::{Handoff, NodeId, Outlet, SessionId};
+use super::node::{Entering, Handoff, NodeId, Outlet, SessionId};
 use super::observer::Observer;
 use super::packet::{Body, Ecn, Packet};
 use super::session::{
-    EndpointNode, Entering, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode,
+    EndpointNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode,
 };
 use ripstop_base::Time;
 use ripstop_proto::session::{Received, Session};

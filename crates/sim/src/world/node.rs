@@ -1,7 +1,6 @@
 //! The nodes of a world, by kind and number, and what passes between two of them at one moment.
 
 use super::packet::{Body, Packet};
-use super::session::Entering;
 
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +43,23 @@ pub(super) enum Handoff {
     },
     /// A packet has come to the end of a route without a link.
     Arrive(Packet),
+}
+
+/// A packet of a flow on its way into a session.
+#[derive(Debug)]
+pub(super) struct Entering {
+    /// The number of the flow.
+    pub(super) flow: u32,
+    /// Whether it is for the flow's sender.
+    pub(super) back: bool,
+    /// The session at the other end.
+    pub(super) to: SessionId,
+    /// Its size: IP bytes for a tunnel or an endpoint, bytes of payload for a coding layer.
+    pub(super) bytes: u32,
+    /// Whether it is delivered as soon as it is there, and not in order.
+    pub(super) immediate: bool,
+    /// What it is.
+    pub(super) body: Body,
 }
 
 /// Where what a host sends goes.

@@ -1,10 +1,9 @@
 //! Sources of UDP datagrams and their sinks: constant rate, Poisson, on-off, bursts, sources that always have more, requests.
 
 use super::fabric::Fabric;
-use super::node::{Handoff, Outlet};
+use super::node::{Entering, Handoff, Outlet};
 use super::observer::{Happening, Observer};
 use super::packet::{Body, Ecn};
-use super::session::Entering;
 use super::totals::{FlowDelays, FlowTotals};
 use crate::engine::Alarm;
 use crate::tcp::Period;

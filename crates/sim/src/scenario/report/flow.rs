@@ -1,10 +1,9 @@
 //! The report of a flow.
 
 use crate::engine::{DelayStatistic, Sample, Statistic};
-use crate::scenario::FlowSpec;
-use crate::scenario::run::RunTotals;
-use crate::tcp::Mechanisms;
-use crate::world::{FlowDelays, FlowTotals, NcStatus};
+use crate::scenario::spec::FlowSpec;
+use crate::scenario::totals::{FlowDetail, RunTotals};
+use crate::world::{FlowTotals, NcStatus};
 use ripstop_base::{DelayHistogram, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -44,7 +43,7 @@ pub struct FlowReport {
     /// Time from seen to decoded in the coding layer, over whole runs; unknown without one. Percentiles are accurate to .8
     /// %.
     pub decode_delay_s: DelayStatistic,
-    /// How often the sender's mechanisms acted, by the field names of [`Mechanisms`]. None for the ns-2 algorithms.
+    /// How often the sender's mechanisms acted, by the field names of [`Mechanisms`](crate::tcp::Mechanisms). None for the ns-2 algorithms.
     pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
     /// The coding layer over each whole run; None without one.
     pub nc: Option<NcReport>,
@@ -58,14 +57,6 @@ pub(super) struct FlowSpan<'a> {
     /// The totals at the end.
     pub(super) end: FlowTotals,
     pub(super) detail: Option<&'a FlowDetail>,
-}
-
-/// What is kept of a flow for a reported span, besides its totals.
-#[derive(Clone, Debug, Default)]
-pub(in crate::scenario) struct FlowDetail {
-    pub(in crate::scenario) delays: FlowDelays,
-    /// The counters at the start and at the end.
-    pub(in crate::scenario) mechanisms: Option<(Mechanisms, Mechanisms)>,
 }
 
 impl FlowReport {

@@ -1,7 +1,7 @@
 //! The report of a link.
 
 use crate::engine::{Sample, Statistic};
-use crate::world::LinkTotals;
+use crate::scenario::totals::LinkSpan;
 use ripstop_link::LinkCounters;
 use serde::Serialize;
 
@@ -33,9 +33,6 @@ pub struct LinkReport {
     /// Mean time that a packet waited in the queue.
     pub queue_s: Statistic,
 }
-
-/// The totals of a link at the start and at the end of a span of one run.
-pub(in crate::scenario) type LinkSpan = (LinkTotals, LinkTotals);
 
 impl LinkReport {
     /// The report of a link over a span of `seconds` of each run.

@@ -10,12 +10,8 @@ pub use link::LinkReport;
 pub use series::{FlowSeries, LinkSeries, NcSeries, Series};
 pub use tunnel::{DirectionReport, TunnelReport};
 
-pub(super) use flow::FlowDetail;
-pub(super) use link::LinkSpan;
-pub(super) use tunnel::TunnelSpan;
-
-use super::run::{ReadTimes, RunTotals};
-use super::{FlowSpec, Scenario, TunnelSpec};
+use super::spec::{FlowSpec, Scenario, TunnelSpec};
+use super::totals::{ReadTimes, RunTotals, TunnelSpan};
 use crate::engine::{Sample, Statistic};
 use flow::FlowSpan;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! The series of a report.
 
-use crate::scenario::run::{ReadTimes, RunTotals, sample_times};
-use crate::scenario::{FlowSpec, Scenario};
+use crate::scenario::spec::{FlowSpec, Scenario};
+use crate::scenario::totals::{ReadTimes, RunTotals, sample_times};
 use crate::world::{FlowTotals, NcMoment};
 use ripstop_base::Time;
 use serde::Serialize;

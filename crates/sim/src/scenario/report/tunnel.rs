@@ -1,7 +1,8 @@
 //! The report of a tunnel.
 
 use crate::engine::{Sample, Statistic};
-use crate::scenario::Scenario;
+use crate::scenario::spec::Scenario;
+use crate::scenario::totals::TunnelSpan;
 use ripstop_proto::session::tunnel::Status;
 use serde::Serialize;
 
@@ -77,9 +78,6 @@ pub struct DirectionReport {
     /// Proactive repairs over symbols that are not consecutive.
     pub repairs_spread: Statistic,
 }
-
-/// The status of each end at the start and at the end of a span of one run.
-pub(in crate::scenario) type TunnelSpan = [(Status, Status); 2];
 
 impl TunnelReport {
     /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by direction.

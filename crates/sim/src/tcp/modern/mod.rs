@@ -6,6 +6,7 @@
 //! Not modelled: ECN, receivers that renege, and time stamps. Without time stamps there is no Eifel detection, so F-RTO
 //! judges time-outs and D-SACK judges recoveries.
 
+mod algorithm;
 mod control;
 mod mechanisms;
 mod rack;
@@ -16,7 +17,8 @@ mod scoreboard;
 
 pub use mechanisms::Mechanisms;
 
-pub(in crate::tcp) use control::{AckSummary, Algorithm, CongestionControl, FlowState, Phase};
+pub(in crate::tcp) use algorithm::Algorithm;
+pub(in crate::tcp) use control::{AckSummary, CongestionControl, FlowState, Phase};
 pub(in crate::tcp) use rtt::WindowedMax;
 
 use super::{Ack, RtoConfig, SenderConfig, TcpCounts};

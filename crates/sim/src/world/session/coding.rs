@@ -1,10 +1,10 @@
 //! TCP/NC below a connection, as nodes: a coding layer at both ends, and relays that code anew between.
 
-use super::{Entering, Packed, SessionEnd, SessionNode};
+use super::{Packed, SessionEnd, SessionNode};
 use crate::tcp::Ack;
 use crate::world::World;
 use crate::world::fabric::Fabric;
-use crate::world::node::Handoff;
+use crate::world::node::{Entering, Handoff};
 use crate::world::packet::{Body, Combination};
 use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;

@@ -1,10 +1,10 @@
 //! A whole endpoint as a node: handshakes, keys, the search for the MTU, and sealed bytes on the links.
 
 use super::inner_packet::{inner_packet, label_of};
-use super::{Entering, Packed, SessionEnd, SessionNode};
+use super::{Packed, SessionEnd, SessionNode};
 use crate::world::World;
 use crate::world::fabric::Fabric;
-use crate::world::node::{Handoff, SessionId};
+use crate::world::node::{Entering, Handoff, SessionId};
 use crate::world::packet::{Body, SealedDatagram, UDP_IP_HEADERS};
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::Symbol;

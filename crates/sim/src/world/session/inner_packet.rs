@@ -3,7 +3,7 @@
 use super::label::Label;
 use ripstop_base::Seed;
 use ripstop_codes::Symbol;
-use ripstop_proto::inner::symbol::unframe;
+use ripstop_proto::wire::symbol::unframe;
 use std::net::Ipv4Addr;
 
 /// The shortest packet, bytes: IPv4 and UDP headers, and the label.

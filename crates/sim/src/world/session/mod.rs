@@ -19,30 +19,13 @@ pub(super) use under_way::UnderWay;
 
 use super::World;
 use super::fabric::Fabric;
-use super::node::{Handoff, SessionId};
+use super::node::{Entering, Handoff, SessionId};
 use super::packet::Body;
 use crate::engine::Alarm;
 use ripstop_base::{Stream, Time};
 use ripstop_proto::session::{Received, Session};
 use std::collections::VecDeque;
 use std::time::Duration;
-
-/// A packet of a flow on its way into a session.
-#[derive(Debug)]
-pub(super) struct Entering {
-    /// The number of the flow.
-    pub(super) flow: u32,
-    /// Whether it is for the flow's sender.
-    pub(super) back: bool,
-    /// The session at the other end.
-    pub(super) to: SessionId,
-    /// Its size: IP bytes for a tunnel or an endpoint, bytes of payload for a coding layer.
-    pub(super) bytes: u32,
-    /// Whether it is delivered as soon as it is there, and not in order.
-    pub(super) immediate: bool,
-    /// What it is.
-    pub(super) body: Body,
-}
 
 /// Where a packet of a session goes on the network.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! One end of a tunnel as a node: the shipped session, with typed packets.
 
 use super::label::LabelledPacket;
-use super::{Entering, Packed, SessionEnd, SessionNode};
+use super::{Packed, SessionEnd, SessionNode};
 use crate::world::World;
 use crate::world::fabric::Fabric;
-use crate::world::node::{Handoff, SessionId};
+use crate::world::node::{Entering, Handoff, SessionId};
 use crate::world::packet::{Body, TunnelDatagram};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::{Delivered, Event, Status, Tunnel};

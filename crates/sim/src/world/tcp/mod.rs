@@ -9,10 +9,9 @@ pub(super) use flow::TcpFlow;
 pub use kernel::{Hosts, STAMPED_HEADERS};
 
 use super::fabric::{Fabric, TimerKind};
-use super::node::{Handoff, Outlet};
+use super::node::{Entering, Handoff, Outlet};
 use super::observer::{Happening, Observer};
 use super::packet::{Body, Ecn};
-use super::session::Entering;
 use crate::engine::Alarm;
 use crate::tcp::{Ack, Pattern};
 use ripstop_base::Time;

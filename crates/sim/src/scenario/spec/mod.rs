@@ -1,6 +1,13 @@
 //! The parts of a scenario, as written in a file.
 
-use super::{NcSpec, SourceSpec, UdpSpec};
+mod nc;
+mod source;
+mod udp;
+
+pub use nc::{NcRedundancy, NcSpec, Recode};
+pub use source::SourceSpec;
+pub use udp::UdpSpec;
+
 use crate::tcp::{Reassembly, SenderConfig, Variant, VegasConfig};
 use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
 use ripstop_base::{Bytes, Span, Time, word};

@@ -1,7 +1,7 @@
 //! TCP/NC in a scenario.
 
-use super::check::refuse;
-use super::{FlowSpec, Scenario, ScenarioError};
+use super::{FlowSpec, Scenario};
+use crate::scenario::error::{ScenarioError, refuse};
 use crate::world::NcConfig;
 use ripstop_proto::session::nc::{
     Acknowledge, Config, ConfigError, Factor, Loss, Redundancy, Retransmissions, Rounding, Window,
@@ -102,7 +102,7 @@ pub enum Recode {
 
 impl NcSpec {
     /// The configuration for a flow over these nodes, both ends included, whose links have these loss probabilities.
-    pub(super) fn config(
+    pub(in crate::scenario) fn config(
         &self,
         flow: &FlowSpec,
         nodes: &[String],
@@ -179,7 +179,11 @@ impl NcSpec {
 
 impl Scenario {
     /// The coding layer of flow `index`, whose data passes the directed links `there`.
-    pub(super) fn nc_config(&self, index: usize, there: &[usize]) -> Result<Option<NcConfig>, ScenarioError> {
+    pub(in crate::scenario) fn nc_config(
+        &self,
+        index: usize,
+        there: &[usize],
+    ) -> Result<Option<NcConfig>, ScenarioError> {
         let flow = &self.flow[index];
         let Some(nc) = &flow.nc else { return Ok(None) };
         if flow.tunnel.is_some() {

@@ -1,7 +1,5 @@
 //! What a flow of a scenario sends.
 
-use super::check::refuse;
-use super::{FlowSpec, Scenario, ScenarioError};
 use crate::tcp::{Distribution, Pattern};
 use ripstop_base::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
@@ -47,7 +45,7 @@ pub enum SourceSpec {
 
 impl SourceSpec {
     /// Whether this is the default.
-    pub(super) fn is_endless(&self) -> bool {
+    pub(in crate::scenario) fn is_endless(&self) -> bool {
         *self == SourceSpec::Endless
     }
 
@@ -57,7 +55,7 @@ impl SourceSpec {
     }
 
     /// The pattern for the network.
-    pub(super) fn pattern(&self) -> Pattern {
+    pub(in crate::scenario) fn pattern(&self) -> Pattern {
         match self {
             SourceSpec::Endless => Pattern::Endless,
             SourceSpec::File(bytes) => Pattern::File(bytes.get()),
@@ -72,7 +70,7 @@ impl SourceSpec {
     }
 
     /// Checks the source of packets with `payload` bytes. An error is the field and the problem.
-    pub(super) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
+    pub(in crate::scenario) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
         self.pattern().check().map_err(|error| (error.field, error.problem.to_owned()))?;
         if let SourceSpec::OnOff { on, rate, .. } = self {
             let packet = rate.time_for(payload as usize);
@@ -83,54 +81,5 @@ impl SourceSpec {
             }
         }
         Ok(())
-    }
-}
-
-impl Scenario {
-    /// The pairs of requesting and answering flows, by their indices.
-    ///
-    /// # Errors
-    /// A flow of requests without answers, or of answers without requests.
-    pub(super) fn request_answer_pairs(&self) -> Result<Vec<(usize, usize)>, ScenarioError> {
-        let mut request_answer_pairs: Vec<(usize, usize)> = Vec::new();
-        for (k, flow) in self.flow.iter().enumerate() {
-            let SourceSpec::Answers { to, .. } = &flow.source else { continue };
-            let wrong = |name: &str, problem: String| refuse(format!("flow[{k}].{name}"), problem);
-            let asks =
-                |other: &FlowSpec| other.name == *to && matches!(other.source, SourceSpec::Requests { .. });
-            let Some(other) = self.flow.iter().position(asks) else {
-                return wrong("source.answers.to", format!("no flow `{to}` has `source.requests`; name one"));
-            };
-            let asking = &self.flow[other];
-            if request_answer_pairs.iter().any(|(answered, _)| *answered == other) {
-                return wrong("source.answers.to", format!("another flow answers `{to}`; name another flow"));
-            }
-            if asking.from != flow.to || asking.to != flow.from {
-                let problem = format!(
-                    "the answers to `{to}` go the other way; write from `{}` to `{}`",
-                    asking.to, asking.from
-                );
-                return wrong("from", problem);
-            }
-            if asking.count != flow.count {
-                let problem = format!(
-                    "{} connections for the {} of `{to}`; write equal numbers",
-                    flow.count, asking.count
-                );
-                return wrong("count", problem);
-            }
-            request_answer_pairs.push((other, k));
-        }
-        for (k, flow) in self.flow.iter().enumerate() {
-            let asks = matches!(flow.source, SourceSpec::Requests { .. });
-            if asks && !request_answer_pairs.iter().any(|(asking, _)| *asking == k) {
-                let problem = format!(
-                    "no flow answers; add one the other way with `source = {{ answers = {{ to = \"{}\", length = \"10kB\" }} }}`",
-                    flow.name
-                );
-                return refuse(format!("flow[{k}].source.requests"), problem);
-            }
-        }
-        Ok(request_answer_pairs)
     }
 }

@@ -41,7 +41,7 @@ impl UdpSpec {
     }
 
     /// Checks the source, and that `flow` sets no field of a TCP. An error is the field and the problem.
-    pub(super) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
+    pub(in crate::scenario) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
         let usual = FlowSpec::new(&flow.from, &flow.to);
         let of_tcp = [
             ("tcp", flow.tcp != usual.tcp),
@@ -85,7 +85,7 @@ impl UdpSpec {
     }
 
     /// The source's settings in the world, from `start` to `stop`.
-    pub(super) fn config(&self, payload: u32, start: Time, stop: Time) -> UdpConfig {
+    pub(in crate::scenario) fn config(&self, payload: u32, start: Time, stop: Time) -> UdpConfig {
         let every = self.rate().time_for(payload as usize);
         let pattern = match self {
             UdpSpec::Constant(_) => UdpPattern::Periodic { every, burst: 1 },

@@ -1,0 +1,150 @@
+//! The counters of each run, as a scenario reads them.
+
+use super::spec::Scenario;
+use crate::tcp::Mechanisms;
+use crate::world::{FlowDelays, FlowTotals, LinkTotals, NcMoment, NcStatus, Observer, World};
+use ripstop_base::Time;
+use ripstop_proto::session::tunnel::Status;
+use std::time::Duration;
+
+/// The counters of one run at each time they were read.
+#[derive(Clone, Debug)]
+pub struct RunTotals {
+    /// The counters at each time.
+    pub(super) snapshots: Vec<Snapshot>,
+    /// The totals of each span of [`ReadTimes`].
+    pub(super) spans: Vec<SpanTotals>,
+    /// The coding layer of each flow at the end.
+    pub(super) coding: Vec<Option<NcStatus>>,
+    pub(super) events: u64,
+}
+
+/// The counters at one time.
+#[derive(Clone, Debug)]
+pub(super) struct Snapshot {
+    /// The totals of each flow.
+    pub(super) flows: Vec<FlowTotals>,
+    /// Packets queued at each link, if a series is measured.
+    pub(super) queues: Vec<u64>,
+    /// The coding layer of each flow, if a series is measured.
+    pub(super) coding: Vec<Option<NcMoment>>,
+}
+
+/// The totals of a span that is reported.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SpanTotals {
+    pub(super) flows: Vec<FlowDetail>,
+    pub(super) links: Vec<LinkSpan>,
+    pub(super) tunnels: Vec<TunnelSpan>,
+}
+
+/// What is kept of a flow for a reported span, besides its totals.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FlowDetail {
+    pub(super) delays: FlowDelays,
+    /// The counters at the start and at the end.
+    pub(super) mechanisms: Option<(Mechanisms, Mechanisms)>,
+}
+
+/// The totals of a link at the start and at the end of a span of one run.
+pub(super) type LinkSpan = (LinkTotals, LinkTotals);
+
+/// The status of each end at the start and at the end of a span of one run.
+pub(super) type TunnelSpan = [(Status, Status); 2];
+
+/// The times at which counters are read.
+#[derive(Clone, Debug)]
+pub(super) struct ReadTimes {
+    /// Start and end of the whole measurement, then of the intervals.
+    pub(super) spans: Vec<[Time; 2]>,
+    moments: Vec<Time>,
+}
+
+impl RunTotals {
+    /// Runs `world` to the end of `scenario`.
+    pub(super) fn of(scenario: &Scenario, world: &mut World, observer: &mut impl Observer) -> RunTotals {
+        let times = ReadTimes::of(scenario);
+        let mut snapshots = Vec::with_capacity(times.moments.len());
+        let mut spans = vec![SpanTotals::default(); times.spans.len()];
+        for at in &times.moments {
+            world.run_until(*at, observer);
+            let flows = (0..world.flows()).map(|flow| world.totals(flow)).collect();
+            let (mut queues, mut coding) = (Vec::new(), Vec::new());
+            if scenario.run.sample.is_some() {
+                queues.extend((0..world.links()).map(|link| world.queue(link)));
+                coding.extend((0..world.flows()).map(|flow| world.coding_now(flow)));
+            }
+            snapshots.push(Snapshot { flows, queues, coding });
+            if times.spans.iter().flatten().any(|edge| edge == at) {
+                close_and_open_spans(&times, *at, world, &mut spans);
+            }
+        }
+        world.run_until(Time::ZERO + scenario.run.duration.duration(), observer);
+        let coding = (0..world.flows()).map(|flow| world.coding(flow)).collect();
+        RunTotals { snapshots, spans, coding, events: world.events() }
+    }
+}
+
+/// Closes and opens the spans that end and begin at `at`.
+fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
+    let flows = 0..world.flows();
+    // The delays since the previous span edge belong to each span around them.
+    for flow in flows.clone() {
+        let delays = world.take_delays(flow);
+        for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
+            if *from < at && at <= *to {
+                span.flows[flow].delays.packets.merge(&delays.packets);
+                span.flows[flow].delays.transfers.merge(&delays.transfers);
+            }
+        }
+    }
+    for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {
+        let links = (0..world.links()).map(|link| world.link_totals(link));
+        let tunnels = (0..world.tunnels()).map(|tunnel| world.tunnel(tunnel));
+        if *from == at {
+            let both = |flow| world.mechanisms(flow).map(|mechanisms| (mechanisms, mechanisms));
+            let detail = |flow| FlowDetail { mechanisms: both(flow), ..FlowDetail::default() };
+            span.flows = flows.clone().map(detail).collect();
+            span.links = links.map(|totals| (totals, totals)).collect();
+            span.tunnels = tunnels.map(|ends| ends.map(|status| (status.clone(), status))).collect();
+        } else if *to == at {
+            for (flow, detail) in span.flows.iter_mut().enumerate() {
+                if let Some((pair, now)) = detail.mechanisms.as_mut().zip(world.mechanisms(flow)) {
+                    pair.1 = now;
+                }
+            }
+            span.links.iter_mut().zip(links).for_each(|(pair, now)| pair.1 = now);
+            for (pairs, ends) in span.tunnels.iter_mut().zip(tunnels) {
+                pairs.iter_mut().zip(ends).for_each(|(pair, now)| pair.1 = now);
+            }
+        }
+    }
+}
+
+impl ReadTimes {
+    pub(super) fn of(scenario: &Scenario) -> ReadTimes {
+        let run = &scenario.run;
+        let mut spans = vec![[run.warmup, run.duration]];
+        spans.extend(run.intervals.iter().copied());
+        let spans: Vec<[Time; 2]> =
+            spans.into_iter().map(|span| span.map(|at| Time::ZERO + at.duration())).collect();
+        let mut moments: Vec<Time> = spans.iter().flatten().copied().collect();
+        if let Some(sample) = run.sample {
+            moments.extend(sample_times(sample.duration(), run.duration.duration()));
+        }
+        moments.sort_unstable();
+        moments.dedup();
+        ReadTimes { spans, moments }
+    }
+
+    /// The index of a time among the snapshots.
+    pub(super) fn index(&self, at: Time) -> usize {
+        self.moments.partition_point(|moment| *moment < at)
+    }
+}
+
+/// The times that cut a run into pieces, its start and end included.
+pub(super) fn sample_times(sample: Duration, duration: Duration) -> impl Iterator<Item = Time> {
+    let cuts = (0..).map(move |k| sample * k).take_while(move |at| *at < duration);
+    cuts.chain([duration]).map(|at| Time::ZERO + at)
+}
