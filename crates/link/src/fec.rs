@@ -1,10 +1,10 @@
 //! Block codes below the network layer: a packet crosses the link in units, and a block that loses only a few
 //! units is restored (paper 003, section 2).
 
-use crate::config::LinkConfigError;
 use crate::counters::LinkCounters;
+use crate::error::LinkConfigError;
+use crate::field;
 use crate::loss::{Loss, LossModel, stationary_bad};
-use crate::text::field;
 use ripstop_base::{Bytes, Seed, Stream};
 use serde::{Deserialize, Serialize};
 

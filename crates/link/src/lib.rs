@@ -41,19 +41,19 @@
 
 mod config;
 mod counters;
-mod fast_path;
+mod error;
 mod fate;
 mod fec;
+mod field;
 mod link;
 mod loss;
 mod policer;
 mod serialiser;
-mod text;
 
-pub use config::{Blackout, Change, Duplicate, LinkConfig, LinkConfigError, Policer, Reorder};
+pub use config::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
 pub use counters::LinkCounters;
-pub use fast_path::ShortFate;
+pub use error::LinkConfigError;
 pub use fate::{Corruption, Delivery, DropReason, Fate};
 pub use fec::Fec;
-pub use link::{Backlog, Link};
+pub use link::{Backlog, Link, ShortFate};
 pub use loss::Loss;

@@ -1,6 +1,6 @@
 //! Loss models: which packets the channel loses.
 
-use crate::config::LinkConfigError;
+use crate::error::LinkConfigError;
 use ripstop_base::{Fraction, Seed, Stream};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;

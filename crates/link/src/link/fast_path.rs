@@ -3,9 +3,9 @@
 //! Most simulated links are of this kind. The fast path gives the same answers as the full path of
 //! [`Link::offer`]: the same nanoseconds and the same random draws. A property test compares the two.
 
+use super::Link;
 use crate::config::LinkConfig;
 use crate::fate::{Delivery, DropReason, Fate};
-use crate::link::Link;
 use crate::loss::Loss;
 use ripstop_base::{QueueLimit, Time};
 

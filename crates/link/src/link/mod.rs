@@ -1,13 +1,18 @@
 //! The link: all elements, in the order in which a packet meets them.
 
-use crate::config::{Blackout, LinkConfig, LinkConfigError};
+mod fast_path;
+
+pub use fast_path::ShortFate;
+
+use crate::config::{Blackout, LinkConfig};
 use crate::counters::LinkCounters;
-use crate::fast_path::FastPath;
+use crate::error::LinkConfigError;
 use crate::fate::{Corruption, Delivery, DropReason, Fate};
 use crate::fec::Codec;
 use crate::loss::{Channel, LossModel};
 use crate::policer::Bucket;
 use crate::serialiser::{Serialiser, Slot, step_at};
+use fast_path::FastPath;
 use ripstop_base::{QueueLimit, Rate, Seed, Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;

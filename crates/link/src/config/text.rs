@@ -1,6 +1,7 @@
 //! How the parts of a link's settings are written in files.
 
-use super::config::{Blackout, Policer};
+use super::{Blackout, Policer};
+use crate::field;
 use ripstop_base::{Bytes, Rate, Span};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -91,23 +92,5 @@ impl<'de> Deserialize<'de> for BlackoutText {
         }
 
         from.deserialize_any(Either)
-    }
-}
-
-/// Readers that put the setting's name before what is wrong with its value.
-pub(crate) mod field {
-    use serde::{Deserialize, Deserializer, de::Error};
-
-    macro_rules! fields {
-        ($($name:ident)*) => {$(
-            pub(crate) fn $name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
-                T::deserialize(from).map_err(|error| D::Error::custom(format_args!("`{}`: {error}", stringify!($name))))
-            }
-        )*};
-    }
-
-    fields! {
-        rate queue mark delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
-        burst probability extra_delay at length from to every fec k n unit
     }
 }

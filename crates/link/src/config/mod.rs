@@ -1,11 +1,15 @@
 //! The settings of a link: defaults, text form and checks.
 
+mod text;
+
+use crate::error::LinkConfigError;
 use crate::fec::Fec;
+use crate::field;
 use crate::loss::Loss;
-use crate::text::{BlackoutText, PolicerText, field};
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use text::{BlackoutText, PolicerText};
 
 /// One direction of a link. The default is a perfect link: no rate limit, no delay, no impairment.
 ///
@@ -165,22 +169,6 @@ pub struct Change {
     /// See [`LinkConfig::corrupt`].
     #[serde(deserialize_with = "field::corrupt", default, skip_serializing_if = "Option::is_none")]
     pub corrupt: Option<Fraction>,
-}
-
-/// An invalid setting: which one, and what would be right.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("link setting `{field}`: {problem}")]
-pub struct LinkConfigError {
-    /// The setting's name as in a configuration file, such as `schedule[2].loss.burst`.
-    pub field: String,
-    /// What is wrong with it and what would be right.
-    pub problem: String,
-}
-
-impl LinkConfigError {
-    pub(crate) fn new(field: impl Into<String>, problem: impl Into<String>) -> LinkConfigError {
-        LinkConfigError { field: field.into(), problem: problem.into() }
-    }
 }
 
 impl Default for LinkConfig {

@@ -1,0 +1,16 @@
+//! Readers of settings. An error starts with the setting's name.
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+macro_rules! fields {
+    ($($name:ident)*) => {$(
+        pub(crate) fn $name<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<T, D::Error> {
+            T::deserialize(from).map_err(|error| D::Error::custom(format_args!("`{}`: {error}", stringify!($name))))
+        }
+    )*};
+}
+
+fields! {
+    rate queue mark delay jitter mtu policer loss reorder duplicate corrupt blackouts schedule
+    burst probability extra_delay at length from to every fec k n unit
+}
