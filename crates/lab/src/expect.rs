@@ -3,7 +3,7 @@
 //! `holds = "goodput_bps >= 480e3"` is a claim. The older form `value = "goodput_bps"`, `least = 480e3` is translated into the same.
 
 use crate::claim::{ClaimExpression, ClaimReference, ClaimScope, ClaimValue, check_claim, decide};
-use crate::result_path::find;
+use crate::measure::result_path::find;
 use ripstop_sim::scenario::{ExpectSpec, Scenario, ScenarioError, ScenarioReport};
 use serde::Serialize;
 use serde_json::Value;

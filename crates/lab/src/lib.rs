@@ -7,6 +7,7 @@
 pub mod campaign;
 pub mod cell;
 pub mod claim;
+pub mod entry;
 pub mod error;
 pub mod expect;
 pub mod experiment;
@@ -17,7 +18,7 @@ pub mod merge;
 pub mod papers;
 pub mod plan;
 pub mod preset;
-mod result_path;
+pub mod published;
 pub mod run;
 pub mod store;
 pub mod study;

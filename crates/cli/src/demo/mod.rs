@@ -5,7 +5,6 @@ mod estimate;
 mod measure;
 mod report;
 mod simulated;
-mod verdict;
 
 use crate::failure::{Failure, Outcome};
 use crate::fates::FateLog;
@@ -15,6 +14,7 @@ use crate::progress::Progress;
 use clap::Args;
 use contenders::Contender;
 use measure::{DemoPlan, NoResult, measure};
+use report::Verdict;
 use report::{Report, Skipped};
 use ripstop_base::Span;
 use ripstop_net::os::netns;
@@ -23,7 +23,6 @@ use ripstop_net::testbed::measure::TransferSetup;
 use ripstop_net::workload::file::{Destination, GENERATED_BYTES, Source};
 use std::path::PathBuf;
 use std::time::Duration;
-use verdict::Verdict;
 
 /// Compare TCP with and without the tunnel on the same lossy link
 ///

@@ -1,7 +1,6 @@
 //! What all cells of a set start from, and the scenario that comes of it with a cell's settings.
 
-use super::axis::written;
-use super::grid::{CASE, GridSpec, KeySetting};
+use super::grid::{CASE, GridSpec, KeySetting, written};
 use super::paths::{put, steps};
 use super::source::SourceText;
 use crate::error::{LabError, LabResult};

@@ -1,14 +1,13 @@
 //! The cells of an experiment: what each one is called, and by which key its result is found.
 
 use super::Experiment;
-use super::axis::written;
 use super::base::{CellBase, WrongSetting};
-use super::grid::CASE;
+use super::grid::{CASE, written};
 use super::paths::{find, steps};
 use crate::cell::{CellKey, LabCell, SIMULATOR};
+use crate::entry::TableEntry;
 use crate::preset::ParameterKind;
 use crate::run::CellTask;
-use crate::table::TableEntry;
 
 /// One point of an experiment.
 #[derive(Clone, Debug)]

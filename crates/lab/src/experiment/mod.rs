@@ -1,11 +1,9 @@
 //! Experiments as they are written: sets of cells, and what is measured and claimed of them.
 
-mod axis;
 mod base;
 mod cells;
 pub(crate) mod grid;
 mod paths;
-mod range;
 mod source;
 
 pub use base::WrongSetting;

@@ -1,6 +1,6 @@
 //! Paths into a scenario, such as `link[0].forth.loss` or `flow.0.tcp`.
 
-use super::axis::written;
+use super::grid::written;
 use toml::{Table, Value};
 
 /// `link[0].forth.loss` and `link.0.forth.loss`, step by step.

@@ -1,6 +1,7 @@
 //! Curves as SVG: lines, half-widths, and the numbers of others as circles.
 
 use super::axis::Axis;
+use super::curve::FigureCurve;
 use super::style::{CurveStyle, styles};
 use crate::claim::show_number as show;
 use std::fmt::Write as _;
@@ -12,19 +13,6 @@ const MARGINS: [f64; 4] = [64.0, 190.0, 34.0, 46.0];
 const LINE: f64 = 16.0;
 /// Curves with more points have no markers.
 const MOST_MARKERS: usize = 40;
-
-/// A line of a figure.
-#[derive(Debug, Default)]
-pub struct FigureCurve {
-    /// Its name.
-    pub name: String,
-    /// x, y, half of y's interval.
-    pub points: Vec<(f64, f64, f64)>,
-    /// What others have.
-    pub others: Vec<(f64, f64)>,
-    /// Whether values stay until the next: a window.
-    pub steps: bool,
-}
 
 /// What is drawn, with what stands at its axes.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 mod axis;
 mod chart;
-mod model;
+mod curve;
 mod series;
 mod study;
 mod style;
 
-pub use chart::{FigureChart, FigureCurve};
-pub use model::ModelFigure;
+pub use chart::FigureChart;
+pub use curve::FigureCurve;
 pub use series::series_chart;
 pub use study::study_chart;

@@ -1,6 +1,7 @@
 //! The series over time of one result: what `ripstop sim --sample --json` prints.
 
-use super::chart::{FigureChart, FigureCurve};
+use super::chart::FigureChart;
+use super::curve::FigureCurve;
 use crate::measure::KnownMeasure;
 use serde_json::Value;
 

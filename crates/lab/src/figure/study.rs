@@ -1,11 +1,12 @@
 //! The figures of experiments.
 
-use super::chart::{FigureChart, FigureCurve};
+use super::chart::FigureChart;
+use super::curve::FigureCurve;
+use crate::entry::TableEntry;
 use crate::experiment::GridCell;
 use crate::experiment::grid::CASE;
 use crate::measure::Measure;
 use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study, WantedNumber};
-use crate::table::TableEntry;
 
 /// The figure of an experiment.
 pub fn study_chart(

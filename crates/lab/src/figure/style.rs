@@ -1,6 +1,6 @@
 //! How curves are told apart: by colour, by dashes and by markers, so that none of the three is needed alone.
 
-use super::chart::FigureCurve;
+use super::curve::FigureCurve;
 
 /// Colours that people with any kind of colour blindness tell apart (Okabe and Ito). Their second blue and their yellow are left out: one is
 /// close to the first blue, the other is faint on white. Grey and brown take their places.

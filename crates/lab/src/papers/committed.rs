@@ -128,7 +128,7 @@ impl CellReadings for NotedReadings<'_> {
 mod tests {
     use super::*;
     use crate::experiment::SourceText;
-    use crate::papers::Published;
+    use crate::published::Published;
     use crate::study::{CellResults, Verdict, judge};
     use serde_json::json;
 

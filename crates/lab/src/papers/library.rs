@@ -1,11 +1,11 @@
 //! The experiments that the program knows: its own, or those of a directory.
 
 use super::committed::CommittedNumbers;
-use super::published::Published;
+use super::model_figure::ModelFigure;
 use super::stated::{StatedNumbers, StatedTrends};
 use crate::error::{LabError, LabResult};
 use crate::experiment::SourceText;
-use crate::figure::ModelFigure;
+use crate::published::Published;
 use crate::study::Study;
 use std::collections::BTreeMap;
 use std::path::Path;

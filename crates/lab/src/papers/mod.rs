@@ -3,10 +3,10 @@
 mod check;
 mod committed;
 mod library;
+mod model_figure;
 mod model_page;
 mod numbers;
 mod page;
-mod published;
 mod stated;
 mod trends;
 mod verdict;
@@ -14,12 +14,10 @@ mod verdict;
 pub use check::{CheckedPaper, Misprint, check_paper, judge_known};
 pub use committed::{CommittedNumbers, CommittedReadings, NotedReadings};
 pub use library::{PaperLibrary, StatedPaper, find_study, read_study};
+pub use model_figure::ModelFigure;
 pub use model_page::write_model_pages;
 pub use numbers::{CheckedNumber, digits, reasons};
 pub use page::{ShownStudy, write_pages};
-pub use published::{CitedNumbers, Published, PublishedEntry, PublishedTrend};
 pub use stated::{StatedNumbers, StatedTrends};
 pub use trends::CheckedTrend;
 pub use verdict::{JudgedStudies, PaperVerdict};
-
-pub(crate) use stated::{arguments, error, read};

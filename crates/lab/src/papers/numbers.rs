@@ -1,10 +1,10 @@
 //! Verdicts on numbers.
 
 use super::library::{PaperLibrary, StatedPaper};
-use super::published::PublishedEntry;
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
 use super::verdict::{JudgedStudies, PaperVerdict, together};
 use crate::error::{LabError, LabResult};
+use crate::published::PublishedEntry;
 use crate::study::JudgedStudy;
 use ripstop_model::published::{agrees, evaluate};
 use serde::Serialize;

@@ -1,9 +1,9 @@
 //! Which cells of a set are meant: `R = 1.12`, `q = *`, and of which flow and interval.
 
 use super::Study;
+use crate::entry::TableEntry;
 use crate::experiment::GridCell;
 use crate::measure::MeasurePlace;
-use crate::table::TableEntry;
 use ripstop_base::Span;
 use ripstop_sim::scenario::Scenario;
 use toml::{Table, Value};

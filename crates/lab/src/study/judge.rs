@@ -7,7 +7,7 @@ use super::scope::StudyScope;
 use super::text::{ExpectedVerdict, NumberCell, NumberCheck, StudyClaim};
 use crate::claim::decide;
 use crate::measure::MeasuredNumber;
-use crate::papers::Published;
+use crate::published::Published;
 use serde::Serialize;
 
 /// What becomes of a number or a trend.

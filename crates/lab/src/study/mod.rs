@@ -16,7 +16,7 @@ use crate::claim::{ClaimExpression, check_claim};
 use crate::error::{LabError, LabResult};
 use crate::experiment::{Experiment, GridCell, SourceText};
 use crate::measure::{KnownMeasure, Measure, MeasurePlace};
-use crate::papers::Published;
+use crate::published::Published;
 use choice::CellChoice;
 use scope::StudyScope;
 use text::{SECTIONS, StudyText};

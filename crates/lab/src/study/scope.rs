@@ -4,9 +4,9 @@ use super::Study;
 use super::choice::CellChoice;
 use super::readings::{CellReadings, WantedNumber};
 use crate::claim::{ClaimReference, ClaimScope, ClaimValue, CurvePoint, ReferencePart};
+use crate::entry::TableEntry;
 use crate::experiment::GridCell;
 use crate::measure::Measure;
-use crate::table::TableEntry;
 
 /// A study and the numbers of its cells.
 pub(super) struct StudyScope<'a> {

@@ -1,6 +1,6 @@
 //! The table of results: a row for each cell, a column for each key of the plan and three for each statistic.
 
-use super::entry::{EntryUnit, TableEntry};
+use crate::entry::{EntryUnit, TableEntry};
 use crate::experiment::{Experiment, GridCell};
 use serde_json::Value;
 use std::collections::BTreeSet;

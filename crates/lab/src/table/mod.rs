@@ -1,13 +1,11 @@
 //! The table of an experiment's results: a row for each cell, as CSV or Parquet.
 
 mod columns;
-mod entry;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod rows;
 
 pub use columns::{KeyColumn, MOST_FLOWS, MOST_LINKS, StatisticColumns, cell_entry, key_columns};
-pub use entry::{EntryUnit, TableEntry};
 #[cfg(feature = "parquet")]
 pub use parquet::write_parquet;
 pub use rows::ResultTable;

@@ -1,8 +1,8 @@
 //! The table of results as a Parquet file.
 
 use super::columns::KeyColumn;
-use super::entry::TableEntry;
 use super::rows::ResultTable;
+use crate::entry::TableEntry;
 use crate::error::LabError;
 use crate::files::Refused;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};

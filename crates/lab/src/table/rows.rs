@@ -1,8 +1,8 @@
 //! The results of an experiment's cells, read from the store one at a time, and the table of them.
 
 use super::columns::{KeyColumn, StatisticColumns, cell_entry, key_columns};
-use super::entry::TableEntry;
 use crate::cell::read_result;
+use crate::entry::TableEntry;
 use crate::error::LabResult;
 use crate::experiment::{Experiment, GridCell};
 use crate::files::{self, Refused};

@@ -1,9 +1,9 @@
 //! `{ from = .., to = .., steps = .. }`: values at equal distances.
 
-use super::axis::{plain, written};
-use super::grid::MOST_CELLS;
-use super::source::SourceText;
+use super::MOST_CELLS;
+use super::values::{plain, written};
 use crate::error::LabResult;
+use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::DeTable;
 
@@ -138,8 +138,8 @@ fn six_digits(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::grid::GridSpec;
     use super::*;
+    use crate::experiment::grid::GridSpec;
 
     fn of(range: &str) -> Result<Vec<String>, String> {
         let text = format!("[base]\npreset = \"tandem\"\n[grid]\nloss = {range}\n");

@@ -1,8 +1,14 @@
 //! What cells have in common and what changes from one to the next, as it is written in one set of an experiment.
 
-use super::axis::{self, settings};
+mod axis;
+mod range;
+mod values;
+
+pub(super) use values::written;
+
 use super::source::SourceText;
 use crate::error::LabResult;
+use axis::settings;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 

@@ -1,7 +1,10 @@
 //! The results of the demonstration: as JSON (docs/schemas/demo.schema.json) and for people. Shares are
 //! relative to C(1 - p), the link's rate less its losses.
 
-use super::verdict::Verdict;
+mod verdict;
+
+pub(super) use verdict::Verdict;
+
 use crate::link_flags::LinkFacts;
 use crate::output::{self, Table, or_dash};
 use ripstop_net::emulate::EmulatorSnapshot;

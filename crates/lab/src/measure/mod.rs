@@ -1,6 +1,7 @@
 //! What is measured of a cell, and where it stands in its result.
 
-use crate::result_path;
+pub(crate) mod result_path;
+
 use ripstop_base::Bytes;
 use serde_json::Value;
 use std::str::FromStr;

@@ -1,8 +1,9 @@
 //! Figures that closed forms draw: `papers/NNN/figures.toml`.
 
-use super::chart::{FigureChart, FigureCurve};
+use super::stated::{arguments, error, read};
 use crate::error::LabResult;
-use crate::papers::{Published, arguments, error, read};
+use crate::figure::{FigureChart, FigureCurve};
+use crate::published::Published;
 use ripstop_model::published::{Arguments, Value, evaluate};
 use serde::Deserialize;
 use std::collections::BTreeMap;

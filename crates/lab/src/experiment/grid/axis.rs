@@ -1,10 +1,10 @@
 //! The axes of a grid as they are written: lists, ranges, and values that go together.
 
-use super::grid::{GridAxis, KeySetting};
-use super::range;
-use super::source::SourceText;
-use crate::error::{LabError, LabResult};
-use crate::table::TableEntry;
+use super::values::{plain, written};
+use super::{GridAxis, KeySetting, range};
+use crate::entry::TableEntry;
+use crate::error::LabResult;
+use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -113,43 +113,4 @@ fn leaves<'a, 'i>(
     }
     found.sort_by_key(|(_, at, _)| *at);
     found
-}
-
-/// A value without its place.
-pub(super) fn plain(source: &SourceText, at: usize, key: &str, value: &DeValue<'_>) -> LabResult<Value> {
-    let wrong = |problem: &str| -> LabError { source.wrong(at, format!("{key}: {problem}")) };
-    Ok(match value {
-        DeValue::String(text) => Value::String(text.clone().into_owned()),
-        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map(Value::Integer)
-            .map_err(|_| wrong("a number of more than 63 bits"))?,
-        DeValue::Float(number) => match number.as_str().parse::<f64>() {
-            Ok(number) if number.is_finite() => Value::Float(number),
-            _ => return Err(wrong("not a finite number")),
-        },
-        DeValue::Boolean(switch) => Value::Boolean(*switch),
-        DeValue::Datetime(_) => return Err(wrong("a date; times are written `100ms` or `1.5s`")),
-        DeValue::Array(list) => {
-            let items = list.iter().map(|item| plain(source, item.span().start, key, item.get_ref()));
-            Value::Array(items.collect::<LabResult<_>>()?)
-        }
-        DeValue::Table(table) => {
-            let items = table.iter().map(|(name, item)| {
-                let value = plain(source, item.span().start, key, item.get_ref())?;
-                Ok((name.get_ref().clone().into_owned(), value))
-            });
-            Value::Table(items.collect::<LabResult<_>>()?)
-        }
-    })
-}
-
-/// A value as it would be written on a command line.
-pub(super) fn written(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(list) => list.iter().map(written).collect::<Vec<_>>().join(","),
-        // `1.0` is written `1`: as people write it, and as whole numbers are read.
-        Value::Float(number) => number.to_string(),
-        other => other.to_string(),
-    }
 }

@@ -1,6 +1,6 @@
 //! The last sentence of a demonstration: who won, by how much, and why. Every figure comes from the run.
 
-use super::report::ContenderReport;
+use super::ContenderReport;
 use crate::output;
 use serde::Serialize;
 

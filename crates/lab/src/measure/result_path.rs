@@ -1,6 +1,6 @@
 //! Figures of a result by their place in it: `goodput_bps`, `flows[bulk1].delay_s.p99`, `links[a>b].lost_packets`.
 
-use crate::measure::MeasuredNumber;
+use super::MeasuredNumber;
 use serde_json::Value;
 
 /// The number at `path`, with half of its interval where a statistic is meant; None where nothing is known of it.
