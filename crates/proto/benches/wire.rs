@@ -26,7 +26,7 @@ fn packets(c: &mut Criterion) {
         undecoded: 300,
         ..Feedback::default()
     }));
-    let near = Expand { id_near: 80, sent_id: 1900, sent_number: 2001, ..Expand::default() };
+    let near = WireContext { id_near: 80, sent_id: 1900, sent_number: 2001, ..WireContext::default() };
     for (name, packet) in [("source", source), ("repair", repair), ("report", report)] {
         let mut buffer = vec![0; 1500];
         c.bench_function(&format!("emit {name}"), |b| b.iter(|| emit_body(black_box(&packet), &mut buffer)));

@@ -157,11 +157,11 @@ fn bodies_are_those_of_the_vectors() {
     for vector in &vectors {
         let packet = typed(&vector.packet);
         let n = &vector.near;
-        let near = Expand {
+        let near = WireContext {
             id_near: n.id_near,
             sent_id: n.sent_id,
             sent_number: n.sent_number,
-            reported: Reported {
+            reported: ReportedTotals {
                 largest_at_us: n.largest_at_us,
                 received: n.received,
                 received_bytes: n.received_bytes,
@@ -193,7 +193,7 @@ fn malformed_bodies_are_named() {
     let vectors: Vec<Bad> = serde_json::from_str(include_str!("vectors/malformed.json")).unwrap();
     for bad in vectors {
         let kind = Kind::from_byte(bad.kind).unwrap();
-        match parse_body(kind, &unhex(&bad.body), &Expand::default()) {
+        match parse_body(kind, &unhex(&bad.body), &WireContext::default()) {
             Ok(packet) => panic!("{}: parsed as {packet:?}", bad.name),
             Err(error) => assert_eq!(error.to_string(), bad.error, "{}", bad.name),
         }
@@ -341,7 +341,7 @@ fn a_long_report_is_cut_to_size() {
     let packet = Packet::<Symbol>::Feedback(Box::new(cut.clone()));
     let body = emitted(&packet);
     assert!((MAX_FEEDBACK - 20..=MAX_FEEDBACK).contains(&body.len()), "{}", body.len());
-    let near = Expand { sent_number: 100_001, sent_id: 100_000, ..Expand::default() };
+    let near = WireContext { sent_number: 100_001, sent_id: 100_000, ..WireContext::default() };
     assert_eq!(parse_body(Kind::Feedback, &body, &near), Ok(packet));
     assert!(cut.acked.len() > 1000 && cut.unseen.len() > 1000, "either has half of the room");
     assert_eq!(cut.acked[..], long.acked[..cut.acked.len()]);

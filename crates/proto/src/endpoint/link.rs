@@ -5,7 +5,7 @@ use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
 use crate::session::tunnel::{Event, Tunnel};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, TAG_LEN};
+use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::collections::VecDeque;
@@ -126,7 +126,7 @@ impl Link {
     }
 
     /// What is needed to read the peer's truncated numbers.
-    pub(super) fn expand(&self) -> Option<Expand> {
+    pub(super) fn expand(&self) -> Option<WireContext> {
         self.tunnel.as_ref().map(Tunnel::expand)
     }
 

@@ -1,7 +1,6 @@
 //! Inner packets: what a tunnel must know of the IP packets it carries.
 //!
-//! [`Inner::parse`] validates a packet and finds its flow, [`clamp_mss`] keeps TCP from offering
-//! segments that do not fit, [`symbol`] frames a packet as the symbol that repairs combine.
+//! [`Inner::parse`] validates a packet and finds its flow. [`clamp_mss`] keeps TCP from offering segments that do not fit.
 //!
 //! The few header fields are read by hand: a general parser that slices every layer takes twice as long
 //! without yet telling flows apart (`benches/wire.rs`), and rejects more than a tunnel should. A tunnel forwards what a router would
@@ -10,7 +9,6 @@
 
 mod ecn;
 mod mss;
-pub mod symbol;
 
 pub use ecn::mark_congestion;
 pub use mss::clamp_mss;

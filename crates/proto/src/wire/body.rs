@@ -1,53 +1,13 @@
 //! A packet's body as a whole: its exact size, to bytes, and back.
 
 use super::bytes::{EmitError, Malformed, Writer};
+use super::context::WireContext;
 use super::feedback::{Measured, emit_window, parse_feedback, parse_window, window_len};
 use super::header::{HEADER_LEN, Kind, TAG_LEN};
-use super::packet::{Feedback, Packet};
+use super::packet::Packet;
 use super::repair::{SOURCE_FIELDS, emit_repair, emit_source, parse_repair, parse_source, repair_fields};
-use crate::inner::symbol::PREFIX;
+use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
-
-/// What a session knows already, from which truncated numbers get their upper bits: the full number is
-/// the one nearest to the one given here.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Expand {
-    /// The next source symbol expected from the peer, for symbols that it sends (20 bits on the wire).
-    pub id_near: u64,
-    /// The next source symbol to be sent to the peer, for reports about those (20 bits).
-    pub sent_id: u64,
-    /// The next datagram to be sent to the peer, for reports about those (32 bits).
-    pub sent_number: u64,
-    /// What the peer's reports said before.
-    pub reported: Reported,
-}
-
-/// The running totals of the newest report, which the next ones will not be far from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reported {
-    /// [`Feedback::largest_at_us`].
-    pub largest_at_us: u64,
-    /// [`Feedback::received`].
-    pub received: u64,
-    /// [`Feedback::received_bytes`].
-    pub received_bytes: u64,
-    /// [`Feedback::redundant`].
-    pub redundant: u64,
-    /// [`Feedback::ce`].
-    pub ce: u64,
-}
-
-impl Reported {
-    /// Remembers the totals of a report. Reports may come out of order: totals only grow.
-    pub fn note(&mut self, feedback: &Feedback) {
-        let r = self;
-        r.largest_at_us = r.largest_at_us.max(feedback.largest_at_us);
-        r.received = r.received.max(feedback.received);
-        r.received_bytes = r.received_bytes.max(feedback.received_bytes);
-        r.redundant = r.redundant.max(feedback.redundant);
-        r.ce = r.ce.max(feedback.ce);
-    }
-}
 
 impl<P: Payload> Packet<P> {
     /// Bytes of the packet's body. Exact for everything that [`emit_body`] accepts, without making
@@ -95,7 +55,7 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
 
 /// Reads the body of a datagram of kind `kind`. A source or repair costs one allocation and one copy:
 /// its symbol.
-pub fn parse_body(kind: Kind, body: &[u8], near: &Expand) -> Result<Packet<Symbol>, Malformed> {
+pub fn parse_body(kind: Kind, body: &[u8], near: &WireContext) -> Result<Packet<Symbol>, Malformed> {
     match kind {
         Kind::Source => parse_source(body, near.id_near),
         Kind::RepairBySeed => parse_repair(body, false, near.id_near),

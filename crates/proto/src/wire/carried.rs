@@ -1,6 +1,7 @@
 //! Whether the wire carries a typed packet as it is.
 
-use super::body::{Expand, emit_body, parse_body};
+use super::body::{emit_body, parse_body};
+use super::context::WireContext;
 use super::header::Kind;
 use super::packet::Packet;
 use ripstop_codes::{Payload, Symbol};
@@ -12,7 +13,7 @@ impl<P: Payload> Packet<P> {
     ///
     /// # Errors
     /// What the format cannot carry, or what came out instead.
-    pub fn check_carried(&self, near: Option<&Expand>) -> Result<(), String> {
+    pub fn check_carried(&self, near: Option<&WireContext>) -> Result<(), String> {
         let packet = self.with_zeros();
         let mut buffer = vec![0; packet.body_len()];
         let emitted = emit_body(&packet, &mut buffer).map_err(|error| error.to_string())?;
@@ -48,15 +49,15 @@ impl<P: Payload> Packet<P> {
 
 impl Packet<Symbol> {
     /// A receiver whose numbers are those of the packet.
-    fn nearest(&self) -> Expand {
-        let mut near = Expand::default();
+    fn nearest(&self) -> WireContext {
+        let mut near = WireContext::default();
         match self {
             Packet::Source { id, .. } => near.id_near = *id,
             Packet::Repair { members, .. } => near.id_near = members.first().unwrap_or(0),
             Packet::Window(window) => near.id_near = window.base,
             Packet::Feedback(feedback) => {
                 (near.sent_id, near.sent_number) = (feedback.next_undecoded, feedback.largest);
-                near.reported.note(feedback);
+                near.reported.update(feedback);
             }
             Packet::Probe { .. } | Packet::Close => {}
         }

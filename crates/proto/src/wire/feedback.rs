@@ -1,7 +1,7 @@
 //! Reports and window announcements as bytes.
 
-use super::Expand;
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len, zigzag_len};
+use super::context::WireContext;
 use super::packet::{Batch, Feedback, Window};
 use super::repair::{ID_BITS, low_id};
 use super::sets::Runs;
@@ -92,7 +92,7 @@ impl<'a> Measured<'a> {
     }
 }
 
-pub(crate) fn parse_feedback(body: &[u8], near: &Expand) -> Result<Feedback, Malformed> {
+pub(crate) fn parse_feedback(body: &[u8], near: &WireContext) -> Result<Feedback, Malformed> {
     if body.len() > MAX_FEEDBACK {
         return Err(Malformed::Trailing(body.len() - MAX_FEEDBACK));
     }
@@ -157,7 +157,7 @@ pub(crate) fn emit_window(buffer: &mut [u8], window: &Window) -> Result<usize, E
     Ok(w.finish())
 }
 
-pub(crate) fn parse_window(body: &[u8], near: &Expand) -> Result<Window, Malformed> {
+pub(crate) fn parse_window(body: &[u8], near: &WireContext) -> Result<Window, Malformed> {
     let mut r = Reader::new(body);
     let window = Window {
         base: parse_id(&mut r, "base", near.id_near)?,

@@ -11,15 +11,18 @@
 mod body;
 mod bytes;
 mod carried;
+mod context;
 mod feedback;
 pub mod handshake;
 mod header;
 mod packet;
 mod repair;
 mod sets;
+pub mod symbol;
 
-pub use body::{Expand, Reported, emit_body, parse_body};
+pub use body::{emit_body, parse_body};
 pub use bytes::{EmitError, Malformed};
+pub use context::{ReportedTotals, WireContext};
 pub use feedback::MAX_FEEDBACK;
 pub(crate) use feedback::whole_micros;
 pub use header::{

@@ -23,7 +23,7 @@ pub enum Packet<P> {
         id: u64,
         /// How far back the flow's previous symbol is: see [`Gap`].
         gap: Gap,
-        /// The symbol: one byte with the gap, then the inner packet ([`crate::inner::symbol`]). The gap
+        /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). The gap
         /// byte is not sent twice.
         payload: P,
     },

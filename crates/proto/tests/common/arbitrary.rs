@@ -7,11 +7,11 @@ use ripstop_proto::wire::*;
 use std::time::Duration;
 
 /// Where the packets' numbers lie.
-pub(crate) const NEAR: Expand = Expand {
+pub(crate) const NEAR: WireContext = WireContext {
     id_near: 5_000_000,
     sent_id: 7_000_000,
     sent_number: 1 << 33,
-    reported: Reported {
+    reported: ReportedTotals {
         largest_at_us: 1 << 40,
         received: 1 << 32,
         received_bytes: 1 << 41,

@@ -1,16 +1,13 @@
 //! What a report of the peer changes.
 
 use super::announcement::REPORT_BYTES;
-use super::ledger::{Content, Outcome};
-use super::repair::Repairs;
+use super::outcome::apply_outcome;
 use super::silence::TailProbe;
-use super::sources::Sources;
 use super::{Event, InnerPacket, Tunnel};
 use crate::control::loss::Losses;
 use crate::control::redundancy::report_repeats;
 use crate::wire::Feedback;
 use ripstop_base::Time;
-use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Share of what the path carries in a round trip that repetitions of a report may take. The first [`FEW_PACKETS`] do not count.
@@ -20,7 +17,7 @@ const FEW_PACKETS: f64 = 4.0;
 
 impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
-        self.reported.note(feedback);
+        self.reported.update(feedback);
         if self.silence.end() {
             self.events.push_back(Event::Heard);
         }
@@ -30,7 +27,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let mut report = self.ledger.take(
             now,
             feedback,
-            |outcome| note(outcome, sources, repairs, announce, events),
+            |outcome| apply_outcome(outcome, sources, repairs, announce, events),
             |lost| loss.settle(now, lost),
         );
         report.report_every = self.announced.report_every;
@@ -61,30 +58,5 @@ impl<P: InnerPacket> Tunnel<P> {
             let losses = Losses { share: self.loss.proactive(now), ..path.losses };
             self.receiver.set_repeats(report_repeats(losses, affordable));
         }
-    }
-}
-
-/// Passes on what became known of a datagram to whoever it matters to.
-pub(super) fn note<P: InnerPacket>(
-    outcome: Outcome,
-    sources: &mut Sources<P>,
-    repairs: &mut Repairs,
-    announce: &mut bool,
-    events: &mut VecDeque<Event>,
-) {
-    match outcome {
-        Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
-        Outcome::Lost(Content::Source(id)) => sources.lost(id),
-        Outcome::Received(Content::Exact(group)) | Outcome::Lost(Content::Exact(group)) => {
-            repairs.exact_settled(group);
-        }
-        Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
-        Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
-        Outcome::Lost(Content::Window) => *announce = true,
-        Outcome::Received(Content::Probe(padding)) => {
-            events.push_back(Event::Probe { padding, received: true });
-        }
-        Outcome::Lost(Content::Probe(padding)) => events.push_back(Event::Probe { padding, received: false }),
-        _ => {}
     }
 }

@@ -1,8 +1,8 @@
 //! What a tunnel must know of an inner packet.
 
 use crate::inner::Inner;
-use crate::inner::symbol::unframe;
 use crate::wire::Gap;
+use crate::wire::symbol::unframe;
 use ripstop_codes::{Payload, Symbol};
 
 /// An inner packet as a tunnel sees it.

@@ -18,6 +18,7 @@ mod ingress;
 mod inner;
 mod ledger;
 mod order;
+mod outcome;
 mod pacer;
 mod receive;
 mod received_numbers;
@@ -39,7 +40,7 @@ pub use status::{SendCounts, Status};
 use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
-use crate::wire::{Datagram, Expand, HEADER_LEN, Packet, Reported, TAG_LEN, Window};
+use crate::wire::{Datagram, HEADER_LEN, Packet, ReportedTotals, TAG_LEN, Window, WireContext};
 use held::Held;
 use ingress::Ingress;
 use ledger::{Content, Ledger};
@@ -96,7 +97,7 @@ pub struct Tunnel<P: InnerPacket> {
     patience: Duration,
     newest_report: Option<u64>,
     /// The running totals of the peer's reports.
-    reported: Reported,
+    reported: ReportedTotals,
     held: Held,
     seed: u16,
     /// Padding of a probe that was asked for and has not left.
@@ -144,7 +145,7 @@ impl<P: InnerPacket> Tunnel<P> {
             reconsider: true,
             patience: Duration::ZERO,
             newest_report: None,
-            reported: Reported::default(),
+            reported: ReportedTotals::default(),
             held: Held::default(),
             seed: seed.stream("coefficients").next_u64() as u16,
             requested_probe: None,
@@ -191,8 +192,8 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// What the peer's truncated numbers are counted from.
-    pub fn expand(&self) -> Expand {
-        Expand {
+    pub fn expand(&self) -> WireContext {
+        WireContext {
             id_near: self.receiver.end(),
             sent_id: self.sources.next(),
             sent_number: self.ledger.next(),

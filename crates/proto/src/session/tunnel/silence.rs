@@ -1,8 +1,8 @@
 //! What is done when reports do not come: the end of a burst is asked after once, then it is a silence, into which a few
 //! packets go at a time until something is heard.
 
-use super::feedback::note;
 use super::inner::InnerPacket;
+use super::outcome::apply_outcome;
 use super::{Event, Tunnel};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
@@ -116,7 +116,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let events = &mut self.events;
         let (loss, now) = (&mut self.loss, self.now);
         self.ledger.give_up_in_flight(
-            |outcome| note(outcome, sources, repairs, announce, events),
+            |outcome| apply_outcome(outcome, sources, repairs, announce, events),
             |lost| loss.settle(now, lost),
         );
     }

@@ -2,8 +2,8 @@
 //! its length is in the packet's own IP header, so symbols of different lengths combine as if padded
 //! with zeros, and a decoded one finds its end by itself.
 
-use super::{NotIp, packet_len};
-use crate::wire::Gap;
+use super::packet::Gap;
+use crate::inner::{NotIp, packet_len};
 use thiserror::Error;
 
 /// Bytes in front of the inner packet.

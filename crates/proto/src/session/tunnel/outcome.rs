@@ -1,0 +1,32 @@
+//! The consequences of a datagram's outcome.
+
+use super::ledger::{Content, Outcome};
+use super::repair::Repairs;
+use super::sources::Sources;
+use super::{Event, InnerPacket};
+use std::collections::VecDeque;
+
+/// Applies a datagram's outcome to the parts that its content came from.
+pub(super) fn apply_outcome<P: InnerPacket>(
+    outcome: Outcome,
+    sources: &mut Sources<P>,
+    repairs: &mut Repairs,
+    announce: &mut bool,
+    events: &mut VecDeque<Event>,
+) {
+    match outcome {
+        Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
+        Outcome::Lost(Content::Source(id)) => sources.lost(id),
+        Outcome::Received(Content::Exact(group)) | Outcome::Lost(Content::Exact(group)) => {
+            repairs.exact_settled(group);
+        }
+        Outcome::Received(Content::Proactive(number)) => repairs.proactive_settled(number, true),
+        Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
+        Outcome::Lost(Content::Window) => *announce = true,
+        Outcome::Received(Content::Probe(padding)) => {
+            events.push_back(Event::Probe { padding, received: true });
+        }
+        Outcome::Lost(Content::Probe(padding)) => events.push_back(Event::Probe { padding, received: false }),
+        _ => {}
+    }
+}
