@@ -3,7 +3,7 @@
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ripstop_base::{Seed, Time};
-use ripstop_proto::secure::{Config, Event, Incoming, Key, PeerId, Peers, PrivateKey, Suite};
+use ripstop_proto::secure::{Incoming, Key, PeerId, Peers, PrivateKey, SecureConfig, SecureEvent, Suite};
 use ripstop_proto::wire::{HEADER_LEN, Kind, TAG_LEN};
 use std::hint::black_box;
 use std::net::SocketAddr;
@@ -67,7 +67,12 @@ fn handshake(c: &mut Criterion) {
 
 /// Two ends with a session between them, and the first one's address.
 fn session(suite: Suite) -> (Peers, Peers, SocketAddr) {
-    let config = Config { suite, rekey_messages: u64::MAX, reject_messages: u64::MAX, ..Config::default() };
+    let config = SecureConfig {
+        suite,
+        rekey_messages: u64::MAX,
+        reject_messages: u64::MAX,
+        ..SecureConfig::default()
+    };
     let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
     let end = |name: &str| {
         let mut entropy = Seed::new(1).stream(name);
@@ -81,7 +86,7 @@ fn session(suite: Suite) -> (Peers, Peers, SocketAddr) {
     b.handle_datagram(Time::ZERO, address(1), &mut initiation);
     let mut response = b.poll_transmit().expect("a response").contents;
     a.handle_datagram(Time::ZERO, address(2), &mut response);
-    assert!(std::iter::from_fn(|| a.poll_event()).any(|e| matches!(e, Event::Established { .. })));
+    assert!(std::iter::from_fn(|| a.poll_event()).any(|e| matches!(e, SecureEvent::Established { .. })));
     let mut first = vec![0; HEADER_LEN + TAG_LEN];
     a.seal(Time::ZERO, PEER, 1, 0, Kind::Probe, &mut first).expect("sealed");
     b.handle_datagram(Time::ZERO, address(1), &mut first);

@@ -1,8 +1,8 @@
 //! The data path that is timed, by the program's `speed` command: a whole session between two
 //! [`Endpoint`]s, from inner packets to datagrams and back, over a path that loses some.
 //!
-//! The caller holds the clock: [`Session::send`] and [`Session::receive`] are what one end does, and
-//! [`Session::carry`] between them is the path, which nobody times.
+//! The caller holds the clock: [`BenchSession::send`] and [`BenchSession::receive`] are what one end does, and
+//! [`BenchSession::carry`] between them is the path, which nobody times.
 
 use crate::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use crate::secure::{Key, PrivateKey, Suite};
@@ -34,7 +34,7 @@ pub fn seal(len: usize) -> impl FnMut() -> u64 {
 }
 
 /// A session under way: one end sends inner packets as fast as it may, the other delivers them.
-pub struct Session {
+pub struct BenchSession {
     sender: Endpoint,
     receiver: Endpoint,
     sender_address: SocketAddr,
@@ -48,7 +48,7 @@ pub struct Session {
     counts: SessionCounts,
 }
 
-/// What went through a [`Session`].
+/// What went through a [`BenchSession`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionCounts {
     /// Inner packets handed over.
@@ -81,11 +81,11 @@ struct Datagrams {
 const SENDER: ([u8; 4], &str) = ([10, 0, 0, 1], "192.0.2.1:1");
 const RECEIVER: ([u8; 4], &str) = ([10, 0, 0, 2], "192.0.2.2:1");
 
-impl Session {
+impl BenchSession {
     /// A session that has been set up and runs, with inner packets of `len` bytes (at least 28) over a
     /// path that loses the share `loss` of the datagrams in the data direction.
-    pub fn new(len: usize, loss: f64) -> Session {
-        let mut session = Session {
+    pub fn new(len: usize, loss: f64) -> BenchSession {
+        let mut session = BenchSession {
             sender: end("sender", "receiver", RECEIVER),
             receiver: end("receiver", "sender", SENDER),
             sender_address: address(SENDER),
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_session_delivers_what_it_was_given() {
-        let mut session = Session::new(1400, 0.05);
+        let mut session = BenchSession::new(1400, 0.05);
         for _ in 0..300 {
             assert_eq!(session.send(), 32 * 1400);
             session.carry();

@@ -8,7 +8,7 @@
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::LinkConfig;
-use ripstop_proto::session::tunnel::Config;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig, World};
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ fn main() {
 }
 
 fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
-    let config = Config { initial_rtt: rtt, ..Config::default() };
+    let config = TunnelConfig { initial_rtt: rtt, ..TunnelConfig::default() };
     let mut world = World::new(seed);
     let links = ["link/0", "link/1"].map(|name| world.add_link(link, name).expect("the link is valid"));
     let tunnel = world.add_tunnel(&config, &links[..1], &links[1..], ["tunnel/left", "tunnel/right"]);

@@ -5,7 +5,7 @@ mod common;
 use common::{LINKS, TUNNEL, add_source, connected, goodput, tunnel};
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, LinkConfig, Loss};
-use ripstop_proto::session::tunnel::{Config, Event};
+use ripstop_proto::session::tunnel::{TunnelConfig, TunnelEvent};
 use ripstop_sim::engine::percentile;
 use ripstop_sim::tcp::Variant;
 use ripstop_sim::world::{Happening, Incident, UdpConfig};
@@ -25,13 +25,13 @@ fn a_steady_sender_detects_a_silent_peer() {
     };
     let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
     let seed = Seed::new(11);
-    let mut world = tunnel(&Config::default(), [&link; 2], seed).expect("the links are valid");
+    let mut world = tunnel(&TunnelConfig::default(), [&link; 2], seed).expect("the links are valid");
     // Packets leave more often than a probe time-out expires.
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
-    let silent = events.iter().find(|(_, event)| *event == Event::Silent).expect("a silence, seed 11");
-    let heard = events.iter().find(|(_, event)| *event == Event::Heard).expect("an end of it, seed 11");
+    let silent = events.iter().find(|(_, event)| *event == TunnelEvent::Silent).expect("a silence, seed 11");
+    let heard = events.iter().find(|(_, event)| *event == TunnelEvent::Heard).expect("an end of it, seed 11");
     assert!(silent.0 > Time::from_secs_f64(5.0) && silent.0 < Time::from_secs_f64(6.5), "{silent:?}");
     assert!(heard.0 > Time::from_secs_f64(15.0) && heard.0 < Time::from_secs_f64(16.5), "{heard:?}");
 }
@@ -68,7 +68,8 @@ fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
 fn unacknowledged_datagrams_cause_a_tail_probe() {
     for (run, loss) in [(1, 0.0), (2, 0.2)] {
         let seed = Seed::new(13).run(run);
-        let mut world = tunnel(&Config::default(), [&path(loss); 2], seed).expect("the links are valid");
+        let mut world =
+            tunnel(&TunnelConfig::default(), [&path(loss); 2], seed).expect("the links are valid");
         // Each packet is followed by a pause.
         add_source(&mut world, UdpConfig::poisson(300, 2.0));
         world.run_until(Time::from_secs_f64(600.0), &mut ());
@@ -76,7 +77,7 @@ fn unacknowledged_datagrams_cause_a_tail_probe() {
         assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
         // Most pauses end with the answer to the probe and are not taken for a silence.
         let events = world.tunnel_events(TUNNEL, 0);
-        let silent = events.iter().filter(|(_, event)| *event == Event::Silent).count() as u64;
+        let silent = events.iter().filter(|(_, event)| *event == TunnelEvent::Silent).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
 }
@@ -89,7 +90,7 @@ fn a_delay_that_does_not_shrink_is_accepted_as_the_paths() {
     for run in 0..8 {
         let seed = Seed::new(7).run(run);
         let link = LinkConfig { jitter: Span::from(Duration::from_millis(20)), ..path(0.05) };
-        let config = Config::default();
+        let config = TunnelConfig::default();
         let mut world = tunnel(&config, [&link; 2], seed).expect("the links are valid");
         let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         shares.push(goodput(&mut world, source, 2.0, 12.0) / (20e6 * 0.95));
@@ -109,7 +110,7 @@ fn a_slower_path_and_a_longer_path_are_distinguished() {
     let (mut fast, mut slow, mut long) = (Vec::new(), Vec::new(), Vec::new());
     let mut accepted = [0, 0];
     for run in 0..7 {
-        let (seed, config) = (Seed::new(14).run(run), Config::default());
+        let (seed, config) = (Seed::new(14).run(run), TunnelConfig::default());
         let mut world = tunnel(&config, [&link; 2], seed).expect("the links are valid");
         let source = add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         fast.push(goodput(&mut world, source, 2.0, 6.0) / (20e6 * 0.95));
@@ -133,9 +134,9 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     let seed = Seed::new(15);
     // With room for all waiting repairs, and with too little: then some symbols are given up, and delivery goes on.
     for (matrix_bytes, is_full, least) in
-        [(Config::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
+        [(TunnelConfig::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
     {
-        let config = Config { matrix_bytes, ..Config::default() };
+        let config = TunnelConfig { matrix_bytes, ..TunnelConfig::default() };
         let mut world = tunnel(&config, [&link; 2], seed).expect("the links are valid");
         add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         world.run_until(Time::from_secs_f64(8.0), &mut ());
@@ -222,7 +223,7 @@ fn a_late_processor_costs_little() {
 fn ecn_marks_reach_the_sender() {
     let of = |ecn: bool| {
         let link = LinkConfig { mark: Some(QueueLimit::Packets(20)), ..path(0.0) };
-        let config = Config { ecn, ..Config::default() };
+        let config = TunnelConfig { ecn, ..TunnelConfig::default() };
         let mut world = tunnel(&config, [&link; 2], Seed::new(18)).expect("the links are valid");
         add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
         world.run_until(Time::from_secs_f64(10.0), &mut ());
@@ -233,7 +234,7 @@ fn ecn_marks_reach_the_sender() {
     assert!(totals.marked > 0 && right.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
     assert!(left.sent.peer_marked > 0, "seed 18: {left:?}");
     // ECN is off by default until the controller handles marks as it should.
-    assert!(!Config::default().ecn);
+    assert!(!TunnelConfig::default().ecn);
     let (totals, _, right) = of(false);
     assert!(totals.counters.congested > 0, "seed 18: {totals:?}");
     assert_eq!((totals.marked, right.received.marked), (0, 0), "seed 18");

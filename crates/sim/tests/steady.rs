@@ -3,9 +3,9 @@
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Fec, LinkConfig, Loss};
-use ripstop_proto::session::nc::{Config, Factor, Redundancy, Rounding};
+use ripstop_proto::session::nc::{CombinationRate, Factor, NcConfig, Rounding};
 use ripstop_sim::tcp::Variant;
-use ripstop_sim::world::{Carrier, Happening, NcConfig, TcpConfig, World};
+use ripstop_sim::world::{Carrier, Happening, NcLayer, TcpConfig, World};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
@@ -77,8 +77,8 @@ fn coded_chain(
         let config = TcpConfig { variant, ..TcpConfig::default() };
         let coding = redundancy.map(|factor| {
             let factor = Factor::new(factor).expect("a factor");
-            let redundancy = Redundancy::Fixed { factor, rounding: Rounding::Accumulator };
-            NcConfig { session: Config { redundancy, ..Config::default() }, relays: Vec::new() }
+            let redundancy = CombinationRate::Fixed { factor, rounding: Rounding::Accumulator };
+            NcLayer { session: NcConfig { redundancy, ..NcConfig::default() }, relays: Vec::new() }
         });
         let carrier = match &coding {
             Some(coding) => Carrier::Coded(&there, &back, coding),

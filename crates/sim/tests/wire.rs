@@ -7,7 +7,7 @@ use common::{LINKS, TUNNEL, add_source, tunnel};
 use proptest::prelude::*;
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Duplicate, LinkConfig, Loss, Reorder};
-use ripstop_proto::session::tunnel::{Config, RateMode};
+use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
 use ripstop_proto::wire::Packet as TunnelPacket;
 use ripstop_sim::world::{Body, Happening, LabelledPacket, Observer, UdpConfig, UdpPattern};
 use std::time::Duration;
@@ -77,7 +77,7 @@ proptest! {
 
     #[test]
     fn the_wire_format_carries_every_packet(there in link(), back in link(), seed: u64, backlog in 1usize..60) {
-        let config = Config::default();
+        let config = TunnelConfig::default();
         let mut world = tunnel(&config, [&there, &back], Seed::new(seed)).expect("links");
         add_source(&mut world, UdpConfig::new(UdpPattern::Greedy { backlog }, config.inner_mtu()));
         add_source(&mut world, UdpConfig { len: (20, config.inner_mtu()), ..UdpConfig::poisson(20, 40.0) });
@@ -96,7 +96,8 @@ fn reports_that_do_not_fit_are_cut_by_the_receiver() {
         loss: Loss::Gilbert { mean: share(0.13), burst: 2.5 },
         ..LinkConfig::path(Rate::from_bps(900_000_000), Duration::from_millis(200), Fraction::ZERO)
     };
-    let config = Config { rate: RateMode::Fixed(Rate::from_bps(800_000_000)), ..Config::default() };
+    let config =
+        TunnelConfig { rate: RateMode::Fixed(Rate::from_bps(800_000_000)), ..TunnelConfig::default() };
     let mut world = tunnel(&config, [&link; 2], Seed::new(1)).expect("links");
     add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
     let mut checked = Checked::default();

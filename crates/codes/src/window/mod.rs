@@ -13,7 +13,7 @@ mod members;
 mod recoder;
 
 pub use coding::{Coding, coefficient, coefficients};
-pub use decoder::{Arrival, Counters, Decoder, Limits, Pivots};
+pub use decoder::{Arrival, Decoder, DecoderCounters, Limits, Pivots};
 pub use encoder::{EncodeError, Encoder};
 pub use members::{MAX_SINGLES, Members};
 pub use recoder::Recoder;

@@ -1,6 +1,6 @@
 //! The relay's side: received combinations in, new combinations of them out, without decoding first.
 
-use super::{Arrival, Coding, Counters, Decoder, Limits, Members};
+use super::{Arrival, Coding, Decoder, DecoderCounters, Limits, Members};
 use crate::Payload;
 use ripstop_base::Stream;
 use std::ops::Range;
@@ -88,7 +88,7 @@ impl<P: Payload> Recoder<P> {
     }
 
     /// What was received.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &DecoderCounters {
         self.basis.counters()
     }
 

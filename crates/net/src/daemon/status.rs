@@ -2,7 +2,7 @@
 
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
-use ripstop_proto::secure::{Counters as SecureCounters, Rejected};
+use ripstop_proto::secure::{Rejected, SecureCounters};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -50,7 +50,7 @@ pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     add(&["rlnc_decode_us_per_packet"], &|| whole(codes::receive(WINDOW, REPAIRS, LEN)));
     add(&["aead_seal_1400_gbs"], &|| whole(proto::seal(PACKET)));
     add(&["session_send_gbps", "session_receive_gbps", "session_both_gbps"], &|| {
-        session(proto::Session::new(PACKET, LOSS))
+        session(proto::BenchSession::new(PACKET, LOSS))
     });
     cases
 }
@@ -78,7 +78,7 @@ fn two_steps(mut case: codes::Case) -> Run {
 
 /// Both ends of a session, timed separately and together. The receiver counts delivered bytes. The sender,
 /// and both together, count bytes given to the sender; in the long run these are the same.
-fn session(mut session: proto::Session) -> Run {
+fn session(mut session: proto::BenchSession) -> Run {
     Box::new(move |laps| {
         // Enough steps that reports occur in between, and that the caches are filled again after the other
         // cases.

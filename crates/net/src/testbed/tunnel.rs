@@ -6,7 +6,7 @@ use crate::os::netns::Namespace;
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
-use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 

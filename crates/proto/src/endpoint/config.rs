@@ -2,7 +2,7 @@
 
 use super::routes::IpPrefix;
 use crate::secure::{self, PeerId, PublicKey};
-use crate::session::tunnel::{Config as TunnelConfig, Status};
+use crate::session::tunnel::{Status, TunnelConfig};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Handshakes and keys.
-    pub secure: secure::Config,
+    pub secure: secure::SecureConfig,
     /// The tunnel to each peer. Its path MTU is where the search for each path's own begins.
     pub tunnel: TunnelConfig,
     /// Whether TCP SYNs are made to offer segments that fit the tunnel.
@@ -22,7 +22,7 @@ pub struct EndpointConfig {
 impl Default for EndpointConfig {
     fn default() -> EndpointConfig {
         EndpointConfig {
-            secure: secure::Config::default(),
+            secure: secure::SecureConfig::default(),
             tunnel: TunnelConfig::default(),
             clamp_mss: true,
             waiting_packets: 128,

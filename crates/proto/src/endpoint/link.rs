@@ -3,7 +3,7 @@
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
 use crate::secure::{PeerId, silence_limit};
-use crate::session::tunnel::{Event, Tunnel};
+use crate::session::tunnel::{Tunnel, TunnelEvent};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, HEADER_LEN, Packet, TAG_LEN, WireContext};
 use ripstop_base::Time;
@@ -176,10 +176,10 @@ impl Link {
         let peer = self.id;
         while let Some(event) = tunnel.poll_event() {
             events.push_back(match event {
-                Event::Silent => EndpointEvent::Silent { peer },
-                Event::Heard => EndpointEvent::Heard { peer },
-                Event::Closed => EndpointEvent::Closed { peer },
-                Event::Probe { padding, received } => {
+                TunnelEvent::Silent => EndpointEvent::Silent { peer },
+                TunnelEvent::Heard => EndpointEvent::Heard { peer },
+                TunnelEvent::Closed => EndpointEvent::Closed { peer },
+                TunnelEvent::Probe { padding, received } => {
                     let overhead = tunnel.header() + (HEADER_LEN + TAG_LEN) as u32;
                     let Some(mtu) = &mut self.mtu else { continue };
                     if padding == 0 || !mtu.settled(now, padding + overhead, received) {

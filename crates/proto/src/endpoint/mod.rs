@@ -22,7 +22,7 @@ pub use config::{
 pub use routes::{IpPrefix, PrefixError, Routes};
 
 use crate::inner::{Inner, clamp_mss};
-use crate::secure::{self, Entropy, Event as SecureEvent, Incoming, PeerId, Peers, PrivateKey, PublicKey};
+use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PrivateKey, PublicKey, SecureEvent};
 use crate::session::tunnel::Delivered;
 use crate::session::{Session, Transmit};
 use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, TAG_LEN, emit_body, parse_body};
@@ -57,7 +57,7 @@ impl Endpoint {
     ) -> Endpoint {
         let secure = Peers::new(
             private,
-            secure::Config {
+            secure::SecureConfig {
                 inner_mtu: config.tunnel.inner_mtu().min(65_535) as u16,
                 ..config.secure.clone()
             },
@@ -246,7 +246,7 @@ impl Endpoint {
     }
 
     /// What the handshakes and keys went through.
-    pub fn secure_counters(&self) -> &secure::Counters {
+    pub fn secure_counters(&self) -> &secure::SecureCounters {
         self.secure.counters()
     }
 

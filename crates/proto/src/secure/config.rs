@@ -10,7 +10,7 @@ use thiserror::Error;
 
 /// Settings of an end. The defaults suit everybody; tests and small machines may want others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Config {
+pub struct SecureConfig {
     /// The cipher suite to propose. Both are accepted from others.
     pub suite: Suite,
     /// The largest inner packet that this end takes, bytes; told to peers.
@@ -38,9 +38,9 @@ pub struct Config {
     pub handshakes_per_address: u32,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for SecureConfig {
+    fn default() -> SecureConfig {
+        SecureConfig {
             suite: Suite::preferred(),
             inner_mtu: 1436,
             capabilities: 0,
@@ -65,7 +65,7 @@ pub fn silence_limit(rtt: Duration) -> Duration {
 
 /// Something that the caller may want to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SecureEvent {
     /// New keys are in use.
     Established {
         /// With whom.
@@ -178,7 +178,7 @@ pub enum Rejected {
 }
 
 impl Rejected {
-    /// Names of the reasons, in the order of [`Counters::rejected`].
+    /// Names of the reasons, in the order of [`SecureCounters::rejected`].
     pub const NAMES: [&'static str; 14] = [
         "malformed",
         "no_session",
@@ -246,7 +246,7 @@ pub enum SealError {
 
 /// A datagram to send: part of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Transmit {
+pub struct SecureTransmit {
     /// Where to.
     pub to: SocketAddr,
     /// What.
@@ -255,7 +255,7 @@ pub struct Transmit {
 
 /// What happened so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct SecureCounters {
     /// Datagrams sealed.
     pub sealed: u64,
     /// Datagrams opened.

@@ -18,7 +18,7 @@
 //! # Keys, numbers, epochs
 //!
 //! A handshake gives a key for each direction. The initiator uses them once the response authenticates and
-//! must send something then ([`Event::Established`]); the responder keeps them waiting until a datagram
+//! must send something then ([`SecureEvent::Established`]); the responder keeps them waiting until a datagram
 //! authenticates under them. So a replayed initiation leads nowhere, whatever any clock says. Keys are renewed
 //! by age and use; superseded keys still open what is in flight. If both ends start at once, both
 //! handshakes may end well, and both ends settle on the one started by the lower public key.
@@ -42,7 +42,9 @@ mod replay;
 mod tests;
 
 pub use aead::{Key, Suite};
-pub use config::{Config, Counters, Event, Incoming, Rejected, SealError, Transmit, silence_limit};
+pub use config::{
+    Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit, silence_limit,
+};
 pub use entropy::Entropy;
 pub use key::{KeyError, PrivateKey, PublicKey};
 pub use peers::Peers;

@@ -1,6 +1,6 @@
 //! One peer: its keys, the handshakes under way with it, and its run of numbers.
 
-use super::config::{Event, Rejected};
+use super::config::{Rejected, SecureEvent};
 use super::index::IndexTable;
 use super::key::PublicKey;
 use super::mac::{COOKIE_LIFE, Cookie, MacKeys};
@@ -395,7 +395,7 @@ impl Peer {
         shared: &mut Shared,
     ) {
         let Some(epoch) = &self.epoch else { return };
-        let event = Event::Established {
+        let event = SecureEvent::Established {
             peer: self.id,
             epoch: epoch.id,
             initiator: session.initiator,
@@ -438,13 +438,13 @@ impl Peer {
     fn heard(&mut self, from: SocketAddr, highest: bool, shared: &mut Shared) {
         if highest && self.endpoint != Some(from) {
             shared.counters.roamed += u64::from(self.endpoint.is_some());
-            let event = Event::Roamed { peer: self.id, from: self.endpoint, to: from };
+            let event = SecureEvent::Roamed { peer: self.id, from: self.endpoint, to: from };
             shared.events.push_back(event);
             self.endpoint = Some(from);
         }
         if self.unreachable {
             self.unreachable = false;
-            shared.events.push_back(Event::Reachable { peer: self.id });
+            shared.events.push_back(SecureEvent::Reachable { peer: self.id });
         }
     }
 }

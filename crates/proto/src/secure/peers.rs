@@ -1,7 +1,9 @@
 //! One end of the tunnel with all its peers.
 
 use super::aead::Suite;
-use super::config::{Config, Counters, Event, Incoming, Rejected, SealError, Transmit};
+use super::config::{
+    Incoming, Rejected, SealError, SecureConfig, SecureCounters, SecureEvent, SecureTransmit,
+};
 use super::entropy::{Entropy, array, unit};
 use super::index::IndexTable;
 use super::key::{PrivateKey, PublicKey};
@@ -35,7 +37,7 @@ pub struct Peers {
 /// What all peers share.
 pub(crate) struct Shared {
     pub(crate) identity: Identity,
-    pub(crate) config: Config,
+    pub(crate) config: SecureConfig,
     pub(crate) entropy: Box<dyn Entropy + Send>,
     pub(crate) index: IndexTable,
     /// Ephemeral keys of answered initiations.
@@ -43,9 +45,9 @@ pub(crate) struct Shared {
     jar: CookieJar,
     gate: LoadGate,
     timers: BTreeSet<(Time, PeerId)>,
-    transmits: VecDeque<Transmit>,
-    pub(crate) events: VecDeque<Event>,
-    pub(crate) counters: Counters,
+    transmits: VecDeque<SecureTransmit>,
+    pub(crate) events: VecDeque<SecureEvent>,
+    pub(crate) counters: SecureCounters,
 }
 
 /// Who we are.
@@ -58,7 +60,7 @@ pub(crate) struct Identity {
 
 impl Peers {
     /// An end with this key and no peers yet. On the wire, `entropy` must be the operating system's.
-    pub fn new(private: PrivateKey, config: Config, mut entropy: Box<dyn Entropy + Send>) -> Peers {
+    pub fn new(private: PrivateKey, config: SecureConfig, mut entropy: Box<dyn Entropy + Send>) -> Peers {
         let public = private.public();
         let jar = CookieJar::new(&mut *entropy);
         let gate = LoadGate::new(config.handshakes_per_second, config.handshakes_per_address);
@@ -74,7 +76,7 @@ impl Peers {
             timers: BTreeSet::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
-            counters: Counters::default(),
+            counters: SecureCounters::default(),
         };
         Peers { peers: Vec::new(), by_key: BTreeMap::new(), shared }
     }
@@ -142,7 +144,7 @@ impl Peers {
     }
 
     /// What happened so far.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &SecureCounters {
         &self.shared.counters
     }
 
@@ -233,12 +235,12 @@ impl Peers {
     }
 
     /// The next handshake datagram to send.
-    pub fn poll_transmit(&mut self) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self) -> Option<SecureTransmit> {
         self.shared.transmits.pop_front()
     }
 
     /// The next event.
-    pub fn poll_event(&mut self) -> Option<Event> {
+    pub fn poll_event(&mut self) -> Option<SecureEvent> {
         self.shared.events.pop_front()
     }
 
@@ -295,7 +297,7 @@ impl Peers {
         let crosses = peer.crossing();
         let mut pending = Pending { session, hello: opened.hello, ephemeral, response, repeats: 0, crosses };
         peer.macs.sign(&mut pending.response, peer.cookie(now));
-        shared.transmits.push_back(Transmit { to: from, contents: pending.response.to_vec() });
+        shared.transmits.push_back(SecureTransmit { to: from, contents: pending.response.to_vec() });
         shared.counters.responses += 1;
         peer.answer(pending, shared);
         shared.reschedule(peer, now);
@@ -413,7 +415,7 @@ impl Shared {
         let cookie = peer.cookie(now).copied();
         if let (Some(to), Some(attempt)) = (peer.endpoint, peer.attempts.last_mut()) {
             peer.macs.sign(&mut attempt.message, cookie.as_ref());
-            self.transmits.push_back(Transmit { to, contents: attempt.message.to_vec() });
+            self.transmits.push_back(SecureTransmit { to, contents: attempt.message.to_vec() });
         }
     }
 
@@ -433,7 +435,7 @@ impl Shared {
         }
         if silent_for >= self.config.unreachable_after && !peer.unreachable {
             peer.unreachable = true;
-            self.events.push_back(Event::Unreachable { peer: peer.id, silent_for });
+            self.events.push_back(SecureEvent::Unreachable { peer: peer.id, silent_for });
         }
         self.repeat_initiation(now, peer);
     }
@@ -458,7 +460,7 @@ impl Shared {
             .ok_or(Rejected::HandshakeReplayed)?;
         pending.repeats += 1;
         peer.macs.sign(&mut pending.response, cookie.as_ref());
-        self.transmits.push_back(Transmit { to: from, contents: pending.response.to_vec() });
+        self.transmits.push_back(SecureTransmit { to: from, contents: pending.response.to_vec() });
         self.counters.responses_repeated += 1;
         Ok(Incoming::Handshake { peer: peer.id })
     }
@@ -477,7 +479,7 @@ impl Shared {
         }
         let reply = self.jar.reply(now, &self.identity.macs, message, sender, from, &mut *self.entropy);
         if let Some(reply) = reply {
-            self.transmits.push_back(Transmit { to: from, contents: reply.to_bytes().to_vec() });
+            self.transmits.push_back(SecureTransmit { to: from, contents: reply.to_bytes().to_vec() });
             self.counters.cookies_given += 1;
         }
         Err(Rejected::CookieDemanded)

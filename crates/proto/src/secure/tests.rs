@@ -2,7 +2,7 @@
 
 use super::key::{PrivateKey, PublicKey};
 use super::mac::{COOKIE_LIFE, CookieJar, MacKeys, mac1_of};
-use super::{Config, Incoming, PeerId, Peers, Rejected, Suite};
+use super::{Incoming, PeerId, Peers, Rejected, SecureConfig, Suite};
 use crate::wire::handshake::{CookieReply, Initiation};
 use crate::wire::{HEADER_LEN, Kind, TAG_LEN};
 use ripstop_base::{Seed, Time};
@@ -14,7 +14,7 @@ const B: SocketAddr = SocketAddr::new(std::net::IpAddr::V6(std::net::Ipv6Addr::L
 const PEER: PeerId = PeerId(0);
 
 /// Two ends, the first of which has sent an initiation.
-fn ends(config: &Config) -> (Peers, Peers, Vec<u8>) {
+fn ends(config: &SecureConfig) -> (Peers, Peers, Vec<u8>) {
     let end = |name: &str| {
         let key = PrivateKey::generate(&mut Seed::new(1).stream(name));
         Peers::new(key, config.clone(), Box::new(Seed::new(2).stream(name)))
@@ -36,7 +36,7 @@ fn forged(message: &[u8], at: usize, receiver: PublicKey) -> Vec<u8> {
     forged
 }
 
-fn open(now: Time, config: &Config) -> (Peers, Peers) {
+fn open(now: Time, config: &SecureConfig) -> (Peers, Peers) {
     let (mut a, mut b, mut initiation) = ends(config);
     b.handle_datagram(now, A, &mut initiation);
     let mut response = b.poll_transmit().unwrap().contents;
@@ -54,7 +54,7 @@ fn sealed(end: &mut Peers, now: Time, number: u64) -> Vec<u8> {
 
 #[test]
 fn forged_messages_do_not_end_a_handshake() {
-    let config = Config { handshakes_per_second: 1000, ..Config::default() };
+    let config = SecureConfig { handshakes_per_second: 1000, ..SecureConfig::default() };
     let (mut a, mut b, mut initiation) = ends(&config);
     for at in 8..initiation.len() - 32 {
         let mut forged = forged(&initiation, at, b.public());
@@ -86,7 +86,7 @@ fn forged_messages_do_not_end_a_handshake() {
 
 #[test]
 fn too_many_forgeries_are_met_with_cookies() {
-    let config = Config { handshakes_per_second: 3, ..Config::default() };
+    let config = SecureConfig { handshakes_per_second: 3, ..SecureConfig::default() };
     let (_, mut b, initiation) = ends(&config);
     let verdicts: Vec<_> = (8..40)
         .map(|at| b.handle_datagram(Time::ZERO, A, &mut forged(&initiation, at, b.public())))
@@ -98,7 +98,7 @@ fn too_many_forgeries_are_met_with_cookies() {
 
 #[test]
 fn a_forged_cookie_is_refused() {
-    let (mut a, b, initiation) = ends(&Config::default());
+    let (mut a, b, initiation) = ends(&SecureConfig::default());
     let sender = Initiation::parse(&initiation).unwrap().sender;
     let reply = CookieReply { receiver: sender, nonce: [1; 24], sealed: [2; 32] };
     let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
@@ -149,7 +149,7 @@ fn a_cookie_is_good_for_one_address_and_two_lives_of_its_secret() {
 
 #[test]
 fn late_datagrams_are_told_by_reason() {
-    let config = Config::default();
+    let config = SecureConfig::default();
     let (mut a, mut b) = open(Time::ZERO, &config);
     let (late, next) = (sealed(&mut a, Time::ZERO, 1), sealed(&mut a, Time::ZERO, 2));
     let far = sealed(&mut a, Time::ZERO, 100_000);

@@ -13,32 +13,36 @@ fn path() -> impl Strategy<Value = Path> {
         .prop_map(|(loss, repeat, jitter)| Path { loss, repeat, jitter })
 }
 
-fn config() -> impl Strategy<Value = Config> {
+fn config() -> impl Strategy<Value = NcConfig> {
     let rounding = prop_oneof![Just(Rounding::Accumulator), Just(Rounding::CoinFlip)];
     let redundancy = prop_oneof![
         (1.0..2.5, rounding)
-            .prop_map(|(r, rounding)| Redundancy::Fixed { factor: Factor::new(r).unwrap(), rounding }),
-        Just(Redundancy::Rule { window: 12, loss: Loss::Estimated, rounding: Rounding::Accumulator }),
-        Just(Redundancy::Adaptive),
+            .prop_map(|(r, rounding)| CombinationRate::Fixed { factor: Factor::new(r).unwrap(), rounding }),
+        Just(CombinationRate::Rule {
+            window: 12,
+            loss: MaskedLoss::Estimated,
+            rounding: Rounding::Accumulator
+        }),
+        Just(CombinationRate::Adaptive),
     ];
     let window = prop_oneof![
-        Just(Window::Whole),
-        (1..15u32).prop_map(Window::Last),
-        (1..15u32).prop_map(Window::Oldest)
+        Just(CodingWindow::Whole),
+        (1..15u32).prop_map(CodingWindow::Last),
+        (1..15u32).prop_map(CodingWindow::Oldest)
     ];
     let retransmissions = prop_oneof![Just(Retransmissions::Coded), Just(Retransmissions::AsTheyAre)];
     let acknowledge =
         prop_oneof![Just(Acknowledge::EveryArrival), Just(Acknowledge::InnovativeOrRetransmission)];
     let coefficients = prop_oneof![Just(Coefficients::Nonzero), Just(Coefficients::AlsoZero)];
     (redundancy, window, retransmissions, acknowledge, coefficients, 24u32..200).prop_map(
-        |(redundancy, window, retransmissions, acknowledge, coefficients, ahead)| Config {
+        |(redundancy, window, retransmissions, acknowledge, coefficients, ahead)| NcConfig {
             redundancy,
             window,
             retransmissions,
             acknowledge,
             coefficients,
             ahead,
-            ..Config::default()
+            ..NcConfig::default()
         },
     )
 }

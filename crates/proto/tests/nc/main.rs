@@ -14,12 +14,12 @@ use world::{Drive, Path, World};
 const LOSSY: Path = Path { loss: 0.1, repeat: 0.0, jitter: 0 };
 const CLEAN: Path = Path { loss: 0.0, repeat: 0.0, jitter: 0 };
 
-fn factor(r: f64) -> Config {
-    Config::with_factor(Factor::new(r).unwrap())
+fn factor(r: f64) -> NcConfig {
+    NcConfig::with_factor(Factor::new(r).unwrap())
 }
 
 /// Runs 2000 segments through with bytes and on coefficients alone, and sees to it that the same happened.
-fn through(config: Config, forward: Path, back: Path, relays: &[f64]) -> World<Symbol> {
+fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World<Symbol> {
     let mut bytes = World::<Symbol>::with_relays(config, 20, forward, back, 5, relays);
     let mut light = World::<Length>::with_relays(config, 20, forward, back, 5, relays);
     assert!(bytes.run(2_000, 400_000), "{config:?}: {} delivered", bytes.delivered);
@@ -43,8 +43,8 @@ fn through(config: Config, forward: Path, back: Path, relays: &[f64]) -> World<S
 #[test]
 fn figure_1_of_paper_000() {
     let (mut sender, mut receiver) = (
-        NcSender::new(Config::default(), Seed::new(1)).unwrap(),
-        NcReceiver::new(Config::default()).unwrap(),
+        NcSender::new(NcConfig::default(), Seed::new(1)).unwrap(),
+        NcReceiver::new(NcConfig::default()).unwrap(),
     );
     let payload = |n: u64| Symbol::from_slice(&[n as u8 + 1; 100]);
     for number in 0..3 {
@@ -89,7 +89,7 @@ fn figure_1_of_paper_000() {
 
 #[test]
 fn a_clean_path_needs_nothing_more_than_the_segments() {
-    let world = through(Config::default(), CLEAN, CLEAN, &[]);
+    let world = through(NcConfig::default(), CLEAN, CLEAN, &[]);
     let sent = world.sender.counts();
     assert_eq!((sent.combinations, sent.retransmissions, sent.repeated_acks), (2_000, 0, 0));
     assert_eq!(world.receiver.counts().innovative, 2_000);
@@ -99,7 +99,7 @@ fn a_clean_path_needs_nothing_more_than_the_segments() {
 #[test]
 fn losses_are_hidden_from_tcp() {
     // R = 1 leaves them to TCP's time-outs; R = 1.3 masks nearly all.
-    let bare = through(Config::default(), LOSSY, LOSSY, &[]).sender.counts();
+    let bare = through(NcConfig::default(), LOSSY, LOSSY, &[]).sender.counts();
     let world = through(factor(1.3), LOSSY, LOSSY, &[]);
     let masked = world.sender.counts();
     assert!(bare.retransmissions > 100, "{bare:?}");
@@ -130,7 +130,7 @@ fn reordered_and_repeated_packets_are_harmless() {
 #[test]
 fn answering_innovative_packets_only_deadlocks() {
     let outcome = |acknowledge| {
-        let config = Config { acknowledge, ..Config::default() };
+        let config = NcConfig { acknowledge, ..NcConfig::default() };
         let mut sender = NcSender::new(config, Seed::new(1)).unwrap();
         let mut receiver = NcReceiver::new(config).unwrap();
         for number in 0..5 {
@@ -165,7 +165,7 @@ fn answering_innovative_packets_only_deadlocks() {
 
 #[test]
 fn answers_to_retransmissions_keep_the_innovative_only_rule_alive() {
-    let config = Config { acknowledge: Acknowledge::InnovativeOrRetransmission, ..factor(1.2) };
+    let config = NcConfig { acknowledge: Acknowledge::InnovativeOrRetransmission, ..factor(1.2) };
     let world = through(config, LOSSY, Path { loss: 0.5, ..CLEAN }, &[]);
     let counts = world.receiver.counts();
     assert!(counts.unanswered > 50, "{counts:?}");
@@ -174,7 +174,7 @@ fn answers_to_retransmissions_keep_the_innovative_only_rule_alive() {
 
 #[test]
 fn retransmissions_may_be_sent_as_they_are() {
-    let config = Config { retransmissions: Retransmissions::AsTheyAre, ..factor(1.05) };
+    let config = NcConfig { retransmissions: Retransmissions::AsTheyAre, ..factor(1.05) };
     let world = through(config, LOSSY, LOSSY, &[]);
     let counts = world.sender.counts();
     assert!(counts.as_they_are > 20 && counts.as_they_are == counts.retransmissions, "{counts:?}");
@@ -182,7 +182,7 @@ fn retransmissions_may_be_sent_as_they_are() {
 
 #[test]
 fn dropped_retransmissions_leave_tcp_hanging() {
-    let config = Config { retransmissions: Retransmissions::Dropped, ..Config::default() };
+    let config = NcConfig { retransmissions: Retransmissions::Dropped, ..NcConfig::default() };
     let mut world = World::<Length>::new(config, 20, LOSSY, CLEAN, 1);
     assert!(!world.run(2_000, 50_000), "the last of a window was lost, and nothing follows it");
     assert!(world.sender.counts().dropped > 100);
@@ -190,9 +190,9 @@ fn dropped_retransmissions_leave_tcp_hanging() {
 
 #[test]
 fn coding_windows_leave_segments_out() {
-    let last = through(Config { window: Window::Last(4), ..factor(1.25) }, LOSSY, LOSSY, &[]);
+    let last = through(NcConfig { window: CodingWindow::Last(4), ..factor(1.25) }, LOSSY, LOSSY, &[]);
     assert!(last.sender.counts().passed_over > 1_000, "{:?}", last.sender.counts());
-    let oldest = through(Config { window: Window::Oldest(4), ..factor(1.25) }, LOSSY, LOSSY, &[]);
+    let oldest = through(NcConfig { window: CodingWindow::Oldest(4), ..factor(1.25) }, LOSSY, LOSSY, &[]);
     assert!(oldest.sender.counts().held_back > 1_000, "{:?}", oldest.sender.counts());
     let whole = through(factor(1.25), LOSSY, LOSSY, &[]);
     assert_eq!((whole.sender.counts().passed_over, whole.sender.counts().held_back), (0, 0));
@@ -202,11 +202,12 @@ fn coding_windows_leave_segments_out() {
 
 #[test]
 fn coins_and_zeros_are_drawn() {
-    let redundancy = Redundancy::Fixed { factor: Factor::new(1.25).unwrap(), rounding: Rounding::CoinFlip };
-    let counts = through(Config { redundancy, ..Config::default() }, LOSSY, LOSSY, &[]).sender.counts();
+    let redundancy =
+        CombinationRate::Fixed { factor: Factor::new(1.25).unwrap(), rounding: Rounding::CoinFlip };
+    let counts = through(NcConfig { redundancy, ..NcConfig::default() }, LOSSY, LOSSY, &[]).sender.counts();
     assert!((400..650).contains(&counts.flips_won), "{counts:?}");
     assert_eq!(counts.combinations, counts.segments + counts.flips_won);
-    let config = Config { coefficients: Coefficients::AlsoZero, coef_bytes: 1, ..factor(1.25) };
+    let config = NcConfig { coefficients: Coefficients::AlsoZero, coef_bytes: 1, ..factor(1.25) };
     let world = through(config, LOSSY, LOSSY, &[]);
     let counts = world.sender.counts();
     assert!((50..500).contains(&counts.zeros), "{counts:?}");
@@ -229,14 +230,16 @@ fn coefficients_are_charged_when_asked_for() {
 #[test]
 fn redundancy_follows_the_path_when_it_is_measured() {
     let (rounding, window) = (Rounding::Accumulator, 20);
-    let rule_of =
-        |loss| Config { redundancy: Redundancy::Rule { window, loss, rounding }, ..Config::default() };
-    let given = through(rule_of(Loss::Given(Fraction::new(0.1).unwrap())), LOSSY, CLEAN, &[]);
+    let rule_of = |loss| NcConfig {
+        redundancy: CombinationRate::Rule { window, loss, rounding },
+        ..NcConfig::default()
+    };
+    let given = through(rule_of(MaskedLoss::Given(Fraction::new(0.1).unwrap())), LOSSY, CLEAN, &[]);
     assert_eq!(given.sender.factor(), Some(rule(0.1, 20)));
-    let measured = through(rule_of(Loss::Estimated), LOSSY, CLEAN, &[]);
+    let measured = through(rule_of(MaskedLoss::Estimated), LOSSY, CLEAN, &[]);
     let r = measured.sender.factor().unwrap().get();
     assert!((1.08..1.30).contains(&r), "{r}");
-    let adaptive = Config { redundancy: Redundancy::Adaptive, ..Config::default() };
+    let adaptive = NcConfig { redundancy: CombinationRate::Adaptive, ..NcConfig::default() };
     for (path, least, most) in [(CLEAN, 1.0, 1.01), (LOSSY, 1.1, 1.3)] {
         let counts = through(adaptive, path, path, &[]).sender.counts();
         let r = counts.combinations as f64 / counts.segments as f64;
@@ -255,7 +258,7 @@ fn adapting_decodes_sooner_than_a_constant_factor_of_the_same_cost() {
         let r = counts.combinations as f64 / counts.segments as f64;
         (r, delays.mean_s().unwrap(), delays.quantile_s(0.99).unwrap())
     };
-    let (r, mean, p99) = run(Config { redundancy: Redundancy::Adaptive, ..Config::default() });
+    let (r, mean, p99) = run(NcConfig { redundancy: CombinationRate::Adaptive, ..NcConfig::default() });
     let (constant, slower, late) = run(factor(r));
     println!("R {r:.3}: {mean} s, p99 {p99} s; constant {constant:.3}: {slower} s, p99 {late} s");
     assert!((r - constant).abs() < 0.002 && r < 1.2);
@@ -283,7 +286,7 @@ fn relays_keep_the_space() {
         }
         assert!(ends.relays.iter().all(|relay| relay.counts().added == 0));
         assert!(each.relays.iter().all(|relay| relay.counts().added > 50));
-        // Redundancy per hop needs fewer packets on the first link.
+        // CombinationRate per hop needs fewer packets on the first link.
         assert!(each.sender.counts().bytes < ends.sender.counts().bytes, "{relays}");
     }
 }
@@ -319,7 +322,7 @@ fn a_relay_hides_nothing() {
 /// sender's combinations would all reach too far, for ever.
 #[test]
 fn a_sender_waits_for_a_receiver_that_cannot_decode() {
-    let config = Config { ahead: 45, ..factor(1.1) };
+    let config = NcConfig { ahead: 45, ..factor(1.1) };
     let world = through(config, LOSSY, LOSSY, &[]);
     assert!(world.sender.counts().held_back > 10, "{:?}", world.sender.counts());
     assert!(world.receiver.counts().most_rows <= 45);
@@ -327,12 +330,12 @@ fn a_sender_waits_for_a_receiver_that_cannot_decode() {
 
 #[test]
 fn segments_are_numbered_without_gaps_and_what_is_late_is_told_again() {
-    let mut sender = NcSender::new(Config::default(), Seed::new(1)).unwrap();
+    let mut sender = NcSender::new(NcConfig::default(), Seed::new(1)).unwrap();
     sender.handle_inner(Time::ZERO, Segment { number: 1, payload: Length(9) });
     assert_eq!((sender.counts().gaps, sender.send()), (1, None));
     sender.handle_inner(Time::ZERO, Segment { number: 0, payload: Length(9) });
     let packet = sender.send().unwrap();
-    let mut receiver = NcReceiver::new(Config::default()).unwrap();
+    let mut receiver = NcReceiver::new(NcConfig::default()).unwrap();
     receiver.take(Time::ZERO, packet);
     sender.take(Time::ZERO, receiver.send().unwrap());
     assert_eq!(sender.poll_deliver(), Some(1));
@@ -344,7 +347,7 @@ fn segments_are_numbered_without_gaps_and_what_is_late_is_told_again() {
 /// As before, with a relay that never forgets what it must not have got, and a coding window that runs ahead.
 #[test]
 fn a_sender_that_waits_does_not_run_ahead_at_a_relay_either() {
-    let config = Config { window: Window::Last(1), ahead: 24, ..factor(1.0) };
+    let config = NcConfig { window: CodingWindow::Last(1), ahead: 24, ..factor(1.0) };
     let path = Path { loss: 0.4, ..CLEAN };
     let mut world = World::<Symbol>::with_relays(config, 12, path, CLEAN, 0, &[1.0]);
     assert!(world.run(150, 300_000), "{} delivered", world.delivered);

@@ -3,7 +3,7 @@
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::{Length, Payload, Symbol};
-use ripstop_proto::session::nc::{Config, Factor, NcAck, NcPacket, NcReceiver, NcRelay, NcSender, Segment};
+use ripstop_proto::session::nc::{Factor, NcAck, NcConfig, NcPacket, NcReceiver, NcRelay, NcSender, Segment};
 use ripstop_proto::session::{Received, Session};
 use std::collections::BTreeMap;
 
@@ -94,13 +94,13 @@ pub(crate) struct World<P> {
 }
 
 impl<P: Content> World<P> {
-    pub(crate) fn new(config: Config, window: u64, forward: Path, back: Path, seed: u64) -> World<P> {
+    pub(crate) fn new(config: NcConfig, window: u64, forward: Path, back: Path, seed: u64) -> World<P> {
         World::with_relays(config, window, forward, back, seed, &[])
     }
 
     /// With a relay for each factor.
     pub(crate) fn with_relays(
-        config: Config,
+        config: NcConfig,
         window: u64,
         forward: Path,
         back: Path,

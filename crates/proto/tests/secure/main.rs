@@ -18,21 +18,21 @@ fn secs(n: u64) -> Duration {
 }
 
 /// Keys that are renewed often.
-fn hurried() -> Config {
-    Config { rekey_after: secs(5), reject_after: secs(25), ..Config::default() }
+fn hurried() -> SecureConfig {
+    SecureConfig { rekey_after: secs(5), reject_after: secs(25), ..SecureConfig::default() }
 }
 
 #[test]
 fn opens_a_session_with_either_suite() {
     for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305] {
-        let config = Config { suite, inner_mtu: 1400, ..Config::default() };
+        let config = SecureConfig { suite, inner_mtu: 1400, ..SecureConfig::default() };
         let mut world = World::pair(Seed::new(1), &config, Weather::calm());
         world.connect(0);
         world.run(ms(61), None);
         assert!(world.is_open());
         for (n, initiator) in [(0, true), (1, false)] {
-            let Some(Event::Established { suite: got, initiator: role, peer_mtu, epoch, .. }) =
-                world.ends[n].events.iter().copied().find(|e| matches!(e, Event::Established { .. }))
+            let Some(SecureEvent::Established { suite: got, initiator: role, peer_mtu, epoch, .. }) =
+                world.ends[n].events.iter().copied().find(|e| matches!(e, SecureEvent::Established { .. }))
             else {
                 panic!("not established: {:?}", world.ends[n].events)
             };
@@ -86,7 +86,7 @@ fn loses_nothing_to_renewal() {
         let seed = Seed::new(3).run(run);
         println!("replay with seed {} run {run}", seed.master());
         let weather = Weather { delay: (ms(10), ms(400)), ..Weather::calm() };
-        let config = Config { rekey_messages: 300 + 10 * run, ..hurried() };
+        let config = SecureConfig { rekey_messages: 300 + 10 * run, ..hurried() };
         let mut world = World::pair(seed, &config, weather);
         world.connect((run % 2) as usize);
         world.run(secs(2), None);
@@ -103,7 +103,7 @@ fn loses_nothing_to_renewal() {
 
 #[test]
 fn renews_by_count_and_seals_no_more_than_allowed() {
-    let config = Config { rekey_messages: 50, reject_messages: 60, ..Config::default() };
+    let config = SecureConfig { rekey_messages: 50, reject_messages: 60, ..SecureConfig::default() };
     let mut world = World::pair(Seed::new(4), &config, Weather::calm());
     world.connect(0);
     world.run(ms(100), None);
@@ -123,7 +123,7 @@ fn both_may_start_at_once() {
         let seed = Seed::new(5).run(run);
         println!("replay with seed {} run {run}", seed.master());
         let weather = Weather { delay: (ms(20), ms(60)), ..Weather::calm() };
-        let mut world = World::pair(seed, &Config::default(), weather);
+        let mut world = World::pair(seed, &SecureConfig::default(), weather);
         world.connect(0);
         world.run(ms(run % 50), None);
         world.connect(1);
@@ -148,13 +148,13 @@ fn a_restart_begins_a_new_epoch() {
     for restarted in [0, 1] {
         for caller in [0, 1] {
             let seed = Seed::new(6);
-            let mut world = World::pair(seed, &Config::default(), Weather::calm());
+            let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
             world.record = Some(Vec::new());
             world.connect(0);
             world.run(secs(3), Some(ms(10)));
             let old = world.record.take().unwrap();
             let other = 1 - restarted;
-            world.restart(seed, restarted, &Config::default(), 1);
+            world.restart(seed, restarted, &SecureConfig::default(), 1);
             world.connect(caller);
             world.run(secs(1), Some(ms(10)));
             assert!(world.is_open());
@@ -183,10 +183,10 @@ fn a_restart_begins_a_new_epoch() {
 #[test]
 fn a_sealed_datagram_of_a_former_epoch_is_refused() {
     let seed = Seed::new(7);
-    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
     world.connect(0);
     world.run(ms(100), None);
-    world.restart(seed, 1, &Config::default(), 1);
+    world.restart(seed, 1, &SecureConfig::default(), 1);
     world.connect(1);
     world.run(ms(100), None);
     let now = world.now;
@@ -206,7 +206,7 @@ fn a_sealed_datagram_of_a_former_epoch_is_refused() {
 
 #[test]
 fn numbers_go_on_over_32_bits_and_long_silence() {
-    let mut world = World::pair(Seed::new(8), &Config::default(), Weather::calm());
+    let mut world = World::pair(Seed::new(8), &SecureConfig::default(), Weather::calm());
     world.connect(0);
     world.run(ms(100), None);
     let seal = |world: &mut World, number: u64| {
@@ -240,7 +240,7 @@ fn numbers_go_on_over_32_bits_and_long_silence() {
 
 #[test]
 fn follows_a_peer_that_roams() {
-    let mut world = World::pair(Seed::new(9), &Config::default(), Weather::calm());
+    let mut world = World::pair(Seed::new(9), &SecureConfig::default(), Weather::calm());
     world.connect(0);
     world.run(ms(100), None);
     // An old datagram that comes late from the old address moves nothing back.
@@ -255,7 +255,7 @@ fn follows_a_peer_that_roams() {
     assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(77)));
     let _ = world.arrive(late);
     assert_eq!(world.ends[1].peers.endpoint(FIRST), Some(address(77)));
-    let roamed = Event::Roamed { peer: FIRST, from: Some(address(0)), to: address(77) };
+    let roamed = SecureEvent::Roamed { peer: FIRST, from: Some(address(0)), to: address(77) };
     assert_eq!(world.ends[1].events.iter().filter(|e| **e == roamed).count(), 1);
     assert_eq!(world.ends[1].peers.counters().roamed, 1);
     world.run(secs(1), None);
@@ -267,11 +267,12 @@ fn follows_a_peer_that_roams() {
 
 #[test]
 fn tries_for_ever_says_so_once_and_recovers() {
-    let mut world = World::pair(Seed::new(10), &Config::default(), Weather { loss: 1.0, ..Weather::calm() });
+    let mut world =
+        World::pair(Seed::new(10), &SecureConfig::default(), Weather { loss: 1.0, ..Weather::calm() });
     world.connect(0);
     world.run(secs(3600), None);
     let unreachable = |world: &World| {
-        world.ends[0].events.iter().filter(|e| matches!(e, Event::Unreachable { .. })).count()
+        world.ends[0].events.iter().filter(|e| matches!(e, SecureEvent::Unreachable { .. })).count()
     };
     assert_eq!(unreachable(&world), 1);
     let counters = world.ends[0].peers.counters();
@@ -281,13 +282,17 @@ fn tries_for_ever_says_so_once_and_recovers() {
     world.weather.loss = 0.0;
     world.run(secs(7), None);
     assert!(world.is_open());
-    assert_eq!(world.ends[0].events.iter().filter(|e| **e == Event::Reachable { peer: FIRST }).count(), 1);
+    assert_eq!(
+        world.ends[0].events.iter().filter(|e| **e == SecureEvent::Reachable { peer: FIRST }).count(),
+        1
+    );
     assert_eq!(unreachable(&world), 1);
 }
 
 #[test]
 fn retries_quickly_at_first() {
-    let mut world = World::pair(Seed::new(11), &Config::default(), Weather { loss: 1.0, ..Weather::calm() });
+    let mut world =
+        World::pair(Seed::new(11), &SecureConfig::default(), Weather { loss: 1.0, ..Weather::calm() });
     world.connect(0);
     let sent = |world: &World| {
         let counters = world.ends[0].peers.counters();
@@ -304,7 +309,7 @@ fn retries_quickly_at_first() {
 fn a_long_path_needs_one_handshake() {
     // The answer takes 1.2 s, and initiations were repeated meanwhile: they are the same, so it counts.
     let weather = Weather { delay: (ms(600), ms(600)), ..Weather::calm() };
-    let mut world = World::pair(Seed::new(12), &Config::default(), weather);
+    let mut world = World::pair(Seed::new(12), &SecureConfig::default(), weather);
     world.connect(0);
     world.run(ms(1201), None);
     assert_eq!(world.ends[0].peers.counters().established, 1);
@@ -318,7 +323,7 @@ fn a_long_path_needs_one_handshake() {
 fn clocks_may_jump_ahead() {
     // A machine that slept: its clock jumps, its keys are dead; the other end's are not.
     for sleeper in [0, 1] {
-        let mut world = World::pair(Seed::new(13), &Config::default(), Weather::calm());
+        let mut world = World::pair(Seed::new(13), &SecureConfig::default(), Weather::calm());
         world.connect(0);
         world.run(secs(5), Some(ms(50)));
         world.ends[sleeper].clock_ahead += secs(1_000_000);
@@ -334,7 +339,7 @@ fn clocks_may_jump_ahead() {
 
 #[test]
 fn idle_sessions_expire_and_come_back() {
-    let mut world = World::pair(Seed::new(14), &Config::default(), Weather::calm());
+    let mut world = World::pair(Seed::new(14), &SecureConfig::default(), Weather::calm());
     world.connect(0);
     world.run(secs(1), Some(ms(100)));
     world.run(secs(200), None);
@@ -350,7 +355,7 @@ fn idle_sessions_expire_and_come_back() {
 
 #[test]
 fn peers_can_be_removed() {
-    let mut world = World::pair(Seed::new(15), &Config::default(), Weather::calm());
+    let mut world = World::pair(Seed::new(15), &SecureConfig::default(), Weather::calm());
     world.connect(0);
     world.run(secs(1), Some(ms(10)));
     let key = private(Seed::new(15), 1).public();

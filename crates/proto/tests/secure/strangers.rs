@@ -7,7 +7,7 @@ use ripstop_base::Seed;
 use ripstop_proto::secure::*;
 use ripstop_proto::wire::handshake::{COOKIE_REPLY_LEN, INITIATION_LEN, RESPONSE_LEN};
 
-fn open_pair(seed: u64, config: &Config) -> World {
+fn open_pair(seed: u64, config: &SecureConfig) -> World {
     let mut world = World::pair(Seed::new(seed), config, Weather::calm());
     world.record = Some(Vec::new());
     world.connect(0);
@@ -18,7 +18,7 @@ fn open_pair(seed: u64, config: &Config) -> World {
 }
 
 /// Hands a datagram to end 1 and returns the verdict and the answers.
-fn throw(world: &mut World, from: u16, bytes: &[u8]) -> (Incoming, Vec<Transmit>) {
+fn throw(world: &mut World, from: u16, bytes: &[u8]) -> (Incoming, Vec<SecureTransmit>) {
     let now = world.now + world.ends[1].clock_ahead;
     let mut bytes = bytes.to_vec();
     let incoming = world.ends[1].peers.handle_datagram(now, address(from), &mut bytes);
@@ -28,7 +28,7 @@ fn throw(world: &mut World, from: u16, bytes: &[u8]) -> (Incoming, Vec<Transmit>
 
 #[test]
 fn replays_are_refused_and_unanswered() {
-    let mut world = open_pair(20, &Config::default());
+    let mut world = open_pair(20, &SecureConfig::default());
     let all = world.record.take().unwrap();
     let opened = world.ends[1].peers.counters().opened;
     for round in 0..3 {
@@ -46,18 +46,18 @@ fn replays_are_refused_and_unanswered() {
 #[test]
 fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
     let seed = Seed::new(21);
-    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
     // Twenty lives' worth of initiations, all recorded.
     let mut recorded = Vec::new();
     for life in 1..=20 {
-        world.restart(seed, 0, &Config::default(), life);
+        world.restart(seed, 0, &SecureConfig::default(), life);
         world.record = Some(Vec::new());
         world.connect(0);
         world.run(ms(100), None);
         recorded.extend(world.record.take().unwrap().into_iter().filter(|f| f.bytes.len() == INITIATION_LEN));
     }
     assert_eq!(recorded.len(), 20);
-    world.restart(seed, 1, &Config::default(), 1);
+    world.restart(seed, 1, &SecureConfig::default(), 1);
     world.connect(0);
     world.run(ms(100), None);
     let (epoch, established) = (1, world.ends[1].peers.counters().established);
@@ -85,12 +85,13 @@ fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
 fn wrong_keys_get_no_answer() {
     let seed = Seed::new(22);
     let stranger = |key: usize, knows: usize| {
-        let mut peers = Peers::new(private(seed, key), Config::default(), Box::new(seed.stream("stranger")));
+        let mut peers =
+            Peers::new(private(seed, key), SecureConfig::default(), Box::new(seed.stream("stranger")));
         let peer = peers.add(private(seed, knows).public(), Some(address(1))).unwrap();
         peers.connect(ripstop_base::Time::ZERO, peer);
         peers.poll_transmit().unwrap().contents
     };
-    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
     // A stranger who knows the right key, and a peer who was told a wrong one.
     let (incoming, answers) = throw(&mut world, 9, &stranger(5, 1));
     assert_eq!(incoming, Incoming::Rejected(Rejected::UnknownPeer(private(seed, 5).public())));
@@ -114,7 +115,7 @@ fn wrong_keys_get_no_answer() {
 
 #[test]
 fn answers_to_nothing_are_refused() {
-    let mut world = open_pair(23, &Config::default());
+    let mut world = open_pair(23, &SecureConfig::default());
     let all = world.record.take().unwrap();
     let response = all.iter().find(|flying| flying.bytes.len() == RESPONSE_LEN).unwrap();
     let now = world.now;
@@ -129,12 +130,13 @@ fn answers_to_nothing_are_refused() {
 
 #[test]
 fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
-    let config = Config { handshakes_per_second: 5, handshakes_per_address: 2, ..Config::default() };
+    let config =
+        SecureConfig { handshakes_per_second: 5, handshakes_per_address: 2, ..SecureConfig::default() };
     let seed = Seed::new(25);
     let mut world = World::pair(seed, &config, Weather::calm());
     let flood = |world: &mut World, n: u64| {
         let entropy = seed.stream(&format!("flood/{n}"));
-        let mut peers = Peers::new(private(seed, 7), Config::default(), Box::new(entropy));
+        let mut peers = Peers::new(private(seed, 7), SecureConfig::default(), Box::new(entropy));
         let peer = peers.add(private(seed, 1).public(), Some(address(1))).unwrap();
         peers.connect(world.now, peer);
         let initiation = peers.poll_transmit().unwrap().contents;
@@ -190,9 +192,9 @@ fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
 
 #[test]
 fn an_initiator_under_load_demands_a_cookie_too() {
-    let busy = Config { handshakes_per_second: 0, ..Config::default() };
+    let busy = SecureConfig { handshakes_per_second: 0, ..SecureConfig::default() };
     let seed = Seed::new(26);
-    let mut world = World::pair(seed, &Config::default(), Weather::calm());
+    let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
     world.restart(seed, 0, &busy, 1);
     world.connect(0);
     world.run(secs(2), None);
@@ -203,7 +205,7 @@ fn an_initiator_under_load_demands_a_cookie_too() {
 
 #[test]
 fn wrong_suites_and_versions_are_named() {
-    let mut world = open_pair(27, &Config::default());
+    let mut world = open_pair(27, &SecureConfig::default());
     let all = world.record.take().unwrap();
     let initiation = &all.iter().find(|flying| flying.bytes.len() == INITIATION_LEN).unwrap().bytes;
     let mut bad = initiation.clone();
@@ -218,7 +220,7 @@ proptest! {
 
     #[test]
     fn random_bytes_get_no_answer(datagrams in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..50), kinds in prop::collection::vec(0u8..0x18, 50)) {
-        let mut world = open_pair(28, &Config::default());
+        let mut world = open_pair(28, &SecureConfig::default());
         for (mut bytes, kind) in datagrams.into_iter().zip(kinds) {
             if let Some(first) = bytes.first_mut() {
                 *first = kind;
@@ -235,7 +237,7 @@ proptest! {
 
     #[test]
     fn mutated_datagrams_get_no_answer(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 1u8..), 1..200)) {
-        let mut world = open_pair(29, &Config::default());
+        let mut world = open_pair(29, &SecureConfig::default());
         let all: Vec<_> = world.record.take().unwrap().into_iter().filter(|f| f.to == address(1)).collect();
         for (which, at, change) in changes {
             let mut bytes = all[which.index(all.len())].bytes.clone();

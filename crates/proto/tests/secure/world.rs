@@ -40,7 +40,7 @@ pub(crate) struct End {
     /// What was opened: (epoch, number) of each peer.
     pub(crate) opened: BTreeSet<(PeerId, u64, u64)>,
     pub(crate) bodies: Vec<Vec<u8>>,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<SecureEvent>,
 }
 
 /// A datagram on its way.
@@ -74,7 +74,7 @@ pub(crate) fn private(seed: Seed, n: usize) -> PrivateKey {
 
 impl World {
     /// Two ends that know each other's keys and addresses.
-    pub(crate) fn pair(seed: Seed, config: &Config, weather: Weather) -> World {
+    pub(crate) fn pair(seed: Seed, config: &SecureConfig, weather: Weather) -> World {
         let mut world = World {
             now: Time::ZERO,
             ends: Vec::new(),
@@ -199,7 +199,7 @@ impl World {
             }
             while let Some(event) = self.ends[n].peers.poll_event() {
                 self.ends[n].events.push(event);
-                if let Event::Established { peer, initiator: true, .. } = event {
+                if let SecureEvent::Established { peer, initiator: true, .. } = event {
                     self.seal(n, peer, Some(Kind::Probe)).expect("a session that was just established");
                 }
             }
@@ -229,7 +229,7 @@ impl World {
     }
 
     /// End `n` starts again with the same key, and knows nothing.
-    pub(crate) fn restart(&mut self, seed: Seed, n: usize, config: &Config, life: u64) {
+    pub(crate) fn restart(&mut self, seed: Seed, n: usize, config: &SecureConfig, life: u64) {
         let address = self.ends[n].address;
         self.ends[n] = End::new(seed, n, config, life);
         self.ends[n].address = address;
@@ -238,7 +238,7 @@ impl World {
 
 impl End {
     /// End `n` of two, in its `life`-th life; the other one is its first peer.
-    pub(crate) fn new(seed: Seed, n: usize, config: &Config, life: u64) -> End {
+    pub(crate) fn new(seed: Seed, n: usize, config: &SecureConfig, life: u64) -> End {
         let entropy = seed.stream(&format!("entropy/{n}/{life}"));
         let mut peers = Peers::new(private(seed, n), config.clone(), Box::new(entropy));
         let other = private(seed, 1 - n).public();

@@ -4,7 +4,7 @@ use super::routes::Topology;
 use super::{FlowSpec, Scenario, ScenarioError, SourceSpec};
 use crate::world::{Carrier, FlowError, TcpConfig, World};
 use ripstop_base::{Seed, Time};
-use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
 /// The initial round-trip time of a tunnel over a path without delay: a session needs one above 0.

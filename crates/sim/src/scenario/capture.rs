@@ -2,7 +2,7 @@
 
 use super::{FlowSpec, Scenario};
 use crate::tcp::Variant;
-use crate::world::{Body, Happening, Hosts, Observer, Owner, Packet, STAMPED_HEADERS, TCP_IP_HEADERS};
+use crate::world::{Body, Happening, Hosts, NetworkPacket, Observer, Owner, STAMPED_HEADERS, TCP_IP_HEADERS};
 use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHeader, UdpHeader};
 use ripstop_base::Time;
 use std::io::{self, Write};
@@ -106,7 +106,7 @@ impl<W: Write> Capture<W> {
         self.out.flush()
     }
 
-    fn write(&mut self, now: Time, packet: &Packet, owner: Owner) -> io::Result<()> {
+    fn write(&mut self, now: Time, packet: &NetworkPacket, owner: Owner) -> io::Result<()> {
         self.build(packet, owner).map_err(io::Error::other)?;
         let length = self.headers.len() as u32;
         let nanos = now.as_nanos();
@@ -118,7 +118,7 @@ impl<W: Write> Capture<W> {
     }
 
     /// Builds the headers, which state the length of the whole packet. The payload is left out.
-    fn build(&mut self, packet: &Packet, owner: Owner) -> Result<(), String> {
+    fn build(&mut self, packet: &NetworkPacket, owner: Owner) -> Result<(), String> {
         let conversation = match owner {
             Owner::Flow(k) => &mut self.flows[k as usize],
             Owner::Tunnel(k) => &mut self.tunnels[k as usize],

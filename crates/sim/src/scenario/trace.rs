@@ -1,7 +1,7 @@
 //! The events of a run, one line each.
 
 use super::{FlowSpec, Scenario};
-use crate::world::{Body, Happening, Observer, Owner, Packet};
+use crate::world::{Body, Happening, NetworkPacket, Observer, Owner};
 use ripstop_base::Time;
 use ripstop_link::Fate;
 use std::io::{self, Write};
@@ -118,7 +118,7 @@ impl<W: Write> Observer for Trace<W> {
 
 /// The kind of a packet, and its number: a segment's own, the next one that an acknowledgement requests, or a datagram's
 /// own.
-fn kind_and_number(packet: &Packet) -> (&'static str, u64) {
+fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),
         Body::Both(both) => ("data", both.0),

@@ -7,7 +7,7 @@ use crate::tcp::Variant;
 use crate::world::STAMPED_HEADERS;
 use ripstop_base::{DelayHistogram, Seed, Time};
 use ripstop_link::{Fate, LinkConfig, LinkConfigError, LinkCounters};
-use ripstop_proto::session::tunnel::Config;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 use world::TrialWorld;
 
@@ -172,9 +172,9 @@ impl Trial {
     }
 
     /// The tunnel's configuration.
-    fn config(&self) -> Config {
+    fn config(&self) -> TunnelConfig {
         let rtt = self.links.iter().map(|link| link.delay.duration()).sum::<Duration>();
-        Config { initial_rtt: rtt.max(Duration::from_micros(100)), ..Config::default() }
+        TunnelConfig { initial_rtt: rtt.max(Duration::from_micros(100)), ..TunnelConfig::default() }
     }
 
     /// Payload bytes of a full packet, after the headers of IP and TCP.

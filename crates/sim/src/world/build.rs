@@ -6,7 +6,7 @@ use super::node::{NodeId, Outlet, SessionId};
 use super::observer::Owner;
 use super::routes::Route;
 use super::session::{
-    Clock, EndpointNode, NcConfig, NcReceiverNode, NcRelayNode, NcSenderNode, SessionEnd, TunnelNode,
+    Clock, EndpointNode, NcLayer, NcReceiverNode, NcRelayNode, NcSenderNode, SessionEnd, TunnelNode,
 };
 use super::tcp::{Hosts, TcpConfig, TcpFlow};
 use super::udp::{UdpConfig, UdpFlow, UdpPattern};
@@ -14,8 +14,8 @@ use crate::tcp::SourceError;
 use ripstop_base::Time;
 use ripstop_link::{Link, LinkConfig, LinkConfigError};
 use ripstop_proto::endpoint::EndpointConfig;
-use ripstop_proto::session::nc::{ConfigError as NcConfigError, NcReceiver, NcRelay, NcSender};
-use ripstop_proto::session::tunnel::{Config as TunnelConfig, Tunnel};
+use ripstop_proto::session::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
+use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use std::time::Duration;
 
 /// A setting of a flow that cannot be.
@@ -35,7 +35,7 @@ pub enum Carrier<'a> {
     /// The links there, and those back. An empty list arrives at once.
     Links(&'a [usize], &'a [usize]),
     /// As [`Carrier::Links`], with a coding layer below TCP.
-    Coded(&'a [usize], &'a [usize], &'a NcConfig),
+    Coded(&'a [usize], &'a [usize], &'a NcLayer),
     /// A tunnel.
     Tunnel {
         /// Its number.
@@ -262,7 +262,7 @@ impl World {
         &mut self,
         number: u32,
         [there, back]: [&[usize]; 2],
-        coding: &NcConfig,
+        coding: &NcLayer,
         name: &str,
     ) -> Result<Outlet, NcConfigError> {
         let sender = SessionId::NcSender(self.nc_senders.len() as u32);

@@ -4,7 +4,7 @@ use super::World;
 use super::fabric::TimerKind;
 use super::node::{Entering, Handoff, NodeId, Outlet, SessionId};
 use super::observer::Observer;
-use super::packet::{Body, Ecn, Packet};
+use super::packet::{Body, Ecn, NetworkPacket};
 use super::session::{
     EndpointNode, NcReceiverNode, NcRelayNode, NcSenderNode, Packed, SessionNode, TunnelNode,
 };
@@ -27,7 +27,7 @@ macro_rules! for_session {
 impl World {
     /// A packet has come over its last link to `node`.
     #[inline]
-    pub(super) fn receive(&mut self, node: NodeId, packet: Packet, observer: &mut impl Observer) {
+    pub(super) fn receive(&mut self, node: NodeId, packet: NetworkPacket, observer: &mut impl Observer) {
         match node {
             NodeId::Tcp(k) => self.tcp.receive(k, packet.body, &mut self.fabric, observer),
             NodeId::Udp(k) => self.sink(k, packet.body, observer),
@@ -140,7 +140,7 @@ impl World {
         &mut self,
         number: u32,
         session: SessionId,
-        packet: Packet,
+        packet: NetworkPacket,
         observer: &mut impl Observer,
     ) {
         let (node, fabric) = N::split(self, number);
@@ -211,7 +211,7 @@ impl World {
                 again |= N::BATCHES;
                 let (bytes, ecn) = (sent.bytes, if sent.ect { Ecn::Capable } else { Ecn::NotCapable });
                 if let Some(Packed { route, back, hop, body }) = node.pack(sent.packet, fabric) {
-                    fabric.forward(Packet { route, hop, back, ecn, bytes, body }, observer);
+                    fabric.forward(NetworkPacket { route, hop, back, ecn, bytes, body }, observer);
                 }
             }
             while let Some(delivered) = node.end().session.poll_deliver() {

@@ -2,7 +2,7 @@
 
 use super::node::{Handoff, NodeId};
 use super::observer::{Happening, Observer};
-use super::packet::{Body, Combination, Ecn, Packet};
+use super::packet::{Body, Combination, Ecn, NetworkPacket};
 use super::pipe::Pipe;
 use super::routes::{Hop, Route, Routes};
 use super::session::UnderWay;
@@ -127,7 +127,7 @@ impl Fabric {
         body: Body,
         observer: &mut impl Observer,
     ) {
-        self.forward(Packet { route, hop: 0, back, ecn, bytes, body }, observer);
+        self.forward(NetworkPacket { route, hop: 0, back, ecn, bytes, body }, observer);
     }
 
     /// Takes the packet that arrives over `link`, which then has one hop more behind it. Some(node): it belongs there.
@@ -136,7 +136,7 @@ impl Fabric {
         &mut self,
         link: u32,
         observer: &mut impl Observer,
-    ) -> Option<(Packet, Option<NodeId>)> {
+    ) -> Option<(NetworkPacket, Option<NodeId>)> {
         let mut packet = self.pipes[link as usize].arrive(&mut self.scheduler)?;
         let route = self.routes.get(packet.route);
         let last = usize::from(packet.hop) + 1 == route.ways[usize::from(packet.back)].len();
@@ -160,7 +160,7 @@ impl Fabric {
     ///
     /// Where nobody observes, the packet goes on to the link after that, and so forth, as long as each link is fed by the one
     /// before alone and the moments lie within the run. No event is needed where nothing can come in between.
-    pub(super) fn forward<O: Observer>(&mut self, mut packet: Packet, observer: &mut O) {
+    pub(super) fn forward<O: Observer>(&mut self, mut packet: NetworkPacket, observer: &mut O) {
         let mut now = self.scheduler.now();
         let route = self.routes.get(packet.route);
         let way = &route.ways[usize::from(packet.back)];

@@ -35,10 +35,10 @@ pub use build::{Carrier, FlowError};
 pub use incident::Incident;
 pub use observer::{Happening, Observer, Owner};
 pub use packet::{
-    Body, Combination, Ecn, Packet, SealedDatagram, TCP_IP_HEADERS, TunnelDatagram, UDP_IP_HEADERS,
+    Body, Combination, Ecn, NetworkPacket, SealedDatagram, TCP_IP_HEADERS, TunnelDatagram, UDP_IP_HEADERS,
 };
 pub use pipe::LinkTotals;
-pub use session::{LabelledPacket, NcConfig, NcMoment, NcStatus, TunnelStatus};
+pub use session::{LabelledPacket, NcLayer, NcMoment, NcStatus, TunnelStatus};
 pub use tcp::{Hosts, STAMPED_HEADERS, TcpConfig};
 pub use totals::{FlowDelays, FlowTotals};
 pub use udp::{UdpConfig, UdpPattern};

@@ -1,6 +1,6 @@
 //! The nodes of a world, by kind and number, and what passes between two of them at one moment.
 
-use super::packet::{Body, Packet};
+use super::packet::{Body, NetworkPacket};
 
 /// A node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(super) enum Handoff {
         body: Body,
     },
     /// A packet has come to the end of a route without a link.
-    Arrive(Packet),
+    Arrive(NetworkPacket),
 }
 
 /// A packet of a flow on its way into a session.

@@ -1,6 +1,6 @@
 //! Observers: what is told of a world while it runs.
 
-use super::packet::Packet;
+use super::packet::NetworkPacket;
 use crate::tcp::Completion;
 use ripstop_base::Time;
 use ripstop_link::Fate;
@@ -24,7 +24,7 @@ pub enum Happening<'a> {
         /// Number of the link, as [`super::World::add_link`] gave it.
         link: usize,
         /// The packet.
-        packet: &'a Packet,
+        packet: &'a NetworkPacket,
         /// The flow or session that it belongs to.
         owner: Owner,
         /// Whether this is the first link of its way.
@@ -37,7 +37,7 @@ pub enum Happening<'a> {
         /// Number of the link.
         link: usize,
         /// The packet.
-        packet: &'a Packet,
+        packet: &'a NetworkPacket,
         /// The flow or session that it belongs to.
         owner: Owner,
         /// Whether this was the last link of its way.

@@ -16,7 +16,7 @@ pub const UDP_IP_HEADERS: u32 = 28;
 
 /// A packet on its way.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Packet {
+pub struct NetworkPacket {
     /// The number of the route that it follows.
     pub(super) route: u32,
     /// How many links of the route lie behind it.

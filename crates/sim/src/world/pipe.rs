@@ -1,6 +1,6 @@
 //! One direction of a wired link, and the packets that are on it.
 
-use super::packet::{Body, Ecn, Packet, UDP_IP_HEADERS};
+use super::packet::{Body, Ecn, NetworkPacket, UDP_IP_HEADERS};
 use crate::engine::{Alarm, Scheduler};
 use ripstop_base::Time;
 use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters, ShortFate};
@@ -16,7 +16,7 @@ pub(super) struct Pipe {
     pub(super) link: Link,
     alarm: Alarm,
     /// When each packet arrives, when it was offered, and the packet.
-    travelling: VecDeque<(Time, Time, Packet)>,
+    travelling: VecDeque<(Time, Time, NetworkPacket)>,
     /// Packets that arrived damaged and were dropped: a checksum tells.
     pub(super) damaged: u64,
     /// ECN-capable packets that the link marked.
@@ -95,7 +95,7 @@ impl Pipe {
         &mut self,
         scheduler: &mut Scheduler,
         now: Time,
-        mut packet: Packet,
+        mut packet: NetworkPacket,
         delivery: &Delivery,
     ) {
         if delivery.congested && packet.ecn == Ecn::Capable {
@@ -118,7 +118,7 @@ impl Pipe {
 
     /// Takes the packet that arrives now.
     #[inline]
-    pub(super) fn arrive(&mut self, scheduler: &mut Scheduler) -> Option<Packet> {
+    pub(super) fn arrive(&mut self, scheduler: &mut Scheduler) -> Option<NetworkPacket> {
         let (_, _, packet) = self.travelling.pop_front()?;
         if let Some((at, since, _)) = self.travelling.front() {
             scheduler.set_since(self.alarm, *at, *since);
@@ -139,7 +139,7 @@ impl Pipe {
 
     /// Carries a packet that was offered at `now` and arrives at `at`.
     #[inline]
-    pub(super) fn push(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: Packet) {
+    pub(super) fn push(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: NetworkPacket) {
         match self.travelling.back() {
             None => scheduler.set_since(self.alarm, at, now),
             Some((last, ..)) if *last > at => return self.overtake(scheduler, now, at, packet),
@@ -149,7 +149,7 @@ impl Pipe {
     }
 
     #[cold]
-    fn overtake(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: Packet) {
+    fn overtake(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: NetworkPacket) {
         let overtaken = self.travelling.iter().rev().take_while(|(other, ..)| *other > at).count();
         let place = self.travelling.len() - overtaken;
         if place == 0 {
@@ -161,7 +161,7 @@ impl Pipe {
 
 /// Flips the bit in a packet of bytes. False: the packet has no bytes, and a checksum would drop it. A bit of the IP and UDP
 /// headers stays as it is.
-fn damage(packet: &mut Packet, mut corruption: Corruption) -> bool {
+fn damage(packet: &mut NetworkPacket, mut corruption: Corruption) -> bool {
     let Body::Sealed(sealed) = &mut packet.body else { return false };
     if let Some(byte) = corruption.byte.checked_sub(UDP_IP_HEADERS as usize) {
         corruption.byte = byte;

@@ -10,7 +10,7 @@ use ripstop_base::Time;
 use ripstop_link::LinkCounters;
 use ripstop_proto::endpoint::{EndpointCounters, EndpointEvent, PeerStatus};
 use ripstop_proto::secure;
-use ripstop_proto::session::tunnel::Event as TunnelEvent;
+use ripstop_proto::session::tunnel::TunnelEvent;
 use std::time::Duration;
 
 /// Flows.
@@ -168,7 +168,7 @@ impl World {
     }
 
     /// The counters of endpoint `endpoint` since its last start.
-    pub fn endpoint_counters(&self, endpoint: usize) -> (EndpointCounters, &secure::Counters) {
+    pub fn endpoint_counters(&self, endpoint: usize) -> (EndpointCounters, &secure::SecureCounters) {
         let endpoint = &self.endpoints[endpoint].end.session.endpoint;
         (endpoint.counters(), endpoint.secure_counters())
     }

@@ -2,7 +2,7 @@
 
 use ripstop_base::{Seed, Time};
 use ripstop_link::{LinkConfig, LinkConfigError};
-use ripstop_proto::session::tunnel::Config;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::tcp::{SenderConfig, Variant};
 use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, UdpConfig, World};
 
@@ -11,7 +11,11 @@ pub(crate) const TUNNEL: usize = 0;
 pub(crate) const LINKS: [usize; 2] = [0, 1];
 
 /// A world with a tunnel and no traffic. Links and tunnel have the same random streams as those of `ripstop demo`.
-pub(crate) fn tunnel(config: &Config, links: [&LinkConfig; 2], seed: Seed) -> Result<World, LinkConfigError> {
+pub(crate) fn tunnel(
+    config: &TunnelConfig,
+    links: [&LinkConfig; 2],
+    seed: Seed,
+) -> Result<World, LinkConfigError> {
     let mut world = World::new(seed);
     for (link, name) in links.into_iter().zip(["link/0", "link/1"]) {
         world.add_link(link, name)?;
@@ -30,7 +34,7 @@ pub(crate) fn add_source(world: &mut World, source: UdpConfig) -> usize {
 /// One endless connection between kernels, through a tunnel over these links.
 #[allow(dead_code, reason = "not every test program has a TCP")]
 pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> World {
-    let config = Config::default();
+    let config = TunnelConfig::default();
     let mut world = tunnel(&config, [link, link], seed).expect("the links are valid");
     let payload = config.inner_mtu() - STAMPED_HEADERS;
     let (sender, hosts) = (SenderConfig::linux(), Hosts::Kernels);

@@ -10,7 +10,7 @@ use harness::judge::HostileSession;
 use harness::tally::Tally;
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, Duplicate, LinkConfig, Policer, Reorder};
-use ripstop_proto::session::tunnel::Config;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig};
 use std::time::Duration;
 
@@ -113,7 +113,7 @@ fn every_impairment_of_a_link_fires() {
         ],
         ..LinkConfig::path(rate, Duration::from_millis(40), share(0.05))
     };
-    let config = Config { initial_rtt: Duration::from_millis(40), ..Config::default() };
+    let config = TunnelConfig { initial_rtt: Duration::from_millis(40), ..TunnelConfig::default() };
     let mut world = tunnel(&config, [&link; 2], Seed::new(SEED)).unwrap();
     let source = || UdpConfig::greedy(config.inner_mtu());
     let flows = [false, true].map(|backwards| {

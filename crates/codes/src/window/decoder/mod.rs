@@ -67,7 +67,7 @@ impl Default for Limits {
 
 /// What a decoder did, counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct DecoderCounters {
     /// Symbols that were [`Arrival::Innovative`].
     pub innovative: u64,
     /// Repairs that were [`Arrival::Redundant`].
@@ -134,7 +134,7 @@ struct Place {
 pub struct Decoder<P> {
     pivots: Pivots,
     limits: Limits,
-    counters: Counters,
+    counters: DecoderCounters,
     /// The window's start: what is unknown before it is given up.
     base: u64,
     /// Known payloads before this may be freed, and those before `released` have been, but for some
@@ -175,7 +175,7 @@ impl<P: Payload> Decoder<P> {
         Decoder {
             pivots,
             limits,
-            counters: Counters::default(),
+            counters: DecoderCounters::default(),
             base: first_id,
             keep: first_id,
             released: first_id,
@@ -286,7 +286,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// What happened so far.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &DecoderCounters {
         &self.counters
     }
 

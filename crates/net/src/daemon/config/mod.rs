@@ -7,7 +7,7 @@ mod tests;
 use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
-use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

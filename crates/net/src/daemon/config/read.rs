@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use ripstop_base::{Place, Span, Word};
 use ripstop_proto::endpoint::IpPrefix;
 use ripstop_proto::secure::{PrivateKey, PublicKey};
-use ripstop_proto::session::tunnel::Config as TunnelConfig;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;

@@ -46,7 +46,7 @@ impl fmt::Display for Factor {
 
 /// How many combinations a segment gets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Redundancy {
+pub enum CombinationRate {
     /// R of them.
     Fixed {
         /// R.
@@ -59,12 +59,12 @@ pub enum Redundancy {
         /// TCP's window, packets.
         window: u32,
         /// The loss to mask.
-        loss: Loss,
+        loss: MaskedLoss,
         /// What is done with R's fraction.
         rounding: Rounding,
     },
     /// As many as the measured loss, what is under way and what the receiver lacks ask for: the question of
-    /// [`Redundancy::Rule`], put to the state of the moment at every segment. One a segment on a path without loss.
+    /// [`CombinationRate::Rule`], put to the state of the moment at every segment. One a segment on a path without loss.
     Adaptive,
 }
 
@@ -81,7 +81,7 @@ pub enum Rounding {
 
 /// A loss that is to be masked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum MaskedLoss {
     /// Known beforehand.
     Given(Fraction),
     /// Measured by the receiver's answers.
@@ -90,7 +90,7 @@ pub enum Loss {
 
 /// Which of the segments that are not acknowledged a combination takes in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Window {
+pub enum CodingWindow {
     /// All of them.
     #[default]
     Whole,
@@ -140,11 +140,11 @@ pub enum Coefficients {
 
 /// The settings of the layer. Sender, receiver and relays are given the same.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Config {
+pub struct NcConfig {
     /// How many combinations a segment gets.
-    pub redundancy: Redundancy,
+    pub redundancy: CombinationRate,
     /// Which segments they take in.
-    pub window: Window,
+    pub window: CodingWindow,
     /// What becomes of a segment that TCP sends again.
     pub retransmissions: Retransmissions,
     /// Which arrivals are answered.
@@ -160,13 +160,13 @@ pub struct Config {
     pub ahead: u32,
 }
 
-impl Default for Config {
+impl Default for NcConfig {
     /// R = 1 over the whole buffer, retransmissions coded, every arrival answered, coefficients that are not 0 and cost
     /// nothing, 40 bytes of header.
-    fn default() -> Config {
-        Config {
-            redundancy: Redundancy::Fixed { factor: Factor::ONE, rounding: Rounding::default() },
-            window: Window::default(),
+    fn default() -> NcConfig {
+        NcConfig {
+            redundancy: CombinationRate::Fixed { factor: Factor::ONE, rounding: Rounding::default() },
+            window: CodingWindow::default(),
             retransmissions: Retransmissions::default(),
             acknowledge: Acknowledge::default(),
             coefficients: Coefficients::default(),
@@ -179,7 +179,7 @@ impl Default for Config {
 
 /// Why settings are of no use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum ConfigError {
+pub enum NcConfigError {
     /// No segment could be combined.
     #[error("a coding window of 0 packets can send nothing; it must be 1 or more")]
     Window,
@@ -194,28 +194,28 @@ pub enum ConfigError {
     Ahead(u32),
 }
 
-impl Config {
+impl NcConfig {
     /// These settings with R fixed at `factor`, by accumulator.
-    pub fn with_factor(factor: Factor) -> Config {
-        let redundancy = Redundancy::Fixed { factor, rounding: Rounding::Accumulator };
-        Config { redundancy, ..Config::default() }
+    pub fn with_factor(factor: Factor) -> NcConfig {
+        let redundancy = CombinationRate::Fixed { factor, rounding: Rounding::Accumulator };
+        NcConfig { redundancy, ..NcConfig::default() }
     }
 
     /// Says what is wrong with the settings, if anything is.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        if matches!(self.window, Window::Last(0) | Window::Oldest(0)) {
-            return Err(ConfigError::Window);
+    pub fn check(&self) -> Result<(), NcConfigError> {
+        if matches!(self.window, CodingWindow::Last(0) | CodingWindow::Oldest(0)) {
+            return Err(NcConfigError::Window);
         }
-        if let Redundancy::Rule { window, .. } = self.redundancy
+        if let CombinationRate::Rule { window, .. } = self.redundancy
             && !(1..=1_000_000).contains(&window)
         {
-            return Err(ConfigError::RuleWindow(window));
+            return Err(NcConfigError::RuleWindow(window));
         }
         if self.coef_bytes > 1 {
-            return Err(ConfigError::CoefBytes(self.coef_bytes));
+            return Err(NcConfigError::CoefBytes(self.coef_bytes));
         }
         if !(2..=1 << 24).contains(&self.ahead) {
-            return Err(ConfigError::Ahead(self.ahead));
+            return Err(NcConfigError::Ahead(self.ahead));
         }
         Ok(())
     }
@@ -246,19 +246,19 @@ mod tests {
 
     #[test]
     fn wrong_settings_are_named() {
-        let wrong = |change: fn(&mut Config)| {
-            let mut config = Config::default();
+        let wrong = |change: fn(&mut NcConfig)| {
+            let mut config = NcConfig::default();
             change(&mut config);
             config.check().map_err(|error| error.to_string())
         };
         assert_eq!(wrong(|_| ()), Ok(()));
-        assert!(wrong(|c| c.window = Window::Last(0)).unwrap_err().contains("1 or more"));
-        assert!(wrong(|c| c.window = Window::Oldest(0)).unwrap_err().contains("1 or more"));
+        assert!(wrong(|c| c.window = CodingWindow::Last(0)).unwrap_err().contains("1 or more"));
+        assert!(wrong(|c| c.window = CodingWindow::Oldest(0)).unwrap_err().contains("1 or more"));
         assert!(wrong(|c| c.coef_bytes = 2).unwrap_err().contains("not 2"));
         assert!(wrong(|c| c.ahead = 1).unwrap_err().contains("2 to"));
-        let loss = Loss::Estimated;
-        let rule = Redundancy::Rule { window: 0, loss, rounding: Rounding::CoinFlip };
-        let config = Config { redundancy: rule, ..Config::default() };
-        assert_eq!(config.check(), Err(ConfigError::RuleWindow(0)));
+        let loss = MaskedLoss::Estimated;
+        let rule = CombinationRate::Rule { window: 0, loss, rounding: Rounding::CoinFlip };
+        let config = NcConfig { redundancy: rule, ..NcConfig::default() };
+        assert_eq!(config.check(), Err(NcConfigError::RuleWindow(0)));
     }
 }

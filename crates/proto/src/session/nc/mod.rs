@@ -28,8 +28,8 @@ mod relay;
 mod sender;
 
 pub use config::{
-    Acknowledge, Coefficients, Config, ConfigError, Factor, Loss, Redundancy, Retransmissions, Rounding,
-    Window,
+    Acknowledge, CodingWindow, Coefficients, CombinationRate, Factor, MaskedLoss, NcConfig, NcConfigError,
+    Retransmissions, Rounding,
 };
 pub use receiver::{NcReceiver, ReceiverCounts};
 pub use redundancy::rule;
@@ -54,7 +54,7 @@ pub struct NcPacket<P> {
     pub coding: Option<Coding>,
     /// The combination, as long as its longest member.
     pub payload: P,
-    /// What it takes on a link, bytes: payload, header ([`Config::header_bytes`]), coefficients ([`Config::coef_bytes`]).
+    /// What it takes on a link, bytes: payload, header ([`NcConfig::header_bytes`]), coefficients ([`NcConfig::coef_bytes`]).
     pub bytes: u32,
 }
 
@@ -66,7 +66,7 @@ impl<P> NcPacket<P> {
 }
 
 /// The answer to a packet. The paper's has `first_unseen` alone; the rest is what a sender needs that measures loss
-/// ([`Redundancy::Adaptive`]), and that must not run away from the receiver ([`Config::ahead`]).
+/// ([`CombinationRate::Adaptive`]), and that must not run away from the receiver ([`NcConfig::ahead`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NcAck {
     /// The first segment that is not seen: the acknowledgement that TCP gets.

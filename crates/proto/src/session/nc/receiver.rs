@@ -1,6 +1,6 @@
 //! The receiver's side: combinations in, segments in order and answers out.
 
-use super::config::{Acknowledge, Config, ConfigError};
+use super::config::{Acknowledge, NcConfig, NcConfigError};
 use super::{NcAck, NcPacket};
 use crate::session::{Received, Session, Transmit};
 use ripstop_base::{DelayHistogram, Time};
@@ -41,7 +41,7 @@ pub struct ReceiverCounts {
 /// The decoder under a receiving TCP.
 #[derive(Clone, Debug)]
 pub struct NcReceiver<P> {
-    config: Config,
+    config: NcConfig,
     decoder: Decoder<P>,
     /// The next segment to deliver, and what is known of those from it on.
     next: u64,
@@ -69,7 +69,7 @@ struct Segment<P> {
 
 impl<P: Payload> NcReceiver<P> {
     /// A receiver for segments from 0 on.
-    pub fn new(config: Config) -> Result<NcReceiver<P>, ConfigError> {
+    pub fn new(config: NcConfig) -> Result<NcReceiver<P>, NcConfigError> {
         config.check()?;
         // Rows are bounded by the segments that they are of; a bound of their own could stop decoding for good.
         let ahead = config.ahead as usize;

@@ -1,7 +1,7 @@
 //! How many combinations each segment gets.
 
 use super::NcAck;
-use super::config::{BILLION, Factor, Loss, Redundancy, Rounding};
+use super::config::{BILLION, CombinationRate, Factor, MaskedLoss, Rounding};
 use crate::control::loss::LossEstimator;
 use ripstop_base::{Stream, Time};
 use ripstop_model::masking::unmasked_probability;
@@ -60,10 +60,10 @@ pub(super) struct Sent {
     pub(super) segments: u64,
 }
 
-/// The sender's law of redundancy, with what it has measured.
+/// The sender's controller of redundancy, with what it has measured.
 #[derive(Clone, Debug)]
-pub(super) struct Law {
-    redundancy: Redundancy,
+pub(super) struct RedundancyController {
+    redundancy: CombinationRate,
     /// R in force; not used when adaptive.
     factor: Factor,
     accumulator: Accumulator,
@@ -78,18 +78,18 @@ pub(super) struct Law {
     pub(super) flips_won: u64,
 }
 
-impl Law {
-    pub(super) fn new(redundancy: Redundancy, random: Stream) -> Law {
+impl RedundancyController {
+    pub(super) fn new(redundancy: CombinationRate, random: Stream) -> RedundancyController {
         let loss = LossEstimator::default();
         let factor = match redundancy {
-            Redundancy::Fixed { factor, .. } => factor,
-            Redundancy::Rule { window, loss: Loss::Given(p), .. } => rule(p.get(), window),
-            Redundancy::Rule { window, loss: Loss::Estimated, .. } => {
+            CombinationRate::Fixed { factor, .. } => factor,
+            CombinationRate::Rule { window, loss: MaskedLoss::Given(p), .. } => rule(p.get(), window),
+            CombinationRate::Rule { window, loss: MaskedLoss::Estimated, .. } => {
                 rule(loss.proactive(Time::ZERO), window)
             }
-            Redundancy::Adaptive => Factor::ONE,
+            CombinationRate::Adaptive => Factor::ONE,
         };
-        Law {
+        RedundancyController {
             redundancy,
             factor,
             accumulator: Accumulator::default(),
@@ -105,17 +105,18 @@ impl Law {
 
     /// R in force, where there is one.
     pub(super) fn factor(&self) -> Option<Factor> {
-        (self.redundancy != Redundancy::Adaptive).then_some(self.factor)
+        (self.redundancy != CombinationRate::Adaptive).then_some(self.factor)
     }
 
     /// How many combinations a segment gets that TCP sends `now`, `sent` being under way without it.
     pub(super) fn due(&mut self, now: Time, sent: Sent, segments: u64, retransmission: bool) -> u32 {
         match self.redundancy {
-            Redundancy::Fixed { rounding, .. } => self.round(rounding),
-            Redundancy::Rule { window, loss, rounding } => {
+            CombinationRate::Fixed { rounding, .. } => self.round(rounding),
+            CombinationRate::Rule { window, loss, rounding } => {
                 // A path that was clean for a while is told by the clock, not by the count of packets.
                 let (packets, _) = self.loss.totals();
-                if loss == Loss::Estimated && (packets >= self.look || self.loss.proactive(now) == 0.0) {
+                if loss == MaskedLoss::Estimated && (packets >= self.look || self.loss.proactive(now) == 0.0)
+                {
                     self.look = packets + EVERY;
                     self.factor = match self.loss.proactive(now) {
                         0.0 => Factor::ONE,
@@ -124,7 +125,7 @@ impl Law {
                 }
                 self.round(rounding)
             }
-            Redundancy::Adaptive => self.adapt(now, sent, segments, retransmission),
+            CombinationRate::Adaptive => self.adapt(now, sent, segments, retransmission),
         }
     }
 
@@ -193,8 +194,8 @@ mod tests {
     use super::*;
     use ripstop_base::Seed;
 
-    fn law(redundancy: Redundancy) -> Law {
-        Law::new(redundancy, Seed::new(1).stream("law"))
+    fn controller(redundancy: CombinationRate) -> RedundancyController {
+        RedundancyController::new(redundancy, Seed::new(1).stream("controller"))
     }
 
     #[test]
@@ -230,22 +231,23 @@ mod tests {
     #[test]
     fn the_coin_is_fair_but_uneven() {
         let factor = Factor::new(2.25).unwrap();
-        let mut law = law(Redundancy::Fixed { factor, rounding: Rounding::CoinFlip });
-        let due: Vec<u32> = (0..40_000).map(|n| law.due(Time::ZERO, Sent::default(), n, false)).collect();
+        let mut controller = controller(CombinationRate::Fixed { factor, rounding: Rounding::CoinFlip });
+        let due: Vec<u32> =
+            (0..40_000).map(|n| controller.due(Time::ZERO, Sent::default(), n, false)).collect();
         assert!(due.iter().all(|due| (2..=3).contains(due)));
-        assert!((9_600..10_400).contains(&law.flips_won), "{}", law.flips_won);
+        assert!((9_600..10_400).contains(&controller.flips_won), "{}", controller.flips_won);
     }
 
     /// A sender, a path of `delay` packets that loses, and a receiver that knows ranks alone.
     fn adaptive(p: f64, count: u64, delay: usize) -> (f64, f64) {
-        let mut law = law(Redundancy::Adaptive);
+        let mut controller = controller(CombinationRate::Adaptive);
         let mut random = Seed::new(9).stream("path");
         let mut sent = Sent::default();
         let mut path: std::collections::VecDeque<Vec<(u64, u64, bool)>> = vec![Vec::new(); delay].into();
         let (mut seen, mut received, mut lacking, mut total) = (0, 0, 0, 0);
         for segment in 0..count {
             let now = Time::from_millis(segment * 10);
-            let due = law.due(now, sent, segment + 1, false);
+            let due = controller.due(now, sent, segment + 1, false);
             sent = Sent { packets: sent.packets + u64::from(due), segments: segment + 1 };
             total += u64::from(due);
             let numbers = sent.packets - u64::from(due)..sent.packets;
@@ -264,7 +266,7 @@ mod tests {
                         highest: number,
                         received,
                     };
-                    law.on_ack(now, &ack);
+                    controller.on_ack(now, &ack);
                 }
             }
         }
@@ -287,9 +289,12 @@ mod tests {
 
     #[test]
     fn the_rule_follows_a_measured_loss() {
-        let redundancy =
-            Redundancy::Rule { window: 50, loss: Loss::Estimated, rounding: Rounding::Accumulator };
-        let mut law = law(redundancy);
+        let redundancy = CombinationRate::Rule {
+            window: 50,
+            loss: MaskedLoss::Estimated,
+            rounding: Rounding::Accumulator,
+        };
+        let mut controller = controller(redundancy);
         let mut random = Seed::new(2).stream("path");
         let mut received = 0;
         for number in 0..3_000 {
@@ -303,20 +308,20 @@ mod tests {
                     highest: number,
                     received,
                 };
-                law.on_ack(Time::ZERO, &ack);
+                controller.on_ack(Time::ZERO, &ack);
             }
-            law.due(Time::ZERO, Sent::default(), number, false);
+            controller.due(Time::ZERO, Sent::default(), number, false);
         }
-        let factor = law.factor().unwrap().get();
+        let factor = controller.factor().unwrap().get();
         assert!((1.10..=1.17).contains(&factor), "{factor}");
-        assert_eq!(law.loss.totals().1, law.lost);
-        law.due(Time::from_secs_f64(60.0), Sent::default(), 0, false);
-        assert_eq!(law.factor(), Some(Factor::ONE), "a clean path");
+        assert_eq!(controller.loss.totals().1, controller.lost);
+        controller.due(Time::from_secs_f64(60.0), Sent::default(), 0, false);
+        assert_eq!(controller.factor(), Some(Factor::ONE), "a clean path");
     }
 
     #[test]
     fn late_packets_are_not_lost_ones() {
-        let mut law = law(Redundancy::Adaptive);
+        let mut controller = controller(CombinationRate::Adaptive);
         let ack = |highest, received| NcAck {
             first_unseen: 0,
             first_undecoded: 0,
@@ -327,10 +332,10 @@ mod tests {
         };
         // 3 comes after 4: told as lost once, and made up for when 8 is.
         for (highest, received) in [(0, 1), (1, 2), (2, 3), (4, 4), (4, 5), (7, 8), (9, 9)] {
-            law.on_ack(Time::ZERO, &ack(highest, received));
+            controller.on_ack(Time::ZERO, &ack(highest, received));
         }
-        assert_eq!(law.loss.totals(), (10, 1));
-        law.on_ack(Time::ZERO, &ack(3, 4));
-        assert_eq!(law.loss.totals(), (10, 1), "an old answer");
+        assert_eq!(controller.loss.totals(), (10, 1));
+        controller.on_ack(Time::ZERO, &ack(3, 4));
+        assert_eq!(controller.loss.totals(), (10, 1), "an old answer");
     }
 }

@@ -1,7 +1,7 @@
 //! A node on the way that makes new combinations of those it gets.
 
 use super::NcPacket;
-use super::config::{Config, ConfigError, Factor};
+use super::config::{Factor, NcConfig, NcConfigError};
 use super::redundancy::Accumulator;
 use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Seed, Stream, Time};
@@ -37,7 +37,7 @@ pub struct RelayCounts {
 /// It forgets what combines a segment that the sender has forgotten: the receiver has seen that, and needs no more of it.
 #[derive(Clone, Debug)]
 pub struct NcRelay<P> {
-    config: Config,
+    config: NcConfig,
     factor: Factor,
     accumulator: Accumulator,
     recoder: Recoder<P>,
@@ -56,7 +56,7 @@ enum Job<P> {
 impl<P: Payload> NcRelay<P> {
     /// A relay that sends `factor` combinations for each packet that arrives (by accumulator): 1 adds no redundancy,
     /// 1/(1-q) makes up for the loss q of the next hop.
-    pub fn new(config: Config, factor: Factor, seed: Seed) -> Result<NcRelay<P>, ConfigError> {
+    pub fn new(config: NcConfig, factor: Factor, seed: Seed) -> Result<NcRelay<P>, NcConfigError> {
         config.check()?;
         let ahead = config.ahead as usize;
         let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };

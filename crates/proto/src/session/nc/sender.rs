@@ -1,7 +1,7 @@
 //! The sender's side: segments of TCP in, combinations of them out.
 
-use super::config::{Coefficients, Config, ConfigError, Factor, Retransmissions, Window};
-use super::redundancy::{Law, Sent};
+use super::config::{CodingWindow, Coefficients, Factor, NcConfig, NcConfigError, Retransmissions};
+use super::redundancy::{RedundancyController, Sent};
 use super::{NcAck, NcPacket};
 use crate::session::{Received, Session, Transmit};
 use ripstop_base::{Seed, Stream, Time};
@@ -39,10 +39,10 @@ pub struct SenderCounts {
     pub as_they_are: u64,
     /// Bytes of both.
     pub bytes: u64,
-    /// Combinations that left newer segments out: those beyond the coding window ([`Window::Oldest`]) or beyond what the
-    /// receiver takes in ([`Config::ahead`]).
+    /// Combinations that left newer segments out: those beyond the coding window ([`CodingWindow::Oldest`]) or beyond what the
+    /// receiver takes in ([`NcConfig::ahead`]).
     pub held_back: u64,
-    /// Combinations that left older segments out ([`Window::Last`]).
+    /// Combinations that left older segments out ([`CodingWindow::Last`]).
     pub passed_over: u64,
     /// Coefficients drawn that were 0 ([`Coefficients::AlsoZero`]).
     pub zeros: u64,
@@ -61,8 +61,8 @@ pub struct SenderCounts {
 /// The encoder under a sending TCP.
 #[derive(Clone, Debug)]
 pub struct NcSender<P> {
-    config: Config,
-    law: Law,
+    config: NcConfig,
+    controller: RedundancyController,
     encoder: Encoder<P>,
     random: Stream,
     /// The seed of the next combination's coefficients.
@@ -89,12 +89,12 @@ struct Job {
 
 impl<P: Payload> NcSender<P> {
     /// A sender for segments from 0 on. Two of equal settings and seed take equal decisions.
-    pub fn new(config: Config, seed: Seed) -> Result<NcSender<P>, ConfigError> {
+    pub fn new(config: NcConfig, seed: Seed) -> Result<NcSender<P>, NcConfigError> {
         config.check()?;
         let mut random = seed.stream("nc/coefficients");
         let coding_seed = random.next_u64() as u16;
         Ok(NcSender {
-            law: Law::new(config.redundancy, seed.stream("nc/redundancy")),
+            controller: RedundancyController::new(config.redundancy, seed.stream("nc/redundancy")),
             config,
             encoder: Encoder::new(0),
             random,
@@ -114,14 +114,14 @@ impl<P: Payload> NcSender<P> {
         (self.encoder.next() - self.encoder.first()) as usize
     }
 
-    /// R in force; None where there is no such number ([`super::Redundancy::Adaptive`]).
+    /// R in force; None where there is no such number ([`super::CombinationRate::Adaptive`]).
     pub fn factor(&self) -> Option<Factor> {
-        self.law.factor()
+        self.controller.factor()
     }
 
     /// What it did so far.
     pub fn counts(&self) -> SenderCounts {
-        SenderCounts { flips_won: self.law.flips_won, ..self.counts }
+        SenderCounts { flips_won: self.controller.flips_won, ..self.counts }
     }
 
     fn packet(&mut self, job: Job) -> Option<NcPacket<P>> {
@@ -151,9 +151,9 @@ impl<P: Payload> NcSender<P> {
     fn window(&mut self, segment: u64) -> Option<Range<u64>> {
         let (first, next) = (self.encoder.first(), self.encoder.next());
         let window = match self.config.window {
-            Window::Whole => first..next,
-            Window::Last(k) => (segment + 1).saturating_sub(u64::from(k)).max(first)..segment + 1,
-            Window::Oldest(k) => first..next.min(first.saturating_add(u64::from(k))),
+            CodingWindow::Whole => first..next,
+            CodingWindow::Last(k) => (segment + 1).saturating_sub(u64::from(k)).max(first)..segment + 1,
+            CodingWindow::Oldest(k) => first..next.min(first.saturating_add(u64::from(k))),
         };
         if window.is_empty() {
             return None;
@@ -232,7 +232,7 @@ impl<P: Payload> Session for NcSender<P> {
                 return;
             }
             Retransmissions::AsTheyAre if retransmission => 1,
-            _ => self.law.due(now, self.sent, self.encoder.next(), retransmission),
+            _ => self.controller.due(now, self.sent, self.encoder.next(), retransmission),
         };
         self.jobs.push_back(Job { segment: number, retransmission, left });
     }
@@ -244,7 +244,7 @@ impl<P: Payload> Session for NcSender<P> {
             self.counts.invalid_acks += 1;
             return;
         }
-        self.law.on_ack(now, &ack);
+        self.controller.on_ack(now, &ack);
         self.encoder.forget_to(ack.first_unseen);
         self.first_undecoded = self.first_undecoded.max(ack.first_undecoded.min(self.encoder.next()));
         self.counts.acks += 1;

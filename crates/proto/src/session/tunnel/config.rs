@@ -46,7 +46,7 @@ impl fmt::Display for RateMode {
 
 /// The settings of a tunnel. Each end has its own; only the sizes must fit each other.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct TunnelConfig {
     /// The largest datagram that the path carries, IP header included, bytes.
     pub path_mtu: u32,
     /// IP and UDP header of a datagram, bytes: 28 over IPv4, 48 over IPv6.
@@ -77,9 +77,9 @@ pub struct Config {
     pub matrix_bytes: usize,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for TunnelConfig {
+    fn default() -> TunnelConfig {
+        TunnelConfig {
             path_mtu: 1500,
             header: 28,
             rate: RateMode::Adaptive(Mode::Fair),
@@ -96,7 +96,7 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl TunnelConfig {
     /// The largest inner packet, bytes: the path's MTU less 64 over IPv4, less 84 over IPv6.
     pub fn inner_mtu(&self) -> u32 {
         self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)

@@ -3,7 +3,7 @@
 use super::announcement::REPORT_BYTES;
 use super::outcome::apply_outcome;
 use super::silence::TailProbe;
-use super::{Event, InnerPacket, Tunnel};
+use super::{InnerPacket, Tunnel, TunnelEvent};
 use crate::control::loss::Losses;
 use crate::control::redundancy::report_repeats;
 use crate::wire::Feedback;
@@ -19,7 +19,7 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
         self.reported.update(feedback);
         if self.silence.end() {
-            self.events.push_back(Event::Heard);
+            self.events.push_back(TunnelEvent::Heard);
         }
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;

@@ -29,7 +29,7 @@ mod sources;
 mod status;
 mod transmit;
 
-pub use config::{Config, RateMode};
+pub use config::{RateMode, TunnelConfig};
 pub use ingress::{Class, QueueDrops};
 pub use inner::{InnerPacket, Meta, Order};
 pub use order::{Delivered, OrderCounts};
@@ -58,7 +58,7 @@ const INTERACTIVE_SHARE: f64 = 0.02;
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
 /// What happens besides packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum TunnelEvent {
     /// Nothing has been heard although something was sent; the path may be gone.
     Silent,
     /// The peer is heard again.
@@ -77,7 +77,7 @@ pub enum Event {
 /// One end of a tunnel.
 #[derive(Debug)]
 pub struct Tunnel<P: InnerPacket> {
-    config: Config,
+    config: TunnelConfig,
     now: Time,
     ingress: Ingress<P>,
     sources: Sources<P>,
@@ -103,14 +103,14 @@ pub struct Tunnel<P: InnerPacket> {
     /// Padding of a probe that was asked for and has not left.
     requested_probe: Option<u16>,
     close: bool,
-    events: VecDeque<Event>,
+    events: VecDeque<TunnelEvent>,
     counts: SendCounts,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
     /// A tunnel that begins at `now`. `entropy` spreads probes and repairs: different at every
     /// start on the wire, from a named stream in virtual time.
-    pub fn new(now: Time, config: Config, entropy: u64) -> Tunnel<P> {
+    pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
         let seed = Seed::new(entropy);
         let rate = match config.rate {
             RateMode::Adaptive(mode) => RateControl::Fair(Box::new(Fair::new(
@@ -284,7 +284,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     type Incoming = Datagram<P>;
     type Outgoing = Datagram<P>;
     type Delivered = Delivered<P>;
-    type Event = Event;
+    type Event = TunnelEvent;
 
     /// Takes an inner packet from the user. A malformed packet, or one longer than the tunnel's MTU, is counted and dropped.
     fn handle_inner(&mut self, now: Time, payload: P) {
@@ -318,7 +318,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             Packet::Feedback(feedback) => self.on_feedback(now, number, &feedback),
             Packet::Window(window) => self.receiver.window(now, &window),
             Packet::Probe { .. } => {}
-            Packet::Close => self.events.push_back(Event::Closed),
+            Packet::Close => self.events.push_back(TunnelEvent::Closed),
         }
     }
 
@@ -384,7 +384,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         self.receiver.poll()
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
+    fn poll_event(&mut self) -> Option<TunnelEvent> {
         self.events.pop_front()
     }
 

@@ -3,7 +3,7 @@
 use super::ledger::{Content, Outcome};
 use super::repair::Repairs;
 use super::sources::Sources;
-use super::{Event, InnerPacket};
+use super::{InnerPacket, TunnelEvent};
 use std::collections::VecDeque;
 
 /// Applies a datagram's outcome to the parts that its content came from.
@@ -12,7 +12,7 @@ pub(super) fn apply_outcome<P: InnerPacket>(
     sources: &mut Sources<P>,
     repairs: &mut Repairs,
     announce: &mut bool,
-    events: &mut VecDeque<Event>,
+    events: &mut VecDeque<TunnelEvent>,
 ) {
     match outcome {
         Outcome::Received(Content::Source(id)) | Outcome::Late(Content::Source(id)) => sources.received(id),
@@ -24,9 +24,11 @@ pub(super) fn apply_outcome<P: InnerPacket>(
         Outcome::Lost(Content::Proactive(number)) => repairs.proactive_settled(number, false),
         Outcome::Lost(Content::Window) => *announce = true,
         Outcome::Received(Content::Probe(padding)) => {
-            events.push_back(Event::Probe { padding, received: true });
+            events.push_back(TunnelEvent::Probe { padding, received: true });
         }
-        Outcome::Lost(Content::Probe(padding)) => events.push_back(Event::Probe { padding, received: false }),
+        Outcome::Lost(Content::Probe(padding)) => {
+            events.push_back(TunnelEvent::Probe { padding, received: false })
+        }
         _ => {}
     }
 }

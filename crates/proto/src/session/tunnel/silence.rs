@@ -3,7 +3,7 @@
 
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
-use super::{Event, Tunnel};
+use super::{Tunnel, TunnelEvent};
 use crate::control::redundancy::{LEAST_PROBES, silence_probes};
 use crate::secure::silence_limit;
 use crate::session::Transmit;
@@ -104,7 +104,7 @@ impl<P: InnerPacket> Tunnel<P> {
         }
         if self.silence.probes == 0 {
             self.silence.since = self.ledger.unanswered().unwrap_or(self.ledger.last_eliciting());
-            self.events.push_back(Event::Silent);
+            self.events.push_back(TunnelEvent::Silent);
         }
         self.counts.silences += 1;
         self.silence.probes += 1;

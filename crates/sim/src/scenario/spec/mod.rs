@@ -13,7 +13,7 @@ use crate::world::{Hosts, TcpConfig, UDP_IP_HEADERS};
 use ripstop_base::{Bytes, Span, Time, word};
 use ripstop_link::LinkConfig;
 use ripstop_proto::control::redundancy::Redundancy;
-use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
+use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -361,7 +361,7 @@ pub struct ExpectSpec {
 mod defaults {
     use crate::tcp::SenderConfig;
     use ripstop_base::{Bytes, Span};
-    use ripstop_proto::session::tunnel::{Config as TunnelConfig, RateMode};
+    use ripstop_proto::session::tunnel::{RateMode, TunnelConfig};
     use std::time::Duration;
 
     pub(super) fn tunnel() -> String {

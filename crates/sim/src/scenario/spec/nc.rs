@@ -2,9 +2,10 @@
 
 use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
-use crate::world::NcConfig;
+use crate::world::NcLayer;
 use ripstop_proto::session::nc::{
-    Acknowledge, Config, ConfigError, Factor, Loss, Redundancy, Retransmissions, Rounding, Window,
+    Acknowledge, CodingWindow, CombinationRate, Factor, MaskedLoss, NcConfig, NcConfigError, Retransmissions,
+    Rounding,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -107,40 +108,42 @@ impl NcSpec {
         flow: &FlowSpec,
         nodes: &[String],
         losses: &[f64],
-    ) -> Result<NcConfig, (&'static str, String)> {
+    ) -> Result<NcLayer, (&'static str, String)> {
         let rounding = self.rounding;
         let redundancy = match self.redundancy {
-            NcRedundancy::Fixed(factor) => Redundancy::Fixed { factor, rounding },
-            NcRedundancy::Rule => Redundancy::Rule { window: flow.window, loss: Loss::Estimated, rounding },
-            NcRedundancy::Auto => Redundancy::Adaptive,
+            NcRedundancy::Fixed(factor) => CombinationRate::Fixed { factor, rounding },
+            NcRedundancy::Rule => {
+                CombinationRate::Rule { window: flow.window, loss: MaskedLoss::Estimated, rounding }
+            }
+            NcRedundancy::Auto => CombinationRate::Adaptive,
         };
         let window = match (self.window_last, self.window_oldest) {
-            (None, None) => Window::Whole,
-            (Some(last), None) => Window::Last(last),
-            (None, Some(oldest)) => Window::Oldest(oldest),
+            (None, None) => CodingWindow::Whole,
+            (Some(last), None) => CodingWindow::Last(last),
+            (None, Some(oldest)) => CodingWindow::Oldest(oldest),
             (Some(_), Some(_)) => {
                 return Err(("window-oldest", "`window-last` is set as well; remove one of the two".into()));
             }
         };
-        let session = Config {
+        let session = NcConfig {
             redundancy,
             window,
             retransmissions: self.retransmissions,
             acknowledge: self.acknowledge,
             coef_bytes: self.coef_bytes,
-            ..Config::default()
+            ..NcConfig::default()
         };
         session.check().map_err(|error| (self.field_of(&error), error.to_string()))?;
-        Ok(NcConfig { session, relays: self.relays(nodes, losses)? })
+        Ok(NcLayer { session, relays: self.relays(nodes, losses)? })
     }
 
     /// The field of the file that sets a session's setting.
-    fn field_of(&self, error: &ConfigError) -> &'static str {
+    fn field_of(&self, error: &NcConfigError) -> &'static str {
         match error {
-            ConfigError::Window if self.window_last.is_some() => "window-last",
-            ConfigError::Window => "window-oldest",
-            ConfigError::CoefBytes(_) => "coef-bytes",
-            ConfigError::RuleWindow(_) | ConfigError::Ahead(_) => "redundancy",
+            NcConfigError::Window if self.window_last.is_some() => "window-last",
+            NcConfigError::Window => "window-oldest",
+            NcConfigError::CoefBytes(_) => "coef-bytes",
+            NcConfigError::RuleWindow(_) | NcConfigError::Ahead(_) => "redundancy",
         }
     }
 
@@ -183,7 +186,7 @@ impl Scenario {
         &self,
         index: usize,
         there: &[usize],
-    ) -> Result<Option<NcConfig>, ScenarioError> {
+    ) -> Result<Option<NcLayer>, ScenarioError> {
         let flow = &self.flow[index];
         let Some(nc) = &flow.nc else { return Ok(None) };
         if flow.tunnel.is_some() {

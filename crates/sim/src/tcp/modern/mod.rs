@@ -239,7 +239,7 @@ impl Modern {
         let min_rtt = flow.rtt.min();
         let mut news = AckNews { in_order: next > flow.board.una(), ..AckNews::default() };
         let (high, highest) = (self.recovery.high, flow.board.highest());
-        let mut take = |number: u64, packet: &scoreboard::Packet, sacked: bool| {
+        let mut take = |number: u64, packet: &scoreboard::SentPacket, sacked: bool| {
             news.add(number, packet, sacked, high, highest);
             flow.delivery.on_delivered(packet.order, packet.sent, packet.stamp);
             self.rack.on_delivered(now, (packet.order, packet.sent), packet.ambiguous, min_rtt);

@@ -1,7 +1,7 @@
 //! Recoveries and time-outs: how they begin, how they end, and how spurious ones are undone.
 
 use super::control::{AckSummary, CongestionControl, Phase};
-use super::scoreboard::Packet;
+use super::scoreboard::SentPacket;
 use super::{Ack, Modern, Timer};
 use ripstop_base::Time;
 use std::time::Duration;
@@ -91,7 +91,7 @@ pub(super) struct AckNews {
 }
 
 impl AckNews {
-    pub(super) fn add(&mut self, number: u64, packet: &Packet, sacked: bool, high: u64, highest: u64) {
+    pub(super) fn add(&mut self, number: u64, packet: &SentPacket, sacked: bool, high: u64, highest: u64) {
         self.delivered += 1;
         self.sacked |= sacked;
         if packet.ambiguous {

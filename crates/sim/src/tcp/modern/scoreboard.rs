@@ -13,7 +13,7 @@ use std::ops::Range;
 
 /// A packet that was sent and is not acknowledged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Packet {
+pub(super) struct SentPacket {
     /// When the packet was last sent.
     pub(super) sent: Time,
     /// Transmissions before its last one: orders packets by their last transmission.
@@ -28,7 +28,7 @@ pub(super) struct Packet {
     pub(super) ambiguous: bool,
 }
 
-impl Packet {
+impl SentPacket {
     fn is_on_path(&self) -> bool {
         !self.sacked && (!self.lost || self.resent)
     }
@@ -37,7 +37,7 @@ impl Packet {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     una: u64,
-    packets: VecDeque<Packet>,
+    packets: VecDeque<SentPacket>,
     sacked: u64,
     lost: u64,
     resent: u64,
@@ -106,7 +106,7 @@ impl Scoreboard {
     /// Records that packet [`Scoreboard::nxt`] leaves.
     pub(super) fn send(&mut self, now: Time, stamp: Stamp) {
         let order = self.note(self.nxt());
-        self.packets.push_back(Packet {
+        self.packets.push_back(SentPacket {
             sent: now,
             order,
             stamp,
@@ -126,7 +126,7 @@ impl Scoreboard {
     }
 
     /// Marks the blocks of an acknowledgement. `each` receives the packets that were not marked before.
-    pub(super) fn take_blocks(&mut self, ack: &Ack, mut each: impl FnMut(u64, &Packet)) {
+    pub(super) fn take_blocks(&mut self, ack: &Ack, mut each: impl FnMut(u64, &SentPacket)) {
         let mut known = [(0, 0); MAX_BLOCKS];
         for (slot, block) in known.iter_mut().zip(ack.blocks()) {
             let mut number = block.start.max(self.una);
@@ -148,7 +148,7 @@ impl Scoreboard {
     }
 
     /// Removes everything before `next`. `each` receives the packets that were not marked before.
-    pub(super) fn advance(&mut self, next: u64, mut each: impl FnMut(u64, &Packet)) {
+    pub(super) fn advance(&mut self, next: u64, mut each: impl FnMut(u64, &SentPacket)) {
         while self.una < next {
             let Some(packet) = self.packets.pop_front() else { break };
             if packet.sacked {
@@ -204,7 +204,7 @@ impl Scoreboard {
     }
 
     /// The packet on the path whose last transmission is the oldest.
-    pub(super) fn oldest_on_path(&mut self) -> Option<(u64, Packet)> {
+    pub(super) fn oldest_on_path(&mut self) -> Option<(u64, SentPacket)> {
         while let Some((order, number)) = self.by_time.front().copied() {
             let packet = number.checked_sub(self.una).and_then(|at| self.packets.get(at as usize));
             if let Some(packet) = packet.filter(|packet| packet.order == order && packet.is_on_path()) {
@@ -216,7 +216,7 @@ impl Scoreboard {
     }
 
     /// The packets on the path: neither acknowledged nor waiting for a retransmission.
-    pub(super) fn on_path(&self) -> impl Iterator<Item = (u64, &Packet)> {
+    pub(super) fn on_path(&self) -> impl Iterator<Item = (u64, &SentPacket)> {
         self.range().zip(&self.packets).filter(|(_, packet)| packet.is_on_path())
     }
 
@@ -235,7 +235,7 @@ impl Scoreboard {
         order
     }
 
-    fn sack(&mut self, number: u64, each: &mut impl FnMut(u64, &Packet)) {
+    fn sack(&mut self, number: u64, each: &mut impl FnMut(u64, &SentPacket)) {
         let packet = &mut self.packets[(number - self.una) as usize];
         if packet.sacked {
             return;
@@ -300,7 +300,7 @@ mod tests {
                         board.resend(now, number, Stamp::default());
                     }
                 }
-                let count = |f: fn(&Packet) -> bool| board.packets.iter().filter(|p| f(p)).count() as u64;
+                let count = |f: fn(&SentPacket) -> bool| board.packets.iter().filter(|p| f(p)).count() as u64;
                 prop_assert_eq!(board.sacked(), count(|p| p.sacked));
                 prop_assert_eq!(board.lost(), count(|p| p.lost && !p.sacked));
                 prop_assert_eq!(board.resent(), count(|p| p.resent && !p.sacked));

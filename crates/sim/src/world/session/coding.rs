@@ -10,15 +10,16 @@ use ripstop_base::{DelayHistogram, Time};
 use ripstop_codes::Length;
 use ripstop_codes::window::Members;
 use ripstop_proto::session::nc::{
-    Config, Factor, NcAck, NcReceiver, NcRelay, NcSender, ReceiverCounts, RelayCounts, Segment, SenderCounts,
+    Factor, NcAck, NcConfig, NcReceiver, NcRelay, NcSender, ReceiverCounts, RelayCounts, Segment,
+    SenderCounts,
 };
 use std::convert::Infallible;
 
 /// The coding layer of a connection.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NcConfig {
+pub struct NcLayer {
     /// Settings of its sender, its receiver and its relays.
-    pub session: Config,
+    pub session: NcConfig,
     /// Relays: behind how many links of the route, with how many combinations for each that arrives.
     pub relays: Vec<(usize, Factor)>,
 }

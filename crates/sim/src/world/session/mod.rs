@@ -9,7 +9,7 @@ mod label;
 mod tunnel;
 mod under_way;
 
-pub use coding::{NcConfig, NcMoment, NcStatus};
+pub use coding::{NcLayer, NcMoment, NcStatus};
 pub(super) use coding::{NcReceiverNode, NcRelayNode, NcSenderNode};
 pub(super) use endpoint::EndpointNode;
 pub use label::LabelledPacket;

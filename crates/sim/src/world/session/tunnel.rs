@@ -7,7 +7,7 @@ use crate::world::fabric::Fabric;
 use crate::world::node::{Entering, Handoff, SessionId};
 use crate::world::packet::{Body, TunnelDatagram};
 use ripstop_base::Time;
-use ripstop_proto::session::tunnel::{Delivered, Event, Status, Tunnel};
+use ripstop_proto::session::tunnel::{Delivered, Status, Tunnel, TunnelEvent};
 
 /// The states of the two ends of a tunnel: that from which its route leads there, and the other.
 pub type TunnelStatus = [Status; 2];
@@ -19,7 +19,7 @@ pub(in crate::world) struct TunnelNode {
     /// The route to the other end, and whether its way back leads there.
     pub(in crate::world) path: (u32, bool),
     /// What the session said, and when.
-    pub(in crate::world) events: Vec<(Time, Event)>,
+    pub(in crate::world) events: Vec<(Time, TunnelEvent)>,
 }
 
 impl SessionNode for TunnelNode {
@@ -56,7 +56,7 @@ impl SessionNode for TunnelNode {
         Some(Handoff::Leave { flow, body })
     }
 
-    fn note(&mut self, now: Time, event: Event) {
+    fn note(&mut self, now: Time, event: TunnelEvent) {
         self.events.push((now, event));
     }
 

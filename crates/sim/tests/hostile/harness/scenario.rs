@@ -3,7 +3,7 @@
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Stream, Time};
 use ripstop_link::{Blackout, Change, Duplicate, Fec, Link, LinkConfig, LinkConfigError, Loss, Reorder};
 use ripstop_proto::endpoint::{EndpointConfig, PeerStatus};
-use ripstop_proto::session::tunnel::Config;
+use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(crate) struct HostileScenario {
     /// The link from left to right, and the link back.
     pub(crate) links: [LinkConfig; 2],
     /// The settings of both ends.
-    pub(crate) config: Config,
+    pub(crate) config: TunnelConfig,
     /// The flows into the left and into the right end.
     pub(crate) traffic: [Vec<UdpConfig>; 2],
     /// When the flows end.
@@ -85,7 +85,7 @@ impl HostileScenario {
             }
         }
         let loss = links.iter().map(|link| packet_loss(link, seed)).fold(0.0, f64::max);
-        let config = Config::default();
+        let config = TunnelConfig::default();
         let mtu = config.inner_mtu();
         let traffic = [0, 1].map(|_| {
             let flows = 1 + r.below(4);
