@@ -40,7 +40,7 @@ struct Near {
 enum Written {
     Source { id: u64, gap: u8, payload: String },
     Repair { singles: Vec<u64>, tail: [u64; 2], coding: WrittenCoding, payload: String },
-    Window { base: u64, reach: u32, report_every_us: u64, patience_us: u64 },
+    Window { base: u64, reach: u32, report_every_us: u64, deadline_us: u64 },
     Feedback(Box<WrittenFeedback>),
     Probe { padding: u16 },
     Close,
@@ -94,11 +94,11 @@ fn typed(written: &Written) -> Packet<Symbol> {
             },
             payload: Symbol::from_slice(&unhex(payload)),
         },
-        Written::Window { base, reach, report_every_us, patience_us } => Packet::Window(Window {
+        Written::Window { base, reach, report_every_us, deadline_us } => Packet::Window(Window {
             base: *base,
             reach: *reach,
             report_every: Duration::from_micros(*report_every_us),
-            patience: Duration::from_micros(*patience_us),
+            deadline: Duration::from_micros(*deadline_us),
         }),
         Written::Feedback(f) => Packet::Feedback(Box::new(Feedback {
             largest: f.largest,

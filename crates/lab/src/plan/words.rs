@@ -166,7 +166,7 @@ pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let default = (8.0 * path.rtt).max(1.0);
     let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
     if burst > default {
-        text.push_str(&format!("patience = \"{burst:.1}s\"\n"));
+        text.push_str(&format!("deadline = \"{burst:.1}s\"\n"));
     }
     text
 }

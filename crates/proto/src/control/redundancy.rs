@@ -165,7 +165,7 @@ impl Spread {
 
 /// How much is left to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ahead {
+pub enum Backlog {
     /// So many round trips' worth waits.
     Waiting(f64),
     /// Nothing, and nothing has been sent for [`tail_wait`].
@@ -196,7 +196,7 @@ impl BulkRule {
         recent: Flight,
         losses: Losses,
         spread: Spread,
-        ahead: Ahead,
+        ahead: Backlog,
         dither: f64,
     ) -> bool {
         if losses.share <= 0.0 || all.sources == 0 {
@@ -207,11 +207,11 @@ impl BulkRule {
         // Of all spans that a round trip holds, for what one of them waits for, a flow waits for.
         let idle = IDLE_UNMASKED * spread.part;
         let (whole, newest, losses) = match ahead {
-            Ahead::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
-            Ahead::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
-            Ahead::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED, Losses { burst: 1.0, ..losses }),
+            Backlog::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
+            Backlog::Waiting(rounds) if rounds < IDLE => (idle, idle, self.in_runs(losses)),
+            Backlog::Waiting(_) => (BULK_UNMASKED, RECENT_UNMASKED, Losses { burst: 1.0, ..losses }),
         };
-        let dither = if matches!(ahead, Ahead::Nothing) { 0.0 } else { dither };
+        let dither = if matches!(ahead, Backlog::Nothing) { 0.0 } else { dither };
         let sources = (f64::from(all.sources) + dither).max(0.0) as u32;
         !self.all.is_masked(Flight { sources, ..all }, losses, whole)
             || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn a_clean_path_gets_no_repair() {
         let all = Flight { deficit: 0, sources: 500, repairs: 0 };
-        assert!(!BulkRule::default().is_due(all, all, apart(0.0), SMALL, Ahead::Nothing, 0.0));
+        assert!(!BulkRule::default().is_due(all, all, apart(0.0), SMALL, Backlog::Nothing, 0.0));
         assert_eq!(interactive_repairs(apart(0.0)), 0);
     }
 
@@ -338,7 +338,7 @@ mod tests {
     const SMALL: Spread = Spread { step: 1, part: 1.0 };
 
     /// Repairs that a flight of `n` sources gets.
-    fn repairs(n: u32, losses: Losses, ahead: Ahead) -> u32 {
+    fn repairs(n: u32, losses: Losses, ahead: Backlog) -> u32 {
         let full = |repairs| Flight { deficit: 0, sources: n, repairs };
         (0..=10 * n)
             .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, SMALL, ahead, 0.0))
@@ -352,7 +352,7 @@ mod tests {
             let ideal = f64::from(n) * p / (1.0 - p);
             // Two deviations of what is lost of sources and repairs.
             let margin = 1.0 + 2.0 * (f64::from(n) * p / (1.0 - p)).sqrt();
-            let [busy, idle, tail] = [Ahead::Waiting(1.0), Ahead::Waiting(0.0), Ahead::Nothing]
+            let [busy, idle, tail] = [Backlog::Waiting(1.0), Backlog::Waiting(0.0), Backlog::Nothing]
                 .map(|ahead| f64::from(repairs(n, apart(p), ahead)));
             assert!((ideal..ideal + margin).contains(&busy), "p {p}: {busy} {ideal}");
             assert!(busy < idle && idle < tail, "p {p}: {busy} {idle} {tail}");
@@ -363,8 +363,8 @@ mod tests {
     fn runs_of_losses_ask_for_more_only_when_nothing_waits() {
         for (n, p) in [(10, 0.05), (10, 0.2), (300, 0.05), (2_000, 0.2)] {
             let runs = Losses { share: p, burst: 10.0 };
-            assert_eq!(repairs(n, runs, Ahead::Waiting(1.0)), repairs(n, apart(p), Ahead::Waiting(1.0)));
-            for ahead in [Ahead::Waiting(0.0), Ahead::Nothing] {
+            assert_eq!(repairs(n, runs, Backlog::Waiting(1.0)), repairs(n, apart(p), Backlog::Waiting(1.0)));
+            for ahead in [Backlog::Waiting(0.0), Backlog::Nothing] {
                 let (few, many) = (repairs(n, apart(p), ahead), repairs(n, runs, ahead));
                 assert!(many > few, "{n} {p}: {many} {few}");
             }
@@ -435,7 +435,7 @@ mod tests {
         let wanted = |losses, spread: Spread| {
             let all =
                 |repairs| Flight { deficit: 0, sources: spread.step * SPAN, repairs: spread.step * repairs };
-            let ahead = Ahead::Waiting(0.0);
+            let ahead = Backlog::Waiting(0.0);
             let due = |r: &u32| BulkRule::default().is_due(all(*r), all(*r), losses, spread, ahead, 0.0);
             (0..200).find(|repairs| !due(repairs)).expect("no more are due at some point")
         };

@@ -145,7 +145,7 @@ pub(crate) fn parse_feedback(body: &[u8], near: &WireContext) -> Result<Feedback
 pub(crate) fn window_len(window: &Window) -> usize {
     3 + varint_len(window.reach)
         + varint_len(micros(window.report_every))
-        + varint_len(micros(window.patience))
+        + varint_len(micros(window.deadline))
 }
 
 pub(crate) fn emit_window(buffer: &mut [u8], window: &Window) -> Result<usize, EmitError> {
@@ -153,7 +153,7 @@ pub(crate) fn emit_window(buffer: &mut [u8], window: &Window) -> Result<usize, E
     w.uint::<3>(low_id(window.base, 0));
     w.varint(window.reach);
     w.varint(micros(window.report_every));
-    w.varint(micros(window.patience));
+    w.varint(micros(window.deadline));
     Ok(w.finish())
 }
 
@@ -163,7 +163,7 @@ pub(crate) fn parse_window(body: &[u8], near: &WireContext) -> Result<Window, Ma
         base: parse_id(&mut r, "base", near.id_near)?,
         reach: r.varint("reach")?,
         report_every: Duration::from_micros(u64::from(r.varint("report_every")?)),
-        patience: Duration::from_micros(u64::from(r.varint("patience")?)),
+        deadline: Duration::from_micros(u64::from(r.varint("deadline")?)),
     };
     r.end()?;
     Ok(window)

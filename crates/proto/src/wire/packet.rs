@@ -162,7 +162,7 @@ pub struct Window {
     /// How often the sender wants a report while data arrives.
     pub report_every: Duration,
     /// How long a symbol may be waited for before its flow goes on without it.
-    pub patience: Duration,
+    pub deadline: Duration,
 }
 
 #[cfg(test)]

@@ -77,12 +77,12 @@ fn listed_repairs() -> impl Strategy<Value = Packet<Symbol>> {
 }
 
 fn windows() -> impl Strategy<Value = Packet<Symbol>> {
-    (ids(), any::<u32>(), any::<u32>(), any::<u32>()).prop_map(|(base, reach, every, patience)| {
+    (ids(), any::<u32>(), any::<u32>(), any::<u32>()).prop_map(|(base, reach, every, deadline)| {
         Packet::Window(Window {
             base,
             reach,
             report_every: Duration::from_micros(every.into()),
-            patience: Duration::from_micros(patience.into()),
+            deadline: Duration::from_micros(deadline.into()),
         })
     })
 }

@@ -1,7 +1,7 @@
 //! What happens when a symbol arrives: is it of use, and if so, through the elimination with it.
 
-use super::component::{keep_longest, keep_raw};
-use super::lift::Raw;
+use super::components::{keep_longest, keep_raw};
+use super::payloads::Raw;
 use super::{Arrival, Cell, Decoder, Place, remove_sorted, within};
 use crate::Payload;
 use crate::window::coding::Generator;
@@ -15,7 +15,7 @@ impl<P: Payload> Decoder<P> {
         }
         if id >= self.next() {
             if id > self.next() {
-                self.hear_of(id - 1);
+                self.extend_to(id - 1);
             }
             self.cells.push_back(Cell::Known);
             self.payloads.push_back(Some(payload));
@@ -33,10 +33,10 @@ impl<P: Payload> Decoder<P> {
                 self.make_known(id, payload);
                 if let Cell::Free(place) = cell {
                     self.select(place.component);
-                    self.work.space.erase_column(place.at);
+                    self.current.space.erase_column(place.at);
                     self.settle();
                 }
-                self.tidy();
+                self.free_unneeded();
                 Arrival::Innovative
             }
             Some(Cell::Pivot(place)) => {
@@ -44,11 +44,11 @@ impl<P: Payload> Decoder<P> {
                 // The payload arrived twice over; what is left of the row is news of another symbol.
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
-                let pivot = self.work.space.repivot(place.at as usize);
+                let pivot = self.current.space.repivot(place.at as usize);
                 self.renumber_row(place.at as usize);
                 self.add_pivot(pivot);
                 self.settle();
-                self.tidy();
+                self.free_unneeded();
                 Arrival::Innovative
             }
         }
@@ -77,18 +77,18 @@ impl<P: Payload> Decoder<P> {
         if most > self.limits.unseen as u64 && self.unseen_in(&members.tail()) > self.limits.unseen {
             return Arrival::Wide;
         }
-        if !self.meet(members, unknown.clone(), unheard as usize) {
+        if !self.find_concerned(members, unknown.clone(), unheard as usize) {
             return Arrival::Full;
         }
         if unheard > 0 {
-            self.hear_of(last);
+            self.extend_to(last);
             unknown = self.unknown_in(&members.tail());
         }
-        if !P::CONTENT && self.met_none() && unknown.len() == 1 && members.singles().is_empty() {
+        if !P::CONTENT && self.concerns_no_row() && unknown.len() == 1 && members.singles().is_empty() {
             self.take_alone(unknown.start, payload);
             return Arrival::Innovative;
         }
-        self.join();
+        self.select_concerned();
         self.eliminate(members, coding, payload, unknown)
     }
 
@@ -99,7 +99,7 @@ impl<P: Payload> Decoder<P> {
         self.make_known(id, payload.clone());
         self.decoded.push_back((id, payload));
         self.counters.decoded += 1;
-        self.tidy();
+        self.free_unneeded();
     }
 
     /// Runs a repair through the elimination. `unknown` says where the unknown members of its tail are.
@@ -111,18 +111,18 @@ impl<P: Payload> Decoder<P> {
         unknown: Range<usize>,
     ) -> Arrival {
         self.claim_columns(members);
-        let slot = P::CONTENT.then(|| self.work.space.claim_slot());
-        self.work.space.begin(slot);
+        let slot = P::CONTENT.then(|| self.current.space.claim_slot());
+        self.current.space.begin(slot);
         self.set_coefficients(members, coding, unknown);
-        let Some(pivot) = self.work.space.reduce() else {
+        let Some(pivot) = self.current.space.reduce() else {
             if let Some(slot) = slot {
-                self.work.space.release_slot(slot);
+                self.current.space.release_slot(slot);
             }
             return Arrival::Redundant;
         };
         match slot {
-            Some(slot) => keep_raw(&mut self.work.raws, slot, Some(Raw::new(members, coding, payload))),
-            None => keep_longest(&mut self.work.longest, payload),
+            Some(slot) => keep_raw(&mut self.current.raws, slot, Some(Raw::new(members, coding, payload))),
+            None => keep_longest(&mut self.current.longest, payload),
         }
         self.add_pivot(Some(pivot));
         self.settle();
@@ -131,11 +131,11 @@ impl<P: Payload> Decoder<P> {
 
     /// Sees to it that every unseen member has a column.
     fn claim_columns(&mut self, members: &Members) {
-        if self.work.space.columns_used() == self.free.len() {
+        if self.current.space.columns_used() == self.free.len() {
             return;
         }
         let tail = within(&self.free, &members.tail());
-        if self.work.space.reserve_columns(tail.len() + members.singles().len()) {
+        if self.current.space.reserve_columns(tail.len() + members.singles().len()) {
             self.renumber_columns();
         }
         for id in members.singles() {
@@ -148,7 +148,7 @@ impl<P: Payload> Decoder<P> {
 
     fn claim_column(&mut self, id: u64) {
         if self.cell(id) == Some(Cell::Untouched) {
-            let place = Place { component: self.at_work, at: self.work.space.claim_column(id) };
+            let place = Place { component: self.current_id, at: self.current.space.claim_column(id) };
             self.set_cell(id, Cell::Free(place));
         }
     }
@@ -186,16 +186,16 @@ impl<P: Payload> Decoder<P> {
                 &self.buffer[..]
             }
         };
-        if self.work.space.takes_runs()
-            || unknown.len() >= (self.work.space.rows() + self.work.space.width()) / 4
+        if self.current.space.takes_runs()
+            || unknown.len() >= (self.current.space.rows() + self.current.space.width()) / 4
         {
-            return self.work.space.set_run(tail.start, coefficients);
+            return self.current.space.set_run(tail.start, coefficients);
         }
         for id in &self.unknown[unknown] {
             let c = coefficients[(id - tail.start) as usize];
             match self.cells.get((id - self.origin) as usize) {
-                Some(Cell::Pivot(place)) => self.work.space.set_pivot(place.at, c),
-                Some(Cell::Free(place)) => self.work.space.set_column(place.at, c),
+                Some(Cell::Pivot(place)) => self.current.space.set_pivot(place.at, c),
+                Some(Cell::Free(place)) => self.current.space.set_column(place.at, c),
                 _ => {}
             }
         }
@@ -203,8 +203,8 @@ impl<P: Payload> Decoder<P> {
 
     fn set_coefficient(&mut self, id: u64, c: u8) {
         match self.cell(id) {
-            Some(Cell::Pivot(place)) => self.work.space.set_pivot(place.at, c),
-            Some(Cell::Free(place)) => self.work.space.set_column(place.at, c),
+            Some(Cell::Pivot(place)) => self.current.space.set_pivot(place.at, c),
+            Some(Cell::Free(place)) => self.current.space.set_column(place.at, c),
             _ => {}
         }
     }

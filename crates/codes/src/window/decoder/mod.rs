@@ -1,21 +1,21 @@
 //! The receiver's side: source and repair symbols in any order, decoded symbols out.
 
 mod arrivals;
-mod component;
+mod bookkeeping;
+mod components;
 mod echelon;
-mod lift;
+mod payloads;
 mod recombine;
 mod runs;
+mod simultaneous;
 #[cfg(test)]
 mod tests;
-mod together;
-mod upkeep;
 
 use super::{Coding, Members};
 use crate::Payload;
-use component::{Aside, Component};
+use components::{Component, OtherComponents};
 pub use echelon::Pivots;
-use lift::Lifting;
+use payloads::PayloadWork;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -91,7 +91,7 @@ pub struct DecoderCounters {
     /// Products of a coefficient and a payload that were summed up: what the payload work costs.
     pub payload_combinations: u64,
     /// Source symbols recovered by repairs that arrived together ([`Decoder::repairs`]).
-    pub together: u64,
+    pub simultaneous: u64,
     /// Times that known payloads were subtracted from waiting rows so that they could be freed.
     pub folds: u64,
     /// Times that payloads left behind by rows that were given up were merged away.
@@ -153,15 +153,15 @@ pub struct Decoder<P> {
     free: Vec<u64>,
     gone: Vec<u64>,
     /// The rows at work, the number of that component, and all others.
-    work: Component<P>,
-    at_work: u32,
-    aside: Aside<P>,
+    current: Component<P>,
+    current_id: u32,
+    others: OtherComponents<P>,
     decoded: VecDeque<(u64, P)>,
     /// Kept for their memory.
     buffer: Vec<u8>,
     units: Vec<usize>,
     batch: Vec<(u64, P)>,
-    lifting: Lifting,
+    payload_work: PayloadWork,
 }
 
 impl<P: Payload> Decoder<P> {
@@ -187,14 +187,14 @@ impl<P: Payload> Decoder<P> {
             unknown: Vec::new(),
             free: Vec::new(),
             gone: Vec::new(),
-            work: Component::new(pivots),
-            at_work: 0,
-            aside: Aside::new(pivots),
+            current: Component::new(pivots),
+            current_id: 0,
+            others: OtherComponents::new(pivots),
             decoded: VecDeque::new(),
             buffer: Vec::new(),
             units: Vec::new(),
             batch: Vec::new(),
-            lifting: Lifting::default(),
+            payload_work: PayloadWork::default(),
         }
     }
 
@@ -272,7 +272,7 @@ impl<P: Payload> Decoder<P> {
 
     /// How many combinations wait for more: seen symbols that are not decoded.
     pub fn rows(&self) -> usize {
-        self.work.space.rows() + self.aside.rows()
+        self.current.space.rows() + self.others.rows()
     }
 
     /// How many source symbols up to the highest are neither decoded nor given up.
@@ -330,7 +330,7 @@ impl<P: Payload> Decoder<P> {
             let given_up = self.unknown[at];
             if let Some(Cell::Free(place)) = self.cell(given_up) {
                 self.select(place.component);
-                self.work.space.release_column(place.at);
+                self.current.space.release_column(place.at);
             }
             self.set_cell(given_up, Cell::GivenUp);
         }
@@ -340,7 +340,7 @@ impl<P: Payload> Decoder<P> {
         self.gone.drain(..self.gone.partition_point(|g| *g < id));
         // It may have gone further already, with what was given up one by one.
         self.base = self.base.max(id);
-        self.tidy();
+        self.free_unneeded();
     }
 
     /// Gives source symbol `id` up, without waiting for the window: what is known about the others
@@ -353,16 +353,16 @@ impl<P: Payload> Decoder<P> {
         if id < self.base || id >= self.horizon() {
             return false;
         }
-        self.hear_of(id);
+        self.extend_to(id);
         match self.cell(id) {
             Some(Cell::Pivot(place)) => self.remove_row(place),
             Some(Cell::Free(place)) => {
                 self.select(place.component);
-                if self.work.space.reserve_columns(1) {
+                if self.current.space.reserve_columns(1) {
                     self.renumber_columns();
                 }
                 if let Some(Cell::Free(place)) = self.cell(id)
-                    && let Some((pivot, again)) = self.work.space.forbid(place.at)
+                    && let Some((pivot, again)) = self.current.space.forbid(place.at)
                 {
                     self.renumber_rows();
                     self.set_cell(pivot, Cell::Free(Place { at: again, ..place }));
@@ -378,7 +378,7 @@ impl<P: Payload> Decoder<P> {
         insert_sorted(&mut self.gone, id);
         self.counters.given_up += 1;
         self.settle();
-        self.tidy();
+        self.free_unneeded();
         true
     }
 

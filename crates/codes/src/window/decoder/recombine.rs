@@ -35,14 +35,14 @@ impl<P: Payload> Decoder<P> {
         }
         let mut parts = Vec::new();
         self.with_each(|decoder| {
-            let mut transform = std::mem::take(&mut decoder.lifting.transforms);
-            transform.reset(1, decoder.work.space.slots());
-            decoder.work.space.mix(|pivot| sum[(pivot - start) as usize], transform.row_mut(0));
-            for (id, c) in decoder.work.space.mixed() {
+            let mut transform = std::mem::take(&mut decoder.payload_work.transforms);
+            transform.reset(1, decoder.current.space.slots());
+            decoder.current.space.mix(|pivot| sum[(pivot - start) as usize], transform.row_mut(0));
+            for (id, c) in decoder.current.space.mixed() {
                 sum[(id - start) as usize] = c;
             }
-            parts.extend(decoder.lift(&transform, &std::mem::take(&mut known)));
-            decoder.lifting.transforms = transform;
+            parts.extend(decoder.combine_payloads(&transform, &std::mem::take(&mut known)));
+            decoder.payload_work.transforms = transform;
         });
         let ids: Vec<u64> = (start..).zip(&sum).filter(|(_, c)| **c != 0).map(|(id, _)| id).collect();
         // What cancelled out is no member.
@@ -62,7 +62,7 @@ impl<P: Payload> Decoder<P> {
         mut draw: impl FnMut() -> u8,
     ) -> Option<(Members, Coding, P)> {
         let mut sum: BTreeMap<u64, u8> = BTreeMap::new();
-        self.neaten();
+        self.drop_unused_payloads();
         let mut transforms: BTreeMap<u32, Matrix> = BTreeMap::new();
         let mut known = Vec::new();
         for id in ids.start.max(self.origin)..ids.end.min(self.next()) {
@@ -100,11 +100,11 @@ impl<P: Payload> Decoder<P> {
         let members = Members::from_ids(&members).filter(|members| !members.is_empty())?;
         let mut parts = Vec::new();
         if transforms.is_empty() {
-            parts = self.lift(&Matrix::zero(1, self.work.space.slots()), &known);
+            parts = self.combine_payloads(&Matrix::zero(1, self.current.space.slots()), &known);
         }
         for (component, transform) in transforms {
             self.select(component);
-            parts.extend(self.lift(&transform, &std::mem::take(&mut known)));
+            parts.extend(self.combine_payloads(&transform, &std::mem::take(&mut known)));
         }
         Some((members, Coding::Explicit(sum.into_values().collect()), total(parts)?))
     }

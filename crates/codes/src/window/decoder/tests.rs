@@ -130,7 +130,7 @@ fn payloads_of_rows_given_up_do_not_pile_up() {
     }
     // 120 unknown, 100 rows, 95 given up: what is left says five things about 25 symbols.
     assert_eq!((decoder.rows(), decoder.deficit(), decoder.undecoded()), (5, 20, 25));
-    assert!(decoder.work.raws.iter().flatten().count() < 80);
+    assert!(decoder.current.raws.iter().flatten().count() < 80);
     assert!(decoder.counters().consolidations > 0);
     for id in 100..120 {
         decoder.source(id, encoder.get(id).unwrap().clone());

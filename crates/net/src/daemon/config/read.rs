@@ -314,7 +314,7 @@ impl Reader<'_> {
                 tunnel.max_overhead_interactive = interactive;
             }
         }
-        tunnel.patience = self.optional("deadline", interface.deadline.as_ref(), |text| {
+        tunnel.deadline = self.optional("deadline", interface.deadline.as_ref(), |text| {
             span(text, Duration::from_millis(1)..=Duration::from_secs(600))
         })?;
         Ok(tunnel)

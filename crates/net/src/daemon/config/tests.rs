@@ -38,7 +38,7 @@ fn every_setting_is_read() {
     assert_eq!(config.tunnel.rate, RateMode::Fixed("20Mbit/s".parse().unwrap()));
     assert_eq!(config.tunnel.redundancy, Redundancy::Fixed(1.25));
     assert_eq!((config.tunnel.max_overhead_bulk, config.tunnel.max_overhead_interactive), (0.5, 2.0));
-    assert_eq!(config.tunnel.patience, Some(Duration::from_secs(2)));
+    assert_eq!(config.tunnel.deadline, Some(Duration::from_secs(2)));
     assert_eq!(config.status, Some(StatusSocket::At("a.sock".into())));
     let peer = &config.peers[0];
     assert_eq!(peer.endpoint.as_ref().unwrap().to_string(), "vpn.example.org:5182");
@@ -61,7 +61,7 @@ fn missing_settings_have_defaults() {
 #[test]
 fn the_former_name_of_deadline_still_works() {
     let config = parse(&with("patience = \"2s\"", "")).unwrap();
-    assert_eq!(config.tunnel.patience, Some(Duration::from_secs(2)));
+    assert_eq!(config.tunnel.deadline, Some(Duration::from_secs(2)));
     let error = parse(&with("patience = \"2h\"", "")).unwrap_err();
     assert!(error.starts_with("t.toml:4:12: deadline: "), "{error}");
     let both = parse(&with("deadline = \"2s\"\npatience = \"2s\"", "")).unwrap_err();
@@ -182,7 +182,7 @@ fn the_example_is_valid_and_its_comments_show_the_defaults() {
     assert_eq!((plain.peers.len(), &plain.warnings), (2, &Vec::new()));
     let mut full = parse(&example(true)).unwrap();
     assert_eq!(full.metrics.take(), Some("127.0.0.1:9482".parse().unwrap()));
-    assert_eq!(full.tunnel.patience.take(), Some(Duration::from_secs(1)));
+    assert_eq!(full.tunnel.deadline.take(), Some(Duration::from_secs(1)));
     assert_eq!(full.peers[0].keepalive.take(), Some(Duration::from_secs(25)));
     assert_eq!(full.status.take().unwrap().path(), plain.status.as_ref().unwrap().path());
     full.status = plain.status.clone();

@@ -15,12 +15,12 @@ impl<P: InnerPacket> Tunnel<P> {
         if self.announce || self.reach() > self.announced.reach {
             return true;
         }
-        if !std::mem::take(&mut self.reconsider) {
+        if !std::mem::take(&mut self.window_outdated) {
             return false;
         }
         let (now, said) = (self.window_now(), self.announced);
         let differs = |a: Duration, b: Duration| a > b.mul_f64(1.25) || b > a.mul_f64(1.25);
-        differs(now.report_every, said.report_every) || differs(now.patience, said.patience)
+        differs(now.report_every, said.report_every) || differs(now.deadline, said.deadline)
     }
 
     /// How far beyond the base the receiver must be ready to hear.
@@ -30,7 +30,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// The window as it is now.
     pub(super) fn window_now(&self) -> Window {
-        let srtt = self.ledger.srtt();
+        let srtt = self.sent_history.srtt();
         let ms = Duration::from_millis;
         // Ten reports a round trip steer the rate. On a slow path reports are rarer, so that they cost next to nothing.
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
@@ -40,7 +40,7 @@ impl<P: InnerPacket> Tunnel<P> {
             base: self.sources.first(),
             reach: self.reach(),
             report_every: whole_micros(report_every),
-            patience: whole_micros(self.patience()),
+            deadline: whole_micros(self.deadline()),
         }
     }
 }

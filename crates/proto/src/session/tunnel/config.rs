@@ -62,7 +62,7 @@ pub struct TunnelConfig {
     /// How long a packet may be waited for, by the sender before it gives a symbol up and by the
     /// receiver before a flow goes on without it. None: the longest of 1 s, 8 round trips, and what 100
     /// full packets take at the path's rate (up to 10 s): on a slow path repairs queue for long.
-    pub patience: Option<Duration>,
+    pub deadline: Option<Duration>,
     /// The round-trip time by the handshake.
     pub initial_rtt: Duration,
     /// Whether datagrams leave as ECN-capable, ECT(0) (RFC 3168). Off by default: the rate controller's answer to a mark is too
@@ -86,7 +86,7 @@ impl Default for TunnelConfig {
             redundancy: Redundancy::Adaptive,
             max_overhead_bulk: 1.0,
             max_overhead_interactive: 3.0,
-            patience: None,
+            deadline: None,
             initial_rtt: Duration::from_millis(100),
             ecn: false,
             queue_bytes: 16_000_000,
@@ -104,8 +104,8 @@ impl TunnelConfig {
 
     /// How long to wait for a symbol when the round-trip time is `srtt` and the path carries `rate`
     /// byte/s.
-    pub fn patience(&self, srtt: Duration, rate: f64) -> Duration {
-        self.patience.unwrap_or_else(|| {
+    pub fn deadline(&self, srtt: Duration, rate: f64) -> Duration {
+        self.deadline.unwrap_or_else(|| {
             let slow = Duration::from_secs_f64((100.0 * f64::from(self.path_mtu) / rate.max(1.0)).min(10.0));
             (8 * srtt).max(slow).max(Duration::from_secs(1))
         })

@@ -24,7 +24,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
         let loss = &mut self.loss;
-        let mut report = self.ledger.take(
+        let mut report = self.sent_history.take(
             now,
             feedback,
             |outcome| apply_outcome(outcome, sources, repairs, announce, events),
@@ -40,13 +40,13 @@ impl<P: InnerPacket> Tunnel<P> {
             let holes = self.sources.take(feedback);
             let oldest = self.sources.sent(self.sources.first());
             let age = oldest.map_or(Duration::ZERO, |sent| now.since(sent));
-            let srtt = self.ledger.srtt();
-            self.held.offer(now, age.saturating_sub(srtt));
-            self.ingress.set_rtt(srtt, self.held.get(srtt));
+            let srtt = self.sent_history.srtt();
+            self.recovery_wait.offer(now, age.saturating_sub(srtt));
+            self.ingress.set_rtt(srtt, self.recovery_wait.get(srtt));
             let path = self.path(now);
             self.repairs.take_holes(now, &holes, feedback.redundant, &self.sources, &path);
             if !self.is_waiting() {
-                self.ledger.all_answered();
+                self.sent_history.all_answered();
                 self.silence.tail = TailProbe::Possible;
             }
             self.counts.peer_undecoded = u64::from(feedback.undecoded);

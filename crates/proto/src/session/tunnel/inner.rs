@@ -19,7 +19,7 @@ pub struct Meta {
 /// How a packet is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// In order within its flow; waits, up to the tunnel's patience, for what is missing before it.
+    /// In order within its flow; waits, up to the tunnel's deadline, for what is missing before it.
     InOrder,
     /// As soon as it is there, or not at all once a later one of its flow was: bare TCP
     /// acknowledgements (each says all that earlier ones said), and packets that ask for expedited

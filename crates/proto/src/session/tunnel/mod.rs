@@ -3,7 +3,7 @@
 //! ```text
 //!  handle_inner -> ingress (FQ-CoDel) -> sources (coding window) -+-> poll_transmit
 //!                                        repairs -----------------+      ^ pacing, window: control::rate
-//!  handle_datagram: feedback -> ledger -> rate, loss, sources, repairs
+//!  handle_datagram: feedback -> sent_history -> rate, loss, sources, repairs
 //!                   source, repair -> receive (decoder) -> order -> poll_deliver
 //!                                                       +-> reports -> poll_transmit
 //! ```
@@ -13,17 +13,17 @@
 mod announcement;
 mod config;
 mod feedback;
-mod held;
 mod ingress;
 mod inner;
-mod ledger;
 mod order;
 mod outcome;
 mod pacer;
 mod receive;
 mod received_numbers;
+mod recovery_wait;
 mod repair;
 mod report_timer;
+mod sent_history;
 mod silence;
 mod sources;
 mod status;
@@ -41,13 +41,13 @@ use crate::control::loss::{LossEstimator, Losses};
 use crate::control::rate::{Fair, Fixed, RateControl};
 use crate::session::{Received, Session, Transmit};
 use crate::wire::{Datagram, HEADER_LEN, Packet, ReportedTotals, TAG_LEN, Window, WireContext};
-use held::Held;
 use ingress::Ingress;
-use ledger::{Content, Ledger};
 use pacer::Pacer;
 use receive::Receiver;
-use repair::{Path, Repairs};
+use recovery_wait::RecoveryWait;
+use repair::{PathView, Repairs};
 use ripstop_base::{Seed, Time};
+use sent_history::{Content, SentHistory};
 use silence::{Silence, TailProbe};
 use sources::Sources;
 use std::collections::VecDeque;
@@ -81,7 +81,7 @@ pub struct Tunnel<P: InnerPacket> {
     now: Time,
     ingress: Ingress<P>,
     sources: Sources<P>,
-    ledger: Ledger,
+    sent_history: SentHistory,
     repairs: Repairs,
     rate: RateControl,
     pacer: Pacer,
@@ -92,13 +92,13 @@ pub struct Tunnel<P: InnerPacket> {
     announced: Window,
     announce: bool,
     /// Whether something has changed since, of which the window follows.
-    reconsider: bool,
+    window_outdated: bool,
     /// How long a symbol is waited for, as it follows from the newest report.
-    patience: Duration,
+    deadline: Duration,
     newest_report: Option<u64>,
     /// The running totals of the peer's reports.
     reported: ReportedTotals,
-    held: Held,
+    recovery_wait: RecoveryWait,
     seed: u16,
     /// Padding of a probe that was asked for and has not left.
     requested_probe: Option<u16>,
@@ -133,20 +133,20 @@ impl<P: InnerPacket> Tunnel<P> {
             now,
             ingress: Ingress::new(config.queue_bytes, config.path_mtu),
             sources: Sources::new(),
-            ledger: Ledger::new(config.initial_rtt),
+            sent_history: SentHistory::new(config.initial_rtt),
             repairs,
             rate,
             pacer: Pacer::new(now),
             loss: LossEstimator::default(),
             receiver: Receiver::new(config.window_symbols, config.matrix_bytes),
             silence: Silence::new(now),
-            announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, patience: Duration::ZERO },
+            announced: Window { base: 0, reach: 0, report_every: Duration::ZERO, deadline: Duration::ZERO },
             announce: true,
-            reconsider: true,
-            patience: Duration::ZERO,
+            window_outdated: true,
+            deadline: Duration::ZERO,
             newest_report: None,
             reported: ReportedTotals::default(),
-            held: Held::default(),
+            recovery_wait: RecoveryWait::default(),
             seed: seed.stream("coefficients").next_u64() as u16,
             requested_probe: None,
             close: false,
@@ -154,7 +154,7 @@ impl<P: InnerPacket> Tunnel<P> {
             counts: SendCounts::default(),
             config,
         };
-        tunnel.ingress.set_rtt(tunnel.ledger.srtt(), Duration::ZERO);
+        tunnel.ingress.set_rtt(tunnel.sent_history.srtt(), Duration::ZERO);
         tunnel.follow();
         tunnel
     }
@@ -183,7 +183,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// The smoothed round-trip time, or the handshake's before the first sample.
     pub fn srtt(&self) -> Duration {
-        self.ledger.srtt()
+        self.sent_history.srtt()
     }
 
     /// Since when what was sent has been unanswered, if it has been for so long that probes are sent.
@@ -196,7 +196,7 @@ impl<P: InnerPacket> Tunnel<P> {
         WireContext {
             id_near: self.receiver.end(),
             sent_id: self.sources.next(),
-            sent_number: self.ledger.next(),
+            sent_number: self.sent_history.next(),
             reported: self.reported,
         }
     }
@@ -238,25 +238,25 @@ impl<P: InnerPacket> Tunnel<P> {
         self.now
     }
 
-    fn patience(&self) -> Duration {
-        self.patience
+    fn deadline(&self) -> Duration {
+        self.deadline
     }
 
     /// Works out what follows from the round-trip time and the rate, which only reports change.
     fn follow(&mut self) {
-        self.patience = self.config.patience(self.ledger.srtt(), self.rate.view().bandwidth);
-        self.reconsider = true;
+        self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
+        self.window_outdated = true;
     }
 
-    fn path(&self, now: Time) -> Path {
+    fn path(&self, now: Time) -> PathView {
         let (losses, proactive) = (self.loss.losses(), self.loss.proactive(now));
         let view = self.rate.view();
-        let carried = (view.bandwidth * self.ledger.srtt().as_secs_f64()).max(1.0);
-        Path {
+        let carried = (view.bandwidth * self.sent_history.srtt().as_secs_f64()).max(1.0);
+        PathView {
             losses,
             proactive: Losses { share: proactive.min(view.codable), ..losses },
-            srtt: self.ledger.srtt(),
-            patience: self.patience(),
+            srtt: self.sent_history.srtt(),
+            deadline: self.deadline(),
             room: self.config.path_mtu.saturating_sub(self.config.header + (HEADER_LEN + TAG_LEN) as u32),
             waiting: self.ingress.backlog().1 as f64 / carried,
             packets: carried / f64::from(self.config.path_mtu),
@@ -264,7 +264,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     fn has_room(&self) -> bool {
-        self.ledger.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
+        self.sent_history.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
     }
 
     fn window_open(&self) -> bool {
@@ -324,9 +324,9 @@ impl<P: InnerPacket> Session for Tunnel<P> {
 
     fn handle_timeout(&mut self, now: Time) {
         let now = self.tick(now);
-        let patience = self.patience();
-        self.receiver.expire(now, patience);
-        if self.sources.expire(now, patience) {
+        let deadline = self.deadline();
+        self.receiver.expire(now, deadline);
+        if self.sources.expire(now, deadline) {
             self.announce = true;
         }
         if self.silence_ends().is_some_and(|at| at <= now) {
@@ -349,7 +349,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         }
         if self.announcement_due() {
             self.announce = false;
-            self.reconsider = false;
+            self.window_outdated = false;
             self.announced = self.window_now();
             return Some(self.send(now, Content::Window, Packet::Window(self.announced)));
         }
@@ -389,7 +389,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        let patience = self.patience();
+        let deadline = self.deadline();
         let path = self.path(self.now);
         let sending = if self.silence.probes == 0 && self.has_room() {
             let now = self.has_waiting().then_some(self.now);
@@ -399,7 +399,7 @@ impl<P: InnerPacket> Session for Tunnel<P> {
             None
         };
         let (silence, tail) = (self.silence_ends(), self.tail_probe_due());
-        [sending, self.receiver.next_due(patience), self.sources.expires(patience), silence, tail]
+        [sending, self.receiver.next_due(deadline), self.sources.expires(deadline), silence, tail]
             .into_iter()
             .flatten()
             .min()

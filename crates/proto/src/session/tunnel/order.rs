@@ -27,7 +27,7 @@ pub struct OrderCounts {
     pub delivered: u64,
     /// Packets that waited for an earlier one.
     pub held: u64,
-    /// Times that a flow went on without a packet, patience being over.
+    /// Times that a flow went on without a packet, deadline being over.
     pub skipped: u64,
     /// Packets dropped because their flow had gone on without them.
     pub late: u64,
@@ -117,14 +117,14 @@ impl<P> InOrder<P> {
         }
     }
 
-    /// Lets go of what has waited longer than `patience`.
-    pub(super) fn expire(&mut self, now: Time, patience: Duration, missing: &BTreeSet<u64>) {
+    /// Lets go of what has waited longer than `deadline`.
+    pub(super) fn expire(&mut self, now: Time, deadline: Duration, missing: &BTreeSet<u64>) {
         while let Some((since, index, id)) = self.arrivals.front().copied() {
             if self.has_left(index, id) {
                 self.arrivals.pop_front();
                 continue;
             }
-            if now.since(since) <= patience {
+            if now.since(since) <= deadline {
                 return;
             }
             self.arrivals.pop_front();
@@ -137,11 +137,11 @@ impl<P> InOrder<P> {
     }
 
     /// When [`InOrder::expire`] has something to do.
-    pub(super) fn expires(&self, patience: Duration) -> Option<Time> {
+    pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
         self.arrivals
             .iter()
             .find(|(_, index, id)| !self.has_left(*index, *id))
-            .map(|(since, _, _)| *since + patience + Duration::from_nanos(1))
+            .map(|(since, _, _)| *since + deadline + Duration::from_nanos(1))
     }
 
     /// The next packet for the user.
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_ends() {
+    fn a_flow_goes_on_without_a_packet_after_the_deadline() {
         let mut out = InOrder::new();
         let missing = BTreeSet::from([0]);
         let ms = Time::from_millis;

@@ -1,7 +1,7 @@
 //! The consequences of a datagram's outcome.
 
-use super::ledger::{Content, Outcome};
 use super::repair::Repairs;
+use super::sent_history::{Content, Outcome};
 use super::sources::Sources;
 use super::{InnerPacket, TunnelEvent};
 use std::collections::VecDeque;

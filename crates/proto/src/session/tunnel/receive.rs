@@ -69,9 +69,9 @@ pub(super) struct Receiver<P: InnerPacket> {
     reporter: ReportTimer,
     reach: u64,
     freed_to: u64,
-    patience: Option<Duration>,
+    deadline: Option<Duration>,
     /// Repairs over a range of symbols that brought nothing.
-    vain: u64,
+    redundant: u64,
     counts: ReceiveCounts,
 }
 
@@ -96,8 +96,8 @@ impl<P: InnerPacket> Receiver<P> {
             reporter: ReportTimer::new(),
             reach: DEFAULT_REACH,
             freed_to: 0,
-            patience: None,
-            vain: 0,
+            deadline: None,
+            redundant: 0,
             counts: ReceiveCounts::default(),
         }
     }
@@ -149,7 +149,7 @@ impl<P: InnerPacket> Receiver<P> {
             return;
         }
         let arrival = self.decoder.repair(members, coding, payload);
-        self.vain += u64::from(arrival != Arrival::Innovative && members.is_span());
+        self.redundant += u64::from(arrival != Arrival::Innovative && members.is_span());
         match arrival {
             Arrival::Innovative => {}
             Arrival::Redundant | Arrival::Duplicate | Arrival::Old => self.counts.redundant += 1,
@@ -165,7 +165,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
         // The sender gives up so long after it sent a symbol; its last repair may still be on the way.
-        self.patience = Some(window.patience.min(Duration::from_secs(60)).mul_f64(1.25));
+        self.deadline = Some(window.deadline.min(Duration::from_secs(60)).mul_f64(1.25));
         // A base further ahead than the window may be is not believed.
         if window.base > self.end + self.limit {
             return;
@@ -180,14 +180,14 @@ impl<P: InnerPacket> Receiver<P> {
     }
 
     /// Lets go of what has waited too long.
-    pub(super) fn expire(&mut self, now: Time, patience: Duration) {
-        let patience = self.patience.unwrap_or(patience);
-        self.order.expire(now, patience, &self.missing);
+    pub(super) fn expire(&mut self, now: Time, deadline: Duration) {
+        let deadline = self.deadline.unwrap_or(deadline);
+        self.order.expire(now, deadline, &self.missing);
     }
 
     /// When [`Receiver::expire`] or a report is due.
-    pub(super) fn next_due(&self, patience: Duration) -> Option<Time> {
-        let expires = self.order.expires(self.patience.unwrap_or(patience));
+    pub(super) fn next_due(&self, deadline: Duration) -> Option<Time> {
+        let expires = self.order.expires(self.deadline.unwrap_or(deadline));
         [expires, self.reporter.due].into_iter().flatten().min()
     }
 
@@ -216,7 +216,7 @@ impl<P: InnerPacket> Receiver<P> {
             unseen,
             deficit: self.decoder.deficit() as u32,
             undecoded: self.missing.len() as u32,
-            redundant: self.vain,
+            redundant: self.redundant,
             ce: self.counts.marked,
         };
         let (report, cut) = report.cut();

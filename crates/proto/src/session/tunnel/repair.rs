@@ -11,8 +11,8 @@ use super::inner::InnerPacket;
 use super::sources::Sources;
 use crate::control::loss::Losses;
 use crate::control::redundancy::{
-    Ahead as Left, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, INTERLEAVED, RECENT, RECENT_PACKETS,
-    Redundancy, SPAN, Spread, interactive_repairs, tail_wait,
+    Backlog, BulkRule, ExactRule, Flight, INTERACTIVE_STEP, INTERLEAVED, RECENT, RECENT_PACKETS, Redundancy,
+    SPAN, Spread, interactive_repairs, tail_wait,
 };
 use crate::wire::repair_fields;
 use ripstop_base::{Stream, Time};
@@ -38,7 +38,7 @@ pub(super) enum Purpose {
 
 /// A repair to be made.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct PlannedRepair {
     pub(super) purpose: Purpose,
     pub(super) members: Members,
     /// Bytes of its longest member.
@@ -47,13 +47,13 @@ pub(super) struct Plan {
 
 /// What the path and the budget allow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
+pub(super) struct PathView {
     /// Expected losses, for exact repairs.
     pub(super) losses: Losses,
     /// Expected losses, for proactive ones: none on a clean path.
     pub(super) proactive: Losses,
     pub(super) srtt: Duration,
-    pub(super) patience: Duration,
+    pub(super) deadline: Duration,
     /// Room for a repair body, bytes.
     pub(super) room: u32,
     /// What waits to be sent takes so many round trips at the path's rate.
@@ -64,7 +64,7 @@ pub(super) struct Path {
 
 /// A proactive repair in flight.
 #[derive(Clone, Copy, Debug)]
-struct Ahead {
+struct Proactive {
     bulk: bool,
     /// Its first and one past its last member.
     span: (u64, u64),
@@ -136,7 +136,7 @@ pub(super) struct Repairs {
     /// Groups that want an exact repair, one entry a repair, by the newest report.
     due: VecDeque<u64>,
     /// Proactive repairs in flight, from number `first_proactive` on; None: fate known.
-    proactive: VecDeque<Option<Ahead>>,
+    proactive: VecDeque<Option<Proactive>>,
     first_proactive: u64,
     /// When the sources of late left, and the bulk repairs.
     recent: VecDeque<Time>,
@@ -248,7 +248,7 @@ impl Repairs {
         holes: &[u64],
         redundant: u64,
         sources: &Sources<P>,
-        path: &Path,
+        path: &PathView,
     ) {
         if self.usefulness.judge(now, redundant) {
             self.counts.suspended += 1;
@@ -278,7 +278,7 @@ impl Repairs {
 
     /// Lists the exact repairs that are wanted: those of each group of holes, oldest first, less the repairs in flight that span them,
     /// those sent ahead included.
-    fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) {
+    fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &PathView) {
         let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
         starts.sort_unstable();
         let mut rule = ExactRule::new(self.groups.len(), path.losses, path.waiting);
@@ -301,8 +301,8 @@ impl Repairs {
         &mut self,
         now: Time,
         sources: &mut Sources<P>,
-        path: &Path,
-    ) -> Option<Plan> {
+        path: &PathView,
+    ) -> Option<PlannedRepair> {
         let plan = self
             .plan_exact(sources, path)
             .or_else(|| self.plan_interactive(now, sources, path))
@@ -315,7 +315,7 @@ impl Repairs {
     }
 
     /// The repair of `plan` leaves.
-    pub(super) fn sent<P: InnerPacket>(&mut self, now: Time, plan: &Plan, sources: &mut Sources<P>) {
+    pub(super) fn sent<P: InnerPacket>(&mut self, now: Time, plan: &PlannedRepair, sources: &mut Sources<P>) {
         match plan.purpose {
             Purpose::Exact(group) => {
                 self.counts.exact += 1;
@@ -341,12 +341,16 @@ impl Repairs {
             }
         }
         let span = (plan.members.first().unwrap_or(0), plan.members.last().map_or(0, |last| last + 1));
-        self.proactive.push_back(Some(Ahead { bulk: plan.purpose == Purpose::Bulk, span }));
+        self.proactive.push_back(Some(Proactive { bulk: plan.purpose == Purpose::Bulk, span }));
         self.dither = self.random.unit() - 0.5;
     }
 
     /// A repair for whatever is oldest and not decoded: what is sent into a silence.
-    pub(super) fn plan_probe<P: InnerPacket>(&self, sources: &Sources<P>, path: &Path) -> Option<Plan> {
+    pub(super) fn plan_probe<P: InnerPacket>(
+        &self,
+        sources: &Sources<P>,
+        path: &PathView,
+    ) -> Option<PlannedRepair> {
         if let Some((group, state)) = self.groups.iter().next() {
             return Some(Self::exact(*group, state, sources, path));
         }
@@ -355,7 +359,7 @@ impl Repairs {
         let ids: Vec<u64> = (start..end).collect();
         let fit = Self::fit(&ids, LISTED, sources, path.room);
         let members = Members::new(ids[..fit].to_vec(), 0..0)?;
-        (!members.is_empty()).then(|| Plan {
+        (!members.is_empty()).then(|| PlannedRepair {
             purpose: Purpose::Bulk,
             bytes: longest(&members, sources),
             members,
@@ -363,7 +367,7 @@ impl Repairs {
     }
 
     /// When an interactive packet wants its next repair, or the end of a burst.
-    pub(super) fn next_due<P: InnerPacket>(&self, sources: &Sources<P>, path: &Path) -> Option<Time> {
+    pub(super) fn next_due<P: InnerPacket>(&self, sources: &Sources<P>, path: &PathView) -> Option<Time> {
         let wanted = self.interactive_wanted(path);
         let interactive = (wanted > 0)
             .then(|| sources.interactive().filter(|(_, _, covered)| u32::from(*covered) < wanted))
@@ -383,11 +387,11 @@ impl Repairs {
     }
 
     /// Whether the burst of the last source has ended, and nothing waits.
-    fn is_tail(&self, now: Time, path: &Path) -> bool {
+    fn is_tail(&self, now: Time, path: &PathView) -> bool {
         path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
     }
 
-    fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>, path: &Path) -> Option<Plan> {
+    fn plan_exact<P: InnerPacket>(&mut self, sources: &Sources<P>, path: &PathView) -> Option<PlannedRepair> {
         while let Some(id) = self.due.pop_front() {
             if let Some(group) = self.groups.get(&id) {
                 return Some(Self::exact(id, group, sources, path));
@@ -396,7 +400,7 @@ impl Repairs {
         None
     }
 
-    fn exact<P: InnerPacket>(id: u64, group: &Group, sources: &Sources<P>, path: &Path) -> Plan {
+    fn exact<P: InnerPacket>(id: u64, group: &Group, sources: &Sources<P>, path: &PathView) -> PlannedRepair {
         let holes = &group.holes;
         let listed = Self::fit(holes, LISTED, sources, path.room) == holes.len();
         let members = match (holes.first(), holes.last()) {
@@ -405,15 +409,15 @@ impl Repairs {
             _ => Members::new(holes.clone(), 0..0),
         }
         .unwrap_or_default();
-        Plan { purpose: Purpose::Exact(id), bytes: longest(&members, sources), members }
+        PlannedRepair { purpose: Purpose::Exact(id), bytes: longest(&members, sources), members }
     }
 
     fn plan_interactive<P: InnerPacket>(
         &mut self,
         now: Time,
         sources: &mut Sources<P>,
-        path: &Path,
-    ) -> Option<Plan> {
+        path: &PathView,
+    ) -> Option<PlannedRepair> {
         let wanted = self.interactive_wanted(path);
         let open = |covered: u8| u32::from(covered) < wanted;
         if wanted == 0
@@ -436,17 +440,22 @@ impl Repairs {
             members.iter().for_each(|id| sources.cover(id));
             return None;
         }
-        Some(Plan { purpose: Purpose::Interactive, members, bytes })
+        Some(PlannedRepair { purpose: Purpose::Interactive, members, bytes })
     }
 
-    fn interactive_wanted(&self, path: &Path) -> u32 {
+    fn interactive_wanted(&self, path: &PathView) -> u32 {
         match self.redundancy {
             Redundancy::Adaptive if !self.usefulness.suspended => interactive_repairs(path.proactive),
             _ => 0,
         }
     }
 
-    fn plan_bulk<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &Path) -> Option<Plan> {
+    fn plan_bulk<P: InnerPacket>(
+        &mut self,
+        now: Time,
+        sources: &Sources<P>,
+        path: &PathView,
+    ) -> Option<PlannedRepair> {
         let spread = Spread::of(path.packets, path.proactive);
         self.step = spread.step;
         let (end, step) = (sources.next(), u64::from(spread.step));
@@ -471,7 +480,8 @@ impl Repairs {
                     sources: self.recent.len() as u32,
                     repairs: self.recent_repairs.len() as u32,
                 };
-                let left = if self.is_tail(now, path) { Left::Nothing } else { Left::Waiting(path.waiting) };
+                let left =
+                    if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
                 // Half a period either way.
                 let dither = self.dither / path.proactive.share.max(0.01);
                 self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)
@@ -491,7 +501,7 @@ impl Repairs {
             self.counts.over_budget += u64::from(!std::mem::replace(&mut self.denied, true));
             return None;
         }
-        Some(Plan { purpose: Purpose::Bulk, members, bytes })
+        Some(PlannedRepair { purpose: Purpose::Bulk, members, bytes })
     }
 
     /// How many proactive repairs in flight span symbols from `start` on.
@@ -525,13 +535,13 @@ impl Repairs {
 
 impl Group {
     /// Repairs that the group wants, those in flight included.
-    fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &Path) -> u32 {
+    fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
         // A repair of a repair of a repair: spend a little more rather than miss the deadline.
         let late = self
             .holes
             .first()
             .and_then(|id| sources.sent(*id))
-            .is_some_and(|sent| path.patience.saturating_sub(now.since(sent)) < 2 * path.srtt);
+            .is_some_and(|sent| path.deadline.saturating_sub(now.since(sent)) < 2 * path.srtt);
         let extra = self.failed.saturating_sub(1).min(4) + if late { 2 } else { 0 };
         self.holes.len() as u32 + extra
     }

@@ -57,20 +57,20 @@ impl<P: InnerPacket> Tunnel<P> {
     /// Whether a report is waited for. The last repairs of a symbol that has arrived are not, and with all probes lost
     /// nothing is in flight, but the silence goes on.
     pub(super) fn is_waiting(&self) -> bool {
-        self.sources.len() > 0 || self.ledger.is_asking() || self.silence.probes > 0
+        self.sources.len() > 0 || self.sent_history.is_asking() || self.silence.probes > 0
     }
 
     /// When silence has lasted so long that something must be done.
     pub(super) fn silence_ends(&self) -> Option<Time> {
-        let first = self.ledger.probe_timeout(self.announced.report_every);
+        let first = self.sent_history.probe_timeout(self.announced.report_every);
         let wait = first.mul_f64(BACK_OFF.powi(self.silence.probes.min(20) as i32));
         let wait = wait.min(LONGEST_SILENCE.max(first));
-        let pause = self.ledger.last_eliciting() + wait;
+        let pause = self.sent_history.last_eliciting() + wait;
         if !self.is_waiting() {
-            return (self.ledger.in_flight() > 0).then_some(pause);
+            return (self.sent_history.in_flight() > 0).then_some(pause);
         }
         // Whoever never pauses for long enough is to notice a silence, too.
-        let unanswered = self.ledger.unanswered().filter(|_| self.silence.probes == 0);
+        let unanswered = self.sent_history.unanswered().filter(|_| self.silence.probes == 0);
         let steady = unanswered.map(|since| since + silence_limit(self.srtt()));
         Some(steady.map_or(pause, |steady| steady.min(pause)))
     }
@@ -78,18 +78,19 @@ impl<P: InnerPacket> Tunnel<P> {
     /// When the last datagrams have gone unanswered for long enough to suspect that the last of them is lost.
     pub(super) fn tail_probe_due(&self) -> Option<Time> {
         let possible = self.silence.tail == TailProbe::Possible && self.silence.probes == 0;
-        (possible && self.is_waiting())
-            .then(|| self.ledger.last_eliciting() + self.ledger.tail_timeout(self.announced.report_every))
+        (possible && self.is_waiting()).then(|| {
+            self.sent_history.last_eliciting() + self.sent_history.tail_timeout(self.announced.report_every)
+        })
     }
 
     /// Repeats what may be missing, once, well before the silence is taken for one: a report that is lost costs one datagram,
     /// a packet that is lost is found out in time.
     pub(super) fn probe_tail(&mut self, now: Time) -> Transmit<Datagram<P>> {
-        let pause = self.ledger.last_eliciting();
+        let pause = self.sent_history.last_eliciting();
         let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
         let repair = plan.and_then(|plan| self.send_repair(now, &plan));
         let sent = repair.unwrap_or_else(|| self.send_probe(now, 0));
-        self.ledger.go_on_from(pause);
+        self.sent_history.go_on_from(pause);
         self.silence.tail = TailProbe::Sent;
         self.counts.tail_probes += 1;
         sent
@@ -103,7 +104,7 @@ impl<P: InnerPacket> Tunnel<P> {
             return;
         }
         if self.silence.probes == 0 {
-            self.silence.since = self.ledger.unanswered().unwrap_or(self.ledger.last_eliciting());
+            self.silence.since = self.sent_history.unanswered().unwrap_or(self.sent_history.last_eliciting());
             self.events.push_back(TunnelEvent::Silent);
         }
         self.counts.silences += 1;
@@ -115,7 +116,7 @@ impl<P: InnerPacket> Tunnel<P> {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
         let (loss, now) = (&mut self.loss, self.now);
-        self.ledger.give_up_in_flight(
+        self.sent_history.give_up_in_flight(
             |outcome| apply_outcome(outcome, sources, repairs, announce, events),
             |lost| loss.settle(now, lost),
         );

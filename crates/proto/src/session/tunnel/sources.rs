@@ -24,7 +24,7 @@ enum State {
 struct Source {
     state: State,
     bytes: u32,
-    /// When it was first sent: patience runs from here (the way in has its own deadline).
+    /// When it was first sent: deadline runs from here (the way in has its own deadline).
     sent: Time,
     /// Repairs that span it, so far, if it is interactive.
     covered: u8,
@@ -191,10 +191,10 @@ impl<P: InnerPacket> Sources<P> {
         holes
     }
 
-    /// Gives up what has waited longer than `patience`; returns whether anything was.
-    pub(super) fn expire(&mut self, now: Time, patience: Duration) -> bool {
+    /// Gives up what has waited longer than `deadline`; returns whether anything was.
+    pub(super) fn expire(&mut self, now: Time, deadline: Duration) -> bool {
         let before = self.given_up;
-        while self.sources.front().is_some_and(|source| now.since(source.sent) > patience) {
+        while self.sources.front().is_some_and(|source| now.since(source.sent) > deadline) {
             if self.sources[0].state != State::Known {
                 self.given_up += 1;
             }
@@ -203,9 +203,9 @@ impl<P: InnerPacket> Sources<P> {
         self.given_up != before
     }
 
-    /// When the oldest symbol will have waited longer than `patience`.
-    pub(super) fn expires(&self, patience: Duration) -> Option<Time> {
-        self.sources.front().map(|source| source.sent + patience + Duration::from_nanos(1))
+    /// When the oldest symbol will have waited longer than `deadline`.
+    pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
+        self.sources.front().map(|source| source.sent + deadline + Duration::from_nanos(1))
     }
 
     /// Symbols given up so far, as far as the sender knows not received.

@@ -1,8 +1,8 @@
 //! Datagrams as they leave: numbered, recorded and paced.
 
 use super::ingress::Class;
-use super::ledger::Content;
-use super::repair::{Plan, Purpose};
+use super::repair::{PlannedRepair, Purpose};
+use super::sent_history::Content;
 use super::silence::TailProbe;
 use super::{InnerPacket, Tunnel};
 use crate::session::Transmit;
@@ -19,7 +19,7 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.window_open() {
             return None;
         }
-        let queued = self.ingress.pop(now, self.patience())?;
+        let queued = self.ingress.pop(now, self.deadline())?;
         let interactive = queued.class == Class::Interactive;
         let (id, gap, payload) = self.sources.push(now, queued);
         self.repairs.on_source(now, interactive, payload.len() as u32);
@@ -28,7 +28,7 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
     }
 
-    pub(super) fn send_repair(&mut self, now: Time, plan: &Plan) -> Option<Transmit<Datagram<P>>> {
+    pub(super) fn send_repair(&mut self, now: Time, plan: &PlannedRepair) -> Option<Transmit<Datagram<P>>> {
         self.seed = self.seed.wrapping_add(1);
         // A member that is no longer in the window means a plan older than the window: none is kept.
         let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
@@ -45,14 +45,14 @@ impl<P: InnerPacket> Tunnel<P> {
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
         debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire changes a packet");
         let bytes = self.config.header + packet.wire_len() as u32;
-        let number = self.ledger.next();
+        let number = self.sent_history.next();
         if content != Content::Feedback {
             self.silence.tail = TailProbe::Possible;
         }
-        self.ledger.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
+        self.sent_history.record(now, content, bytes, self.rate.gain_class(), self.ingress.is_empty());
         if content != Content::Feedback {
             let pace = self.rate.pacing_rate(self.ingress.backlog().1);
-            self.pacer.sent(now, bytes, pace, self.ledger.srtt());
+            self.pacer.sent(now, bytes, pace, self.sent_history.srtt());
         }
         self.counts.datagrams += 1;
         self.counts.bytes += u64::from(bytes);

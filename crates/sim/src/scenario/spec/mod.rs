@@ -148,9 +148,9 @@ pub struct TunnelSpec {
     /// Rate control: `fair`, `scavenge`, or a fixed rate.
     #[serde(default = "defaults::rate", with = "word")]
     pub rate: RateMode,
-    /// The deadline: how long the receiver waits for a packet; derived from the path when left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub patience: Option<Span>,
+    /// How long the receiver waits for a packet; derived from the path when left out. `patience` is the former name.
+    #[serde(default, alias = "patience", skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Span>,
     /// The path's MTU: the largest datagram, IP header included.
     #[serde(default = "defaults::mtu")]
     pub mtu: Bytes,
@@ -164,7 +164,7 @@ impl TunnelSpec {
             between: [a.to_owned(), b.to_owned()],
             redundancy: Redundancy::default(),
             rate: defaults::rate(),
-            patience: None,
+            deadline: None,
             mtu: defaults::mtu(),
         }
     }
@@ -175,7 +175,7 @@ impl TunnelSpec {
             path_mtu: self.mtu.get() as u32,
             redundancy: self.redundancy,
             rate: self.rate,
-            patience: self.patience.map(Span::duration),
+            deadline: self.deadline.map(Span::duration),
             ..TunnelConfig::default()
         }
     }

@@ -13,7 +13,7 @@ use std::ops::Range;
 const FOLD: u64 = 256;
 
 /// Rows that are folded together.
-const TOGETHER: usize = 8;
+const FOLD_ROWS: usize = 8;
 
 /// A repair's payload as it arrived, and what it is a combination of.
 #[derive(Clone, Debug)]
@@ -141,7 +141,7 @@ impl<P> Raw<P> {
 
 /// Working memory, kept between batches.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Lifting {
+pub(super) struct PayloadWork {
     /// A small matrix that is inverted, a row a chunk.
     pub(super) square: Vec<Chunk>,
     pub(super) column: Vec<u8>,
@@ -160,7 +160,7 @@ pub(super) struct Lifting {
     pub(super) factors: Matrix,
 }
 
-impl Lifting {
+impl PayloadWork {
     /// Fills in the columns of `factors` after those of `raws`: the factors of the known symbols
     /// follow from their coefficients in the payloads and the payloads' factors.
     fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
@@ -186,45 +186,45 @@ impl Lifting {
 
 impl<P: Payload> Decoder<P> {
     /// The payloads that `rows` stand for, less everything in them that is known.
-    pub(super) fn lift_rows(&mut self, rows: &[usize]) -> Vec<P> {
-        let mut transforms = std::mem::take(&mut self.lifting.transforms);
-        transforms.reset(rows.len(), self.work.space.slots());
+    pub(super) fn payloads_of_rows(&mut self, rows: &[usize]) -> Vec<P> {
+        let mut transforms = std::mem::take(&mut self.payload_work.transforms);
+        transforms.reset(rows.len(), self.current.space.slots());
         for (m, row) in rows.iter().enumerate() {
-            transforms.row_mut(m).copy_from_slice(self.work.space.transform(*row));
+            transforms.row_mut(m).copy_from_slice(self.current.space.transform(*row));
         }
-        let payloads = self.lift(&transforms, &[]);
-        self.lifting.transforms = transforms;
+        let payloads = self.combine_payloads(&transforms, &[]);
+        self.payload_work.transforms = transforms;
         payloads
     }
 
     /// Combinations of the payloads as they arrived (a row of `transforms` for each, a column for each
     /// slot), with all known members subtracted, plus those known symbols `also` that the first
     /// combination is to contain. All are computed in one fused product.
-    pub(in crate::window) fn lift(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
+    pub(in crate::window) fn combine_payloads(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
         if !P::CONTENT {
             // Any row has a share of the longest.
             let known = also.iter().filter_map(|(id, _)| self.get(*id));
-            let longest = known.chain(&self.work.longest).max_by_key(|payload| payload.len()).cloned();
+            let longest = known.chain(&self.current.longest).max_by_key(|payload| payload.len()).cloned();
             return longest.into_iter().collect();
         }
-        let mut work = std::mem::take(&mut self.lifting);
+        let mut work = std::mem::take(&mut self.payload_work);
         let mut slots = std::mem::take(&mut work.slots);
         slots.clear();
         let involved = |slot: &usize| (0..transforms.rows()).any(|m| transforms.row(m)[*slot] != 0);
         slots.extend((0..transforms.columns()).filter(involved));
         let raws: Vec<&Raw<P>> =
-            slots.iter().filter_map(|slot| self.work.raws.get(*slot)?.as_ref()).collect();
-        let payloads = self.lift_raws(&mut work, transforms, &slots, &raws, also);
+            slots.iter().filter_map(|slot| self.current.raws.get(*slot)?.as_ref()).collect();
+        let payloads = self.combine_raws(&mut work, transforms, &slots, &raws, also);
         self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
         work.slots = slots;
-        self.lifting = work;
+        self.payload_work = work;
         payloads
     }
 
-    /// [`Decoder::lift`] for the payloads `raws`, whose columns in `transforms` are `slots`.
-    pub(super) fn lift_raws(
+    /// [`Decoder::combine_payloads`] for the payloads `raws`, whose columns in `transforms` are `slots`.
+    pub(super) fn combine_raws(
         &self,
-        work: &mut Lifting,
+        work: &mut PayloadWork,
         transforms: &Matrix,
         slots: &[usize],
         raws: &[&Raw<P>],
@@ -260,13 +260,13 @@ impl<P: Payload> Decoder<P> {
     /// or in `also`; and their payloads at the end of `sources`.
     fn known_members<'a>(
         &'a self,
-        work: &mut Lifting,
+        work: &mut PayloadWork,
         raws: &[&Raw<P>],
         also: &[(u64, u8)],
         end: u64,
         sources: &mut Vec<&'a P>,
     ) {
-        let Lifting { spans, marks, known, .. } = work;
+        let PayloadWork { spans, marks, known, .. } = work;
         spans.clear();
         known.clear();
         spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
@@ -332,18 +332,18 @@ impl<P: Payload> Decoder<P> {
     /// rows, and with no known symbol in them.
     pub(super) fn consolidate(&mut self) {
         self.counters.consolidations += 1;
-        let rows: Vec<usize> = (0..self.work.space.rows()).collect();
-        let payloads = self.lift_rows(&rows);
-        self.work.raws.clear();
+        let rows: Vec<usize> = (0..self.current.space.rows()).collect();
+        let payloads = self.payloads_of_rows(&rows);
+        self.current.raws.clear();
         for (row, payload) in payloads.into_iter().enumerate() {
-            let mut rest: Vec<(u64, u8)> = self.work.space.free_part(row).collect();
-            rest.push((self.work.space.pivot(row), 1));
+            let mut rest: Vec<(u64, u8)> = self.current.space.free_part(row).collect();
+            rest.push((self.current.space.pivot(row), 1));
             rest.sort_unstable_by_key(|(id, _)| *id);
             let coding = Coding::Explicit(Vec::new());
             let raw = Raw { payload, members: Members::default(), coding, folded: u64::MAX, rest };
-            self.work.raws.push(Some(raw));
+            self.current.raws.push(Some(raw));
         }
-        self.work.space.reset_transforms();
+        self.current.space.reset_transforms();
     }
 
     /// Frees known payloads before `keep`. While rows wait that may need them this is put off, unless
@@ -382,10 +382,10 @@ impl<P: Payload> Decoder<P> {
     fn fold(&mut self) {
         self.counters.folds += 1;
         let keep = self.keep;
-        let mut work = std::mem::take(&mut self.lifting);
-        for first in (0..self.work.raws.len()).step_by(TOGETHER) {
-            let block = first..self.work.raws.len().min(first + TOGETHER);
-            let raws: Vec<&Raw<P>> = self.work.raws[block.clone()].iter().flatten().collect();
+        let mut work = std::mem::take(&mut self.payload_work);
+        for first in (0..self.current.raws.len()).step_by(FOLD_ROWS) {
+            let block = first..self.current.raws.len().min(first + FOLD_ROWS);
+            let raws: Vec<&Raw<P>> = self.current.raws[block.clone()].iter().flatten().collect();
             let mut sources: Vec<&P> = raws.iter().map(|raw| &raw.payload).collect();
             self.known_members(&mut work, &raws, &[], keep, &mut sources);
             let mut folded = Vec::new();
@@ -400,13 +400,13 @@ impl<P: Payload> Decoder<P> {
             }
             let rests: Vec<Vec<(u64, u8)>> = raws.iter().map(|raw| self.unfolded(raw)).collect();
             let mut folded = folded.into_iter();
-            for (raw, rest) in self.work.raws[block].iter_mut().flatten().zip(rests) {
+            for (raw, rest) in self.current.raws[block].iter_mut().flatten().zip(rests) {
                 raw.payload = folded.next().unwrap_or_else(|| raw.payload.clone());
                 raw.rest = rest;
                 raw.folded = raw.folded.max(keep);
             }
         }
-        self.lifting = work;
+        self.payload_work = work;
     }
 
     /// The members of `raw` that stay in it although they are before `keep`, because they are not known

@@ -5,7 +5,7 @@
 //! with that group and not with all that waits.
 
 use super::echelon::{Echelon, Pivots};
-use super::lift::Raw;
+use super::payloads::Raw;
 use super::{Cell, Decoder};
 use crate::Payload;
 use crate::window::Members;
@@ -53,7 +53,7 @@ pub(super) fn keep_longest<P: Payload>(longest: &mut Option<P>, payload: P) {
 
 /// The components that are not at work.
 #[derive(Clone, Debug)]
-pub(super) struct Aside<P> {
+pub(super) struct OtherComponents<P> {
     /// By number; in the place of the one at work is a stand-in.
     components: Vec<Component<P>>,
     /// The numbers of those without rows.
@@ -62,18 +62,18 @@ pub(super) struct Aside<P> {
     rows: usize,
     bytes: usize,
     /// Those that the repair at hand concerns, the one at work among them.
-    met: Vec<u32>,
+    concerned: Vec<u32>,
 }
 
-impl<P: Payload> Aside<P> {
+impl<P: Payload> OtherComponents<P> {
     /// None, as the first component, number 0, is at work.
-    pub(super) fn new(pivots: Pivots) -> Aside<P> {
-        Aside {
+    pub(super) fn new(pivots: Pivots) -> OtherComponents<P> {
+        OtherComponents {
             components: vec![Component::new(pivots)],
             vacant: Vec::new(),
             rows: 0,
             bytes: 0,
-            met: Vec::new(),
+            concerned: Vec::new(),
         }
     }
 
@@ -86,37 +86,37 @@ impl<P: Payload> Aside<P> {
 impl<P: Payload> Decoder<P> {
     /// The rows of a component.
     pub(super) fn space_of(&self, component: u32) -> &Echelon {
-        match self.aside.components.get(component as usize) {
-            Some(aside) if component != self.at_work => &aside.space,
-            _ => &self.work.space,
+        match self.others.components.get(component as usize) {
+            Some(other) if component != self.current_id => &other.space,
+            _ => &self.current.space,
         }
     }
 
     /// Puts a component to work, and the one that was at work aside.
     pub(super) fn select(&mut self, component: u32) {
-        if component == self.at_work {
+        if component == self.current_id {
             return;
         }
-        self.neaten();
-        let Aside { components, vacant, rows, bytes, .. } = &mut self.aside;
-        if self.work.space.rows() == 0 {
-            vacant.push(self.at_work);
+        self.drop_unused_payloads();
+        let OtherComponents { components, vacant, rows, bytes, .. } = &mut self.others;
+        if self.current.space.rows() == 0 {
+            vacant.push(self.current_id);
         }
-        *rows += self.work.space.rows();
-        *bytes += self.work.space.bytes();
-        std::mem::swap(&mut self.work, &mut components[self.at_work as usize]);
-        std::mem::swap(&mut self.work, &mut components[component as usize]);
-        *rows -= self.work.space.rows();
-        *bytes -= self.work.space.bytes();
-        self.at_work = component;
+        *rows += self.current.space.rows();
+        *bytes += self.current.space.bytes();
+        std::mem::swap(&mut self.current, &mut components[self.current_id as usize]);
+        std::mem::swap(&mut self.current, &mut components[component as usize]);
+        *rows -= self.current.space.rows();
+        *bytes -= self.current.space.bytes();
+        self.current_id = component;
     }
 
     /// Calls `each` with every component that has rows at work, one after the other; once, too, where none has.
     pub(super) fn with_each(&mut self, mut each: impl FnMut(&mut Self)) {
-        if self.aside.rows == 0 {
+        if self.others.rows == 0 {
             return each(self);
         }
-        for component in 0..self.aside.components.len() as u32 {
+        for component in 0..self.others.components.len() as u32 {
             if self.space_of(component).rows() > 0 {
                 self.select(component);
                 each(self);
@@ -126,15 +126,20 @@ impl<P: Payload> Decoder<P> {
 
     /// Finds the components that a repair of `members` concerns. `unknown` says where the unknown ones of its tail are, `unheard`
     /// how many more were not heard of yet. False: its row would take more memory with theirs than there is.
-    pub(super) fn meet(&mut self, members: &Members, unknown: Range<usize>, unheard: usize) -> bool {
-        let mut met = std::mem::take(&mut self.aside.met);
-        met.clear();
+    pub(super) fn find_concerned(
+        &mut self,
+        members: &Members,
+        unknown: Range<usize>,
+        unheard: usize,
+    ) -> bool {
+        let mut concerned = std::mem::take(&mut self.others.concerned);
+        concerned.clear();
         if self.rows() > 0 {
             for id in members.singles().iter().chain(&self.unknown[unknown.clone()]) {
                 let Some(Cell::Pivot(place) | Cell::Free(place)) = self.cell(*id) else { continue };
-                if met.last() != Some(&place.component) && !met.contains(&place.component) {
-                    met.push(place.component);
-                    if self.aside.rows == 0 {
+                if concerned.last() != Some(&place.component) && !concerned.contains(&place.component) {
+                    concerned.push(place.component);
+                    if self.others.rows == 0 {
                         break;
                     }
                 }
@@ -142,73 +147,73 @@ impl<P: Payload> Decoder<P> {
         }
         let (mut rows, mut bytes) = (1, 0);
         let mut width = 1 + members.singles().len() + unknown.len() + unheard;
-        for space in met.iter().map(|component| self.space_of(*component)) {
+        for space in concerned.iter().map(|component| self.space_of(*component)) {
             rows += space.rows();
             width += space.columns_used() + space.slots_used();
             bytes += space.bytes();
         }
-        self.aside.met = met;
-        let others = self.aside.bytes + self.work.space.bytes() - bytes;
+        self.others.concerned = concerned;
+        let others = self.others.bytes + self.current.space.bytes() - bytes;
         others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
     }
 
     /// Whether the repair at hand concerns no row.
-    pub(super) fn met_none(&self) -> bool {
-        self.aside.met.is_empty()
+    pub(super) fn concerns_no_row(&self) -> bool {
+        self.others.concerned.is_empty()
     }
 
     /// Puts to work what the repair at hand concerns, as one component.
-    pub(super) fn join(&mut self) {
-        let met = std::mem::take(&mut self.aside.met);
-        match met.iter().copied().max_by_key(|component| self.space_of(*component).rows()) {
+    pub(super) fn select_concerned(&mut self) {
+        let concerned = std::mem::take(&mut self.others.concerned);
+        match concerned.iter().copied().max_by_key(|component| self.space_of(*component).rows()) {
             Some(largest) => {
                 self.select(largest);
-                met.iter().filter(|other| **other != largest).for_each(|other| self.absorb(*other));
+                concerned.iter().filter(|other| **other != largest).for_each(|other| self.absorb(*other));
             }
-            None if self.work.space.rows() > 0 => {
-                let vacant = self.aside.vacant.pop().unwrap_or_else(|| {
-                    self.aside.components.push(Component::new(self.pivots));
-                    (self.aside.components.len() - 1) as u32
+            None if self.current.space.rows() > 0 => {
+                let vacant = self.others.vacant.pop().unwrap_or_else(|| {
+                    self.others.components.push(Component::new(self.pivots));
+                    (self.others.components.len() - 1) as u32
                 });
                 self.select(vacant);
             }
             None => {}
         }
-        self.aside.met = met;
+        self.others.concerned = concerned;
     }
 
     /// Adds the rows of the component `number`, which is aside, to those at work, and leaves it without any.
     fn absorb(&mut self, number: u32) {
         self.counters.joined += 1;
         let stand_in = Component::new(self.pivots);
-        let mut other = std::mem::replace(&mut self.aside.components[number as usize], stand_in);
-        self.aside.rows -= other.space.rows();
-        self.aside.bytes -= other.space.bytes();
-        self.work.space.reserve_columns(other.space.columns_used());
-        let first = self.work.space.rows();
-        let raws = &mut self.work.raws;
-        self.work.space.absorb(&other.space, |from, to| {
+        let mut other = std::mem::replace(&mut self.others.components[number as usize], stand_in);
+        self.others.rows -= other.space.rows();
+        self.others.bytes -= other.space.bytes();
+        self.current.space.reserve_columns(other.space.columns_used());
+        let first = self.current.space.rows();
+        let raws = &mut self.current.raws;
+        self.current.space.absorb(&other.space, |from, to| {
             keep_raw(raws, to, other.raws[from].take());
         });
         if let Some(longest) = other.longest.take() {
-            keep_longest(&mut self.work.longest, longest);
+            keep_longest(&mut self.current.longest, longest);
         }
-        (first..self.work.space.rows()).for_each(|row| self.renumber_row(row));
+        (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         self.renumber_columns();
         // Kept for its memory.
         other.clear();
-        self.aside.components[number as usize] = other;
-        self.aside.vacant.push(number);
+        self.others.components[number as usize] = other;
+        self.others.vacant.push(number);
     }
 
     /// Forgets all rows.
     pub(super) fn clear_rows(&mut self) {
-        self.work.clear();
-        for component in &mut self.aside.components {
+        self.current.clear();
+        for component in &mut self.others.components {
             component.clear();
         }
-        self.aside.vacant.clear();
-        self.aside.vacant.extend((0..self.aside.components.len() as u32).filter(|n| *n != self.at_work));
-        (self.aside.rows, self.aside.bytes) = (0, 0);
+        self.others.vacant.clear();
+        self.others.vacant.extend((0..self.others.components.len() as u32).filter(|n| *n != self.current_id));
+        (self.others.rows, self.others.bytes) = (0, 0);
     }
 }

@@ -5,7 +5,7 @@
 //! are unknown members, and nothing is known about those yet, only the end counts, and the inverse of
 //! their coefficients is all that is needed.
 
-use super::lift::{Lifting, Raw};
+use super::payloads::{PayloadWork, Raw};
 use super::{Arrival, Cell, Decoder};
 use crate::Payload;
 use crate::window::{Coding, Members};
@@ -22,14 +22,14 @@ impl<P: Payload> Decoder<P> {
         let (count, needed) = (repairs.len(), unknown.len());
         let owned = |(coding, payload)| Raw::owned(members.clone(), coding, payload);
         let raws: Vec<Raw<P>> = repairs.into_iter().map(owned).collect();
-        let mut work = std::mem::take(&mut self.lifting);
+        let mut work = std::mem::take(&mut self.payload_work);
         let order = invert(&mut work, &raws[..needed], &unknown);
         let Some(order) = order else {
-            self.lifting = work;
+            self.payload_work = work;
             return self.one_by_one(members, raws.into_iter().map(Raw::into_parts).collect());
         };
         if let Some(last) = members.last() {
-            self.hear_of(last);
+            self.extend_to(last);
         }
         let mut transforms = std::mem::take(&mut work.transforms);
         transforms.reset(needed, needed);
@@ -38,13 +38,13 @@ impl<P: Payload> Decoder<P> {
         }
         let raws: Vec<&Raw<P>> = order.iter().map(|raw| &raws[usize::from(*raw)]).collect();
         let slots: Vec<usize> = (0..needed).collect();
-        let payloads = self.lift_raws(&mut work, &transforms, &slots, &raws, &[]);
+        let payloads = self.combine_raws(&mut work, &transforms, &slots, &raws, &[]);
         self.counters.payload_combinations += (work.factors.rows() * work.factors.columns()) as u64;
         work.transforms = transforms;
-        self.lifting = work;
+        self.payload_work = work;
         self.counters.innovative += needed as u64;
         self.counters.redundant += (count - needed) as u64;
-        self.counters.together += needed as u64;
+        self.counters.simultaneous += needed as u64;
         self.learn(unknown.into_iter().zip(payloads));
         let mut arrivals = vec![Arrival::Innovative; needed];
         arrivals.resize(count, Arrival::Redundant);
@@ -96,15 +96,15 @@ impl<P: Payload> Decoder<P> {
         let unknown = |id: &u64| cells[(id - origin) as usize] != Cell::Known;
         self.unknown.retain(unknown);
         self.free.retain(unknown);
-        self.tidy();
+        self.free_unneeded();
     }
 }
 
 /// Inverts the coefficients of `raws` for the symbols `unknown`, as many, into `work.square`: row m tells
 /// the combination of the payloads, in the order that is returned, that is symbol m. None when they are
 /// singular. Gauss-Jordan elimination in place: where a column has been eliminated, that of the inverse grows.
-fn invert<P>(work: &mut Lifting, raws: &[Raw<P>], unknown: &[u64]) -> Option<Vec<u8>> {
-    let Lifting { square, column, buffer, .. } = work;
+fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> Option<Vec<u8>> {
+    let PayloadWork { square, column, buffer, .. } = work;
     let size = unknown.len();
     square.clear();
     square.resize(size, Chunk::ZERO);
@@ -196,7 +196,7 @@ mod tests {
                 let arrivals: Vec<Arrival> =
                     repairs.iter().map(|(c, p)| one.repair(&members, c, p.clone())).collect();
                 assert_eq!(all.repairs(&members, repairs), arrivals, "run {run}");
-                at_once += all.counters().together - one.counters().together;
+                at_once += all.counters().simultaneous - one.counters().simultaneous;
                 let (mut one_told, mut all_told) = (one.clone(), all.clone());
                 assert_eq!(told(&mut all_told), told(&mut one_told), "run {run}");
                 for id in all_told.missing().chain([first, next]) {

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 /// How much longer than the round-trip time the oldest symbol outstanding has waited for its recovery, at worst, of late.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct RecoveryWait {
     worst: f64,
     last: Time,
 }
 
-impl Held {
+impl RecoveryWait {
     /// What was seen is forgotten with this time constant, s.
     const TIME_CONSTANT: f64 = 4.0;
 
     pub(super) fn offer(&mut self, now: Time, held: Duration) {
-        let keep = (-now.since(self.last).as_secs_f64() / Held::TIME_CONSTANT).exp();
+        let keep = (-now.since(self.last).as_secs_f64() / RecoveryWait::TIME_CONSTANT).exp();
         self.last = now;
         self.worst = (keep * self.worst).max(held.as_secs_f64());
     }

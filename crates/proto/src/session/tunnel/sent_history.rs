@@ -80,7 +80,7 @@ pub(super) enum Outcome {
 
 /// All datagrams whose fate may still change.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct SentHistory {
     first: u64,
     records: VecDeque<Record>,
     in_flight: u64,
@@ -108,9 +108,9 @@ pub(super) struct Ledger {
     limited: Option<u64>,
 }
 
-impl Ledger {
-    pub(super) fn new(initial_rtt: Duration) -> Ledger {
-        Ledger {
+impl SentHistory {
+    pub(super) fn new(initial_rtt: Duration) -> SentHistory {
+        SentHistory {
             first: 0,
             records: VecDeque::new(),
             in_flight: 0,
@@ -137,7 +137,7 @@ impl Ledger {
         self.first + self.records.len() as u64
     }
 
-    /// Records the datagram that leaves now, under [`Ledger::next`]'s number; it is the `last` one when nothing
+    /// Records the datagram that leaves now, under [`SentHistory::next`]'s number; it is the `last` one when nothing
     /// waits to be sent after it.
     pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
         if last {

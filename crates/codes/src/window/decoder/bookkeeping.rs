@@ -1,17 +1,17 @@
 //! What follows a change of the rows: decoding, numbering anew, freeing what need not be held.
 
-use super::component::Component;
+use super::components::Component;
 use super::{Cell, Decoder, Place, remove_sorted};
 use crate::Payload;
 
 impl<P: Payload> Decoder<P> {
     /// Decodes the rows that have become unit rows.
     pub(super) fn settle(&mut self) {
-        if self.work.space.rows() == 0 {
+        if self.current.space.rows() == 0 {
             return;
         }
         let mut units = std::mem::take(&mut self.units);
-        self.work.space.units(&mut units);
+        self.current.space.units(&mut units);
         if !units.is_empty() {
             self.decode(&units);
         }
@@ -21,19 +21,19 @@ impl<P: Payload> Decoder<P> {
     /// The pivots of the rows `units` (ascending) are determined.
     fn decode(&mut self, units: &[usize]) {
         let mut batch = std::mem::take(&mut self.batch);
-        let pivots = units.iter().map(|row| self.work.space.pivot(*row));
-        match &self.work.longest {
+        let pivots = units.iter().map(|row| self.current.space.pivot(*row));
+        match &self.current.longest {
             Some(longest) => batch.extend(pivots.map(|id| (id, longest.clone()))),
             None => {
-                batch.extend(pivots.collect::<Vec<_>>().into_iter().zip(self.lift_rows(units)));
+                batch.extend(pivots.collect::<Vec<_>>().into_iter().zip(self.payloads_of_rows(units)));
             }
         }
         batch.sort_unstable_by_key(|(id, _)| *id);
-        if units.len() == self.work.space.rows() {
+        if units.len() == self.current.space.rows() {
             // Columns that only these rows involved are forgotten with them.
             self.forget_columns();
         }
-        let Component { space, raws, .. } = &mut self.work;
+        let Component { space, raws, .. } = &mut self.current;
         space.retire(units, |slot| raws[slot] = None);
         self.renumber_rows();
         for (id, payload) in batch.drain(..) {
@@ -44,26 +44,26 @@ impl<P: Payload> Decoder<P> {
         self.batch = batch;
         let (cells, origin) = (&self.cells, self.origin);
         self.unknown.retain(|id| cells[(id - origin) as usize] != Cell::Known);
-        self.tidy();
+        self.free_unneeded();
     }
 
     /// Frees what need not be held any more, after rows went or symbols became known.
-    pub(super) fn tidy(&mut self) {
-        self.neaten();
+    pub(super) fn free_unneeded(&mut self) {
+        self.drop_unused_payloads();
         self.bound_history();
         self.release(false);
     }
 
     /// Frees what the rows at work leave behind.
-    pub(super) fn neaten(&mut self) {
-        if self.work.space.rows() == 0 {
-            if self.work.space.slots_used() > 0 || self.work.space.columns_used() > 0 {
+    pub(super) fn drop_unused_payloads(&mut self) {
+        if self.current.space.rows() == 0 {
+            if self.current.space.slots_used() > 0 || self.current.space.columns_used() > 0 {
                 self.forget_columns();
-                self.work.space.clear();
+                self.current.space.clear();
             }
-            self.work.raws.clear();
-            self.work.longest = None;
-        } else if self.work.space.slots_used() > 2 * self.work.space.rows() + 64 {
+            self.current.raws.clear();
+            self.current.longest = None;
+        } else if self.current.space.slots_used() > 2 * self.current.space.rows() + 64 {
             // Rows that were given up leave their payloads behind, as parts of others.
             self.consolidate();
         }
@@ -86,52 +86,52 @@ impl<P: Payload> Decoder<P> {
     pub(super) fn add_pivot(&mut self, pivot: Option<u64>) {
         if let Some(pivot) = pivot {
             remove_sorted(&mut self.free, pivot);
-            self.renumber_row(self.work.space.rows() - 1);
-            debug_assert_eq!(self.work.space.pivot(self.work.space.rows() - 1), pivot);
+            self.renumber_row(self.current.space.rows() - 1);
+            debug_assert_eq!(self.current.space.pivot(self.current.space.rows() - 1), pivot);
         }
     }
 
     pub(super) fn remove_row(&mut self, place: Place) {
         self.select(place.component);
-        self.work.space.remove(place.at as usize);
+        self.current.space.remove(place.at as usize);
         self.renumber_row(place.at as usize);
     }
 
     /// Another row has taken the place of `row`, or none has.
     pub(super) fn renumber_row(&mut self, row: usize) {
-        if row < self.work.space.rows() {
-            let pivot = self.work.space.pivot(row);
-            self.set_cell(pivot, Cell::Pivot(Place { component: self.at_work, at: row as u32 }));
+        if row < self.current.space.rows() {
+            let pivot = self.current.space.pivot(row);
+            self.set_cell(pivot, Cell::Pivot(Place { component: self.current_id, at: row as u32 }));
         }
     }
 
     pub(super) fn renumber_rows(&mut self) {
-        for row in 0..self.work.space.rows() {
+        for row in 0..self.current.space.rows() {
             self.renumber_row(row);
         }
     }
 
     pub(super) fn renumber_columns(&mut self) {
-        for column in 0..self.work.space.width() {
-            if let Some(id) = self.work.space.symbol_of(column) {
-                self.set_cell(id, Cell::Free(Place { component: self.at_work, at: column as u32 }));
+        for column in 0..self.current.space.width() {
+            if let Some(id) = self.current.space.symbol_of(column) {
+                self.set_cell(id, Cell::Free(Place { component: self.current_id, at: column as u32 }));
             }
         }
     }
 
     fn forget_columns(&mut self) {
-        if self.work.space.columns_used() == 0 {
+        if self.current.space.columns_used() == 0 {
             return;
         }
-        for column in 0..self.work.space.width() {
-            if let Some(id) = self.work.space.symbol_of(column) {
+        for column in 0..self.current.space.width() {
+            if let Some(id) = self.current.space.symbol_of(column) {
                 self.set_cell(id, Cell::Untouched);
             }
         }
     }
 
     /// Extends the window up to `id`; what lies between is unknown and unseen.
-    pub(super) fn hear_of(&mut self, id: u64) {
+    pub(super) fn extend_to(&mut self, id: u64) {
         for new in self.next()..id.saturating_add(1) {
             self.cells.push_back(Cell::Untouched);
             self.payloads.push_back(None);
