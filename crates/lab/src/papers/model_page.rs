@@ -34,8 +34,9 @@ pub fn write_model_pages(
 fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
     let id = paper.id;
     let mut text = format!(
-        "# Paper {id}: its closed forms, beside ours\n\n*{}*. Made by `make papers` from [`papers/{id}`](../../papers/{id}); change that, not this. \
-         [`models.md`](../models.md) says what the models are good for.\n\n## Numbers\n\n| | where | printed | ours | verdict |\n|---|---|---|---|---|\n",
+        "# Paper {id}: printed closed forms and ours\n\nFor researchers: the numbers of *{}*, recomputed by `ripstop model`. \
+         [`models.md`](../researchers/models.md) describes the models. `make papers` writes this page from \
+         [`papers/{id}`](../../papers/{id}); edit the files there.\n\n## Numbers\n\n| | where | printed | ours | verdict |\n|---|---|---|---|---|\n",
         paper.title
     );
     for number in paper.numbers.iter().filter(|number| number.verdict != PaperVerdict::NotCheckable) {
@@ -57,7 +58,7 @@ fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
             cell(&why)
         );
     }
-    text += "\nNot to be checked:\n\n";
+    text += "\nNumbers that the models cannot check:\n\n";
     for (why, ids) in reasons(&paper.numbers, PaperVerdict::NotCheckable) {
         let _ = writeln!(
             text,
@@ -65,7 +66,7 @@ fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
             ids.iter().map(|id| format!("`{id}`")).collect::<Vec<_>>().join(", ")
         );
     }
-    text += "\n## Trends\n\n| | what decides it | verdict |\n|---|---|---|\n";
+    text += "\n## Trends\n\n| | evidence | verdict |\n|---|---|---|\n";
     for trend in &paper.trends {
         let runs = (!trend.run.is_empty()).then(|| format!("`papers run {}`", trend.run.join(" ")));
         let why: Vec<&str> =
@@ -79,7 +80,7 @@ fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
             trend.verdict.word()
         );
     }
-    text += "\n## Wrong in print\n\n| where | printed | right |\n|---|---|---|\n";
+    text += "\n## Misprints\n\n| where | printed | right |\n|---|---|---|\n";
     for erratum in &paper.errata {
         let _ = writeln!(
             text,

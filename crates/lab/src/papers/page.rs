@@ -46,8 +46,9 @@ fn figure_name(experiment: &Study, k: usize) -> String {
 
 fn page(paper: &str, all: &[&ShownStudy<'_>]) -> String {
     let mut text = format!(
-        "# Paper {paper}: its simulations, beside ours\n\nMade by `make papers` from [`papers/{paper}`](../../papers/{paper}); change that, not this. \
-         Where a number has an interval it is 95 %, by Student's t over independent runs.\n\n"
+        "# Paper {paper}: published simulations and ours\n\nFor researchers: the paper's simulations, repeated with `ripstop sim`. `make papers` writes this page from \
+         [`papers/{paper}`](../../papers/{paper}); edit the files there. The intervals are 95 % confidence intervals, by \
+         Student's t over independent runs.\n\n"
     );
     for shown in all {
         let _ = writeln!(text, "- [{}](#{}): {}", shown.judged.id, anchor(shown), shown.judged.title);
@@ -98,7 +99,7 @@ fn section(shown: &ShownStudy<'_>) -> String {
         }
     }
     if !judged.claims.is_empty() {
-        text += "\n| claim | what decides it | verdict |\n|---|---|---|\n";
+        text += "\n| claim | evidence | verdict |\n|---|---|---|\n";
         for claim in &judged.claims {
             let assertions: Vec<String> = claim
                 .assertions
