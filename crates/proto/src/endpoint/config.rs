@@ -1,4 +1,4 @@
-//! What goes into an endpoint and what comes out: settings, events, counters.
+//! The public types of an endpoint: settings, events, counters, status.
 
 use super::routes::IpPrefix;
 use crate::secure::{self, PeerId, PublicKey};
@@ -11,11 +11,11 @@ use std::time::Duration;
 pub struct EndpointConfig {
     /// Handshakes and keys.
     pub secure: secure::SecureConfig,
-    /// The tunnel to each peer. Its path MTU is where the search for each path's own begins.
+    /// The tunnel to each peer. The search for a peer's path MTU begins at this configuration's path MTU.
     pub tunnel: TunnelConfig,
-    /// Whether TCP SYNs are made to offer segments that fit the tunnel.
+    /// Whether the MSS option of TCP SYNs is lowered, so that segments fit into the tunnel.
     pub clamp_mss: bool,
-    /// Packets that wait for the first handshake with a peer, at most.
+    /// How many packets may wait for the first handshake with a peer. When more come, the oldest is dropped.
     pub waiting_packets: usize,
 }
 
@@ -30,81 +30,83 @@ impl Default for EndpointConfig {
     }
 }
 
-/// A peer.
+/// The settings of one peer.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
-    /// Its key.
+    /// The peer's public key.
     pub public: PublicKey,
-    /// Where it is; None when it will call.
+    /// The peer's address. None: the peer starts the handshake, and this end learns the address from it.
     pub endpoint: Option<SocketAddr>,
-    /// What is inside, behind it: packets to these addresses go to it, and it may send from these.
+    /// The addresses behind the peer. Packets to these addresses go to the peer. Packets from the peer must have
+    /// one of them as source.
     pub allowed_ips: Vec<IpPrefix>,
-    /// How often something is sent when nothing else is, to keep address translators on the way awake.
+    /// An idle tunnel sends a probe this often, so that NATs on the path keep their mapping. None: never.
     pub keepalive: Option<Duration>,
 }
 
 /// Why a peer could not be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddPeerError {
-    /// The key is in use.
+    /// The key is this end's own, or another peer has it.
     #[error("the public key {0} is this end's own or another peer's")]
     Key(PublicKey),
-    /// The prefix is in use.
+    /// Another peer has this very prefix.
     #[error("the prefix {0} belongs to another peer")]
     Prefix(IpPrefix),
 }
 
-/// Something that people may want to know.
+/// A change that a log or a user interface may report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointEvent {
     /// A session with the peer has begun.
     Connected {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// The peer has restarted: what was under way to it is lost.
+        /// An earlier session with the peer ended by a restart. Its packets in flight are lost.
         again: bool,
     },
-    /// The peer has not answered a handshake for long. Said once; it is tried on for ever.
+    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`](secure::SecureConfig). The event
+    /// comes once; handshakes go on.
     Unreachable {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// For how long.
+        /// How long the peer has been silent.
         silent_for: Duration,
     },
-    /// The peer that was unreachable has answered.
+    /// The unreachable peer has answered.
     Reachable {
-        /// Who.
+        /// The peer.
         peer: PeerId,
     },
-    /// The peer's datagrams come from another address now.
+    /// The peer's datagrams now come from another address.
     Roamed {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Where from.
+        /// The former address; None when there was none.
         from: Option<SocketAddr>,
-        /// Where to.
+        /// The new address.
         to: SocketAddr,
     },
-    /// Nothing comes from the peer although it was asked for.
+    /// The peer has not answered datagrams that ask for an answer. The path may be down.
     Silent {
-        /// Who.
+        /// The peer.
         peer: PeerId,
     },
-    /// The silent peer is heard again.
+    /// A datagram of the silent peer has arrived.
     Heard {
-        /// Who.
+        /// The peer.
         peer: PeerId,
     },
     /// The peer ended the session.
     Closed {
-        /// Who.
+        /// The peer.
         peer: PeerId,
     },
-    /// The largest inner packet to the peer is another now.
+    /// The size of the largest inner packet to the peer has changed.
     Mtu {
-        /// Who.
+        /// The peer.
         peer: PeerId,
-        /// Bytes.
+        /// The new size, bytes.
         inner_mtu: u32,
     },
 }
@@ -112,50 +114,51 @@ pub enum EndpointEvent {
 /// A datagram to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Where to.
+    /// The destination.
     pub to: SocketAddr,
-    /// Bytes of it, at the front of the buffer.
+    /// The datagram's length in bytes. The datagram is at the front of the buffer.
     pub len: usize,
-    /// Mark it as ECN-capable (ECT(0), RFC 3168).
+    /// Whether to mark the datagram as ECN-capable (ECT(0), RFC 3168).
     pub ect: bool,
 }
 
-/// What happened so far, over all peers.
+/// Counters over all peers, from the start on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EndpointCounters {
-    /// Datagrams received, good and bad.
+    /// Datagrams received, valid or not.
     pub datagrams_received: u64,
-    /// Datagrams given out to send.
+    /// Datagrams that [`poll_transmit`](super::Endpoint::poll_transmit) returned.
     pub datagrams_sent: u64,
-    /// Packets from the inside that are no IP packets.
+    /// Packets from the inside that are not IP packets, dropped.
     pub inner_malformed: u64,
-    /// Packets from the inside to where no peer is.
+    /// Packets from the inside whose destination is behind no peer, dropped.
     pub inner_no_route: u64,
-    /// TCP SYNs changed.
+    /// TCP SYNs whose MSS was lowered.
     pub mss_clamped: u64,
-    /// Packets from a peer with a source address that is not the peer's.
+    /// Packets from a peer whose source address is not in the peer's allowed IPs, dropped.
     pub wrong_source: u64,
-    /// Authentic datagrams with a malformed body.
+    /// Authentic datagrams with a malformed body, dropped.
     pub body_malformed: u64,
-    /// Datagrams that could not be written or sealed.
+    /// Datagrams that did not fit the buffer or could not be sealed, dropped.
     pub unsendable: u64,
 }
 
-/// What is going on with a peer.
+/// The state of one peer.
 #[derive(Clone, Debug)]
 pub struct PeerStatus {
-    /// Where it is.
+    /// The peer's address; None when it is not known yet.
     pub endpoint: Option<SocketAddr>,
-    /// Its session; None when there is none yet.
+    /// The state of the tunnel session; None before the first handshake is complete.
     pub tunnel: Option<Status>,
     /// The largest inner packet, bytes.
     pub inner_mtu: u32,
-    /// Sessions begun.
+    /// How many sessions have begun.
     pub sessions: u64,
-    /// Packets that wait for a session.
+    /// Packets that wait for the first session.
     pub waiting: usize,
-    /// Packets that waited for a session in vain.
+    /// Packets dropped because too many waited for the first session
+    /// ([`EndpointConfig::waiting_packets`]).
     pub waited_in_vain: u64,
-    /// Symbols under way in sessions that ended by a restart.
+    /// Source symbols that were in flight when their session ended by a restart.
     pub lost_in_restarts: u64,
 }

@@ -1,10 +1,13 @@
-//! One end of the tunnel with all its peers: [`crate::secure`] and a tunnel session a peer, and the routes
-//! between them. IP packets and UDP datagrams as bytes in, the same out.
+//! One end of the tunnel with all its peers. An endpoint takes and gives bytes: IP packets on the inside, UDP
+//! datagrams on the outside.
 //!
-//! It is driven by the contract of [`crate::session`]: one input ([`Endpoint::handle_inner`],
-//! [`Endpoint::handle_datagram`], [`Endpoint::handle_timeout`]), then all outputs
-//! ([`Endpoint::poll_transmit`], [`Endpoint::poll_deliver`], [`Endpoint::poll_event`]) until they are
-//! empty, then [`Endpoint::poll_timeout`].
+//! An endpoint has one [`crate::secure::Peers`], one tunnel session for each peer, and the routes from inner addresses
+//! to peers. It keeps the contract of [`crate::session`]:
+//!
+//! 1. one input: [`Endpoint::handle_inner`], [`Endpoint::handle_datagram`] or [`Endpoint::handle_timeout`];
+//! 2. all outputs, until they are empty: [`Endpoint::poll_transmit`], [`Endpoint::poll_deliver`],
+//!    [`Endpoint::poll_event`];
+//! 3. a wait for the next input, or until [`Endpoint::poll_timeout`].
 //!
 //! ```text
 //!   inner packet -> routes -> tunnel of the peer -> wire -> seal -> datagram
@@ -12,8 +15,8 @@
 //! ```
 
 mod config;
-mod link;
 mod mtu;
+mod peer_path;
 mod routes;
 
 pub use config::{
@@ -26,20 +29,20 @@ use crate::secure::{self, Entropy, Incoming, PeerId, Peers, PrivateKey, PublicKe
 use crate::session::tunnel::Delivered;
 use crate::session::{Session, Transmit};
 use crate::wire::{HEADER_LEN, IPV4_UDP_LEN, IPV6_UDP_LEN, Kind, TAG_LEN, emit_body, parse_body};
-use link::Link;
+use peer_path::PeerPath;
 use ripstop_base::Time;
 use ripstop_codes::Symbol;
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 
-/// One end of the tunnel.
+/// One end of the tunnel with all its peers.
 pub struct Endpoint {
     config: EndpointConfig,
     secure: Peers,
     entropy: Box<dyn Entropy + Send>,
-    links: Vec<Option<Box<Link>>>,
+    paths: Vec<Option<Box<PeerPath>>>,
     routes: Routes<PeerId>,
-    /// Peers that may have something to send, in turn.
+    /// Peers that may have something to send. They take turns.
     ready: VecDeque<PeerId>,
     timers: BTreeSet<(Time, PeerId)>,
     delivered: VecDeque<(PeerId, Delivered<Symbol>)>,
@@ -48,7 +51,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An end with the given key and no peers yet. On the wire, both sources of entropy must be the operating system's.
+    /// An endpoint with the given private key and without peers. `for_keys` gives the randomness of keys and cookies,
+    /// `entropy` all other randomness. On the wire, both must be the operating system's.
     pub fn new(
         private: PrivateKey,
         config: EndpointConfig,
@@ -67,7 +71,7 @@ impl Endpoint {
             config,
             secure,
             entropy,
-            links: Vec::new(),
+            paths: Vec::new(),
             routes: Routes::default(),
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -77,7 +81,7 @@ impl Endpoint {
         }
     }
 
-    /// Our public key.
+    /// This end's public key.
     pub fn public(&self) -> PublicKey {
         self.secure.public()
     }
@@ -85,7 +89,7 @@ impl Endpoint {
     /// Adds a peer.
     ///
     /// # Errors
-    /// The key is our own or another peer's, or one of the prefixes belongs to another peer.
+    /// The key is this end's own or another peer's, or one of the prefixes belongs to another peer.
     pub fn add_peer(&mut self, now: Time, peer: &PeerConfig) -> Result<PeerId, AddPeerError> {
         if let Some(taken) = peer.allowed_ips.iter().find(|prefix| self.routes.exact(**prefix).is_some()) {
             return Err(AddPeerError::Prefix(*taken));
@@ -94,10 +98,10 @@ impl Endpoint {
         for prefix in &peer.allowed_ips {
             self.routes.insert(*prefix, id);
         }
-        if self.links.len() <= id.index() {
-            self.links.resize_with(id.index() + 1, || None);
+        if self.paths.len() <= id.index() {
+            self.paths.resize_with(id.index() + 1, || None);
         }
-        self.links[id.index()] = Some(Box::new(Link::new(id, now, peer.keepalive)));
+        self.paths[id.index()] = Some(Box::new(PeerPath::new(id, now, peer.keepalive)));
         if peer.endpoint.is_some() {
             self.secure.connect(now, id);
         }
@@ -105,15 +109,15 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Tells where a peer is, for example because its name resolves to another address now, and calls it there when
-    /// there is no session with it.
+    /// Sets a peer's address, for example when its host name resolves to another address. Starts a handshake when there
+    /// is no session with the peer.
     pub fn set_endpoint(&mut self, now: Time, peer: PeerId, endpoint: SocketAddr) {
         if self.secure.set_endpoint(peer, endpoint) && self.secure.epoch(now, peer).is_none() {
             self.secure.connect(now, peer);
         }
     }
 
-    /// Takes an IP packet from the inside. It is changed in place where a TCP SYN offers segments that would not fit.
+    /// Takes an IP packet from the inside. A TCP SYN whose MSS is too large for the tunnel is changed in place.
     pub fn handle_inner(&mut self, now: Time, packet: &mut [u8]) {
         let (destination, len) = match Inner::parse(packet) {
             Ok(inner) => (inner.destination, inner.bytes.len()),
@@ -126,26 +130,26 @@ impl Endpoint {
             self.counters.inner_no_route += 1;
             return;
         };
-        let Some(link) = get(&mut self.links, peer) else { return };
+        let Some(path) = get(&mut self.paths, peer) else { return };
         let packet = &mut packet[..len];
-        if self.config.clamp_mss && clamp_mss(packet, link.inner_mtu(&self.config).min(65_535) as u16) {
+        if self.config.clamp_mss && clamp_mss(packet, path.inner_mtu(&self.config).min(65_535) as u16) {
             self.counters.mss_clamped += 1;
         }
         let symbol = Symbol::from_parts(&[&[0], packet]);
-        if !link.handle_inner(now, symbol, &self.config) {
-            // Nobody to send it to yet: it waits, and calls.
+        if !path.handle_inner(now, symbol, &self.config) {
+            // There is no session yet: the packet waits, and a handshake starts.
             self.secure.connect(now, peer);
         }
         self.mark_ready(peer);
     }
 
-    /// Takes a datagram from the outside, which is opened in place. `ce`: it carried Congestion Experienced.
+    /// Takes a datagram from the outside and opens it in place. `ce`: the datagram carried Congestion Experienced.
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8], ce: bool) {
         let bytes = datagram.len() as u32 + ip_udp_len(&from);
         self.counters.datagrams_received += 1;
         match self.secure.handle_datagram(now, from, datagram) {
             Incoming::Transport { peer, epoch, number, kind, body } => {
-                // What the handshake led to comes before what it let through.
+                // New keys start the session that then takes the datagram.
                 self.handle_secure_events(now);
                 self.handle_body(now, peer, epoch, number, kind, &datagram[body], bytes, ce);
                 self.mark_ready(peer);
@@ -158,7 +162,7 @@ impl Endpoint {
         }
     }
 
-    /// The time asked for has come.
+    /// Does what is due at `now`: handshakes, time-outs of sessions, key renewal.
     pub fn handle_timeout(&mut self, now: Time) {
         self.secure.handle_timeout(now);
         self.handle_secure_events(now);
@@ -167,17 +171,18 @@ impl Endpoint {
                 break;
             }
             self.timers.pop_first();
-            let Some(link) = get(&mut self.links, peer) else { continue };
-            link.timer = None;
-            link.handle_timeout(now);
-            if link.wants_handshake(now) {
+            let Some(path) = get(&mut self.paths, peer) else { continue };
+            path.timer = None;
+            path.handle_timeout(now);
+            if path.wants_handshake(now) {
                 self.secure.connect(now, peer);
             }
             self.mark_ready(peer);
         }
     }
 
-    /// Writes the next datagram to send now into `buffer`, which must hold a path's MTU, and says where it goes.
+    /// Writes the next datagram to send now into `buffer`, and returns its length and destination. `buffer` must be as
+    /// long as the largest path MTU.
     pub fn poll_transmit(&mut self, now: Time, buffer: &mut [u8]) -> Option<Outgoing> {
         if let Some(handshake) = self.secure.poll_transmit() {
             let len = handshake.contents.len();
@@ -190,15 +195,15 @@ impl Endpoint {
         while let Some(peer) = self.ready.front().copied() {
             match self.poll_peer(now, peer, buffer) {
                 Some(outgoing) => {
-                    // The next datagram is another peer's.
+                    // Peers take turns, one datagram each.
                     self.ready.rotate_left(1);
                     self.counters.datagrams_sent += 1;
                     return Some(outgoing);
                 }
                 None => {
                     self.ready.pop_front();
-                    if let Some(link) = get(&mut self.links, peer) {
-                        link.is_ready = false;
+                    if let Some(path) = get(&mut self.paths, peer) {
+                        path.is_ready = false;
                     }
                     self.collect(now, peer);
                     self.reschedule(peer);
@@ -208,7 +213,7 @@ impl Endpoint {
         None
     }
 
-    /// The next packet for the inside, and who sent it. The packet is [`inner_packet`] of it.
+    /// The next packet for the inside, and the peer that sent it. [`inner_packet`] gives the packet's bytes.
     pub fn poll_deliver(&mut self) -> Option<(PeerId, Delivered<Symbol>)> {
         self.delivered.pop_front()
     }
@@ -218,43 +223,43 @@ impl Endpoint {
         self.events.pop_front()
     }
 
-    /// When [`Endpoint::handle_timeout`] wants to be called next, if nothing else happens. Ask once all outputs are taken.
+    /// When to call [`Endpoint::handle_timeout`] if no other input comes first. Valid once all outputs are taken.
     pub fn poll_timeout(&self) -> Option<Time> {
         let peers = self.timers.first().map(|(at, _)| *at);
         [peers, self.secure.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// What is going on with a peer.
+    /// The state of a peer; None for an unknown peer.
     pub fn peer_status(&self, peer: PeerId) -> Option<PeerStatus> {
-        let link = self.links.get(peer.index())?.as_deref()?;
-        Some(link.status(self.secure.endpoint(peer), &self.config))
+        let path = self.paths.get(peer.index())?.as_deref()?;
+        Some(path.status(self.secure.endpoint(peer), &self.config))
     }
 
-    /// Packets waiting on the way to a peer; None when there is no session.
+    /// Packets in the send queue to a peer; None when there is no session.
     pub fn backlog_packets(&self, peer: PeerId) -> Option<usize> {
-        Some(self.links.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
+        Some(self.paths.get(peer.index())?.as_deref()?.tunnel.as_ref()?.backlog_packets())
     }
 
     /// The peers, in the order in which they were added.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> + '_ {
-        self.links.iter().flatten().map(|link| link.id)
+        self.paths.iter().flatten().map(|path| path.id)
     }
 
-    /// What happened so far, in all.
+    /// The counters over all peers.
     pub fn counters(&self) -> EndpointCounters {
         self.counters
     }
 
-    /// What the handshakes and keys went through.
+    /// The counters of handshakes and keys.
     pub fn secure_counters(&self) -> &secure::SecureCounters {
         self.secure.counters()
     }
 
-    /// Tells all peers that this end goes away; send what [`Endpoint::poll_transmit`] has then.
+    /// Ends all sessions. The next calls of [`Endpoint::poll_transmit`] give the datagrams that tell the peers.
     pub fn close(&mut self) {
         let peers: Vec<PeerId> = self.peers().collect();
         for peer in peers {
-            if let Some(tunnel) = get(&mut self.links, peer).and_then(|link| link.tunnel.as_mut()) {
+            if let Some(tunnel) = get(&mut self.paths, peer).and_then(|path| path.tunnel.as_mut()) {
                 tunnel.close();
             }
             self.mark_ready(peer);
@@ -273,29 +278,29 @@ impl Endpoint {
         bytes: u32,
         ce: bool,
     ) {
-        let Some(link) = get(&mut self.links, peer) else { return };
-        if link.epoch != Some(epoch) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        if path.epoch != Some(epoch) {
             return;
         }
-        let Some(near) = link.expand() else { return };
+        let Some(near) = path.expand() else { return };
         match parse_body(kind, body, &near) {
-            Ok(packet) => link.handle_packet(now, number, packet, bytes, ce),
-            // Authentic but wrong: a fault of the peer's.
+            Ok(packet) => path.handle_packet(now, number, packet, bytes, ce),
+            // The datagram is authentic, so the peer itself sent a malformed body.
             Err(_) => self.counters.body_malformed += 1,
         }
     }
 
     fn poll_peer(&mut self, now: Time, peer: PeerId, buffer: &mut [u8]) -> Option<Outgoing> {
-        let link = get(&mut self.links, peer)?;
+        let path = get(&mut self.paths, peer)?;
         // Without a usable key nothing may be taken from the tunnel.
-        if link.epoch.is_none() || self.secure.epoch(now, peer) != link.epoch {
-            if link.has_work() {
+        if path.epoch.is_none() || self.secure.epoch(now, peer) != path.epoch {
+            if path.has_work() {
                 self.secure.connect(now, peer);
             }
             return None;
         }
-        let epoch = link.epoch?;
-        let Transmit { packet: datagram, ect, .. } = link.poll_transmit(now)?;
+        let epoch = path.epoch?;
+        let Transmit { packet: datagram, ect, .. } = path.poll_transmit(now)?;
         let end = buffer.len().checked_sub(TAG_LEN)?;
         let Ok(body) = emit_body(&datagram.packet, buffer.get_mut(HEADER_LEN..end)?) else {
             self.counters.unsendable += 1;
@@ -312,10 +317,10 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a peer's tunnel has to say and to deliver.
+    /// Takes the packets and events of a peer's tunnel.
     fn collect(&mut self, now: Time, peer: PeerId) {
-        let Some(link) = get(&mut self.links, peer) else { return };
-        while let Some(delivered) = link.tunnel.as_mut().and_then(|tunnel| tunnel.poll_deliver()) {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        while let Some(delivered) = path.tunnel.as_mut().and_then(|tunnel| tunnel.poll_deliver()) {
             let source = Inner::parse(inner_packet(&delivered)).map(|inner| inner.source);
             if source.is_ok_and(|source| self.routes.find(source) == Some(peer)) {
                 self.delivered.push_back((peer, delivered));
@@ -323,7 +328,7 @@ impl Endpoint {
                 self.counters.wrong_source += 1;
             }
         }
-        link.take_events(now, &mut self.events);
+        path.take_events(now, &mut self.events);
     }
 
     fn handle_secure_events(&mut self, now: Time) {
@@ -331,11 +336,11 @@ impl Endpoint {
             match event {
                 SecureEvent::Established { peer, epoch, peer_mtu, .. } => {
                     let family = self.secure.endpoint(peer);
-                    let Some(link) = get(&mut self.links, peer) else { continue };
+                    let Some(path) = get(&mut self.paths, peer) else { continue };
                     let mut entropy = [0; 8];
                     self.entropy.fill(&mut entropy);
                     let entropy = u64::from_le_bytes(entropy);
-                    link.established(now, epoch, peer_mtu, family, entropy, &self.config, &mut self.events);
+                    path.established(now, epoch, peer_mtu, family, entropy, &self.config, &mut self.events);
                     self.mark_ready(peer);
                 }
                 SecureEvent::Unreachable { peer, silent_for } => {
@@ -349,54 +354,54 @@ impl Endpoint {
         }
     }
 
-    /// The answer to a handshake message gives a first round-trip time.
+    /// Notes when a handshake message to the address `to` leaves: the answer gives a first round-trip time.
     fn note_handshake(&mut self, now: Time, to: SocketAddr) {
         let secure = &self.secure;
-        for link in self.links.iter_mut().flatten() {
-            if secure.endpoint(link.id) == Some(to) {
-                link.note_handshake(now);
+        for path in self.paths.iter_mut().flatten() {
+            if secure.endpoint(path.id) == Some(to) {
+                path.note_handshake(now);
             }
         }
     }
 
     fn mark_ready(&mut self, peer: PeerId) {
-        if let Some(link) = get(&mut self.links, peer)
-            && !std::mem::replace(&mut link.is_ready, true)
+        if let Some(path) = get(&mut self.paths, peer)
+            && !std::mem::replace(&mut path.is_ready, true)
         {
             self.ready.push_back(peer);
         }
     }
 
     fn reschedule(&mut self, peer: PeerId) {
-        let Some(link) = get(&mut self.links, peer) else { return };
-        let wanted = link.poll_timeout();
-        if wanted != link.timer {
-            if let Some(at) = link.timer {
+        let Some(path) = get(&mut self.paths, peer) else { return };
+        let wanted = path.poll_timeout();
+        if wanted != path.timer {
+            if let Some(at) = path.timer {
                 self.timers.remove(&(at, peer));
             }
             if let Some(at) = wanted {
                 self.timers.insert((at, peer));
             }
-            link.timer = wanted;
+            path.timer = wanted;
         }
     }
 }
 
-/// The inner packet in what [`Endpoint::poll_deliver`] gives.
+/// The bytes of the inner packet that [`Endpoint::poll_deliver`] gave.
 pub fn inner_packet(delivered: &Delivered<Symbol>) -> &[u8] {
     let bytes = delivered.payload.as_slice();
-    // The tunnel has read the length from this very symbol.
+    // The tunnel read the length from this symbol, so the range is inside.
     bytes.get(1..1 + delivered.meta.len as usize).unwrap_or(&[])
 }
 
 fn ip_udp_len(address: &SocketAddr) -> u32 {
-    // An IPv4 peer of an IPv6 socket shows as ::ffff:a.b.c.d.
+    // An IPv6 socket shows an IPv4 peer as ::ffff:a.b.c.d.
     match address {
         SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_none() => IPV6_UDP_LEN as u32,
         _ => IPV4_UDP_LEN as u32,
     }
 }
 
-fn get(links: &mut [Option<Box<Link>>], peer: PeerId) -> Option<&mut Link> {
-    links.get_mut(peer.index())?.as_deref_mut()
+fn get(paths: &mut [Option<Box<PeerPath>>], peer: PeerId) -> Option<&mut PeerPath> {
+    paths.get_mut(peer.index())?.as_deref_mut()
 }

@@ -1,4 +1,4 @@
-//! Which peer an inner address belongs to: the longest prefix wins.
+//! The table that maps inner addresses to peers, by longest prefix.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,29 +12,29 @@ pub struct IpPrefix {
     len: u8,
 }
 
-/// Why a text is no prefix.
+/// The text is not an address prefix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an address prefix; write for example `10.1.0.0/16`, `fd00::/8` or `10.1.2.3`")]
 pub struct PrefixError(String);
 
 impl IpPrefix {
-    /// The prefix of `address` that is `len` bits long; None when the address has no so many bits.
+    /// The prefix of `address` with `len` bits. None when an address of this family has fewer bits.
     pub fn new(address: IpAddr, len: u8) -> Option<IpPrefix> {
         let (bits, width) = bits_of(address);
         (len <= width).then(|| IpPrefix { address: address_of(masked(bits, len, width), width), len })
     }
 
-    /// Whether `address` is in it.
+    /// Whether the prefix contains `address`.
     pub fn contains(&self, address: IpAddr) -> bool {
         IpPrefix::new(address, self.len).is_some_and(|prefix| prefix == *self)
     }
 
-    /// The address, host bits zero.
+    /// The prefix's address; host bits are zero.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Its length, bits.
+    /// The prefix's length, bits.
     pub fn prefix_len(&self) -> u8 {
         self.len
     }
@@ -59,11 +59,11 @@ impl FromStr for IpPrefix {
     }
 }
 
-/// A table of prefixes.
+/// A table from prefixes to values of type `T`.
 #[derive(Clone, Debug)]
 pub struct Routes<T> {
     table: BTreeMap<IpPrefix, T>,
-    /// Lengths in use, of IPv4 and of IPv6 prefixes.
+    /// The prefix lengths in the table: of IPv4 prefixes, then of IPv6 prefixes.
     lengths: [BTreeSet<u8>; 2],
 }
 
@@ -74,25 +74,25 @@ impl<T> Default for Routes<T> {
 }
 
 impl<T: Copy> Routes<T> {
-    /// Adds a route; the one that had this very prefix is replaced.
+    /// Adds a route. It replaces a route with the same prefix.
     pub fn insert(&mut self, prefix: IpPrefix, to: T) {
         self.lengths[usize::from(prefix.address.is_ipv6())].insert(prefix.len);
         self.table.insert(prefix, to);
     }
 
-    /// The route with this very prefix.
+    /// The route with exactly this prefix.
     pub fn exact(&self, prefix: IpPrefix) -> Option<T> {
         self.table.get(&prefix).copied()
     }
 
-    /// The route of the longest prefix that holds `address`.
+    /// The route of the longest prefix that contains `address`.
     pub fn find(&self, address: IpAddr) -> Option<T> {
         let lengths = &self.lengths[usize::from(address.is_ipv6())];
         lengths.iter().rev().find_map(|len| self.exact(IpPrefix::new(address, *len)?))
     }
 }
 
-/// The address as a number, and how many bits it has.
+/// The address as a number, and the number of its bits.
 fn bits_of(address: IpAddr) -> (u128, u8) {
     match address {
         IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),

@@ -1,4 +1,5 @@
-//! One peer: its session, what waits for a session, and the search for its path's MTU.
+//! What an endpoint knows of one peer: the tunnel session, packets that wait for the first session, the search for
+//! the path's MTU, keep-alives, and handshakes after silence.
 
 use super::config::{EndpointConfig, EndpointEvent, PeerStatus};
 use super::mtu::MtuSearch;
@@ -12,34 +13,40 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A handshake because of silence is tried no more often than this.
+/// Least time between two handshakes that silence causes. A handshake costs each end curve multiplications. Half the
+/// value finds a restarted peer up to 2.5 s sooner and doubles the handshakes on a path that is down.
 const HANDSHAKE_PAUSE: Duration = Duration::from_secs(5);
 
-/// One peer.
-pub(super) struct Link {
+/// The state of one peer.
+pub(super) struct PeerPath {
     pub(super) id: PeerId,
-    /// The run of numbers that the tunnel belongs to.
+    /// The epoch of datagram numbers that the tunnel session belongs to ([`crate::secure`]).
     pub(super) epoch: Option<u64>,
     pub(super) tunnel: Option<Tunnel<Symbol>>,
+    /// Whether the peer is in the endpoint's list of peers that may have something to send.
     pub(super) is_ready: bool,
+    /// The peer's entry in the endpoint's table of timers.
     pub(super) timer: Option<Time>,
+    /// Packets that wait for the first session.
     waiting: VecDeque<Symbol>,
     mtu: Option<MtuSearch>,
     keepalive: Option<Duration>,
-    /// Something must be sent, if only a probe: the peer moves to new keys when it hears them.
+    /// Set when new keys come into use. The next datagram clears it. If nothing else is to be sent, a probe is: the
+    /// peer uses the new keys only after the first datagram under them.
     greet: bool,
     last_sent: Time,
     last_handshake: Option<Time>,
-    /// When the only handshake message so far left: its answer shows the round-trip time. False: it was repeated.
+    /// When the first handshake message left, and whether it was the only one. The answer to a message that was not
+    /// repeated gives a round-trip time.
     handshake_sent: Option<(Time, bool)>,
     sessions: u64,
     waited_in_vain: u64,
     lost_in_restarts: u64,
 }
 
-impl Link {
-    pub(super) fn new(id: PeerId, now: Time, keepalive: Option<Duration>) -> Link {
-        Link {
+impl PeerPath {
+    pub(super) fn new(id: PeerId, now: Time, keepalive: Option<Duration>) -> PeerPath {
+        PeerPath {
             id,
             epoch: None,
             tunnel: None,
@@ -58,7 +65,7 @@ impl Link {
         }
     }
 
-    /// A handshake message to the peer leaves.
+    /// Notes that a handshake message to the peer leaves.
     pub(super) fn note_handshake(&mut self, now: Time) {
         self.handshake_sent = Some(match self.handshake_sent {
             None => (now, true),
@@ -66,8 +73,9 @@ impl Link {
         });
     }
 
-    /// New keys are in use. A new epoch means a new session.
-    #[expect(clippy::too_many_arguments, reason = "what the handshake brought, and where to say so")]
+    /// Takes new keys into use. A new epoch starts a new tunnel session; packets that were queued in the old session
+    /// move to the new one.
+    #[expect(clippy::too_many_arguments, reason = "the results of the handshake, and the list of events")]
     pub(super) fn established(
         &mut self,
         now: Time,
@@ -86,7 +94,7 @@ impl Link {
         let header = address.map_or(config.tunnel.header, |a| super::ip_udp_len(&a));
         let mut tunnel = config.tunnel.clone();
         tunnel.header = header;
-        // What the peer takes inside, as the size of a datagram over this path.
+        // The peer's largest inner packet bounds the datagrams on this path.
         let overhead = tunnel.path_mtu - tunnel.inner_mtu();
         tunnel.path_mtu = tunnel.path_mtu.min(u32::from(peer_mtu).max(512) + overhead);
         if let Some(rtt) = sample {
@@ -96,7 +104,7 @@ impl Link {
         let again = self.tunnel.is_some();
         if let Some(mut old) = self.tunnel.take() {
             self.lost_in_restarts += old.outstanding() as u64;
-            // What had not left yet has lost nothing.
+            // Packets that had not left go into the new session.
             let queued = old.take_waiting();
             queued.into_iter().rev().for_each(|symbol| self.waiting.push_front(symbol));
         }
@@ -111,7 +119,7 @@ impl Link {
         self.sessions += 1;
     }
 
-    /// Takes an inner packet; false when there is no session yet and it waits for one.
+    /// Takes an inner packet. False: there is no session yet, and the packet waits for one.
     pub(super) fn handle_inner(&mut self, now: Time, symbol: Symbol, config: &EndpointConfig) -> bool {
         if let Some(tunnel) = &mut self.tunnel {
             tunnel.handle_inner(now, symbol);
@@ -125,12 +133,12 @@ impl Link {
         false
     }
 
-    /// What is needed to read the peer's truncated numbers.
+    /// The numbers near which the peer's truncated numbers lie. None before the first session.
     pub(super) fn expand(&self) -> Option<WireContext> {
         self.tunnel.as_ref().map(Tunnel::expand)
     }
 
-    /// Takes a packet of the peer's.
+    /// Passes a packet of the peer to the tunnel.
     pub(super) fn handle_packet(
         &mut self,
         now: Time,
@@ -170,7 +178,7 @@ impl Link {
         sent
     }
 
-    /// Passes on what the tunnel says.
+    /// Turns the tunnel's events into the endpoint's, and gives probe results to the MTU search.
     pub(super) fn take_events(&mut self, now: Time, events: &mut VecDeque<EndpointEvent>) {
         let Some(tunnel) = &mut self.tunnel else { return };
         let peer = self.id;
@@ -192,7 +200,8 @@ impl Link {
         }
     }
 
-    /// Whether the silence has lasted so long that keys may be at fault.
+    /// Whether the peer has been silent so long that a new handshake is due: the peer may have restarted and lost the
+    /// keys.
     pub(super) fn wants_handshake(&mut self, now: Time) -> bool {
         let due = self.handshake_due().is_some_and(|at| at <= now);
         if due {
