@@ -1,4 +1,4 @@
-//! What goes into [`super::Peers`] and what comes out: settings, events, verdicts, counters.
+//! The public types of [`super::Peers`]: settings, events, verdicts, errors, counters.
 
 use super::aead::Suite;
 use super::{PeerId, PublicKey};
@@ -8,33 +8,33 @@ use std::ops::Range;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Settings of an end. The defaults suit everybody; tests and small machines may want others.
+/// Settings of handshakes and keys. The defaults suit every link; tests and slow machines may need others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecureConfig {
-    /// The cipher suite to propose. Both are accepted from others.
+    /// The cipher suite that this end proposes. It accepts both suites from a peer.
     pub suite: Suite,
-    /// The largest inner packet that this end takes, bytes; told to peers.
+    /// The largest inner packet that this end takes, bytes. The handshake tells the peer.
     pub inner_mtu: u16,
-    /// Extensions that this end understands; told to peers. None is defined.
+    /// The extensions that this end understands, as bits. The handshake tells the peer. No bit is defined yet.
     pub capabilities: u32,
-    /// Age at which the end that started a key renews it; the other end does 15 s later.
+    /// The age of a key at which the handshake's initiator renews it. The responder renews it 15 s later.
     pub rekey_after: Duration,
-    /// Age at which a key is dead.
+    /// The age at which a key neither seals nor opens any more.
     pub reject_after: Duration,
-    /// Datagrams sealed by a key after which it is renewed.
+    /// How many datagrams a key seals before it is renewed.
     pub rekey_messages: u64,
-    /// Datagrams sealed by a key after which it seals no more. With packets below 2^11 bytes, AES-GCM stays
-    /// within an advantage of 2^-57 up to 2^28 of them (RFC 9001, appendix B.1.1).
+    /// How many datagrams a key seals at most. With packets below 2^11 bytes, an attacker's advantage against AES-GCM
+    /// stays below 2^-57 for 2^28 datagrams (RFC 9001, appendix B.1.1).
     pub reject_messages: u64,
-    /// Wait for an answer before the first message of a handshake is repeated; it grows by half each time.
+    /// The wait for a response before the initiation is sent again. The wait grows by half each time.
     pub first_retry: Duration,
-    /// What that wait grows to.
+    /// The longest wait for a response.
     pub max_retry: Duration,
-    /// How long a handshake goes unanswered until the peer is reported unreachable.
+    /// How long handshakes go unanswered before [`SecureEvent::Unreachable`].
     pub unreachable_after: Duration,
-    /// Handshakes from anybody in a second; beyond it a cookie is demanded. About 200 us of CPU each.
+    /// Handshake messages per second that this end answers without a cookie. A handshake costs about 200 us of CPU.
     pub handshakes_per_second: u32,
-    /// Handshakes in a second from one address, when a cookie is demanded.
+    /// Handshake messages per second that this end answers from one address while it demands cookies.
     pub handshakes_per_address: u32,
 }
 
@@ -57,23 +57,23 @@ impl Default for SecureConfig {
     }
 }
 
-/// How long a peer may leave unanswered what asks for an answer before the caller should start a new
-/// handshake with [`super::Peers::connect`]: max(1 s, 4 RTT).
+/// The silence after which the caller should start a new handshake with [`super::Peers::connect`]: max(1 s, 4 RTT).
+/// Silence begins when a datagram that asks for an answer leaves. The peer may have restarted and lost its keys.
 pub fn silence_limit(rtt: Duration) -> Duration {
     rtt.saturating_mul(4).max(Duration::from_secs(1))
 }
 
-/// Something that the caller may want to know.
+/// A change that the caller may act on or report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecureEvent {
     /// New keys are in use.
     Established {
-        /// With whom.
+        /// The peer.
         peer: PeerId,
-        /// The peer's numbers and ours begin anew when it differs from the one before.
+        /// The epoch. When it differs from the last one, datagram numbers begin at 0 again in both directions.
         epoch: u64,
-        /// This end started the handshake: it must now seal something, a probe if there is nothing else,
-        /// because the peer moves to the new keys when it hears them.
+        /// Whether this end started the handshake. If so, it must seal a datagram now, a probe if nothing else: the
+        /// peer uses the new keys only after the first datagram under them.
         initiator: bool,
         /// The cipher suite.
         suite: Suite,
@@ -82,25 +82,26 @@ pub enum SecureEvent {
         /// The extensions that the peer understands.
         peer_capabilities: u32,
     },
-    /// A handshake with the peer has gone unanswered for long. Said once; it is tried on for ever.
+    /// The peer has not answered handshakes for [`SecureConfig::unreachable_after`]. The event comes once; handshakes
+    /// go on.
     Unreachable {
-        /// Who does not answer.
+        /// The peer.
         peer: PeerId,
-        /// For how long.
+        /// How long the peer has been silent.
         silent_for: Duration,
     },
-    /// The peer that was unreachable has answered.
+    /// The unreachable peer has answered.
     Reachable {
-        /// Who answers again.
+        /// The peer.
         peer: PeerId,
     },
-    /// The peer's datagrams come from another address now, and ours go there.
+    /// The peer's datagrams now come from another address. This end's datagrams now go there.
     Roamed {
-        /// Who moved.
+        /// The peer.
         peer: PeerId,
-        /// Where from; None when the peer had no address yet.
+        /// The former address; None when there was none.
         from: Option<SocketAddr>,
-        /// Where to.
+        /// The new address.
         to: SocketAddr,
     },
 }
@@ -108,71 +109,71 @@ pub enum SecureEvent {
 /// What became of a received datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Incoming {
-    /// It is authentic and new; its body lies open in the buffer.
+    /// The datagram is authentic and new. Its body lies decrypted in the buffer.
     Transport {
-        /// Who sent it.
+        /// The sender.
         peer: PeerId,
-        /// Which run of numbers it belongs to.
+        /// The epoch that the number belongs to.
         epoch: u64,
-        /// Its number.
+        /// The datagram's number.
         number: u64,
-        /// What its body is.
+        /// What the body holds.
         kind: Kind,
-        /// Where in the buffer the body is.
+        /// The bytes of the buffer that hold the body.
         body: Range<usize>,
     },
-    /// It was part of a handshake with a peer, and has been dealt with.
+    /// The datagram was part of a handshake and has been processed.
     Handshake {
-        /// With whom.
+        /// The peer.
         peer: PeerId,
     },
-    /// It was dropped, and counted.
+    /// The datagram was dropped and counted.
     Rejected(Rejected),
 }
 
 /// Why a received datagram was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejected {
-    /// It is no datagram of this protocol.
+    /// The datagram is not of this protocol.
     #[error("malformed datagram: {0}")]
     Malformed(Malformed),
-    /// No session has its receiver index: a stray from an earlier session, or a guess.
+    /// No session has the datagram's receiver index. The datagram comes from an earlier session or is forged.
     #[error("no session has this receiver index")]
     NoSession,
-    /// It does not authenticate: damaged or forged.
+    /// The datagram does not authenticate: it is damaged or forged.
     #[error("the datagram does not authenticate")]
     Forged,
-    /// Its number was received before.
+    /// A datagram with this number was received before.
     #[error("replay of datagram {0}")]
     Replayed(u64),
-    /// Its number lies below the replay window.
+    /// The number lies below the replay window.
     #[error("datagram {0} is older than the replay window")]
     TooOld(u64),
-    /// Its key is too old.
+    /// The key is older than [`SecureConfig::reject_after`].
     #[error("the key has expired")]
     Expired,
     /// The cipher suite is unknown.
     #[error("unknown cipher suite {0}")]
     Suite(u8),
-    /// mac1 is not for our key: the sender does not know whom it talks to.
+    /// mac1 was not made for this end's key: the sender does not know this end's public key.
     #[error("handshake message for another key")]
     Mac1,
-    /// A cookie was demanded, because there are too many handshakes.
+    /// Too many handshake messages arrive: this end answered with a cookie instead.
     #[error("under load: a cookie is demanded")]
     CookieDemanded,
-    /// Too many handshakes from this address.
+    /// Too many handshake messages come from this address.
     #[error("too many handshakes from this address")]
     AddressLimit,
-    /// The Noise message does not open: damaged, forged, or for another key.
+    /// The Noise message does not decrypt: it is damaged, forged, or for another key.
     #[error("the handshake message does not authenticate")]
     HandshakeForged,
-    /// The initiation is authentic, but from somebody that is no peer.
+    /// The initiation is authentic, but its sender is not a configured peer.
     #[error("handshake from {0}, which is no peer")]
     UnknownPeer(PublicKey),
-    /// The initiation was received before, or is from before what we have.
+    /// The initiation was received before, or the peer sent it before the current session.
     #[error("replay of an initiation")]
     HandshakeReplayed,
-    /// A response or cookie to nothing that we sent.
+    /// A response or cookie reply that answers no handshake of this end.
     #[error("answer to a handshake that is not under way")]
     Unsolicited,
 }
@@ -220,10 +221,10 @@ impl Rejected {
 /// Why a datagram could not be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SealError {
-    /// There is no usable key; a handshake is under way if the peer's address is known.
+    /// There is no usable key. If the peer's address is known, a handshake is under way.
     #[error("no session with the peer yet")]
     NoSession,
-    /// The peer has restarted since: the session of this epoch is over.
+    /// The caller's epoch is over: an end has restarted since.
     #[error("the session is of epoch {given}, the peer's is {current}")]
     Epoch {
         /// The epoch given.
@@ -231,12 +232,12 @@ pub enum SealError {
         /// The epoch now.
         current: u64,
     },
-    /// The number, or a higher one, was used before. Sealing it again would give away the key stream.
+    /// This number or a higher one was sealed before. A number sealed twice would reveal the key stream.
     #[error("datagram number {given} was used; the next is {next}")]
     Number {
         /// The number given.
         given: u64,
-        /// The lowest that may be used.
+        /// The lowest number that may be used.
         next: u64,
     },
     /// The buffer has no room for header and tag.
@@ -247,22 +248,22 @@ pub enum SealError {
 /// A datagram to send: part of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecureTransmit {
-    /// Where to.
+    /// The destination.
     pub to: SocketAddr,
-    /// What.
+    /// The datagram's bytes.
     pub contents: Vec<u8>,
 }
 
-/// What happened so far.
+/// Counters from the start on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecureCounters {
     /// Datagrams sealed.
     pub sealed: u64,
     /// Datagrams opened.
     pub opened: u64,
-    /// Opened datagrams that a superseded key opened.
+    /// Of the opened datagrams, those under a superseded key.
     pub opened_by_old_key: u64,
-    /// Received datagrams dropped, by reason: [`Rejected::NAMES`].
+    /// Received datagrams dropped, by reason in the order of [`Rejected::NAMES`].
     pub rejected: [u64; Rejected::NAMES.len()],
     /// Handshakes started.
     pub initiations: u64,
@@ -272,13 +273,13 @@ pub struct SecureCounters {
     pub responses: u64,
     /// Responses sent again.
     pub responses_repeated: u64,
-    /// Handshakes completed, in either role.
+    /// Handshakes completed, as initiator or responder.
     pub established: u64,
-    /// Of these, with a peer that already had a session: keys renewed.
+    /// Completed handshakes with a peer that already had keys.
     pub renewed: u64,
-    /// Of these, such that numbers began anew.
+    /// Completed handshakes that began a new epoch.
     pub epochs: u64,
-    /// Both ends started at once, and the other end's handshake did not displace ours.
+    /// Completed handshakes of a peer that started at the same time as this end, where this end's handshake prevailed.
     pub crossed: u64,
     /// Cookies given.
     pub cookies_given: u64,

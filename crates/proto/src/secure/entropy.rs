@@ -1,9 +1,9 @@
-//! Where randomness comes from: an argument.
+//! The source of randomness, which the caller passes in.
 
 use ripstop_base::Stream;
 
-/// A source of random bytes. On the wire it must be the operating system's; in virtual time a
-/// [`Stream`] makes every key and index repeat.
+/// A source of random bytes. On the wire it must be the operating system's. In virtual time a seeded [`Stream`] gives
+/// the same keys and indices in each run.
 pub trait Entropy {
     /// Fills `bytes` with random bytes.
     fn fill(&mut self, bytes: &mut [u8]);
@@ -22,7 +22,7 @@ pub(crate) fn array<const N: usize>(entropy: &mut dyn Entropy) -> [u8; N] {
     bytes
 }
 
-/// Uniform on [0, 1).
+/// A number from the uniform distribution on [0, 1).
 pub(crate) fn unit(entropy: &mut dyn Entropy) -> f64 {
     f64::from(u32::from_be_bytes(array(entropy))) / 4_294_967_296.0
 }

@@ -1,12 +1,12 @@
-//! Which peer a received datagram is for: a table of random 32-bit receiver indices.
+//! The table of receiver indices: it maps the random 32-bit index in a datagram to the peer that sent it.
 
 use super::PeerId;
 use super::entropy::{Entropy, array};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Receiver indices in use, each with its peer. Indices are random, so that they tell an observer
-/// nothing, and never collide. One look-up a datagram.
+/// Receiver indices in use, each with its peer. An index is random, so it tells an observer nothing. No two sessions
+/// share an index. Each received datagram costs one look-up.
 #[derive(Default)]
 pub(crate) struct IndexTable {
     peers: HashMap<u32, PeerId, BuildHasherDefault<Itself>>,
@@ -16,7 +16,7 @@ impl IndexTable {
     /// A new index for `peer`.
     pub(crate) fn allocate(&mut self, entropy: &mut dyn Entropy, peer: PeerId) -> u32 {
         let mut index = u32::from_be_bytes(array(entropy));
-        // A source that repeats itself must not hang us: from its draw, the next free one.
+        // Entropy that repeats itself must not cause an endless loop: take the next free index.
         while self.peers.contains_key(&index) {
             index = index.wrapping_add(1);
         }
@@ -39,8 +39,8 @@ impl IndexTable {
     }
 }
 
-/// The hash of a random number that nobody but us chooses: itself, spread to the upper bits, which the
-/// table looks at too.
+/// Hashes an index by one multiplication, which spreads it to the upper bits that the table also uses. A stronger hash
+/// is not needed: the index is random, and only this end chooses it.
 #[derive(Default)]
 struct Itself(u64);
 
@@ -63,7 +63,7 @@ impl Hasher for Itself {
 mod tests {
     use super::*;
 
-    /// Entropy that has run dry.
+    /// Entropy that gives the same bytes each time.
     struct Same;
     impl Entropy for Same {
         fn fill(&mut self, bytes: &mut [u8]) {

@@ -1,4 +1,4 @@
-//! Static X25519 keys and their text form: 44 characters of base64, as WireGuard's.
+//! Static X25519 keys and their text form: 44 characters of base64, as in WireGuard.
 
 use super::entropy::{Entropy, array};
 use base64ct::{Base64, Encoding};
@@ -8,12 +8,12 @@ use std::str::FromStr;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// A text that is not a key. It does not repeat the text, which may be a secret with a typing error.
+/// The text is not a key. The message does not repeat the text, which may be a private key with a typing error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("not a key: a key is 32 bytes in 44 characters of base64, such as `ripstop keys new` prints")]
 pub struct KeyError;
 
-/// Who somebody is: a public X25519 key.
+/// A public X25519 key, which identifies a peer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PublicKey([u8; 32]);
 
@@ -48,18 +48,18 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// The secret half of a key. It is wiped when dropped, never printed by `Debug`, and read and written as
-/// text in constant time.
+/// A private X25519 key. It is wiped when dropped, `Debug` does not print it, and its text form is read and written in
+/// constant time.
 #[derive(Clone)]
 pub struct PrivateKey(Zeroizing<[u8; 32]>);
 
 impl PrivateKey {
-    /// A new key.
+    /// A new random key.
     pub fn generate(entropy: &mut dyn Entropy) -> PrivateKey {
         PrivateKey::from_bytes(array(entropy))
     }
 
-    /// The key with these bytes, clamped as RFC 7748, section 5 has it.
+    /// The key with these bytes, clamped (RFC 7748, section 5).
     pub fn from_bytes(bytes: [u8; 32]) -> PrivateKey {
         PrivateKey(Zeroizing::new(curve25519_dalek::scalar::clamp_integer(bytes)))
     }
@@ -93,7 +93,7 @@ impl fmt::Debug for PrivateKey {
 }
 
 fn decode(text: &str) -> Result<Zeroizing<[u8; 32]>, KeyError> {
-    // Room for the 33 bytes that 44 characters without padding would be.
+    // 44 characters without padding are 33 bytes: room for them, so that the length is checked below.
     let mut buffer = Zeroizing::new([0; 33]);
     let bytes = Base64::decode(text.trim(), &mut *buffer).map_err(|_| KeyError)?;
     let bytes: [u8; 32] = bytes.try_into().map_err(|_| KeyError)?;

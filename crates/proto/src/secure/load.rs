@@ -1,10 +1,10 @@
-//! How much work strangers may make: handshakes cost four curve multiplications each.
+//! Limits on the work that unauthenticated senders can cause: a handshake costs four curve multiplications.
 
 use ripstop_base::Time;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// A bucket of handshakes that anybody may start, and a count for each address that proved to be one.
+/// Admits handshake messages: a token bucket for all senders, and under load a count for each proved address.
 pub(crate) struct LoadGate {
     per_second: f64,
     per_address: u32,
@@ -14,7 +14,8 @@ pub(crate) struct LoadGate {
     second: u64,
 }
 
-/// Addresses counted in a second; more are refused, so memory is bounded.
+/// The largest number of addresses counted within a second. It bounds the memory; handshakes from further addresses are
+/// refused until the second is over. A larger table admits more clients during an attack.
 const MOST_ADDRESSES: usize = 4096;
 
 impl LoadGate {
@@ -24,7 +25,7 @@ impl LoadGate {
         LoadGate { per_second: tokens, per_address, tokens, filled_at, addresses, second: 0 }
     }
 
-    /// Whether a handshake from anywhere may go on. If not, we are under load.
+    /// Whether a handshake message may be processed without a cookie. If not, this end is under load.
     pub(crate) fn admit(&mut self, now: Time) -> bool {
         let refill = now.since(self.filled_at).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + refill).min(self.per_second);
@@ -36,8 +37,8 @@ impl LoadGate {
         true
     }
 
-    /// Whether, under load, a handshake from an address that was proved may go on. IPv6 is counted by
-    /// /64, which one host may have to itself.
+    /// Whether a handshake message with a valid cookie may be processed while this end is under load. IPv6 addresses
+    /// are counted by /64, because one host may own a whole /64.
     pub(crate) fn admit_address(&mut self, now: Time, from: IpAddr) -> bool {
         let second = now.as_nanos() / 1_000_000_000;
         if second != self.second {

@@ -1,8 +1,9 @@
-//! The MACs that guard the handshake from strangers, and cookies, after WireGuard's design
-//! (Donenfeld, "WireGuard: Next Generation Kernel Network Tunnel", section 5.3 and 5.4.7).
+//! The MACs of handshake messages, and cookies, after WireGuard's design
+//! (Donenfeld, "WireGuard: Next Generation Kernel Network Tunnel", sections 5.3 and 5.4.7).
 //!
-//! mac1 shows that the sender knows whom it talks to; without it nothing is answered and almost no work is
-//! done. mac2 shows, when there is too much work, that the sender receives at the address it sends from.
+//! - mac1 proves that the sender knows the receiver's public key. The receiver ignores a message without it, at the cost
+//!   of one hash.
+//! - mac2 proves that the sender receives at the address it sends from. The receiver demands it under load.
 
 use super::entropy::{Entropy, array};
 use super::key::PublicKey;
@@ -17,13 +18,14 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// How long a cookie is good for at the one who holds it, and how often the secret behind it changes.
+/// How long the holder of a cookie uses it, and how often the secret behind cookies changes. 120 s is WireGuard's value.
+/// A shorter life makes clients ask for cookies more often; a longer one lets a stolen cookie work longer.
 pub(crate) const COOKIE_LIFE: Duration = Duration::from_secs(120);
 
-/// A proof of address, good for [`COOKIE_LIFE`].
+/// A proof of address, valid for [`COOKIE_LIFE`].
 pub(crate) type Cookie = [u8; MAC_LEN];
 
-/// The MAC keys that go with a public key: of those who talk to its owner.
+/// The MAC keys for messages to the owner of a public key. They follow from the public key alone.
 #[derive(Clone)]
 pub(crate) struct MacKeys {
     mac1: [u8; 32],
@@ -38,7 +40,7 @@ impl MacKeys {
         MacKeys { mac1: key(b"Ripstop 1 mac1"), cookie: key(b"Ripstop 1 cookie") }
     }
 
-    /// Fills in the two MACs at the end of a message to the keys' owner; mac2 is zero without a cookie.
+    /// Writes the two MACs at the end of a message to the keys' owner. Without a cookie, mac2 is zero.
     pub(crate) fn sign(&self, message: &mut [u8], cookie: Option<&Cookie>) {
         let Some((content, macs)) = message.split_last_chunk_mut::<{ 2 * MAC_LEN }>() else { return };
         let mac1 = mac(&self.mac1, &[content]);
@@ -47,13 +49,14 @@ impl MacKeys {
         macs[MAC_LEN..].copy_from_slice(&mac2);
     }
 
-    /// Whether mac1 of a message to the keys' owner is right. Takes the same time either way.
+    /// Whether mac1 of a message to the keys' owner is right. Runs in constant time.
     pub(crate) fn verify_mac1(&self, message: &[u8]) -> bool {
         let Some((content, macs)) = message.split_last_chunk::<{ 2 * MAC_LEN }>() else { return false };
         verify(&self.mac1, &[content], &macs[..MAC_LEN])
     }
 
-    /// Opens a cookie sent by the keys' owner in answer to the message with `mac1`.
+    /// Opens the cookie that the keys' owner sent in answer to the message with `mac1`. None when it does not
+    /// authenticate.
     pub(crate) fn open_cookie(&self, reply: &CookieReply, mac1: &[u8; MAC_LEN]) -> Option<Cookie> {
         let (sealed, tag) = reply.sealed.split_first_chunk::<MAC_LEN>()?;
         let mut cookie = *sealed;
@@ -69,7 +72,7 @@ impl MacKeys {
     }
 }
 
-/// mac1 of a message, by which a cookie reply names it.
+/// mac1 of a message. A cookie reply is bound to the mac1 of the message that it answers.
 pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
     match message.split_last_chunk::<{ 2 * MAC_LEN }>() {
         Some((_, macs)) => std::array::from_fn(|i| macs[i]),
@@ -77,9 +80,9 @@ pub(crate) fn mac1_of(message: &[u8]) -> [u8; MAC_LEN] {
     }
 }
 
-/// Gives cookies to those who ask, and knows them again.
+/// Makes cookies and verifies them without a table: a cookie is a MAC of the sender's address.
 pub(crate) struct CookieJar {
-    /// The secret, and the one before it: a cookie is good for a while after it was given.
+    /// The current secret and the former one, so that a cookie stays valid when the secret changes.
     secrets: [Zeroizing<[u8; 32]>; 2],
     rotate_at: Time,
 }
@@ -90,7 +93,7 @@ impl CookieJar {
         CookieJar { secrets, rotate_at: Time::ZERO }
     }
 
-    /// Whether mac2 of a message from `from` was made with a cookie of ours.
+    /// Whether mac2 of a message from `from` was made with a cookie that this end gave to that address.
     pub(crate) fn verify_mac2(
         &mut self,
         now: Time,
@@ -103,7 +106,8 @@ impl CookieJar {
         self.secrets.iter().any(|secret| verify(&cookie(secret, from), &[content], mac2))
     }
 
-    /// The reply to a message from `from` whose sender's index is `receiver`, sealed by our keys.
+    /// The cookie reply to a message from `from`. `receiver` is the index that the message's sender chose; `ours` are
+    /// this end's MAC keys.
     pub(crate) fn reply(
         &mut self,
         now: Time,
@@ -144,7 +148,7 @@ fn cookie(secret: &[u8; 32], from: SocketAddr) -> Cookie {
 
 /// Keyed BLAKE2s with 16 bytes of output (RFC 7693).
 fn keyed(key: &[u8], parts: &[&[u8]]) -> Blake2sMac<U16> {
-    // Keys here have 16 or 32 bytes; BLAKE2s takes up to 32.
+    // Keys in this file have 16 or 32 bytes; BLAKE2s allows up to 32.
     let mut mac = <Blake2sMac<U16> as KeyInit>::new_from_slice(key).expect("a key of at most 32 bytes");
     parts.iter().for_each(|part| mac.update(part));
     mac

@@ -1,31 +1,35 @@
-//! Who the peers are, and the sealing of everything that passes between them; sans-I/O.
+//! Peers, their keys, and the encryption of all datagrams; sans-I/O.
 //!
-//! [`Peers`] is one end of the tunnel with all its peers: it runs the handshakes
+//! [`Peers`] is one end of the tunnel with all its peers. It runs the handshakes
 //! (`Noise_IK_25519_{AESGCM|ChaChaPoly}_BLAKE2s`), seals and opens datagrams in place, refuses replays,
-//! follows peers that roam, and renews keys. Time is an argument, entropy too ([`Entropy`]); it reads no
-//! clock at all, so a clock that jumps locks nobody out.
+//! follows peers that roam, and renews keys. Time and entropy ([`Entropy`]) are arguments. The module reads no
+//! clock, so a wrong system time locks no peer out.
 //!
-//! # Driving it
+//! # How to drive it
 //!
-//! As a session: one input ([`Peers::handle_datagram`], [`Peers::handle_timeout`], [`Peers::connect`],
-//! [`Peers::seal`]), then all outputs ([`Peers::poll_transmit`], [`Peers::poll_event`],
-//! [`Peers::poll_timeout`]) until they are empty, then the next input.
+//! The contract is that of [`crate::session`]:
 //!
-//! A received datagram is one look-up of its index, a replay check and one AEAD call; a sent one is an array
-//! look-up and one AEAD call. **Neither allocates**, but for the `seal` that finds the key due for renewal and
-//! starts a handshake. Handshakes allocate (Noise state, messages, keys), as do adding a peer and events.
+//! 1. one input: [`Peers::handle_datagram`], [`Peers::handle_timeout`], [`Peers::connect`] or [`Peers::seal`];
+//! 2. all outputs, until they are empty: [`Peers::poll_transmit`], [`Peers::poll_event`];
+//! 3. a wait for the next input, or until [`Peers::poll_timeout`].
+//!
+//! A received datagram costs one look-up of its index, one replay check and one AEAD call. A sent datagram costs one
+//! array look-up and one AEAD call. **Neither allocates**, except the `seal` that starts a handshake because the key
+//! is due for renewal. Handshakes, events and [`Peers::add`] allocate.
 //!
 //! # Keys, numbers, epochs
 //!
-//! A handshake gives a key for each direction. The initiator uses them once the response authenticates and
-//! must send something then ([`SecureEvent::Established`]); the responder keeps them waiting until a datagram
-//! authenticates under them. So a replayed initiation leads nowhere, whatever any clock says. Keys are renewed
-//! by age and use; superseded keys still open what is in flight. If both ends start at once, both
-//! handshakes may end well, and both ends settle on the one started by the lower public key.
+//! A handshake gives one key for each direction. The initiator uses the keys once the response authenticates, and must
+//! then send a datagram ([`SecureEvent::Established`]). The responder uses the keys once a datagram authenticates under
+//! them. So a replayed initiation has no effect, and no clock is needed to detect it.
 //!
-//! The caller numbers its datagrams, upwards from 0, over all keys. When either end has restarted (it shows a new
-//! *instance* in its handshake), numbers begin anew on both sides: a new *epoch*. Every opened datagram
-//! and every sealed one names its epoch, so that a session cannot mistake one for the other.
+//! Keys are renewed by age and by number of datagrams. Superseded keys still open datagrams that are in flight. If both
+//! ends start a handshake at once, both handshakes may succeed. Both ends then use the handshake that the end with the
+//! lower public key started.
+//!
+//! The caller numbers its datagrams upwards from 0, across key changes. Each start of an end has a random *instance*,
+//! which its handshakes show. When an end has restarted, numbers begin at 0 again on both sides: a new *epoch*. Each
+//! sealed and each opened datagram comes with its epoch, so that a session never takes a datagram of another epoch.
 
 mod aead;
 mod config;
@@ -50,7 +54,7 @@ pub use key::{KeyError, PrivateKey, PublicKey};
 pub use peers::Peers;
 pub use replay::{REPLAY_WINDOW, ReplayWindow, Seen};
 
-/// One of the peers of a [`Peers`]; never reused, also when the peer is removed.
+/// Identifies a peer within a [`Peers`]. The identifier of a removed peer is not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(pub(crate) u32);
 
@@ -60,7 +64,7 @@ impl PeerId {
         PeerId(index)
     }
 
-    /// A small number, counted from 0 in the order of [`Peers::add`]: an index for tables.
+    /// The peer's place in the order of [`Peers::add`], from 0 on. Use it as an index of tables.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

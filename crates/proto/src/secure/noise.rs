@@ -1,8 +1,8 @@
-//! The two messages of Noise IK, with entropy as an argument.
+//! The two messages of the Noise IK handshake, with entropy as an argument.
 //!
-//! `snow` draws randomness only for the ephemeral key, through a resolver: ours hands it 32 bytes that
-//! the caller drew, once. `snow` does not wipe its own copies of ephemeral keys; a state lives for half a
-//! minute at most.
+//! The crate `snow` draws randomness only for the ephemeral key, through a resolver. The resolver here gives it 32 bytes
+//! of the caller's entropy, once. `snow` does not wipe its own copies of ephemeral keys; a handshake state lives for
+//! half a minute at most.
 
 use super::aead::{Key, Suite};
 use super::entropy::{Entropy, array};
@@ -22,7 +22,7 @@ pub(crate) struct Keys {
     pub(crate) open: Key,
 }
 
-/// Starts a handshake with `peer`: message 1, and the state that awaits message 2.
+/// Starts a handshake with `peer`. Returns the state that waits for message 2, and message 1.
 pub(crate) fn initiate(
     suite: Suite,
     own: &PrivateKey,
@@ -39,14 +39,14 @@ pub(crate) fn initiate(
     Ok((state, message))
 }
 
-/// An initiation that was opened: who sent it, and what it says.
+/// A decrypted initiation: the handshake state, the sender's key, and the payload.
 pub(crate) struct Opened {
     pub(crate) state: HandshakeState,
     pub(crate) peer: PublicKey,
     pub(crate) hello: Hello,
 }
 
-/// Opens message 1. Two curve multiplications.
+/// Decrypts message 1. Costs two curve multiplications.
 pub(crate) fn open_initiation(
     suite: Suite,
     own: &PrivateKey,
@@ -62,7 +62,7 @@ pub(crate) fn open_initiation(
     Ok(Opened { state, peer: PublicKey::from_bytes(peer), hello })
 }
 
-/// Answers an opened initiation: message 2 and the keys. Two curve multiplications and a key pair.
+/// Answers a decrypted initiation. Returns message 2 and the keys. Costs two curve multiplications and a key pair.
 pub(crate) fn respond(
     suite: Suite,
     mut state: HandshakeState,
@@ -75,7 +75,7 @@ pub(crate) fn respond(
     Ok((message, keys))
 }
 
-/// Opens message 2. A message that does not fit leaves the state as it was.
+/// Decrypts message 2. A message that does not authenticate leaves the state unchanged.
 pub(crate) fn finish(
     suite: Suite,
     state: &mut HandshakeState,
@@ -133,7 +133,7 @@ impl CryptoResolver for Resolver {
     }
 }
 
-/// Gives its bytes to the first who asks, and an error to all others: never the same key twice.
+/// Gives its bytes to the first request and an error to all others, so that no key is used twice.
 struct Once(Option<Zeroizing<[u8; 32]>>);
 
 impl Random for Once {

@@ -1,4 +1,4 @@
-//! One peer: its keys, the handshakes under way with it, and its run of numbers.
+//! One peer: its keys, the handshakes under way with it, and its epoch of datagram numbers.
 
 use super::config::{Rejected, SecureEvent};
 use super::index::IndexTable;
@@ -16,49 +16,53 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a superseded key still opens what is in flight, and an unanswered handshake can be answered.
+/// How long a superseded key still opens datagrams in flight, and how long a handshake under way accepts its answer. It
+/// must exceed the largest delay of a path; a larger value keeps old keys in memory longer.
 pub(crate) const GRACE: Duration = Duration::from_secs(30);
-/// Established keys kept: the current one, and superseded ones in their grace.
+/// How many established keys are kept: the current one, and superseded ones that still open datagrams in flight. Each
+/// key lasts minutes, so more than two are rare.
 const MOST_KEYS: usize = 4;
-/// Answered initiations that wait for their first datagram.
+/// How many answered initiations may wait for their first datagram. It bounds what replayed initiations can store.
 const MOST_PENDING: usize = 4;
-/// Ephemeral keys of initiations remembered, to know replays without opening them.
+/// How many ephemeral keys of answered initiations are kept, to detect replays without a curve multiplication.
 const MOST_SPENT: usize = 64;
-/// Former instances remembered, whose initiations can only be replays.
+/// How many former instances of the peer are kept. An initiation of a former instance can only be a replay. The value
+/// covers that many restarts of the peer.
 const MOST_RETIRED: usize = 16;
 
-/// A peer, and all that is known of it.
+/// The state of a peer.
 pub(crate) struct Peer {
     pub(crate) id: PeerId,
     pub(crate) public: PublicKey,
-    /// For what we send it.
+    /// The MAC keys of messages to the peer.
     pub(crate) macs: MacKeys,
     pub(crate) endpoint: Option<SocketAddr>,
-    /// Ours, as this peer sees it.
+    /// This end's instance as the peer sees it: each peer gets another one.
     pub(crate) instance: [u8; 8],
     pub(crate) epoch: Option<Epoch>,
-    /// Established keys; the first one seals.
+    /// Established keys. The first one seals.
     pub(crate) keys: Vec<Session>,
-    /// Handshakes that the peer started and that we answered.
+    /// Handshakes that the peer started and this end answered.
     pub(crate) pending: Vec<Pending>,
-    /// Handshakes that we started; the last one is the newest.
+    /// Handshakes that this end started; the newest is the last.
     pub(crate) attempts: Vec<Attempt>,
     pub(crate) retry: Option<Retry>,
     pub(crate) cookie: Option<(Cookie, Time)>,
     pub(crate) unreachable: bool,
     pub(crate) spent: VecDeque<[u8; 32]>,
     retired: VecDeque<[u8; 8]>,
-    /// When it is in the table of timers.
+    /// The time under which the peer is in the table of timers; [`Time::NEVER`] when it is not.
     pub(crate) timer: Time,
+    /// How many epochs have begun.
     epochs: u64,
 }
 
-/// A run of datagram numbers, in both directions: between one instance of ours and one of the peer's.
+/// A run of datagram numbers in both directions, between one instance of this end and one of the peer.
 pub(crate) struct Epoch {
     pub(crate) id: u64,
-    /// The peer's.
+    /// The peer's instance.
     pub(crate) instance: [u8; 8],
-    /// One past the highest number received, or what the peer announced.
+    /// The next number expected: the highest number received plus one, or the number that the peer announced.
     expected: u64,
     replay: ReplayWindow,
     /// The lowest number that may be sealed.
@@ -67,33 +71,34 @@ pub(crate) struct Epoch {
 
 /// The keys of one handshake.
 pub(crate) struct Session {
-    /// Ours: in the datagrams that we receive.
+    /// The receiver index in datagrams to this end.
     pub(crate) index: u32,
-    /// The peer's: in those that we send.
+    /// The receiver index in datagrams to the peer.
     pub(crate) remote: u32,
     pub(crate) keys: Keys,
     pub(crate) suite: Suite,
     pub(crate) initiator: bool,
     pub(crate) born: Time,
-    /// When it ceases to open anything.
+    /// When the keys stop opening datagrams.
     expires: Time,
+    /// How many datagrams the keys have sealed.
     pub(crate) sealed: u64,
-    /// Lowest number opened.
+    /// The lowest number that the keys have opened.
     first_opened: Option<u64>,
 }
 
-/// A handshake that we answered.
+/// A handshake that the peer started and this end answered. Its keys wait for their first datagram.
 pub(crate) struct Pending {
     pub(crate) session: Session,
     pub(crate) hello: Hello,
     pub(crate) ephemeral: [u8; 32],
     pub(crate) response: [u8; RESPONSE_LEN],
     pub(crate) repeats: u8,
-    /// Index of the keys that it crosses on the way: see [`Peer::crossing`].
+    /// The index of this end's keys that may cross this handshake on the way: see [`Peer::crossing`].
     pub(crate) crosses: Option<u32>,
 }
 
-/// A handshake that we started.
+/// A handshake that this end started.
 pub(crate) struct Attempt {
     pub(crate) index: u32,
     pub(crate) suite: Suite,
@@ -102,16 +107,16 @@ pub(crate) struct Attempt {
     pub(crate) made: Time,
 }
 
-/// When the newest attempt is sent again.
+/// The repetition of the newest attempt: when it is due, the current wait, and when the handshake began.
 pub(crate) struct Retry {
     pub(crate) at: Time,
     pub(crate) wait: Duration,
     pub(crate) since: Time,
-    /// A cookie that came has not caused a repetition since the last timed one.
+    /// Whether a cookie may cause a repetition at once. A cookie does so once between two timed repetitions.
     pub(crate) cookie_may_hasten: bool,
 }
 
-/// An opened datagram.
+/// The epoch and number of a decrypted datagram.
 pub(crate) struct Opened {
     pub(crate) epoch: u64,
     pub(crate) number: u64,
@@ -129,7 +134,7 @@ impl Session {
         Session { index, remote, keys, suite, initiator, born, expires, sealed: 0, first_opened: None }
     }
 
-    /// Checks, opens, and marks a datagram's number.
+    /// Decrypts a datagram, and marks its number as received. Returns the number, and whether it is the highest so far.
     #[inline]
     fn open(
         &mut self,
@@ -163,8 +168,8 @@ impl Epoch {
         epoch
     }
 
-    /// The peer has said which number it comes to. Numbers promised to another instance of ours do not
-    /// hold for this one; an older promise changes nothing.
+    /// Takes the next number that the peer announced in a handshake. An announcement to another instance of this end is
+    /// ignored; a lower number than the expected one changes nothing.
     fn announced(&mut self, ours: &[u8; 8], hello: &Hello) {
         if hello.peer_instance == *ours {
             self.expected = self.expected.max(hello.next_number);
@@ -199,7 +204,7 @@ impl Peer {
         }
     }
 
-    /// Opens a datagram whose header names one of our indices.
+    /// Decrypts a datagram whose receiver index belongs to this peer.
     #[inline]
     pub(crate) fn open(
         &mut self,
@@ -220,7 +225,7 @@ impl Peer {
         Ok(Opened { epoch: id, number })
     }
 
-    /// Opens the first datagram under keys that the peer started: they are now established.
+    /// Decrypts the first datagram under the keys of an answered handshake. These keys are then established.
     fn open_pending(
         &mut self,
         now: Time,
@@ -253,7 +258,7 @@ impl Peer {
         Ok(Opened { epoch: self.epochs, number })
     }
 
-    /// The peer has answered a handshake of ours.
+    /// Takes the keys of a handshake that this end started and the peer has answered.
     pub(crate) fn answered(
         &mut self,
         now: Time,
@@ -273,27 +278,27 @@ impl Peer {
         self.heard(from, true, shared);
     }
 
-    /// Whether an initiation that names these instances can only be an old one.
+    /// Whether an initiation with this payload can only be a replay.
     pub(crate) fn is_stale(&self, hello: &Hello) -> bool {
         if self.retired.contains(&hello.instance) {
             return true;
         }
         let Some(epoch) = &self.epoch else { return false };
         let first = self.keys.first().and_then(|session| session.first_opened);
-        // What the peer sent under the current key, it sent knowing our instance, and its next
-        // initiation will announce a higher number.
+        // The peer has sent under the current key. So it knows this end's instance, and its next initiation announces a
+        // higher number.
         epoch.instance == hello.instance
             && first.is_some_and(|first| hello.peer_instance != self.instance || hello.next_number <= first)
     }
 
-    /// The keys that an initiation which comes now has crossed: ours, when the peer has not been heard
-    /// under them yet, so that it may not have known them when it started.
+    /// The index of this end's current keys if an initiation that arrives now may have crossed them on the way. That is
+    /// so while no datagram of the peer has come under these keys: the peer may not have known them when it started.
     pub(crate) fn crossing(&self) -> Option<u32> {
         let ours = self.keys.first().filter(|ours| ours.initiator && ours.first_opened.is_none());
         ours.map(|ours| ours.index)
     }
 
-    /// Remembers an initiation that was answered.
+    /// Stores a handshake that was answered.
     pub(crate) fn answer(&mut self, pending: Pending, shared: &mut Shared) {
         self.spent.push_back(pending.ephemeral);
         shared.recent.insert(pending.ephemeral, self.id);
@@ -303,8 +308,8 @@ impl Peer {
             shared.recent.remove(&oldest);
         }
         if self.pending.len() == MOST_PENDING {
-            // Replays from before our start can only show instances other than the peer's present one:
-            // they must not push its own handshakes out.
+            // An initiation replayed from before this end's start shows another instance than the peer's current one.
+            // Drop such a handshake first, so that replays do not displace the peer's own handshakes.
             let known = self.epoch.as_ref().map(|epoch| epoch.instance);
             let other = self.pending.iter().position(|pending| Some(pending.hello.instance) != known);
             let dropped = self.pending.remove(other.unwrap_or(0));
@@ -313,7 +318,7 @@ impl Peer {
         self.pending.push(pending);
     }
 
-    /// What we tell the peer in a handshake with its `instance`, if we know that.
+    /// The payload of a handshake message to the peer's `instance`, if that is known.
     pub(crate) fn hello(&self, instance: Option<[u8; 8]>, shared: &Shared) -> Hello {
         let known = self.epoch.as_ref().filter(|epoch| instance.is_none_or(|i| i == epoch.instance));
         Hello {
@@ -325,12 +330,12 @@ impl Peer {
         }
     }
 
-    /// The cookie to show the peer, while it is good.
+    /// The cookie to send to the peer, while it is valid.
     pub(crate) fn cookie(&self, now: Time) -> Option<&Cookie> {
         self.cookie.as_ref().filter(|(_, got)| now.since(*got) < COOKIE_LIFE).map(|(cookie, _)| cookie)
     }
 
-    /// Drops what has expired, and says when the next thing is due.
+    /// Drops expired keys and handshakes, and returns when the next time-out is due.
     pub(crate) fn prune(&mut self, now: Time, index: &mut IndexTable) -> Time {
         let alive = |expires: Time, at: u32, index: &mut IndexTable| {
             let alive = now < expires;
@@ -348,13 +353,13 @@ impl Peer {
         keys.chain(pending).chain(retry).min().unwrap_or(Time::NEVER)
     }
 
-    /// Gives up the handshakes that we started.
+    /// Drops the handshakes that this end started.
     pub(crate) fn cancel(&mut self, index: &mut IndexTable) {
         self.attempts.drain(..).for_each(|attempt| index.release(attempt.index));
         self.retry = None;
     }
 
-    /// Releases everything in the shared tables.
+    /// Removes the peer's entries from the shared tables.
     pub(crate) fn release(&mut self, shared: &mut Shared) {
         self.cancel(&mut shared.index);
         self.keys.drain(..).for_each(|session| shared.index.release(session.index));
@@ -364,7 +369,7 @@ impl Peer {
         });
     }
 
-    /// Numbers begin anew: the keys of the old run are of no use to anybody.
+    /// Begins a new epoch: numbers restart at 0, and the keys of the old epoch are dropped.
     fn begin(&mut self, epoch: Epoch, shared: &mut Shared) {
         self.epochs = epoch.id;
         let instance = epoch.instance;
@@ -407,8 +412,8 @@ impl Peer {
         shared.counters.renewed += u64::from(!self.keys.is_empty());
         self.cancel(&mut shared.index);
         let expiry = now + GRACE;
-        // Both ends started at once, and ours ended first. The lower key's handshake prevails: the peer
-        // moves to it when it hears from us, so we stay.
+        // Both ends started at once, and this end's handshake was complete first. The handshake of the end with the
+        // lower public key prevails. If that is this end, the peer changes to it with our next datagram.
         let crossed = !session.initiator
             && shared.identity.public < self.public
             && self.keys.first().is_some_and(|ours| {
@@ -433,7 +438,7 @@ impl Peer {
         shared.reschedule(self, now);
     }
 
-    /// Something authentic and new has come.
+    /// Notes that an authentic, new datagram has arrived from the address `from`.
     #[inline]
     fn heard(&mut self, from: SocketAddr, highest: bool, shared: &mut Shared) {
         if highest && self.endpoint != Some(from) {
@@ -449,7 +454,7 @@ impl Peer {
     }
 }
 
-/// Seals `datagram` in place: header first, tag last.
+/// Writes the header of `datagram`, encrypts its body in place and writes the tag. False if the body is too long.
 #[inline]
 pub(crate) fn seal(session: &mut Session, header: Header, number: u64, datagram: &mut [u8]) -> bool {
     let end = datagram.len() - TAG_LEN;

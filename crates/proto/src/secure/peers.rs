@@ -1,4 +1,4 @@
-//! One end of the tunnel with all its peers.
+//! One end of the tunnel with all its peers: the entry points of [`super`], and the handshakes.
 
 use super::aead::Suite;
 use super::config::{
@@ -20,27 +20,30 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Initiations are sent again as they are for so long; then a new one is made.
+/// How long the same initiation is repeated before a new one replaces it. A repeated initiation costs the responder one
+/// hash instead of four curve multiplications. A new one is needed when the responder has forgotten the old one.
 const ROUND: Duration = Duration::from_secs(15);
-/// The end that did not start a key renews it so much later than the one that did.
+/// How much later the responder renews a key than the initiator, so that both ends rarely start at once. The value must
+/// exceed the time that a handshake takes with repetitions.
 const RESPONDER_LATER: Duration = Duration::from_secs(15);
-/// A response is sent again to a repeated initiation so many times.
+/// How many times a response is sent again when its initiation is repeated. It bounds the answers to a replayed
+/// initiation.
 const MOST_REPEATS: u8 = 16;
 
-/// One end of the tunnel: its identity, its peers, and the state of each. See [`super`].
+/// One end of the tunnel: its identity and the state of each peer. The module's documentation says how to drive it.
 pub struct Peers {
     peers: Vec<Option<Box<Peer>>>,
     by_key: BTreeMap<PublicKey, PeerId>,
     shared: Shared,
 }
 
-/// What all peers share.
+/// The state that all peers share.
 pub(crate) struct Shared {
     pub(crate) identity: Identity,
     pub(crate) config: SecureConfig,
     pub(crate) entropy: Box<dyn Entropy + Send>,
     pub(crate) index: IndexTable,
-    /// Ephemeral keys of answered initiations.
+    /// The peer of each ephemeral key seen in an answered initiation. It detects repeated and replayed initiations.
     pub(crate) recent: BTreeMap<[u8; 32], PeerId>,
     jar: CookieJar,
     gate: LoadGate,
@@ -50,16 +53,16 @@ pub(crate) struct Shared {
     pub(crate) counters: SecureCounters,
 }
 
-/// Who we are.
+/// This end's keys.
 pub(crate) struct Identity {
     private: PrivateKey,
     pub(crate) public: PublicKey,
-    /// For what is sent to us.
+    /// The MAC keys of messages to this end.
     macs: MacKeys,
 }
 
 impl Peers {
-    /// An end with this key and no peers yet. On the wire, `entropy` must be the operating system's.
+    /// An end with this private key and without peers. On the wire, `entropy` must be the operating system's.
     pub fn new(private: PrivateKey, config: SecureConfig, mut entropy: Box<dyn Entropy + Send>) -> Peers {
         let public = private.public();
         let jar = CookieJar::new(&mut *entropy);
@@ -81,13 +84,13 @@ impl Peers {
         Peers { peers: Vec::new(), by_key: BTreeMap::new(), shared }
     }
 
-    /// Our public key.
+    /// This end's public key.
     pub fn public(&self) -> PublicKey {
         self.shared.identity.public
     }
 
-    /// Adds a peer, reachable at `endpoint` or, if that is not known, only once it has called us. None if
-    /// there is a peer with that key already, or the key is our own.
+    /// Adds a peer with the address `endpoint`. Without an address, the peer must start the handshake. None if a peer
+    /// has this key already, or the key is this end's own.
     pub fn add(&mut self, key: PublicKey, endpoint: Option<SocketAddr>) -> Option<PeerId> {
         if key == self.public() || self.by_key.contains_key(&key) {
             return None;
@@ -99,7 +102,7 @@ impl Peers {
         Some(id)
     }
 
-    /// Forgets a peer and its keys. False if there is none.
+    /// Removes a peer and its keys. False if the peer is not known.
     pub fn remove(&mut self, peer: PeerId) -> bool {
         let Some(mut peer) = self.peers.get_mut(peer.index()).and_then(Option::take) else { return false };
         self.by_key.remove(&peer.public);
@@ -108,9 +111,9 @@ impl Peers {
         true
     }
 
-    /// Starts a handshake with a peer unless one is under way: to open a session, or because the peer has
-    /// been silent for [`super::silence_limit`]. It is tried until it succeeds. False if the peer is not
-    /// known or has no address.
+    /// Starts a handshake with a peer unless one is under way. Call it to open a session, or when the peer has been
+    /// silent for [`super::silence_limit`]. The handshake is repeated until it succeeds. False if the peer is not known
+    /// or has no address.
     pub fn connect(&mut self, now: Time, peer: PeerId) -> bool {
         match get(&mut self.peers, peer) {
             Some(peer) => self.shared.connect(now, peer),
@@ -118,7 +121,7 @@ impl Peers {
         }
     }
 
-    /// Whether something can be sealed for the peer now, and under which epoch.
+    /// The epoch under which datagrams to the peer can be sealed now. None without a usable key.
     pub fn epoch(&self, now: Time, peer: PeerId) -> Option<u64> {
         let peer = self.peers.get(peer.index())?.as_deref()?;
         let session = peer.keys.first()?;
@@ -127,23 +130,23 @@ impl Peers {
         peer.epoch.as_ref().filter(|_| usable).map(|epoch| epoch.id)
     }
 
-    /// Where the peer's datagrams go.
+    /// The address that the peer's datagrams go to, if it is known.
     pub fn endpoint(&self, peer: PeerId) -> Option<SocketAddr> {
         self.peers.get(peer.index())?.as_deref()?.endpoint
     }
 
-    /// Tells where the peer is, for example because its name resolves to another address now. A datagram that
-    /// authenticates from elsewhere changes it again. False if the peer is not known.
+    /// Sets the peer's address, for example when its host name resolves to another address. An authentic datagram from
+    /// another address changes the address again. False if the peer is not known.
     pub fn set_endpoint(&mut self, peer: PeerId, endpoint: SocketAddr) -> bool {
         get(&mut self.peers, peer).map(|peer| peer.endpoint = Some(endpoint)).is_some()
     }
 
-    /// Whose key this is.
+    /// The peer with this key.
     pub fn find(&self, key: &PublicKey) -> Option<PeerId> {
         self.by_key.get(key).copied()
     }
 
-    /// What happened so far.
+    /// The counters.
     pub fn counters(&self) -> &SecureCounters {
         &self.shared.counters
     }
@@ -182,7 +185,7 @@ impl Peers {
         if run.id != epoch {
             return Err(SealError::Epoch { given: epoch, current: run.id });
         }
-        // The highest number of all stays unused, so that "one past" always is a number.
+        // The number 2^64 - 1 stays unused, so that the next number always exists.
         if number < run.next || number == u64::MAX {
             return Err(SealError::Number { given: number, next: run.next });
         }
@@ -199,7 +202,7 @@ impl Peers {
         Ok(to)
     }
 
-    /// Takes a received datagram. A sealed one is opened in place.
+    /// Takes a received datagram. A sealed datagram is decrypted in place.
     #[inline]
     pub fn handle_datagram(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Incoming {
         let result = match datagram.first() {
@@ -214,7 +217,7 @@ impl Peers {
         })
     }
 
-    /// Does what is due: repeats handshakes, forgets old keys.
+    /// Does what is due at `now`: repeats handshakes, drops expired keys.
     pub fn handle_timeout(&mut self, now: Time) {
         while let Some((at, id)) = self.shared.timers.first().copied() {
             if at > now {
@@ -229,7 +232,7 @@ impl Peers {
         }
     }
 
-    /// When [`Peers::handle_timeout`] wants to be called next; None while nothing is under way.
+    /// When to call [`Peers::handle_timeout`] next; None while no handshake is under way and no key is held.
     pub fn poll_timeout(&self) -> Option<Time> {
         self.shared.timers.first().map(|(at, _)| *at)
     }
@@ -318,7 +321,7 @@ impl Peers {
         let attempt = &mut peer.attempts[at];
         let (hello, keys) = noise::finish(attempt.suite, &mut attempt.state, message.noise)
             .map_err(|_| Rejected::HandshakeForged)?;
-        // The attempt's index goes on as the session's, so it must not be released with the others.
+        // The session keeps the attempt's index, so the index must not be released with the other attempts.
         let attempt = peer.attempts.remove(at);
         let life = (now, shared.config.reject_after);
         let session = Session::new((attempt.index, message.sender), keys, attempt.suite, true, life);
@@ -348,7 +351,7 @@ impl Peers {
 }
 
 impl Shared {
-    /// Puts the peer's next time-out into the table.
+    /// Drops what has expired of the peer, and puts its next time-out into the table of timers.
     pub(crate) fn reschedule(&mut self, peer: &mut Peer, now: Time) {
         let at = peer.prune(now, &mut self.index);
         if at != peer.timer {
@@ -374,7 +377,7 @@ impl Shared {
         true
     }
 
-    /// Makes a new initiation and sends it. The attempt before it may still be answered.
+    /// Makes a new initiation and sends it. A response to the attempt before is still accepted.
     fn initiate(&mut self, now: Time, peer: &mut Peer) -> bool {
         let hello = peer.hello(None, self);
         let suite = self.config.suite;
@@ -389,7 +392,7 @@ impl Shared {
             &mut *self.entropy,
         );
         let Ok((state, noise)) = made else {
-            // Only a key of low order can do that; such a peer is never reached.
+            // Only a public key of low order fails. No handshake with such a peer can succeed.
             self.index.release(index);
             return false;
         };
@@ -400,7 +403,7 @@ impl Shared {
         true
     }
 
-    /// Sends the newest initiation again, or a new one when it has grown old.
+    /// Sends the newest initiation again, or a new one when the newest is older than [`ROUND`].
     fn repeat_initiation(&mut self, now: Time, peer: &mut Peer) {
         let fresh = peer.attempts.last().is_some_and(|attempt| now.since(attempt.made) < ROUND);
         if fresh {
@@ -419,13 +422,13 @@ impl Shared {
         }
     }
 
-    /// Repeats a handshake that is due, ever more slowly, for ever.
+    /// Repeats a handshake if that is due. The wait grows up to [`SecureConfig::max_retry`]; there is no last attempt.
     fn retry(&mut self, now: Time, peer: &mut Peer) {
         let Some(retry) = &mut peer.retry else { return };
         if now < retry.at {
             return;
         }
-        // Slowly: on a path that loses half of all datagrams, in bursts, it takes many.
+        // The wait grows by half only: a path that loses half of all datagrams in bursts needs many attempts.
         retry.wait = (retry.wait * 3 / 2).min(self.config.max_retry);
         retry.cookie_may_hasten = true;
         let (wait, silent_for) = (retry.wait, now.since(retry.since));
@@ -440,12 +443,13 @@ impl Shared {
         self.repeat_initiation(now, peer);
     }
 
-    /// Up to a quarter longer, so that ends that lost each other at once do not stay in step.
+    /// `wait`, extended at random by up to a quarter. Two ends that lost each other at the same time then do not repeat
+    /// their handshakes in step.
     fn jittered(&mut self, wait: Duration) -> Duration {
         wait + wait.mul_f64(unit(&mut *self.entropy) / 4.0)
     }
 
-    /// An initiation that was answered before: lost answers are given again, for no more than a hash.
+    /// Answers an initiation that was answered before: the response may have been lost. Costs one hash.
     fn repeat_response(
         &mut self,
         now: Time,
@@ -465,7 +469,10 @@ impl Shared {
         Ok(Incoming::Handshake { peer: peer.id })
     }
 
-    /// Lets a handshake message through, or, when there are too many, demands a proof of its address.
+    /// Admits a handshake message. Under load, a message without a valid cookie is answered with a cookie instead.
+    ///
+    /// # Errors
+    /// A cookie was demanded, or the address has sent too many messages.
     fn admit(&mut self, now: Time, from: SocketAddr, message: &[u8], sender: u32) -> Result<(), Rejected> {
         if self.gate.admit(now) {
             return Ok(());

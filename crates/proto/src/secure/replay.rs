@@ -1,25 +1,26 @@
-//! Which datagram numbers were received already (RFC 6479, with 64-bit words).
+//! The replay window: which datagram numbers were received already (RFC 6479, with 64-bit words).
 
-/// How far back numbers may come late: more than a tenth of a second at a gigabit per second.
+/// How far below the highest number a late number may lie and still be accepted. 16 384 datagrams of 1500 bytes last
+/// 0.2 s at 1 Gbit/s. A larger window accepts later datagrams and takes one bit for each number.
 pub const REPLAY_WINDOW: u64 = 16_384;
 
 const WORDS: usize = REPLAY_WINDOW as usize / 64 + 1;
 
-/// A window over the highest [`REPLAY_WINDOW`] numbers: each number passes once.
+/// A window over the highest [`REPLAY_WINDOW`] numbers. It accepts each number once.
 pub struct ReplayWindow {
-    /// Bit n % 64 of word (n / 64) % WORDS says whether n was received. One word more than the window,
-    /// so that the words of the window's two ends never coincide.
+    /// Bit n % 64 of word (n / 64) % WORDS says whether number n was received. There is one word more than the window
+    /// needs, so that the lowest and the highest numbers never share a word.
     words: Box<[u64; WORDS]>,
-    /// One past the highest number marked.
+    /// The highest number marked, plus one.
     end: u64,
 }
 
-/// Why a number does not pass.
+/// Why a number is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It passed before.
+    /// The number was received before.
     Before,
-    /// It lies below the window.
+    /// The number lies below the window.
     TooOld,
 }
 
@@ -30,7 +31,10 @@ impl Default for ReplayWindow {
 }
 
 impl ReplayWindow {
-    /// Whether `number` may pass; it changes nothing, so a forged datagram leaves no trace.
+    /// Checks whether `number` may be accepted. The check changes nothing, so a forged datagram has no effect.
+    ///
+    /// # Errors
+    /// The number was received before, or lies below the window.
     #[inline]
     pub fn check(&self, number: u64) -> Result<(), Seen> {
         if number >= self.end {
@@ -43,13 +47,13 @@ impl ReplayWindow {
         if self.words[word] & bit == 0 { Ok(()) } else { Err(Seen::Before) }
     }
 
-    /// Notes that `number`, which [`ReplayWindow::check`] let pass, was received. Returns whether it is
-    /// the highest so far. The highest number of all, 2^64 - 1, cannot be noted, and is never sent.
+    /// Marks `number`, which [`ReplayWindow::check`] accepted, as received. Returns whether it is the highest so far.
+    /// The number 2^64 - 1 cannot be marked; no end sends it.
     #[inline]
     pub fn mark(&mut self, number: u64) -> bool {
         let highest = number >= self.end;
         if highest {
-            // Clear the words that come into the window; all of them, if it jumps.
+            // Clear the words that enter the window: all words after a jump of more than a window.
             let (from, to) = (self.end.div_ceil(64), number / 64);
             if to >= from {
                 let steps = (to - from + 1).min(WORDS as u64);
@@ -62,7 +66,7 @@ impl ReplayWindow {
         highest
     }
 
-    /// One past the highest number received; 0 when there is none.
+    /// The highest number received, plus one; 0 before the first.
     #[inline]
     pub fn end(&self) -> u64 {
         self.end

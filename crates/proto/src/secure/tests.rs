@@ -1,4 +1,4 @@
-//! What needs a forger who computes MACs: he knows all public keys, and nothing else.
+//! Tests that need a forger who can compute MACs. The forger knows all public keys and no private key.
 
 use super::key::{PrivateKey, PublicKey};
 use super::mac::{COOKIE_LIFE, CookieJar, MacKeys, mac1_of};
@@ -13,7 +13,7 @@ const A: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::L
 const B: SocketAddr = SocketAddr::new(std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 2);
 const PEER: PeerId = PeerId(0);
 
-/// Two ends, the first of which has sent an initiation.
+/// Two ends, and the initiation that the first one has sent.
 fn ends(config: &SecureConfig) -> (Peers, Peers, Vec<u8>) {
     let end = |name: &str| {
         let key = PrivateKey::generate(&mut Seed::new(1).stream(name));
@@ -103,7 +103,7 @@ fn a_forged_cookie_is_refused() {
     let reply = CookieReply { receiver: sender, nonce: [1; 24], sealed: [2; 32] };
     let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
     assert_eq!(incoming, Incoming::Rejected(Rejected::HandshakeForged));
-    // One that is sealed well, but in answer to something else.
+    // A cookie reply that is valid, but answers another message.
     let mut entropy = Seed::new(3).stream("jar");
     let other = forged(&initiation, 20, b.public());
     let mut jar = CookieJar::new(&mut entropy);
@@ -115,7 +115,7 @@ fn a_forged_cookie_is_refused() {
     let reply = jar.reply(Time::ZERO, &keys, &initiation, sender, A, &mut entropy).unwrap();
     let incoming = a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
     assert_eq!(incoming, Incoming::Handshake { peer: PEER });
-    // It is shown at once, and only once: a flood of cookies is not answered by a flood.
+    // The initiation is sent again with the cookie at once, but only once: a flood of cookies causes no flood.
     let again = a.poll_transmit().unwrap().contents;
     assert!(jar.verify_mac2(Time::ZERO, &again, A, &mut entropy));
     a.handle_datagram(Time::ZERO, B, &mut reply.to_bytes());
