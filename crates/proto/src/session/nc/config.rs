@@ -1,41 +1,43 @@
-//! What the coding layer is told. The defaults are those that reproduce the published results.
+//! The settings of the coding layer. The defaults reproduce the published results.
 
 use ripstop_base::Fraction;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use thiserror::Error;
 
-/// Combinations sent for each segment, R: between 1 and 100, held in billionths, so that 1.13 is exactly 13 more in 100.
+/// R, the number of combinations sent for each segment: 1 to 100. The value is stored in billionths, so that an
+/// accumulator sends exactly 113 combinations for 100 segments at R = 1.13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Factor(u64);
 
 impl Factor {
-    /// One combination a segment.
+    /// One combination for each segment.
     pub const ONE: Factor = Factor(BILLION);
-    /// The most.
+    /// The largest factor.
     pub const MAX: Factor = Factor(100 * BILLION);
 
-    /// The factor nearest to `factor`; None unless that is between 1 and 100.
+    /// The factor nearest to `factor`; None unless `factor` is between 1 and 100.
     pub fn new(factor: f64) -> Option<Factor> {
         (1.0..=100.0).contains(&factor).then(|| Factor((factor * BILLION as f64).round() as u64))
     }
 
-    /// One and so many hundredths more, at most [`Factor::MAX`].
+    /// 1 plus `more` hundredths, at most [`Factor::MAX`].
     pub(super) fn from_hundredths(more: u32) -> Factor {
         Factor(BILLION + u64::from(more) * (BILLION / 100)).min(Factor::MAX)
     }
 
-    /// As a number.
+    /// The factor as a number.
     pub fn get(self) -> f64 {
         self.0 as f64 / BILLION as f64
     }
 
-    /// In billionths.
+    /// The factor in billionths.
     pub(super) fn billionths(self) -> u64 {
         self.0
     }
 }
 
+/// The unit of [`Factor`]: billionths.
 pub(super) const BILLION: u64 = 1_000_000_000;
 
 impl fmt::Display for Factor {
@@ -44,14 +46,14 @@ impl fmt::Display for Factor {
     }
 }
 
-/// How many combinations a segment gets.
+/// How many combinations the sender sends for each segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CombinationRate {
-    /// R of them.
+    /// A fixed R.
     Fixed {
         /// R.
         factor: Factor,
-        /// What is done with its fraction.
+        /// How a fraction of R becomes whole combinations.
         rounding: Rounding,
     },
     /// R by the rule of paper 000, section VI-B: [`super::rule`].
@@ -60,109 +62,111 @@ pub enum CombinationRate {
         window: u32,
         /// The loss to mask.
         loss: MaskedLoss,
-        /// What is done with R's fraction.
+        /// How a fraction of R becomes whole combinations.
         rounding: Rounding,
     },
-    /// As many as the measured loss, what is under way and what the receiver lacks ask for: the question of
-    /// [`CombinationRate::Rule`], put to the state of the moment at every segment. One a segment on a path without loss.
+    /// The number for each segment follows from the measured loss, the packets in flight, and the degrees of freedom that
+    /// the receiver lacks. It is the smallest number that masks the losses of the packets in flight with probability 1/2.
+    /// Without loss it is 1.
     Adaptive,
 }
 
-/// What is done with the fraction of R.
+/// How a fraction of R becomes whole combinations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rounding {
-    /// It is kept for the next segment (NUM of paper 000's implementation).
+    /// The fraction is carried over to the next segment (NUM in paper 000's implementation).
     #[default]
     Accumulator,
-    /// It is the probability of one more.
+    /// The fraction is the probability of one more combination.
     CoinFlip,
 }
 
-/// A loss that is to be masked.
+/// The packet loss that the rule masks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MaskedLoss {
-    /// Known beforehand.
+    /// A given loss probability.
     Given(Fraction),
-    /// Measured by the receiver's answers.
+    /// The loss that the receiver's acknowledgements show.
     Estimated,
 }
 
-/// Which of the segments that are not acknowledged a combination takes in.
+/// Which unacknowledged segments a combination contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CodingWindow {
-    /// All of them.
+    /// All unacknowledged segments.
     #[default]
     Whole,
-    /// The last so many, up to the one that TCP has just sent.
+    /// The given number of segments up to the one that TCP has just sent.
     Last(u32),
-    /// The first so many.
+    /// The given number of oldest unacknowledged segments.
     Oldest(u32),
 }
 
-/// What becomes of a segment that TCP sends again.
+/// What the sender does with a segment that TCP sends again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Retransmissions {
-    /// It counts as any other: R combinations are sent.
+    /// Send R combinations, as for any segment.
     #[default]
     Coded,
-    /// It is sent as it is.
+    /// Send the segment uncoded.
     AsTheyAre,
-    /// Nothing is sent: TCP's time-outs do nothing for it.
+    /// Send nothing. Losses are then made up for only by the combinations of later segments.
     Dropped,
 }
 
-/// Which arrivals the receiver answers.
+/// Which received packets the receiver acknowledges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acknowledge {
-    /// Every one.
+    /// Every packet.
     #[default]
     #[serde(rename = "every")]
     EveryArrival,
-    /// Those that are innovative. When the answers to all that was under way are lost, TCP waits for ever: what it sends
-    /// again is not innovative.
+    /// Innovative packets. If the acknowledgements of all packets in flight are lost, TCP waits for ever: its
+    /// retransmissions are not innovative.
     Innovative,
-    /// Those that are innovative, and those that a retransmission of TCP caused.
+    /// Innovative packets, and packets that a retransmission of TCP caused.
     InnovativeOrRetransmission,
 }
 
-/// What coefficients are drawn from.
+/// The values that coefficients are drawn from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Coefficients {
-    /// 1 to 255, told by seed.
+    /// 1 to 255, from a seed in the packet.
     #[default]
     Nonzero,
-    /// 0 to 255. A combination may leave segments out, the newest too, and tell nothing new then.
+    /// 0 to 255. A combination may then leave out segments, also the newest, and so may not be innovative.
     AlsoZero,
 }
 
-/// The settings of the layer. Sender, receiver and relays are given the same.
+/// The settings of the layer. Sender, receiver and relays must have the same settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NcConfig {
-    /// How many combinations a segment gets.
+    /// How many combinations the sender sends for each segment.
     pub redundancy: CombinationRate,
-    /// Which segments they take in.
+    /// Which segments a combination contains.
     pub window: CodingWindow,
-    /// What becomes of a segment that TCP sends again.
+    /// What the sender does with a segment that TCP sends again.
     pub retransmissions: Retransmissions,
-    /// Which arrivals are answered.
+    /// Which packets the receiver acknowledges.
     pub acknowledge: Acknowledge,
-    /// What coefficients are drawn from.
+    /// The values that coefficients are drawn from.
     pub coefficients: Coefficients,
-    /// TCP and IP header of a packet or answer, bytes.
+    /// The TCP and IP headers of a packet or acknowledgement, bytes.
     pub header_bytes: u32,
-    /// What a coefficient takes in a packet's header, bytes: 0 or 1. (Paper 000 speaks of 1 and charged 0.)
+    /// The size of a coefficient in a packet's header, bytes: 0 or 1. Paper 000 describes 1 and charged 0.
     pub coef_bytes: u32,
-    /// How many segments beyond the first that is not decoded the receiver takes in, at least twice TCP's window: what
-    /// bounds its memory. A sender that comes near adds no new segment to its combinations until more is decoded.
+    /// How many segments beyond the first undecoded one the receiver accepts. It bounds the receiver's memory, and should
+    /// be at least twice TCP's window. A sender near this limit adds no new segment to its combinations until more
+    /// segments are decoded.
     pub ahead: u32,
 }
 
 impl Default for NcConfig {
-    /// R = 1 over the whole buffer, retransmissions coded, every arrival answered, coefficients that are not 0 and cost
-    /// nothing, 40 bytes of header.
+    /// R = 1, combinations of all unacknowledged segments, coded retransmissions, every packet acknowledged, nonzero
+    /// coefficients of 0 bytes, 40 bytes of headers, 65 536 segments ahead.
     fn default() -> NcConfig {
         NcConfig {
             redundancy: CombinationRate::Fixed { factor: Factor::ONE, rounding: Rounding::default() },
@@ -177,31 +181,34 @@ impl Default for NcConfig {
     }
 }
 
-/// Why settings are of no use.
+/// A setting that is not allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NcConfigError {
-    /// No segment could be combined.
+    /// The coding window is 0.
     #[error("a coding window of 0 packets can send nothing; it must be 1 or more")]
     Window,
-    /// The rule needs a window.
+    /// The rule's window is 0 or too large.
     #[error("the redundancy rule needs TCP's window in packets, 1 to 1000000, not {0}")]
     RuleWindow(u32),
-    /// A coefficient is a byte.
+    /// A coefficient takes more than one byte.
     #[error("a coefficient takes 0 or 1 byte in the header, not {0}")]
     CoefBytes(u32),
-    /// Nothing could be received.
+    /// The receiver's limit is too small or too large.
     #[error("a receiver must take in 2 to 16777216 packets beyond the first that is not decoded, not {0}")]
     Ahead(u32),
 }
 
 impl NcConfig {
-    /// These settings with R fixed at `factor`, by accumulator.
+    /// The default settings with R fixed at `factor`, rounded by accumulator.
     pub fn with_factor(factor: Factor) -> NcConfig {
         let redundancy = CombinationRate::Fixed { factor, rounding: Rounding::Accumulator };
         NcConfig { redundancy, ..NcConfig::default() }
     }
 
-    /// Says what is wrong with the settings, if anything is.
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// The first setting that is not allowed.
     pub fn check(&self) -> Result<(), NcConfigError> {
         if matches!(self.window, CodingWindow::Last(0) | CodingWindow::Oldest(0)) {
             return Err(NcConfigError::Window);
@@ -220,8 +227,8 @@ impl NcConfig {
         Ok(())
     }
 
-    /// What a packet takes on a link that combines `members` segments to a payload of `payload` bytes; None of them
-    /// when it is a segment as it is.
+    /// The size in bytes of a packet with `payload` bytes that combines `members` segments. `members` is None for an
+    /// uncoded segment.
     pub(super) fn packet_bytes(&self, payload: usize, members: Option<usize>) -> u32 {
         let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let coefficients = self.coef_bytes.saturating_mul(small(members.unwrap_or(0)));

@@ -1,25 +1,29 @@
 //! TCP/NC: a coding layer between TCP and IP (paper 000, section II; paper 001, section 2).
 //!
-//! A TCP sends segments as ever and stays the one who decides how many may be under way. Below it, [`NcSender`] keeps
-//! what is not acknowledged and puts random linear combinations of it on the wire in place of the segments, R for each of
-//! them. Beyond the losses, [`NcReceiver`] answers each with the first packet that it has not *seen*: any combination that
-//! is innovative makes one more packet seen, whichever were lost, so TCP meets a longer round trip instead of a loss.
-//! Packets go to the receiving TCP in order when they are *decoded*, which may be much later; what that TCP acknowledges is
-//! absorbed by the caller, for the layer has spoken already. An [`NcRelay`] on the way makes new combinations of what it
-//! gets.
+//! The sending TCP is unchanged: it sends segments, and its congestion window decides how many are in flight.
 //!
-//! All three keep the contract of [`Session`](super::Session). None has a time-out: there is no timer below TCP's own.
+//! - [`NcSender`] lies below the sending TCP. It keeps the segments that are not acknowledged. For each segment that TCP
+//!   sends, it sends R random linear combinations of the kept segments.
+//! - [`NcReceiver`] lies below the receiving TCP. It answers each combination with the first segment that is not *seen*.
+//!   Each innovative combination makes one more segment seen, whichever combinations were lost. So TCP sees a longer round
+//!   trip instead of a loss.
+//! - [`NcReceiver`] delivers segments in order when they are *decoded*, which may be much later. The caller drops the
+//!   receiving TCP's own acknowledgements: the layer has acknowledged the segments already.
+//! - [`NcRelay`] is a node on the path. It sends new combinations of the combinations that it has received.
+//!
+//! All three keep the contract of [`Session`](super::Session). None has a time-out: TCP's timers are the only ones.
 //!
 //! ```text
 //!   TCP --segment--> NcSender --NcPacket--> (NcRelay) --NcPacket--> NcReceiver --segment--> TCP's receiver
 //!   TCP <--acknowledgement-- NcSender <----------NcAck------------- NcReceiver
 //! ```
 //!
-//! All are generic over the payload: [`ripstop_codes::Symbol`] codes bytes, [`ripstop_codes::Length`] takes the same
-//! decisions on coefficients alone, for simulations. A decoded payload may be followed by zeros, as far as the longest
-//! payload that was coded with it: whoever needs the end must write the length into the payload.
+//! All three are generic over the payload. [`ripstop_codes::Symbol`] codes bytes. [`ripstop_codes::Length`] works on
+//! coefficients alone and takes the same decisions; simulations use it. A decoded payload may end in zeros, up to the
+//! length of the longest payload in its combinations. A caller that needs the exact end must put the length into the
+//! payload.
 //!
-//! `docs/researchers/tcp-nc.md` has the options and what each of them costs.
+//! `docs/researchers/tcp-nc.md` describes the options and the cost of each.
 
 mod config;
 mod receiver;
@@ -39,46 +43,50 @@ pub use sender::{NcSender, Segment, SenderCounts};
 use super::Transmit;
 use ripstop_codes::window::{Coding, Members};
 
-/// What crosses the network in place of a TCP segment.
+/// A packet that carries a combination of TCP segments, or one segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NcPacket<P> {
-    /// The sender's packets count up from 0. What a relay makes of one has its number.
+    /// The packet's number. The sender counts its packets from 0 on. A relay's combination has the number of the packet
+    /// that caused it.
     pub number: u64,
-    /// The first segment that the sender still holds: no later packet combines an earlier one.
+    /// The first segment that the sender still holds. Later packets contain no earlier segment.
     pub oldest: u64,
-    /// Whether it was sent because TCP sent a segment again.
+    /// Whether a retransmission of TCP caused the packet.
     pub retransmission: bool,
-    /// The segments that it combines.
+    /// The segments in the combination.
     pub members: Members,
-    /// With which coefficients; None for a single segment as it is.
+    /// The coefficients. None: the packet is one segment, uncoded.
     pub coding: Option<Coding>,
-    /// The combination, as long as its longest member.
+    /// The combination. It is as long as its longest member.
     pub payload: P,
-    /// What it takes on a link, bytes: payload, header ([`NcConfig::header_bytes`]), coefficients ([`NcConfig::coef_bytes`]).
+    /// The packet's size on a link, bytes: payload, header ([`NcConfig::header_bytes`]) and coefficients
+    /// ([`NcConfig::coef_bytes`]).
     pub bytes: u32,
 }
 
 impl<P> NcPacket<P> {
-    /// The packet as it leaves.
+    /// The packet with its size, ready for a link.
     fn transmit(self) -> Transmit<NcPacket<P>> {
         Transmit { bytes: self.bytes, packet: self, ect: false }
     }
 }
 
-/// The answer to a packet. The paper's has `first_unseen` alone; the rest is what a sender needs that measures loss
-/// ([`CombinationRate::Adaptive`]), and that must not run away from the receiver ([`NcConfig::ahead`]).
+/// The acknowledgement of a packet.
+///
+/// The paper's acknowledgement has `first_unseen` alone. A sender needs the other fields to measure loss
+/// ([`CombinationRate::Adaptive`]) and to stay within the receiver's memory ([`NcConfig::ahead`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NcAck {
-    /// The first segment that is not seen: the acknowledgement that TCP gets.
+    /// The first segment that is not seen. TCP gets this acknowledgement.
     pub first_unseen: u64,
     /// The first segment that is not decoded.
     pub first_undecoded: u64,
-    /// The segment after the highest that any combination had.
+    /// The highest segment in any combination received, plus one.
     pub heard: u64,
     /// Segments before `heard` that are not seen.
     pub deficit: u64,
-    /// The highest number among the packets that arrived.
+    /// The highest packet number received.
     pub highest: u64,
-    /// How many arrived.
+    /// How many packets were received.
     pub received: u64,
 }

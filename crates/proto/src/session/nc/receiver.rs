@@ -1,4 +1,4 @@
-//! The receiver's side: combinations in, segments in order and answers out.
+//! The layer below the receiving TCP: combinations in, segments in order and acknowledgements out.
 
 use super::config::{Acknowledge, NcConfig, NcConfigError};
 use super::{NcAck, NcPacket};
@@ -9,32 +9,33 @@ use ripstop_codes::window::{Arrival, Decoder, Limits};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// What a receiver did so far.
+/// The receiver's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverCounts {
-    /// Packets that arrived.
+    /// Packets received.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of the packets received.
     pub bytes: u64,
-    /// Of these, packets that made a segment seen.
+    /// Innovative packets: each made one more segment seen.
     pub innovative: u64,
-    /// Packets that told nothing new.
+    /// Packets without a new degree of freedom.
     pub redundant: u64,
-    /// Packets that were of no use: too far ahead, too old, or of what is not held any more.
+    /// Packets dropped: too far ahead, too old, or with a member that the receiver no longer holds.
     pub refused: u64,
     /// Segments decoded.
     pub decoded: u64,
     /// Segments delivered, in order.
     pub delivered: u64,
-    /// Answers sent.
+    /// Acknowledgements sent.
     pub acks: u64,
-    /// Of these, such as named the same segment as the one before.
+    /// Acknowledgements with the same first unseen segment as the one before.
     pub repeated_acks: u64,
-    /// Arrivals that were not answered ([`Acknowledge::Innovative`] and the like).
+    /// Packets that were not acknowledged ([`Acknowledge`]).
     pub unanswered: u64,
-    /// Answers sent only because TCP had sent a segment again ([`Acknowledge::InnovativeOrRetransmission`]).
+    /// Acknowledgements sent only because a retransmission of TCP caused the packet
+    /// ([`Acknowledge::InnovativeOrRetransmission`]).
     pub answered_retransmissions: u64,
-    /// The most combinations that waited at a time, seen but not decoded.
+    /// The largest number of segments that were seen but not decoded at one time.
     pub most_rows: u64,
 }
 
@@ -43,18 +44,20 @@ pub struct ReceiverCounts {
 pub struct NcReceiver<P> {
     config: NcConfig,
     decoder: Decoder<P>,
-    /// The next segment to deliver, and what is known of those from it on.
+    /// The next segment to deliver.
     next: u64,
+    /// The segments from `next` on.
     segments: VecDeque<Segment<P>>,
-    /// Segments before this are seen without a gap.
+    /// All segments before this one are seen.
     seen_to: u64,
     highest: u64,
     received: u64,
     acks: VecDeque<NcAck>,
     last_ack: Option<u64>,
     decode_delays: DelayHistogram,
-    /// Rows times nanoseconds, up to when, from when.
+    /// The integral of the number of rows over time, in rows times nanoseconds, since `began`.
     row_nanos: u128,
+    /// When the first packet arrived.
     began: Option<Time>,
     now: Time,
     counts: ReceiverCounts,
@@ -62,16 +65,19 @@ pub struct NcReceiver<P> {
 
 #[derive(Clone, Debug)]
 struct Segment<P> {
-    /// When it and all before were seen.
+    /// When this segment and all earlier segments were seen.
     seen: Option<Time>,
     payload: Option<P>,
 }
 
 impl<P: Payload> NcReceiver<P> {
     /// A receiver for segments from 0 on.
+    ///
+    /// # Errors
+    /// A setting that is not allowed.
     pub fn new(config: NcConfig) -> Result<NcReceiver<P>, NcConfigError> {
         config.check()?;
-        // Rows are bounded by the segments that they are of; a bound of their own could stop decoding for good.
+        // `ahead` bounds the number of rows. A bound on the matrix could stop decoding for ever.
         let ahead = config.ahead as usize;
         let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
         Ok(NcReceiver {
@@ -92,22 +98,22 @@ impl<P: Payload> NcReceiver<P> {
         })
     }
 
-    /// How long segments that were seen, with all before them, took to be decoded.
+    /// The delays of segments from *seen* (with all earlier segments) to *decoded*.
     pub fn decode_delays(&self) -> &DelayHistogram {
         &self.decode_delays
     }
 
-    /// Combinations that wait now: segments that are seen but not decoded.
+    /// How many segments are seen but not decoded.
     pub fn rows(&self) -> usize {
         self.decoder.rows()
     }
 
-    /// Segments that were heard of and are not seen.
+    /// How many segments in received combinations are not seen.
     pub fn deficit(&self) -> usize {
         self.decoder.deficit()
     }
 
-    /// How many waited on average, over the time from the first to the last arrival.
+    /// The mean of [`NcReceiver::rows`] over the time from the first to the last packet.
     pub fn mean_rows(&self) -> f64 {
         let nanos = self.began.map_or(0, |began| self.now.since(began).as_nanos());
         if nanos == 0 { 0.0 } else { self.row_nanos as f64 / nanos as f64 }
@@ -118,7 +124,7 @@ impl<P: Payload> NcReceiver<P> {
         self.decoder.next_unseen()
     }
 
-    /// What it did so far.
+    /// The counters.
     pub fn counts(&self) -> ReceiverCounts {
         self.counts
     }
@@ -133,7 +139,7 @@ impl<P: Payload> NcReceiver<P> {
         self.now = now;
     }
 
-    /// Notes when segments became seen.
+    /// Records the time for segments that have become seen.
     fn note_seen(&mut self) {
         let (end, now) = (self.decoder.next_unseen(), self.now);
         for number in self.seen_to..end {
@@ -144,7 +150,7 @@ impl<P: Payload> NcReceiver<P> {
         self.seen_to = self.seen_to.max(end);
     }
 
-    /// Segment `number` is decoded.
+    /// Stores the payload of the decoded segment `number`.
     fn take(&mut self, number: u64, payload: P) {
         let now = self.now;
         if let Some(segment) = self.segment(number) {
@@ -155,7 +161,7 @@ impl<P: Payload> NcReceiver<P> {
         }
     }
 
-    /// What is known of segment `number`; None when it was delivered.
+    /// The entry of segment `number`; None when the segment was delivered.
     fn segment(&mut self, number: u64) -> Option<&mut Segment<P>> {
         let at = usize::try_from(number.checked_sub(self.next)?).ok()?;
         if at >= self.segments.len() {
@@ -174,7 +180,7 @@ impl<P: Payload> NcReceiver<P> {
                 innovative || retransmission
             }
         };
-        // Before any that could be read there is nothing to say.
+        // Before the first valid packet there is nothing to acknowledge.
         if !answered || self.received == 0 {
             self.counts.unanswered += 1;
             return;
@@ -237,8 +243,8 @@ impl<P: Payload> Session for NcReceiver<P> {
         if matches!(arrival, Arrival::Innovative | Arrival::Redundant | Arrival::Duplicate) {
             self.received += 1;
             self.highest = self.highest.max(packet.number);
-            // What the sender has forgotten is in no packet that it sends from now on. Those that other packets have
-            // overtaken may still come, so a window's worth more is kept.
+            // New packets contain no segment before `oldest`. Packets that were overtaken on the path may, so segments of
+            // one more window are kept.
             self.decoder.keep_from(packet.oldest.saturating_sub(span));
         }
         self.answer(arrival, packet.retransmission);
@@ -246,13 +252,14 @@ impl<P: Payload> Session for NcReceiver<P> {
 
     fn handle_timeout(&mut self, _now: Time) {}
 
-    /// The next answer for the sender.
+    /// The next acknowledgement for the sender.
     fn poll_transmit(&mut self, _now: Time) -> Option<Transmit<NcAck>> {
         let packet = self.acks.pop_front()?;
         Some(Transmit { packet, bytes: self.config.header_bytes, ect: false })
     }
 
-    /// The next segment for the receiving TCP, in order, each once: its number, and its payload, perhaps followed by zeros.
+    /// The next segment for the receiving TCP: its number and its payload. Segments come in order, each once. A payload
+    /// may end in zeros.
     fn poll_deliver(&mut self) -> Option<(u64, P)> {
         let payload = self.segments.front_mut()?.payload.take()?;
         self.segments.pop_front();

@@ -1,4 +1,4 @@
-//! A node on the way that makes new combinations of those it gets.
+//! A node on the path that re-encodes: it sends new combinations of those that it received.
 
 use super::NcPacket;
 use super::config::{Factor, NcConfig, NcConfigError};
@@ -10,31 +10,31 @@ use ripstop_codes::window::{Arrival, Limits, Recoder};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
-/// What a relay did so far.
+/// The relay's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounts {
-    /// Packets that arrived.
+    /// Packets received.
     pub packets: u64,
-    /// Of these, packets that told something new.
+    /// Innovative packets.
     pub innovative: u64,
-    /// Packets that told nothing new.
+    /// Packets without a new degree of freedom.
     pub redundant: u64,
-    /// Packets that could not be combined and were passed on as they came.
+    /// Packets that the relay could not combine and forwarded unchanged.
     pub passed_on: u64,
     /// New combinations sent.
     pub combinations: u64,
-    /// Of these, more than packets had arrived for them (R of this hop).
+    /// Combinations sent beyond one for each packet received (this hop's R).
     pub added: u64,
-    /// Their bytes, and those of what was passed on.
+    /// Bytes of the combinations sent and of the packets forwarded unchanged.
     pub bytes: u64,
-    /// The most combinations held at a time that are not decoded.
+    /// The largest number of undecoded combinations held at one time.
     pub most_rows: u64,
 }
 
-/// A relay that re-encodes: what it sends are random combinations of all it has got of the sender's window (paper 000,
+/// A relay that re-encodes. It sends random combinations of all that it holds of the sender's window (paper 000,
 /// section II; paper 001, section 2).
 ///
-/// It forgets what combines a segment that the sender has forgotten: the receiver has seen that, and needs no more of it.
+/// The relay drops combinations with a segment that the sender no longer holds: the receiver has seen that segment.
 #[derive(Clone, Debug)]
 pub struct NcRelay<P> {
     config: NcConfig,
@@ -54,8 +54,11 @@ enum Job<P> {
 }
 
 impl<P: Payload> NcRelay<P> {
-    /// A relay that sends `factor` combinations for each packet that arrives (by accumulator): 1 adds no redundancy,
-    /// 1/(1-q) makes up for the loss q of the next hop.
+    /// A relay that sends `factor` combinations for each packet received, rounded by accumulator. 1 adds no redundancy;
+    /// 1/(1-q) makes up for a loss probability q of the next hop.
+    ///
+    /// # Errors
+    /// A setting that is not allowed.
     pub fn new(config: NcConfig, factor: Factor, seed: Seed) -> Result<NcRelay<P>, NcConfigError> {
         config.check()?;
         let ahead = config.ahead as usize;
@@ -72,7 +75,7 @@ impl<P: Payload> NcRelay<P> {
         })
     }
 
-    /// What it did so far.
+    /// The counters.
     pub fn counts(&self) -> RelayCounts {
         self.counts
     }
@@ -98,7 +101,7 @@ impl<P: Payload> Session for NcRelay<P> {
         match inner {}
     }
 
-    /// A packet of the flow has arrived. (Answers of the receiver pass a relay unchanged.)
+    /// Takes a packet of the sender. (The receiver's acknowledgements pass a relay unchanged.)
     fn handle_datagram(&mut self, _now: Time, received: Received<NcPacket<P>>) {
         let packet = received.packet;
         self.counts.packets += 1;
@@ -117,7 +120,7 @@ impl<P: Payload> Session for NcRelay<P> {
                 return;
             }
         }
-        // Beyond what was heard of there is nothing to forget, whatever a packet says.
+        // A packet cannot make the relay skip segments that no packet has named.
         let heard = self.recoder.highest().map_or(0, |highest| highest.saturating_add(1));
         self.oldest = self.oldest.max(packet.oldest.min(heard));
         self.recoder.advance_to(self.oldest);

@@ -1,4 +1,4 @@
-//! The sender's side: segments of TCP in, combinations of them out.
+//! The layer below the sending TCP: segments in, combinations out.
 
 use super::config::{CodingWindow, Coefficients, Factor, NcConfig, NcConfigError, Retransmissions};
 use super::redundancy::{RedundancyController, Sent};
@@ -14,47 +14,47 @@ use std::ops::Range;
 /// A segment of the sending TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<P> {
-    /// Its number; TCP numbers its segments from 0 without gaps.
+    /// The segment's number. TCP numbers its segments from 0 on without gaps.
     pub number: u64,
-    /// What it carries.
+    /// The segment's data.
     pub payload: P,
 }
 
-/// What a sender did so far.
+/// The sender's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounts {
-    /// Segments that TCP sent, again or not.
+    /// Segments taken from TCP, retransmissions included.
     pub segments: u64,
-    /// Segments that skipped numbers, which were dropped.
+    /// Segments dropped because their number skipped others.
     pub gaps: u64,
-    /// Of these, sent before.
+    /// Segments that TCP sent again.
     pub retransmissions: u64,
-    /// Retransmissions that were not sent on ([`Retransmissions::Dropped`]).
+    /// Retransmissions dropped ([`Retransmissions::Dropped`]).
     pub dropped: u64,
-    /// Retransmissions of what was acknowledged before: TCP was told again.
+    /// Retransmissions of acknowledged segments. The sender acknowledged them to TCP again.
     pub late: u64,
     /// Combinations sent.
     pub combinations: u64,
-    /// Segments sent as they are ([`Retransmissions::AsTheyAre`]).
+    /// Segments sent uncoded ([`Retransmissions::AsTheyAre`]).
     pub as_they_are: u64,
-    /// Bytes of both.
+    /// Bytes of the combinations and uncoded segments sent.
     pub bytes: u64,
-    /// Combinations that left newer segments out: those beyond the coding window ([`CodingWindow::Oldest`]) or beyond what the
-    /// receiver takes in ([`NcConfig::ahead`]).
+    /// Combinations without the newest segments, because these lie beyond the coding window ([`CodingWindow::Oldest`]) or
+    /// beyond the receiver's limit ([`NcConfig::ahead`]).
     pub held_back: u64,
-    /// Combinations that left older segments out ([`CodingWindow::Last`]).
+    /// Combinations without the oldest segments ([`CodingWindow::Last`]).
     pub passed_over: u64,
-    /// Coefficients drawn that were 0 ([`Coefficients::AlsoZero`]).
+    /// Coefficients that were drawn as 0 ([`Coefficients::AlsoZero`]).
     pub zeros: u64,
-    /// Coins that came up for one combination more ([`super::Rounding::CoinFlip`]).
+    /// Coin flips that gave one more combination ([`super::Rounding::CoinFlip`]).
     pub flips_won: u64,
-    /// Answers that arrived and were passed on to TCP.
+    /// Acknowledgements received and passed on to TCP.
     pub acks: u64,
-    /// Of these, such as named the same segment as the one before.
+    /// Acknowledgements with the same first unseen segment as the one before.
     pub repeated_acks: u64,
-    /// Answers to what was never sent, which were dropped.
+    /// Acknowledgements of packets or segments that were never sent, dropped.
     pub invalid_acks: u64,
-    /// The most segments held at a time.
+    /// The largest number of segments held at one time.
     pub most_held: u64,
 }
 
@@ -70,15 +70,16 @@ pub struct NcSender<P> {
     sent: Sent,
     jobs: VecDeque<Job>,
     acks: VecDeque<u64>,
-    /// Where the receiver is, as far as is known.
+    /// The first unseen segment of the last acknowledgement.
     last_ack: Option<u64>,
+    /// The first segment that the receiver has not decoded, as far as its acknowledgements show.
     first_undecoded: u64,
     /// Kept for their memory.
     coefficients: Vec<u8>,
     counts: SenderCounts,
 }
 
-/// What a segment's arrival caused.
+/// The packets to send because of one segment of TCP.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     segment: u64,
@@ -88,7 +89,10 @@ struct Job {
 }
 
 impl<P: Payload> NcSender<P> {
-    /// A sender for segments from 0 on. Two of equal settings and seed take equal decisions.
+    /// A sender for segments from 0 on. Two senders with the same settings and seed behave the same.
+    ///
+    /// # Errors
+    /// A setting that is not allowed.
     pub fn new(config: NcConfig, seed: Seed) -> Result<NcSender<P>, NcConfigError> {
         config.check()?;
         let mut random = seed.stream("nc/coefficients");
@@ -109,17 +113,17 @@ impl<P: Payload> NcSender<P> {
         })
     }
 
-    /// How many segments are held, for TCP to send again and to be combined.
+    /// How many unacknowledged segments the sender holds.
     pub fn held(&self) -> usize {
         (self.encoder.next() - self.encoder.first()) as usize
     }
 
-    /// R in force; None where there is no such number ([`super::CombinationRate::Adaptive`]).
+    /// The current R; None for [`super::CombinationRate::Adaptive`].
     pub fn factor(&self) -> Option<Factor> {
         self.controller.factor()
     }
 
-    /// What it did so far.
+    /// The counters.
     pub fn counts(&self) -> SenderCounts {
         SenderCounts { flips_won: self.controller.flips_won, ..self.counts }
     }
@@ -127,7 +131,7 @@ impl<P: Payload> NcSender<P> {
     fn packet(&mut self, job: Job) -> Option<NcPacket<P>> {
         let as_it_is = job.retransmission && self.config.retransmissions == Retransmissions::AsTheyAre;
         let (members, coding, payload, count) = if as_it_is {
-            // Acknowledged since, it is not held any more.
+            // None when the segment was acknowledged in the meantime.
             let payload = self.encoder.get(job.segment)?.clone();
             self.counts.as_they_are += 1;
             (Members::range(job.segment..job.segment + 1), None, payload, None)
@@ -147,7 +151,7 @@ impl<P: Payload> NcSender<P> {
         Some(NcPacket { number, oldest, retransmission, members, coding, payload, bytes })
     }
 
-    /// The segments that a combination takes in which TCP's `segment` caused; None when all are acknowledged.
+    /// The segments of a combination that TCP's `segment` caused; None when all segments are acknowledged.
     fn window(&mut self, segment: u64) -> Option<Range<u64>> {
         let (first, next) = (self.encoder.first(), self.encoder.next());
         let window = match self.config.window {
@@ -158,8 +162,9 @@ impl<P: Payload> NcSender<P> {
         if window.is_empty() {
             return None;
         }
-        // From here on the receiver takes nothing in, and a relay that did would spoil all that it sends. If even the first
-        // segment lies there, all before it were seen, thus decoded, and the answer that said so was lost: it can be taken in.
+        // The receiver drops a combination with a segment at or beyond the horizon. If even the first held segment lies
+        // there, then all earlier segments are seen and so decoded, and the acknowledgement was lost. The receiver then
+        // accepts the first segment.
         let horizon = self.first_undecoded.saturating_add(u64::from(self.config.ahead));
         let start = if window.start < horizon { window.start } else { first };
         let end = window.end.min(horizon).max(start + 1);
@@ -168,7 +173,7 @@ impl<P: Payload> NcSender<P> {
         Some(start..end)
     }
 
-    /// One combination of `ids`.
+    /// A combination of the segments `ids`.
     fn combination(&mut self, ids: Range<u64>) -> Option<(Members, Coding, P)> {
         match self.config.coefficients {
             Coefficients::Nonzero => {
@@ -180,7 +185,7 @@ impl<P: Payload> NcSender<P> {
             Coefficients::AlsoZero => {
                 let drawn = &mut self.coefficients;
                 drawn.resize((ids.end - ids.start) as usize, 0);
-                // A combination of nothing is none.
+                // Draw again while all coefficients are 0.
                 loop {
                     self.random.fill(drawn);
                     if drawn.iter().any(|c| *c != 0) {
@@ -204,8 +209,8 @@ impl<P: Payload> Session for NcSender<P> {
     type Delivered = u64;
     type Event = Infallible;
 
-    /// TCP sends a segment: the next one, or again one that it has sent before. A segment that skips numbers is counted
-    /// and dropped.
+    /// Takes a segment of TCP: the next one, or a retransmission. A segment whose number skips others is counted and
+    /// dropped.
     fn handle_inner(&mut self, now: Time, segment: Segment<P>) {
         let Segment { number, payload } = segment;
         let next = self.encoder.next();
@@ -237,7 +242,7 @@ impl<P: Payload> Session for NcSender<P> {
         self.jobs.push_back(Job { segment: number, retransmission, left });
     }
 
-    /// An answer of the receiver has come back.
+    /// Takes an acknowledgement of the receiver.
     fn handle_datagram(&mut self, now: Time, received: Received<NcAck>) {
         let ack = received.packet;
         if ack.first_unseen > self.encoder.next() || ack.highest >= self.sent.packets {
@@ -270,8 +275,8 @@ impl<P: Payload> Session for NcSender<P> {
         }
     }
 
-    /// The next acknowledgement for TCP: the first segment that TCP need not send again. Late acknowledgements and those
-    /// that name the same segment again are passed on too; TCP knows what to make of them.
+    /// The next acknowledgement for TCP: the first segment that is not acknowledged. Old and repeated acknowledgements are
+    /// passed on too, because TCP handles them.
     fn poll_deliver(&mut self) -> Option<u64> {
         self.acks.pop_front()
     }
