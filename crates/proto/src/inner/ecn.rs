@@ -1,7 +1,7 @@
 //! Explicit Congestion Notification in an IP header (RFC 3168).
 
-/// Marks an ECN-capable IP packet with Congestion Experienced, and mends the checksum of its IPv4 header. A packet that is not
-/// ECN-capable, or is no IP packet, stays as it is. Returns whether the packet carries the mark now.
+/// Marks an ECN-capable IP packet with Congestion Experienced, and corrects the checksum of an IPv4 header. Other packets
+/// are not changed. Returns whether the packet now carries the mark.
 pub fn mark_congestion(packet: &mut [u8]) -> bool {
     const CAPABLE: std::ops::RangeInclusive<u8> = 1..=2;
     const MARK: u8 = 3;

@@ -1,11 +1,11 @@
-//! Inner packets: what a tunnel must know of the IP packets it carries.
+//! Inner packets: the fields of IP packets that a tunnel reads or changes.
 //!
-//! [`Inner::parse`] validates a packet and finds its flow. [`clamp_mss`] keeps TCP from offering segments that do not fit.
+//! [`Inner::parse`] validates a packet and finds its flow. [`clamp_mss`] lowers the MSS of TCP SYNs so that segments fit.
+//! [`mark_congestion`] sets the ECN mark.
 //!
-//! The few header fields are read by hand: a general parser that slices every layer takes twice as long
-//! without yet telling flows apart (`benches/wire.rs`), and rejects more than a tunnel should. A tunnel forwards what a router would
-//! forward: it insists on the lengths of the IP header, because a symbol's length is found there, and
-//! on nothing above it.
+//! The fields are parsed by hand for two reasons. A general parser that slices each layer takes twice as long, and does not
+//! find the flow (`benches/wire.rs`). It also rejects packets that a router would forward. A tunnel forwards what a router
+//! forwards: it checks only the lengths in the IP header, because a symbol's length comes from there.
 
 mod ecn;
 mod mss;
@@ -19,7 +19,7 @@ use thiserror::Error;
 /// Why bytes are not an IP packet that a tunnel can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotIp {
-    /// There is nothing.
+    /// The packet has no bytes.
     #[error("empty packet")]
     Empty,
     /// The first four bits are neither 4 nor 6.
@@ -31,12 +31,12 @@ pub enum NotIp {
     /// The IPv4 header length is below 20 bytes or beyond the total length.
     #[error("IPv4 header length of {0} bytes")]
     HeaderLength(usize),
-    /// The IP header announces more bytes than there are.
+    /// The length in the IP header exceeds the number of bytes.
     #[error("the IP header announces {announced} bytes, {present} are there")]
     Length {
-        /// Bytes by the header.
+        /// The length in the header, bytes.
         announced: usize,
-        /// Bytes that are there.
+        /// The number of bytes.
         present: usize,
     },
 }
@@ -44,45 +44,47 @@ pub enum NotIp {
 /// A valid inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inner<'a> {
-    /// The packet, without what a link layer may have padded it with.
+    /// The packet without link-layer padding.
     pub bytes: &'a [u8],
-    /// Where it comes from.
+    /// The source address.
     pub source: IpAddr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: IpAddr,
-    /// IP protocol number of the payload: behind IPv6 extension headers, up to a fragment header.
+    /// The IP protocol number of the payload. In IPv6 it is the one after the extension headers, or of the fragment header.
     pub protocol: u8,
-    /// Whether it is a fragment. Its ports are not looked at, so that all fragments share a flow.
+    /// Whether the packet is a fragment. The ports of fragments are not read, so that all fragments belong to one flow.
     pub fragment: bool,
-    /// Source and destination port of TCP, UDP, UDP-Lite, DCCP and SCTP, unless it is a fragment.
+    /// The source and destination ports of TCP, UDP, UDP-Lite, DCCP and SCTP; None for fragments.
     pub ports: Option<(u16, u16)>,
     /// The traffic class byte: DSCP in the upper six bits, ECN in the lower two (RFC 2474, RFC 3168).
     pub traffic_class: u8,
-    /// Offset of the payload in `bytes`: of the TCP header, say.
+    /// The offset of the payload in `bytes`, for example of the TCP header.
     pub payload_at: usize,
 }
 
 impl<'a> Inner<'a> {
-    /// Validates the packet at the front of `bytes`; what follows it is left out.
+    /// Validates the packet at the front of `bytes`. Bytes after the packet are ignored.
+    ///
+    /// # Errors
+    /// The bytes are not an IP packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Inner<'a>, NotIp> {
         let len = packet_len(bytes)?;
         let bytes = bytes.get(..len).ok_or(NotIp::Length { announced: len, present: bytes.len() })?;
         if bytes[0] >> 4 == 4 { ipv4(bytes) } else { ipv6(bytes) }
     }
 
-    /// Differentiated services code point, 0..=63 (RFC 2474).
+    /// The differentiated services code point, 0..=63 (RFC 2474).
     pub fn dscp(&self) -> u8 {
         self.traffic_class >> 2
     }
 
-    /// Congestion bits: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168).
+    /// The ECN bits: 0 not capable, 1 and 2 capable, 3 congestion experienced (RFC 3168).
     pub fn ecn(&self) -> u8 {
         self.traffic_class & 3
     }
 
-    /// A hash of addresses, protocol and ports: equal for the packets of one flow in one direction, in
-    /// every process and on every machine. Fragments and protocols without ports hash by addresses and
-    /// protocol alone.
+    /// A hash of addresses, protocol and ports. All packets of a flow in one direction have the same hash, on each machine.
+    /// Fragments and protocols without ports are hashed by addresses and protocol alone.
     pub fn flow(&self) -> u64 {
         let mut h = mix(0x5249_5053_544f_5031, u64::from(self.protocol));
         if let Some((source, destination)) = self.ports {
@@ -97,14 +99,14 @@ impl<'a> Inner<'a> {
         }
     }
 
-    /// The TCP header and what follows, when the packet is TCP and no later fragment.
+    /// The TCP header and data, if the packet is TCP and not a fragment.
     pub fn tcp(&self) -> Option<&'a [u8]> {
         let tcp = self.bytes.get(self.payload_at..)?;
         (self.protocol == TCP && !self.fragment && tcp.len() >= 20).then_some(tcp)
     }
 
-    /// Whether it is a TCP acknowledgement that carries nothing else: no data, no SYN, FIN or RST. Each
-    /// says all that earlier ones said, so it need not wait for them.
+    /// Whether the packet is a TCP acknowledgement without data, SYN, FIN or RST. Acknowledgements are cumulative, so the
+    /// tunnel need not deliver them in order.
     pub fn is_bare_ack(&self) -> bool {
         self.tcp().is_some_and(|tcp| {
             let header = usize::from(tcp[12] >> 4) * 4;
@@ -114,8 +116,11 @@ impl<'a> Inner<'a> {
     }
 }
 
-/// The length that the IP header at the front of `bytes` gives its packet; `bytes` may be longer or
-/// shorter, down to the first 6 bytes.
+/// The packet length in the IP header at the front of `bytes`. `bytes` may be longer or shorter than the packet; the first
+/// 6 bytes suffice.
+///
+/// # Errors
+/// The bytes are not the start of an IP header.
 pub fn packet_len(bytes: &[u8]) -> Result<usize, NotIp> {
     let first = *bytes.first().ok_or(NotIp::Empty)?;
     let field = |at: usize| match bytes.get(at..at + 2) {
@@ -139,7 +144,7 @@ const IPV4_HEADER: usize = 20;
 const IPV6_HEADER: usize = 40;
 const TCP: u8 = 6;
 
-/// `packet_len` has checked that the header lies within the packet.
+/// Parses an IPv4 packet. [`packet_len`] has checked that the header lies within the packet.
 fn ipv4(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     let header = bytes.first_chunk::<IPV4_HEADER>().ok_or(NotIp::Header(bytes.len()))?;
     let [class, protocol] = [header[1], header[9]];
@@ -179,18 +184,18 @@ fn ipv6(bytes: &[u8]) -> Result<Inner<'_>, NotIp> {
     })
 }
 
-/// Walks IPv6 extension headers (RFC 8200, section 4) to the payload's protocol, its offset, and
-/// whether the packet is a fragment. A header that runs beyond the packet ends the walk: the packet is
-/// for its destination to judge. Each step moves ahead by 8 bytes or more, so the walk ends.
+/// Walks the IPv6 extension headers (RFC 8200, section 4). Returns the payload's protocol, its offset, and whether the
+/// packet is a fragment. A header beyond the end of the packet ends the walk; the destination judges such a packet. Each
+/// step advances by at least 8 bytes, so the walk ends.
 fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     let mut at = IPV6_HEADER;
     while let Some(&[next, units]) = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()) {
         let len = match protocol {
             // Hop-by-hop, routing, destination options, mobility, HIP, shim6.
             0 | 43 | 60 | 135 | 139 | 140 => (usize::from(units) + 1) * 8,
-            // Authentication header: in units of 4, less 2 (RFC 4302, section 2.2).
+            // Authentication header: length in units of 4 bytes, minus 2 (RFC 4302, section 2.2).
             51 => (usize::from(units) + 2) * 4,
-            // A fragment. An "atomic" one (offset 0, no more to come: RFC 6946) is a whole packet.
+            // Fragment header. An atomic fragment (offset 0, no more fragments: RFC 6946) is a whole packet.
             44 => match bytes.get(at + 2..at + 4) {
                 Some(offset) if u16::from_be_bytes([offset[0], offset[1]]) & 0xfff9 == 0 => 8,
                 _ => return (next, at, true),
@@ -205,7 +210,7 @@ fn walk_extensions(bytes: &[u8], mut protocol: u8) -> (u8, usize, bool) {
     (protocol, at, false)
 }
 
-/// The ports that TCP, DCCP, UDP, SCTP and UDP-Lite all have in their first four bytes.
+/// The ports, which TCP, DCCP, UDP, SCTP and UDP-Lite have in their first four bytes.
 fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
     let p = payload.first_chunk::<4>()?;
     matches!(protocol, TCP | 17 | 33 | 132 | 136)
@@ -219,7 +224,7 @@ fn bits(address: IpAddr) -> u128 {
     }
 }
 
-/// Folds `word` into `h`: the two halves of a 128-bit product, which spreads every bit of either.
+/// Mixes `word` into the hash `h` by a 128-bit product, whose halves are combined.
 fn mix(h: u64, word: u64) -> u64 {
     let product = u128::from(h ^ word) * 0x9e37_79b9_7f4a_7c15_u128;
     (product as u64 ^ (product >> 64) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15)

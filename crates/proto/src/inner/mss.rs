@@ -1,13 +1,12 @@
-//! MSS clamping: a TCP that passes through the tunnel is told of the tunnel's MTU in the one place
-//! where it always looks, its peer's SYN, so that nothing depends on ICMP getting through.
+//! MSS clamping: the MSS option of TCP SYNs through the tunnel is lowered to the tunnel's MTU. So TCP segments fit even
+//! where ICMP is blocked.
 
 use super::{IPV4_HEADER, IPV6_HEADER, Inner};
 
-/// Lowers the MSS option of a TCP SYN to what fits `mtu` (of inner packets, bytes), and mends the
-/// checksum. Packets that are no SYN, have no MSS option, or offer little enough stay as they are.
-/// Returns whether the packet was changed.
+/// Lowers the MSS option of a TCP SYN to what fits `mtu` (of inner packets, bytes), and corrects the checksum. Other
+/// packets, and SYNs with a small enough MSS, are not changed. Returns whether the packet was changed.
 ///
-/// `packet` must carry a complete checksum, not one left to a network card.
+/// `packet` must have a complete TCP checksum: checksum offload to a network card must be off.
 pub fn clamp_mss(packet: &mut [u8], mtu: u16) -> bool {
     let Some((tcp_at, option_at, mss, limit)) = find(packet, mtu) else { return false };
     if mss <= limit {
@@ -26,14 +25,15 @@ pub fn clamp_mss(packet: &mut [u8], mtu: u16) -> bool {
     true
 }
 
-/// Where the TCP header starts, where in it the MSS option is, what it says, and what fits.
+/// Finds the MSS option of a SYN. Returns the offset of the TCP header, the option's offset in that header, its value, and
+/// the largest value that fits.
 fn find(packet: &[u8], mtu: u16) -> Option<(usize, usize, u16, u16)> {
     let inner = Inner::parse(packet).ok()?;
     let tcp = inner.tcp()?;
     if tcp[13] & 0b10 == 0 {
         return None;
     }
-    // RFC 6691: MTU less the fixed headers; options are the sender's concern.
+    // RFC 6691: the MTU minus the fixed headers. The sender subtracts the length of its options.
     let headers = 20 + if inner.source.is_ipv4() { IPV4_HEADER } else { IPV6_HEADER };
     let limit = mtu.saturating_sub(headers as u16);
     let options = tcp.get(20..usize::from(tcp[12] >> 4) * 4)?;

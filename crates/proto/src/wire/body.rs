@@ -1,4 +1,4 @@
-//! A packet's body as a whole: its exact size, to bytes, and back.
+//! The body of a packet: its size, its bytes, and the parser.
 
 use super::bytes::{EmitError, Malformed, Writer};
 use super::context::WireContext;
@@ -10,11 +10,11 @@ use crate::wire::symbol::PREFIX;
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
-    /// Bytes of the packet's body. Exact for everything that [`emit_body`] accepts, without making
-    /// bytes; 0 for a report that it refuses.
+    /// The length of the packet's body in bytes, computed without writing it. It is exact for all packets that
+    /// [`emit_body`] accepts, and 0 for a report that [`emit_body`] refuses.
     pub fn body_len(&self) -> usize {
         match self {
-            // The gap byte of the symbol travels in the source's own fields.
+            // The source's own fields carry the gap byte of the symbol.
             Packet::Source { payload, .. } => SOURCE_FIELDS + payload.len().saturating_sub(PREFIX),
             Packet::Repair { members, coding, payload } => repair_fields(members, coding) + payload.len(),
             Packet::Feedback(feedback) => Measured::new(feedback).map_or(0, |measured| measured.len()),
@@ -24,15 +24,17 @@ impl<P: Payload> Packet<P> {
         }
     }
 
-    /// Bytes of the sealed datagram that carries the packet: header, body and tag. IP and UDP headers
-    /// come on top ([`super::IPV4_UDP_LEN`], [`super::IPV6_UDP_LEN`]).
+    /// The length in bytes of the sealed datagram that carries the packet: header, body and tag. The IP and UDP headers
+    /// ([`super::IPV4_UDP_LEN`], [`super::IPV6_UDP_LEN`]) are not included.
     pub fn wire_len(&self) -> usize {
         HEADER_LEN + self.body_len() + TAG_LEN
     }
 }
 
-/// Writes the body of `packet` to the front of `buffer` and returns its length. Only a report
-/// allocates.
+/// Writes the body of `packet` to the front of `buffer` and returns its length. Only a report allocates memory.
+///
+/// # Errors
+/// The buffer is too short, or the format cannot carry the packet.
 pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Result<usize, EmitError> {
     match packet {
         Packet::Source { id, gap, payload } => match payload.as_ref().split_first() {
@@ -53,8 +55,11 @@ pub fn emit_body<P: AsRef<[u8]>>(packet: &Packet<P>, buffer: &mut [u8]) -> Resul
     }
 }
 
-/// Reads the body of a datagram of kind `kind`. A source or repair costs one allocation and one copy:
-/// its symbol.
+/// Parses the body of a datagram of kind `kind`. `near` completes the truncated numbers. A source or repair costs one
+/// allocation and one copy, for its symbol.
+///
+/// # Errors
+/// The bytes are not what [`emit_body`] writes.
 pub fn parse_body(kind: Kind, body: &[u8], near: &WireContext) -> Result<Packet<Symbol>, Malformed> {
     match kind {
         Kind::Source => parse_source(body, near.id_near),

@@ -1,10 +1,11 @@
-//! Reading and writing the few shapes that every body is made of: big-endian numbers, varints,
-//! truncated numbers. The reader is total: it never panics and never reads past the end.
+//! Readers and writers of the elements of all bodies: big-endian numbers, varints, truncated numbers.
+//!
+//! The reader never panics and never reads past the end.
 
 use thiserror::Error;
 
-/// Why received bytes are not a packet of this protocol. It names the field, so that a log line says
-/// what a broken or foreign peer does.
+/// Why received bytes are not a packet of this protocol. The error names the field, so that a log line shows what the
+/// peer did wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// The bytes end inside this field.
@@ -13,19 +14,19 @@ pub enum Malformed {
     /// A field holds a value that the format does not allow.
     #[error("`{0}` holds a value that the format does not allow")]
     Value(&'static str),
-    /// A field is not written in its only allowed form: an overlong varint, nonzero spare bits, the
-    /// longer of the two forms of a set.
+    /// A field is not in its only allowed form: an overlong varint, nonzero spare bits, or the longer of the two forms of
+    /// a set.
     #[error("`{0}` is not in its canonical form")]
     Form(&'static str),
     /// Bytes follow the last field.
     #[error("{0} bytes follow the last field")]
     Trailing(usize),
-    /// The type byte is none of this protocol's.
+    /// This protocol has no such type byte.
     #[error("unknown packet type {0:#04x}")]
     Type(u8),
 }
 
-/// Why a typed packet could not be written.
+/// Why a typed packet cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum EmitError {
     /// The buffer is shorter than the packet.
@@ -44,7 +45,7 @@ pub enum EmitError {
         /// The most that it may take.
         most: usize,
     },
-    /// A field holds what the format cannot carry.
+    /// A field holds a value that the format cannot carry.
     #[error("`{0}` holds a value that the format cannot carry")]
     Value(&'static str),
 }
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
             }
             value |= low << shift;
             if byte < 0x80 {
-                // A last byte of zero says nothing that its absence would not have said.
+                // A last byte of zero makes the varint longer than necessary.
                 return if byte == 0 && shift > 0 { Err(Malformed::Form(field)) } else { Ok(value) };
             }
         }
@@ -103,19 +104,22 @@ impl<'a> Reader<'a> {
         Ok((n >> 1) as i32 ^ -((n & 1) as i32))
     }
 
-    /// All that is left.
+    /// The bytes that are left.
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// Nothing may be left.
+    /// Ends the parse.
+    ///
+    /// # Errors
+    /// Bytes are left.
     pub(crate) fn end(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed::Trailing(self.rest.len())) }
     }
 }
 
-/// Puts fields into a buffer that was measured before: what does not fit is a programming error that
-/// [`Writer::new`] turns into [`EmitError::Room`] before a byte is written.
+/// Writes fields into a buffer. The caller measures the packet first; [`Writer::new`] refuses a buffer that is too short
+/// before a byte is written.
 pub(crate) struct Writer<'a> {
     buffer: &'a mut [u8],
     at: usize,
@@ -158,7 +162,7 @@ impl<'a> Writer<'a> {
         self.varint(zigzag(value));
     }
 
-    /// How many bytes were written; it must be what was measured.
+    /// How many bytes were written. It must be the measured length.
     pub(crate) fn finish(self) -> usize {
         debug_assert_eq!(self.at, self.buffer.len(), "a packet measured itself wrongly");
         self.at
@@ -169,7 +173,7 @@ fn zigzag(value: i32) -> u32 {
     (value << 1 ^ value >> 31) as u32
 }
 
-/// Bytes that `value` takes as a varint: 1 to 5.
+/// The length of `value` as a varint: 1 to 5 bytes.
 pub(crate) const fn varint_len(value: u32) -> usize {
     // ceil(bits / 7), one byte for zero.
     (32 - (value | 1).leading_zeros() as usize).div_ceil(7)
@@ -179,10 +183,10 @@ pub(crate) fn zigzag_len(value: i32) -> usize {
     varint_len(zigzag(value))
 }
 
-/// The full number whose low `bits` bits are `low`, and which is nearest to `near`; of two equally
-/// near ones the lower. A number below zero or above 2^64 - 1 is never chosen.
+/// Completes a truncated number: the number with the low `bits` bits `low` that is nearest to `near`. Of two equally near
+/// numbers it is the lower. The result is always between 0 and 2^64 - 1.
 ///
-/// `bits` is below 64, and `low` below 2^bits.
+/// `bits` must be below 64, and `low` below 2^bits.
 pub(crate) fn expand(low: u64, bits: u32, near: u64) -> u64 {
     let span = 1u64 << bits;
     let ahead = low.wrapping_sub(near) & (span - 1);

@@ -1,4 +1,4 @@
-//! Whether the wire carries a typed packet as it is.
+//! The check that the wire carries a typed packet unchanged. Sessions run it on each packet in debug builds.
 
 use super::body::{emit_body, parse_body};
 use super::context::WireContext;
@@ -7,12 +7,12 @@ use super::packet::Packet;
 use ripstop_codes::{Payload, Symbol};
 
 impl<P: Payload> Packet<P> {
-    /// Emits the packet, parses the bytes, and compares. A payload that is no bytes is replaced by zeros of its length, so a
-    /// packet of the simulator is checked as one of the wire. `near`: what the receiver of the packet knows; None: the least
-    /// that a receiver can know.
+    /// Emits the packet, parses the bytes, and compares the two packets. The payload is replaced by zeros of its length, so
+    /// that a packet of the simulator, whose payload may be a length only, is checked too. `near` holds the numbers that the
+    /// receiver knows; None stands for the packet's own numbers.
     ///
     /// # Errors
-    /// What the format cannot carry, or what came out instead.
+    /// The field that the format cannot carry, or the packet that was parsed instead.
     pub fn check_carried(&self, near: Option<&WireContext>) -> Result<(), String> {
         let packet = self.with_zeros();
         let mut buffer = vec![0; packet.body_len()];
@@ -48,7 +48,7 @@ impl<P: Payload> Packet<P> {
 }
 
 impl Packet<Symbol> {
-    /// A receiver whose numbers are those of the packet.
+    /// The context of a receiver whose numbers are the packet's own.
     fn nearest(&self) -> WireContext {
         let mut near = WireContext::default();
         match self {

@@ -1,4 +1,4 @@
-//! Reports and window announcements as bytes.
+//! The bytes of reports and window announcements.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len, zigzag_len};
 use super::context::WireContext;
@@ -8,12 +8,14 @@ use super::sets::Runs;
 use std::ops::Range;
 use std::time::Duration;
 
-/// Most bytes of a feedback body. A receiver cuts the far ends of the sets so that they fit.
+/// The largest feedback body, bytes. It fits, with all headers, into the minimum MTU of IPv6 (1280). The receiver shortens
+/// the sets of a report to fit. Half the value cuts reports at lower loss rates already; double needs a larger path MTU.
 pub const MAX_FEEDBACK: usize = 1200;
 
 impl Feedback {
-    /// The report as it fits a datagram, and whether anything was cut: sets lose their far ends, and the delay is in whole
-    /// microseconds, as on the wire. A report that makes no sense stays as it is, and cannot be emitted.
+    /// The report, shortened to fit a datagram, and whether anything was cut. Sets lose their far ends: the oldest
+    /// acknowledged numbers and the newest unseen symbols. The delay is rounded down to microseconds, as on the wire. A
+    /// report with contradictory fields is returned unchanged and cannot be emitted.
     pub fn cut(mut self) -> (Feedback, bool) {
         self.delay = whole_micros(self.delay);
         let Ok((acked, unseen)) = self.fitting_sets() else { return (self, false) };
@@ -27,8 +29,8 @@ impl Feedback {
         (self, cut)
     }
 
-    /// As much of the two sets as fits. What is missing matters more than what arrived long ago: the holes may take half of
-    /// the room, or what the acknowledgements leave if that is more.
+    /// The parts of the two sets that fit. Unseen symbols may take half of the room, or all that the acknowledged numbers
+    /// leave free: unseen symbols matter more than datagrams that arrived long ago.
     fn fitting_sets(&self) -> Result<(Runs, Runs), EmitError> {
         let room = MAX_FEEDBACK - fixed_len(self)?;
         let (whole, _) = acked_runs(self, room)?;
@@ -38,7 +40,7 @@ impl Feedback {
     }
 }
 
-/// A report with its sets as they are written: what [`Measured::emit`] writes.
+/// A report, its sets as run lengths, and its length in bytes.
 pub(crate) struct Measured<'a> {
     feedback: &'a Feedback,
     acked: Runs,
@@ -50,7 +52,7 @@ impl<'a> Measured<'a> {
     /// Measures a report.
     ///
     /// # Errors
-    /// A report that is too long, which [`Feedback::cut`] prevents, or that makes no sense.
+    /// The report is too long ([`Feedback::cut`] prevents this), or its fields contradict each other.
     pub(crate) fn new(feedback: &'a Feedback) -> Result<Measured<'a>, EmitError> {
         let fixed = fixed_len(feedback)?;
         let (acked, all_acked) = acked_runs(feedback, usize::MAX)?;
@@ -174,17 +176,17 @@ fn parse_id(r: &mut Reader<'_>, field: &'static str, near: u64) -> Result<u64, M
     if word & 15 == 0 { Ok(expand(word >> 4, ID_BITS, near)) } else { Err(Malformed::Form(field)) }
 }
 
-/// A span as the wire carries it: in whole microseconds, at most 2^32 - 1 of them (71 minutes).
+/// A duration as the wire carries it: rounded down to microseconds, at most 2^32 - 1 of them (71 minutes).
 pub(crate) fn whole_micros(span: Duration) -> Duration {
     Duration::from_micros(u64::from(micros(span)))
 }
 
-/// Whole microseconds, at most 2^32 - 1 of them.
+/// The duration in whole microseconds, at most 2^32 - 1.
 fn micros(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
 
-/// Bytes of everything but the sets.
+/// The length in bytes of all fields but the sets.
 fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     let within = |from: u64, to: u64, field| {
         to.checked_sub(from).and_then(|n| u32::try_from(n).ok()).ok_or(EmitError::Value(field))
@@ -199,11 +201,12 @@ fn fixed_len(f: &Feedback) -> Result<usize, EmitError> {
     Ok(len + varint_len(f.undecoded) + varint_len(f.deficit))
 }
 
-/// The numbers from `largest` down to `acked_from`, or as many as `budget` bytes hold; whether these are all.
+/// The run lengths of the numbers from `largest` down to `acked_from`, cut to `budget` bytes, and whether they are
+/// complete.
 fn acked_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("acked");
     let mut runs = Runs::default();
-    // One past the next number to speak of; `largest` may be the last number there is.
+    // The next number plus one. `largest` may be 2^64 - 1, which has no successor.
     let mut at = f.largest.checked_add(1).ok_or(wrong)?;
     if f.acked_from > at || (f.acked_from < at && f.acked.first().is_none_or(|first| first.end != at)) {
         return Err(wrong);
@@ -231,14 +234,14 @@ fn acked_ranges(runs: &Runs, largest: u64) -> Result<(Vec<Range<u64>>, u64), Mal
         if member {
             acked.push(at..end);
         } else if i == 0 {
-            // The largest number received was received.
+            // `largest` itself is always a member.
             return Err(wrong);
         }
     }
     Ok((acked, at))
 }
 
-/// The unseen symbols from `next_undecoded` up, or as many as `budget` bytes hold; whether these are all.
+/// The run lengths of the unseen symbols from `next_undecoded` up, cut to `budget` bytes, and whether they are complete.
 fn unseen_runs(f: &Feedback, budget: usize) -> Result<(Runs, bool), EmitError> {
     let wrong = EmitError::Value("unseen");
     let (mut runs, mut all) = (Runs::default(), true);

@@ -1,9 +1,9 @@
-//! The datagrams of a handshake: initiation, response, cookie reply. Fixed layouts; the Noise
-//! messages inside them are opaque here, and sealed or opened by [`crate::secure`].
+//! The datagrams of a handshake: initiation, response, cookie reply. All have fixed layouts. [`crate::secure`] encrypts
+//! and decrypts the Noise messages inside them.
 
 use super::bytes::{Malformed, Reader, Writer};
 
-/// Version of the protocol that this code speaks.
+/// The version of the protocol.
 pub const VERSION: u8 = 1;
 /// Bytes of a message authentication code, and of a cookie.
 pub const MAC_LEN: usize = 16;
@@ -13,7 +13,7 @@ pub const INITIATION_HEADER_LEN: usize = 8;
 pub const NOISE_1_LEN: usize = 32 + 48 + 16 + Hello::LEN;
 /// Bytes of Noise message 2: ephemeral key, sealed [`Hello`].
 pub const NOISE_2_LEN: usize = 32 + 16 + Hello::LEN;
-/// Bytes of an initiation. A response is shorter, so an initiation cannot be used to amplify.
+/// Bytes of an initiation. A response is shorter, so a forged initiation cannot amplify traffic.
 pub const INITIATION_LEN: usize = INITIATION_HEADER_LEN + NOISE_1_LEN + 2 * MAC_LEN;
 /// Bytes of a response.
 pub const RESPONSE_LEN: usize = 12 + NOISE_2_LEN + 2 * MAC_LEN;
@@ -32,14 +32,14 @@ pub const COOKIE_REPLY: u8 = 0x03;
 pub struct Initiation<'a> {
     /// Code of the cipher suite: 1 AES-256-GCM, 2 ChaCha20-Poly1305.
     pub suite: u8,
-    /// The initiator's index, to which the response goes.
+    /// The initiator's receiver index, which the response names.
     pub sender: u32,
     /// Noise message 1.
     pub noise: &'a [u8; NOISE_1_LEN],
 }
 
 impl<'a> Initiation<'a> {
-    /// The header's bytes, which are the Noise prologue too.
+    /// The header's bytes. They are also the Noise prologue.
     pub fn header(suite: u8, sender: u32) -> [u8; INITIATION_HEADER_LEN] {
         let s = sender.to_be_bytes();
         [INITIATION, suite, VERSION, 0, s[0], s[1], s[2], s[3]]
@@ -53,7 +53,10 @@ impl<'a> Initiation<'a> {
         bytes
     }
 
-    /// Reads a datagram of exactly [`INITIATION_LEN`] bytes. Any suite is accepted here.
+    /// Parses a datagram of exactly [`INITIATION_LEN`] bytes. The caller checks the suite and the MACs.
+    ///
+    /// # Errors
+    /// The datagram does not have this layout.
     pub fn parse(datagram: &'a [u8]) -> Result<Initiation<'a>, Malformed> {
         let mut r = Reader::new(datagram);
         let [kind, suite, version, zero] = r.array("type")?;
@@ -75,9 +78,9 @@ impl<'a> Initiation<'a> {
 /// The second message of a handshake, from the responder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response<'a> {
-    /// The responder's index, to which the initiator's datagrams go.
+    /// The responder's receiver index, which the initiator's datagrams name.
     pub sender: u32,
-    /// The initiator's index, from the initiation.
+    /// The initiator's receiver index, from the initiation.
     pub receiver: u32,
     /// Noise message 2.
     pub noise: &'a [u8; NOISE_2_LEN],
@@ -94,7 +97,10 @@ impl<'a> Response<'a> {
         bytes
     }
 
-    /// Reads a datagram of exactly [`RESPONSE_LEN`] bytes.
+    /// Parses a datagram of exactly [`RESPONSE_LEN`] bytes.
+    ///
+    /// # Errors
+    /// The datagram does not have this layout.
     pub fn parse(datagram: &'a [u8]) -> Result<Response<'a>, Malformed> {
         let mut r = Reader::new(datagram);
         typed(&mut r, RESPONSE)?;
@@ -105,14 +111,15 @@ impl<'a> Response<'a> {
     }
 }
 
-/// What a peer under load answers instead: prove that you receive at your address, then try again.
+/// The answer of a responder under load: the sender must repeat its message with the cookie, which proves that it receives
+/// at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CookieReply {
-    /// The index in the message that is answered.
+    /// The sender's index in the answered message.
     pub receiver: u32,
-    /// Nonce of XChaCha20-Poly1305.
+    /// The nonce of XChaCha20-Poly1305.
     pub nonce: [u8; 24],
-    /// The cookie, sealed.
+    /// The encrypted cookie.
     pub sealed: [u8; MAC_LEN + 16],
 }
 
@@ -127,7 +134,10 @@ impl CookieReply {
         bytes
     }
 
-    /// Reads a datagram of exactly [`COOKIE_REPLY_LEN`] bytes.
+    /// Parses a datagram of exactly [`COOKIE_REPLY_LEN`] bytes.
+    ///
+    /// # Errors
+    /// The datagram does not have this layout.
     pub fn parse(datagram: &[u8]) -> Result<CookieReply, Malformed> {
         let mut r = Reader::new(datagram);
         typed(&mut r, COOKIE_REPLY)?;
@@ -138,21 +148,20 @@ impl CookieReply {
     }
 }
 
-/// What the two ends tell each other under the protection of the handshake.
+/// The encrypted payload of an initiation and of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Chosen at random when an end starts to know its peer: a new one means that the peer has
-    /// restarted, and that its datagram numbers begin anew.
+    /// The sender's instance, drawn at random when the sender adds the peer. A new instance means that the sender has
+    /// restarted and that its datagram numbers begin at 0 again.
     pub instance: [u8; 8],
-    /// The instance of the other end that this end knows; zeros if none.
+    /// The receiver's instance as the sender knows it; zeros if unknown.
     pub peer_instance: [u8; 8],
-    /// The number of the next datagram that this end will send to that instance: a full number from
-    /// which truncated ones are counted. An end that proves to be another instance starts from 0.
+    /// The full number of the sender's next datagram to that instance. The receiver completes truncated numbers from it,
+    /// but only if `peer_instance` is its own instance.
     pub next_number: u64,
     /// The largest inner packet that this end takes, bytes.
     pub inner_mtu: u16,
-    /// One bit for each extension that this end understands. None is defined yet: 0 is sent, others
-    /// are ignored.
+    /// One bit for each extension that the sender understands. None is defined yet: ends send 0 and ignore all bits.
     pub capabilities: u32,
 }
 
@@ -163,7 +172,7 @@ impl Hello {
     /// The payload's bytes.
     pub fn to_bytes(&self) -> [u8; Hello::LEN] {
         let mut bytes = [0; Hello::LEN];
-        // The buffer has exactly the length that is asked for, so this writes.
+        // The buffer has exactly the needed length, so `Writer::new` succeeds.
         if let Ok(mut w) = Writer::new(&mut bytes, Hello::LEN) {
             w.bytes(&self.instance);
             w.bytes(&self.peer_instance);
@@ -175,7 +184,10 @@ impl Hello {
         bytes
     }
 
-    /// Reads a payload.
+    /// Parses a payload.
+    ///
+    /// # Errors
+    /// The payload does not have this layout.
     pub fn parse(bytes: &[u8]) -> Result<Hello, Malformed> {
         let mut r = Reader::new(bytes);
         let hello = Hello {
@@ -190,7 +202,7 @@ impl Hello {
     }
 }
 
-/// A type byte and three zero bytes.
+/// Reads the type byte `kind` and three zero bytes.
 fn typed(r: &mut Reader<'_>, kind: u8) -> Result<(), Malformed> {
     let [got, zeros @ ..] = r.array::<4>("type")?;
     match (got == kind, zeros) {
@@ -200,7 +212,7 @@ fn typed(r: &mut Reader<'_>, kind: u8) -> Result<(), Malformed> {
     }
 }
 
-/// A Noise message of a fixed length, and two MACs after it that are checked elsewhere.
+/// Reads a Noise message of fixed length, and the two MACs after it, which [`crate::secure`] checks.
 fn noise<'a, const N: usize>(r: &mut Reader<'a>) -> Result<&'a [u8; N], Malformed> {
     let noise = r.take(N, "Noise message")?.first_chunk().ok_or(Malformed::Short("Noise message"))?;
     r.take(2 * MAC_LEN, "MACs")?;

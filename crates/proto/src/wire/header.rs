@@ -12,14 +12,15 @@ pub const HEADER_LEN: usize = 9;
 pub const IPV4_UDP_LEN: usize = 28;
 /// Bytes of the IPv6 and UDP headers in front of a datagram.
 pub const IPV6_UDP_LEN: usize = 48;
-/// What a tunnel's MTU is below the MTU of an IPv4 path; 20 more over IPv6. It covers a source packet
-/// (56) and a repair whose fields take at most [`REPAIR_FIELDS`] bytes.
+/// The difference between the MTU of an IPv4 path and the tunnel's MTU, bytes; over IPv6 it is 20 more. It covers the
+/// headers of a source packet (56) and of a repair with at most [`REPAIR_FIELDS`] bytes of fields.
 pub const MTU_OVERHEAD: usize = 64;
-/// Bytes that the fields of a repair may take in front of its combination, so that the repair of a
-/// full-sized packet fits the path's MTU: 64 less 28 (IP, UDP), 9, 16, and the gap byte of the symbol.
+/// The room for the fields of a repair in front of its combination, bytes. A repair of a full-sized packet with such
+/// fields fits the path's MTU. It is [`MTU_OVERHEAD`] (64) less IP and UDP headers (28), transport header (9), tag (16)
+/// and the gap byte of the symbol (1).
 pub const REPAIR_FIELDS: usize = MTU_OVERHEAD - IPV4_UDP_LEN - HEADER_LEN - TAG_LEN - 1;
 
-/// What a sealed datagram carries: its type byte.
+/// The content of a sealed datagram, as its type byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
@@ -27,11 +28,11 @@ pub enum Kind {
     Source = 0x10,
     /// A repair whose coefficients follow from a seed.
     RepairBySeed = 0x11,
-    /// A repair with its coefficients written out.
+    /// A repair that carries its coefficients.
     RepairExplicit = 0x12,
     /// A report.
     Feedback = 0x13,
-    /// What the sender will still repair.
+    /// An announcement of the sender's coding window.
     Window = 0x14,
     /// Padding.
     Probe = 0x15,
@@ -40,7 +41,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind that the type byte `byte` stands for.
+    /// The kind with the type byte `byte`.
+    ///
+    /// # Errors
+    /// There is no such type byte.
     pub fn from_byte(byte: u8) -> Result<Kind, Malformed> {
         Ok(match byte {
             0x10 => Kind::Source,
@@ -104,8 +108,8 @@ impl Header {
         Ok(Header { kind, receiver, number })
     }
 
-    /// The full number of the datagram: the one nearest to `expected`, one past the highest number
-    /// received so far (as in RFC 9000, appendix A.3).
+    /// The full number of the datagram: the candidate nearest to `expected`, the highest number received so far plus one
+    /// (as in RFC 9000, appendix A.3).
     #[inline]
     pub fn full_number(self, expected: u64) -> u64 {
         expand(u64::from(self.number), 32, expected)

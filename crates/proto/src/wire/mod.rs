@@ -1,12 +1,12 @@
-//! Typed packets, and the bytes they become (`docs/contributors/wire-format.md`).
+//! Typed packets and their bytes (`docs/contributors/wire-format.md`).
 //!
-//! * [`Packet`] and what it is made of: the typed packets that sessions exchange.
-//! * [`emit_body`], [`parse_body`], [`Packet::body_len`]: a packet's body to bytes, back, and its size.
+//! * [`Packet`]: the typed packets that sessions exchange.
+//! * [`emit_body`], [`parse_body`], [`Packet::body_len`]: writes a packet's body, parses it, computes its length.
 //! * [`Header`], [`Kind`]: the header in front of a sealed body.
-//! * [`handshake`]: the datagrams that are not sealed by a session.
+//! * [`handshake`]: the datagrams of a handshake.
 //!
-//! The parsers are total: they accept exactly the bytes that the emitters write, and say in a
-//! [`Malformed`] what is wrong with all others. What is parsed and emitted again is the same bytes.
+//! The parsers accept exactly the bytes that the emitters write. For all other bytes they return a [`Malformed`] error.
+//! A parsed packet that is emitted again gives the same bytes.
 
 mod body;
 mod bytes;

@@ -1,48 +1,48 @@
-//! The typed packets that sessions exchange. What they mean is here; how they look in bytes is in
-//! [`super::parse_body`] and `docs/contributors/wire-format.md`.
+//! The typed packets that sessions exchange, and their meaning. `docs/contributors/wire-format.md` and
+//! [`super::parse_body`] give their bytes.
 
 use ripstop_codes::window::{Coding, Members};
 use std::ops::Range;
 use std::time::Duration;
 
-/// One datagram of a session, as typed content: what is sealed, and under which number.
+/// One datagram of a session: a typed packet and its number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Datagram<P> {
-    /// Number of the datagram: one 64-bit space per path and direction, over all datagrams.
+    /// The datagram's number. Each direction of a path numbers all its datagrams from 0 on.
     pub number: u64,
-    /// What it carries.
+    /// The content.
     pub packet: Packet<P>,
 }
 
-/// What a datagram carries.
+/// The content of a datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Packet<P> {
-    /// A source symbol, sent as it is.
+    /// A source symbol, uncoded.
     Source {
-        /// Number of the source symbol (20 bits of it on the wire).
+        /// The number of the source symbol (20 bits on the wire).
         id: u64,
-        /// How far back the flow's previous symbol is: see [`Gap`].
+        /// The distance to the flow's previous symbol: see [`Gap`].
         gap: Gap,
-        /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). The gap
-        /// byte is not sent twice.
+        /// The symbol: one byte with the gap, then the inner packet ([`crate::wire::symbol`]). On the wire the gap is sent
+        /// only once.
         payload: P,
     },
     /// A repair symbol: a linear combination of source symbols.
     Repair {
         /// The source symbols combined.
         members: Members,
-        /// Their coefficients, by seed or written out.
+        /// Their coefficients, by seed or explicit.
         coding: Coding,
         /// The combination.
         payload: P,
     },
-    /// What has arrived, in the other direction.
+    /// A report of what has arrived in the other direction.
     Feedback(Box<Feedback>),
-    /// What the sender will still repair, and how often it wants to hear.
+    /// The sender's coding window, and how often the sender wants reports.
     Window(Window),
-    /// Nothing but `padding` bytes: a keep-alive, or a test whether the path carries this size.
+    /// Padding only: a keep-alive, or a test whether the path carries a datagram of this size.
     Probe {
-        /// Bytes of padding.
+        /// The number of padding bytes.
         padding: u16,
     },
     /// The sender ends the session.
@@ -50,27 +50,27 @@ pub enum Packet<P> {
 }
 
 impl<P> Packet<P> {
-    /// Whether the packet asks to be reported. Feedback is not: two idle ends would answer each
-    /// other's reports for ever.
+    /// Whether the packet asks for a report. Feedback does not: otherwise two idle ends would answer each other's reports
+    /// for ever.
     pub fn is_eliciting(&self) -> bool {
         !matches!(self, Packet::Feedback(_) | Packet::Close)
     }
 }
 
-/// How far back the previous symbol of the same flow is, as a power of two: it is between
-/// 2^gap and 2^(gap+1) - 1 identifiers back. It lets the receiver deliver a flow in order without
-/// making it wait for another flow's losses. [`Gap::NONE`]: no earlier symbol within reach, nothing
-/// to wait for.
+/// The distance to the previous symbol of the same flow, as a power of two: between 2^gap and 2^(gap+1) - 1 identifiers.
+///
+/// The gap lets the receiver deliver each flow in order without waiting for another flow's losses. [`Gap::NONE`] means
+/// that there is no earlier symbol to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap(u8);
 
 impl Gap {
-    /// Nothing of this flow within the last 2^15 - 1 symbols.
+    /// The flow has no symbol among the last 2^15 - 1 symbols.
     pub const NONE: Gap = Gap(15);
-    /// The previous symbol is of the same flow.
+    /// The flow's previous symbol is the one directly before.
     pub const ADJACENT: Gap = Gap(0);
 
-    /// The gap for a previous symbol `distance` identifiers back (0 means that there is none).
+    /// The gap for a distance of `distance` identifiers; 0 means that there is no previous symbol.
     pub fn from_distance(distance: u64) -> Gap {
         match distance {
             0 => Gap::NONE,
@@ -78,18 +78,18 @@ impl Gap {
         }
     }
 
-    /// The gap coded by the low four bits of `nibble`.
+    /// The gap in the low four bits of `nibble`.
     pub const fn from_nibble(nibble: u8) -> Gap {
         Gap(nibble & 15)
     }
 
-    /// The four bits on the wire.
+    /// The gap as the four bits on the wire.
     pub const fn nibble(self) -> u8 {
         self.0
     }
 
-    /// The identifiers among which the previous symbol of the flow is, given this symbol's `id`;
-    /// empty for [`Gap::NONE`].
+    /// The range of identifiers that contains the flow's previous symbol, for a symbol with identifier `id`. Empty for
+    /// [`Gap::NONE`].
     pub fn predecessors(self, id: u64) -> Range<u64> {
         if self == Gap::NONE {
             return id..id;
@@ -100,14 +100,14 @@ impl Gap {
     }
 }
 
-/// What a receiver reports. Each report stands alone: any of them may be lost.
+/// A receiver's report. Each report is complete in itself, because any report may be lost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feedback {
     /// The highest datagram number received.
     pub largest: u64,
-    /// When it arrived, on the receiver's clock, in microseconds (any epoch; 32 bits on the wire).
+    /// When that datagram arrived, in microseconds on the receiver's clock (any origin; 32 bits on the wire).
     pub largest_at_us: u64,
-    /// How long after that arrival this report was made.
+    /// The time from that arrival to this report.
     pub delay: Duration,
     /// Datagrams received so far, each number once (32 bits on the wire).
     pub received: u64,
@@ -115,25 +115,24 @@ pub struct Feedback {
     pub received_bytes: u64,
     /// The arrivals since the previous report.
     pub batch: Batch,
-    /// Datagram numbers received, as ranges from high to low, not overlapping nor touching; the
-    /// first ends at `largest + 1`. They reach back to `acked_from`.
+    /// Datagram numbers received from `acked_from` on, as ranges from high to low. The first range ends at `largest + 1`.
+    /// Ranges neither overlap nor touch.
     pub acked: Vec<Range<u64>>,
-    /// Below this number `acked` says nothing.
+    /// The lowest datagram number that the report covers. A number from here on that is not in `acked` was not received.
     pub acked_from: u64,
     /// The first source symbol that is not decoded.
     pub next_undecoded: u64,
-    /// One past the highest source symbol that the receiver knows to exist.
+    /// The highest source symbol that the receiver knows of, plus one.
     pub end: u64,
-    /// Source symbols at or after `next_undecoded` that are *not seen*: exactly those that it
-    /// takes, together with the repairs already held, to decode everything. Ascending; the first
-    /// ones if there is no room for all.
+    /// Source symbols from `next_undecoded` on that are *not seen*, ascending. With these symbols and the repairs that it
+    /// holds, the receiver can decode everything. If there is no room for all, the list holds the lowest.
     pub unseen: Vec<Range<u64>>,
-    /// How many source symbols are unseen (the deficit), listed or not.
+    /// The deficit: how many source symbols are unseen, whether listed or not.
     pub deficit: u32,
     /// How many source symbols are not decoded.
     pub undecoded: u32,
-    /// Repairs over a range of symbols (those sent ahead of losses in bulk) that brought nothing new, so far (32 bits on the
-    /// wire).
+    /// How many repairs over a range of symbols (proactive repairs for bulk flows) were not innovative so far (32 bits on
+    /// the wire).
     pub redundant: u64,
     /// Datagrams received with Congestion Experienced, so far (32 bits on the wire).
     pub ce: u64,
@@ -146,22 +145,22 @@ pub struct Batch {
     pub count: u32,
     /// The lowest number among them.
     pub lowest: u64,
-    /// Arrival of the highest number less the mean arrival of the batch, microseconds.
+    /// The arrival time of the highest number minus the mean arrival time of the batch, microseconds.
     pub mean_before_us: i32,
-    /// Arrival of the highest number less that of `lowest`, microseconds.
+    /// The arrival time of the highest number minus the arrival time of `lowest`, microseconds.
     pub lowest_before_us: i32,
 }
 
-/// What a sender tells about its coding window.
+/// A sender's announcement of its coding window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// No source symbol before this one will be sent or repaired again.
+    /// The first source symbol that the sender may still send or repair.
     pub base: u64,
-    /// Repairs name symbols that the receiver has only among the `reach` before the newest.
+    /// Repairs contain already received symbols only among the `reach` symbols before the newest.
     pub reach: u32,
-    /// How often the sender wants a report while data arrives.
+    /// The interval between reports that the sender wants while data arrives.
     pub report_every: Duration,
-    /// How long a symbol may be waited for before its flow goes on without it.
+    /// How long the receiver waits for a symbol before its flow goes on without the symbol.
     pub deadline: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The bodies that carry symbols: a source packet, and a repair.
+//! The bytes of the packets that carry symbols: source packets and repairs.
 
 use super::bytes::{EmitError, Malformed, Reader, Writer, expand, varint_len};
 use super::packet::{Gap, Packet};
@@ -7,24 +7,26 @@ use ripstop_codes::window::{Coding, MAX_SINGLES, Members};
 
 /// Bytes in front of the inner packet in a source body.
 pub const SOURCE_FIELDS: usize = 3;
-/// Source symbols may be outstanding only so far apart that 20 bits tell them apart.
+/// The largest distance between outstanding source symbols. With it, the 20 bits on the wire identify each of them.
 pub const MAX_OUTSTANDING: u64 = (1 << 19) - 1;
-/// Most members of a repair whose coefficients are written out.
+/// The largest number of members of a repair with explicit coefficients: each takes a byte in the packet.
 pub const MAX_EXPLICIT: usize = 64;
-/// Most members that are equally far apart and said so.
+/// The largest number of equally spaced members that are written as a step.
 pub(super) const MAX_STEPPED: u64 = 1024;
 
-/// A count byte of this and k: no single members, and those of the tail are 2^k apart.
+/// A count byte of `STEPPED + k` means: no single members; the members of the tail are 2^k apart.
 const STEPPED: u64 = 128;
-/// The largest such k.
+/// The largest k of a step 2^k.
 const MAX_STEP_LOG: u64 = 16;
 
-/// Low bits of a source symbol's number on the wire.
+/// How many low bits of a source symbol's number are on the wire.
 pub(crate) const ID_BITS: u32 = 20;
 
-/// Writes a source body, `SOURCE_FIELDS` bytes and the inner packet, and returns its length.
+/// Writes a source body, `SOURCE_FIELDS` bytes and the inner packet, and returns its length. The function runs for each
+/// packet: it does not allocate, and writes each byte once.
 ///
-/// This is the per-packet path: it allocates nothing, and writes each byte once.
+/// # Errors
+/// The buffer is too short.
 #[inline]
 pub fn emit_source(buffer: &mut [u8], id: u64, gap: Gap, inner: &[u8]) -> Result<usize, EmitError> {
     let mut w = Writer::new(buffer, SOURCE_FIELDS + inner.len())?;
@@ -34,6 +36,9 @@ pub fn emit_source(buffer: &mut [u8], id: u64, gap: Gap, inner: &[u8]) -> Result
 }
 
 /// Writes the fields of a repair and its combination, and returns the body's length.
+///
+/// # Errors
+/// The buffer is too short, or the format cannot carry the members or coefficients.
 pub fn emit_repair(
     buffer: &mut [u8],
     members: &Members,
@@ -42,7 +47,7 @@ pub fn emit_repair(
 ) -> Result<usize, EmitError> {
     let anchor = members.first().ok_or(EmitError::Value("members"))?;
     let span = members.last().map_or(0, |last| last - anchor);
-    // A session of the simulator combines without limit ([`Members::unlimited`]); a datagram cannot say that.
+    // TCP/NC in the simulator combines without limit ([`Members::unlimited`]); a datagram cannot carry such members.
     let step = said_step(members, coding);
     if span > MAX_OUTSTANDING || step.is_none() && members.singles().len() > MAX_SINGLES {
         return Err(EmitError::Value("members"));
@@ -79,8 +84,8 @@ pub fn emit_repair(
     Ok(w.finish())
 }
 
-/// Bytes that the fields of a repair take in front of its combination. A sender that wants every
-/// repair to fit the path chooses members so that this is at most [`super::REPAIR_FIELDS`].
+/// The length in bytes of a repair's fields in front of its combination. A sender whose repairs must fit the path chooses
+/// members with at most [`super::REPAIR_FIELDS`] bytes.
 pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     if said_step(members, coding).is_some() {
         return 3 + 1 + 2 + varint_len(members.len() as u32);
@@ -98,7 +103,7 @@ pub fn repair_fields(members: &Members, coding: &Coding) -> usize {
     }
 }
 
-/// How far apart the members are, if that is how they are said.
+/// The distance between the members, if they are written as a step.
 fn said_step(members: &Members, coding: &Coding) -> Option<u64> {
     let few = members.len() as u64 <= MAX_STEPPED && matches!(coding, Coding::Seed(_));
     members.step().filter(|step| few && u64::from(step.ilog2()) <= MAX_STEP_LOG)
@@ -188,7 +193,7 @@ pub(crate) fn parse_repair(body: &[u8], explicit: bool, id_near: u64) -> Result<
     Ok(Packet::Repair { members, coding, payload: Symbol::from_slice(payload) })
 }
 
-/// The low bits of an identifier in the upper 20 bits of three bytes, `nibble` in the lower four.
+/// Three bytes: the low 20 bits of an identifier, then the four bits of `nibble`.
 #[inline]
 pub(crate) fn low_id(id: u64, nibble: u8) -> u64 {
     (id & 0xfffff) << 4 | u64::from(nibble & 15)
@@ -228,12 +233,12 @@ mod tests {
             panic!("a repair")
         };
         assert_eq!((read, coding, payload.as_slice()), (members, Coding::Seed(7), &[1, 2, 3][..]));
-        // There is one way to say them.
+        // Each set of members has one form.
         let listed = [0, 0, 3, 0, 7, 0, 2, 2, 1];
         assert_eq!(parse_repair(&listed, false, 0), Err(Malformed::Form("members")));
-        // Explicit coefficients are for a few members, which are listed.
+        // Members with explicit coefficients are always listed.
         assert!(parse_repair(&buffer[..written], true, 70_100).is_err());
-        // 0 bits of step, and more than any, are no counts; nor are two members, or 2000.
+        // Count bytes outside of the allowed values, and member counts of 2 and 2000, are refused.
         for byte in [65, 127, 128, 145, 255] {
             let mut wrong = buffer;
             wrong[3] = byte;

@@ -1,15 +1,15 @@
-//! A set of consecutive numbers, some of which are members: run lengths or a bitmap, whichever is
-//! shorter (`docs/contributors/wire-format.md`, "Set").
+//! The bytes of a set of numbers: run lengths or a bitmap, whichever is shorter
+//! (`docs/contributors/wire-format.md`, "Set").
 //!
-//! In memory a set is its run lengths, the first of members, as [`Runs`]. One set has one form on
-//! the wire: a parser that took either form would let two different datagrams mean the same.
+//! In memory a set is a list of run lengths, [`Runs`]. Each set has exactly one form on the wire, so that no two different
+//! datagrams mean the same.
 
 use super::bytes::{Malformed, Reader, Writer, varint_len};
 
-/// Most numbers in one set: as many source symbols as may be outstanding.
+/// The largest number of numbers in a set: as many as source symbols may be outstanding.
 pub(crate) const MAX_NUMBERS: u32 = 1 << 19;
 
-/// Alternating run lengths, the first of members. The first may be 0, no later one is.
+/// Run lengths of members and non-members in turn, beginning with members. Only the first may be 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Runs {
     lengths: Vec<u32>,
@@ -18,9 +18,8 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// Appends `length` numbers that are members or not. Lengths of zero and neighbours of the same
-    /// kind are merged. What goes beyond [`MAX_NUMBERS`] or would make the set longer than `budget`
-    /// bytes on the wire is cut off; false when something was.
+    /// Appends `length` numbers, which are members or not. A run of the same kind as the last one extends the last one.
+    /// Numbers beyond [`MAX_NUMBERS`], or beyond `budget` bytes on the wire, are cut off. False: some were cut off.
     pub(crate) fn push(&mut self, member: bool, length: u64, budget: usize) -> bool {
         let room = u64::from(MAX_NUMBERS - self.numbers);
         let length = length.min(room + 1) as u32;
@@ -42,7 +41,7 @@ impl Runs {
         if self.wire_len() <= budget {
             return take == length;
         }
-        // Too long: as many of these numbers as fit. Length grows with the numbers, so halving finds it.
+        // Too long: find by bisection how many of these numbers fit. The length grows with the numbers.
         let (mut fits, mut over) = (0, take);
         while over - fits > 1 {
             let middle = fits + (over - fits) / 2;
@@ -86,7 +85,7 @@ impl Runs {
         self.runs_bytes = runs_bytes;
     }
 
-    /// The runs as (is member, length), in order; none of length 0.
+    /// The runs of nonzero length as (is member, length), in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (bool, u32)> + '_ {
         self.lengths.iter().enumerate().map(|(i, n)| (i % 2 == 0, *n)).filter(|(_, n)| *n > 0)
     }
@@ -104,12 +103,12 @@ impl Runs {
         }
     }
 
-    /// Bytes on the wire.
+    /// The length on the wire, bytes.
     pub(crate) fn wire_len(&self) -> usize {
         varint_len(2 * self.numbers + 1) + self.runs_len().min(self.bitmap_len())
     }
 
-    /// The last run is not written: it is what remains of the numbers.
+    /// The length of the run-length form, bytes. The last run is not written: it follows from the number of numbers.
     fn runs_len(&self) -> usize {
         let last = self.lengths.last().map_or(0, |last| varint_len(*last));
         varint_len(self.lengths.len().saturating_sub(1) as u32) + self.runs_bytes - last
@@ -120,7 +119,7 @@ impl Runs {
     }
 
     fn is_bitmap(&self) -> bool {
-        // On a tie, runs; an empty set is written as runs too, as head 0 and nothing more.
+        // At equal length run lengths are used. An empty set is the single byte 0.
         self.numbers > 0 && self.bitmap_len() < self.runs_len()
     }
 
@@ -179,7 +178,7 @@ impl Runs {
                 if length == 0 && i > 0 {
                     return Err(Malformed::Form(field));
                 }
-                // At least one number must remain for the last run, so `count` is bounded too.
+                // At least one number must remain for the last run. This also bounds `count`.
                 left = left.checked_sub(length).filter(|left| *left > 0).ok_or(Malformed::Value(field))?;
                 set.lengths.push(length);
                 set.runs_bytes += varint_len(length);

@@ -1,6 +1,7 @@
-//! Symbols: what repairs combine. A symbol is one byte with the flow's [`Gap`], then the inner packet;
-//! its length is in the packet's own IP header, so symbols of different lengths combine as if padded
-//! with zeros, and a decoded one finds its end by itself.
+//! Symbols, the units that repairs combine. A symbol is one byte with the flow's [`Gap`], then the inner packet.
+//!
+//! Symbols of different lengths are combined as if padded with zeros. A decoded symbol needs no length field: the inner
+//! packet's IP header has its length.
 
 use super::packet::Gap;
 use crate::inner::{NotIp, packet_len};
@@ -12,21 +13,21 @@ pub const PREFIX: usize = 1;
 /// Why a decoded symbol is not an inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NotASymbol {
-    /// There is nothing.
+    /// The symbol has no bytes.
     #[error("empty symbol")]
     Empty,
     /// The upper four bits of the first byte are not zero.
     #[error("the gap byte is {0:#04x}; its upper four bits must be zero")]
     Gap(u8),
-    /// What follows is no IP packet.
+    /// The bytes after the gap are not an IP packet.
     #[error(transparent)]
     Packet(#[from] NotIp),
-    /// What follows the packet is not all zero.
+    /// The padding after the packet is not all zero.
     #[error("nonzero bytes after an inner packet of {0} bytes")]
     Padding(usize),
 }
 
-/// Writes the symbol of `inner` to `symbol` and returns its length; None when it has no room.
+/// Writes the symbol of `inner` to `symbol` and returns its length; None when `symbol` is too short.
 pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     let len = PREFIX + inner.len();
     let symbol = symbol.get_mut(..len)?;
@@ -35,8 +36,11 @@ pub fn frame(gap: Gap, inner: &[u8], symbol: &mut [u8]) -> Option<usize> {
     Some(len)
 }
 
-/// The gap and the inner packet of a symbol, padded or not. A symbol that was decoded wrongly has
-/// small chance to pass: gap byte, version, lengths and zero padding all must fit.
+/// The gap and the inner packet of a symbol, padded or not. A wrongly decoded symbol hardly ever passes: gap byte, IP
+/// version, lengths and zero padding must all be right.
+///
+/// # Errors
+/// The bytes are not a symbol.
 pub fn unframe(symbol: &[u8]) -> Result<(Gap, &[u8]), NotASymbol> {
     let (&first, rest) = symbol.split_first().ok_or(NotASymbol::Empty)?;
     if first > 15 {
