@@ -1,5 +1,5 @@
-//! What bytes cost: a source packet out and in, a repair, a report, and the look at an inner packet,
-//! beside a general parser.
+//! The cost of the wire format: a source packet written and parsed, a repair, a report, and an inner packet parsed here and
+//! by a general parser.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use etherparse::{PacketBuilder, SlicedPacket};

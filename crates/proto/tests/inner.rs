@@ -1,4 +1,4 @@
-//! Inner packets: what `Inner::parse` finds, against packets that another library built.
+//! Inner packets: `Inner::parse` is compared with packets that another library built.
 
 use etherparse::{IpFragOffset, Ipv4Header, PacketBuilder, SlicedPacket};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn trims_what_follows_and_rejects_what_is_missing() {
 
 #[test]
 fn flows_are_fixed_for_ever_and_tell_packets_apart() {
-    // Both ends compute them, and recorded results depend on them: they may not change.
+    // Both ends compute these hashes, and recorded results depend on them: they must not change.
     let flow = |packet: &[u8]| Inner::parse(packet).unwrap().flow();
     assert_eq!(flow(&udp4(b"a")), flow(&udp4(b"another")));
     assert_eq!(flow(&udp4(b"")), FLOW_4, "{:#x}", flow(&udp4(b"")));
@@ -143,7 +143,7 @@ fn walks_extension_headers() {
         let inner = Inner::parse(&packet).unwrap();
         assert!(inner.fragment && inner.ports.is_none() && inner.protocol == 17);
     }
-    // A chain that runs out of the packet is forwarded by its addresses.
+    // A packet whose extension headers run beyond its end is forwarded by its addresses.
     let packet = with_extensions(&[(0, &[200, 0, 0, 0, 0, 0, 0])]);
     let inner = Inner::parse(&packet).unwrap();
     assert_eq!((inner.protocol, inner.ports), (0, None));
@@ -198,7 +198,7 @@ proptest! {
             prop_assert!(inner.bytes.len() <= bytes.len());
             prop_assert!(inner.payload_at <= inner.bytes.len());
             let _ = (inner.flow(), inner.is_bare_ack());
-            // What an independent parser makes of it, where that accepts it.
+            // Compare with an independent parser where that parser accepts the packet.
             if let Ok(sliced) = SlicedPacket::from_ip(inner.bytes) {
                 let ports = match sliced.transport {
                     Some(etherparse::TransportSlice::Udp(u)) => Some((u.source_port(), u.destination_port())),

@@ -1,4 +1,4 @@
-//! The wire format: vectors in files, round trips, and bytes that are not ours.
+//! The wire format: test vectors from files, round trips, and malformed bytes.
 
 #![expect(clippy::single_range_in_vec_init, reason = "lists of ranges, some of one")]
 
@@ -321,7 +321,7 @@ fn what_the_format_cannot_carry_is_refused() {
 
 #[test]
 fn a_long_report_is_cut_to_size() {
-    // Ten thousand holes each way: the sets are cut at the far end, and what is left is true.
+    // Ten thousand holes in each set: the sets are cut at the far end, and the rest is correct.
     let long = Feedback {
         largest: 100_000,
         acked: (0..30_000u64).map(|i| 100_000 - 3 * i..100_001 - 3 * i).collect(),
@@ -333,7 +333,7 @@ fn a_long_report_is_cut_to_size() {
         undecoded: 99_999,
         ..Feedback::default()
     };
-    // Receivers cut; the serialiser only refuses.
+    // The receiver cuts a report; the serialiser only refuses one that is too long.
     let whole = Packet::<Symbol>::Feedback(Box::new(long.clone()));
     assert!(matches!(emit_body(&whole, &mut [0; 65_536]), Err(EmitError::TooLong { .. })));
     let (cut, was_cut) = long.clone().cut();
@@ -388,7 +388,7 @@ proptest! {
     }
 }
 
-/// If the bytes parse, they are what the parsed packet is written as.
+/// If the bytes parse, the parsed packet is written as the same bytes.
 fn one_meaning(kind: u8, body: &[u8]) {
     let kind = Kind::from_byte(kind).unwrap();
     if let Ok(packet) = parse_body(kind, body, &NEAR) {

@@ -6,7 +6,7 @@ use ripstop_codes::window::{Coding, Members};
 use ripstop_proto::wire::*;
 use std::time::Duration;
 
-/// Where the packets' numbers lie.
+/// The number near which the packets' numbers lie.
 pub(crate) const NEAR: WireContext = WireContext {
     id_near: 5_000_000,
     sent_id: 7_000_000,
@@ -37,7 +37,7 @@ fn repairs() -> impl Strategy<Value = Packet<Symbol>> {
     prop_oneof![3 => listed_repairs(), 1 => stepped_repairs()]
 }
 
-/// Of equally distant members.
+/// Repairs with equally spaced members.
 fn stepped_repairs() -> impl Strategy<Value = Packet<Symbol>> {
     (ids(), 1u32..=16, 3u64..=1024, any::<u16>(), bytes()).prop_map(|(first, log, count, seed, payload)| {
         let count = count.min((((1 << 19) - 1) >> log) + 1);

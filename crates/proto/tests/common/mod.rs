@@ -1,3 +1,3 @@
-//! What several test files share.
+//! Strategies that several test files share.
 
 pub(crate) mod arbitrary;

@@ -1,4 +1,4 @@
-//! Any loss, reordering and repetition in both directions; and packets that nobody honest would send.
+//! TCP/NC over random loss, reordering and repetition in both directions, and with forged packets.
 
 use crate::world::{Drive, Path, World};
 use proptest::prelude::*;
@@ -50,7 +50,7 @@ fn config() -> impl Strategy<Value = NcConfig> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(40) })]
 
-    /// Never a wrong or missing byte, and bytes and coefficients alone decide alike.
+    /// No byte is wrong or missing, and the run on coefficients alone equals the run on bytes.
     #[test]
     fn everything_arrives(
         config in config(),
@@ -66,7 +66,7 @@ proptest! {
         prop_assert!(bytes.log == light.log);
     }
 
-    /// No panic, whatever arrives, and not much memory either.
+    /// No packet causes a panic or large memory use.
     #[test]
     fn nonsense_is_survived(config in config(), seed: u64) {
         let mut random = Seed::new(seed).stream("nonsense");
@@ -103,12 +103,12 @@ proptest! {
             prop_assert!(receiver.rows() <= config.ahead as usize);
         }
         prop_assert!(sender.counts().invalid_acks > 0);
-        // What it cannot combine, a relay passes on.
+        // A relay forwards a packet that it cannot combine.
         prop_assert!(relay.counts().passed_on > 0 && receiver.counts().refused > 0);
     }
 }
 
-/// A number that may be anything, near the ends more often than chance would have it.
+/// Any number; numbers near 0 and 2^64 come more often.
 fn number(random: &mut Stream) -> u64 {
     match random.below(4) {
         0 => random.below(300),

@@ -1,5 +1,5 @@
-//! TCP/NC in virtual time: what is sent is delivered, in order and byte for byte, whatever the paths do; every option does
-//! what it is there for, and counts it.
+//! TCP/NC in virtual time: all segments are delivered in order, byte for byte, on each path. Each option has its effect, and
+//! its counter shows it.
 
 mod hostile;
 mod world;
@@ -18,7 +18,7 @@ fn factor(r: f64) -> NcConfig {
     NcConfig::with_factor(Factor::new(r).unwrap())
 }
 
-/// Runs 2000 segments through with bytes and on coefficients alone, and sees to it that the same happened.
+/// Sends 2000 segments with bytes, and again on coefficients alone, and checks that both runs are the same.
 fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World<Symbol> {
     let mut bytes = World::<Symbol>::with_relays(config, 20, forward, back, 5, relays);
     let mut light = World::<Length>::with_relays(config, 20, forward, back, 5, relays);
@@ -28,7 +28,7 @@ fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World
     assert_eq!(bytes.sender.counts(), light.sender.counts());
     let mut without_bytes = [bytes.receiver.counts(), light.receiver.counts()];
     if !relays.is_empty() {
-        // What relays combine of segments that they have decoded is as long as the longest, more or less.
+        // With relays the lengths of combinations may differ: a decoded payload may end in zeros.
         without_bytes.iter_mut().for_each(|counts| counts.bytes = 0);
     }
     assert_eq!(without_bytes[0], without_bytes[1]);
@@ -38,8 +38,9 @@ fn through(config: NcConfig, forward: Path, back: Path, relays: &[f64]) -> World
     bytes
 }
 
-/// Paper 000, fig. 1: three combinations of three packets, the second is lost. Each that arrives makes a packet *seen*;
-/// TCP hears of packets, not of a loss; what is seen is released; decoding waits for the third.
+/// Paper 000, fig. 1: three combinations of three packets, of which the second is lost. Each combination that arrives makes
+/// a packet *seen*. TCP gets acknowledgements of packets and sees no loss. The sender releases seen packets. Decoding waits
+/// for the third combination.
 #[test]
 fn figure_1_of_paper_000() {
     let (mut sender, mut receiver) = (
@@ -67,7 +68,7 @@ fn figure_1_of_paper_000() {
         assert_eq!(sender.held() as u64, 3 - unseen, "released on seen");
     }
     assert_eq!(receiver.rows(), 2);
-    // TCP's time-out: a combination of what is left.
+    // TCP's time-out causes a combination of the segments that are left.
     sender.handle_inner(Time::from_millis(9), Segment { number: 2, payload: payload(2) });
     let packet = sender.send().unwrap();
     assert!(packet.retransmission && packet.oldest == 2 && packet.members.len() == 1);
@@ -98,7 +99,7 @@ fn a_clean_path_needs_nothing_more_than_the_segments() {
 
 #[test]
 fn losses_are_hidden_from_tcp() {
-    // R = 1 leaves them to TCP's time-outs; R = 1.3 masks nearly all.
+    // R = 1 leaves losses to TCP's time-outs; R = 1.3 masks nearly all.
     let bare = through(NcConfig::default(), LOSSY, LOSSY, &[]).sender.counts();
     let world = through(factor(1.3), LOSSY, LOSSY, &[]);
     let masked = world.sender.counts();
@@ -125,8 +126,8 @@ fn reordered_and_repeated_packets_are_harmless() {
     assert!(world.run(2_000, 400_000), "{}", world.delivered);
 }
 
-/// All answers to a flight are lost. What TCP sends again is not innovative: whoever answers innovative packets only never
-/// answers again.
+/// All acknowledgements of a flight are lost. TCP's retransmissions are not innovative, so a receiver that acknowledges only
+/// innovative packets never sends an acknowledgement again.
 #[test]
 fn answering_innovative_packets_only_deadlocks() {
     let outcome = |acknowledge| {
@@ -196,7 +197,7 @@ fn coding_windows_leave_segments_out() {
     assert!(oldest.sender.counts().held_back > 1_000, "{:?}", oldest.sender.counts());
     let whole = through(factor(1.25), LOSSY, LOSSY, &[]);
     assert_eq!((whole.sender.counts().passed_over, whole.sender.counts().held_back), (0, 0));
-    // A short window forgets what it has not repaired, which TCP must then send again.
+    // A short window leaves out segments before they are repaired; TCP must send them again.
     assert!(last.sender.counts().retransmissions > whole.sender.counts().retransmissions);
 }
 
@@ -265,13 +266,13 @@ fn adapting_decodes_sooner_than_a_constant_factor_of_the_same_cost() {
     assert!(mean < slower && 2.0 * p99 < late);
 }
 
-/// Relays pass on all that they got: over hops that lose, the receiver sees as much as without them or more.
+/// Relays lose no degree of freedom: over lossy hops the receiver sees at least as many segments as without relays.
 #[test]
 fn relays_keep_the_space() {
     let hop = Path { loss: 0.05, ..CLEAN };
     for relays in 1..=3 {
         let hops = relays as i32 + 1;
-        // All redundancy by the sender, or each hop its own.
+        // First all redundancy comes from the sender, then from each hop for itself.
         let ends = through(factor(1.05 / 0.95f64.powi(hops)), hop, CLEAN, &vec![1.0; relays]);
         let each = through(factor(1.05 / 0.95), hop, CLEAN, &vec![1.0 / 0.95; relays]);
         for world in [&ends, &each] {
@@ -286,13 +287,13 @@ fn relays_keep_the_space() {
         }
         assert!(ends.relays.iter().all(|relay| relay.counts().added == 0));
         assert!(each.relays.iter().all(|relay| relay.counts().added > 50));
-        // CombinationRate per hop needs fewer packets on the first link.
+        // Redundancy per hop needs fewer packets on the first link.
         assert!(each.sender.counts().bytes < ends.sender.counts().bytes, "{relays}");
     }
 }
 
-/// Nothing is lost behind the relay: each packet it was sent that told it something tells the receiver something (but for
-/// the one in 255 that a random combination fails).
+/// No packet is lost behind the relay: each packet that is innovative for the relay gives one that is innovative for the
+/// receiver, except for the one in 255 random combinations that fail.
 #[test]
 fn a_relay_hides_nothing() {
     let config = factor(1.2);
@@ -318,8 +319,8 @@ fn a_relay_hides_nothing() {
     assert!(receiver <= relay && receiver + 3 >= relay, "{relay} {receiver}");
 }
 
-/// A receiver that takes in 45 segments beyond the first undecoded one, and too little redundancy: without restraint the
-/// sender's combinations would all reach too far, for ever.
+/// A receiver that accepts 45 segments beyond the first undecoded one, and too little redundancy. Without the sender's
+/// limit, all combinations would reach too far, for ever.
 #[test]
 fn a_sender_waits_for_a_receiver_that_cannot_decode() {
     let config = NcConfig { ahead: 45, ..factor(1.1) };
@@ -339,12 +340,12 @@ fn segments_are_numbered_without_gaps_and_what_is_late_is_told_again() {
     receiver.take(Time::ZERO, packet);
     sender.take(Time::ZERO, receiver.send().unwrap());
     assert_eq!(sender.poll_deliver(), Some(1));
-    // TCP has not heard.
+    // TCP has no acknowledgement yet.
     sender.handle_inner(Time::ZERO, Segment { number: 0, payload: Length(9) });
     assert_eq!((sender.send(), sender.poll_deliver()), (None, Some(1)));
     assert_eq!(sender.counts().late, 1);
 }
-/// As before, with a relay that never forgets what it must not have got, and a coding window that runs ahead.
+/// As before, with a relay, and a coding window of the newest segments.
 #[test]
 fn a_sender_that_waits_does_not_run_ahead_at_a_relay_either() {
     let config = NcConfig { window: CodingWindow::Last(1), ahead: 24, ..factor(1.0) };

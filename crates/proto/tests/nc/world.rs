@@ -1,5 +1,5 @@
-//! A tiny world in virtual time: a TCP of nothing but a window and a timer, the coding layer, and paths that lose, delay,
-//! reorder and repeat.
+//! A small world in virtual time: a TCP with only a window and a timer, the coding layer, and paths that lose, delay,
+//! reorder and repeat packets.
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_codes::{Length, Payload, Symbol};
@@ -7,14 +7,14 @@ use ripstop_proto::session::nc::{Factor, NcAck, NcConfig, NcPacket, NcReceiver, 
 use ripstop_proto::session::{Received, Session};
 use std::collections::BTreeMap;
 
-/// A session, driven in a test.
+/// Calls of [`Session`] with fewer arguments, for tests.
 pub(crate) trait Drive: Session {
-    /// A packet of the peer arrives; its size does not matter here.
+    /// Hands over a packet of the peer. Its size does not matter here.
     fn take(&mut self, now: Time, packet: Self::Incoming) {
         self.handle_datagram(now, Received { packet, bytes: 0, ce: false });
     }
 
-    /// The next packet that leaves. None of these sessions has a clock.
+    /// The next packet that leaves. These sessions ignore the time.
     fn send(&mut self) -> Option<Self::Outgoing> {
         self.poll_transmit(Time::ZERO).map(|transmit| transmit.packet)
     }
@@ -22,7 +22,7 @@ pub(crate) trait Drive: Session {
 
 impl<S: Session> Drive for S {}
 
-/// What a path does to packets.
+/// The losses, repetitions and delays of a path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Path {
     pub(crate) loss: f64,
@@ -31,18 +31,18 @@ pub(crate) struct Path {
     pub(crate) jitter: u64,
 }
 
-/// Ticks that a hop takes at least.
+/// The least delay of a hop, ticks.
 pub(crate) const DELAY: u64 = 6;
 /// Ticks without progress after which TCP sends its first segment again.
 pub(crate) const TIMEOUT: u64 = 120;
 
-/// A payload that a test can make for segment `number` and check when it is delivered.
+/// A payload that a test makes for segment `number` and checks on delivery.
 pub(crate) trait Content: Payload {
     fn make(number: u64) -> Self;
     fn check(&self, number: u64);
 }
 
-/// Segments of many lengths, each told in its first two bytes.
+/// Segments of different lengths. The first two bytes give the length.
 impl Content for Symbol {
     fn make(number: u64) -> Symbol {
         let mut random = Seed::new(number).stream("segment");
@@ -70,7 +70,7 @@ impl Content for Length {
     }
 }
 
-/// Something on its way, by when it arrives and in which order it left.
+/// A packet in flight, ordered by its arrival time and then by the order of departure.
 type Wire<T> = BTreeMap<(u64, u64), T>;
 
 pub(crate) struct World<P> {
@@ -89,7 +89,7 @@ pub(crate) struct World<P> {
     una: u64,
     progress: u64,
     pub(crate) delivered: u64,
-    /// Every answer (when, what it names) and every delivery (when, which): what happened.
+    /// The record of a run: each acknowledgement (time, first unseen segment) and each delivery (time, segment).
     pub(crate) log: Vec<(u64, u64)>,
 }
 
@@ -98,7 +98,7 @@ impl<P: Content> World<P> {
         World::with_relays(config, window, forward, back, seed, &[])
     }
 
-    /// With a relay for each factor.
+    /// A world with one relay for each factor.
     pub(crate) fn with_relays(
         config: NcConfig,
         window: u64,
@@ -146,7 +146,7 @@ impl<P: Content> World<P> {
     fn step(&mut self, segments: u64) {
         self.tick += 1;
         let now = Time::from_millis(self.tick);
-        // TCP: a segment a tick as its window allows, and the first again when nothing moves.
+        // TCP sends a segment per tick within its window, and the first segment again when nothing is acknowledged.
         if self.next < segments && self.next < self.una + self.window {
             self.sender.handle_inner(now, Segment { number: self.next, payload: P::make(self.next) });
             self.next += 1;
@@ -204,7 +204,7 @@ impl<P: Content> World<P> {
         }
     }
 
-    /// When what is sent now arrives: never, once or twice.
+    /// The arrival times of a packet that is sent now: none, one or two.
     fn fates(&mut self, path: Path) -> Vec<(u64, u64)> {
         let lost = self.random.chance(path.loss);
         let times = 1 + u64::from(self.random.chance(path.repeat));

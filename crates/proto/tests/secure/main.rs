@@ -1,4 +1,4 @@
-//! `secure` in virtual time: what holds over every network, and against strangers.
+//! `secure` in virtual time: sessions over bad networks, renewal, restarts, roaming, and replays.
 
 mod strangers;
 mod world;
@@ -17,7 +17,7 @@ fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// Keys that are renewed often.
+/// Settings with frequent key renewal.
 fn hurried() -> SecureConfig {
     SecureConfig { rekey_after: secs(5), reject_after: secs(25), ..SecureConfig::default() }
 }
@@ -60,7 +60,7 @@ fn holds_over_any_network() {
         println!("replay with seed {} run {run}: {weather:?}", seed.master());
         let mut world = World::pair(seed, &hurried(), weather);
         world.run(secs(40), Some(ms(20)));
-        // Whatever it was like, once it is fine everything gets through.
+        // When the network has become good, all datagrams arrive.
         world.weather = Weather::calm();
         world.run(secs(12), Some(ms(20)));
         world.run(secs(1), None);
@@ -107,7 +107,7 @@ fn renews_by_count_and_seals_no_more_than_allowed() {
     let mut world = World::pair(Seed::new(4), &config, Weather::calm());
     world.connect(0);
     world.run(ms(100), None);
-    // All at once: the new key cannot be there in time.
+    // All datagrams are sealed at once: a new key cannot be ready in time.
     let sealed = (0..100).take_while(|_| world.seal(0, FIRST, None).is_ok()).count();
     assert_eq!(sealed, 59, "60 with the first probe");
     assert_eq!(world.seal(0, FIRST, None), Err(SealError::NoSession));
@@ -129,7 +129,7 @@ fn both_may_start_at_once() {
         world.connect(1);
         world.run(secs(1), None);
         assert!(world.is_open());
-        // Both ends have settled on the same handshake: the old keys are out of use, both ways.
+        // Both ends use the same handshake: no datagram uses an old key, in either direction.
         world.settle();
         let before: Vec<_> = world.ends.iter().map(|e| e.peers.counters().opened_by_old_key).collect();
         world.run(secs(2), Some(ms(50)));
@@ -162,7 +162,7 @@ fn a_restart_begins_a_new_epoch() {
             assert_eq!(survivor.peers.counters().epochs, 2);
             assert_eq!(survivor.peers.epoch(world.now + survivor.clock_ahead, FIRST), Some(2));
             assert!(survivor.opened.contains(&(FIRST, 2, 0)), "numbers begin anew");
-            // Nothing of the former life is believed: neither its datagrams nor its handshakes.
+            // After the restart, datagrams and handshakes from before the restart are refused.
             let before =
                 (world.ends[other].peers.counters().opened, world.ends[other].peers.counters().responses);
             for flying in old.iter().filter(|f| f.to == address(other as u16)) {
@@ -222,7 +222,7 @@ fn numbers_go_on_over_32_bits_and_long_silence() {
     for number in [1 << 20, (1 << 31) - 1, (1 << 32) - 1, 1 << 32, (1 << 32) + 5] {
         assert_eq!(seal(&mut world, number), Some(number));
     }
-    // Far beyond what 32 bits reach: the peer has lost count, until a handshake tells it.
+    // The number jumps by more than 32 bits can express: the peer learns it from the next handshake.
     let (now, far) = (world.now, (1u64 << 50) + 777_777);
     let mut lost = vec![0; HEADER_LEN + TAG_LEN];
     world.ends[0].peers.seal(now, FIRST, 1, far, Kind::Probe, &mut lost).unwrap();
@@ -243,7 +243,7 @@ fn follows_a_peer_that_roams() {
     let mut world = World::pair(Seed::new(9), &SecureConfig::default(), Weather::calm());
     world.connect(0);
     world.run(ms(100), None);
-    // An old datagram that comes late from the old address moves nothing back.
+    // A late datagram from the old address does not change the address back.
     world.record = Some(Vec::new());
     world.seal(0, FIRST, None).unwrap();
     let late = world.record.take().unwrap().pop().unwrap();
@@ -307,7 +307,7 @@ fn retries_quickly_at_first() {
 
 #[test]
 fn a_long_path_needs_one_handshake() {
-    // The answer takes 1.2 s, and initiations were repeated meanwhile: they are the same, so it counts.
+    // The response takes 1.2 s, and the initiation was repeated meanwhile. The repetitions are identical, so the response is valid.
     let weather = Weather { delay: (ms(600), ms(600)), ..Weather::calm() };
     let mut world = World::pair(Seed::new(12), &SecureConfig::default(), weather);
     world.connect(0);
@@ -321,7 +321,7 @@ fn a_long_path_needs_one_handshake() {
 
 #[test]
 fn clocks_may_jump_ahead() {
-    // A machine that slept: its clock jumps, its keys are dead; the other end's are not.
+    // A machine wakes up from sleep: its clock jumps and its keys have expired; the other end's keys have not.
     for sleeper in [0, 1] {
         let mut world = World::pair(Seed::new(13), &SecureConfig::default(), Weather::calm());
         world.connect(0);

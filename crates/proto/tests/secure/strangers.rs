@@ -1,4 +1,4 @@
-//! What is answered to those who are no peers: nothing, or a cookie.
+//! Senders that are not peers get no answer, or a cookie.
 
 use super::world::*;
 use super::{ms, secs};
@@ -47,7 +47,7 @@ fn replays_are_refused_and_unanswered() {
 fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
     let seed = Seed::new(21);
     let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
-    // Twenty lives' worth of initiations, all recorded.
+    // Record the initiations of twenty restarts.
     let mut recorded = Vec::new();
     for life in 1..=20 {
         world.restart(seed, 0, &SecureConfig::default(), life);
@@ -61,8 +61,8 @@ fn initiations_replayed_to_a_restarted_end_lead_nowhere() {
     world.connect(0);
     world.run(ms(100), None);
     let (epoch, established) = (1, world.ends[1].peers.counters().established);
-    // One after the other they are answered, as they must be, but change nothing; traffic goes on,
-    // and so does renewal, with replays pushing in all the time.
+    // Replayed initiations are answered, because the responder cannot tell them yet, but they change nothing. Traffic and
+    // key renewal go on during the replays.
     world.settle();
     for n in 0..2000 {
         let flying = &recorded[n % 19];
@@ -92,14 +92,14 @@ fn wrong_keys_get_no_answer() {
         peers.poll_transmit().unwrap().contents
     };
     let mut world = World::pair(seed, &SecureConfig::default(), Weather::calm());
-    // A stranger who knows the right key, and a peer who was told a wrong one.
+    // An unknown sender who knows the right key, and a peer with a wrong key.
     let (incoming, answers) = throw(&mut world, 9, &stranger(5, 1));
     assert_eq!(incoming, Incoming::Rejected(Rejected::UnknownPeer(private(seed, 5).public())));
     assert_eq!(answers, []);
     let (incoming, answers) = throw(&mut world, 0, &stranger(0, 6));
     assert_eq!(incoming, Incoming::Rejected(Rejected::Mac1));
     assert_eq!(answers, []);
-    // Damage is told from strangeness by mac1 already; the receiver spends two hashes on it.
+    // A damaged message already fails mac1, at the cost of two hashes.
     let good = stranger(0, 1);
     for at in 0..good.len() - 16 {
         let mut bad = good.clone();
@@ -153,7 +153,7 @@ fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
             assert_eq!(answers[0].contents.len(), COOKIE_REPLY_LEN);
         }
     }
-    // The flood goes on, and a real peer gets in all the same: one round trip later.
+    // During the flood a real peer still connects, one round trip later.
     world.connect(0);
     for n in 100..200 {
         flood(&mut world, n);
@@ -163,7 +163,7 @@ fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
     let (peer, guarded) = (world.ends[0].peers.counters(), world.ends[1].peers.counters());
     assert_eq!((peer.cookies_received, peer.established, guarded.established), (1, 1, 1));
     assert!(guarded.cookies_given > 150);
-    // A cookie lasts: the next handshake within 120 s needs no round trip more. Then it is another one.
+    // A cookie is valid for 120 s: the next handshake within that time needs no extra round trip.
     for (wait, cookies) in [(60, 1), (200, 2)] {
         world.run(secs(wait), None);
         (1000..1020).for_each(|n| {
@@ -175,7 +175,7 @@ fn under_load_a_cookie_is_demanded_and_lets_peers_in() {
         assert_eq!(world.ends[0].peers.counters().established, before + 1);
         assert_eq!(world.ends[0].peers.counters().cookies_received, cookies);
     }
-    // From one address only so much, even with a cookie.
+    // Even with a cookie, one address may send only a limited number.
     (2000..2020).for_each(|n| {
         flood(&mut world, n);
     });

@@ -1,4 +1,4 @@
-//! Ends and a network between them in virtual time. Everything follows from one seed.
+//! Ends and a network between them in virtual time. A run follows from its seed alone.
 
 use ripstop_base::{Seed, Stream, Time};
 use ripstop_proto::secure::*;
@@ -10,13 +10,13 @@ use std::time::Duration;
 /// The first peer that an end adds.
 pub(crate) const FIRST: PeerId = PeerId::from_index(0);
 
-/// What the network does to datagrams.
+/// The losses, repetitions and delays of the network.
 #[derive(Clone, Debug)]
 pub(crate) struct Weather {
     pub(crate) loss: f64,
     pub(crate) duplicate: f64,
     pub(crate) corrupt: f64,
-    /// One-way delay, uniform between these; unequal ones reorder.
+    /// The bounds of the one-way delay, which is uniform. Unequal bounds reorder datagrams.
     pub(crate) delay: (Duration, Duration),
 }
 
@@ -27,23 +27,23 @@ impl Weather {
     }
 }
 
-/// One end and what its session would know.
+/// One end, and the numbers that its session would keep.
 pub(crate) struct End {
     pub(crate) peers: Peers,
     pub(crate) address: SocketAddr,
-    /// This end's clock is ahead of the world's by this.
+    /// How far this end's clock is ahead of the world's.
     pub(crate) clock_ahead: Duration,
     /// Next number for each peer and epoch.
     next: BTreeMap<(PeerId, u64), u64>,
     /// The last epoch with each peer.
     epochs: BTreeMap<PeerId, u64>,
-    /// What was opened: (epoch, number) of each peer.
+    /// The (epoch, number) of each decrypted datagram, by peer.
     pub(crate) opened: BTreeSet<(PeerId, u64, u64)>,
     pub(crate) bodies: Vec<Vec<u8>>,
     pub(crate) events: Vec<SecureEvent>,
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 #[derive(Clone)]
 pub(crate) struct Flying {
     pub(crate) from: SocketAddr,
@@ -58,9 +58,9 @@ pub(crate) struct World {
     pub(crate) rng: Stream,
     flying: BTreeMap<(Time, u64), Flying>,
     sent: u64,
-    /// Every datagram that was ever sent, when recording.
+    /// Each datagram sent, while recording.
     pub(crate) record: Option<Vec<Flying>>,
-    /// Bodies sealed, and how often each was opened.
+    /// The sealed bodies, and how often each was decrypted.
     pub(crate) bodies: BTreeMap<Vec<u8>, u32>,
 }
 
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// Hands a datagram to whoever has its address.
+    /// Hands a datagram to the end with its destination address.
     pub(crate) fn arrive(&mut self, mut flying: Flying) -> Option<Incoming> {
         let end = self.ends.iter_mut().find(|end| end.address == flying.to)?;
         let now = self.now + end.clock_ahead;
@@ -217,18 +217,18 @@ impl World {
         self.ends.iter().all(|end| end.peers.epoch(self.now + end.clock_ahead, FIRST).is_some())
     }
 
-    /// Lets what is on its way arrive, and counts from here on.
+    /// Delivers all datagrams in flight and resets the counts.
     pub(crate) fn settle(&mut self) {
         self.run(Duration::from_secs(1), None);
         self.bodies.clear();
     }
 
-    /// How many sealed bodies were never opened.
+    /// How many sealed bodies were never decrypted.
     pub(crate) fn unopened(&self) -> usize {
         self.bodies.values().filter(|count| **count == 0).count()
     }
 
-    /// End `n` starts again with the same key, and knows nothing.
+    /// Restarts end `n` with the same key and no other state.
     pub(crate) fn restart(&mut self, seed: Seed, n: usize, config: &SecureConfig, life: u64) {
         let address = self.ends[n].address;
         self.ends[n] = End::new(seed, n, config, life);
@@ -237,7 +237,7 @@ impl World {
 }
 
 impl End {
-    /// End `n` of two, in its `life`-th life; the other one is its first peer.
+    /// End `n` of two after `life` restarts. The other end is its first peer.
     pub(crate) fn new(seed: Seed, n: usize, config: &SecureConfig, life: u64) -> End {
         let entropy = seed.stream(&format!("entropy/{n}/{life}"));
         let mut peers = Peers::new(private(seed, n), config.clone(), Box::new(entropy));
@@ -246,7 +246,7 @@ impl End {
         End {
             peers,
             address: address(n as u16),
-            // The two clocks have nothing to do with each other.
+            // The two clocks are independent.
             clock_ahead: Duration::from_secs(86_400 * n as u64),
             next: BTreeMap::new(),
             epochs: BTreeMap::new(),
