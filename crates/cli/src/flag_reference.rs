@@ -46,10 +46,14 @@ fn section(page: &mut String, parent: &str, command: &Command) {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(page, "{}", escaped(&about));
     let own: Vec<&Arg> = command.get_arguments().filter(|arg| is_listed(arg)).collect();
-    let mut headings: Vec<Option<&str>> = own.iter().map(|arg| arg.get_help_heading()).collect();
-    headings.dedup();
+    // In the order of definition, each once, the flags without a heading first.
+    let mut headings: Vec<Option<&str>> = Vec::new();
+    for heading in own.iter().map(|arg| arg.get_help_heading()) {
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
     headings.sort_by_key(Option::is_some);
-    headings.dedup();
     for heading in headings {
         let title = heading.unwrap_or("flag");
         let _ = write!(page, "\n| {} | meaning | default |\n|---|---|---|\n", title.to_lowercase());
@@ -115,9 +119,39 @@ fn default(arg: &Arg) -> String {
     }
 }
 
-/// Text that Markdown and its tables show as it is.
+/// Text that Markdown and its tables show as it is. Text between backticks is code, in which only `|` is escaped.
 fn escaped(text: &str) -> String {
-    text.replace('|', "\\|").replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_")
+    let escape = |(at, part): (usize, &str)| {
+        let part = part.replace('|', "\\|");
+        let is_code = at % 2 == 1;
+        if is_code { part } else { part.replace('<', "&lt;").replace('*', "\\*").replace('_', "\\_") }
+    };
+    text.split('`').enumerate().map(escape).collect::<Vec<_>>().join("`")
+}
+
+/// Every command describes itself: no command shows the description of a group of flags that it shares with others.
+#[test]
+fn each_command_has_a_description_of_its_own() {
+    fn visit(command: &Command, seen: &mut std::collections::BTreeSet<String>) {
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            let about = inner.get_about().map(ToString::to_string).unwrap_or_default();
+            assert!(!about.is_empty(), "`{}` has no description", inner.get_name());
+            assert!(
+                !about.ends_with('.'),
+                "`{}`: \"{about}\" is the description of something else",
+                inner.get_name()
+            );
+            assert!(
+                seen.insert(about.clone()),
+                "`{}`: another command has \"{about}\" too",
+                inner.get_name()
+            );
+            visit(inner, seen);
+        }
+    }
+    let mut program = Cli::command();
+    program.build();
+    visit(&program, &mut std::collections::BTreeSet::new());
 }
 
 #[test]

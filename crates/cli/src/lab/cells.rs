@@ -11,14 +11,14 @@ use ripstop_lab::store::ResultStore;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// Print the cells of an experiment, a line of JSON for each
+/// Print the cells of an experiment, one line of JSON each
 #[derive(clap::Args)]
 #[command(after_help = CELLS_EXAMPLES)]
 pub(super) struct CellsFlags {
     /// The experiment: a file, or the ID of a paper's experiment such as 000.fig12
     #[arg(value_name = "EXPERIMENT")]
     experiment: String,
-    /// Only the cells with this value; several for one key mean any of them, keys all of them
+    /// Only the cells with this value. Several values of one key select any of them; several keys must all match
     #[arg(long, value_name = "KEY=VALUE")]
     only: Vec<String>,
     /// Leave out the cells whose results are in this store
@@ -31,17 +31,17 @@ Examples:
   ripstop lab cells 000.fig12 > cells.jsonl
   ripstop lab cells sweep.toml --store sweep.results.redb | wc -l      cells that are yet to be run";
 
-/// Run one cell, which is read from standard input, and print its result
+/// Read one cell from standard input, run it, and print its result
 ///
 /// The result is what `ripstop sim --json` prints, as one line. Exit status 0: the cell was run. 2: it is no cell, or a cell of another
 /// simulator. 1: it could not be run.
 #[derive(clap::Args)]
 #[command(after_help = CELL_EXAMPLES)]
 pub(super) struct CellFlags {
-    /// Run the cell also when it was made for another simulator; the result states this one
+    /// Run the cell even if it was made for another simulator version; the result names this version
     #[arg(long)]
     any_simulator: bool,
-    /// At most so many threads; the result does not depend on it [default: one for each core]
+    /// The number of threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
 }

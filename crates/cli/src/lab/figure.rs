@@ -24,7 +24,7 @@ pub(super) struct FigureFlags {
     /// The store with the experiment's results
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// What is drawn of a result: goodput, cwnd or srtt
+    /// The measure to draw from a result: goodput, cwnd or srtt
     #[arg(long, value_name = "MEASURE", default_value = "goodput", value_parser = measure)]
     y: KnownMeasure,
     /// Write the figures into this directory

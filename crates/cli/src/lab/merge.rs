@@ -6,17 +6,17 @@ use ripstop_lab::merge::merge;
 use ripstop_lab::store::ResultStore;
 use std::path::PathBuf;
 
-/// Put the results of stores and of single cells into one store
+/// Merge stores and single results into one store
 ///
 /// Equal cells must have equal results, apart from the time that they took. When two results of one cell differ, nothing is merged and the
 /// exit status is 1.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct MergeFlags {
-    /// The store; it is made where there is none
+    /// The store; it is created if it does not exist
     #[arg(value_name = "INTO.redb")]
     into: PathBuf,
-    /// Stores (*.redb), and files of results as `ripstop lab cell` prints them, one or many in a file
+    /// Stores (*.redb), and files with one or more results of `ripstop lab cell`
     #[arg(value_name = "FROM", required = true)]
     from: Vec<PathBuf>,
     /// Print one JSON object instead of a line

@@ -8,7 +8,7 @@ mod table;
 use crate::failure::Outcome;
 use clap::Subcommand;
 
-/// Run cells of experiments anywhere, and bring their results together
+/// Run the cells of experiments on any machine, and merge their results
 ///
 /// A cell is one scenario with its seed and its runs, as one line of JSON. It needs nothing but that line, so any machine can run it.
 /// docs/researchers/cells.md shows how to use many machines.

@@ -15,7 +15,7 @@ use ripstop_lab::table::ResultTable;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Print the results of an experiment that are in a store, and the verdicts on its claims; nothing is run
+/// Print the stored results of an experiment and the verdicts on its claims; run nothing
 ///
 /// Exit status 1 when a claim does not hold or cannot be evaluated. A claim about cells that are missing is `not run`.
 #[derive(clap::Args)]
@@ -27,7 +27,7 @@ pub(super) struct TableFlags {
     /// The store
     #[arg(long, value_name = "FILE")]
     store: PathBuf,
-    /// Only the cells with this value; several for one key mean any of them, keys all of them
+    /// Only the cells with this value. Several values of one key select any of them; several keys must all match
     #[arg(long, value_name = "KEY=VALUE")]
     only: Vec<String>,
     #[command(flatten)]

@@ -17,10 +17,10 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Run the experiments of the papers again, compute their models, and set what they state beside what comes out
+/// Repeat the experiments and models of the papers, and compare the results with the published numbers
 ///
-/// The experiments are data: scenarios, what the paper states, what an independent simulation got, and what we expect to find and why. They are
-/// built into the program; --dir reads others.
+/// The experiments are data: scenarios, published numbers, the results of an independent simulation, and the expected verdicts with reasons. They
+/// are built into the program; --dir reads others.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -46,7 +46,7 @@ struct ListFlags {
     json: bool,
 }
 
-/// Say what an experiment consists of, print the scenario of one of its points, or compute a figure of closed forms
+/// Describe an experiment, print the scenario of one of its points, or compute a figure of closed forms
 #[derive(clap::Args)]
 #[command(after_help = SHOW_EXAMPLES)]
 struct ShowFlags {
@@ -63,30 +63,30 @@ struct ShowFlags {
     json: bool,
 }
 
-/// Run experiments and judge them: exit status 1 when something that should hold does not
+/// Run experiments and compare them with the papers; exit status 1 if a result that should hold does not
 #[derive(clap::Args)]
 #[command(after_help = RUN_EXAMPLES)]
 struct RunFlags {
     /// Experiments, such as 000.fig12, or papers, such as 003 [default: all]
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// A few runs of what is quick, in seconds: a smoke test
+    /// Run only the fast experiments, with few runs: a smoke test of some seconds
     #[arg(long)]
     quick: bool,
-    /// At most so many threads; the result does not depend on it [default: one for each core]
+    /// The number of threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Keep results in this file, and simulate only what is not there; they count for this version of the simulator
+    /// Keep results in this file, and simulate only points without a result. Results are valid for this simulator version only
     /// [default: ripstop/papers.redb in the user's cache]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Keep no results, and use none
+    /// Use no stored results, and store none
     #[arg(long, conflicts_with = "store")]
     fresh: bool,
     /// Write a page for each paper into this directory, with figures
     #[arg(long, value_name = "DIR")]
     pages: Option<PathBuf>,
-    /// Write the numbers that verdicts read into this directory, NNN/results/NAME.json, for `papers check`
+    /// Write the numbers that verdicts need into this directory, as NNN/results/NAME.json, for `papers check`
     #[arg(long, value_name = "DIR", conflicts_with = "quick")]
     numbers: Option<PathBuf>,
     #[command(flatten)]

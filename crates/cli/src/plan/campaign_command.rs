@@ -23,10 +23,10 @@ pub(super) struct Flags {
     /// The number of links
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     links: u64,
-    /// Simulate plain TCP, which takes the least time, on this many links, for --data [default: as --links]
+    /// The number of links on which to simulate plain TCP, for --data; plain TCP takes the least time [default: as --links]
     #[arg(long, value_name = "N", requires = "data", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     plain_links: Option<u64>,
-    /// Leave out faster links: they take the most time [default: none]
+    /// Leave out links above this rate, which take the most time [default: none]
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
     /// The file that keeps single results

@@ -16,7 +16,7 @@ use ripstop_lab::plan::{PlanError, PlanQuestion};
 use ripstop_model::plan::advice::{HostTcp, TrafficKind, Wishes};
 use ripstop_model::plan::{NetworkPath, PATH_MTU};
 
-/// Say what a link will bring, which scheme to use on it, and when coding will not help
+/// Predict the goodput of a link, recommend a scheme, and say when coding will not help
 ///
 /// Closed forms predict each scheme. Plain CUBIC and BBR are also simulated, where that takes less than a second and a half. Each number comes
 /// with its model and the model's error beside the simulator (docs/operators/plan.md, docs/plan-report.md).
@@ -65,7 +65,7 @@ struct Ask {
     /// What the sending hosts run: only CUBIC, only BBR, or CUBIC that can be changed on every host
     #[arg(long, value_name = "TCP", default_value = "any", help_heading = "What the link is for")]
     hosts: HostsFlag,
-    /// The most bytes that may be sent beyond the useful ones, as a share of these: headers, repairs and retransmissions
+    /// The largest overhead (headers, repairs, retransmissions), as a share of the useful bytes
     #[arg(long, value_name = "SHARE", value_parser = overhead, help_heading = "What the link is for")]
     budget: Option<f64>,
     /// Users of base stations with such links: print the stations and the power that TCP/NC saves (paper 000, sections VII to X)

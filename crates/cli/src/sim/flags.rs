@@ -29,9 +29,11 @@ pub(super) struct PresetFlags<C> {
 impl<C: PresetCommand> Args for PresetFlags<C> {
     fn augment_args(command: Command) -> Command {
         let [line, paragraph] = C::ABOUT;
-        let command =
-            command.about(line).long_about(format!("{line}\n\n{paragraph}")).after_help(C::EXAMPLES);
+        // `augment_args` sets the description to that of `OutputFlags`, so the command's own comes last.
         OutputFlags::augment_args(command.args(C::PRESET.parameters().map(argument)))
+            .about(line)
+            .long_about(format!("{line}\n\n{paragraph}"))
+            .after_help(C::EXAMPLES)
     }
 
     fn augment_args_for_update(command: Command) -> Command {

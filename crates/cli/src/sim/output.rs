@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "The measurement")]
 pub(super) struct OutputFlags {
-    /// At most so many threads; the result does not depend on it [default: one for each core]
+    /// The number of threads; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
-    /// Write what the sending nodes see in the first run to this file, as a capture for Wireshark
+    /// Write the packets at the sending nodes in the first run to this file, as a capture for Wireshark
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Write every event of the first run to this file, as CSV
@@ -29,7 +29,7 @@ pub(super) struct OutputFlags {
     /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Also put each run's own figures into the JSON object, for statistics of your own
+    /// Also put the figures of each run into the JSON object
     #[arg(long, requires = "json")]
     per_run: bool,
     /// Print the scenario as TOML, for `ripstop sim run`, and run nothing

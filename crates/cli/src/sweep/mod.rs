@@ -17,11 +17,11 @@ use ripstop_lab::table::ResultTable;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Run a grid of simulations, and only those whose results are not there yet
+/// Run a grid of simulations; skip those whose results are in the store
 ///
-/// Each cell of the plan is one `ripstop sim`. Its result is kept in the store under its whole scenario, its seed, its runs and the
-/// version of the simulator; a sweep that is stopped, by whatever means, goes on where it was. The result depends neither on the
-/// number of jobs nor on interruptions. docs/researchers/experiments.md describes plans.
+/// Each cell of the plan is one `ripstop sim`. The store keeps each result by scenario, seed, runs and simulator version, so an
+/// interrupted sweep continues where it stopped. Results depend neither on the number of jobs nor on interruptions.
+/// docs/researchers/experiments.md describes plans.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Flags {
@@ -33,19 +33,19 @@ pub(crate) struct Flags {
     store: Option<PathBuf>,
     #[command(flatten)]
     files: TableFiles,
-    /// Only the cells with this value; several for one key mean any of them, keys all of them
+    /// Only the cells with this value. Several values of one key select any of them; several keys must all match
     #[arg(long, value_name = "KEY=VALUE", help_heading = "The cells")]
     only: Vec<String>,
-    /// Run also what is there, and keep the new results
+    /// Run all cells again, and replace their results
     #[arg(long, help_heading = "The cells")]
     force: bool,
-    /// Go on when a cell fails or cannot be
+    /// Continue when a cell fails or is invalid
     #[arg(long, help_heading = "The cells")]
     keep_going: bool,
-    /// List the cells, what is done and what is left, and run nothing; with --csv, write what is there
+    /// List the cells and which of them have results; run nothing. With --csv, write the results that exist
     #[arg(long, conflicts_with = "force", help_heading = "The cells")]
     dry_run: bool,
-    /// So many runs at a time; the result does not depend on it [default: one for each core]
+    /// The number of runs at the same time; the result does not depend on it [default: one for each core]
     #[arg(long, value_name = "N", help_heading = "The cells")]
     jobs: Option<usize>,
     /// Print one JSON object instead of a table
@@ -55,13 +55,13 @@ pub(crate) struct Flags {
 
 const EXAMPLES: &str = "\
 A plan:
-  [base]                      what all cells have: a preset and its flags, or scenario = \"FILE.toml\"
+  [base]                      common to all cells: a preset and its flags, or scenario = \"FILE.toml\"
   preset = \"tandem\"
   runs = 5
-  [grid]                      each value with each
+  [grid]                      all combinations of the values
   tcp = [\"reno\", \"sack\"]
   loss = { from = \"0%\", to = \"5%\", steps = 6 }
-  [[cases]]                   and with each of these
+  [[cases]]                   combined with each case
   case = \"plain\"
   [[cases]]
   case = \"coded\"

@@ -65,7 +65,7 @@ pub fn check_paper<'a>(
     })
 }
 
-/// Judges all experiments by the results in `store`, or, where one of them is not there, by the numbers that were written down.
+/// Judges all experiments by the results in `store`, or, where one of them is not there, by the numbers in `papers/NNN/results`.
 pub fn judge_known(library: &PaperLibrary, store: Option<&ResultStore>) -> JudgedStudies {
     let judged = |study: &Study| (study.id.clone(), judge_one(library, study, store));
     library.experiments.iter().map(judged).collect()

@@ -10,19 +10,19 @@ const FLOWS: &str = "The flows";
 
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
-    Parameter::new("k", Kind::Count, "UNITS", LINK, "K: units of a block").or("20"),
+    Parameter::new("k", Kind::Count, "UNITS", LINK, "K: source units of a block").or("20"),
     Parameter::new("n", Kind::Count, "UNITS", LINK, "N: units sent for a block").or("22"),
     Parameter::new("loss", Kind::Fraction, "SHARE", LINK, "Share of units lost").or("1%").or_named("unit-loss"),
-    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost one is lost: Gilbert's channel, which goes on while the link idles [default: as --loss, independent losses]"),
-    Parameter::new("mu", Kind::Count, "UNITS", LINK, "Units that the link carries in a second").or("3000"),
-    Parameter::new("unit", Kind::Bytes, "SIZE", LINK, "What a unit carries").or("53B"),
+    Parameter::new("stay-bad", Kind::Fraction, "SHARE", LINK, "Probability that the unit after a lost unit is lost: Gilbert's model, which also steps while the link is idle [default: as --loss, independent losses]"),
+    Parameter::new("mu", Kind::Count, "UNITS", LINK, "Rate of the link, units per second").or("3000"),
+    Parameter::new("unit", Kind::Bytes, "SIZE", LINK, "Size of a unit").or("53B"),
     Parameter::new("rtt", Kind::Span, "TIME", LINK, "Round-trip time without queueing and serialisation").or("560ms"),
-    Parameter::new("queue", Kind::Queue, "QUEUE", LINK, "What may wait for the link").or("100"),
+    Parameter::new("queue", Kind::Queue, "QUEUE", LINK, "Queue of the link, in packets or bytes").or("100"),
     Parameter::new("other-loss", Kind::Fraction, "SHARE", LINK, "Share of packets lost elsewhere on the path").or("0"),
-    Parameter::new("flows", Kind::Count, "N", FLOWS, "How many flows there are").or("1"),
+    Parameter::new("flows", Kind::Count, "N", FLOWS, "The number of flows").or("1"),
     Parameter::new("tcp", Kind::Other, "NAME", FLOWS, "Congestion control").or("reno"),
-    Parameter::new("packet-blocks", Kind::Count, "BLOCKS", FLOWS, "Blocks that a packet fills").or("1"),
-    Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets: so large that it never binds").or("100000"),
+    Parameter::new("packet-blocks", Kind::Count, "BLOCKS", FLOWS, "Blocks in a packet").or("1"),
+    Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets; the default never limits a flow").or("100000"),
 ];
 
 /// The scenario that parameters describe; what it cannot be, `Scenario::check` says.

@@ -12,11 +12,11 @@ pub const MEASURE: &[Parameter] = &[
     Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, its warm-up included [default: 1000s]"),
     Parameter::new("warmup", Kind::Span, "TIME", HEADING, "Time at the beginning of a run that is not measured [default: 0s]"),
     Parameter::new("runs", Kind::Count, "N", HEADING, "Independent runs; intervals are Student's t over them [default: 10]"),
-    Parameter::new("seed", Kind::Count, "N", HEADING, "Where all randomness comes from [default: 1]"),
-    Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Each flow starts at a random moment, at most this much after its start [default: the time of a full packet on its slowest link]"),
-    Parameter::new("interval", Kind::Other, "A,B", HEADING, "Measure this part of the run on its own; may be given several times").repeats(),
+    Parameter::new("seed", Kind::Count, "N", HEADING, "The seed of all random numbers [default: 1]"),
+    Parameter::new("start-jitter", Kind::Span, "TIME", HEADING, "Delay the start of each flow by a random time of at most this [default: the time of a full packet on its slowest link]"),
+    Parameter::new("interval", Kind::Other, "A,B", HEADING, "Also measure this part of the run separately; may be given several times").repeats(),
     Parameter::new("sample", Kind::Span, "TIME", HEADING, "Also measure each piece of this length: a series over time, in `--json`"),
-    Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless this holds of the result: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
+    Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless the result satisfies this claim: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
 ];
 
 /// Puts what was given in the place of what `run` has.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Set what the papers state beside what closed forms compute and experiments gave: exit status 1 when something that should hold does not
+/// Compare each published number and trend with closed forms and stored results; exit status 1 if one that should hold does not
 ///
 /// Every published number and every published trend has a verdict. Those of simulations are read: from --store, or from the numbers that
 /// `papers run --numbers` wrote down. An experiment that was changed since counts as not run.
@@ -25,10 +25,10 @@ pub(super) struct Flags {
     papers: Vec<String>,
     #[command(flatten)]
     source: Source,
-    /// Read results of experiments from this file, which `papers run` keeps [default: the numbers that were written down]
+    /// Read the results of `papers run` from this file [default: the numbers in papers/NNN/results]
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
-    /// Exit with status 1 also when an experiment that decides something was not run
+    /// Exit with status 1 also if an experiment that a verdict needs was not run
     #[arg(long)]
     require_all: bool,
     /// Write a page for each paper into this directory, with the figures that closed forms draw
