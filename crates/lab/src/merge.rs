@@ -1,8 +1,9 @@
-//! Results from many machines in one store.
+//! Collects results from many machines in one store (`ripstop lab merge`).
 //!
-//! A source is a store, or a file of results as `ripstop lab cell` prints them, one after the other. A result is found by the hash of its
-//! cell and its simulator. Two results with one hash must be equal, apart from the time that they took: the simulator is deterministic, so
-//! a difference means that a result was altered or that a machine is faulty.
+//! A source is a store (`*.redb`), or a text file of results as `ripstop lab cell` prints them, one
+//! after the other. A result is identified by the hash of its cell and its simulator. Two results
+//! with one hash must be equal, except for the time they took. The simulator is deterministic, so a
+//! difference means that a result was altered or that a machine is faulty.
 
 use crate::cell::{CellKey, LabCell, hexadecimal, read_result};
 use crate::error::{LabError, LabResult};
@@ -13,24 +14,26 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::path::{Path, PathBuf};
 
-/// What a merge did.
+/// What [`merge`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MergeCounts {
     /// Results in all sources.
     pub results: usize,
-    /// Those that the store did not have.
+    /// Results that were new to the store.
     pub added: usize,
-    /// Those that it had.
+    /// Results that the store, or an earlier source, already had.
     pub known: usize,
 }
 
-/// Fields of a result that depend on the machine, or on what was asked for beside it.
+/// Fields that may differ between two results of one cell: the timings, which depend on the
+/// machine, and the list of single runs, which is present only on request.
 const NOT_COMPARED: [&str; 3] = ["wall_s", "cpu_s", "per_run"];
 
-/// Puts the results of all `sources` into `into`: all of them, or none where one is refused.
+/// Adds the results of all `sources` to `into`. If one result is refused, none is added.
 ///
 /// # Errors
-/// A source that cannot be read; a result that is not that of another source, or of the store, for the same cell.
+/// Fails when a source cannot be read. Also fails when two different results are found for one
+/// cell, in two sources or in a source and the store.
 pub fn merge(into: &ResultStore, sources: &[PathBuf]) -> LabResult<MergeCounts> {
     let mut counts = MergeCounts::default();
     into.batch(|batch| {
@@ -57,7 +60,7 @@ pub fn merge(into: &ResultStore, sources: &[PathBuf]) -> LabResult<MergeCounts> 
     Ok(counts)
 }
 
-/// Adds a result; false where it was there.
+/// Adds a result to `batch`. Returns false if the batch already has it.
 fn add_one(
     batch: &mut ResultBatch<'_>,
     path: &Path,
@@ -79,7 +82,7 @@ fn add_one(
     ))
 }
 
-/// A result without what may differ.
+/// A result without the fields in [`NOT_COMPARED`].
 fn compared(text: &str) -> LabResult<Value> {
     let mut result = read_result(text)?;
     if let Some(fields) = result.as_object_mut() {
@@ -88,7 +91,7 @@ fn compared(text: &str) -> LabResult<Value> {
     Ok(result)
 }
 
-/// What says of a result which cell it belongs to.
+/// The fields of a result that identify its cell.
 #[derive(Deserialize)]
 struct ResultHead {
     scenario: Scenario,
@@ -97,7 +100,7 @@ struct ResultHead {
     trace: Option<serde::de::IgnoredAny>,
 }
 
-/// The results in a file, one after the other.
+/// Calls `add` for each result in a text file.
 fn each_of_text(path: &Path, add: &mut dyn FnMut(&CellKey, &str, &str) -> LabResult<()>) -> LabResult<()> {
     let text = std::fs::read_to_string(path).map_err(|error| LabError::work(path.display(), error))?;
     let mut found = 0;
@@ -152,7 +155,7 @@ mod tests {
         assert_eq!(merged(&["cells.json", "other.redb"]), Ok(all));
         assert_eq!(store.get(&three.0).unwrap().as_deref(), Some(three.1.as_str()));
         assert_eq!(merged(&["other.redb"]).map(|counts| (counts.added, counts.known)), Ok((0, 1)));
-        // Another result of the same cell: nothing of the call is kept.
+        // A different result for the same cell. Nothing of this call may be stored.
         let four = result(4);
         let wrong = one.1.replace("\"events\":", "\"events\":1");
         std::fs::write(at("wrong.json"), format!("{}\n{wrong}", four.1)).unwrap();

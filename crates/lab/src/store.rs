@@ -1,4 +1,7 @@
-//! Where results are kept: one file, in which each result is there as a whole or not at all, whatever happens to the program.
+//! The store: one database file that keeps the results of simulated cells by their content hash.
+//!
+//! Each result is written in a transaction. A result is stored completely or not at all, even if
+//! the program is killed while it writes.
 
 use crate::cell::CellKey;
 use crate::error::{LabError, LabResult};
@@ -12,16 +15,18 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
-/// What the file says of itself.
+/// Facts about the file itself; at present only the key `format`.
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("ripstop");
-/// The program's version, and the result as `ripstop sim --json` would print it.
+/// Maps a cell's key to two texts: the simulator that made the result, and the result as JSON text
+/// like that of `ripstop sim --json`.
 const RESULTS: TableDefinition<'_, &[u8; 32], (&str, &str)> = TableDefinition::new("results");
-/// The layout of these tables. A file with another one is not touched.
+/// Version of the layout of these tables. A file with another version is refused and not changed.
 const FORMAT: &str = "1";
-/// What the store may keep in memory.
+/// Upper limit of the database's cache, bytes (16 MiB). The cache affects only speed and memory:
+/// half the value reads from the disk more often, twice the value may hold more memory.
 const CACHE_BYTES: usize = 16 << 20;
 
-/// Results of simulations.
+/// A store of simulation results, in a file or in memory.
 #[derive(Debug)]
 pub struct ResultStore {
     database: Database,
@@ -29,10 +34,11 @@ pub struct ResultStore {
 }
 
 impl ResultStore {
-    /// Opens the store in a file, and makes it if there is none.
+    /// Opens the store in the file `path`, and creates the file if it does not exist.
     ///
     /// # Errors
-    /// A file that is in use by another program, is no store, or is one of another format; what the system refused.
+    /// Fails when another program has the file open, when the file is not a store or has another
+    /// format, or when the operating system reports an error.
     pub fn open_or_create(path: &Path) -> LabResult<ResultStore> {
         if !path.try_exists().map_err(|error| LabError::work(path.display(), error))? {
             create(path)?;
@@ -40,10 +46,10 @@ impl ResultStore {
         ResultStore::open(path)
     }
 
-    /// A store in memory: it ends with the program.
+    /// Creates an empty store in memory. It is lost when it is dropped.
     ///
     /// # Errors
-    /// What the database refused.
+    /// Fails when the database reports an error.
     pub fn in_memory() -> LabResult<ResultStore> {
         let failed = |error: redb::Error| LabError::work("a store in memory", words(error));
         let make = || -> Result<Database, redb::Error> {
@@ -54,10 +60,10 @@ impl ResultStore {
         Ok(ResultStore { database: make().map_err(failed)?, path: PathBuf::from("memory") })
     }
 
-    /// Opens the store in a file, or None when there is no such file.
+    /// Opens the store in the file `path`. Returns None if the file does not exist.
     ///
     /// # Errors
-    /// As [`ResultStore::open_or_create`].
+    /// The same as for [`ResultStore::open_or_create`].
     pub fn open_if_there(path: &Path) -> LabResult<Option<ResultStore>> {
         match path.try_exists() {
             Ok(true) => ResultStore::open(path).map(Some),
@@ -72,10 +78,12 @@ impl ResultStore {
         if !about.is_file() {
             return Err(failed(&"is not a regular file; results are kept in one"));
         }
-        // What was overwritten in the middle shows when it is read, which may be after hours, or not at all.
+        // Check the whole file now. Otherwise damage in the middle of the file appears only when
+        // that part is read, which may be hours later or never.
         let database = quietly(|| {
             let mut database = Builder::new().set_cache_size(CACHE_BYTES).open(path)?;
-            // What it says is whether its books of free pages had to be mended, which are in order then; damaged content is an error.
+            // `Ok(false)` means that the list of free pages was wrong and has been repaired.
+            // Damaged content is an `Err`.
             database.check_integrity()?;
             Ok(database)
         });
@@ -110,10 +118,10 @@ impl ResultStore {
         }
     }
 
-    /// What is kept for a cell.
+    /// The stored result of a cell, as JSON text. None if there is no result.
     ///
     /// # Errors
-    /// What the system refused.
+    /// Fails when the file cannot be read.
     pub fn get(&self, key: &CellKey) -> LabResult<Option<String>> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
@@ -121,10 +129,10 @@ impl ResultStore {
         Ok(found.map(|entry| entry.value().1.to_owned()))
     }
 
-    /// Whether something is kept for each of `keys`.
+    /// For each of `keys`, whether a result is stored. The answer for None is false.
     ///
     /// # Errors
-    /// What the system refused.
+    /// Fails when the file cannot be read.
     pub fn has<'a>(&self, keys: impl Iterator<Item = Option<&'a CellKey>>) -> LabResult<Vec<bool>> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
@@ -135,10 +143,13 @@ impl ResultStore {
         keys.map(is_there).collect()
     }
 
-    /// Keeps a result. It is on the disk when this returns.
+    /// Stores a result. A result that was stored for the same key is replaced. The new result is on
+    /// the disk when this function returns.
+    ///
+    /// `version` names the simulator that made the result.
     ///
     /// # Errors
-    /// What the system refused; then what was kept before is still there.
+    /// Fails when the file cannot be written. Earlier results stay in the store.
     pub fn put(&self, key: &CellKey, version: &str, result: &str) -> LabResult<()> {
         let writing = self.database.begin_write().map_err(|error| self.failed(error))?;
         {
@@ -148,10 +159,10 @@ impl ResultStore {
         writing.commit().map_err(|error| self.failed(error))
     }
 
-    /// Hands over each result: its key, its simulator, its text.
+    /// Calls `take` for each stored result, with its key, its simulator and its text.
     ///
     /// # Errors
-    /// What the system refused, and what `take` says.
+    /// Fails when the file cannot be read, or with the first error that `take` returns.
     pub fn each(&self, take: &mut dyn FnMut(&CellKey, &str, &str) -> LabResult<()>) -> LabResult<()> {
         let reading = self.database.begin_read().map_err(|error| self.failed(error))?;
         let table = reading.open_table(RESULTS).map_err(|error| self.failed(error))?;
@@ -163,10 +174,10 @@ impl ResultStore {
         Ok(())
     }
 
-    /// Keeps all results that `fill` puts into the batch, or none where `fill` fails.
+    /// Stores all results that `fill` adds to the batch, or none of them if `fill` fails.
     ///
     /// # Errors
-    /// What the system refused, and what `fill` says.
+    /// Fails when the file cannot be written, or with the error that `fill` returns.
     pub fn batch(&self, fill: impl FnOnce(&mut ResultBatch<'_>) -> LabResult<()>) -> LabResult<()> {
         let writing = self.database.begin_write().map_err(|error| self.failed(error))?;
         {
@@ -185,32 +196,34 @@ impl ResultStore {
     }
 }
 
-/// Results that are kept together.
+/// A transaction of [`ResultStore::batch`]. Its results are stored together.
 pub struct ResultBatch<'a> {
     store: &'a ResultStore,
     table: redb::Table<'a, &'static [u8; 32], (&'static str, &'static str)>,
 }
 
 impl ResultBatch<'_> {
-    /// What is kept for a cell, or was put into this batch.
+    /// The result of a cell, as JSON text: from the store, or added to this batch before. None if
+    /// there is no result.
     ///
     /// # Errors
-    /// What the system refused.
+    /// Fails when the file cannot be read.
     pub fn get(&self, key: &CellKey) -> LabResult<Option<String>> {
         let found = self.table.get(key).map_err(|error| self.store.failed(error))?;
         Ok(found.map(|entry| entry.value().1.to_owned()))
     }
 
-    /// Adds a result.
+    /// Adds a result to the batch. It replaces a result of the same key.
     ///
     /// # Errors
-    /// What the system refused.
+    /// Fails when the file cannot be written.
     pub fn put(&mut self, key: &CellKey, simulator: &str, result: &str) -> LabResult<()> {
         self.table.insert(key, (simulator, result)).map(drop).map_err(|error| self.store.failed(error))
     }
 }
 
-/// Makes an empty store beside its place and moves it there: nobody ever sees half of one.
+/// Creates an empty store under a temporary name and then renames it. No other program can see an
+/// incomplete file.
 fn create(path: &Path) -> LabResult<()> {
     let failed = |why: &dyn std::fmt::Display| LabError::work(path.display(), why);
     let file = files::temporary_beside(path).map_err(|error| failed(&error))?;
@@ -221,13 +234,14 @@ fn create(path: &Path) -> LabResult<()> {
     fill().map_err(|error| failed(&words(error)))?;
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
-        // Another program was faster. Whether it still is at work shows when the store is opened.
+        // Another program created the file first. If that program still uses the file, opening the
+        // store fails and says so.
         Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(failed(&error.error)),
     }
 }
 
-/// The empty tables of a store.
+/// Creates the tables of an empty store.
 fn lay_out(database: &Database) -> Result<(), redb::Error> {
     let writing = database.begin_write()?;
     writing.open_table(META)?.insert("format", FORMAT)?;
@@ -235,7 +249,7 @@ fn lay_out(database: &Database) -> Result<(), redb::Error> {
     Ok(writing.commit()?)
 }
 
-/// What the system said, where it was the system.
+/// The text of an error. For an I/O error, it is the operating system's text alone.
 fn words(error: redb::Error) -> String {
     match error {
         redb::Error::Io(error) => error.to_string(),
@@ -256,7 +270,8 @@ fn other_format(which: &str) -> String {
     )
 }
 
-/// What `open` answers; None when it panics, which the database does on files that were cut or overwritten.
+/// Calls `open` without printing a panic message. Returns None if `open` panics: the database
+/// panics on files that are cut short or overwritten.
 fn quietly<T>(open: impl FnOnce() -> T) -> Option<T> {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
@@ -282,7 +297,7 @@ mod tests {
         assert_eq!(store.get(&[1; 32]).unwrap(), None);
         store.put(&[1; 32], "0.1", "{}").unwrap();
         store.put(&[1; 32], "0.1", "[]").unwrap();
-        // Somebody else finds it in use.
+        // A second user of the file is told that the file is in use.
         assert!(said(ResultStore::open_or_create(&path)).contains("in use by another"));
         drop(store);
         let store = ResultStore::open_if_there(&path).unwrap().unwrap();
@@ -304,7 +319,7 @@ mod tests {
         }
         std::fs::remove_file(&path).unwrap();
         drop(ResultStore::open_or_create(&path).unwrap());
-        // Cut short, as by a copy that did not end.
+        // A file that is cut short, as by an interrupted copy.
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, &whole[..whole.len() / 3]).unwrap();
         assert!(
@@ -312,7 +327,8 @@ mod tests {
             "{}",
             said(ResultStore::open_or_create(&path))
         );
-        // Overwritten somewhere: an error at once, or nothing that mattered.
+        // A file that is overwritten at one place. The store must report an error, or all results
+        // must be intact.
         std::fs::remove_file(&path).unwrap();
         let store = ResultStore::open_or_create(&path).unwrap();
         let result = |k: u8| format!("{k}").repeat(500);
@@ -332,7 +348,7 @@ mod tests {
             }
         }
         assert!(refused > 0);
-        // Of another format, and another program's.
+        // A store of another format, and a database of another program.
         for (format, words) in [(Some("7"), "has the format `7`"), (None, "not a store of results")] {
             std::fs::remove_file(&path).unwrap();
             let database = Database::create(&path).unwrap();

@@ -1,4 +1,8 @@
-//! Cells that are missing in a store: they are run, and each result is stored at once.
+//! Runs the cells whose results are not in the store yet.
+//!
+//! [`find_states`] looks up which results the store has. [`run_missing`] simulates the other cells
+//! on a pool of threads. It stores each result as soon as the result is complete, so an interrupted
+//! sweep can be continued.
 
 use super::pool::{Message, Pool, simulate};
 use crate::cell::{CellKey, LabCell, SIMULATOR};
@@ -10,43 +14,43 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// What became of a cell.
+/// Whether a cell has a result, and where the result came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellState {
-    /// Its result was in the store.
+    /// The result was already in the store.
     Reused,
-    /// It was run now.
+    /// The cell was simulated in this call.
     Run,
-    /// There is no result, and why.
+    /// The cell has no result; the text says why.
     Failed(String),
-    /// There is no result yet.
+    /// The cell has not been simulated yet.
     Missing,
 }
 
 impl CellState {
-    /// Whether there is a result.
+    /// Whether the cell has a result.
     pub fn is_there(&self) -> bool {
         matches!(self, CellState::Reused | CellState::Run)
     }
 }
 
-/// How many cells there are in each state.
+/// Number of cells in each [`CellState`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StateCounts {
-    /// All of them.
+    /// All cells, whatever their state.
     pub cells: usize,
-    /// Run now.
+    /// Cells that were simulated in this call.
     pub run: usize,
-    /// Their result was there, or is that of an equal cell.
+    /// Cells whose result was in the store, or was taken from an identical cell of the same call.
     pub reused: usize,
-    /// They failed, or cannot be.
+    /// Cells that failed, or whose scenario is invalid.
     pub failed: usize,
-    /// Not run yet.
+    /// Cells that have not been simulated yet.
     pub missing: usize,
 }
 
 impl StateCounts {
-    /// Counts `states`.
+    /// Counts the cells of `states` by state.
     pub fn of(states: &[CellState]) -> StateCounts {
         let mut counts = StateCounts { cells: states.len(), ..StateCounts::default() };
         for state in states {
@@ -61,19 +65,19 @@ impl StateCounts {
     }
 }
 
-/// What the runner has to know of a cell before it is run.
+/// What the runner needs to know about a cell before it simulates the cell.
 #[derive(Clone, Debug)]
 pub struct CellTask {
-    /// Where its result is kept, or why it cannot be run.
+    /// The key of the cell's result in the store, or the reason why the cell cannot be run.
     pub key: Result<CellKey, String>,
-    /// Virtual time of all its runs, s.
+    /// Virtual time of all runs of the cell together, s.
     pub work_s: f64,
-    /// Its runs.
+    /// Number of runs of the cell.
     pub runs: u32,
 }
 
 impl CellTask {
-    /// The task that a cell is.
+    /// The task for `cell`, with the key that belongs to the present [`SIMULATOR`].
     pub fn of(cell: &LabCell) -> CellTask {
         CellTask {
             key: Ok(cell.key(SIMULATOR)),
@@ -83,56 +87,63 @@ impl CellTask {
     }
 }
 
-/// How the running ended.
+/// How a call of [`run_missing`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunEnd {
-    /// Every cell has been tried.
+    /// Every cell was tried.
     All,
-    /// It was told to stop.
+    /// [`RunOrder::stop`] was set.
     Stopped,
-    /// A cell failed, by its position, and the others were not to be run then.
+    /// The cell at this position failed, and [`RunOrder::keep_going`] was false.
     Failed(usize),
 }
 
-/// How far the running is.
+/// Progress of a call of [`run_missing`].
 #[derive(Clone, Copy, Debug)]
 pub struct RunProgress {
-    /// Cells that are done.
+    /// Cells that are complete, including failed ones.
     pub done: usize,
-    /// Cells that are to be run.
+    /// Cells that this call has to simulate. Identical cells count once.
     pub to_do: usize,
-    /// The share of the virtual time that is done, 0 to 1.
+    /// Share of the virtual time that is already simulated, from 0 to 1.
     pub share: f64,
-    /// Time since the beginning.
+    /// Wall-clock time since the call began.
     pub elapsed: Duration,
 }
 
 impl RunProgress {
-    /// Time that is left if the rest goes on like this, s; None before the first run is done.
+    /// Estimated wall-clock time until the end, s. It assumes that virtual time goes on passing at
+    /// the mean speed so far. None before the first run is complete.
     pub fn left_s(&self) -> Option<f64> {
         (self.share > 0.0).then(|| self.elapsed.as_secs_f64() * (1.0 - self.share) / self.share)
     }
 }
 
-/// How cells are run.
+/// Options for a call of [`run_missing`].
 pub struct RunOrder<'a> {
-    /// Threads at most. The results do not depend on it.
+    /// Largest number of threads. The results do not depend on the number of threads.
     pub threads: usize,
-    /// Whether the others are run when a cell fails.
+    /// Whether the other cells are still simulated after one cell has failed.
     pub keep_going: bool,
-    /// Set by somebody else when the running is to end.
+    /// Another thread sets this to end the call early.
     pub stop: &'a AtomicBool,
-    /// Told a few times a second how far it is.
+    /// Called after each result, and at least every 200 ms.
     pub progress: &'a mut dyn FnMut(RunProgress),
 }
 
-/// How long the runner waits for a result before it looks at [`RunOrder::stop`] and tells the progress.
+/// Longest time for which the runner waits for a result before it checks [`RunOrder::stop`] and
+/// reports progress. 200 ms is short enough for a person who presses Ctrl-C. Half the value checks
+/// and reports twice as often. Twice the value reacts to a stop up to 0.4 s late. The results do
+/// not depend on it.
 const BEAT: Duration = Duration::from_millis(200);
 
-/// What is known of each task in `store` before anything is run.
+/// The state of each task before anything is simulated.
+///
+/// A task is [`CellState::Reused`] if `store` has its result, and [`CellState::Failed`] if its cell
+/// cannot be run. Without a store, every other task is [`CellState::Missing`].
 ///
 /// # Errors
-/// What the store refused.
+/// Fails when the store cannot be read.
 pub fn find_states(tasks: &[CellTask], store: Option<&ResultStore>) -> LabResult<Vec<CellState>> {
     let there = match store {
         Some(store) => store.has(tasks.iter().map(|task| task.key.as_ref().ok()))?,
@@ -146,12 +157,15 @@ pub fn find_states(tasks: &[CellTask], store: Option<&ResultStore>) -> LabResult
     Ok(tasks.iter().zip(there).map(state).collect())
 }
 
-/// Runs the tasks whose state is [`CellState::Missing`], and keeps each result as soon as it is there.
+/// Simulates the tasks whose state is [`CellState::Missing`], stores each result at once, and
+/// updates `states`.
 ///
-/// `cell` makes the k-th cell; it is called once for each cell that is run, in their order.
+/// `cell` makes the cell at a position of `tasks`. It is called in the order of `tasks`, once for
+/// each cell that is simulated. Identical cells are simulated once.
 ///
 /// # Errors
-/// What the store or the system refused. What was stored before is still there.
+/// Fails when a result cannot be stored or a thread cannot be started. Results stored before the
+/// error stay in the store.
 pub fn run_missing(
     tasks: &[CellTask],
     mut cell: impl FnMut(usize) -> Option<LabCell> + Send + 'static,
@@ -159,7 +173,7 @@ pub fn run_missing(
     store: &ResultStore,
     order: RunOrder<'_>,
 ) -> LabResult<RunEnd> {
-    // Cells that are equal in all respects are run once.
+    // Identical cells have the same key. Only the first of them is simulated.
     let mut twins: BTreeMap<CellKey, Vec<usize>> = BTreeMap::new();
     let mut to_do = Vec::new();
     for (k, task) in tasks.iter().enumerate().filter(|(k, _)| states[*k] == CellState::Missing) {
@@ -215,7 +229,7 @@ pub fn run_missing(
     Ok(RunEnd::All)
 }
 
-/// The result that could not be stored is lost; those stored before are not.
+/// Adds to `error` how many results are safe: only the result that could not be stored is lost.
 fn with_what_is_there(error: LabError, states: &[CellState]) -> LabError {
     let there = states.iter().filter(|state| state.is_there()).count();
     match error {

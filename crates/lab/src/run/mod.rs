@@ -1,4 +1,7 @@
-//! The one loop that runs cells: what is missing is run, and each result is stored as soon as it is there.
+//! Simulates cells on a pool of threads and stores their results.
+//!
+//! Every sweep, study and experiment uses the one loop in [`run_missing`]. It skips cells whose
+//! result is already in the store.
 
 mod missing;
 mod pool;

@@ -1,4 +1,7 @@
-//! A pool of threads for which all runs of all cells are one queue: many cells share the cores, and so do the runs of few.
+//! A pool of threads that simulates cells.
+//!
+//! All runs of all cells form one queue. Therefore all cores are busy with many cells of one run
+//! each, and also with one cell of many runs.
 
 use crate::cell::{CellResult, LabCell, RunRecorder};
 use nix::time::{ClockId, clock_gettime};
@@ -12,16 +15,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a run gives: its totals, and its record if one is made.
+/// The result of one run: its totals, and its recorded trace if one was asked for.
 pub(super) type RunOutput = (RunTotals, Option<Value>);
 
-/// Makes run k of a cell.
+/// A function that simulates the run of a cell with the given number, counted from 0.
 pub(super) type Simulate = fn(&LabCell, u64) -> Result<RunOutput, ScenarioError>;
 
-/// Makes run `k` of `cell`; the first one of a traced cell is recorded.
+/// Simulates run `k` of `cell`. Run 0 of a traced cell is also recorded.
 ///
 /// # Errors
-/// The setting of the scenario that cannot be.
+/// Fails when a setting of the scenario is invalid; the error names the setting.
 pub(super) fn simulate(cell: &LabCell, k: u64) -> Result<RunOutput, ScenarioError> {
     if k > 0 || !cell.is_traced() {
         return Ok((run_once(cell.scenario(), k, &mut ())?, None));
@@ -31,30 +34,32 @@ pub(super) fn simulate(cell: &LabCell, k: u64) -> Result<RunOutput, ScenarioErro
     Ok((totals, Some(recorder.summary())))
 }
 
-/// What the pool reports.
+/// A report from the pool about one cell. The first field is the index that `next` gave the cell.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// The result of a cell, by its index, as `ripstop sim --json` would print it.
+    /// The result of the cell, as JSON text like that of `ripstop sim --json`.
     Done(usize, String),
-    /// Why a cell has no result.
+    /// The reason why the cell has no result.
     Failed(usize, String),
 }
 
-/// The pool at work. Its threads end when no cell is left or nobody listens.
+/// A running pool. Its threads end when no cell is left, or when the receiver of messages is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Virtual time of the runs that are done, ns.
+    /// Virtual time of all completed runs, ns.
     done_ns: Arc<AtomicU64>,
 }
 
 impl Pool {
-    /// Starts at most `threads` threads on the cells that `next` gives out, one after the other: its index and the cell.
+    /// Starts `threads` threads, which take cells from `next`.
     ///
-    /// Cells are begun in this order, and of each one all runs before those of the next. A cell that fails ends neither the pool nor
-    /// other cells.
+    /// `next` returns an index and a cell, or None when no cell is left. Cells are started in this
+    /// order. All runs of a cell are started before any run of the next cell. A cell that fails
+    /// stops neither the pool nor other cells.
     ///
     /// # Errors
-    /// A thread that the system refused.
+    /// Fails when the operating system cannot start a thread.
     pub(super) fn start(
         threads: usize,
         next: impl FnMut() -> Option<(usize, LabCell)> + Send + 'static,
@@ -66,27 +71,27 @@ impl Pool {
         for _ in 0..threads {
             let (queue, say, done_ns) = (Arc::clone(&queue), say.clone(), Arc::clone(&done_ns));
             thread::Builder::new().name("lab".to_owned()).spawn(move || {
-                // Nobody listens any more when the program is about to end.
+                // `work` fails when the receiver is gone. The program is about to end then.
                 let _ = work(&queue, simulate, &done_ns, &say);
             })?;
         }
         Ok(Pool { done_ns })
     }
 
-    /// Virtual time of the runs that are done, s.
+    /// Virtual time of all completed runs, s.
     pub(super) fn done_s(&self) -> f64 {
         self.done_ns.load(Ordering::Relaxed) as f64 / 1e9
     }
 }
 
-/// What is yet to be begun.
+/// The runs that have not been started yet.
 struct Queue {
     next: Box<dyn FnMut() -> Option<(usize, LabCell)> + Send>,
-    /// The cell whose runs are given out, and the number of the next one.
+    /// The cell whose runs are being handed out, and the number of its next run.
     open: Option<(Arc<Open>, u64)>,
 }
 
-/// A cell some of whose runs have begun.
+/// A cell of which at least one run has been handed out.
 struct Open {
     index: usize,
     cell: LabCell,
@@ -154,7 +159,7 @@ fn work(
 }
 
 impl Open {
-    /// Adds a run. The result of the cell, when this was the last one.
+    /// Adds the output of run `k`. Returns the result of the cell if all its runs are complete.
     fn add(&self, k: u64, output: RunOutput, spent: Duration) -> Option<String> {
         let mut so_far = lock(&self.so_far);
         so_far.runs.push((k, output));
@@ -162,7 +167,7 @@ impl Open {
         if so_far.failed || so_far.runs.len() < self.cell.runs() as usize {
             return None;
         }
-        // Which thread was first is no part of the result.
+        // Sort the runs, so that the result does not depend on which thread finished first.
         so_far.runs.sort_unstable_by_key(|(k, _)| *k);
         let (runs, records): (Vec<RunTotals>, Vec<Option<Value>>) =
             so_far.runs.drain(..).map(|(_, output)| output).unzip();
@@ -178,7 +183,7 @@ impl Open {
     }
 }
 
-/// Processor time that this thread has used.
+/// Processor time that the calling thread has used.
 fn cpu_time_of_thread() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).unwrap_or_default()
 }
@@ -207,7 +212,8 @@ mod tests {
         LabCell::new(&Scenario::parse(&text).unwrap(), traced).unwrap()
     }
 
-    /// The last word on each of `cells` cells, with what it took taken out.
+    /// Runs the pool on `cells` cells. Returns the last message about each cell, without its
+    /// timings.
     fn run(
         threads: usize,
         cells: usize,
@@ -239,7 +245,7 @@ mod tests {
     fn results_do_not_depend_on_threads_or_on_their_order() {
         let one = run(1, 5, 3, simulate);
         assert!(one.values().all(Result::is_ok));
-        // Every other cell is traced.
+        // Every second cell is traced.
         let traced: Vec<bool> =
             one.values().map(|word| word.as_ref().is_ok_and(|text| text.contains("\"falls\""))).collect();
         assert_eq!(traced, [false, true, false, true, false]);
