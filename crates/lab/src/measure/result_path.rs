@@ -1,19 +1,22 @@
-//! Figures of a result by their place in it: `goodput_bps`, `flows[bulk1].delay_s.p99`, `links[a>b].lost_packets`.
+//! Finds numbers in a result by their path: `goodput_bps`, `flows[bulk1].delay_s.p99`,
+//! `links[a>b].lost_packets`.
 
 use super::MeasuredNumber;
 use serde_json::Value;
 
-/// The number at `path`, with half of its interval where a statistic is meant; None where nothing is known of it.
+/// The number at `path`. If `path` names a statistic, the number is its mean, with half the width
+/// of its confidence interval. None if the value is null.
 ///
 /// # Errors
-/// A place that is not there, with what there is.
+/// Fails when the path does not exist. The error lists the names that exist there.
 pub(crate) fn find_number(result: &Value, path: &str) -> Result<Option<MeasuredNumber>, String> {
     let Some(mean) = find(result, path)? else { return Ok(None) };
     let ci95 = find(result, &format!("{path}.ci95")).ok().flatten();
     Ok(Some(MeasuredNumber { mean, ci95 }))
 }
 
-/// The figure at `path`; None where it is null, or lies in something that is. What else there is where it is not found.
+/// The number at `path`. None if the value, or an object on the way to it, is null. If the path
+/// does not exist, the error lists the names that exist there.
 pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
     let mut here = report;
     for step in steps(path)? {
@@ -46,13 +49,13 @@ pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
     }
 }
 
-/// The item of that number or name.
+/// The item of `list` with the name or the index `which`. A name takes precedence.
 fn item<'a>(list: &'a [Value], which: &str) -> Option<&'a Value> {
     let named = list.iter().find(|item| item["name"].as_str() == Some(which));
     named.or_else(|| list.get(which.parse::<usize>().ok()?))
 }
 
-/// How the items of a list are called.
+/// Lists the names or indices of the items of `list`, as the end of an error message.
 fn choice(list: &[Value]) -> String {
     const MANY: usize = 8;
     let name = |(k, item): (usize, &Value)| match item["name"].as_str() {
@@ -67,14 +70,14 @@ fn choice(list: &[Value]) -> String {
     }
 }
 
-/// A part of a path.
+/// A step of a path: the name of a field, or the name or index of a list item.
 #[derive(Debug, PartialEq)]
 enum Step<'a> {
     Field(&'a str),
     Item(&'a str),
 }
 
-/// The parts of `path`: names with dots between, items in brackets.
+/// Splits `path` into steps: field names are separated by dots, list items are in brackets.
 fn steps(path: &str) -> Result<Vec<Step<'_>>, String> {
     let wrong = || format!("`{path}` is no figure; write it as in `flows[0].delay_s.p99`");
     let mut steps = Vec::new();

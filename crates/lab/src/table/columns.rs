@@ -1,26 +1,33 @@
-//! The table of results: a row for each cell, a column for each key of the plan and three for each statistic.
+//! The columns of the result table.
+//!
+//! Each grid key of the experiment has one column. Each statistic has up to five: `mean`, `ci95`,
+//! `n`, `p50` and `p99`.
 
 use crate::entry::{EntryUnit, TableEntry};
 use crate::experiment::{Experiment, GridCell};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Cells with more flows than this have no columns for each of them.
+/// Largest number of flows in a cell for which each flow has its own columns. The limit keeps the
+/// table readable: the number of columns grows in proportion to the flows. It affects no result.
 pub const MOST_FLOWS: usize = 20;
 
-/// Cells with more links than this, counted in each direction, have no columns for each of them.
+/// Largest number of links in a cell for which each link has its own columns. Each direction counts
+/// as one link. The number of columns grows in proportion to the links. The limit affects no
+/// result.
 pub const MOST_LINKS: usize = 20;
 
-/// The column of a key.
+/// The column of a grid key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KeyColumn {
-    /// The key, and the unit behind it.
+    /// The key followed by its unit, with `_` in place of `-`.
     pub name: String,
-    /// None where its values are texts.
+    /// The unit of the values. None if the values are texts.
     pub unit: Option<EntryUnit>,
 }
 
-/// The columns of the keys: name with unit. Where the cells' values have units of several kinds they are texts.
+/// The columns of the grid keys. If the cells' values for a key have different units, the column
+/// holds texts.
 pub fn key_columns(experiment: &Experiment, cells: &[GridCell]) -> Vec<KeyColumn> {
     let column = |(k, key): (usize, &String)| {
         let mut units: Vec<Option<EntryUnit>> = Vec::new();
@@ -45,7 +52,8 @@ pub fn key_columns(experiment: &Experiment, cells: &[GridCell]) -> Vec<KeyColumn
     experiment.keys().iter().enumerate().map(column).collect()
 }
 
-/// The value of a cell in column `k`, whose unit is given.
+/// The value of `cell` for the key with index `k`. If the column has no unit, a number becomes the
+/// text that the experiment's author wrote.
 pub fn cell_entry(cell: &GridCell, k: usize, unit: Option<EntryUnit>) -> TableEntry {
     match &cell.values[k] {
         number @ TableEntry::Number(..) if unit.is_none() => match cell.texts[k].is_empty() {
@@ -56,20 +64,22 @@ pub fn cell_entry(cell: &GridCell, k: usize, unit: Option<EntryUnit>) -> TableEn
     }
 }
 
-/// The columns of the statistics, as they come up in the results.
+/// The columns of the statistics. They are collected from the results, because results differ in
+/// their statistics.
 #[derive(Debug, Default)]
 pub struct StatisticColumns {
-    /// Their names, in order.
+    /// Names of the columns, in order.
     pub names: Vec<String>,
     known: BTreeSet<String>,
-    /// Whether flows were left out: there are more than [`MOST_FLOWS`].
+    /// Whether some cell has more than [`MOST_FLOWS`] flows, which have no columns.
     pub too_many_flows: bool,
-    /// Whether links were left out: there are more than [`MOST_LINKS`].
+    /// Whether some cell has more than [`MOST_LINKS`] links, which have no columns.
     pub too_many_links: bool,
 }
 
 impl StatisticColumns {
-    /// Adds the columns of a result that are not there yet, each behind the one that it follows in the result.
+    /// Adds the new columns of `result`. A new column is inserted after the column that precedes it
+    /// in `result`.
     pub fn learn(&mut self, result: &Value) {
         self.too_many_flows |= count(result, "flows") > MOST_FLOWS;
         self.too_many_links |= count(result, "links") > MOST_LINKS;
@@ -84,7 +94,7 @@ impl StatisticColumns {
         }
     }
 
-    /// What has no columns, in words.
+    /// A sentence about the flows and links that have no columns. None if all of them have columns.
     pub(super) fn left_out(&self) -> Option<String> {
         let flows = self.too_many_flows.then(|| format!("more than {MOST_FLOWS} flows"));
         let links = self.too_many_links.then(|| format!("more than {MOST_LINKS} links"));
@@ -92,17 +102,18 @@ impl StatisticColumns {
         (!all.is_empty()).then(|| format!("cells with {} have no columns for each of them", all.join(" or ")))
     }
 
-    /// Leaves out the columns that the keys of an experiment have already.
+    /// Removes the columns whose name is already taken by a grid key.
     pub(super) fn leave_out(&mut self, keys: &[KeyColumn]) {
         self.names.retain(|name| keys.iter().all(|key| key.name != *name));
     }
 
-    /// The row of a result.
+    /// The entries of `result` for these columns. A column that the result lacks is
+    /// [`TableEntry::Missing`].
     pub fn row(&self, result: Option<&Value>) -> Vec<TableEntry> {
         let mut row = vec![TableEntry::Missing; self.names.len()];
         let mut expected = 0;
         for (name, entry) in result.map(entries).unwrap_or_default() {
-            // Most come in the order of the columns.
+            // Most entries come in the order of the columns, so search from the last hit first.
             let rest =
                 self.names.iter().skip(expected).position(|known| *known == name).map(|k| k + expected);
             if let Some(k) = rest.or_else(|| self.names.iter().position(|known| *known == name)) {
@@ -118,7 +129,7 @@ fn count(result: &Value, list: &str) -> usize {
     result[list].as_array().map_or(0, Vec::len)
 }
 
-/// What a result of `ripstop sim` says, column by column.
+/// The column names and entries of a result of `ripstop sim`.
 fn entries(result: &Value) -> Vec<(String, TableEntry)> {
     const NUMBERS: [&str; 4] = ["events", "sim_s", "seed", "runs"];
     const TEXTS: [&str; 2] = ["program_version", "simulator"];
@@ -151,7 +162,8 @@ fn entries(result: &Value) -> Vec<(String, TableEntry)> {
     found
 }
 
-/// The statistics among the fields of an object, and those of the objects in it.
+/// Collects the statistics among the fields of `object` and of the objects inside it. A statistic
+/// is an object with the field `ci95`.
 fn statistics(prefix: &str, object: &Value, found: &mut Vec<(String, TableEntry)>) {
     for (name, value) in object.as_object().into_iter().flatten() {
         let Some(fields) = value.as_object().filter(|_| name != "scenario") else { continue };

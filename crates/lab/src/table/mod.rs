@@ -1,4 +1,4 @@
-//! The table of an experiment's results: a row for each cell, as CSV or Parquet.
+//! The table of an experiment's results: one row per cell, written as CSV or Parquet.
 
 mod columns;
 #[cfg(feature = "parquet")]

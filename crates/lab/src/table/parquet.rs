@@ -1,4 +1,4 @@
-//! The table of results as a Parquet file.
+//! Writes the table of results as a Parquet file.
 
 use super::columns::KeyColumn;
 use super::rows::ResultTable;
@@ -14,13 +14,16 @@ use parquet::schema::types::Type;
 use std::io::Write;
 use std::sync::Arc;
 
-/// So many cells are in memory at a time.
+/// Rows in a row group; all of them are in memory at the same time. Half the value halves the
+/// memory and makes twice as many row groups. The content of the file does not depend on it
+/// otherwise.
 const ROWS: usize = 4096;
 
-/// Writes the columns that a CSV file has: numbers as such, all of them optional.
+/// Writes the same columns as [`ResultTable::csv`]. Numbers are stored as numbers, and every column
+/// is optional.
 ///
 /// # Errors
-/// A result that cannot be read; what the writer says.
+/// Fails when a result cannot be read, or when the file cannot be written.
 pub fn write_parquet(table: &ResultTable<'_>, out: &mut (dyn Write + Send)) -> Result<(), Refused> {
     let (keys, statistics) = table.columns()?;
     let mut columns = vec![("cell".to_owned(), Physical::INT64)];

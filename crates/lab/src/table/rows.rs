@@ -1,4 +1,5 @@
-//! The results of an experiment's cells, read from the store one at a time, and the table of them.
+//! The rows of the result table. Results are read from the store one at a time, so large
+//! experiments need little memory.
 
 use super::columns::{KeyColumn, StatisticColumns, cell_entry, key_columns};
 use crate::cell::read_result;
@@ -11,23 +12,23 @@ use crate::store::ResultStore;
 use serde_json::Value;
 use std::io::Write;
 
-/// An experiment and what has become of its cells.
+/// An experiment, its cells, and where their results are.
 pub struct ResultTable<'a> {
     /// The experiment.
     pub experiment: &'a Experiment,
-    /// Its cells, or some of them.
+    /// All cells of the experiment, or some of them.
     pub cells: &'a [GridCell],
-    /// What became of each.
+    /// The state of each cell, in the order of `cells`.
     pub states: &'a [CellState],
-    /// Where the results are.
+    /// The store that holds the results. Without a store, no cell has a result.
     pub store: Option<&'a ResultStore>,
 }
 
 impl ResultTable<'_> {
-    /// The result of the `k`-th of the cells, as it is kept.
+    /// The stored result of cell `k`, as JSON text. None if there is no result.
     ///
     /// # Errors
-    /// What the store says.
+    /// Fails when the store cannot be read.
     pub fn text(&self, k: usize) -> LabResult<Option<String>> {
         match (self.store, &self.cells[k].key) {
             (Some(store), Ok(key)) if self.states[k].is_there() => store.get(key),
@@ -35,18 +36,20 @@ impl ResultTable<'_> {
         }
     }
 
-    /// The same, read.
+    /// The stored result of cell `k`, parsed.
     ///
     /// # Errors
-    /// What the store says; a result that cannot be read.
+    /// Fails when the store cannot be read, or when the result is not valid.
     pub fn result(&self, k: usize) -> LabResult<Option<Value>> {
         self.text(k)?.map(|text| read_result(&text)).transpose()
     }
 
-    /// How long what is missing will take with so many jobs, judged by what the other cells took, s; None where there are none.
+    /// Estimated wall-clock time for the missing cells on `jobs` threads, s. The estimate assumes
+    /// the processor time per virtual second of the cells that have results. None if no cell has a
+    /// result.
     ///
     /// # Errors
-    /// As [`ResultTable::result`].
+    /// The same as for [`ResultTable::result`].
     pub fn estimate(&self, jobs: usize) -> LabResult<Option<f64>> {
         let (mut spent_s, mut simulated_s, mut left_s) = (0.0, 0.0, 0.0);
         for (k, cell) in self.cells.iter().enumerate() {
@@ -62,10 +65,13 @@ impl ResultTable<'_> {
         Ok((simulated_s > 0.0).then(|| spent_s / simulated_s * left_s / jobs as f64))
     }
 
-    /// The names of all columns, and how to fill those of the statistics. `cell` counts from 1, in the order of the experiment.
+    /// The columns of the keys and of the statistics.
+    ///
+    /// A row also has two more columns. The first is `cell`, the cell's number, counted from 1 in
+    /// the order of the experiment. After the keys comes `state`.
     ///
     /// # Errors
-    /// As [`ResultTable::result`].
+    /// The same as for [`ResultTable::result`].
     pub fn columns(&self) -> LabResult<(Vec<KeyColumn>, StatisticColumns)> {
         let mut statistics = StatisticColumns::default();
         for k in 0..self.cells.len() {
@@ -76,10 +82,11 @@ impl ResultTable<'_> {
         Ok((keys, statistics))
     }
 
-    /// A row of the table, after the cell's number.
+    /// The row of cell `k`: its number, its keys, its state (`done`, `failed` or `missing`), and
+    /// its statistics.
     ///
     /// # Errors
-    /// As [`ResultTable::result`].
+    /// The same as for [`ResultTable::result`].
     pub fn row(
         &self,
         k: usize,
@@ -99,11 +106,14 @@ impl ResultTable<'_> {
         Ok(row)
     }
 
-    /// Writes the table as CSV: a line of names, a line for each cell. The answer says what was left out: each flow where a cell has more
-    /// than [`super::MOST_FLOWS`], each link where one has more than [`super::MOST_LINKS`].
+    /// Writes the table as CSV: a header line, then one line per cell.
+    ///
+    /// Returns a sentence about what was left out, if anything: the flows of cells with more than
+    /// [`super::MOST_FLOWS`] flows, and the links of cells with more than [`super::MOST_LINKS`]
+    /// links.
     ///
     /// # Errors
-    /// As [`ResultTable::result`]; what the writer says.
+    /// The same as for [`ResultTable::result`]. Also fails when `out` cannot be written.
     pub fn csv(&self, out: &mut dyn Write) -> Result<Option<String>, Refused> {
         let (keys, statistics) = self.columns()?;
         let names = keys.iter().map(|column| column.name.clone());
