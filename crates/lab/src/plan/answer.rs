@@ -1,48 +1,52 @@
-//! The answer of `ripstop plan`: every number, as `--json` prints them (docs/schemas/plan.schema.json).
+//! The answer of `ripstop plan` as data, in the form that `--json` prints
+//! (docs/schemas/plan.schema.json).
 
 use serde::Serialize;
 
-/// The answer.
+/// The answer of `ripstop plan`. Shares are numbers from 0 to 1.
 #[derive(Debug, Serialize)]
 pub struct PlanAnswer {
-    /// The link.
+    /// The properties of the link.
     pub link: LinkFacts,
     /// What the link is for: `bulk`, `interactive` or `mixed`.
     pub traffic: &'static str,
     /// What the sending hosts may run: `cubic`, `bbr` or `any`.
     pub hosts: &'static str,
-    /// The most bytes beyond the useful ones, as a share of these.
+    /// Largest overhead the user allows (`--budget`): bytes sent beyond the useful bytes, divided
+    /// by the useful bytes.
     pub budget: Option<f64>,
-    /// The scheme to use; `None` where the budget is too small.
+    /// The scheme to use; `None` if the budget is too small for every useful scheme.
     pub recommended: Option<&'static str>,
-    /// Why this scheme, as a sentence.
+    /// Why this scheme is recommended, as a sentence.
     pub reason: String,
-    /// The budget that a useful scheme needs, where the given one is too small.
+    /// The smallest budget that is enough for a useful scheme; `None` if the given budget is
+    /// enough.
     pub budget_needed: Option<f64>,
     /// What must be set up for the recommended scheme.
     pub setup: Vec<String>,
-    /// Whether the recommended scheme codes.
+    /// Whether the recommended scheme uses coding.
     pub coding_helps: bool,
-    /// What the reader must know about such a link, as sentences.
+    /// Warnings about links of this kind, as sentences.
     pub cautions: Vec<String>,
-    /// How often the choice was right on simulated links; `None` outside the domain of validity.
+    /// How often the planner chose well on simulated links; `None` outside the domain of validity.
     pub accuracy: Option<Accuracy>,
-    /// The links on which predictions were compared with simulations.
+    /// The domain of validity in words: the links on which predictions were compared with
+    /// simulations.
     pub domain: &'static str,
-    /// The quantities of this link that are outside.
+    /// The properties of this link that are outside the domain.
     pub extrapolated: Vec<&'static str>,
-    /// What to write into the tunnel's configuration; `None` where no tunnel is recommended.
+    /// The text for the tunnel's configuration file; `None` if no tunnel is recommended.
     pub config: Option<String>,
-    /// Every scheme, allowed or not.
+    /// The plan for each scheme, including schemes that are not allowed.
     pub schemes: Vec<SchemePlan>,
-    /// Base stations; `None` where no number of users was given.
+    /// Number of base stations; `None` if no number of users was given.
     pub stations: Option<Stations>,
 }
 
-/// The link.
+/// The properties of the planned link.
 #[derive(Debug, Serialize)]
 pub struct LinkFacts {
-    /// Rate in bit/s, IP headers included.
+    /// Rate in bit/s, including IP headers.
     pub rate_bps: f64,
     /// Round-trip time of the idle link, s.
     pub rtt_s: f64,
@@ -54,110 +58,112 @@ pub struct LinkFacts {
     pub burst_packets: f64,
     /// Queue in each direction, bytes.
     pub queue_bytes: f64,
-    /// Connections at the same time.
+    /// Number of simultaneous connections.
     pub flows: u32,
-    /// C (1-p), bit/s.
+    /// Capacity after losses, C (1-p), bit/s.
     pub capacity_bps: f64,
-    /// The bandwidth-delay product, full packets.
+    /// Bandwidth-delay product, in packets of full size.
     pub bdp_packets: f64,
 }
 
-/// How often the named scheme was within 3 % of the best one.
+/// How often the planner's choice was within 3 % of the best one, on simulated links.
 #[derive(Debug, Serialize)]
 pub struct Accuracy {
     /// The seed of the simulated links.
     pub seed: u64,
-    /// All simulated links.
+    /// Number of all simulated links.
     pub links: u64,
-    /// The share of links on which the named scheme was.
+    /// Share of all links on which the recommended scheme was within 3 %.
     pub scheme: f64,
-    /// The share of links on which the best scheme of the named family was.
+    /// Share of all links on which the best scheme of the recommended family was within 3 %.
     pub family: f64,
-    /// The pattern of this link's losses, in words.
+    /// The loss pattern of the planned link, in words.
     pub pattern: &'static str,
-    /// Links with losses of this pattern.
+    /// Number of simulated links with this loss pattern.
     pub pattern_links: u64,
-    /// The share of these on which the named scheme was.
+    /// Share of these links on which the recommended scheme was within 3 %.
     pub pattern_scheme: f64,
 }
 
-/// What is said of a scheme.
+/// The prediction for one scheme on the planned link.
 #[derive(Debug, Serialize)]
 pub struct SchemePlan {
     /// The scheme's name.
     pub scheme: &'static str,
-    /// Whether the program can do the scheme on the wire.
+    /// Whether this program implements the scheme on real networks.
     pub available: bool,
-    /// Whether the hosts of `--hosts` can use the scheme.
+    /// Whether the hosts given by `--hosts` can use the scheme.
     pub allowed: bool,
-    /// By the closed form; `None` where the closed form is known to fail.
+    /// Predicted goodput, bit/s; `None` where the closed form is known to fail.
     pub goodput_bps: Option<f64>,
-    /// The goodput as a share of C (1-p).
+    /// Predicted goodput as a share of C (1-p).
     pub share: Option<f64>,
     /// What limits the goodput: `losses`, `link` or `window`.
     pub bound: Option<&'static str>,
     /// Why there is no prediction.
     pub not_predicted: Option<&'static str>,
-    /// Bytes on the link for each useful byte.
+    /// Predicted bytes on the link per useful byte.
     pub sent_per_useful: Option<f64>,
     /// Median delay of a packet of a long transfer, s.
     pub packet_p50_s: Option<f64>,
-    /// 99th percentile of that delay, s.
+    /// 99th percentile of the delay of a packet of a long transfer, s.
     pub packet_p99_s: Option<f64>,
     /// Median latency of a request on the idle link, s.
     pub request_p50_s: Option<f64>,
-    /// 99th percentile of that latency, s.
+    /// 99th percentile of the latency of a request on the idle link, s.
     pub request_p99_s: Option<f64>,
-    /// The model that the goodput is by.
+    /// The model that predicts the goodput.
     pub model: &'static str,
-    /// The error of the goodput on links with such losses, relative to the simulation; `None` where it is not known.
+    /// Median relative error of the predicted goodput against simulations of links with this loss
+    /// pattern; `None` if it is not known.
     pub error_median: Option<f64>,
-    /// The 95th percentile of that error.
+    /// 95th percentile of the relative error of the predicted goodput.
     pub error_p95: Option<f64>,
-    /// The median error of `packet_p99_s`.
+    /// Median relative error of `packet_p99_s`.
     pub packet_p99_error_median: Option<f64>,
-    /// The median error of `request_p99_s`.
+    /// Median relative error of `request_p99_s`.
     pub request_p99_error_median: Option<f64>,
     /// The scheme's settings for this link, in words.
     pub settings: Option<String>,
-    /// What the simulator says; `None` where the scheme was not simulated.
+    /// Result of the simulation; `None` if the scheme was not simulated.
     pub simulated: Option<Simulated>,
 }
 
-/// What the simulator says of a scheme.
+/// The result of simulating a scheme on the planned link.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Simulated {
     /// Mean goodput of the runs, bit/s.
     pub goodput_bps: f64,
-    /// Half of the 95 % confidence interval of the mean.
+    /// Half the width of the 95 % confidence interval of `goodput_bps`, bit/s.
     pub ci95_bps: Option<f64>,
-    /// Independent runs.
+    /// Number of independent runs.
     pub runs: u32,
-    /// Predicted over simulated, less 1; `None` where nothing was predicted or nothing arrived.
+    /// Relative error of the prediction: predicted goodput divided by simulated goodput, minus 1.
+    /// `None` if nothing was predicted or nothing arrived.
     pub error: Option<f64>,
-    /// Bytes on the link for each useful byte.
+    /// Bytes on the link per useful byte.
     pub sent_per_useful: Option<f64>,
     /// Median delay of a packet of a long transfer, s.
     pub packet_p50_s: Option<f64>,
-    /// 99th percentile of that delay, s.
+    /// 99th percentile of the delay of a packet of a long transfer, s.
     pub packet_p99_s: Option<f64>,
-    /// Requests on the idle link, with `--verify`.
+    /// Median latency of a request on the idle link, s; only with `--verify`.
     pub request_p50_s: Option<f64>,
-    /// The 99th percentile of the same, s.
+    /// 99th percentile of the latency of a request on the idle link, s; only with `--verify`.
     pub request_p99_s: Option<f64>,
 }
 
-/// Base stations for the users of `--users` (paper 000, equation (22)).
+/// Number of base stations that the users of `--users` need (paper 000, equation (22)).
 #[derive(Debug, Serialize)]
 pub struct Stations {
     /// The number of users.
     pub users: u32,
-    /// Whole stations with TCP.
+    /// Stations needed with TCP, rounded up.
     pub tcp: f64,
-    /// Whole stations with TCP/NC.
+    /// Stations needed with TCP/NC, rounded up.
     pub tcpnc: f64,
-    /// Stations that TCP/NC saves.
+    /// Stations saved by TCP/NC: `tcp` minus `tcpnc`.
     pub saved: f64,
-    /// Their power, W.
+    /// Power of the saved stations, W.
     pub saved_power_w: f64,
 }

@@ -1,7 +1,8 @@
-//! The planner: what a link will bring before it is used, which scheme to use on it, and when coding will not help.
+//! The planner, which answers `ripstop plan` about one link before the link is used.
 //!
-//! The closed forms are those of [`ripstop_model::plan`]. [`plan`] predicts every scheme, simulates those that it is asked to, and
-//! chooses one. [`mod@answer`] is the plan as data; its sentences name the flags of `ripstop plan`.
+//! [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. It simulates
+//! some schemes, recommends one, and warns where coding will not help. [`mod@answer`] holds the
+//! result as data. The sentences of the result name the flags of `ripstop plan`.
 
 pub mod answer;
 mod schemes;
@@ -17,27 +18,28 @@ use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, block, validity}
 use ripstop_model::stations::{CellularNetwork, Protocol};
 use schemes::Planner;
 
-/// The power of a base station, W (paper 000, section VII: 2 to 3 kW).
+/// Power of a base station, W. Paper 000, section VII, gives 2 to 3 kW; this is the middle. The
+/// saved power is proportional to it, so half the value halves the saved power.
 const STATION_W: f64 = 2500.0;
 
-/// What is asked of the planner.
+/// A question to the planner.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanQuestion {
-    /// What the link is for.
+    /// What the link is for, which TCP the hosts can run, and the largest overhead allowed.
     pub wishes: Wishes,
-    /// Users of base stations with such links; None: stations are not counted.
+    /// Number of users of base stations with such links. With None, base stations are not counted.
     pub users: Option<u32>,
-    /// Whether every scheme is simulated.
+    /// Whether every scheme is simulated (`--verify`).
     pub verify: bool,
 }
 
-/// Why there is no plan.
+/// The reason why there is no plan.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum PlanError {
-    /// A quantity of the link or the number of users is outside the model.
+    /// A property of the link, or the number of users, is outside the range of the models.
     #[error(transparent)]
     Domain(#[from] DomainError),
-    /// The planner's data or a simulation failed.
+    /// The planner's committed data cannot be read, or a simulation failed.
     #[error(transparent)]
     Lab(#[from] LabError),
 }
@@ -45,7 +47,8 @@ pub enum PlanError {
 /// Makes the plan for `path`.
 ///
 /// # Errors
-/// A path or a number of users that no plan can be made for; a simulation that failed.
+/// Fails when `path` or the number of users is outside the range of the models, when the planner's
+/// data cannot be read, or when a simulation fails.
 pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, PlanError> {
     path.check()?;
     let (weights, errors) = (data::weights()?, data::errors()?);
@@ -104,7 +107,7 @@ pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, P
     })
 }
 
-/// What is advised, in words.
+/// The recommendation in words.
 struct Advised {
     scheme: Option<PlanScheme>,
     reason: String,

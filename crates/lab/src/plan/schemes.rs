@@ -1,4 +1,4 @@
-//! One scheme on the planned link: what the closed forms predict, and what the simulator says.
+//! Predicts one scheme on the planned link by closed forms, and simulates it if asked.
 
 use super::PlanError;
 use super::answer::{SchemePlan, Simulated};
@@ -8,23 +8,23 @@ use crate::campaign::{self, CampaignStage, MeasuredScheme};
 use ripstop_model::plan::block::BlockCode;
 use ripstop_model::plan::{Bound, NetworkPath, PlanScheme, Weights, delay, nc, predict};
 
-/// What all schemes of a plan share.
+/// The inputs that the predictions of all schemes share.
 #[derive(Debug)]
 pub(super) struct Planner<'a> {
     pub(super) path: &'a NetworkPath,
     pub(super) stage: CampaignStage,
     pub(super) weights: &'a Weights,
-    /// The errors of the closed forms; `None` outside the domain of validity.
+    /// The recorded errors of the closed forms; `None` outside the domain of validity.
     pub(super) errors: Option<&'a PlanErrors>,
-    /// Whether every scheme is simulated.
+    /// Whether every scheme is simulated (`--verify`).
     pub(super) verify: bool,
 }
 
 impl Planner<'_> {
-    /// A scheme that the program can do on the wire.
+    /// The plan for a scheme that this program implements on real networks.
     ///
     /// # Errors
-    /// A link that the closed forms or the simulator refuse.
+    /// Fails when the closed forms or the simulator refuse the link.
     pub(super) fn scheme(&self, scheme: PlanScheme, allowed: bool) -> Result<SchemePlan, PlanError> {
         let path = self.path;
         let got = predict(path, scheme, self.weights)?;
@@ -69,10 +69,10 @@ impl Planner<'_> {
         })
     }
 
-    /// TCP/NC, with settings for this link.
+    /// The plan for TCP/NC, with settings chosen for this link.
     ///
     /// # Errors
-    /// A link that the simulator refuses.
+    /// Fails when the simulator refuses the link.
     pub(super) fn tcpnc(&self) -> Result<SchemePlan, PlanError> {
         let settings = nc::settings(self.path);
         let goodput = nc::goodput(self.path, settings);
@@ -97,7 +97,7 @@ impl Planner<'_> {
         })
     }
 
-    /// A block code below CUBIC.
+    /// The plan for CUBIC over a link with the block code `code`.
     pub(super) fn block(&self, code: BlockCode) -> SchemePlan {
         let half = self.path.rtt / 2.0 + self.path.packet_time();
         let whole = self.path.rtt / 2.0 + f64::from(code.n) * self.path.packet_time();
@@ -135,7 +135,9 @@ impl Planner<'_> {
         }
     }
 
-    /// The simulation of a scheme with `--verify`, and the quick one of plain CUBIC and BBR without.
+    /// Simulates a scheme. With `--verify`, every scheme and its requests are simulated. Without
+    /// it, only plain CUBIC and plain BBR are, and only if the link is slow enough for a quick
+    /// simulation.
     fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Result<Option<Simulated>, PlanError> {
         let stage = &self.stage;
         if self.verify {
@@ -164,11 +166,14 @@ impl Planner<'_> {
 }
 
 impl SchemePlan {
-    /// The goodput that schemes are compared by, bit/s: the mean of closed form and simulation, each weighted by how certain it is.
+    /// Goodput used to compare schemes, bit/s: the weighted mean of prediction and simulation.
     ///
-    /// The 95 % interval of the simulation is that of its runs. The interval of the closed form is taken as three median errors of the report.
-    /// The report's 95th percentile would be too wide: links on which next to nothing arrives make it, and no scheme is chosen there. Where
-    /// the closed form's error is not known, the simulation alone counts.
+    /// Each is weighted by the inverse square of its uncertainty. For the simulation, that is half
+    /// the width of the 95 % confidence interval of its runs. For the prediction, it is the
+    /// predicted goodput times three times the median relative error of the report. The report's
+    /// 95th percentile would be too large: it comes from links on which almost nothing arrives, and
+    /// no scheme is chosen on such links. Where the median error is not known, the simulation alone
+    /// counts.
     pub(super) fn expected_bps(&self) -> f64 {
         let predicted = self.goodput_bps.unwrap_or(0.0);
         let Some(simulated) = self.simulated else { return predicted };
@@ -200,19 +205,30 @@ impl Simulated {
     }
 }
 
-/// The most bits that a quick simulation of one scheme moves. Two schemes then take less than 1.5 s.
+/// Most bits that a quick simulation moves for one scheme, over all its runs. With this value,
+/// simulating two schemes takes less than 1.5 s. Half the value halves the longest time and
+/// simulates fewer links; twice the value does the reverse.
 const QUICK_BITS: f64 = 12e9;
-/// The fewest and the most runs of a quick simulation.
+/// Fewest and most runs of a quick simulation. A link on which the fewest runs would move more than
+/// [`QUICK_BITS`] is not simulated. Lower limits widen the confidence intervals; higher limits take
+/// longer.
 const QUICK_RUNS: (u32, u32) = (4, 32);
-/// The most runs of each scheme with `--verify`.
+/// Most runs of each scheme with `--verify`. With half as many runs the confidence intervals are at
+/// least 1.4 times as wide; with twice as many, slow links take twice as long.
 const VERIFY_RUNS: u32 = 8;
-/// The most bits that the runs of a scheme move with `--verify`, unless two runs move more.
+/// Most bits that all runs of one scheme move with `--verify`; at least two runs are made even so.
+/// Half the value makes half as many runs on fast links; twice the value makes twice as many, up to
+/// [`VERIFY_RUNS`].
 const VERIFY_BITS: f64 = 20e9;
-/// Runs of 500 requests each with `--verify`.
+/// Runs of 500 requests each with `--verify`. Half the value makes the percentiles less certain;
+/// twice the value takes twice as long.
 const VERIFY_REQUEST_RUNS: u32 = 4;
-/// The seed of both.
+/// Seed of all simulations of a plan. Another seed gives other samples of the same links; no seed
+/// is better than another.
 const SEED: u64 = 1;
-/// The median errors in the half-width of the closed form's interval. For a normal error it would be 2.9.
+/// Median relative errors in the uncertainty of a prediction. For a normal error, 2.9 medians are
+/// half the width of a 95 % interval. Half the value gives the prediction up to four times the
+/// weight against the simulation; twice the value gives it as little as a quarter.
 const MEDIANS_IN_INTERVAL: f64 = 3.0;
 
 fn cores() -> usize {
@@ -242,12 +258,13 @@ mod tests {
             ci95_bps,
             ..Simulated::of(&MeasuredScheme { each_bps: vec![8e6], ..MeasuredScheme::default() }, None)
         };
-        // (Half of the 95 % interval, what is expected): as certain as the closed form; three times less certain; wholly certain.
+        // Columns: half the width of the simulation's 95 % interval, and the expected result. The
+        // simulation is as certain as the closed form, three times less certain, and fully certain.
         for (interval, expected) in [(Some(1e6), 9e6), (Some(3e6), 9.8e6), (Some(0.0), 8e6)] {
             one.simulated = Some(simulated(interval));
             assert!((one.expected_bps() - expected).abs() < 1.0, "{interval:?}: {}", one.expected_bps());
         }
-        // Where the closed form's error is not known, only the simulation counts.
+        // If the error of the closed form is not known, only the simulation counts.
         one.simulated = Some(simulated(Some(1e6)));
         one.error_median = None;
         assert_eq!(one.expected_bps(), 8e6);

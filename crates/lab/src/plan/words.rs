@@ -1,4 +1,7 @@
-//! The sentences of a plan.
+//! The sentences that `ripstop plan` prints.
+//!
+//! Each function turns one decision or warning of [`ripstop_model::plan`] into text. The sentences
+//! name the flags of `ripstop plan`.
 
 use ripstop_base::readable;
 use ripstop_model::plan::advice::{Caution, ChoiceReason, HostTcp};
@@ -6,11 +9,11 @@ use ripstop_model::plan::nc::NcUnpredictable;
 use ripstop_model::plan::validity::Extrapolated;
 use ripstop_model::plan::{NetworkPath, PlanScheme};
 
-/// The domain of validity.
+/// The domain of validity in words: the links on which predictions were compared with simulations.
 pub(super) const DOMAIN: &str = "rate 0.5 Mbit/s to 1 Gbit/s, RTT 5 to 800 ms, loss 0 to 30 %, bursts of 1 to 20 packets, queue 0.1 to 4 \
                                  bandwidth-delay products, one connection";
 
-/// The model behind a scheme's goodput.
+/// The name of the model that predicts the goodput of `scheme`.
 pub(super) fn model(scheme: PlanScheme) -> &'static str {
     match scheme {
         PlanScheme::Reno => "plan: (16) of paper 000 or the link, and fitted efficiency factors",
@@ -22,7 +25,7 @@ pub(super) fn model(scheme: PlanScheme) -> &'static str {
     }
 }
 
-/// Why a scheme is recommended.
+/// Why `scheme` is recommended.
 pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
     match reason {
         ChoiceReason::MostGoodput if scheme.is_tunnel() => {
@@ -38,7 +41,7 @@ pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
     }
 }
 
-/// What a scheme within the budget leaves behind: the best scheme without a budget.
+/// How much more the best scheme brings without a budget, and the budget it needs.
 pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f64) -> String {
     format!(
         "; {} would bring {} with --budget {}%",
@@ -48,7 +51,7 @@ pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f
     )
 }
 
-/// Why nothing is recommended: the budget is too small.
+/// Why nothing is recommended: the budget is too small for every useful scheme.
 pub(super) fn budget_too_small(
     scheme: PlanScheme,
     goodput_bps: f64,
@@ -67,7 +70,7 @@ pub(super) fn budget_too_small(
     )
 }
 
-/// What has to be set up for a scheme.
+/// The steps to set up a scheme.
 pub(super) fn setup(scheme: PlanScheme, hosts: HostTcp) -> Vec<String> {
     let mut all = Vec::new();
     if scheme.is_tunnel() {
@@ -85,7 +88,7 @@ pub(super) fn setup(scheme: PlanScheme, hosts: HostTcp) -> Vec<String> {
     all
 }
 
-/// What to use if nobody changes the hosts.
+/// The alternative if the hosts keep CUBIC.
 pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
     format!(
         "or leave the hosts with CUBIC (--hosts cubic) and use {}, which brings {}",
@@ -109,7 +112,7 @@ pub(super) fn not_predicted(why: NcUnpredictable) -> &'static str {
     }
 }
 
-/// A quantity that is outside the domain of validity.
+/// The name of a property that is outside the domain of validity.
 pub(super) fn extrapolated(quantity: Extrapolated) -> &'static str {
     match quantity {
         Extrapolated::Rate => "rate",
@@ -121,7 +124,7 @@ pub(super) fn extrapolated(quantity: Extrapolated) -> &'static str {
     }
 }
 
-/// The warning that predictions extrapolate.
+/// The warning that the predictions extrapolate.
 pub(super) fn outside(quantities: &[&str]) -> String {
     format!(
         "outside the links on which predictions were compared with simulations ({}): the numbers extrapolate, and their errors are not \
@@ -130,7 +133,7 @@ pub(super) fn outside(quantities: &[&str]) -> String {
     )
 }
 
-/// A warning.
+/// The text of a warning.
 pub(super) fn caution(caution: Caution) -> String {
     match caution {
         Caution::NoLoss => "no loss: coding will not help. A tunnel only costs its headers, 4 % of the rate more than TCP's own"
@@ -154,7 +157,7 @@ pub(super) fn caution(caution: Caution) -> String {
     }
 }
 
-/// The part of the tunnel's configuration that differs from the defaults or matters on this link.
+/// The lines of the tunnel's configuration that differ from the defaults or matter on this link.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();
@@ -162,7 +165,8 @@ pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
         let percent = (budget.min(1.0) * 100.0).round();
         text.push_str(&format!("max-overhead = {{ bulk = \"{percent}%\", interactive = \"{percent}%\" }}\n"));
     }
-    // The default deadline of a packet (docs/operators/), and the time that a burst and its repair take.
+    // Raise the packet deadline if its default (docs/operators/) is shorter than a burst and its
+    // repair take.
     let default = (8.0 * path.rtt).max(1.0);
     let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
     if burst > default {
