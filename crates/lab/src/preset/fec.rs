@@ -1,4 +1,5 @@
-//! The preset `fec`: TCP over a link that sends each block of K units as N (paper 003).
+//! The preset `fec`: TCP over a link with a block code, which sends each block of K units as N
+//! units (paper 003).
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
 use ripstop_base::{Bytes, Fraction};
@@ -25,7 +26,8 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("wmax", Kind::Count, "PACKETS", FLOWS, "The receiver's window, packets; the default never limits a flow").or("100000"),
 ];
 
-/// The scenario that parameters describe; what it cannot be, `Scenario::check` says.
+/// Makes the scenario from the given parameters. The caller checks the result with
+/// `check_scenario`.
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let loss = match given.optional::<Fraction>("stay-bad")? {
         Some(q) if q.get() >= 1.0 => {
@@ -65,7 +67,7 @@ pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetEr
     Ok(measure::expect(given, path.scenario()))
 }
 
-/// The parameter that a field of the scenario was given by.
+/// The parameter that sets a field of the scenario. None if no parameter of this preset does.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     [
         ("link[0].forth.fec.k", "k"),

@@ -1,10 +1,11 @@
-//! Parameters as they were given, read by their kinds.
+//! Reads the values that a user gave for a preset's parameters, and checks that they are allowed
+//! together.
 
 use super::{Parameter, ParameterKind, Preset, PresetError};
 use std::fmt::Display;
 use std::str::FromStr;
 
-/// The values that were given to the parameters of a preset.
+/// The values that a user gave for the parameters of a preset.
 #[derive(Debug)]
 pub struct GivenParameters<'a> {
     preset: Preset,
@@ -12,10 +13,11 @@ pub struct GivenParameters<'a> {
 }
 
 impl<'a> GivenParameters<'a> {
-    /// Checks that parameters exist and go together.
+    /// Checks that each given parameter exists, is not given too often, has the parameters it
+    /// requires, and conflicts with no other.
     ///
     /// # Errors
-    /// The parameter that does not.
+    /// Fails at the first parameter that breaks one of these rules.
     pub fn new(preset: Preset, given: &'a [(String, String)]) -> Result<GivenParameters<'a>, PresetError> {
         let all = GivenParameters { preset, given };
         for (name, _) in given {
@@ -39,41 +41,41 @@ impl<'a> GivenParameters<'a> {
         Ok(all)
     }
 
-    /// Whether a value was given; of a switch, whether it is on.
+    /// Whether the parameter was given. A switch counts as given only if it is on.
     pub fn is_given(&self, name: &str) -> bool {
         let switch = self.preset.parameter(name).is_some_and(|known| known.kind == ParameterKind::Switch);
         self.all(name).any(|value| !switch || value == "true")
     }
 
-    /// The value of a parameter; its default when it was not given.
+    /// The value of a parameter, or its default if it was not given.
     ///
     /// # Errors
-    /// The text is no such value.
+    /// Fails when the text is not a value of type `T`.
     pub fn value<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, PresetError> {
         let default = || self.preset.parameter(name).and_then(|known| known.default).unwrap_or_default();
         self.read(name, self.all(name).next().unwrap_or_else(default))
     }
 
-    /// The value that was given; None when none was.
+    /// The given value of a parameter. None if it was not given; the default is not used.
     ///
     /// # Errors
-    /// The text is no such value.
+    /// Fails when the text is not a value of type `T`.
     pub fn optional<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Option<T>, PresetError> {
         self.all(name).next().map(|text| self.read(name, text)).transpose()
     }
 
-    /// All values that were given, those with commas between one by one.
+    /// All given values of a parameter. A text with commas is several values.
     ///
     /// # Errors
-    /// A text that is no such value.
+    /// Fails when a text is not a value of type `T`.
     pub fn list<T: FromStr<Err: Display>>(&self, name: &str) -> Result<Vec<T>, PresetError> {
         self.all(name).flat_map(|text| text.split(',')).map(|text| self.read(name, text.trim())).collect()
     }
 
-    /// One of several words; the default when none was given.
+    /// The value that belongs to the given word, or to the default word if none was given.
     ///
     /// # Errors
-    /// Another word.
+    /// Fails when the word is not in `words`.
     pub fn choice<T: Clone>(&self, name: &str, words: &[(&str, T)]) -> Result<T, PresetError> {
         let text: String = self.value(name)?;
         let found = words.iter().find(|(word, _)| *word == text);
@@ -83,7 +85,7 @@ impl<'a> GivenParameters<'a> {
         })
     }
 
-    /// The texts that were given.
+    /// The texts that were given for a parameter, under its name or its alias.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let given: &'a [(String, String)] = self.given;
         let parameter = self.preset.parameter(name);

@@ -1,4 +1,5 @@
-//! Parameters that every preset has: how long and how often a scenario is run.
+//! Parameters that every preset has: how long and how often a scenario is run, and what is
+//! measured.
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, Preset, PresetError};
 use ripstop_base::Span;
@@ -6,7 +7,8 @@ use ripstop_sim::scenario::{ExpectSpec, RunSpec, Scenario};
 
 const HEADING: &str = "The measurement";
 
-/// Duration, runs, seed and what else is measured.
+/// The parameters of the measurement: duration, warm-up, runs, seed, intervals, sampling and
+/// expectations.
 #[rustfmt::skip]
 pub const MEASURE: &[Parameter] = &[
     Parameter::new("duration", Kind::Span, "TIME", HEADING, "Virtual time of a run, its warm-up included [default: 1000s]"),
@@ -19,10 +21,10 @@ pub const MEASURE: &[Parameter] = &[
     Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless the result satisfies this claim: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
 ];
 
-/// Puts what was given in the place of what `run` has.
+/// Replaces the settings of `run` for which a value was given.
 ///
 /// # Errors
-/// A value that cannot be.
+/// Fails when a value is invalid.
 pub(super) fn apply(given: &GivenParameters<'_>, run: &mut RunSpec) -> Result<(), PresetError> {
     run.duration = given.optional("duration")?.unwrap_or(run.duration);
     run.warmup = given.optional("warmup")?.unwrap_or(run.warmup);
@@ -40,25 +42,25 @@ pub(super) fn apply(given: &GivenParameters<'_>, run: &mut RunSpec) -> Result<()
     Ok(())
 }
 
-/// Adds what is expected of the result.
+/// Adds the expectations that were given with `expect` to the scenario.
 pub(super) fn expect(given: &GivenParameters<'_>, mut scenario: Scenario) -> Scenario {
     let spec = |text: &str| ExpectSpec { holds: Some(text.to_owned()), ..ExpectSpec::default() };
     scenario.expect.extend(given.all("expect").map(spec));
     scenario
 }
 
-/// `scenario` with the measurement that parameters describe in the place of its own.
+/// Replaces the measurement settings of `scenario` with the given ones.
 ///
 /// # Errors
-/// The parameter whose value cannot be.
+/// Fails when a parameter is unknown or its value is invalid.
 pub fn measured(mut scenario: Scenario, given: &[(String, String)]) -> Result<Scenario, PresetError> {
-    // All presets have these parameters.
+    // Any preset can be named here, because all presets have these parameters.
     let given = GivenParameters::new(Preset::Tandem, given)?;
     apply(&given, &mut scenario.run)?;
     Ok(expect(&given, scenario))
 }
 
-/// The parameter of a field that every scenario has.
+/// The parameter that sets a field which every scenario has. None for other fields.
 pub fn parameter_of_run(field: &str) -> Option<&'static str> {
     if field.starts_with("expect") {
         return Some("expect");
@@ -77,10 +79,10 @@ pub fn parameter_of_run(field: &str) -> Option<&'static str> {
     .find_map(|(field, parameter)| name.starts_with(field).then_some(parameter))
 }
 
-/// Reads `350s,650s`.
+/// Reads an interval such as `350s,650s`.
 ///
 /// # Errors
-/// What is wrong and what would be right.
+/// The text says what is wrong and what would be right.
 fn interval(text: &str) -> Result<[Span; 2], String> {
     let (from, to) = text.split_once(',').ok_or("two moments with a comma between, such as `350s,650s`")?;
     let span = |text: &str| text.trim().parse::<Span>().map_err(|error| error.to_string());

@@ -1,7 +1,9 @@
-//! Networks that are described by a few parameters: `ripstop sim tandem` and `ripstop sim fec`, and the presets of experiments.
+//! Presets: networks that a few parameters describe, for `ripstop sim tandem`, `ripstop sim fec`
+//! and experiments.
 //!
-//! One table per preset names each parameter with its kind, its default and its help. Files of experiments, the Python package and the
-//! program's flags all read that table.
+//! One table per preset lists each parameter with its kind, default and help text. Experiment
+//! files, the Python package and the program's flags all read this table. [`Preset::scenario`]
+//! turns given values into a [`Scenario`].
 
 mod fec;
 mod given;
@@ -18,58 +20,58 @@ pub use measure::{MEASURE, measured, parameter_of_run};
 use crate::expect::check_scenario;
 use ripstop_sim::scenario::{Scenario, ScenarioError};
 
-/// A network that parameters describe.
+/// A kind of network that parameters describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// A chain of equal links (paper 000, fig. 8).
+    /// A chain of links with equal settings (paper 000, fig. 8).
     Tandem,
-    /// A link with a block code (paper 003).
+    /// One link with a block code (paper 003).
     Fec,
 }
 
-/// What kind of value a parameter takes.
+/// The kind of value that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParameterKind {
-    /// Bits in a second.
+    /// A rate in bits per second.
     Rate,
-    /// A time.
+    /// A duration.
     Span,
     /// A share, from 0 to 1.
     Fraction,
-    /// A size.
+    /// A size in bytes.
     Bytes,
-    /// Packets or bytes that may wait.
+    /// The capacity of a queue, in packets or bytes.
     Queue,
-    /// On, or left out.
+    /// A switch that is on or off, without a value.
     Switch,
     /// A whole number.
     Count,
-    /// A name, several values with commas, or a number without a unit.
+    /// A name, a comma-separated list of values, or a number without a unit.
     Other,
 }
 
-/// A parameter of a preset.
+/// A parameter of a preset. It is the source of a flag of `ripstop sim`.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name: that of the flag without the dashes.
+    /// Name of the parameter: the flag without its dashes.
     pub name: &'static str,
-    /// An older name, which is still understood.
+    /// An older name that is still accepted.
     pub alias: Option<&'static str>,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: ParameterKind,
-    /// What it is when it is left out; None where that depends on other parameters.
+    /// The value if the parameter is not given. None if there is no fixed default.
     pub default: Option<&'static str>,
-    /// What stands for its value in a help text.
+    /// Placeholder for the value in the help text.
     pub value_name: &'static str,
-    /// The group that it belongs to in a help text.
+    /// Heading of the group in the help text.
     pub heading: &'static str,
-    /// What it means.
+    /// The help text.
     pub help: &'static str,
     /// Whether it may be given several times.
     pub repeats: bool,
-    /// A parameter without which this one has no effect.
+    /// Another parameter that must also be given.
     pub requires: Option<&'static str>,
-    /// Parameters that do not go with this one.
+    /// Parameters that must not be given together with this one.
     pub conflicts: &'static [&'static str],
 }
 
@@ -117,29 +119,29 @@ impl Parameter {
     }
 }
 
-/// A parameter whose value cannot be.
+/// An invalid parameter, with an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PresetError {
-    /// Its name; None when no single parameter is at fault.
+    /// Name of the parameter; None if no single parameter is wrong.
     pub parameter: Option<String>,
     /// What is wrong and what would be right.
     pub problem: String,
 }
 
 impl PresetError {
-    /// What is wrong with the parameter `name`.
+    /// An error in the parameter `name`.
     pub fn new(name: &str, problem: impl Into<String>) -> PresetError {
         PresetError { parameter: Some(name.to_owned()), problem: problem.into() }
     }
 }
 
 impl Preset {
-    /// The preset of this name.
+    /// The preset with the name `name`.
     pub fn named(name: &str) -> Option<Preset> {
         [Preset::Tandem, Preset::Fec].into_iter().find(|preset| preset.name() == name)
     }
 
-    /// As in `ripstop sim NAME`.
+    /// The name, as in `ripstop sim NAME`.
     pub fn name(self) -> &'static str {
         match self {
             Preset::Tandem => "tandem",
@@ -147,7 +149,7 @@ impl Preset {
         }
     }
 
-    /// Its parameters, those of the measurement last.
+    /// The preset's own parameters, followed by [`MEASURE`].
     pub fn parameters(self) -> impl Iterator<Item = &'static Parameter> {
         let own = match self {
             Preset::Tandem => tandem::PARAMETERS,
@@ -156,15 +158,16 @@ impl Preset {
         own.iter().chain(MEASURE)
     }
 
-    /// The parameter of this name or alias.
+    /// The parameter with this name or alias.
     pub fn parameter(self, name: &str) -> Option<&'static Parameter> {
         self.parameters().find(|parameter| parameter.name == name || parameter.alias == Some(name))
     }
 
-    /// The scenario that parameters describe: pairs of a name and a value, a switch with `true` or `false`.
+    /// Makes a scenario from pairs of a parameter's name and value. A switch has the value `true`
+    /// or `false`.
     ///
     /// # Errors
-    /// The parameter whose value cannot be.
+    /// Fails at the first parameter that is unknown, invalid, or conflicts with another.
     pub fn scenario(self, given: &[(String, String)]) -> Result<Scenario, PresetError> {
         let given = GivenParameters::new(self, given)?;
         let scenario = match self {
@@ -175,10 +178,10 @@ impl Preset {
         Ok(scenario)
     }
 
-    /// Parameters that were given and have no effect, a sentence each.
+    /// Warnings about given parameters that have no effect, one sentence each.
     ///
     /// # Errors
-    /// The parameter whose value cannot be.
+    /// Fails when a parameter is unknown or invalid.
     pub fn warnings(self, given: &[(String, String)]) -> Result<Vec<String>, PresetError> {
         let given = GivenParameters::new(self, given)?;
         Ok(match self {
@@ -187,7 +190,7 @@ impl Preset {
         })
     }
 
-    /// The parameter that a field of the scenario was given by.
+    /// Turns an error in a scenario's field into an error in the parameter that set the field.
     pub fn blame(self, error: &ScenarioError) -> PresetError {
         let name = match self {
             Preset::Tandem => tandem::parameter_of(&error.field),

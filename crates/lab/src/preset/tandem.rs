@@ -1,4 +1,4 @@
-//! The preset `tandem`: TCP over a chain of equal lossy links (paper 000, fig. 8).
+//! The preset `tandem`: TCP over a chain of lossy links with equal settings (paper 000, fig. 8).
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
 use ripstop_base::{Bytes, Fraction, Rate, Span};
@@ -11,7 +11,8 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Links of a chain at most. More would be a mistyped number; a scenario of one's own may have more.
+/// Largest number of links in a chain. A larger number is taken for a typing error. A scenario that
+/// the user writes as a file is not limited, so the value restricts only this preset.
 pub(crate) const MOST_HOPS: u32 = 1000;
 
 const CHAIN: &str = "The chain";
@@ -52,7 +53,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("recode-at", Kind::Count, "NODES", NC, "The nodes that re-encode, by number [default: all nodes inside the chain]").repeats().requires("nc"),
 ];
 
-/// What has no effect.
+/// Warnings about given parameters that have no effect.
 pub(super) fn warnings(given: &GivenParameters<'_>) -> Result<Vec<String>, PresetError> {
     let none = given.value::<Fraction>("loss")?.get() == 0.0;
     let useless = given.is_given("burst") && none;
@@ -62,7 +63,8 @@ pub(super) fn warnings(given: &GivenParameters<'_>) -> Result<Vec<String>, Prese
         .collect())
 }
 
-/// The scenario that parameters describe; what it cannot be, `Scenario::check` says.
+/// Makes the scenario from the given parameters. The caller checks the result with
+/// `check_scenario`.
 pub(super) fn scenario(given: &GivenParameters<'_>) -> Result<Scenario, PresetError> {
     let hops: u32 = given.value("hops")?;
     if hops == 0 || hops > MOST_HOPS {
@@ -99,7 +101,8 @@ fn loss(given: &GivenParameters<'_>) -> Result<Loss, PresetError> {
     Ok(loss_model(mean, burst))
 }
 
-/// Losses of this share in runs of this mean length; 1 means independent ones.
+/// A loss model with the mean loss probability `loss` and the mean burst length `burst`, packets. A
+/// burst length of 1 means independent losses.
 pub fn loss_model(loss: Fraction, burst: f64) -> Loss {
     match (loss.get() > 0.0, burst > 1.0) {
         (false, _) => Loss::None,
@@ -108,7 +111,8 @@ pub fn loss_model(loss: Fraction, burst: f64) -> Loss {
     }
 }
 
-/// One kind of flow when all are alike, or each on its own.
+/// The flows. If all flows start and stop together they are one entry with a count; otherwise each
+/// flow is an entry of its own.
 fn flows(given: &GivenParameters<'_>) -> Result<Vec<FlowSpec>, PresetError> {
     let count: u32 = given.value("flows")?;
     let times = |name: &'static str| -> Result<Vec<Span>, PresetError> {
@@ -180,7 +184,7 @@ fn thresholds(text: &str) -> Result<VegasConfig, PresetError> {
     }
 }
 
-/// The flows, each kind of `flows` with its source, and those that answer them.
+/// Gives each flow its traffic source, and adds the flows that answer requests.
 fn with_sources(given: &GivenParameters<'_>, flows: Vec<FlowSpec>) -> Result<Vec<FlowSpec>, PresetError> {
     let source = |source: SourceSpec| {
         flows.iter().map(|flow| FlowSpec { source: source.clone(), ..flow.clone() }).collect::<Vec<_>>()
@@ -223,7 +227,7 @@ fn part<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, PresetErr
     text.parse().map_err(|error: T::Err| PresetError::new(name, error.to_string()))
 }
 
-/// The parameter that a field of the scenario was given by.
+/// The parameter that sets a field of the scenario. None if no parameter of this preset does.
 pub(super) fn parameter_of(field: &str) -> Option<&'static str> {
     let last = field.split('.').skip_while(|part| !part.starts_with("forth") && !part.starts_with("flow"));
     let name = last.skip(1).collect::<Vec<_>>().join(".");
