@@ -11,8 +11,9 @@ use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Largest number of links in a chain. A larger number is taken for a typing error. A scenario that
-/// the user writes as a file is not limited, so the value restricts only this preset.
+/// Largest number of links in a chain, in this preset and in the `tandem` section of an experiment.
+/// A larger number is taken for a typing error. A scenario that lists its links may have more. Twice
+/// the value would allow chains that take twice as long to simulate.
 pub(crate) const MOST_HOPS: u32 = 1000;
 
 const CHAIN: &str = "The chain";

@@ -1,4 +1,5 @@
-//! Which cells of a set are meant: `R = 1.12`, `q = *`, and of which flow and interval.
+//! Selects cells of a set by the values of their keys, as in `R = 1.12` or `q = *`. A selection can
+//! also name a flow and an interval.
 
 use super::Study;
 use crate::entry::TableEntry;
@@ -8,28 +9,28 @@ use ripstop_base::Span;
 use ripstop_sim::scenario::Scenario;
 use toml::{Table, Value};
 
-/// A value that a key must have.
+/// The value that a key must have.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KeyValue {
-    /// As written.
+    /// The value as it is written.
     text: String,
-    /// As a number, where it is one: `2.5%` is 0.025.
+    /// The value as a number, if it is one: `2.5%` is 0.025, and a duration is in seconds.
     number: Option<f64>,
 }
 
-/// Which cells are meant, and what of them.
+/// A selection of cells, with the flow and the interval to read from them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CellChoice {
-    /// What keys must be.
+    /// Keys and the values that they must have.
     fixed: Vec<(String, KeyValue)>,
-    /// The key that takes all its values.
+    /// The key that may have any value (`q = *`).
     pub(super) star: Option<String>,
-    /// Of which flow and interval.
+    /// The flow and the interval to read.
     pub(super) place: MeasurePlace,
 }
 
 impl KeyValue {
-    /// A value as it is written in a claim.
+    /// Reads a value as a claim writes it.
     fn of_text(text: &str) -> KeyValue {
         let number = match text.strip_suffix('%') {
             Some(percent) => percent.trim().parse::<f64>().ok().map(|x| x / 100.0),
@@ -49,7 +50,8 @@ impl KeyValue {
         })
     }
 
-    /// Whether a cell has this value.
+    /// Whether this value equals a cell's value: the same text, or numbers that differ by at most
+    /// 1e-9 of the larger one.
     fn is_of(&self, text: &str, entry: &TableEntry) -> bool {
         match (self.number, entry.number()) {
             _ if self.text == text => true,
@@ -60,7 +62,7 @@ impl KeyValue {
 }
 
 impl CellChoice {
-    /// As the cells of a check write it.
+    /// Reads a selection from the `at` table of a check or a figure.
     pub(super) fn of_table(at: &Table) -> Result<CellChoice, String> {
         let mut choice = CellChoice::default();
         for (name, value) in at {
@@ -70,7 +72,7 @@ impl CellChoice {
         Ok(choice)
     }
 
-    /// As a claim writes it: `R=1.12`, `flow=0`, `interval=100s..350s`.
+    /// Reads a selection from the words of a claim: `R=1.12`, `flow=0`, `interval=100s..350s`.
     pub(super) fn of_words<'a>(words: impl Iterator<Item = &'a str>) -> Result<CellChoice, String> {
         let mut choice = CellChoice::default();
         for word in words {
@@ -103,12 +105,12 @@ impl CellChoice {
         Ok(())
     }
 
-    /// The cells of a set that are meant.
+    /// The selected cells of the set with index `set`.
     pub(super) fn select<'a>(&self, study: &'a Study, set: usize) -> Vec<&'a GridCell> {
         study.cells(set).iter().filter(|cell| self.means(study, cell)).collect()
     }
 
-    /// Whether a cell is meant.
+    /// Whether the selection includes `cell`.
     pub(super) fn means(&self, study: &Study, cell: &GridCell) -> bool {
         let experiment = &study.experiment;
         let is = |name: &str, value: &KeyValue| {
@@ -121,10 +123,10 @@ impl CellChoice {
             && self.star.as_ref().is_none_or(|name| cell.text(experiment, name).is_some())
     }
 
-    /// Whether a scenario has this flow and this interval.
+    /// Checks that `scenario` has the selected flow and the selected interval.
     ///
     /// # Errors
-    /// What it has not.
+    /// Fails when the flow or the interval does not exist in `scenario`.
     pub(super) fn check(&self, scenario: &Scenario) -> Result<(), String> {
         let flows: usize = scenario.flow.iter().map(|flow| flow.count as usize).sum();
         if let Some(flow) = self.place.flow.filter(|flow| *flow >= flows) {

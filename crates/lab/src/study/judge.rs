@@ -1,4 +1,4 @@
-//! Verdicts: what the papers state beside what was measured.
+//! Judges a study: compares published numbers and claims with the results of the cells.
 
 use super::Study;
 use super::choice::CellChoice;
@@ -10,105 +10,106 @@ use crate::measure::MeasuredNumber;
 use crate::published::Published;
 use serde::Serialize;
 
-/// What becomes of a number or a trend.
+/// The verdict on a number or a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The paper's number, or its trend.
+    /// The result agrees with the paper's number, or the paper's claim holds.
     Reproduced,
-    /// An independent simulation's number; the paper has none.
+    /// The paper has no number. The result agrees with an independent simulation.
     Agrees,
-    /// Not the paper's, for a reason that is given.
+    /// The result differs from the paper, as expected; the study says why.
     Differs,
-    /// The paper does not say enough.
+    /// The paper does not say enough to repeat its simulation.
     NotReproducible,
-    /// It should hold, and does not.
+    /// The number or claim was expected to be reproduced, and is not.
     Failed,
-    /// It is said to differ, and does not: the reason given is wrong.
+    /// The study says that the result differs, and it does not. The reason in the study is wrong.
     Unexpected,
-    /// It cannot be evaluated: neither holds nor fails to hold.
+    /// The number or claim cannot be evaluated.
     Error,
-    /// It is said to differ; too few runs to tell.
+    /// The study says that the result differs. This cannot be decided, because there were too few
+    /// runs.
     Undecided,
-    /// Left out.
+    /// The cells were not run.
     NotRun,
 }
 
-/// A number beside the paper's.
+/// A number from the results, compared with the paper's number and with a reference.
 #[derive(Debug, Serialize)]
 pub struct NumberVerdict {
-    /// The set.
+    /// Name of the cell's set.
     pub set: String,
-    /// The point, and which flow or interval.
+    /// The values of the cell's keys, with the flow and the interval if they are chosen.
     pub at: String,
-    /// What was measured.
+    /// Name of the measure.
     pub measure: String,
-    /// Its unit; empty for a number.
+    /// Unit of the measure; empty for a number without a unit.
     pub unit: String,
-    /// Where the paper's numbers stand in `published.toml`.
+    /// Names of the paper's numbers in `published.toml`.
     pub names: Vec<String>,
     /// The paper's numbers, as printed.
     pub published: Option<Vec<f64>>,
-    /// Ours; None where it was not run or has no value.
+    /// The measured number; None if the cell was not run or has no value.
     pub ours: Option<f64>,
-    /// Half of its 95 % interval.
+    /// Half the width of the 95 % confidence interval of `ours`.
     pub ours_ci95: Option<f64>,
-    /// An independent simulation's.
+    /// The number of an independent simulation.
     pub reference: Option<f64>,
-    /// Half of its 95 % interval.
+    /// Half the width of the 95 % confidence interval of `reference`.
     pub reference_ci95: Option<f64>,
     /// Who made the reference.
     pub reference_by: Option<String>,
-    /// What becomes of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason for the verdict, if there is one to state.
     pub why: Option<String>,
 }
 
-/// A trend.
+/// The verdict on a claim.
 #[derive(Debug, Serialize)]
 pub struct ClaimVerdict {
-    /// Its name in `published.toml`.
+    /// Name of the trend in `published.toml`.
     pub id: Option<String>,
-    /// What is claimed.
+    /// The claim in words.
     pub text: String,
-    /// Its parts, as far as they were decided.
+    /// The assertions of the claim that were evaluated.
     pub assertions: Vec<AssertionVerdict>,
-    /// What becomes of it.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Why.
+    /// The reason for the verdict, if there is one to state.
     pub why: Option<String>,
 }
 
-/// A part of a trend.
+/// One assertion of a claim, evaluated.
 #[derive(Debug, Serialize)]
 pub struct AssertionVerdict {
-    /// As written.
+    /// The assertion as written.
     pub text: String,
-    /// Whether it holds; None where it cannot be evaluated.
+    /// Whether the assertion holds; None if it cannot be evaluated.
     pub holds: Option<bool>,
-    /// What it came to, or why it cannot be evaluated.
+    /// The values it was decided by, or why it cannot be evaluated.
     pub values: String,
 }
 
-/// An experiment's.
+/// The verdicts on all numbers and claims of a study.
 #[derive(Debug, Serialize)]
 pub struct JudgedStudy {
-    /// Its name.
+    /// Name of the study.
     pub id: String,
-    /// What it shows.
+    /// Title of the study.
     pub title: String,
-    /// Where it stands.
+    /// The figure, table or section of the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// Numbers.
+    /// The verdicts on numbers.
     pub entries: Vec<NumberVerdict>,
-    /// Trends.
+    /// The verdicts on claims.
     pub claims: Vec<ClaimVerdict>,
 }
 
 impl Verdict {
-    /// For people.
+    /// The verdict as text for people.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Reproduced => "reproduced",
@@ -123,20 +124,21 @@ impl Verdict {
         }
     }
 
-    /// Whether the program is to say so by its exit status.
+    /// Whether the verdict makes the program exit with an error.
     pub fn is_wrong(self) -> bool {
         matches!(self, Verdict::Failed | Verdict::Unexpected | Verdict::Error)
     }
 }
 
 impl JudgedStudy {
-    /// All verdicts.
+    /// The verdicts on all numbers, then on all claims.
     pub fn verdicts(&self) -> impl Iterator<Item = Verdict> {
         self.entries.iter().map(|e| e.verdict).chain(self.claims.iter().map(|c| c.verdict))
     }
 }
 
-/// Judges a study. With `few` runs what is said to differ may stay undecided.
+/// Judges all numbers and claims of a study. With `few` runs, a result that should differ and does
+/// not is undecided.
 pub fn judge(study: &Study, readings: &dyn CellReadings, published: &Published, few: bool) -> JudgedStudy {
     let numbers =
         study.checks.iter().flat_map(|check| check.cells.iter().map(move |cell| (check, cell.as_ref())));
@@ -157,7 +159,7 @@ fn number(
     cell: &NumberCell,
     few: bool,
 ) -> NumberVerdict {
-    // The file was checked: set, measure and place are there, and one cell is meant.
+    // `Study::read` has checked that set and measure exist and that exactly one cell is selected.
     let set = study.experiment.set(check.set.as_ref()).unwrap_or(0);
     let choice = CellChoice::of_table(&cell.at).unwrap_or_default();
     let meant = choice.select(study, set);
@@ -216,13 +218,16 @@ fn number(
     }
 }
 
-/// Within a share, or two half-widths (the root of the sum of the squares of both).
+/// Whether two numbers agree. The difference may be the share `within` of `theirs`, or two
+/// half-widths if that is more. The half-width is the root of the sum of the squares of both
+/// half-widths.
 fn agree(ours: MeasuredNumber, theirs: MeasuredNumber, within: f64) -> bool {
     let width = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
     (ours.mean - theirs.mean).abs() <= (within * theirs.mean.abs()).max(2.0 * width)
 }
 
-/// Of whether the paper's number and the reference's agree, where there are any.
+/// The verdict on a number. `paper` and `reference` say whether the result agrees with the paper's
+/// number and with the reference, where there is one.
 fn verdict(
     paper: Option<bool>,
     reference: Option<bool>,
@@ -356,7 +361,7 @@ holds = ["ASSERTION"]
             ("", 1.04, Verdict::Reproduced),
             ("", 1.06, Verdict::Failed),
             ("", 0.94, Verdict::Failed),
-            // Two half-widths of .01 each.
+            // Two half-widths of 0.01 each are allowed.
             ("within = 0.001", 1.019, Verdict::Reproduced),
             ("within = 0.001", 1.021, Verdict::Failed),
             ("within = 0.001, reference = [1.02, 0.0]", 1.019, Verdict::Reproduced),

@@ -1,4 +1,8 @@
-//! An experiment with what is stated of it: measures, numbers of others, claims, figures. It can be run and judged.
+//! Studies: experiments that state what their results should be.
+//!
+//! A [`Study`] is read from an experiment's file. Beside the cells, the file has measures,
+//! published numbers to compare with, claims and figures. [`judge`] compares these statements with
+//! the results of the cells and gives a verdict on each.
 
 mod choice;
 mod judge;
@@ -22,43 +26,44 @@ use scope::StudyScope;
 use text::{SECTIONS, StudyText};
 use toml::Spanned;
 
-/// An experiment, what is stated of it, and what we expect to find.
+/// An experiment, the statements of others about it, and the verdicts that we expect.
 #[derive(Debug)]
 pub struct Study {
-    /// Its name, such as `000.fig12`.
+    /// Name of the study, such as `000.fig12`.
     pub id: String,
-    /// What it shows.
+    /// Title: what the experiment shows.
     pub title: String,
-    /// Where it stands in a paper.
+    /// The figure, table or section of the paper that has the experiment.
     pub place: String,
-    /// Where else it stands.
+    /// Other places that have the same experiment.
     pub also: Option<String>,
-    /// What a reader should know.
+    /// Background that a reader should know.
     pub about: String,
-    /// Numbers of others.
+    /// Published numbers to compare with.
     pub checks: Vec<NumberCheck>,
-    /// Claims.
+    /// Claims about the results.
     pub claims: Vec<StudyClaim>,
-    /// For people who would rather look.
+    /// Figures to draw from the results.
     pub figures: Vec<FigureSpec>,
-    /// Its cells.
+    /// The cells and how they are made.
     pub experiment: Experiment,
-    /// Figures of the result that it names.
+    /// Measures that the file defines in `[[measure]]` tables.
     measures: Vec<Measure>,
     cells: Vec<Vec<GridCell>>,
 }
 
-/// Some cells of a set, and what of them.
+/// Some cells of a set, with the flow and the interval to read from them.
 pub(crate) struct ChosenCells<'a> {
     pub(crate) cells: Vec<&'a GridCell>,
     pub(crate) place: MeasurePlace,
 }
 
 impl Study {
-    /// Reads an experiment and checks everything that can be checked before it is run.
+    /// Reads the file of an experiment. Checks everything that can be checked before cells are run.
     ///
     /// # Errors
-    /// File, line, column, what is wrong and what would be right.
+    /// Fails when the file is invalid. The error says file, line, column, what is wrong and what
+    /// would be right.
     pub fn read(id: &str, source: SourceText, published: &Published) -> LabResult<Study> {
         let experiment = Experiment::read(source.clone(), &SECTIONS)?;
         let text: StudyText = toml::from_str(&source.text).map_err(|wrong| {
@@ -98,25 +103,26 @@ impl Study {
         Ok(study)
     }
 
-    /// All cells, set by set.
+    /// All cells, in the order of the sets.
     pub fn all_cells(&self) -> Vec<GridCell> {
         self.cells.iter().flatten().cloned().collect()
     }
 
-    /// Whether there is something to judge: numbers of others, or claims.
+    /// Whether the study has anything to judge: published numbers or claims.
     pub fn states_something(&self) -> bool {
         !self.checks.is_empty() || !self.claims.is_empty()
     }
 
-    /// The cells of a set.
+    /// The cells of the set with index `set`.
     pub fn cells(&self, set: usize) -> &[GridCell] {
         &self.cells[set]
     }
 
-    /// Refuses the first cell whose settings make no scenario.
+    /// Checks that the settings of every cell make a valid scenario.
     ///
     /// # Errors
-    /// File, line, column, key, what is wrong, and which cell is meant.
+    /// Fails at the first invalid cell. The error says file, line, column, key, what is wrong, and
+    /// which cell it is.
     pub fn refuse_wrong_cells(&self) -> LabResult<()> {
         let wrong = self.cells.iter().flatten().find_map(|cell| Some((cell, cell.key.as_ref().err()?)));
         let Some((cell, wrong)) = wrong else { return Ok(()) };
@@ -125,20 +131,20 @@ impl Study {
         Err(self.experiment.source().wrong(wrong.at, format!("{}{of_cell}", wrong.problem)))
     }
 
-    /// Whether `other`, as a user wrote it, means this: its name, or that of its paper.
+    /// Whether the name `other`, from a user, is the name of this study or of its paper.
     pub fn is(&self, other: &str) -> bool {
         self.id == other || self.paper() == other
     }
 
-    /// The paper's number.
+    /// The paper's number, such as `000`.
     pub fn paper(&self) -> &str {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
-    /// The measure of this name.
+    /// The measure with the name `name`: a measure of this study, or a known one.
     ///
     /// # Errors
-    /// There is none; with those that there are.
+    /// Fails when there is no such measure. The error lists the known ones.
     pub fn measure(&self, name: &str) -> Result<Measure, String> {
         match self.measures.iter().find(|measure| measure.name() == name) {
             Some(own) => Ok(own.clone()),
@@ -146,10 +152,11 @@ impl Study {
         }
     }
 
-    /// The cells of a set as they are run; None where `quick` leaves the set out.
+    /// The cells of a set, ready to be run. With `quick`, each cell has the set's number of quick
+    /// runs. None if `quick` is given and the set has no such number.
     ///
     /// # Errors
-    /// A cell that cannot be, with file, line and column.
+    /// Fails when a cell is invalid. The error says file, line and column.
     pub fn planned(&self, set: usize, quick: bool) -> LabResult<Option<Vec<PlannedCell>>> {
         let spec = &self.experiment.sets()[set];
         if quick && spec.quick.is_none() {
@@ -170,9 +177,10 @@ impl Study {
         self.cells[set].iter().map(cell).collect::<LabResult<Vec<_>>>().map(Some)
     }
 
-    /// The cells of a set whose keys have these values, and of which flow and interval.
+    /// The cells of a set that have the values in `at`, with the flow and the interval that `at`
+    /// names.
     pub(crate) fn chosen(&self, set: usize, at: &toml::Table) -> ChosenCells<'_> {
-        // The file was checked.
+        // `Study::read` has already checked `at`.
         let choice = CellChoice::of_table(at).unwrap_or_default();
         ChosenCells { cells: choice.select(self, set), place: choice.place }
     }

@@ -1,4 +1,5 @@
-//! Where the numbers of a study's cells come from: results, a store, or numbers that were written down.
+//! Sources of the numbers that a study is judged by: results in memory, or results in a store.
+//! Numbers written down in files are in [`crate::papers`].
 
 use super::Study;
 use crate::cell::{LabCell, SIMULATOR, read_result};
@@ -9,32 +10,33 @@ use crate::store::ResultStore;
 use serde_json::Value;
 use std::cell::RefCell;
 
-/// A measure of one cell of a study.
+/// A request for one measure of one cell of a study.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedNumber<'a> {
-    /// The cell's set: an index into the sets of the experiment.
+    /// Index of the cell's set in the experiment.
     pub set: usize,
-    /// The cell's index in its set.
+    /// Index of the cell in its set.
     pub place: usize,
-    /// The measure.
+    /// The measure to read.
     pub measure: &'a Measure,
-    /// The flow and the interval that are measured.
+    /// The flow and the interval to read.
     pub at: &'a MeasurePlace,
 }
 
-/// The numbers of a study's cells.
+/// A source of the numbers of a study's cells.
 pub trait CellReadings {
-    /// Whether a cell was run.
+    /// Whether there is a result for the cell.
     fn is_there(&self, set: usize, place: usize) -> bool;
 
-    /// A measure of a cell; None where it has no value.
+    /// The value of a measure of a cell. None if the result has no value for it.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// Fails when the number cannot be read, or when the cell was not run.
     fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String>;
 }
 
-/// The results of all cells, in memory: of each set, of each cell; null where it was not run.
+/// The results of all cells in memory, by set and by cell in the set; null for a cell that was not
+/// run.
 #[derive(Clone, Debug)]
 pub struct CellResults(pub Vec<Vec<Value>>);
 
@@ -48,24 +50,25 @@ impl CellReadings for CellResults {
     }
 }
 
-/// Results that are read from a store when they are needed.
+/// Results that are read from a store on demand.
 pub struct StoredReadings<'a> {
     study: &'a Study,
     store: &'a ResultStore,
-    /// The one that was read last: measures of one cell often follow each other.
+    /// The result that was read last, with its set and cell. Several measures of one cell are often
+    /// read one after another.
     last: RefCell<Option<(usize, usize, Value)>>,
 }
 
 impl<'a> StoredReadings<'a> {
-    /// The results of `study` in `store`.
+    /// Reads the results of `study` from `store`.
     pub fn new(study: &'a Study, store: &'a ResultStore) -> StoredReadings<'a> {
         StoredReadings { study, store, last: RefCell::new(None) }
     }
 
-    /// The results of all cells; null where there is none.
+    /// The results of all cells; null for a cell without a result.
     ///
     /// # Errors
-    /// What the store refused; a result that cannot be read.
+    /// Fails when the store cannot be read, or when a result is not valid.
     pub fn all(&self) -> LabResult<CellResults> {
         let result = |set: usize, place: usize| match self.text(set, place)? {
             Some(text) => read_result(&text),
@@ -101,25 +104,26 @@ impl CellReadings for StoredReadings<'_> {
     }
 }
 
-/// A cell of a study that is to be run, and its name.
+/// A cell of a study, ready to be run, and its name.
 #[derive(Clone, Debug)]
 pub struct PlannedCell {
-    /// For messages: `000.fig12: nc R = 1.12`.
+    /// Name for messages, such as `000.fig12: nc R = 1.12`.
     pub name: String,
-    /// What is run.
+    /// The cell to run.
     pub cell: LabCell,
 }
 
 impl PlannedCell {
-    /// What the runner has to know of it.
+    /// The task for the runner.
     pub fn task(&self) -> CellTask {
         CellTask::of(&self.cell)
     }
 
-    /// Its result in `store`.
+    /// The result of the cell in `store`.
     ///
     /// # Errors
-    /// What the store refused; a result that is not there.
+    /// Fails when the store cannot be read, when it has no result of the cell, or when the result
+    /// is not valid.
     pub fn result(&self, store: &ResultStore) -> LabResult<Value> {
         let text = store.get(&self.cell.key(SIMULATOR))?;
         let gone = || crate::error::LabError::work(&self.name, "its result is not in the store");

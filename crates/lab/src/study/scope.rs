@@ -1,4 +1,5 @@
-//! The names of a study's claims: `sink[nc, R=1.12]` is a measure of the cells of a set.
+//! Resolves the names in a study's claims. For example, `sink[nc, R=1.12]` is the measure `sink` of
+//! a cell in the set `nc`.
 
 use super::Study;
 use super::choice::CellChoice;
@@ -8,14 +9,14 @@ use crate::entry::TableEntry;
 use crate::experiment::GridCell;
 use crate::measure::Measure;
 
-/// A study and the numbers of its cells.
+/// A study, and the source of its numbers if there is one.
 pub(super) struct StudyScope<'a> {
     pub(super) study: &'a Study,
-    /// None while claims are only checked.
+    /// None while claims are only checked, before any cell is run.
     pub(super) readings: Option<&'a dyn CellReadings>,
 }
 
-/// What a name of a claim means.
+/// The measure and the cells that a name in a claim refers to.
 pub(super) struct Target {
     pub(super) measure: Measure,
     pub(super) set: usize,
@@ -23,10 +24,10 @@ pub(super) struct Target {
 }
 
 impl StudyScope<'_> {
-    /// What a name means.
+    /// Resolves a name in a claim.
     ///
     /// # Errors
-    /// What there is not.
+    /// Fails when the measure or the set does not exist.
     pub(super) fn target(&self, reference: &ClaimReference) -> Result<Target, String> {
         let (name, inside) = match &reference.parts[..] {
             [ReferencePart::Field(name)] => (name, ""),
@@ -62,7 +63,7 @@ impl ClaimScope for StudyScope<'_> {
         let Some(first) = found.first() else {
             return Err(format!("no point of `{}` is meant", spec.name));
         };
-        // What cannot be is refused where the cells are.
+        // An invalid cell is reported by `Study::refuse_wrong_cells`.
         let Ok(cell) = self.study.experiment.resolve(set, first.place) else { return Ok(()) };
         if measure.needs_series() && cell.scenario().run.sample.is_none() {
             return Err(format!("`{}` needs `sample` in the set's `run`", measure.name()));

@@ -1,15 +1,16 @@
-//! What an experiment states beside its cells: measures, numbers, claims, figures.
+//! The statements in an experiment's file, as they are deserialized: measures, published numbers,
+//! claims and figures.
 
 use crate::claim::ClaimExpression;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Table};
 
-/// The sections of a file that are not cells.
+/// The sections of the file that are read here and do not define cells.
 pub(super) const SECTIONS: [&str; 8] =
     ["title", "where", "also", "about", "measure", "check", "claim", "figure"];
 
-/// What an experiment's file says beside its cells.
+/// Everything in an experiment's file, except for the sections that define cells.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct StudyText {
@@ -28,7 +29,7 @@ pub(super) struct StudyText {
     pub(super) claims: Vec<StudyClaim>,
     #[serde(default, rename = "figure")]
     pub(super) figures: Vec<FigureSpec>,
-    // Read as cells.
+    // These sections define cells; `Experiment::read` reads them.
     #[serde(default, rename = "base")]
     _base: IgnoredAny,
     #[serde(default, rename = "grid")]
@@ -41,36 +42,37 @@ pub(super) struct StudyText {
     _set: IgnoredAny,
 }
 
-/// A figure of the result that gets a name.
+/// A `[[measure]]` table, which names a number of the result.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct NamedMeasure {
-    /// Its name.
+    /// Name of the measure.
     pub(super) name: Spanned<String>,
-    /// Its place in the result, such as `flows[0].delay_s.p99`.
+    /// Path of the number in the result, such as `flows[0].delay_s.p99`.
     pub(super) value: Spanned<String>,
-    /// Its unit.
+    /// Unit; empty for a number without a unit.
     #[serde(default)]
     pub(super) unit: String,
 }
 
-/// Numbers of one kind.
+/// A `[[check]]` table: numbers to compare, all of one measure.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NumberCheck {
-    /// The set that is measured; may be left out where there is one without a name.
+    /// Name of the set. It may be left out if the experiment has one set without a name.
     #[serde(default = "no_name")]
     pub set: Spanned<String>,
-    /// What is measured.
+    /// Name of the measure.
     pub measure: Spanned<String>,
-    /// Relative difference from the paper's number that is allowed; two half-widths always are.
+    /// Largest allowed relative difference from the paper's number. A difference of two half-widths
+    /// of the confidence interval is always allowed.
     #[serde(default = "two_percent")]
     pub within: f64,
-    /// The same from the reference's number; as `within` when left out.
+    /// Largest allowed relative difference from the reference; `within` if left out.
     pub reference_within: Option<f64>,
     /// Who made the reference.
     pub by: Option<String>,
-    /// The numbers.
+    /// The numbers to compare.
     pub cells: Vec<Spanned<NumberCell>>,
 }
 
@@ -82,86 +84,88 @@ fn two_percent() -> f64 {
     0.02
 }
 
-/// A number.
+/// A number to compare.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NumberCell {
-    /// The cell: what its keys must be, and `flow` and `interval` where not the whole is meant.
+    /// Selects the cell by the values of its keys. It may also have `flow` and `interval`.
     #[serde(default)]
     pub at: Table,
-    /// The paper's number, by its name in `published.toml`; the mean of several.
+    /// Names of the paper's numbers in `published.toml`. The mean of several is compared.
     #[serde(default)]
     pub published: Vec<String>,
-    /// What an independent simulation got: mean and half of its 95 % interval.
+    /// The result of an independent simulation: the mean, and half the width of its 95 % confidence
+    /// interval.
     pub reference: Option<Vec<f64>>,
-    /// Allowed relative difference, where not that of the check.
+    /// Largest allowed relative difference for this number, instead of the check's value.
     pub within: Option<f64>,
-    /// What we expect of the paper's number.
+    /// The verdict that we expect on the paper's number.
     #[serde(default)]
     pub expect: ExpectedVerdict,
-    /// Why it is not reproduced.
+    /// Why the paper's number is not reproduced.
     pub because: Option<String>,
-    /// Why the reference's number is another one; it is to agree when left out.
+    /// Why the reference differs from our result. If left out, the two must agree.
     pub reference_differs: Option<String>,
 }
 
-/// What becomes of a paper's number.
+/// The expected verdict on a paper's number.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedVerdict {
-    /// Ours agrees with it.
+    /// Our result agrees with the paper.
     #[default]
     Reproduced,
-    /// Ours does not, and we know why.
+    /// Our result differs from the paper, and we know why.
     Differs,
-    /// The paper does not say enough to try.
+    /// The paper does not say enough to repeat its simulation.
     NotReproducible,
 }
 
-/// A trend.
+/// A `[[claim]]` table: a trend that the results should show.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyClaim {
-    /// Its name in `published.toml`.
+    /// Name of the trend in `published.toml`.
     pub id: Option<Spanned<String>>,
-    /// What is claimed, in our words.
+    /// The claim in our words.
     pub text: String,
-    /// All of these.
+    /// The assertions of the claim, all of which must hold.
     pub holds: Vec<Spanned<String>>,
-    /// Whether at least one of them does not hold; with why.
+    /// Whether we expect at least one assertion to fail; `because` says why.
     #[serde(default)]
     pub fails: bool,
-    /// Why it does not hold.
+    /// Why the claim does not hold.
     pub because: Option<String>,
-    /// As written, understood; filled in when the file is read.
+    /// The parsed assertions of `holds`. They are filled in when the file is read.
     #[serde(skip)]
     pub expressions: Vec<ClaimExpression>,
 }
 
-/// Curves.
+/// A `[[figure]]` table: curves to draw.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FigureSpec {
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// The set that is drawn; may be left out where there is one without a name.
+    /// Name of the set to draw. It may be left out if the experiment has one set without a name.
     #[serde(default = "no_name")]
     pub set: Spanned<String>,
-    /// The parameter along the axis; `time` for a series, or a recorded window.
+    /// The key on the x axis, or `time` for a time series or a recorded window.
     pub x: String,
-    /// What stands at this axis; the parameter and its unit when left out.
+    /// Label of the x axis; the key and its unit if left out.
     pub x_name: Option<String>,
-    /// The parameters that tell curves apart; all others than `x` and those of `at` when left out.
+    /// The keys that distinguish the curves. If left out, these are all keys except `x` and the
+    /// keys of `at`.
     pub curves: Option<Vec<String>>,
-    /// What is drawn.
+    /// Name of the measure on the y axis.
     pub y: Spanned<String>,
-    /// Points where these parameters have these values.
+    /// Draws only cells whose keys have these values.
     #[serde(default)]
     pub at: Table,
-    /// Whether the axis has equal steps for equal factors.
+    /// Whether the x axis is logarithmic.
     #[serde(default)]
     pub log_x: bool,
-    /// The same of the other.
+    /// Whether the y axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
 }

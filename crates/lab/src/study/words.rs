@@ -1,9 +1,10 @@
-//! Verdicts in words, for terminals and pages.
+//! Texts of verdicts, for terminals and pages.
 
 use super::judge::{JudgedStudy, NumberVerdict, Verdict};
 use crate::claim::show_number;
 
-/// Why something is not as it should be, each reason once, with what it is the reason of.
+/// The reasons for verdicts, each once, with the verdict and the numbers or claims that it applies
+/// to.
 pub fn reasons(judged: &JudgedStudy) -> Vec<(String, String)> {
     let entries = judged
         .entries
@@ -26,24 +27,24 @@ pub fn reasons(judged: &JudgedStudy) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The set and the point of an entry.
+/// The set and the key values of an entry.
 pub fn at(entry: &NumberVerdict) -> String {
     if entry.at.is_empty() { entry.set.clone() } else { format!("{}: {}", entry.set, entry.at) }
 }
 
-/// The paper's numbers.
+/// The paper's numbers, separated by `/`; `-` if there are none.
 pub fn published(entry: &NumberVerdict) -> String {
     let all = entry.published.iter().flatten().map(|value| value.to_string());
     let text = all.collect::<Vec<_>>().join("/");
     if text.is_empty() { "-".to_owned() } else { text }
 }
 
-/// Ours, with its interval.
+/// The measured number with its confidence interval; `-` if there is none.
 pub fn ours(entry: &NumberVerdict) -> String {
     with_interval(entry.ours, entry.ours_ci95)
 }
 
-/// The reference's.
+/// The reference with its confidence interval; `-` if there is none.
 pub fn reference(entry: &NumberVerdict) -> String {
     with_interval(entry.reference, entry.reference_ci95)
 }
@@ -58,7 +59,7 @@ fn with_interval(mean: Option<f64>, ci95: Option<f64>) -> String {
     }
 }
 
-/// With the decimals of the mean.
+/// The half-width with as many decimals as the mean has; at least four if the mean is below 10.
 fn show_width(ci95: f64, mean: f64) -> String {
     let decimals = show_number(mean).split_once('.').map_or(0, |(_, after)| after.len());
     format!("{ci95:.*}", decimals.max(if mean.abs() < 10.0 { 4 } else { 0 }))
