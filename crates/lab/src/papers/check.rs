@@ -1,4 +1,4 @@
-//! What the papers state, beside what closed forms compute and what experiments gave.
+//! Judges everything that a paper states, by closed forms and by the results of experiments.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::numbers::{self, CheckedNumber};
@@ -11,39 +11,40 @@ use crate::study::{CellReadings, CellResults, JudgedStudy, StoredReadings, Study
 use serde::Serialize;
 use serde_json::Value;
 
-/// A paper's verdicts.
+/// The verdicts on what one paper states.
 #[derive(Serialize)]
 pub struct CheckedPaper<'a> {
-    /// Its number.
+    /// The paper's number, such as `000`.
     pub id: &'a str,
-    /// Its title.
+    /// The paper's title.
     pub title: &'a str,
-    /// Its numbers.
+    /// The verdicts on its numbers.
     pub numbers: Vec<CheckedNumber>,
-    /// Its trends.
+    /// The verdicts on its trends.
     pub trends: Vec<CheckedTrend>,
-    /// What is wrong in print.
+    /// Its misprints.
     pub errata: Vec<Misprint<'a>>,
 }
 
-/// Something that is wrong in print.
+/// A misprint in a paper.
 #[derive(Serialize)]
 pub struct Misprint<'a> {
-    /// Its name.
+    /// Name of the misprint.
     pub id: &'a str,
-    /// Where it stands.
+    /// The place in the paper.
     #[serde(rename = "where")]
     pub place: &'a str,
     /// What is printed.
     pub printed: &'a str,
-    /// What is right.
+    /// What should be printed.
     pub corrected: &'a str,
 }
 
-/// Judges what a paper states.
+/// Judges the numbers and the trends of a paper. `judged` has the verdicts on the experiments.
 ///
 /// # Errors
-/// A file that names what there is not.
+/// Fails when one of the paper's files names an entry, an experiment or a claim that does not
+/// exist. Also fails when a closed form cannot compute a number.
 pub fn check_paper<'a>(
     id: &'a str,
     stated: &'a StatedPaper,
@@ -65,7 +66,8 @@ pub fn check_paper<'a>(
     })
 }
 
-/// Judges all experiments by the results in `store`, or, where one of them is not there, by the numbers in `papers/NNN/results`.
+/// Judges all experiments. The results come from `store` if it has all results of an experiment,
+/// and otherwise from the numbers in `papers/NNN/results`. An experiment without either is not run.
 pub fn judge_known(library: &PaperLibrary, store: Option<&ResultStore>) -> JudgedStudies {
     let judged = |study: &Study| (study.id.clone(), judge_one(library, study, store));
     library.experiments.iter().map(judged).collect()

@@ -1,7 +1,8 @@
-//! Numbers of simulations that were written down: `papers/NNN/results/NAME.json`.
+//! Numbers from simulations that are kept in the repository: `papers/NNN/results/NAME.json`.
 //!
-//! `make papers` writes them. Each cell is found by a hash of its scenario, so that a number counts only for what was simulated. Only the
-//! numbers that verdicts read are there, which keeps a file at a few kilobytes.
+//! `make papers` writes these files. A cell is identified by a hash of its scenario, so a number is
+//! used only for the scenario that was simulated. A file has only the numbers that the verdicts
+//! need, which keeps it at a few kilobytes.
 
 use crate::cell::{SIMULATOR, hexadecimal};
 use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
@@ -10,29 +11,30 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The numbers of a cell by measure: the mean and half of its 95 % interval; null where there is no value.
+/// The numbers of a cell by measure: the mean, and half the width of its 95 % confidence interval.
+/// Null if the measure has no value.
 type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
 
-/// The numbers of an experiment, as they are written down.
+/// The committed numbers of one experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommittedNumbers {
-    /// The simulator that they come from: its version and the hash of its code.
+    /// The simulator that produced the numbers: its version and the hash of its code.
     pub simulator: String,
-    /// By cell.
+    /// The numbers of each cell, by the cell's name in the file.
     cells: BTreeMap<String, CellNumbers>,
 }
 
 impl CommittedNumbers {
-    /// Reads a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
-    /// What the JSON reader says.
+    /// Fails when the text is not JSON of this form. The error is the JSON reader's text.
     pub fn parse(text: &str) -> Result<CommittedNumbers, String> {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// The numbers as a file, a line for each cell.
+    /// The text of a file with these numbers, one line per cell.
     pub fn to_text(&self) -> String {
         let simulator = serde_json::to_string(&self.simulator).unwrap_or_default();
         let line = |(cell, numbers): (&String, &CellNumbers)| {
@@ -42,13 +44,14 @@ impl CommittedNumbers {
         format!("{{\n \"simulator\": {simulator},\n \"cells\": {{\n{}\n }}\n}}\n", cells.join(",\n"))
     }
 
-    /// The numbers for a study.
+    /// The numbers as a source for judging `study`.
     pub fn readings<'a>(&'a self, study: &Study) -> CommittedReadings<'a> {
         CommittedReadings { numbers: self, cells: cell_names(study) }
     }
 }
 
-/// What each cell of a study is called in a file: a hash of its scenario and its detail.
+/// The name of each cell of a study in the file, by set and by cell in the set. It is the first 16
+/// hexadecimal digits of a hash of the scenario and its detail.
 fn cell_names(study: &Study) -> Vec<Vec<String>> {
     let name = |set: usize, place: usize| {
         let cell = study.experiment.resolve(set, place);
@@ -64,7 +67,7 @@ fn reading_name(measure: &Measure, at: &MeasurePlace) -> String {
     format!("{}{flow}{interval}", measure.name())
 }
 
-/// Numbers that were written down, for one study.
+/// The committed numbers as a source for judging one study.
 pub struct CommittedReadings<'a> {
     numbers: &'a CommittedNumbers,
     cells: Vec<Vec<String>>,
@@ -86,7 +89,7 @@ impl CellReadings for CommittedReadings<'_> {
     }
 }
 
-/// Notes what is read of other readings, to be written down.
+/// A source that passes on the numbers of another source and records those that are read.
 pub struct NotedReadings<'a> {
     readings: &'a dyn CellReadings,
     cells: Vec<Vec<String>>,
@@ -94,13 +97,13 @@ pub struct NotedReadings<'a> {
 }
 
 impl<'a> NotedReadings<'a> {
-    /// Notes what is read of `readings` of `study`.
+    /// Records what is read from `readings` while `study` is judged.
     pub fn new(study: &Study, readings: &'a dyn CellReadings) -> NotedReadings<'a> {
         let noted = CommittedNumbers { simulator: SIMULATOR.to_owned(), cells: BTreeMap::new() };
         NotedReadings { readings, cells: cell_names(study), noted: RefCell::new(noted) }
     }
 
-    /// What was read.
+    /// The recorded numbers, ready to be written to a file.
     pub fn numbers(self) -> CommittedNumbers {
         self.noted.into_inner()
     }
@@ -150,11 +153,11 @@ mod tests {
         let numbers = CommittedNumbers::parse(&noted.numbers().to_text()).unwrap();
         let again = judge(&own, &numbers.readings(&own), &Published::default(), false);
         assert_eq!(serde_json::to_value(&first).unwrap(), serde_json::to_value(&again).unwrap());
-        // Of another scenario nothing is known.
+        // A changed scenario has another hash, so there are no numbers for it.
         let other = study(&TEXT.replace("\"tandem\"", "\"tandem\"\nseed = 2"));
         let other = judge(&other, &numbers.readings(&other), &Published::default(), false);
         assert_eq!(other.claims[0].verdict, Verdict::NotRun);
-        // A number that nobody wrote down is an error.
+        // If the cell is known but the measure is not, the verdict is an error.
         let more = study(&TEXT.replace("goodput[loss=*]", "srtt[loss=*]"));
         let more = judge(&more, &numbers.readings(&more), &Published::default(), false);
         assert_eq!(more.claims[0].verdict, Verdict::Error);

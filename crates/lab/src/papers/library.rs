@@ -1,4 +1,4 @@
-//! The experiments that the program knows: its own, or those of a directory.
+//! Reads the experiments and the papers' statements, from the program itself or from a directory.
 
 use super::committed::CommittedNumbers;
 use super::model_figure::ModelFigure;
@@ -10,44 +10,45 @@ use crate::study::Study;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Experiments and what the papers state.
+/// The experiments, and what the papers state.
 pub struct PaperLibrary {
-    /// By name, `fig9` before `fig12`.
+    /// The experiments, ordered by name; `fig9` comes before `fig12`.
     pub experiments: Vec<Study>,
-    /// Numbers and trends.
+    /// The numbers and trends that the papers print.
     pub published: Published,
-    /// What is to come of them, by paper.
+    /// How each paper's numbers and trends are decided, by the paper's number.
     pub stated: BTreeMap<String, StatedPaper>,
-    /// Numbers of simulations that were written down, by experiment.
+    /// The committed numbers of simulations, by the experiment's name.
     pub committed: BTreeMap<String, CommittedNumbers>,
-    /// What closed forms draw, in the papers' order.
+    /// The figures that closed forms draw, in the papers' order.
     pub figures: Vec<ModelFigure>,
 }
 
-/// What is to come of what a paper states.
+/// How the statements of one paper are decided.
 pub struct StatedPaper {
     /// The path of `model.toml`, for messages.
     pub path: String,
-    /// What becomes of its numbers.
+    /// How its numbers are decided.
     pub numbers: StatedNumbers,
-    /// Who decides its trends.
+    /// How its trends are decided.
     pub trends: StatedTrends,
 }
 
-/// A file of the directory `papers`: its path there and what is in it.
+/// A file of the directory `papers`: its path inside the directory, and its text.
 struct PaperFile {
     path: String,
     text: String,
 }
 
-// `BUILT_IN`: the files of the directory `papers`, by path; the build script writes the list.
+// The build script writes `BUILT_IN`: the path and the text of each file of the directory `papers`.
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
 impl PaperLibrary {
-    /// The experiments in the program, or in `directory`.
+    /// Reads the files that are built into the program, or those of `directory`.
     ///
     /// # Errors
-    /// File, line, field and what would be right.
+    /// Fails when a file cannot be read or is invalid. The error says file, line, field and what
+    /// would be right.
     pub fn open(directory: Option<&Path>) -> LabResult<PaperLibrary> {
         let texts = match directory {
             None => built_in(),
@@ -120,10 +121,11 @@ impl PaperLibrary {
         Ok(PaperLibrary { experiments, published, stated, committed, figures })
     }
 
-    /// Those that were asked for, by name or paper; all without names.
+    /// Indices of the experiments that `names` selects, by experiment or by paper. Without names,
+    /// all experiments are selected.
     ///
     /// # Errors
-    /// A name that means none.
+    /// Fails when a name matches no experiment.
     pub fn chosen(&self, names: &[String]) -> LabResult<Vec<usize>> {
         if let Some(stranger) = names.iter().find(|name| !self.experiments.iter().any(|e| e.is(name))) {
             let all: Vec<&str> = self.experiments.iter().map(|e| e.id.as_str()).collect();
@@ -137,10 +139,12 @@ impl PaperLibrary {
     }
 }
 
-/// Reads an experiment of one's own from a file. The numbers that it cites are those of `published.toml` beside it, where there is one.
+/// Reads a user's own experiment from a file. Published numbers come from `published.toml` in the
+/// same directory, if that file exists.
 ///
 /// # Errors
-/// What the system refused; file, line, column, what is wrong and what would be right.
+/// Fails when a file cannot be read or is invalid. The error says file, line, column, what is wrong
+/// and what would be right.
 pub fn read_study(path: &Path) -> LabResult<(Study, Published)> {
     let source = SourceText::read(path)?;
     let beside = source.beside(PUBLISHED);
@@ -153,10 +157,11 @@ pub fn read_study(path: &Path) -> LabResult<(Study, Published)> {
     Ok((Study::read(&name, source, &published)?, published))
 }
 
-/// The experiment that a user names: a file, or one of the papers' by its ID.
+/// Finds the experiment that a user names: a file, or the name of an experiment of the papers.
 ///
 /// # Errors
-/// As [`read_study`]; a name that is neither.
+/// The same as for [`read_study`]. Also fails when `name` is neither a file nor an experiment's
+/// name.
 pub fn find_study(name: &str) -> LabResult<(Study, Published)> {
     if name.ends_with(".toml") || Path::new(name).is_file() {
         return read_study(Path::new(name));
@@ -179,19 +184,20 @@ fn built_in() -> Vec<PaperFile> {
         .collect()
 }
 
-/// What a paper states.
+/// File with the numbers and trends that a paper prints.
 const PUBLISHED: &str = "published.toml";
 
-/// What its closed forms are compared with.
+/// File that says how a paper's numbers are compared with closed forms.
 const NUMBERS: &str = "model.toml";
 
-/// Who decides its trends.
+/// File that says what decides each of a paper's trends.
 const TRENDS: &str = "trends.toml";
 
-/// What they draw.
+/// File with the figures that closed forms draw.
 const FIGURES: &str = "figures.toml";
 
-/// All TOML files one level below a directory, and all JSON files in `results` below that, by name.
+/// Reads all TOML files one level below `directory`, and all JSON files in the `results` folders
+/// there. The files are in the order of their names.
 fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
     let failed = |path: &Path| {
         let path = path.display().to_string();
@@ -227,13 +233,14 @@ fn read(directory: &Path) -> LabResult<Vec<PaperFile>> {
     Ok(texts)
 }
 
-/// `000/fig12.toml` is `000.fig12`.
+/// The experiment's name for a path: `000.fig12` for `000/fig12.toml`.
 fn id_of(path: &str) -> Option<String> {
     let (paper, name) = path.strip_suffix(".toml")?.split_once('/')?;
     (!name.contains('/')).then(|| format!("{paper}.{name}"))
 }
 
-/// A name with its numbers as wide as they may be, so that they are sorted as numbers.
+/// A sort key in which each number is padded with zeros to nine digits, so that numbers are sorted
+/// by value.
 fn natural(name: &str) -> String {
     let mut key = String::new();
     let mut digits = String::new();
@@ -266,10 +273,10 @@ mod tests {
             there.iter().map(|t| &t.0).collect::<Vec<_>>(),
             here.iter().map(|t| &t.0).collect::<Vec<_>>()
         );
-        assert!(there == here, "built in are other texts");
+        assert!(there == here, "the built-in files differ from the directory `papers`");
         let library = PaperLibrary::open(None).unwrap();
         assert!(library.experiments.len() >= 17);
-        // Every figure of closed forms that the papers have.
+        // Each figure of the papers that closed forms can draw must be there.
         let drawn: Vec<&str> = library.figures.iter().map(|figure| figure.id.as_str()).collect();
         for (paper, all) in [
             ("000", "5 17a 17b 18a 18b 19a 19b 20a 20b 20c 20d 21a 21b 21c 21d"),
@@ -289,7 +296,7 @@ mod tests {
                 figure.id
             );
         }
-        // Nothing stands there that is not compared, and each can fail.
+        // Each experiment must have at least one number or claim to compare.
         for experiment in &library.experiments {
             let cells: usize = experiment.checks.iter().map(|check| check.cells.len()).sum();
             assert!(cells + experiment.claims.len() > 0, "{}", experiment.id);

@@ -1,4 +1,8 @@
-//! What papers state, and what becomes of it.
+//! The papers: what they state, and verdicts on it.
+//!
+//! [`PaperLibrary`] reads the directory `papers`. [`check_paper`] compares each stated number and
+//! trend with closed forms and with the results of experiments. [`write_pages`] and
+//! [`write_model_pages`] write a page for each paper.
 
 mod check;
 mod committed;

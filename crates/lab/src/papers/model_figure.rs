@@ -1,4 +1,4 @@
-//! Figures that closed forms draw: `papers/NNN/figures.toml`.
+//! Figures that are drawn from closed forms: `papers/NNN/figures.toml`.
 
 use super::stated::{arguments, error, read};
 use crate::error::LabResult;
@@ -16,37 +16,37 @@ struct File {
     figures: Vec<Spanned<ModelFigure>>,
 }
 
-/// Curves of one function of the models.
+/// A figure with curves of functions from the closed-form models.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelFigure {
-    /// Paper and name, such as `000.fig17a`.
+    /// The paper's number and the figure's name, such as `000.fig17a`.
     pub id: String,
-    /// What it shows.
+    /// Title: what the figure shows.
     pub title: String,
-    /// Where it stands in the paper.
+    /// The place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What a reader should know.
+    /// Background that a reader should know.
     pub about: String,
-    /// Of `ripstop_model::published`.
+    /// Name of a function of `ripstop_model::published`.
     function: String,
-    /// For all curves.
+    /// Arguments that all curves share.
     #[serde(default)]
     arguments: BTreeMap<String, toml::Value>,
-    /// The argument along the axis.
+    /// The argument that varies along the x axis.
     x: String,
-    /// What stands at the axes.
+    /// Labels of the axes.
     x_name: String,
     y_name: String,
-    /// So many values between these, both included.
+    /// Values of `x`: `points` of them from `from` to `to`, both included.
     from: Option<f64>,
     to: Option<f64>,
     points: Option<u32>,
-    /// Or these.
+    /// Values of `x`, as a list in place of `from`, `to` and `points`.
     #[serde(default)]
     values: Vec<f64>,
-    /// The argument that the axis is divided by: N/K.
+    /// The argument by which the values on the x axis are divided, as in N/K.
     x_over: Option<String>,
     #[serde(default)]
     log_x: bool,
@@ -56,23 +56,23 @@ pub struct ModelFigure {
     curves: Vec<CurveSpec>,
 }
 
-/// A curve.
+/// One curve of a figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct CurveSpec {
     name: String,
-    /// Another function than the figure's.
+    /// Function of this curve, if it differs from the figure's.
     function: Option<String>,
     #[serde(default)]
     arguments: BTreeMap<String, toml::Value>,
-    /// Its own values along the axis.
+    /// Values of `x` for this curve alone.
     #[serde(default)]
     values: Vec<f64>,
-    /// Columns of an entry of `published.toml` that are what is printed of it.
+    /// The paper's own points for this curve, from a table in `published.toml`.
     printed: Option<Printed>,
 }
 
-/// Columns of a table.
+/// Two columns of a table in `published.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Printed {
@@ -81,14 +81,18 @@ struct Printed {
     y: String,
 }
 
-/// The largest number of points of a curve.
+/// Largest number of points on a curve. It stops a typing error from making a huge file. Curves
+/// with evenly spaced points in `papers` have fewer than 200, so half or double the value changes
+/// no figure.
 const MOST_POINTS: usize = 2000;
 
 impl ModelFigure {
-    /// Reads a file and checks what can be without drawing.
+    /// Parses a file, and computes the first point of each curve to check its function and
+    /// arguments.
     ///
     /// # Errors
-    /// Line, field, what is wrong and what would be right.
+    /// Fails when the file is invalid. The error says line, field, what is wrong and what would be
+    /// right.
     pub fn parse(name: &str, text: &str, published: &Published) -> LabResult<Vec<ModelFigure>> {
         let file: File = read(name, text)?;
         let mut figures = Vec::new();
@@ -106,7 +110,7 @@ impl ModelFigure {
                         "write `values`, or `from`, `to` and `points` (2 to 2000; with `log-x` from above 0)";
                     return Err(wrong(format!("{} points along the axis; {wanted}", along.len())));
                 }
-                // The first point shows whether function and arguments are right.
+                // Compute the first point to check the function and the arguments.
                 figure.at(curve, along[0]).map_err(&wrong)?;
                 if let Some(printed) = &curve.printed {
                     published.columns(&printed.entry, &printed.x, &printed.y).map_err(&wrong)?;
@@ -117,20 +121,20 @@ impl ModelFigure {
         Ok(figures)
     }
 
-    /// Whether `other`, as a user wrote it, means this.
+    /// The number of the figure's paper, such as `000`.
     pub fn paper(&self) -> &str {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
-    /// How many curves there are.
+    /// Number of curves.
     pub fn curves(&self) -> usize {
         self.curves.len()
     }
 
-    /// All curves, computed.
+    /// Computes all curves.
     ///
     /// # Errors
-    /// A point that the model refuses.
+    /// Fails when the model refuses a point. The error names the curve and the point.
     pub fn compute(&self, published: &Published) -> Result<FigureChart, String> {
         let mut curves = Vec::new();
         for spec in &self.curves {
@@ -153,7 +157,7 @@ impl ModelFigure {
         })
     }
 
-    /// The values along a curve.
+    /// The values of `x` along a curve. Empty if they are not given correctly.
     fn along(&self, curve: &CurveSpec) -> Vec<f64> {
         let listed = if curve.values.is_empty() { &self.values } else { &curve.values };
         if !listed.is_empty() {
@@ -188,7 +192,7 @@ impl ModelFigure {
             .map_err(|error| format!("curve `{}` at {} = {x}: {error}", curve.name, self.x))
     }
 
-    /// What the axis is divided by.
+    /// The number by which the values on the x axis are divided; 1 without `x-over`.
     fn scale(&self, curve: &CurveSpec) -> Result<f64, String> {
         let Some(name) = &self.x_over else { return Ok(1.0) };
         match self.arguments(curve).get(name) {

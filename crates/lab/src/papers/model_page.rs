@@ -1,4 +1,4 @@
-//! A page for each paper, in Markdown, with the figures that closed forms draw.
+//! Writes a Markdown page for each paper, with its closed forms and the figures drawn from them.
 
 use super::check::CheckedPaper;
 use super::library::PaperLibrary;
@@ -8,10 +8,10 @@ use crate::error::{LabError, LabResult};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Writes `NNN-models.md` and the figures.
+/// Writes the page `NNN-models.md` of each paper, and its figures, into `directory`.
 ///
 /// # Errors
-/// What the file system said; a figure that cannot be computed.
+/// Fails when a file cannot be written, or when a figure cannot be computed.
 pub fn write_model_pages(
     directory: &Path,
     papers: &[CheckedPaper<'_>],
@@ -105,7 +105,7 @@ fn page(paper: &CheckedPaper<'_>, library: &PaperLibrary) -> String {
     text
 }
 
-/// Text that a table's cell can hold.
+/// `text` with the characters escaped that would break a Markdown table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ").replace('*', "\\*").replace('_', "\\_")
 }

@@ -1,4 +1,4 @@
-//! Verdicts on numbers.
+//! Verdicts on the numbers that a paper prints.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
@@ -9,35 +9,36 @@ use crate::study::JudgedStudy;
 use ripstop_model::published::{agrees, evaluate};
 use serde::Serialize;
 
-/// A published number beside ours.
+/// A number that a paper prints, compared with ours.
 #[derive(Debug, Serialize)]
 pub struct CheckedNumber {
-    /// The comparison's, or that of the entry in `published.toml`.
+    /// Name of the comparison, or of the entry in `published.toml`.
     pub id: String,
-    /// The entry in `published.toml`.
+    /// Name of the entry in `published.toml`.
     pub published: Option<String>,
-    /// Where it stands in the paper.
+    /// The place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// Row and column, or what it is.
+    /// Row and column of the number's table, or the quantity.
     pub what: String,
-    /// Its unit.
+    /// Unit; empty for a number without a unit.
     pub unit: String,
-    /// With the digits that are printed; None of a table.
+    /// The number with the digits that are printed. None for a table.
     pub printed: Option<String>,
-    /// Ours; None where nothing computes it.
+    /// Our number; None if nothing computes it.
     pub ours: Option<f64>,
-    /// What should be printed.
+    /// The number that should be printed.
     pub corrected: Option<String>,
-    /// What becomes of it.
+    /// The verdict.
     pub verdict: PaperVerdict,
-    /// Why.
+    /// The reason for the verdict, if there is one to state.
     pub why: Option<String>,
-    /// The experiments of `ripstop papers run` that simulate it.
+    /// Names of the experiments that simulate it (`ripstop papers run`).
     pub run: Vec<String>,
 }
 
-/// All numbers of a paper: those that closed forms compute, those that experiments simulate, and the others.
+/// The verdicts on all numbers of a paper. Closed forms compute some of them, experiments simulate
+/// others, and the rest cannot be checked.
 pub(super) fn judge(
     paper: &str,
     stated: &StatedPaper,
@@ -72,7 +73,8 @@ pub(super) fn judge(
         };
         elsewhere.push(CheckedNumber { verdict, why, run: one.experiments.clone(), ..of_entry(entry) });
     }
-    // What nobody speaks of is a parameter, a definition, or forgotten.
+    // The remaining entries are parameters, definitions or quoted numbers. Any other entry has been
+    // forgotten and fails.
     let spoken = |id: &str| {
         let named = |one: &CheckedNumber| {
             one.published.as_deref().is_some_and(|name| name.split('[').next() == Some(id))
@@ -100,7 +102,8 @@ pub(super) fn judge(
     Ok(all)
 }
 
-/// The verdict of all numbers and claims of experiments, and the first reason for it.
+/// The joint verdict on all numbers and claims of the experiments `ids`, and the first reason for
+/// this verdict.
 fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Option<String>) {
     let studies: Vec<&JudgedStudy> = ids.iter().filter_map(|id| judged.get(id)).collect();
     let verdict = together(studies.iter().flat_map(|study| study.verdicts().collect::<Vec<_>>()));
@@ -110,11 +113,12 @@ fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Opti
     (verdict, reasons.find_map(|(_, why)| why.clone()))
 }
 
-/// A comparison, computed.
+/// Computes one number by a closed form, and gives the verdict.
 fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
     let value = evaluate(&one.function, &one.arguments())
         .map_err(|error| LabError::Input(format!("{path}: `{}`: {error}", one.id)))?;
-    // `printed` was checked to be a number; what it cannot be compared with is not equal to it.
+    // `printed` is a number, because `StatedNumbers::parse` has checked it. If `corrected` is not a
+    // number, it agrees with nothing.
     let same = |printed: &str| agrees(value, printed).unwrap_or(false);
     let bound: f64 = one.printed.parse().unwrap_or(f64::NAN);
     let holds = match one.relation {
@@ -156,7 +160,7 @@ fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
     })
 }
 
-/// The paper's numbers that experiments compare theirs with, each once.
+/// The verdicts on the paper's numbers that experiments cite. Each number appears once.
 fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec<CheckedNumber> {
     let own = format!("{paper}.");
     let cited = library
@@ -198,7 +202,7 @@ fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec
     all.into_iter().map(decided).collect()
 }
 
-/// What `published.toml` says of an entry; the verdict is the caller's.
+/// The number of an entry in `published.toml`, before it is judged. The caller sets the verdict.
 fn of_entry(entry: &PublishedEntry) -> CheckedNumber {
     CheckedNumber {
         id: entry.id.clone(),
@@ -216,7 +220,7 @@ fn of_entry(entry: &PublishedEntry) -> CheckedNumber {
 }
 
 impl NumberRelation {
-    /// In front of the printed number.
+    /// The words to print before the printed number.
     fn word(self) -> &'static str {
         match self {
             NumberRelation::Equals => "",
@@ -226,7 +230,7 @@ impl NumberRelation {
     }
 }
 
-/// Why numbers have this verdict, each reason once, with the numbers' names.
+/// The reasons for the given verdict, each once, with the names of the numbers.
 pub fn reasons(numbers: &[CheckedNumber], verdict: PaperVerdict) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for number in numbers.iter().filter(|number| number.verdict == verdict) {
@@ -239,7 +243,7 @@ pub fn reasons(numbers: &[CheckedNumber], verdict: PaperVerdict) -> Vec<(&str, V
     reasons
 }
 
-/// With two digits more than are printed.
+/// Our number with two more decimals than the printed number has.
 pub fn digits(ours: f64, number: &CheckedNumber) -> String {
     let printed = number.printed.as_deref().unwrap_or_default();
     let decimals = printed.split_once('.').map_or(0, |(_, digits)| digits.len());

@@ -1,4 +1,4 @@
-//! A page for each paper, in Markdown, with its figures.
+//! Writes a Markdown page for each paper, with the results of its experiments and their figures.
 
 use crate::error::{LabError, LabResult};
 use crate::figure::study_chart;
@@ -6,20 +6,21 @@ use crate::study::{CellResults, JudgedStudy, Study, words};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// An experiment with what it gave.
+/// An experiment with its results and verdicts.
 pub struct ShownStudy<'a> {
     /// The experiment.
     pub study: &'a Study,
     /// The results of its cells.
     pub results: &'a CellResults,
-    /// What became of its numbers and claims.
+    /// The verdicts on its numbers and claims.
     pub judged: &'a JudgedStudy,
 }
 
-/// Writes the pages of all papers that there are experiments of: `NNN.md` and `figures/`.
+/// Writes a page `NNN.md` for each paper that has experiments in `all`, and the figures into
+/// `figures/`.
 ///
 /// # Errors
-/// What the file system said.
+/// Fails when a file or a directory cannot be written.
 pub fn write_pages(directory: &Path, all: &[ShownStudy<'_>]) -> LabResult<()> {
     let figures = directory.join("figures");
     std::fs::create_dir_all(&figures).map_err(|e| LabError::work(figures.display(), e))?;
@@ -59,7 +60,7 @@ fn page(paper: &str, all: &[&ShownStudy<'_>]) -> String {
     text
 }
 
-/// As GitHub makes it of the heading.
+/// The anchor that GitHub makes from the heading.
 fn anchor(shown: &ShownStudy<'_>) -> String {
     let heading = format!("{} {}", shown.judged.id, shown.judged.title).to_lowercase();
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

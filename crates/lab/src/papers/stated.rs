@@ -1,4 +1,5 @@
-//! What is to come of what a paper states: `papers/NNN/model.toml` for numbers, `papers/NNN/trends.toml` for trends.
+//! How a paper's statements are decided: `papers/NNN/model.toml` for numbers,
+//! `papers/NNN/trends.toml` for trends.
 
 use crate::claim::{ClaimExpression, NoNames, check_claim};
 use crate::error::{LabError, LabResult};
@@ -9,7 +10,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
-/// A paper's `model.toml`.
+/// The contents of a paper's `model.toml`: how its numbers are decided.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedNumbers {
@@ -17,61 +18,61 @@ pub struct StatedNumbers {
     pub(crate) paper: String,
     /// The paper's title.
     pub(crate) title: String,
-    /// StatedNumbers that closed forms compute.
+    /// Numbers that closed forms compute.
     #[serde(default, rename = "comparison")]
     pub(crate) comparisons: Vec<Spanned<NumberComparison>>,
-    /// StatedNumbers that they do not.
+    /// Entries of `published.toml` that closed forms do not compute.
     #[serde(default)]
     pub(crate) elsewhere: Vec<Spanned<Elsewhere>>,
-    /// What is wrong in print.
+    /// Misprints of the paper.
     #[serde(default, rename = "erratum")]
     pub(crate) errata: Vec<NumberErratum>,
 }
 
-/// A printed number, and the function that computes it.
+/// A `[[comparison]]` table: a printed number, and the function that computes it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberComparison {
     pub(crate) id: String,
-    /// The entry of `published.toml`, where it is one.
+    /// Name of the entry in `published.toml`, if the number has one.
     pub(crate) published: Option<String>,
     #[serde(rename = "where")]
     pub(crate) place: String,
     pub(crate) row: Option<String>,
     pub(crate) column: String,
-    /// With the digits that are printed.
+    /// The number with the digits that are printed.
     pub(crate) printed: String,
     pub(crate) unit: String,
     pub(crate) status: ComparisonStatus,
-    /// What is to be true of ours and the printed one.
+    /// The relation that must hold between our number and the printed one.
     #[serde(default)]
     pub(crate) relation: NumberRelation,
     pub(crate) reading: Option<String>,
-    /// Ours, where the printed one does not come out.
+    /// Our number, if it differs from the printed one.
     pub(crate) corrected: Option<String>,
     pub(crate) why: Option<String>,
     pub(crate) function: String,
     arguments: BTreeMap<String, toml::Value>,
 }
 
-/// What becomes of a printed number.
+/// The expected result of comparing a printed number with ours.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ComparisonStatus {
-    /// The formula as printed gives it.
+    /// The formula as printed gives the printed number.
     Exact,
-    /// It comes out under a reading that is named.
+    /// The number is right if the text is read in a certain way; `reading` says how.
     Reading,
-    /// The formula or the number is misprinted.
+    /// The formula or the number is a misprint.
     Erratum,
-    /// Ours is another, and nothing is misprinted.
+    /// Our number differs, although nothing is misprinted.
     Differs,
 }
 
-/// How ours is to stand to the printed number.
+/// The relation that must hold between our number and the printed one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(crate) enum NumberRelation {
-    /// To the last printed digit.
+    /// Both agree to the last printed digit.
     #[default]
     #[serde(rename = "equals")]
     Equals,
@@ -81,19 +82,19 @@ pub(crate) enum NumberRelation {
     LessThan,
 }
 
-/// A published entry that no closed form computes.
+/// An entry of `published.toml` that no closed form computes.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Elsewhere {
     pub(crate) published: String,
-    /// The experiments that simulate it.
+    /// Names of the experiments that simulate it.
     #[serde(default)]
     pub(crate) experiments: Vec<String>,
-    /// What it would take.
+    /// What would be needed to check it.
     pub(crate) needs: Option<String>,
 }
 
-/// Something that is wrong in print.
+/// An `[[erratum]]` table: a misprint in the paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NumberErratum {
@@ -104,7 +105,7 @@ pub(crate) struct NumberErratum {
     pub(crate) corrected: String,
 }
 
-/// A paper's `trends.toml`.
+/// The contents of a paper's `trends.toml`: what decides each of its trends.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedTrends {
@@ -112,31 +113,32 @@ pub struct StatedTrends {
     pub(crate) trends: Vec<Spanned<StatedTrend>>,
 }
 
-/// Who decides a trend.
+/// A `[[trend]]` table: what decides a trend.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct StatedTrend {
     pub(crate) id: String,
     pub(crate) decided_by: TrendJudge,
-    /// Experiments with a claim about it.
+    /// Names of the experiments that have a claim about the trend.
     #[serde(default)]
     pub(crate) experiments: Vec<String>,
-    /// The trend of which their claims are, where it is another paper's.
+    /// Name of the trend that these claims are about, if it is a trend of another paper.
     pub(crate) claim: Option<String>,
-    /// What it would take.
+    /// What would be needed to decide the trend.
     pub(crate) needs: Option<String>,
-    /// All of these, where closed forms decide.
+    /// Claims about closed forms, all of which must hold. Only for trends that closed forms decide.
     #[serde(default)]
     pub(crate) holds: Vec<Spanned<String>>,
-    /// Parts of these claims by name.
+    /// Named parts that the claims of `holds` may use.
     #[serde(default)]
     pub(super) define: BTreeMap<String, Spanned<String>>,
-    /// `holds` with its parts, understood; filled in when the file is read.
+    /// The parsed claims of `holds`, with the parts inserted. They are filled in when the file is
+    /// read.
     #[serde(skip)]
     pub(crate) claims: Vec<ClaimExpression>,
-    /// Under which reading it holds.
+    /// The reading under which the trend holds.
     pub(crate) note: Option<String>,
-    /// Whether it does not hold; with why.
+    /// Whether we expect the trend not to hold; `because` says why.
     #[serde(default)]
     pub(crate) fails: bool,
     pub(crate) because: Option<String>,
@@ -146,19 +148,20 @@ pub(crate) struct StatedTrend {
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TrendJudge {
-    /// Curves of closed forms.
+    /// Claims about closed forms.
     Model,
-    /// Experiments.
+    /// Claims of experiments.
     Simulation,
-    /// Nothing yet.
+    /// Nothing decides it yet.
     Nothing,
 }
 
 impl StatedNumbers {
-    /// Reads `model.toml`.
+    /// Parses `model.toml`.
     ///
     /// # Errors
-    /// Line, field, what is wrong and what would be right.
+    /// Fails when the file is invalid. The error says line, field, what is wrong and what would be
+    /// right.
     pub(crate) fn parse(name: &str, text: &str) -> LabResult<StatedNumbers> {
         let numbers: StatedNumbers = read(name, text)?;
         for spanned in &numbers.comparisons {
@@ -189,10 +192,10 @@ impl StatedNumbers {
 }
 
 impl StatedTrends {
-    /// Reads `trends.toml`.
+    /// Parses `trends.toml`.
     ///
     /// # Errors
-    /// As [`StatedNumbers::parse`].
+    /// The same as for [`StatedNumbers::parse`].
     pub(crate) fn parse(name: &str, text: &str) -> LabResult<StatedTrends> {
         let mut trends: StatedTrends = read(name, text)?;
         for spanned in &mut trends.trends {
@@ -220,7 +223,8 @@ impl StatedTrends {
 }
 
 impl StatedTrend {
-    /// Reads `holds`, with its parts in their places. The error has the byte where the fault stands.
+    /// Parses the claims of `holds` and inserts the named parts. An error has the byte position of
+    /// the fault in the file.
     fn read_claims(&mut self) -> Result<(), (usize, String)> {
         let parse = |text: &Spanned<String>| -> Result<ClaimExpression, (usize, String)> {
             text.as_ref().parse().map_err(|problem| (text.span().start, problem))
@@ -238,13 +242,14 @@ impl StatedTrend {
 }
 
 impl NumberComparison {
-    /// As the models take them.
+    /// The arguments in the form that the models take.
     pub(crate) fn arguments(&self) -> Arguments {
         arguments(&self.arguments)
     }
 }
 
-/// Arguments as the models take them; what is neither number nor word is a word that none of them knows.
+/// Converts TOML values to arguments of the models. A value that is neither a number nor a text
+/// becomes a word, which every model rejects.
 pub(crate) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
     let value = |value: &toml::Value| match value {
         toml::Value::Integer(number) => Value::Number(*number as f64),
@@ -255,7 +260,7 @@ pub(crate) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
     table.iter().map(|(name, given)| (name.clone(), value(given))).collect()
 }
 
-/// Reads a file, or says on which line it is wrong.
+/// Parses a TOML file. An error names the line.
 pub(crate) fn read<T: DeserializeOwned>(name: &str, text: &str) -> LabResult<T> {
     toml::from_str(text).map_err(|wrong| {
         let at = wrong.span().map_or(0, |span| span.start);
@@ -263,7 +268,7 @@ pub(crate) fn read<T: DeserializeOwned>(name: &str, text: &str) -> LabResult<T> 
     })
 }
 
-/// A problem at a byte of a file.
+/// An error at the byte `at` of a file.
 pub(crate) fn error(name: &str, text: &str, at: usize, problem: String) -> LabError {
     SourceText { path: name.into(), text: text.to_owned() }.wrong(at, problem)
 }

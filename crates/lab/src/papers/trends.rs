@@ -1,4 +1,4 @@
-//! Verdicts on trends.
+//! Verdicts on the trends that a paper states.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{StatedTrend, TrendJudge};
@@ -7,29 +7,29 @@ use crate::claim::{ClaimFinding, NoNames, decide as decide_claim};
 use crate::error::{LabError, LabResult};
 use serde::Serialize;
 
-/// A published trend, decided.
+/// A trend that a paper states, with our verdict.
 #[derive(Debug, Serialize)]
 pub struct CheckedTrend {
-    /// Its name.
+    /// Name of the trend.
     pub id: String,
-    /// Where it stands in the paper.
+    /// The place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// What is stated.
+    /// The trend in words.
     pub text: String,
-    /// What decides it: the models, experiments, or nothing yet.
+    /// What decides it: `model`, `simulation` or `nothing`.
     pub decided_by: &'static str,
-    /// What becomes of it.
+    /// The verdict.
     pub verdict: PaperVerdict,
-    /// The figures that it was decided by.
+    /// The values by which it was decided.
     pub evidence: Option<String>,
-    /// Why.
+    /// The reason for the verdict, if there is one to state.
     pub why: Option<String>,
-    /// The experiments of `ripstop papers run` with a claim about it.
+    /// Names of the experiments that have a claim about it (`ripstop papers run`).
     pub run: Vec<String>,
 }
 
-/// All trends of a paper. One that `trends.toml` forgets fails.
+/// The verdicts on all trends of a paper. A trend that is missing in `trends.toml` fails.
 pub(super) fn judge(
     paper: &str,
     stated: &StatedPaper,
@@ -104,7 +104,8 @@ fn decide(
     Ok(())
 }
 
-/// Whether all claims of a trend hold, and the values of those that decide: of all, or of the first that does not hold.
+/// Whether all claims of a trend hold, with the values that decide it. If a claim does not hold,
+/// these are the values of the first such claim.
 fn by_closed_forms(spec: &StatedTrend) -> Result<ClaimFinding, String> {
     let mut values = Vec::with_capacity(spec.claims.len());
     for (claim, text) in spec.claims.iter().zip(&spec.holds) {
@@ -118,7 +119,7 @@ fn by_closed_forms(spec: &StatedTrend) -> Result<ClaimFinding, String> {
     Ok(ClaimFinding { holds: true, values: values.join("; ") })
 }
 
-/// The verdict on a trend that a model decides.
+/// The verdict on a trend that closed forms decide.
 fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (PaperVerdict, Option<String>) {
     match (holds, spec.fails) {
         (true, false) => {
@@ -134,7 +135,8 @@ fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (P
     }
 }
 
-/// Why experiments are not expected to bear a trend out, or a part of it; each must speak of it.
+/// A sentence that says why the experiments are not expected to show all of the trend. None if they
+/// are. Each experiment must have a claim about the trend; otherwise the result is an error.
 fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, String> {
     let id = spec.claim.as_ref().unwrap_or(&spec.id);
     let mut not_expected = Vec::new();

@@ -1,43 +1,44 @@
-//! Verdicts of `papers check`: what becomes of what a paper states.
+//! The verdicts of `ripstop papers check` on what a paper states.
 
 use crate::study::{JudgedStudy, Verdict};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What becomes of something that a paper states.
+/// The verdict on a number or a trend that a paper states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PaperVerdict {
-    /// A number: to its last digit by the formula as printed, or by simulation. A trend: by simulation.
+    /// A number: agrees to the last digit with the formula as printed, or agrees with a simulation.
+    /// A trend: a simulation shows it.
     Reproduced,
-    /// A number, under the reading that is named.
+    /// A number that is right under a certain reading of the paper.
     Reading,
-    /// Misprinted; what is right is given.
+    /// A misprint; the right number is known.
     Erratum,
-    /// Ours is another, for a reason that is given.
+    /// Our result differs, for a reason that is stated.
     Differs,
-    /// The paper does not say enough to simulate it.
+    /// The paper does not say enough to repeat its simulation.
     NotReproducible,
-    /// A trend of computed curves.
+    /// A trend that closed forms show.
     Holds,
-    /// A trend that does not, for a reason that is given.
+    /// A trend that closed forms do not show, for a reason that is stated.
     DoesNotHold,
-    /// There is nothing to compute, or nothing to compute it with.
+    /// There is nothing to compute, or no model or experiment for it.
     NotCheckable,
-    /// An experiment decides it, and was not run.
+    /// An experiment decides it, and the experiment was not run.
     NotRun,
-    /// Too few runs to tell.
+    /// It cannot be decided, because there were too few runs.
     Undecided,
-    /// It should hold, and does not.
+    /// It was expected to hold, and does not.
     Failed,
-    /// It is said not to hold, and does.
+    /// It was expected not to hold, and does.
     Unexpected,
     /// It cannot be evaluated.
     Error,
 }
 
 impl PaperVerdict {
-    /// For people.
+    /// The verdict as text for people.
     pub fn word(self) -> &'static str {
         match self {
             PaperVerdict::Reproduced => "reproduced",
@@ -56,7 +57,7 @@ impl PaperVerdict {
         }
     }
 
-    /// Whether the program is to say so by its exit status.
+    /// Whether the verdict makes the program exit with an error.
     pub fn is_wrong(self) -> bool {
         matches!(self, PaperVerdict::Failed | PaperVerdict::Unexpected | PaperVerdict::Error)
     }
@@ -77,10 +78,11 @@ impl From<Verdict> for PaperVerdict {
     }
 }
 
-/// Experiments that were judged, by their names.
+/// The verdicts on experiments, by the experiment's name.
 pub type JudgedStudies = BTreeMap<String, JudgedStudy>;
 
-/// One verdict of several on the same thing: what is wrong counts most, then what was not run, then what is not reproduced.
+/// Combines several verdicts on the same thing into the worst one. Errors and failures are the
+/// worst, followed by what was not run or is undecided, and then by what differs.
 pub(super) fn together(all: impl Iterator<Item = Verdict>) -> PaperVerdict {
     let rank = |verdict: &PaperVerdict| match verdict {
         PaperVerdict::Error => 6,
