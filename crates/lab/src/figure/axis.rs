@@ -1,6 +1,6 @@
-//! An axis of a figure: which values it spans, and where its ticks stand.
+//! An axis of a figure: its range and its ticks.
 
-/// The values along one side of a figure.
+/// The range of values along one side of a figure. `low` and `high` are the values at its ends.
 pub(super) struct Axis {
     pub(super) low: f64,
     pub(super) high: f64,
@@ -8,7 +8,9 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// From the smallest value to the largest, or from 0 where that is near enough and wanted.
+    /// The axis from the smallest to the largest of `values`. With `from_zero`, a linear axis
+    /// includes 0 and has 5 % of free space above the largest value. A logarithmic axis ends at
+    /// powers of ten.
     pub(super) fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Axis {
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
         let (low, high) =
@@ -24,7 +26,8 @@ impl Axis {
         Axis { low, high: high + if from_zero { 0.05 * (high - low) } else { 0.0 }, log }
     }
 
-    /// How far along a value stands, from 0 to 1; what is outside stands at the end.
+    /// The position of `value` along the axis, from 0 at `low` to 1 at `high`. A value outside the
+    /// range is moved to the nearest end.
     pub(super) fn part(&self, value: f64) -> f64 {
         let part = if self.log {
             (value.max(self.low) / self.low).log10() / (self.high / self.low).log10()
@@ -34,7 +37,8 @@ impl Axis {
         part.clamp(0.0, 1.0)
     }
 
-    /// Where ticks stand: round numbers, or powers of ten.
+    /// The values that have ticks: multiples of a round number, or powers of ten on a logarithmic
+    /// axis.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.log {
             let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);

@@ -1,4 +1,4 @@
-//! Curves as SVG: lines, half-widths, and the numbers of others as circles.
+//! Draws curves as SVG: lines with confidence intervals, and published numbers as circles.
 
 use super::axis::Axis;
 use super::curve::FigureCurve;
@@ -6,33 +6,40 @@ use super::style::{CurveStyle, styles};
 use crate::claim::show_number as show;
 use std::fmt::Write as _;
 
-/// The size of the whole, and of the margins: left, right, top, bottom.
+/// Width and height of a figure, in SVG units. The `viewBox` has this size; pages scale it. Half or
+/// double the size changes only how large text and lines appear beside the curves.
 const SIZE: (f64, f64) = (680.0, 360.0);
+/// Margins around the plot, in SVG units: left, right, top, bottom. They hold the tick labels, the
+/// legend, the title and the label of the x axis. With smaller margins these texts overlap the
+/// plot.
 const MARGINS: [f64; 4] = [64.0, 190.0, 34.0, 46.0];
-/// The height of a line of the legend.
+/// Height of a line of the legend, in SVG units. The font size is 11. At half the value lines
+/// overlap; at twice the value fewer curves fit into the legend.
 const LINE: f64 = 16.0;
-/// Curves with more points have no markers.
+/// Largest number of points for which a curve has markers. On longer curves the markers would merge
+/// into one thick line. Half the value leaves more curves without markers; double the value crowds
+/// them.
 const MOST_MARKERS: usize = 40;
 
-/// What is drawn, with what stands at its axes.
+/// A figure to be drawn: its labels, its scales and its curves.
 #[derive(Debug)]
 pub struct FigureChart {
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// What stands at the axis.
+    /// Label of the x axis.
     pub x: String,
-    /// The same of the other.
+    /// Label of the y axis.
     pub y: String,
-    /// Whether the axis has equal steps for equal factors.
+    /// Whether the x axis is logarithmic.
     pub log_x: bool,
-    /// The same of the other.
+    /// Whether the y axis is logarithmic.
     pub log_y: bool,
-    /// The lines.
+    /// The curves.
     pub curves: Vec<FigureCurve>,
 }
 
 impl FigureChart {
-    /// As SVG; what a logarithm cannot show is left out.
+    /// Draws the figure as SVG text. Points that a logarithmic axis cannot show are left out.
     pub fn svg(mut self) -> String {
         for curve in &mut self.curves {
             curve
@@ -53,7 +60,7 @@ impl FigureChart {
     }
 }
 
-/// A chart while it is drawn.
+/// A figure while its SVG text is written.
 struct Drawing<'a> {
     chart: &'a FigureChart,
     x: Axis,
@@ -78,7 +85,7 @@ impl Drawing<'_> {
         self.svg + "</svg>\n"
     }
 
-    /// Where a point stands on the page.
+    /// The position of a point on the page, in SVG units.
     fn at(&self, px: f64, py: f64) -> (f64, f64) {
         let [left, right, top, bottom] = MARGINS;
         (

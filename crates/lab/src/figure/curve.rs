@@ -1,14 +1,16 @@
 //! The data of one curve of a figure.
 
-/// A line of a figure.
+/// One curve of a figure, and the numbers that others published for it.
 #[derive(Debug, Default)]
 pub struct FigureCurve {
-    /// Its name.
+    /// Name of the curve in the legend.
     pub name: String,
-    /// x, y, half of y's interval.
+    /// Points of the line: x, y, and half the width of the 95 % confidence interval of y (0 if
+    /// there is none).
     pub points: Vec<(f64, f64, f64)>,
-    /// What others have.
+    /// Published numbers and references to draw as circles: x and y.
     pub others: Vec<(f64, f64)>,
-    /// Whether values stay until the next: a window.
+    /// Whether the line is drawn as steps, so that each value stays until the next point. A
+    /// recorded window is drawn this way.
     pub steps: bool,
 }

@@ -1,4 +1,8 @@
-//! Figures as SVG: of experiments, of series over time, and of closed forms.
+//! Draws figures as SVG.
+//!
+//! [`study_chart`] makes the figure of an experiment, and [`series_chart`] the time series of one
+//! result. Figures of closed forms come from `papers::model_figure`. All of them are a
+//! [`FigureChart`] with one [`FigureCurve`] per line.
 
 mod axis;
 mod chart;

@@ -1,14 +1,14 @@
-//! The series over time of one result: what `ripstop sim --sample --json` prints.
+//! Draws the time series of one result, as `ripstop sim --sample --json` prints it.
 
 use super::chart::FigureChart;
 use super::curve::FigureCurve;
 use crate::measure::KnownMeasure;
 use serde_json::Value;
 
-/// A curve for each flow of a result.
+/// Draws `measure` over time, with one curve for each flow of the result.
 ///
 /// # Errors
-/// A result without a series; a measure that has none.
+/// Fails when the result has no time series, or when `measure` is not recorded over time.
 pub fn series_chart(result: &Value, measure: KnownMeasure) -> Result<FigureChart, String> {
     let flows = result["flows"].as_array().ok_or("this is no result of `ripstop sim --json`")?;
     if result["series"].is_null() {

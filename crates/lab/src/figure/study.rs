@@ -1,4 +1,4 @@
-//! The figures of experiments.
+//! Draws the figures of an experiment from its results.
 
 use super::chart::FigureChart;
 use super::curve::FigureCurve;
@@ -8,7 +8,8 @@ use crate::experiment::grid::CASE;
 use crate::measure::Measure;
 use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study, WantedNumber};
 
-/// The figure of an experiment.
+/// Makes the figure `figure` of an experiment. `judged` supplies the published numbers to draw
+/// beside the curves.
 pub fn study_chart(
     figure: &FigureSpec,
     study: &Study,
@@ -26,7 +27,8 @@ pub fn study_chart(
     }
 }
 
-/// One curve for each combination of the keys that are neither the axis nor given.
+/// One curve for each combination of values of the keys that distinguish curves. A figure over time
+/// has one curve for each cell.
 fn curves(
     figure: &FigureSpec,
     y: &Measure,
@@ -74,7 +76,7 @@ fn curves(
     curves
 }
 
-/// What stands at the axis of a key: its name, and the unit of its values.
+/// The label of the x axis: the key's name and the unit of its values.
 fn axis_of(figure: &FigureSpec, study: &Study) -> String {
     if figure.x == "time" {
         return "time, s".to_owned();
@@ -89,7 +91,7 @@ fn axis_of(figure: &FigureSpec, study: &Study) -> String {
     }
 }
 
-/// The values that tell the curves of a figure apart, for people.
+/// The name of the cell's curve: the values of the keys that distinguish curves.
 fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
     let all = study.experiment.set_keys(cell.set);
     let others = || all.iter().filter(|key| **key != figure.x && !figure.at.contains_key(*key)).collect();
@@ -98,7 +100,7 @@ fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
         .into_iter()
         .filter_map(|key| {
             let text = cell.text(&study.experiment, key)?;
-            // The name of a case says it all.
+            // The name of a case needs no key in front of it.
             Some(if key == CASE { text.to_owned() } else { format!("{key} = {text}") })
         })
         .collect();

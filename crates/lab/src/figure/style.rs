@@ -1,30 +1,36 @@
-//! How curves are told apart: by colour, by dashes and by markers, so that none of the three is needed alone.
+//! Gives each curve a colour, dashes and a marker, so that no reader depends on only one of the
+//! three.
 
 use super::curve::FigureCurve;
 
-/// Colours that people with any kind of colour blindness tell apart (Okabe and Ito). Their second blue and their yellow are left out: one is
-/// close to the first blue, the other is faint on white. Grey and brown take their places.
+/// Colours that people with any kind of colour blindness can distinguish (the palette of Okabe and
+/// Ito). Its second blue and its yellow are replaced by grey and brown, because the second blue is
+/// close to the first and yellow is faint on white. The ninth curve uses the first colour again,
+/// with other dashes.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 
-/// Dashes of the first eight curves, the next eight, and so on; in the figure's unit.
+/// Dash patterns in SVG units: the first eight curves are solid, the next eight have long dashes,
+/// and the eight after those have short dashes.
 const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
-/// A dash of curves that lie on each other; their gaps show the others.
+/// Length of a dash of curves that coincide, in SVG units. Such curves take turns: each draws its
+/// dashes in the gaps of the others. Half the value changes colours twice as often along the line,
+/// and double the value half as often.
 const SHARED_DASH: f64 = 7.0;
 
 /// How a curve is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CurveStyle {
     pub(super) colour: &'static str,
-    /// Of `stroke-dasharray` and `stroke-dashoffset`; empty for a solid line.
+    /// The SVG attributes `stroke-dasharray` and `stroke-dashoffset`; empty for a solid line.
     pub(super) dashes: String,
     marker: usize,
-    /// The number of the curve whose points are the same.
+    /// Index of the first curve with the same points, if there is an earlier one.
     pub(super) same_as: Option<usize>,
 }
 
-/// The styles of curves. Those with the same points take turns along their line.
+/// The styles of all curves. Curves with the same points are dashed so that each is visible.
 pub(super) fn styles(curves: &[FigureCurve]) -> Vec<CurveStyle> {
     let first_like = |k: usize| (0..=k).find(|other| coincide(&curves[*other], &curves[k])).unwrap_or(k);
     let groups: Vec<usize> = (0..curves.len()).map(first_like).collect();
@@ -47,7 +53,8 @@ pub(super) fn styles(curves: &[FigureCurve]) -> Vec<CurveStyle> {
     (0..curves.len()).map(style).collect()
 }
 
-/// Whether two curves have the same points, as far as an eye can see: a thousandth of the values.
+/// Whether two curves have the same points. Values that differ by at most a thousandth look the
+/// same.
 fn coincide(one: &FigureCurve, other: &FigureCurve) -> bool {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-3 * a.abs().max(b.abs());
     !one.points.is_empty()
@@ -56,7 +63,7 @@ fn coincide(one: &FigureCurve, other: &FigureCurve) -> bool {
 }
 
 impl CurveStyle {
-    /// The marker of a point, as SVG.
+    /// The marker at a point, as SVG text.
     pub(super) fn marker(&self, x: f64, y: f64) -> String {
         let colour = self.colour;
         match self.marker % 5 {
@@ -102,7 +109,7 @@ mod tests {
                 all[..k].iter().all(|other| (other.colour, &other.dashes) != (style.colour, &style.dashes))
             );
         }
-        // Curves without points lie on nothing.
+        // Curves without points coincide with nothing.
         assert!(styles(&[curve(&[]), curve(&[])]).iter().all(|style| style.same_as.is_none()));
     }
 }
