@@ -257,6 +257,7 @@ fn words(error: redb::Error) -> String {
     }
 }
 
+/// End of the message about a file that the database cannot read.
 const DAMAGED: &str = "is damaged; restore it from a copy, or remove it and run the same again";
 
 fn damaged() -> DatabaseError {

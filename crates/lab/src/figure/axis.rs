@@ -44,6 +44,7 @@ impl Axis {
             let (first, last) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             return (first..=last).map(|k| 10f64.powi(k)).collect();
         }
+        // Aim for at most six steps: the smallest round step that is at least a sixth of the range.
         let rough = (self.high - self.low) / 6.0;
         let scale = 10f64.powf(rough.log10().floor());
         let step =

@@ -319,14 +319,17 @@ impl MeasuredNumber {
     }
 }
 
+/// An axis label: the name, and the unit if there is one.
 fn with_unit(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.to_owned() } else { format!("{name}, {unit}") }
 }
 
+/// A number without a confidence interval.
 fn plain(mean: f64) -> Option<MeasuredNumber> {
     Some(MeasuredNumber { mean, ci95: None })
 }
 
+/// The mean and the confidence interval of a statistic in a result. None if it was not measured.
 fn statistic(value: &Value) -> Option<MeasuredNumber> {
     Some(MeasuredNumber { mean: value["mean"].as_f64()?, ci95: value["ci95"].as_f64() })
 }

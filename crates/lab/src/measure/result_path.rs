@@ -57,6 +57,8 @@ fn item<'a>(list: &'a [Value], which: &str) -> Option<&'a Value> {
 
 /// Lists the names or indices of the items of `list`, as the end of an error message.
 fn choice(list: &[Value]) -> String {
+    /// Largest number of list items that an error message names; the others are only counted. It
+    /// affects only the length of the message.
     const MANY: usize = 8;
     let name = |(k, item): (usize, &Value)| match item["name"].as_str() {
         Some(name) => format!("[{name}]"),

@@ -38,6 +38,7 @@ pub(crate) struct NumberComparison {
     pub(crate) published: Option<String>,
     #[serde(rename = "where")]
     pub(crate) place: String,
+    /// The row of the printed table, if the number is in a table.
     pub(crate) row: Option<String>,
     pub(crate) column: String,
     /// The number with the digits that are printed.
@@ -47,9 +48,11 @@ pub(crate) struct NumberComparison {
     /// The relation that must hold between our number and the printed one.
     #[serde(default)]
     pub(crate) relation: NumberRelation,
+    /// The reading of the paper under which the number is right.
     pub(crate) reading: Option<String>,
     /// Our number, if it differs from the printed one.
     pub(crate) corrected: Option<String>,
+    /// The reason why the printed number is wrong or differs.
     pub(crate) why: Option<String>,
     pub(crate) function: String,
     arguments: BTreeMap<String, toml::Value>,

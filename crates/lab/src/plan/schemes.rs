@@ -111,6 +111,8 @@ impl Planner<'_> {
         }
     }
 
+    /// A plan with only the prediction, for a scheme that this program does not implement on real
+    /// networks.
     fn on_paper(&self, scheme: &'static str, model: &'static str, goodput_bps: Option<f64>) -> SchemePlan {
         SchemePlan {
             scheme,
@@ -231,6 +233,7 @@ const SEED: u64 = 1;
 /// weight against the simulation; twice the value gives it as little as a quarter.
 const MEDIANS_IN_INTERVAL: f64 = 3.0;
 
+/// Number of threads for simulations: one per core.
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

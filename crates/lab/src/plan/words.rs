@@ -165,8 +165,9 @@ pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
         let percent = (budget.min(1.0) * 100.0).round();
         text.push_str(&format!("max-overhead = {{ bulk = \"{percent}%\", interactive = \"{percent}%\" }}\n"));
     }
-    // Raise the packet deadline if its default (docs/operators/) is shorter than a burst and its
-    // repair take.
+    // Raise the packet deadline if its default (docs/operators/) may be shorter than the time that
+    // a burst and its repair take. `default` is the default without its term for slow links, which
+    // is the time of 100 packets.
     let default = (8.0 * path.rtt).max(1.0);
     let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
     if burst > default {

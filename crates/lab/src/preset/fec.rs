@@ -6,9 +6,11 @@ use ripstop_base::{Bytes, Fraction};
 use ripstop_link::{Fec, Loss};
 use ripstop_sim::scenario::{FecPath, FlowSpec, RunSpec, Scenario};
 
+// Headings of the groups in the help text.
 const LINK: &str = "The link";
 const FLOWS: &str = "The flows";
 
+/// The preset's own parameters: name, kind, placeholder, heading and help text.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("k", Kind::Count, "UNITS", LINK, "K: source units of a block").or("20"),

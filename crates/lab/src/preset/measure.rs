@@ -5,6 +5,7 @@ use super::{GivenParameters, Parameter, ParameterKind as Kind, Preset, PresetErr
 use ripstop_base::Span;
 use ripstop_sim::scenario::{ExpectSpec, RunSpec, Scenario};
 
+/// Heading of these parameters in the help text.
 const HEADING: &str = "The measurement";
 
 /// The parameters of the measurement: duration, warm-up, runs, seed, intervals, sampling and

@@ -12,15 +12,17 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Largest number of links in a chain, in this preset and in the `tandem` section of an experiment.
-/// A larger number is taken for a typing error. A scenario that lists its links may have more. Twice
-/// the value would allow chains that take twice as long to simulate.
+/// A larger number is taken for a typing error; a scenario that lists its links may have more.
+/// Twice the value would allow chains that take about twice as long to simulate.
 pub(crate) const MOST_HOPS: u32 = 1000;
 
+// Headings of the groups in the help text.
 const CHAIN: &str = "The chain";
 const FLOWS: &str = "The flows";
 const SENT: &str = "What they send";
 const NC: &str = "TCP/NC";
 
+/// The preset's own parameters: name, kind, placeholder, heading and help text.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("hops", Kind::Count, "N", CHAIN, "The number of links in the chain").or("4"),

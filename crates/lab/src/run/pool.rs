@@ -99,6 +99,8 @@ struct Open {
     so_far: Mutex<SoFar>,
 }
 
+/// The outputs of a cell's runs until all of them are complete. `cpu` is the processor time of
+/// these runs, summed over the threads.
 #[derive(Default)]
 struct SoFar {
     runs: Vec<(u64, RunOutput)>,
@@ -123,6 +125,11 @@ impl Queue {
     }
 }
 
+/// What each thread does: takes runs from `queue`, simulates them, and sends the results of
+/// completed cells. A panic of the simulator makes its cell fail and nothing else.
+///
+/// # Errors
+/// Fails when the receiver of messages is gone.
 fn work(
     queue: &Mutex<Queue>,
     simulate: Simulate,

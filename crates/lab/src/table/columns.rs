@@ -131,6 +131,7 @@ fn count(result: &Value, list: &str) -> usize {
 
 /// The column names and entries of a result of `ripstop sim`.
 fn entries(result: &Value) -> Vec<(String, TableEntry)> {
+    // Fields of the result that hold one number or one text each.
     const NUMBERS: [&str; 4] = ["events", "sim_s", "seed", "runs"];
     const TEXTS: [&str; 2] = ["program_version", "simulator"];
     let mut found = Vec::new();
