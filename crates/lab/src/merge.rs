@@ -25,8 +25,8 @@ pub struct MergeCounts {
     pub known: usize,
 }
 
-/// Fields that may differ between two results of one cell: the timings, which depend on the
-/// machine, and the list of single runs, which is present only on request.
+/// Fields that may differ between two results of one cell. The timings depend on the machine. The
+/// list of single runs is present only on request.
 const NOT_COMPARED: [&str; 3] = ["wall_s", "cpu_s", "per_run"];
 
 /// Adds the results of all `sources` to `into`. If one result is refused, none is added.

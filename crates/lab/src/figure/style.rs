@@ -4,9 +4,9 @@
 use super::curve::FigureCurve;
 
 /// Colours that people with any kind of colour blindness can distinguish (the palette of Okabe and
-/// Ito). Its second blue and its yellow are replaced by grey and brown, because the second blue is
-/// close to the first and yellow is faint on white. The ninth curve uses the first colour again,
-/// with other dashes.
+/// Ito). Grey and brown replace two of its colours: the second blue, which is close to the first,
+/// and yellow, which is faint on white. The ninth curve uses the first colour again, with other
+/// dashes.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 

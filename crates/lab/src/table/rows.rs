@@ -108,7 +108,7 @@ impl ResultTable<'_> {
 
     /// Writes the table as CSV: a header line, then one line per cell.
     ///
-    /// Returns a sentence about what was left out, if anything: the flows of cells with more than
+    /// Returns a sentence if something was left out. These are the flows of cells with more than
     /// [`super::MOST_FLOWS`] flows, and the links of cells with more than [`super::MOST_LINKS`]
     /// links.
     ///
