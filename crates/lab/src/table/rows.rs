@@ -108,9 +108,9 @@ impl ResultTable<'_> {
 
     /// Writes the table as CSV: a header line, then one line per cell.
     ///
-    /// Returns a sentence if something was left out. These are the flows of cells with more than
-    /// [`super::MOST_FLOWS`] flows, and the links of cells with more than [`super::MOST_LINKS`]
-    /// links.
+    /// Returns a sentence if columns were left out, and None otherwise. The flows of a cell have no
+    /// columns if there are more than [`super::MOST_FLOWS`], and its links have none if there are
+    /// more than [`super::MOST_LINKS`].
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`]. Also fails when `out` cannot be written.
