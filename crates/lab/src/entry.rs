@@ -1,38 +1,41 @@
-//! One entry of the table of results: a number in the unit that its column names, or a text.
+//! One entry of a table of results: a number with its unit, a count, or a text.
+//!
+//! Column names carry the unit as a suffix, such as `goodput_bps`. This file turns parameters and
+//! values of a scenario into numbers in these units.
 
 use crate::preset::ParameterKind;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
 
-/// An entry.
+/// One entry of a table of results.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableEntry {
-    /// In this unit.
+    /// A number, and its unit.
     Number(f64, EntryUnit),
-    /// A count, which is written without a decimal point.
+    /// A count. It is written without a decimal point.
     Count(u64),
-    /// Words.
+    /// A text that is not a number.
     Text(String),
-    /// Nothing is known, or nothing was said.
+    /// No value: it is not known, or it was not given.
     Missing,
 }
 
-/// What stands behind the name of a column.
+/// The unit of the numbers in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryUnit {
-    /// A share, a count, or a number of unknown kind.
+    /// No unit: a fraction, a count, or a number of unknown kind.
     None,
-    /// bit/s
+    /// Bits per second.
     BitsPerSecond,
-    /// s
+    /// Seconds.
     Seconds,
-    /// bytes
+    /// Bytes.
     Bytes,
-    /// packets
+    /// Packets.
     Packets,
 }
 
 impl EntryUnit {
-    /// The suffix of a key in this unit (docs/flags.md).
+    /// The suffix of a column name or JSON key with this unit (docs/flags.md).
     pub(crate) fn suffix(self) -> &'static str {
         match self {
             EntryUnit::None => "",
@@ -45,7 +48,7 @@ impl EntryUnit {
 }
 
 impl EntryUnit {
-    /// For people.
+    /// The unit as it is shown to people. Empty for [`EntryUnit::None`].
     pub(crate) fn word(self) -> &'static str {
         match self {
             EntryUnit::None => "",
@@ -58,7 +61,7 @@ impl EntryUnit {
 }
 
 impl TableEntry {
-    /// The value of a parameter of a kind; a text when it is not of that kind.
+    /// The entry for a parameter's value. It is a text when `text` does not parse as `kind`.
     pub fn of_parameter(kind: ParameterKind, text: &str) -> TableEntry {
         let number = match kind {
             ParameterKind::Rate => {
@@ -84,7 +87,9 @@ impl TableEntry {
         )
     }
 
-    /// What stands in a scenario, where quantities always have their unit.
+    /// The entry for a value of a scenario in JSON.
+    ///
+    /// The unit is read from the text, because quantities in a scenario always have their unit.
     pub fn of_json(value: &serde_json::Value) -> TableEntry {
         match value {
             serde_json::Value::Null => TableEntry::Missing,
@@ -112,7 +117,7 @@ impl TableEntry {
         }
     }
 
-    /// The number, in its unit; None of texts and of what is missing.
+    /// The number, in its unit. `None` for texts and for missing values.
     pub fn number(&self) -> Option<f64> {
         match self {
             TableEntry::Number(number, _) => Some(*number),
@@ -121,10 +126,10 @@ impl TableEntry {
         }
     }
 
-    /// As it stands in a CSV file, without quotes.
+    /// The text of this entry in a CSV file, before quotes are added.
     pub fn text(&self) -> String {
         match self {
-            // The shortest text that reads back to the same number.
+            // `Display` of `f64` gives the shortest text that reads back to the same number.
             TableEntry::Number(number, _) => format!("{number}"),
             TableEntry::Count(count) => count.to_string(),
             TableEntry::Text(text) => text.clone(),
@@ -133,12 +138,13 @@ impl TableEntry {
     }
 }
 
+/// A finite number without a unit.
 fn bare(text: &str) -> Option<(f64, EntryUnit)> {
     text.parse().ok().filter(|number: &f64| number.is_finite()).map(|number| (number, EntryUnit::None))
 }
 
 fn seconds(span: Span) -> (f64, EntryUnit) {
-    // Nanoseconds are exact, and so is what 1e9 divides correctly rounded.
+    // The whole number of nanoseconds is exact, so the quotient is correctly rounded.
     (span.duration().as_nanos() as f64 / 1e9, EntryUnit::Seconds)
 }
 

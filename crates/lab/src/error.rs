@@ -1,26 +1,30 @@
-//! Why the lab could not do what was asked of it.
+//! The error type of this crate.
+//!
+//! The caller shows its message to the user, so every message is a full explanation.
 
 use std::fmt::Display;
 
-/// Why something was not done, in words for whoever asked.
+/// An error of the lab. Its message is written for the user of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabError {
-    /// A file or a value that says what to do is wrong: where, what is wrong and what would be right.
+    /// An input file or value is wrong. The text says where, what is wrong, and what would be
+    /// right.
     #[error("{0}")]
     Input(String),
-    /// The work could not be done: what was tried and what was refused.
+    /// The work failed although the input was valid. The text says what was tried and why it
+    /// failed.
     #[error("{0}")]
     Work(String),
-    /// Nobody reads the output any more.
+    /// The reader of the output has closed it, such as `head` at the end of a pipe.
     #[error("the output was closed")]
     OutputClosed,
 }
 
-/// What the lab answers.
+/// A result with an error of the lab.
 pub type LabResult<T> = Result<T, LabError>;
 
 impl LabError {
-    /// What was tried, and why it failed.
+    /// A [`LabError::Work`]: `what` was tried, and `why` is the cause of the failure.
     pub fn work(what: impl Display, why: impl Display) -> LabError {
         LabError::Work(format!("{what}: {why}"))
     }

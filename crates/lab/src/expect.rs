@@ -1,6 +1,8 @@
-//! Expectations of one scenario: claims whose names are figures of its result.
+//! Expectations of one scenario: claims about the figures of its result.
 //!
-//! `holds = "goodput_bps >= 480e3"` is a claim. The older form `value = "goodput_bps"`, `least = 480e3` is translated into the same.
+//! An `[[expect]]` section of a scenario file holds a claim, such as
+//! `holds = "goodput_bps >= 480e3"`. The older form `value = "goodput_bps"`, `least = 480e3` is
+//! translated into the same claim.
 
 use crate::claim::{ClaimExpression, ClaimReference, ClaimScope, ClaimValue, check_claim, decide};
 use crate::measure::result_path::find;
@@ -8,27 +10,27 @@ use ripstop_sim::scenario::{ExpectSpec, Scenario, ScenarioError, ScenarioReport}
 use serde::Serialize;
 use serde_json::Value;
 
-/// What became of an expectation.
+/// The verdict on one expectation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ExpectVerdict {
-    /// The claim.
+    /// The claim, as text.
     pub claim: String,
-    /// Whether it holds; None where it cannot be evaluated.
+    /// Whether the claim holds. `None` when it cannot be evaluated.
     pub met: Option<bool>,
-    /// The values that decided, or why the claim cannot be evaluated.
+    /// The values that decided the claim, or why the claim cannot be evaluated.
     pub values: String,
 }
 
-/// Checks a scenario, the claims about its result included.
+/// Checks a scenario and the claims about its result.
 ///
 /// # Errors
-/// The setting that cannot be.
+/// The setting that is invalid, and why.
 pub fn check_scenario(scenario: &Scenario) -> Result<(), ScenarioError> {
     scenario.check()?;
     if scenario.expect.is_empty() {
         return Ok(());
     }
-    // A result without runs has all figures, and none of them has a value.
+    // The report of zero runs has every figure by name, but no values. Names are checked on it.
     let empty = serde_json::to_value(ScenarioReport::new(scenario, &[])).unwrap_or(Value::Null);
     for (k, spec) in scenario.expect.iter().enumerate() {
         for text in claims(spec).map_err(|(field, problem)| wrong(k, field, problem))? {
@@ -41,7 +43,9 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// Decides the expectations of a scenario, which was checked, by what was measured.
+/// Decides the expectations of `scenario` from the measured `report`.
+///
+/// The scenario must have passed [`check_scenario`]: expectations that cannot be read are left out.
 pub fn judge_expectations(scenario: &Scenario, report: &ScenarioReport) -> Vec<ExpectVerdict> {
     if scenario.expect.is_empty() {
         return Vec::new();
@@ -59,11 +63,15 @@ pub fn judge_expectations(scenario: &Scenario, report: &ScenarioReport) -> Vec<E
     texts.map(judge).collect()
 }
 
+/// An error about `field` of the `k`-th expectation, counted from 0.
 fn wrong(k: usize, field: &str, problem: String) -> ScenarioError {
     ScenarioError { field: format!("expect[{k}].{field}"), problem }
 }
 
-/// An expectation as claims. The error names the field.
+/// Converts an expectation into claims: one for `holds`, or one for each bound of `value`.
+///
+/// # Errors
+/// The name of the wrong field, and what is wrong with it.
 fn claims(spec: &ExpectSpec) -> Result<Vec<String>, (&'static str, String)> {
     let ExpectSpec { holds, value, least, most } = spec;
     match (holds, value) {
@@ -90,7 +98,7 @@ fn claims(spec: &ExpectSpec) -> Result<Vec<String>, (&'static str, String)> {
     }
 }
 
-/// Names are places in a result.
+/// A scope in which names are paths into the JSON of a result, such as `flows[0].timeouts`.
 struct ResultScope<'a> {
     result: &'a Value,
 }
@@ -141,7 +149,7 @@ mod tests {
         let met: Vec<Option<bool>> = all.iter().map(|one| one.met).collect();
         let [yes, no, unknown] = [Some(true), Some(false), None];
         assert_eq!(met, [yes, no, yes, yes, yes, no, yes, unknown, unknown]);
-        // A figure without a value is an error, and neither as expected nor otherwise.
+        // A figure without a value is an error: the claim neither holds nor fails.
         assert_eq!(all[7].values, "`flows[0].completion_s` has no value");
         let again = Scenario::parse(&scenario.to_toml().expect("TOML")).expect("a scenario");
         assert_eq!(again, scenario);

@@ -1,4 +1,6 @@
-//! Files of results, each there as a whole or not at all.
+//! Writes result files atomically: a file appears complete or not at all.
+//!
+//! Also writes lines of CSV, and checks before long work that an output file can be written.
 
 use crate::error::{LabError, LabResult};
 use std::fs::{File, Permissions};
@@ -7,12 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Why a table was not written.
+/// Why a file was not written.
 #[derive(Debug)]
 pub enum Refused {
-    /// It could not be made.
+    /// The content could not be produced.
     Content(LabError),
-    /// Whoever takes it did not.
+    /// The file, pipe or device refused the data.
     Writing(io::Error),
 }
 
@@ -29,7 +31,9 @@ impl From<io::Error> for Refused {
 }
 
 impl Refused {
-    /// As an error of the lab; `what` is the file's name.
+    /// Converts this into an error of the lab. `what` is the file's name.
+    ///
+    /// A closed pipe becomes [`LabError::OutputClosed`].
     pub fn of(self, what: impl std::fmt::Display) -> LabError {
         match self {
             Refused::Content(error) => error,
@@ -39,17 +43,19 @@ impl Refused {
     }
 }
 
-/// Writes a file by `fill`, under another name first: who reads the file gets the old content or the new one, never a part of it. What is
-/// no regular file, such as a pipe, is written as it is.
+/// Writes a file with `fill` and replaces the file at `path` in one step.
+///
+/// The data goes into a temporary file first, which is then renamed. A reader sees the old content
+/// or the new content, never a part of it. A pipe or a device is written directly.
 ///
 /// # Errors
-/// What the system refused, with the file's name.
+/// The error of `fill`, or the error of the operating system with the file's name.
 pub fn whole(
     path: &Path,
     fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<(), Refused>,
 ) -> LabResult<()> {
     let failed = |error: io::Error| LabError::work(path.display(), error);
-    // A link is followed: its target is what is replaced.
+    // Follow a symbolic link, so that its target is replaced and the link stays.
     let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if target.exists() && !target.is_file() {
         let mut out = BufWriter::new(File::options().write(true).open(&target).map_err(failed)?);
@@ -65,10 +71,12 @@ pub fn whole(
     file.persist(&target).map(drop).map_err(|error| failed(error.error))
 }
 
-/// Says before long work what would only come out after it: a folder that is not there, a file that may not be written.
+/// Checks that a file can be written at `path`, without writing it.
+///
+/// Call this before long work, so that a missing folder or a missing permission is found at once.
 ///
 /// # Errors
-/// The file, and what is wrong with it.
+/// The file's name and why it cannot be written.
 pub fn check(path: &Path) -> Result<(), String> {
     let wrong = |error: &dyn std::fmt::Display| Err(format!("{}: {error}", path.display()));
     if path.is_dir() {
@@ -83,10 +91,10 @@ pub fn check(path: &Path) -> Result<(), String> {
     }
 }
 
-/// A line of a CSV file (RFC 4180, but for the end of line, which is that of Unix).
+/// Writes one line of a CSV file as in RFC 4180, except that the line ends with LF alone.
 ///
 /// # Errors
-/// What the writer says.
+/// The error of `out`.
 pub fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> io::Result<()> {
     for (k, entry) in entries.enumerate() {
         if k > 0 {
@@ -100,6 +108,7 @@ pub fn csv_line(out: &mut dyn Write, entries: impl Iterator<Item = String>) -> i
     out.write_all(b"\n")
 }
 
+/// The folder of the file `path`; `.` when the path has no folder.
 fn directory(path: &Path) -> PathBuf {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
@@ -107,13 +116,16 @@ fn directory(path: &Path) -> PathBuf {
     }
 }
 
-/// A file with a name of its own beside `path`, with the rights that a new file there has.
+/// Creates a temporary file with a unique name in the folder of `path`.
+///
+/// Its permissions are those of any new file there: 0666 less the umask.
 ///
 /// # Errors
-/// What the system refused, without that name, which says nothing to anybody.
+/// The error of the operating system. It leaves out the temporary name, which would not help the
+/// user.
 pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = directory(path);
-    // The usual mistake, in the system's own words.
+    // A missing folder is the most frequent mistake. This call gives the system's message for it.
     std::fs::metadata(&directory)?;
     tempfile::Builder::new()
         .prefix(".ripstop-")
@@ -138,7 +150,7 @@ mod tests {
         });
         assert!(half.is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n");
-        // Through a link.
+        // A symbolic link stays a link, and its target is replaced.
         let link = directory.path().join("link.csv");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         whole(&link, |out| Ok(out.write_all(b"two\n")?)).unwrap();

@@ -1,8 +1,9 @@
-//! Experiments as data.
+//! Experiments as data: this crate defines, runs, stores and judges simulation experiments.
 //!
-//! An experiment is a scenario, a grid of values over it, measures and claims. Its cells are independent: a [`cell`] is one scenario with a
-//! content hash and needs nothing but its own data, so any process on any machine can run it. One [`run`] loop works on all runs of all
-//! cells, one [`store`] keeps the results.
+//! An experiment is a scenario, a grid of values to put into the scenario, measures, and claims.
+//! The grid gives cells. A [`cell`] is one complete scenario, identified by a content hash. Cells
+//! are independent and need no other data, so any process on any machine can run one.
+//! One [`run`] loop executes all runs of all cells. One [`store`] keeps the results.
 
 pub mod campaign;
 pub mod cell;

@@ -1,26 +1,30 @@
-//! What the papers state: `papers/NNN/published.toml`.
+//! Reads the numbers and trends that the papers publish, from `papers/NNN/published.toml`.
+//!
+//! Experiments compare their results with these numbers. Each number has an id, and tables of
+//! numbers are addressed by row and column.
 
 use serde::Deserialize;
 use toml::Value;
 
-/// All that is stated by the papers that are read.
+/// The published statements of all papers that were read.
 #[derive(Debug, Default)]
 pub struct Published {
-    /// Numbers, in the papers' order.
+    /// Published numbers, in the order of the files.
     pub entries: Vec<PublishedEntry>,
-    /// Trends, in the papers' order.
+    /// Published trends, in the order of the files.
     pub trends: Vec<PublishedTrend>,
 }
 
-/// Numbers of a paper that a cell names.
+/// Published numbers that belong to one cell, and their mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CitedNumbers {
-    /// As printed, one by one.
+    /// Each number, as the paper prints it.
     pub each: Vec<f64>,
-    /// Their mean: flows that are alike are compared together.
+    /// The mean of the numbers. Equal flows are compared with the mean of their published values.
     pub mean: f64,
 }
 
+/// The content of one `published.toml`.
 #[derive(Debug, Deserialize)]
 struct File {
     #[serde(default)]
@@ -29,21 +33,22 @@ struct File {
     trends: Vec<PublishedTrend>,
 }
 
-/// A number, or a table of them.
+/// A published number, a list of numbers, or a table of numbers.
 #[derive(Debug, Deserialize)]
 pub struct PublishedEntry {
-    /// Its name.
+    /// The name by which experiments refer to this entry.
     pub id: String,
-    /// Where it stands in the paper.
+    /// The place in the paper, such as a section, table or figure.
     #[serde(default, rename = "where")]
     pub place: String,
-    /// What it is.
+    /// The quantity that the number gives.
     #[serde(default)]
     pub quantity: String,
-    /// Its unit.
+    /// The unit of the number.
     #[serde(default)]
     pub units: String,
-    /// What it is to the paper: a parameter, a definition, a claim, or computed or simulated.
+    /// The number's role in the paper: a parameter, a definition, a claim, or a computed or
+    /// simulated result.
     #[serde(default)]
     pub kind: String,
     value: Option<Value>,
@@ -51,24 +56,24 @@ pub struct PublishedEntry {
     columns: Option<Vec<String>>,
 }
 
-/// A trend.
+/// A published trend, such as "throughput falls as the loss rate grows".
 #[derive(Debug, Deserialize)]
 pub struct PublishedTrend {
-    /// Its name.
+    /// The name by which claims refer to this trend.
     pub id: String,
-    /// Where it stands in the paper.
+    /// The place in the paper.
     #[serde(default, rename = "where")]
     pub place: String,
-    /// What is stated.
+    /// The statement of the paper.
     #[serde(default)]
     pub assertion: String,
 }
 
 impl Published {
-    /// Adds what a file has.
+    /// Adds the entries and trends of one file, given as its text.
     ///
     /// # Errors
-    /// What the TOML reader says, with its line.
+    /// The message of the TOML reader, with the line.
     pub fn add(&mut self, text: &str) -> Result<(), String> {
         let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
         self.entries.extend(file.entry);
@@ -76,20 +81,21 @@ impl Published {
         Ok(())
     }
 
-    /// Whether a trend of this name is stated.
+    /// Whether there is a trend with this id.
     pub fn has_trend(&self, id: &str) -> bool {
         self.trends.iter().any(|trend| trend.id == id)
     }
 
-    /// The entry of this name.
+    /// The entry with this id.
     pub fn entry(&self, id: &str) -> Option<&PublishedEntry> {
         self.entries.iter().find(|entry| entry.id == id)
     }
 
-    /// The number called `id`, `id[k]` (the k-th value from 0) or `id[row].COLUMN`.
+    /// The number with the name `id`, `id[k]` or `id[row].COLUMN`. `k` and `row` count from 0.
     ///
     /// # Errors
-    /// What there is not, and what there is.
+    /// There is no entry `id`, or the name does not lead to a number. The message says which forms
+    /// are possible.
     pub fn number(&self, name: &str) -> Result<f64, String> {
         let (id, rest) = name.split_once('[').unwrap_or((name, ""));
         let entry = self.entry(id).ok_or_else(|| format!("`published.toml` has no entry `{id}`"))?;
@@ -111,10 +117,10 @@ impl Published {
         })
     }
 
-    /// Two columns of a table, row by row.
+    /// The values of columns `x` and `y` of table `id`, as one pair for each row.
     ///
     /// # Errors
-    /// What there is not.
+    /// There is no such table, or one of the columns has no number in some row.
     pub fn columns(&self, id: &str, x: &str, y: &str) -> Result<Vec<(f64, f64)>, String> {
         let rows = self.entry(id).and_then(|entry| entry.values.as_ref()).map_or(0, Vec::len);
         if rows == 0 {
@@ -124,7 +130,8 @@ impl Published {
         (0..rows).map(|row| Ok((cell(row, x)?, cell(row, y)?))).collect()
     }
 
-    /// Several numbers and their mean; None where there are none.
+    /// The numbers with these names and their mean. Names without a number are skipped. `None` when
+    /// no number is left.
     pub fn mean(&self, names: &[String]) -> Option<CitedNumbers> {
         let each: Vec<f64> = names.iter().filter_map(|name| self.number(name).ok()).collect();
         let mean = each.iter().sum::<f64>() / each.len() as f64;
@@ -133,7 +140,7 @@ impl Published {
 }
 
 impl PublishedEntry {
-    /// What is printed, as far as it is a number or a short list of them.
+    /// The value or the list of numbers as text. `None` for a table.
     pub fn printed(&self) -> Option<String> {
         match (&self.value, &self.values) {
             (Some(value), _) => Some(value.to_string()),
@@ -145,6 +152,7 @@ impl PublishedEntry {
     }
 }
 
+/// A TOML number as a float.
 fn number(value: &Value) -> Option<f64> {
     value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
 }
