@@ -1,4 +1,7 @@
-//! A cell: one scenario, complete, and how much of its result is kept.
+//! A cell: one complete scenario, with the choice whether its first run is traced.
+//!
+//! A cell is the unit that is run, stored and merged. The key of its result is a hash of the
+//! simulator, of this choice, and of the scenario's text.
 
 mod record;
 mod result;
@@ -14,53 +17,59 @@ use crate::expect::check_scenario;
 use ripstop_sim::scenario::Scenario;
 use sha2::{Digest, Sha256};
 
-/// The simulator in this program: its version, and a hash of the code that decides what a simulation gives. Results of another simulator
-/// are not reused.
+/// The identity of this program's simulator: the program's version and a hash of the simulator's
+/// code.
+///
+/// The hash covers the code that decides simulation results. Results that were made by a different
+/// simulator are not reused.
 pub const SIMULATOR: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RIPSTOP_SIMULATOR"));
 
-/// By what a result is found: a hash of the simulator and of everything that decides the result.
+/// The key of a stored result: SHA-256 of the simulator's identity and of all settings that decide
+/// the result.
 pub type CellKey = [u8; 32];
 
-/// The hash of `parts`.
+/// SHA-256 of `parts`. Parts that are split differently give different hashes.
 pub fn hash_of(parts: &[&str]) -> CellKey {
     let mut hash = Sha256::new();
     for part in parts {
-        // The length in front keeps neighbours apart.
+        // Without the length, ["ab", "c"] and ["a", "bc"] would have the same hash.
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part);
     }
     hash.finalize().into()
 }
 
-/// A hash in hexadecimal.
+/// A hash as 64 hexadecimal digits.
 pub fn hexadecimal(key: &CellKey) -> String {
     key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One scenario with its seed and its runs, and how much of the result is kept.
+/// One scenario with its seed and number of runs, and whether its first run is traced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabCell {
     scenario: Scenario,
-    /// The scenario as JSON. What is hashed, stored and run is exactly this text.
+    /// The scenario as JSON. This text is what is hashed and run.
     text: String,
     traced: bool,
 }
 
 impl LabCell {
-    /// The cell of a scenario. With `traced` the first run is also recorded: its window, its losses.
+    /// The cell of a scenario. With `traced`, the window and the losses of the first run are
+    /// recorded too.
     ///
     /// # Errors
-    /// The setting of the scenario that cannot be.
+    /// The setting of the scenario that is invalid, and why.
     pub fn new(scenario: &Scenario, traced: bool) -> Result<LabCell, String> {
         let text = serde_json::to_string(scenario).map_err(|error| error.to_string())?;
-        // A share that its text cannot hold is run as its text says: what is kept can be run again to the last bit.
+        // Text may hold a fraction with fewer digits than memory does. The cell runs the value that
+        // the text holds, so that the same text gives the same result to the last bit.
         let scenario: Scenario = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         check_scenario(&scenario).map_err(|error| error.to_string())?;
         let text = serde_json::to_string(&scenario).map_err(|error| error.to_string())?;
         Ok(LabCell { scenario, text, traced })
     }
 
-    /// What is simulated.
+    /// The scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
@@ -70,31 +79,31 @@ impl LabCell {
         &self.text
     }
 
-    /// Whether the first run is recorded.
+    /// Whether the window and the losses of the first run are recorded.
     pub fn is_traced(&self) -> bool {
         self.traced
     }
 
-    /// By what the result of `simulator` is found.
+    /// The key of this cell's result when `simulator` makes it. See [`SIMULATOR`].
     pub fn key(&self, simulator: &str) -> CellKey {
         hash_of(&[simulator, if self.traced { "report, trace" } else { "report" }, &self.text])
     }
 
-    /// Virtual time of one run, s.
+    /// The virtual time of one run, seconds.
     pub fn run_s(&self) -> f64 {
         self.scenario.run.duration.duration().as_secs_f64()
     }
 
-    /// How many runs it has.
+    /// The number of runs.
     pub fn runs(&self) -> u32 {
         self.scenario.run.runs
     }
 }
 
-/// Reads a stored result.
+/// Parses a result from the store.
 ///
 /// # Errors
-/// A text that is no JSON.
+/// The text is not valid JSON.
 pub fn read_result(text: &str) -> LabResult<serde_json::Value> {
     serde_json::from_str(text).map_err(|error| LabError::work("a result in the store", error))
 }

@@ -1,4 +1,6 @@
-//! A run recorded event by event: the window of its first flow, and the packets that were lost.
+//! Records a run event by event: the window of the first flow, and the number of lost packets.
+//!
+//! A traced cell uses this for its first run.
 
 use ripstop_base::Time;
 use ripstop_link::Fate;
@@ -6,11 +8,13 @@ use ripstop_sim::scenario::Scenario;
 use ripstop_sim::world::{Happening, Observer};
 use serde_json::{Value, json};
 
-/// Looks on while a scenario runs and notes its window and its losses.
+/// Observes a run and records its window and its losses.
 pub(crate) struct RunRecorder {
-    /// The receiver's window.
+    /// The receiver's window of the first flow, packets. It limits the recorded window.
     most: f64,
+    /// The time of each change of the window, seconds, and the new window, packets.
     window: Vec<(f64, f64)>,
+    /// Packets that links have lost.
     lost: u64,
 }
 
@@ -30,14 +34,20 @@ impl Observer for RunRecorder {
 }
 
 impl RunRecorder {
-    /// A recorder for a run of `scenario`.
+    /// A recorder for one run of `scenario`.
     pub(crate) fn new(scenario: &Scenario) -> RunRecorder {
         let most = scenario.flow.first().map_or(f64::INFINITY, |flow| f64::from(flow.window));
         RunRecorder { most, window: Vec::new(), lost: 0 }
     }
 
-    /// What was noted: `window` (pairs of a moment, s, and the window as far as the receiver allowed it, packets; where it changes), `falls`,
-    /// `window_before` (before it first shrank), `window_least` and `window_most` (from then on), `lost`.
+    /// The record as JSON.
+    ///
+    /// - `window`: pairs of time, seconds, and new window, packets, one for each change. The window
+    ///   is the smaller of the congestion window and the receiver's window.
+    /// - `falls`: how often the window shrank.
+    /// - `window_before`: the window before it first shrank; the largest window if it never did.
+    /// - `window_least`, `window_most`: the smallest and largest window after it first shrank.
+    /// - `lost`: the number of packets that links have lost.
     pub(crate) fn summary(&self) -> Value {
         let windows: Vec<f64> = self.window.iter().map(|(_, window)| *window).collect();
         let shrinks = |k: &usize| windows[k + 1] < windows[*k];

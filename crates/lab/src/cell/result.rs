@@ -1,4 +1,4 @@
-//! The result of a cell: what `ripstop sim --json` prints, and what a store keeps.
+//! The result of a cell, as `ripstop sim --json` prints it and as a store keeps it.
 
 use super::SIMULATOR;
 use crate::expect::{ExpectVerdict, judge_expectations};
@@ -6,37 +6,38 @@ use ripstop_sim::scenario::{Scenario, ScenarioReport};
 use serde::Serialize;
 use serde_json::Value;
 
-/// What the runs of a scenario gave, and what made them.
+/// The measurements from the runs of a scenario, with the scenario and the program that made them.
 #[derive(Debug, Serialize)]
 pub struct CellResult<'a> {
-    /// What was run.
+    /// The scenario that was run.
     pub scenario: &'a Scenario,
-    /// Master seed.
+    /// The master seed of all runs.
     pub seed: u64,
-    /// Independent runs.
+    /// The number of independent runs.
     pub runs: u32,
-    /// What was measured.
+    /// The measurements.
     #[serde(flatten)]
     pub report: &'a ScenarioReport,
-    /// What became of the expectations.
+    /// The verdicts on the scenario's expectations.
     pub expectations: Vec<ExpectVerdict>,
-    /// The record of the first run; left out where none was made.
+    /// The trace of the first run. Left out of the JSON when the run was not traced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<&'a Value>,
-    /// Each run's own figures; null when they were not asked for.
+    /// The figures of each single run. JSON `null` when they were not requested.
     pub per_run: Option<Vec<Value>>,
     /// The program's version.
     pub program_version: &'static str,
-    /// The program's version and the hash of its simulator: equal simulators give equal results.
+    /// The program's version and the hash of its simulator, as in [`SIMULATOR`]. Equal values mean
+    /// equal results.
     pub simulator: &'static str,
-    /// Time that passed while the runs were made, s.
+    /// Wall-clock time for all runs, seconds.
     pub wall_s: f64,
-    /// Processor time that the runs took, s.
+    /// Processor time for all runs, seconds.
     pub cpu_s: f64,
 }
 
 impl<'a> CellResult<'a> {
-    /// The result of `scenario` with this report; nothing was traced, and no time is stated.
+    /// The result of `scenario` with this report. It has no trace, and both times are 0.
     pub fn new(scenario: &'a Scenario, report: &'a ScenarioReport) -> CellResult<'a> {
         CellResult {
             scenario,

@@ -1,54 +1,57 @@
-//! A cell as a line of JSON: all that a process on another machine needs to run it.
+//! A cell as one line of JSON, with everything that a process on another machine needs to run it.
 
 use super::{LabCell, SIMULATOR};
 use crate::error::{LabError, LabResult};
 use ripstop_sim::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
-/// How much of a cell's result is kept.
+/// What a cell's result contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CellDetail {
-    /// What was measured.
+    /// The measurements.
     Report,
-    /// Also the window and the losses of the first run.
+    /// The measurements, and the window and the losses of the first run.
     Trace,
 }
 
-/// A cell with its name and its simulator, as `ripstop lab cells` prints it and `ripstop lab cell` reads it.
+/// A cell with its name and its simulator. `ripstop lab cells` prints it, and `ripstop lab cell`
+/// reads it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellText {
-    /// For people. The result does not depend on the name.
+    /// The name that is shown to people. The result does not depend on the name.
     #[serde(default)]
     pub name: String,
-    /// The simulator for which the cell was made. Another one may give another result.
+    /// The simulator for which the cell was made, as in [`SIMULATOR`]. Another simulator may give
+    /// a different result.
     pub simulator: String,
-    /// How much of the result is kept.
+    /// What the result contains.
     pub detail: CellDetail,
-    /// What is run.
+    /// The scenario.
     pub scenario: Scenario,
 }
 
 impl CellText {
-    /// A cell for this program's simulator.
+    /// The text of `cell` for this program's simulator.
     pub fn of(name: String, cell: &LabCell) -> CellText {
         let detail = if cell.is_traced() { CellDetail::Trace } else { CellDetail::Report };
         CellText { name, simulator: SIMULATOR.to_owned(), detail, scenario: cell.scenario().clone() }
     }
 
-    /// Reads one cell.
+    /// Parses one line of JSON.
     ///
     /// # Errors
-    /// A text that is no cell: line, column, and what is wrong.
+    /// The text is not a cell. The message has the line, the column, and what is wrong.
     pub fn parse(text: &str) -> LabResult<CellText> {
         serde_json::from_str(text).map_err(|error| LabError::Input(format!("the cell: {error}")))
     }
 
-    /// The cell, ready to run.
+    /// Converts the text into a cell that can be run.
     ///
     /// # Errors
-    /// A cell of another simulator, unless `any_simulator`; a scenario that cannot be.
+    /// The cell was made for another simulator and `any_simulator` is false, or the scenario is
+    /// invalid.
     pub fn cell(&self, any_simulator: bool) -> LabResult<LabCell> {
         if self.simulator != SIMULATOR && !any_simulator {
             return Err(LabError::Input(format!(
