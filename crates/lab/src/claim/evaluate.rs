@@ -1,4 +1,7 @@
-//! Whether a claim can be understood, and whether it holds.
+//! Checks claims and evaluates them.
+//!
+//! [`check_claim`] finds unknown names and functions before anything is run. [`decide`] evaluates a
+//! claim to true, false, or an error.
 
 use super::expression::{
     ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart,
@@ -8,10 +11,14 @@ use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine};
 use super::{ClaimScope, show_number};
 use ripstop_model::published::{self, Arguments};
 
-/// The most values of a variable.
+/// The most values that a variable of `all` or `curve` can take.
+///
+/// The limit refuses a mistyped range, such as `1..1e9`, which would take very long. Half or double
+/// the value only moves the size at which a range is refused. The message in
+/// [`Evaluation::values`] repeats the number.
 const MOST_VALUES: f64 = 10_000.0;
 
-/// A scope without names: of claims about closed forms.
+/// A scope without names, for claims that use only closed forms and variables.
 #[derive(Clone, Copy, Debug)]
 pub struct NoNames;
 
@@ -25,10 +32,10 @@ impl ClaimScope for NoNames {
     }
 }
 
-/// Checks that a claim is true or false, and that everything that it names is there.
+/// Checks that a claim is an assertion, and that all its names and functions exist.
 ///
 /// # Errors
-/// What is not.
+/// The claim is a value and not an assertion, or a name or function does not exist.
 pub fn check_claim(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<(), String> {
     let asserts = match claim {
         ClaimExpression::Compare { .. } => true,
@@ -41,8 +48,10 @@ pub fn check_claim(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<()
     if asserts { check(claim, scope, &mut Vec::new()) } else { Err(NOT_AN_ASSERTION.into()) }
 }
 
+/// The message about a claim that has a value but is not true or false.
 const NOT_AN_ASSERTION: &str = "this is a value, not an assertion: compare it";
 
+/// Checks a claim of the form `all(..)`, whose innermost `body` must be an assertion.
 fn check_body(claim: &ClaimExpression, body: &ClaimExpression, scope: &dyn ClaimScope) -> Result<(), String> {
     let mut inner = body;
     while let ClaimExpression::Each { curve: false, body, .. } = inner {
@@ -56,10 +65,10 @@ fn check_body(claim: &ClaimExpression, body: &ClaimExpression, scope: &dyn Claim
     if asserts { check(claim, scope, &mut Vec::new()) } else { Err(NOT_AN_ASSERTION.into()) }
 }
 
-/// Decides a claim.
+/// Evaluates a claim to true or false.
 ///
 /// # Errors
-/// Why it cannot be decided. Such a claim neither holds nor fails to hold.
+/// The reason why the claim cannot be evaluated. Such a claim neither holds nor fails.
 pub fn decide(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<ClaimFinding, String> {
     match (Evaluation { scope }).value(claim, &mut Vec::new())? {
         ClaimValue::Truth(finding) => Ok(finding),
@@ -67,7 +76,7 @@ pub fn decide(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<ClaimFi
     }
 }
 
-/// The variable that a name is, if it is one.
+/// The variable with this name and its value. The innermost one wins.
 fn variable<'a>(reference: &ClaimReference, variables: &'a [(String, f64)]) -> Option<&'a (String, f64)> {
     match &reference.parts[..] {
         [ReferencePart::Field(name)] => variables.iter().rev().find(|(known, _)| known == name),
@@ -75,6 +84,7 @@ fn variable<'a>(reference: &ClaimReference, variables: &'a [(String, f64)]) -> O
     }
 }
 
+/// Checks that all names and functions in `expression` exist. `variables` are those in scope.
 fn check(
     expression: &ClaimExpression,
     scope: &dyn ClaimScope,
@@ -108,13 +118,14 @@ fn check(
     }
 }
 
-/// Whether a function of the models is meant: its arguments have names, or it has none.
+/// Whether a call means a closed form: its arguments have names, or it has no arguments and a
+/// closed form's name.
 fn is_closed_form(name: &str, arguments: &[ClaimArgument]) -> bool {
     let named = arguments.iter().any(|argument| argument.name.is_some());
     named || (arguments.is_empty() && published::FUNCTIONS.contains(&name))
 }
 
-/// Whether there is such a function, and whether it takes so many arguments.
+/// Checks that the function exists and takes this number of arguments.
 fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
     if is_closed_form(name, arguments) {
         if arguments.iter().any(|argument| argument.name.is_none()) {
@@ -144,11 +155,13 @@ fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
     }
 }
 
+/// The evaluation of one claim in a scope.
 struct Evaluation<'a> {
     scope: &'a dyn ClaimScope,
 }
 
 impl Evaluation<'_> {
+    /// The value of an expression. `variables` are those in scope.
     fn value(
         &self,
         expression: &ClaimExpression,
@@ -192,6 +205,7 @@ impl Evaluation<'_> {
         }
     }
 
+    /// Evaluates a chain of comparisons, such as `a < b <= c`. For curves, every point must hold.
     fn compare(
         &self,
         first: &ClaimExpression,
@@ -223,7 +237,10 @@ impl Evaluation<'_> {
         Ok(ClaimValue::Truth(ClaimFinding { holds, values: words }))
     }
 
-    /// A curve of the values for each value of a variable, or whether all of them hold.
+    /// Evaluates `curve(..)` or `all(..)`: computes `body` for each value of the variable `name`.
+    ///
+    /// `curve` gives a curve of the values. `all` asserts that `body` holds for every value; a
+    /// failure names the first value for which it does not.
     fn each(
         &self,
         curve: bool,
@@ -256,6 +273,7 @@ impl Evaluation<'_> {
         Ok(if curve { ClaimValue::Curve(points) } else { ClaimValue::Truth(last) })
     }
 
+    /// The values of a range.
     fn values(&self, range: &ClaimRange, variables: &mut Vec<(String, f64)>) -> Result<Vec<f64>, String> {
         let mut number = |expression: &ClaimExpression| self.value(expression, variables)?.number();
         match range {
@@ -283,7 +301,7 @@ impl Evaluation<'_> {
     }
 }
 
-/// A function of the models, by the names of its arguments.
+/// Evaluates a closed form of `ripstop_model::published`, which takes named arguments.
 fn closed_form(name: &str, arguments: &[ClaimArgument], values: &[ClaimValue]) -> Result<ClaimValue, String> {
     let mut all = Arguments::new();
     for (argument, value) in arguments.iter().zip(values) {

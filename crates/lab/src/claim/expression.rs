@@ -1,13 +1,13 @@
-//! What a claim consists of.
+//! The syntax tree of a claim. The parser in `parse` builds it, and `evaluate` computes its value.
 
-/// A claim, or a part of one.
+/// A claim or a part of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimExpression {
-    /// `0.5`, `3%`, `480e3`.
+    /// A number: `0.5`, `3%`, `480e3`. A percentage is stored as a fraction.
     Number(f64),
-    /// `"tcp"`: an argument of a model's function.
+    /// A word in quotes, such as `"tcp"`: an argument of a closed form.
     Word(String),
-    /// A name: a variable, a measure of a set, or a figure of a result.
+    /// A name whose value is read: a variable, a measure of a set, or a figure of a result.
     Read(ClaimReference),
     /// `-x`.
     Negative(Box<ClaimExpression>),
@@ -15,34 +15,35 @@ pub enum ClaimExpression {
     Binary {
         /// `+`, `-`, `*` or `/`.
         operator: char,
-        /// What stands before it.
+        /// The left operand.
         left: Box<ClaimExpression>,
-        /// What stands behind it.
+        /// The right operand.
         right: Box<ClaimExpression>,
     },
-    /// `name(a, b)`, or with names `name(k=10, n=12)`.
+    /// A function call: `name(a, b)`, or with named arguments `name(k=10, n=12)`.
     Call {
-        /// The function.
+        /// The function's name.
         name: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Vec<ClaimArgument>,
     },
     /// `all(q in 1..4, ..)` or `curve(q in 1..4, ..)`.
     Each {
-        /// Whether it makes a curve; otherwise all must hold.
+        /// True for `curve`, which gives a curve. False for `all`, which asserts that the body
+        /// holds for every value.
         curve: bool,
-        /// The name that takes the values.
+        /// The variable's name.
         variable: String,
-        /// The values.
+        /// The values of the variable.
         range: ClaimRange,
-        /// What is computed for each.
+        /// The expression that is computed for each value.
         body: Box<ClaimExpression>,
     },
-    /// The first, and by what each next one is compared with the one before.
+    /// A chain of comparisons, such as `a < b <= c`. All of them must hold.
     Compare {
-        /// The first.
+        /// The first operand.
         first: Box<ClaimExpression>,
-        /// The others.
+        /// Each further operand, and how it is compared with the operand before it.
         rest: Vec<(Comparison, ClaimExpression)>,
     },
 }
@@ -50,43 +51,44 @@ pub enum ClaimExpression {
 /// An argument of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimArgument {
-    /// Its name; None where its place says which one it is.
+    /// The argument's name. `None` for a positional argument.
     pub name: Option<String>,
-    /// Its value.
+    /// The argument's value.
     pub value: ClaimExpression,
 }
 
 /// The values that a variable takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimRange {
-    /// `a..b`: whole steps of 1; `a..b by n`: n values at equal distances, both ends included.
+    /// `a..b`: from a to b in steps of 1. `a..b by n`: n equally spaced values. Both forms include
+    /// a and b.
     Steps {
-        /// The first.
+        /// The first value.
         from: Box<ClaimExpression>,
-        /// The last.
+        /// The last value.
         to: Box<ClaimExpression>,
-        /// How many; None for steps of 1.
+        /// The number of values. `None` for steps of 1.
         points: Option<Box<ClaimExpression>>,
     },
-    /// `{a, b, c}`.
+    /// A list of values: `{a, b, c}`.
     List(Vec<ClaimExpression>),
 }
 
-/// A name with what stands behind it, such as `sink[nc, R=1.12]` or `flows[0].delay_s.p99`.
+/// A name with its brackets and fields, such as `sink[nc, R=1.12]` or `flows[0].delay_s.p99`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimReference {
-    /// As it is written.
+    /// The whole name as written.
     pub text: String,
-    /// Its parts.
+    /// The parts of the name, from the left.
     pub parts: Vec<ReferencePart>,
 }
 
 /// A part of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReferencePart {
-    /// `delay_s`.
+    /// A field, such as `delay_s`.
     Field(String),
-    /// What stands in brackets: `[nc, R=1.12]`, `[0]`, `[bulk1]`.
+    /// The text between brackets, such as `nc, R=1.12`, `0` or `bulk1`.
     Bracket(String),
 }
 
@@ -106,7 +108,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Whether it holds.
+    /// Whether the comparison holds.
     pub fn holds(self, left: f64, right: f64) -> bool {
         match self {
             Comparison::Less => left < right,
@@ -117,7 +119,7 @@ impl Comparison {
         }
     }
 
-    /// As written.
+    /// The operator as written in a claim.
     pub fn word(self) -> &'static str {
         match self {
             Comparison::Less => "<",
@@ -130,7 +132,7 @@ impl Comparison {
 }
 
 impl ClaimExpression {
-    /// The names that it reads.
+    /// All names in this expression. Variables are included.
     pub fn references(&self) -> Vec<&ClaimReference> {
         let mut found = Vec::new();
         self.visit(&mut |expression| {
@@ -141,7 +143,7 @@ impl ClaimExpression {
         found
     }
 
-    /// The same with `part` in the place of each plain name `name`.
+    /// This expression with each plain name `name` replaced by `part`.
     #[must_use]
     pub fn with_part(self, name: &str, part: &ClaimExpression) -> ClaimExpression {
         let within = |inner: Box<ClaimExpression>| Box::new(inner.with_part(name, part));
@@ -180,7 +182,7 @@ impl ClaimExpression {
         }
     }
 
-    /// Calls `look` for this and for each part of it.
+    /// Calls `look` for this expression and all its parts.
     fn visit<'a>(&'a self, look: &mut impl FnMut(&'a ClaimExpression)) {
         look(self);
         match self {
@@ -206,7 +208,7 @@ impl ClaimExpression {
 }
 
 impl ClaimRange {
-    /// What its values are computed from.
+    /// The expressions from which the values are computed.
     pub fn expressions(&self) -> Box<dyn Iterator<Item = &ClaimExpression> + '_> {
         match self {
             ClaimRange::Steps { from, to, points } => {

@@ -1,47 +1,59 @@
-//! The formulas of the papers, for claims that set a simulation beside its model.
+//! Formulas of the papers, for claims that compare a simulation with its model.
+//!
+//! Each function takes and returns plain numbers. It returns NaN outside the formula's domain.
 
 use ripstop_model::fec::gilbert::Gilbert;
 use ripstop_model::fec::{CodedLink, UnitLosses};
 use ripstop_model::prediction;
 use ripstop_model::tcp::Tcp;
 
-/// Paper 000, section VI: four links of 100 ms each way, at most 50 packets, T_o = 3 s.
+/// The network of paper 000, section VI: four links of 100 ms each way (RTT 0.8 s), a window of at
+/// most 50 packets, and T_o = 3 s (3.75 round trips).
 const TCP: Tcp = Tcp { rtt: 0.8, time_out: 3.75, window: 50.0 };
 
-/// Megabits in one of its packets.
+/// Megabits in one packet of paper 000: 1000 bytes. Converts packets per second to Mbit/s.
 const MEGABITS: f64 = 8000.0 / 1e6;
 
-/// What is lost on so many links that lose q each; NaN of what is no share, as of all formulas outside their domains.
+/// The loss probability of a path of `hops` links that each lose a packet with probability `q`:
+/// 1 - (1 - q)^hops.
 pub(super) fn path_loss(q: f64, hops: f64) -> f64 {
     prediction::path_loss(q, hops as u32).unwrap_or(f64::NAN)
 }
 
-/// Paper 000, eq. (16), Mbit/s.
+/// TCP's throughput at loss probability `p` by paper 000, eq. (16), Mbit/s.
 pub(super) fn tcp(p: f64) -> f64 {
     TCP.throughput(p) * MEGABITS
 }
 
-/// Paper 000, eq. (12), Mbit/s.
+/// TCP's throughput without time-outs at loss probability `p` by paper 000, eq. (12), Mbit/s.
 pub(super) fn td_tcp(p: f64) -> f64 {
     TCP.capped_throughput(p) * MEGABITS
 }
 
-/// Paper 003, eq. (6): units a second, all C connections together, over section 4.2's link.
+/// Throughput of `c` connections together over a link with block FEC, units/s.
+///
+/// Paper 003, eq. (6), on the link of section 4.2. `k` of the `n` units of a block are data. Units
+/// are lost independently with probability `p`.
 pub(super) fn fec(k: f64, n: f64, p: f64, c: f64) -> f64 {
     coded(k, UnitLosses::Independent(p), c).throughput(n as u32).unwrap_or(f64::NAN)
 }
 
-/// Paper 003, eqs. (3) and (7).
+/// Throughput of one connection over a link with block FEC and bursts of losses, units/s.
+///
+/// Paper 003, eqs. (3) and (7). `k` of the `n` units of a block are data. Gilbert's channel has
+/// loss probability `l` and stays in its bad state with probability `q`.
 pub(super) fn burst_fec(k: f64, n: f64, q: f64, l: f64) -> f64 {
     let losses = UnitLosses::SingleBurst(Gilbert { loss: l, stay_bad: q });
     coded(k, losses, 1.0).throughput(n as u32).unwrap_or(f64::NAN)
 }
 
-/// Paper 003: the integer N at which eq. (6) is largest.
+/// The integer N at which paper 003's eq. (6) is largest, for `k` data units in a block, loss
+/// probability `p` and `c` connections.
 pub(super) fn clean_n(k: f64, p: f64, c: f64) -> f64 {
     coded(k, UnitLosses::Independent(p), c).n_best().map_or(f64::NAN, f64::from)
 }
 
+/// The link of paper 003, section 4.2, with these parameters.
 fn coded(k: f64, losses: UnitLosses, c: f64) -> CodedLink {
     CodedLink { k: k as u32, losses, flows: c as u32, ..CodedLink::default() }
 }

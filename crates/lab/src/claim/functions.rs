@@ -1,17 +1,19 @@
-//! The functions of claims.
+//! The functions that claims can call: tests of curves, arithmetic, and formulas of the papers.
+//!
+//! Closed forms of `ripstop_model::published` are called elsewhere: their arguments have names.
 
 use super::formulas;
 use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine, show_percent};
 
-/// A function of claims.
+/// A function that a claim can call, as documentation lists it.
 pub struct ClaimFunction {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// How many values it takes.
+    /// The number of arguments.
     pub arguments: usize,
-    /// Whether it is true or false.
+    /// Whether the function is an assertion, which is true or false, and not a value.
     pub asserts: bool,
-    /// What it is, for people.
+    /// The call and its meaning, for people.
     pub about: &'static str,
 }
 
@@ -19,7 +21,8 @@ const fn function(name: &'static str, arguments: usize, asserts: bool, about: &'
     ClaimFunction { name, arguments, asserts, about }
 }
 
-/// All functions. Those of the closed forms take named arguments and are listed by `ripstop_model::published::FUNCTIONS`.
+/// All functions with positional arguments. The closed forms take named arguments, and
+/// [`ripstop_model::published::FUNCTIONS`] lists them.
 #[rustfmt::skip]
 pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
     function("rising", 1, true, "rising(curve): no step down by more than two half-widths"),
@@ -54,10 +57,10 @@ pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
     function("clean_n", 3, false, "clean_n(K, p, C): paper 003, the N of the largest eq. (6)"),
 ];
 
-/// The value of a function.
+/// Calls the function `name` with `values`. The caller has checked their number.
 ///
 /// # Errors
-/// A value of the wrong kind, or one that is not known.
+/// An argument is of the wrong kind or has no value, or there is no such function.
 pub(super) fn call(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
     match name {
         "rising" => Ok(steps(values[0].curve()?, 1.0)),
@@ -87,7 +90,7 @@ pub(super) fn call(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, Stri
     }
 }
 
-/// Functions of the points of one curve.
+/// Calls a function of the points of one curve.
 fn of_curve(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
     let extreme = |sign: f64| -> Result<&CurvePoint, String> {
         let points = values[0].curve()?;
@@ -122,7 +125,8 @@ fn of_curve(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
     })
 }
 
-/// Whether two values are near each other at all points.
+/// Asserts that the first two values are at most `values[2]` apart, at every point for curves.
+/// `distance` computes how far apart they are.
 fn near(
     values: &[ClaimValue],
     distance: impl Fn(&[f64]) -> f64,
@@ -138,16 +142,20 @@ fn near(
     Ok(ClaimValue::Truth(ClaimFinding { holds: worst <= allowed, values }))
 }
 
-/// Whether no step goes against `sign` by more than two half-widths of both ends.
+/// Asserts that the curve has no significant step against the direction `sign` (1 up, -1 down).
+///
+/// A step is significant when it exceeds two half-widths. The half-width of a step is the root of
+/// the sum of the squares of the 95 % half-widths at its two ends.
 fn steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
     found(points, |pair| sign * (pair[0].y - pair[1].y) > 2.0 * pair[0].ci95.hypot(pair[1].ci95))
 }
 
-/// Whether each step goes by `sign`.
+/// Asserts that every step goes in the direction `sign` (1 up, -1 down). Equal values fail.
 fn strict_steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
     found(points, |pair| sign * (pair[1].y - pair[0].y) <= 0.0)
 }
 
+/// Asserts that `is_wrong` holds for no pair of neighbouring points. A failure names the first one.
 fn found(points: &[CurvePoint], is_wrong: impl Fn(&[CurvePoint]) -> bool) -> ClaimValue {
     let wrong = points.windows(2).find(|pair| is_wrong(pair));
     let mut values = ClaimValue::Curve(points.to_vec()).show();
@@ -182,7 +190,8 @@ mod tests {
         let part = |from, to| call("part", &[peak.clone(), ClaimValue::Number(from), ClaimValue::Number(to)]);
         assert!(truth(call("increasing", &[part(1.0, 2.0).unwrap()]).unwrap()));
         assert!(truth(call("decreasing", &[part(2.0, 3.0).unwrap()]).unwrap()));
-        // Less than two half-widths down is not a fall; for a strict rise any step down is wrong, and so is none.
+        // `rising` allows a step down of less than two half-widths. `increasing` allows neither a
+        // step down nor equal values.
         let down = curve(&[(1.0, 2.0), (2.0, 1.8)]);
         assert!(truth(call("rising", std::slice::from_ref(&down)).unwrap()));
         assert!(!truth(call("increasing", &[down]).unwrap()));
@@ -191,7 +200,7 @@ mod tests {
         assert!(truth(call("falling", &[curve(&[(1.0, 2.0), (2.0, 1.7)])]).unwrap()));
         let within = |share| call("within", &[1.02, 1.0, share].map(ClaimValue::Number));
         assert!(truth(within(0.021).unwrap()) && !truth(within(0.019).unwrap()));
-        // What has no value is an error, never "does not hold".
+        // A missing value is an error. The claim does not count as "does not hold".
         assert!(call("max", &[ClaimValue::Number(1.0)]).is_err());
         assert!(call("rising", &[curve(&[(1.0, f64::NAN), (2.0, 1.0)])]).is_err());
         assert!(call("within", &[f64::NAN, 1.0, 0.1].map(ClaimValue::Number)).is_err());

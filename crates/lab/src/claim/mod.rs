@@ -1,8 +1,13 @@
-//! The language of claims: assertions on numbers and curves, as text.
+//! The language of claims: assertions about numbers and curves, written as text.
 //!
-//! One parser and one evaluator serve claims of experiments (`falling(sink[nc, R=*])`), expectations of one scenario
-//! (`flows[bulk1].delay_s.p99 <= 0.5`) and trends of closed forms (`rising(curve(n in 20..24, fec_throughput(n=n, loss=1%)))`). What a
-//! name stands for is decided by a [`ClaimScope`]. docs/researchers/claims.md describes the language.
+//! One parser and one evaluator serve three uses:
+//!
+//! - claims of experiments: `falling(sink[nc, R=*])`
+//! - expectations of one scenario: `flows[bulk1].delay_s.p99 <= 0.5`
+//! - trends of closed forms: `rising(curve(n in 20..24, fec_throughput(n=n, loss=1%)))`
+//!
+//! Each use has its own [`ClaimScope`], which gives names their values.
+//! docs/researchers/claims.md describes the language.
 
 mod evaluate;
 mod expression;
@@ -16,17 +21,17 @@ pub use expression::{ClaimArgument, ClaimExpression, ClaimRange, ClaimReference,
 pub use functions::{CLAIM_FUNCTIONS, ClaimFunction};
 pub use value::{ClaimFinding, ClaimValue, CurvePoint, show_number};
 
-/// What the names of a claim stand for.
+/// Gives the names in a claim their values.
 pub trait ClaimScope {
-    /// Whether a name is known, before anything has a value.
+    /// Checks that a name exists. This works before any results exist.
     ///
     /// # Errors
-    /// What there is not, and what there is.
+    /// The part of the name that does not exist, and which names do.
     fn check(&self, reference: &ClaimReference) -> Result<(), String>;
 
-    /// What a name stands for.
+    /// The value of a name.
     ///
     /// # Errors
-    /// Why it has no value.
+    /// The name does not exist or has no value, and why.
     fn read(&self, reference: &ClaimReference) -> Result<ClaimValue, String>;
 }

@@ -1,4 +1,7 @@
-//! Claims are read from the left, one function for each rank of operators.
+//! Parses the text of a claim into a [`ClaimExpression`].
+//!
+//! This is a recursive-descent parser with one function for each precedence level: comparisons,
+//! sums, products, factors.
 
 use super::expression::{
     ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart,
@@ -8,7 +11,7 @@ use std::str::FromStr;
 impl FromStr for ClaimExpression {
     type Err = String;
 
-    /// Reads a claim. The error says what was expected, and what stands there.
+    /// Parses a claim. The error says what was expected and before which text.
     fn from_str(text: &str) -> Result<ClaimExpression, String> {
         let mut reader = Reader { rest: text };
         let expression = reader.comparison()?;
@@ -19,6 +22,7 @@ impl FromStr for ClaimExpression {
     }
 }
 
+/// The text that is still to be parsed.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -53,7 +57,7 @@ impl<'a> Reader<'a> {
         self.chain(['*', '/'], Self::factor)
     }
 
-    /// Operands of equal rank, from left to right.
+    /// Parses operands that are joined by operators of equal precedence, from left to right.
     fn chain(
         &mut self,
         operators: [char; 2],
@@ -100,7 +104,7 @@ impl<'a> Reader<'a> {
         let bytes = self.rest.as_bytes();
         let digit = |k: usize| bytes.get(k).is_some_and(u8::is_ascii_digit);
         let mut end = 0;
-        // Two dots are a range, not a number.
+        // `1..4` is a range, so the number ends before two dots.
         while digit(end) || bytes.get(end) == Some(&b'.') && bytes.get(end + 1) != Some(&b'.') {
             end += 1;
         }
@@ -115,13 +119,13 @@ impl<'a> Reader<'a> {
         }
         let (text, after) = self.rest.split_at(end);
         let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
-        // A percent sign belongs to the number.
+        // A percent sign right after the digits belongs to the number.
         let scale = if after.starts_with('%') { 0.01 } else { 1.0 };
         self.rest = after.strip_prefix('%').unwrap_or(after);
         Ok(ClaimExpression::Number(number * scale))
     }
 
-    /// What stands between the brackets of a function.
+    /// Parses the arguments of the function `name`, and the closing bracket.
     fn call(&mut self, name: &str) -> Result<ClaimExpression, String> {
         let mut arguments = Vec::new();
         if self.take(")") {
@@ -143,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimExpression::Call { name: name.to_owned(), arguments })
     }
 
-    /// `q in 0.01..0.99 by 99, ..)`.
+    /// Parses the rest of `all(` or `curve(`: `q in 0.01..0.99 by 99, ..)`.
     fn each(&mut self, curve: bool) -> Result<ClaimExpression, String> {
         let variable = self.name().ok_or_else(|| self.expected("a name, such as `q in 1..4`"))?.to_owned();
         let before = self.rest;
@@ -158,6 +162,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimExpression::Each { curve, variable, range, body })
     }
 
+    /// Parses the rest of a list `{a, b, c}`, after the opening brace.
     fn list(&mut self) -> Result<ClaimRange, String> {
         let mut values = vec![self.sum()?];
         while self.take(",") {
@@ -167,6 +172,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimRange::List(values))
     }
 
+    /// Parses `a..b` or `a..b by n`.
     fn steps(&mut self) -> Result<ClaimRange, String> {
         let from = Box::new(self.sum()?);
         self.wanted("..", "`..`")?;
@@ -182,7 +188,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimRange::Steps { from, to, points })
     }
 
-    /// `sink[nc, R=1.12]`, `flows[0].delay_s.p99`.
+    /// Parses what follows `name` in `sink[nc, R=1.12]` or `flows[0].delay_s.p99`.
     fn reference(&mut self, name: &str) -> Result<ClaimExpression, String> {
         let mut parts = vec![ReferencePart::Field(name.to_owned())];
         let mut text = name.to_owned();
@@ -206,12 +212,14 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Parses a name that does not begin with a digit.
     fn name(&mut self) -> Option<&'a str> {
         self.rest = self.rest.trim_start();
         let name = self.span(of_name);
         (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
     }
 
+    /// Skips white space and `word`, if `word` comes next. Returns whether it did.
     fn take(&mut self, word: &str) -> bool {
         match self.rest.trim_start().strip_prefix(word) {
             Some(rest) => {
@@ -222,10 +230,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Skips `word`, or returns the error that `what` was expected.
     fn wanted(&mut self, word: &str, what: &str) -> Result<(), String> {
         if self.take(word) { Ok(()) } else { Err(self.expected(what)) }
     }
 
+    /// Takes the longest run of characters for which `belongs` holds. It may be empty.
     fn span(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let end = self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len());
         let (span, rest) = self.rest.split_at(end);
@@ -233,6 +243,7 @@ impl<'a> Reader<'a> {
         span
     }
 
+    /// The error message that `what` was expected before the remaining text.
     fn expected(&self, what: &str) -> String {
         let rest = self.rest.trim();
         let there = if rest.is_empty() { "the end".to_owned() } else { format!("`{rest}`") };

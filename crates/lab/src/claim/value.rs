@@ -1,11 +1,11 @@
-//! What the parts of a claim come to: numbers, curves, and findings.
+//! The values that parts of a claim evaluate to: numbers, curves, words, and findings.
 
-/// What an assertion came to.
+/// The result of an assertion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimFinding {
-    /// Whether it holds.
+    /// Whether the assertion holds.
     pub holds: bool,
-    /// The values that decided, for people.
+    /// The values that were compared, as text for people.
     pub values: String,
 }
 
@@ -16,33 +16,34 @@ pub enum ClaimValue {
     Number(f64),
     /// A number for each value of a parameter.
     Curve(Vec<CurvePoint>),
-    /// What an assertion came to.
+    /// The result of an assertion.
     Truth(ClaimFinding),
-    /// A word, for a model's function.
+    /// A word in quotes: an argument of a closed form, such as `"tcp"`.
     Word(String),
 }
 
 /// A point of a curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CurvePoint {
-    /// The parameter.
+    /// The value of the parameter.
     pub x: f64,
-    /// The parameter as it is written.
+    /// The value of the parameter as text.
     pub label: String,
-    /// The value.
+    /// The value of the curve.
     pub y: f64,
-    /// Half of its 95 % interval; 0 where it is exact.
+    /// Half of the 95 % confidence interval of `y`; 0 when `y` is exact.
     pub ci95: f64,
 }
 
-/// Curves with more points are shown by their ends.
+/// Points. A longer curve is shown by its first and last value only, to keep messages readable.
+/// Half or double the value changes only where messages are shortened.
 const MOST_SHOWN: usize = 40;
 
 impl ClaimValue {
     /// The points of a curve.
     ///
     /// # Errors
-    /// It is no curve, or has no points, or one of them has no value.
+    /// The value is not a curve, the curve has no points, or a point has no value.
     pub(super) fn curve(&self) -> Result<&[CurvePoint], String> {
         match self {
             ClaimValue::Curve(points) if !points.is_empty() => {
@@ -59,7 +60,7 @@ impl ClaimValue {
     /// The number.
     ///
     /// # Errors
-    /// It is none.
+    /// The value is not a number, or is NaN.
     pub(super) fn number(&self) -> Result<f64, String> {
         match self {
             ClaimValue::Number(number) if number.is_nan() => Err("a value is not a number".into()),
@@ -68,7 +69,7 @@ impl ClaimValue {
         }
     }
 
-    /// For people.
+    /// The value as text for people.
     pub(super) fn show(&self) -> String {
         match self {
             ClaimValue::Number(number) => show_number(*number),
@@ -86,7 +87,8 @@ impl ClaimValue {
     }
 }
 
-/// Four significant digits.
+/// A number as text with at most four significant digits, at most six decimals, and no trailing
+/// zeros. Whole digits are never dropped.
 pub fn show_number(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     let decimals = if value == 0.0 { 0.0 } else { (3.0 - magnitude).clamp(0.0, 6.0) };
@@ -97,15 +99,18 @@ pub fn show_number(value: f64) -> String {
     }
 }
 
-/// A share in per cent.
+/// A fraction as a percentage.
 pub(super) fn show_percent(share: f64) -> String {
     format!("{} %", show_number(share * 100.0))
 }
 
-/// Applies a function point by point; numbers are the same at every point.
+/// Applies a function to numbers and curves, point by point.
+///
+/// A number has the same value at every point. The result is a curve if one of `values` is.
+/// Confidence intervals are not propagated: the result's `ci95` is 0.
 ///
 /// # Errors
-/// Curves over different points, or assertions in the place of values.
+/// Two curves have different points, or a value is an assertion or a word.
 pub(super) fn combine(values: &[ClaimValue], apply: impl Fn(&[f64]) -> f64) -> Result<ClaimValue, String> {
     let curve = values.iter().find_map(|value| match value {
         ClaimValue::Curve(points) => Some(points),
