@@ -1,4 +1,7 @@
-//! What all cells of a set start from, and the scenario that comes of it with a cell's settings.
+//! Builds the scenario of a cell from the base of its set and the cell's own settings.
+//!
+//! A base is a preset with parameters, a scenario, or a chain of equal links. A value `$name` in
+//! `[base]` is a placeholder (called a hole in the code) for the value of axis `name`.
 
 use super::grid::{CASE, GridSpec, KeySetting, written};
 use super::paths::{put, steps};
@@ -12,41 +15,42 @@ use serde::Deserialize;
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
-/// Where the scenarios of a set come from.
+/// The base from which the scenarios of a set are built.
 #[derive(Clone, Debug)]
 pub(super) enum CellBase {
-    /// Keys are parameters of a preset.
+    /// A preset. Keys are its parameters.
     Preset(Preset),
-    /// Keys are paths into a scenario: that of a file, or an empty one.
+    /// A scenario, from a file or empty. Keys are paths into it.
     Scenario(Table),
-    /// Keys are paths into `run` and `tandem`, a chain of equal links.
+    /// A chain of equal links. Keys are paths into its tables `run` and `tandem`.
     Chain,
 }
 
-/// Why the settings of a cell make no scenario.
+/// A setting because of which a cell has no valid scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongSetting {
-    /// Where the fault stands in the file, in bytes.
+    /// The byte offset of the setting in the file.
     pub at: usize,
     /// The key, what is wrong, and what would be right.
     pub problem: String,
 }
 
-/// What a base makes its scenarios of, and the names that stand for values of axes.
+/// The base of a set, and which keys of the set have a special meaning.
 #[derive(Clone, Debug)]
 pub(super) struct BaseSpec {
     pub(super) base: CellBase,
-    /// Axes whose values take the place of `$name` in the values of `[base]`.
+    /// Names that occur in `[base]` as the placeholder `$name`.
     pub(super) holes: BTreeSet<String>,
-    /// Keys that only name cells.
+    /// Keys that only name cells and do not change the scenario.
     pub(super) labels: Vec<String>,
 }
 
 impl BaseSpec {
-    /// The base of a set; the keys that name it are taken out of the grid's base.
+    /// Reads the base of a set. The keys `preset` and `scenario` are removed from `grid.base`.
     ///
     /// # Errors
-    /// A base that is not there, is wrong in itself, or has no such parameter as a key of the grid.
+    /// The base is missing or invalid, a placeholder has no value, or the preset has no parameter
+    /// with the name of a key.
     pub(super) fn of(source: &SourceText, grid: &mut GridSpec, labels: Vec<String>) -> LabResult<BaseSpec> {
         let mut take = |name: &str| {
             let k = grid.base.iter().position(|setting| setting.key == name)?;
@@ -81,16 +85,17 @@ impl BaseSpec {
         Ok(spec)
     }
 
-    /// The scenario of a cell that sets `cell` over the base of `grid`.
+    /// The scenario of a cell. The settings of `cell` override those of the base of `grid`.
     ///
     /// # Errors
-    /// Which setting is to blame.
+    /// The setting that makes the scenario invalid.
     pub(super) fn resolve(&self, grid: &GridSpec, cell: &[&KeySetting]) -> Result<Scenario, WrongSetting> {
         let mut settings: Vec<&KeySetting> =
             grid.base.iter().filter(|base| !cell.iter().any(|own| own.key == base.key)).collect();
         settings.extend(cell.iter().filter(|setting| !self.is_label(&setting.key)));
         self.build(&settings).map_err(|fault| {
-            // What the message does not name is found by leaving one setting out after the other.
+            // When the error does not name a setting, leave out one setting after another. The
+            // setting without which the scenario is valid is to blame.
             let blamed = fault.setting.or_else(|| {
                 (0..settings.len()).rev().find(|k| {
                     let others = settings.iter().enumerate().filter(|(other, _)| other != k);
@@ -111,6 +116,7 @@ impl BaseSpec {
         key == CASE || self.labels.iter().any(|label| label == key)
     }
 
+    /// Fills the placeholders of `settings` and builds the scenario.
     fn build(&self, settings: &[&KeySetting]) -> Result<Scenario, Fault> {
         let value_of = |name: &str| settings.iter().find(|setting| setting.key == name).map(|s| &s.value);
         let mut filled = Vec::with_capacity(settings.len());
@@ -126,7 +132,7 @@ impl BaseSpec {
         }
     }
 
-    /// Every hole has an axis, or a value for all cells.
+    /// Checks that each placeholder has an axis, or a value in `[base]`.
     fn check_holes(&self, source: &SourceText, grid: &GridSpec) -> LabResult<()> {
         let given = |name: &String| grid.keys.contains(name) || grid.base.iter().any(|s| s.key == *name);
         let Some(stranger) = self.holes.iter().find(|name| !given(name)) else { return Ok(()) };
@@ -139,7 +145,8 @@ impl BaseSpec {
         Err(source.wrong(at.map_or(grid.base_at, |setting| setting.at), problem))
     }
 
-    /// Parameters are known beforehand; a path is right or wrong when it is followed.
+    /// Checks the parameters of a preset. Paths are not checked here: only building the scenario
+    /// shows whether a path leads anywhere.
     fn check_parameters(&self, source: &SourceText, grid: &GridSpec) -> LabResult<()> {
         let CellBase::Preset(preset) = &self.base else { return Ok(()) };
         let of_axes = grid.axes.iter().flat_map(|axis| axis.levels.iter().flatten());
@@ -168,7 +175,7 @@ impl BaseSpec {
     }
 }
 
-/// What is wrong, and the number of the setting that is to blame, where it is known.
+/// A problem with a scenario, and the index of the setting that causes it, where that is known.
 struct Fault {
     setting: Option<usize>,
     problem: String,
@@ -180,9 +187,10 @@ impl Fault {
     }
 }
 
-/// A setting with its holes filled: its number, its key, its value.
+/// A setting whose placeholders are filled: its index, its key, its value.
 type Filled<'a> = (usize, &'a str, Value);
 
+/// The preset that `setting` names.
 fn named(source: &SourceText, setting: &KeySetting) -> LabResult<Preset> {
     let name = text(source, setting)?;
     Preset::named(&name).ok_or_else(|| {
@@ -191,6 +199,7 @@ fn named(source: &SourceText, setting: &KeySetting) -> LabResult<Preset> {
     })
 }
 
+/// Reads the scenario file that `setting` names, relative to the experiment's file.
 fn read_scenario(source: &SourceText, setting: &KeySetting) -> LabResult<Table> {
     let path = source.beside(&text(source, setting)?);
     let below = SourceText::read(&path).map_err(|error| match error {
@@ -201,6 +210,7 @@ fn read_scenario(source: &SourceText, setting: &KeySetting) -> LabResult<Table> 
     toml::from_str(&below.text).map_err(|error| LabError::Input(format!("{}: {error}", path.display())))
 }
 
+/// The text of a setting whose value must be a string.
 fn text(source: &SourceText, setting: &KeySetting) -> LabResult<String> {
     match &setting.value {
         Value::String(text) => Ok(text.clone()),
@@ -208,7 +218,7 @@ fn text(source: &SourceText, setting: &KeySetting) -> LabResult<String> {
     }
 }
 
-/// The names that stand in a value as `$name`.
+/// Adds the names of all placeholders `$name` in `value` to `holes`.
 fn find_holes(value: &Value, holes: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => holes.extend(text.strip_prefix('$').map(str::to_owned)),
@@ -218,7 +228,7 @@ fn find_holes(value: &Value, holes: &mut BTreeSet<String>) {
     }
 }
 
-/// Puts values in the place of their names: the text `$R` becomes the value of `R`.
+/// Replaces placeholders by their values: the text `$R` becomes the value of `R`.
 fn fill<'a>(value: &Value, value_of: &impl Fn(&str) -> Option<&'a Value>) -> Result<Value, String> {
     Ok(match value {
         Value::String(text) => match text.strip_prefix('$') {
@@ -236,6 +246,7 @@ fn fill<'a>(value: &Value, value_of: &impl Fn(&str) -> Option<&'a Value>) -> Res
     })
 }
 
+/// The scenario of a preset with these parameters. A list gives the parameter once for each item.
 fn by_parameters(preset: Preset, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let mut given = Vec::with_capacity(settings.len());
     for (_, key, value) in settings {
@@ -248,13 +259,14 @@ fn by_parameters(preset: Preset, settings: &[Filled<'_>]) -> Result<Scenario, Fa
         let setting = settings.iter().find(|(_, key, _)| Some(*key) == wrong.parameter.as_deref());
         match (setting, wrong.parameter) {
             (Some((k, ..)), _) => Fault { setting: Some(*k), problem: wrong.problem },
-            // A parameter that nobody gave: its default does not go with what was given.
+            // The parameter was not given. Its default conflicts with the given parameters.
             (None, Some(name)) => Fault::of(format!("--{name}: {}", wrong.problem)),
             (None, None) => Fault::of(wrong.problem),
         }
     })
 }
 
+/// The scenario `table` with the settings put in at their paths.
 fn by_paths(table: &Table, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let root = put_all(Value::Table(table.clone()), settings)?;
     let scenario = Scenario::deserialize(root).map_err(|error| Fault::of(error.message().trim_end()))?;
@@ -270,17 +282,18 @@ fn by_paths(table: &Table, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     Ok(scenario)
 }
 
-/// `tandem` of a base: a chain, its flows from end to end.
+/// The table `tandem` of a base: a chain of equal links with flows from end to end.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ChainSpec {
     hops: u32,
     link: LinkConfig,
-    /// The way back; as `link` when left out.
+    /// The link in the direction of the acknowledgements. Equal to `link` when left out.
     back: Option<LinkConfig>,
     flow: Vec<FlowSpec>,
 }
 
+/// A base with the table `tandem`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChainText {
@@ -289,6 +302,7 @@ struct ChainText {
     tandem: ChainSpec,
 }
 
+/// The scenario of a chain with these settings.
 fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let mut root = put_all(Value::Table(Table::new()), settings)?;
     let flows =
@@ -310,6 +324,7 @@ fn chain(settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     Ok(scenario)
 }
 
+/// `root` with all settings put in at their paths.
 fn put_all(mut root: Value, settings: &[Filled<'_>]) -> Result<Value, Fault> {
     for (k, key, value) in settings {
         put(&mut root, &steps(key), value).map_err(|problem| Fault { setting: Some(*k), problem })?;

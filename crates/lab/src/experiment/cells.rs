@@ -1,4 +1,6 @@
-//! The cells of an experiment: what each one is called, and by which key its result is found.
+//! The cells of an experiment: their values, their names, and the keys of their results.
+//!
+//! Also selects cells by `KEY=VALUE` for the command line.
 
 use super::Experiment;
 use super::base::{CellBase, WrongSetting};
@@ -9,29 +11,29 @@ use crate::entry::TableEntry;
 use crate::preset::ParameterKind;
 use crate::run::CellTask;
 
-/// One point of an experiment.
+/// One cell of an experiment, with its place in the grid.
 #[derive(Clone, Debug)]
 pub struct GridCell {
-    /// Counted from 0, in the order of the experiment.
+    /// The cell's number in the experiment, from 0.
     pub index: usize,
-    /// The set that it belongs to, and its place there.
+    /// The index of the cell's set.
     pub set: usize,
-    /// Counted from 0 within its set.
+    /// The cell's number within its set, from 0.
     pub place: usize,
-    /// The value of each key of the experiment, in their order.
+    /// The cell's value of each key of the experiment, in the order of [`Experiment::keys`].
     pub values: Vec<TableEntry>,
-    /// The same as it is written, for people; empty where the set has no such key.
+    /// The same values as text, as they are written. Empty when the set does not have the key.
     pub texts: Vec<String>,
-    /// Where its result is kept, or why there can be none.
+    /// The key of the cell's result in the store, or why the cell has no valid scenario.
     pub key: Result<CellKey, WrongSetting>,
-    /// Virtual time of all its runs, s.
+    /// The virtual time of all runs together, seconds.
     pub work_s: f64,
-    /// Its runs.
+    /// The number of runs.
     pub runs: u32,
 }
 
 impl GridCell {
-    /// The `place`-th cell of a set.
+    /// Cell number `place` of a set, from 0. `index` is its number in the experiment.
     pub(super) fn new(experiment: &Experiment, index: usize, set: usize, place: usize) -> GridCell {
         let resolved = experiment.resolve(set, place);
         let (values, texts) = names(experiment, set, place, resolved.as_ref().ok());
@@ -41,39 +43,42 @@ impl GridCell {
         GridCell { index, set, place, values, texts, key, work_s, runs }
     }
 
-    /// What the runner has to know of it.
+    /// The task that runs this cell.
     pub fn task(&self, experiment: &Experiment) -> CellTask {
         let words = |wrong: &WrongSetting| experiment.source().wrong(wrong.at, &wrong.problem).to_string();
         CellTask { key: self.key.as_ref().copied().map_err(words), work_s: self.work_s, runs: self.runs }
     }
 
-    /// What makes it differ from the others, for people: `loss=1%, tcp=reno`.
+    /// A name for people, from all keys that vary in the experiment: `loss=1%, tcp=reno`.
     pub fn name(&self, experiment: &Experiment) -> String {
         let pairs = experiment.keys().iter().zip(&self.texts).filter(|(_, text)| !text.is_empty());
         pairs.map(|(key, text)| format!("{key}={text}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The values of its set's keys, for people: `R = 1.13, q = 2.5%`.
+    /// A label for people, from the keys that vary in the cell's set: `R = 1.13, q = 2.5%`.
     pub fn label(&self, experiment: &Experiment) -> String {
         let pairs =
             experiment.set_keys(self.set).iter().filter_map(|key| Some((key, self.text(experiment, key)?)));
         pairs.map(|(key, text)| format!("{key} = {text}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// How the value of a key is written.
+    /// The cell's value of a key as it is written. `None` when the cell has no such key.
     pub fn text(&self, experiment: &Experiment, key: &str) -> Option<&str> {
         let k = experiment.keys().iter().position(|known| known == key)?;
         Some(self.texts[k].as_str()).filter(|text| !text.is_empty())
     }
 
-    /// The value of a key.
+    /// The cell's value of a key. `None` when the cell has no such key.
     pub fn value(&self, experiment: &Experiment, key: &str) -> Option<&TableEntry> {
         let k = experiment.keys().iter().position(|known| known == key)?;
         Some(&self.values[k]).filter(|value| **value != TableEntry::Missing)
     }
 }
 
-/// Of each key of the experiment the value and the text that a cell has.
+/// The value and the text of each key of the experiment, for one cell.
+///
+/// A key that the cell does not set has the value of the base, or the default of the preset or the
+/// scenario. `resolved` is the cell, if its settings are valid.
 fn names(
     experiment: &Experiment,
     set: usize,
@@ -114,7 +119,8 @@ fn names(
             }
             CellBase::Scenario(_) => {
                 let found = find(&json, &steps(key));
-                // What is read into several fields, such as a loss, is shown as it was written.
+                // Some settings become several fields of the scenario, such as a loss. They are
+                // shown as they were written.
                 let single = found.filter(|found| !found.is_object() && !found.is_array());
                 let written = || text.clone().map(serde_json::Value::String);
                 let shown = single.cloned().or_else(written).or_else(|| found.cloned());
@@ -126,14 +132,18 @@ fn names(
     experiment.keys().iter().map(name).unzip()
 }
 
+/// A JSON value as text. Strings have no quotes.
 fn json_text(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Picks cells by `KEY=VALUE`: of several for one key any, for several keys all must hold.
+/// Selects cells by words of the form `KEY=VALUE`.
+///
+/// A cell must match every key that is given. When a key is given several values, one of them must
+/// match.
 ///
 /// # Errors
-/// A key that does not vary, or a value that no cell has.
+/// A word is not `KEY=VALUE`, its key does not vary, or no cell has its value.
 pub fn pick_cells(
     experiment: &Experiment,
     cells: Vec<GridCell>,
@@ -173,7 +183,8 @@ pub fn pick_cells(
     Ok(cells.into_iter().filter(picked).collect())
 }
 
-/// Whether a cell has this value, as it is written or in other words: 1.5% is 0.015.
+/// Whether the cell's value of key number `k` is `wanted`. Equal numbers match, so `1.5%` matches
+/// `0.015`.
 fn is(experiment: &Experiment, cell: &GridCell, k: usize, wanted: &str) -> bool {
     if cell.texts[k] == wanted {
         return true;

@@ -1,4 +1,7 @@
-//! Experiments as they are written: sets of cells, and what is measured and claimed of them.
+//! Reads the cells of an experiment from its file.
+//!
+//! A file has one set of cells, or several sets in `[[set]]` sections. A set has a base and a grid
+//! of values. The caller reads the other sections, such as measures and claims.
 
 mod base;
 mod cells;
@@ -17,19 +20,20 @@ use base::BaseSpec;
 use grid::GridSpec;
 use toml::de::{DeTable, DeValue};
 
-/// The column with the name of a cell's set, where there are several sets.
+/// The name of the column with the name of a cell's set. Only experiments with several sets have
+/// this column.
 const SET: &str = "set";
 
-/// Cells that differ in a few values.
+/// A set of cells that share a base and differ in the values of a grid.
 #[derive(Clone, Debug)]
 pub struct ExperimentSet {
-    /// Its name within the experiment; empty where there is one set without a name.
+    /// The set's name, unique in the experiment. Empty when the file has no `[[set]]` sections.
     pub name: String,
-    /// Where it stands in the file, in bytes.
+    /// The byte offset of the set in the file.
     pub at: usize,
-    /// Runs with `--quick`; the set is left out there when this is not given.
+    /// The number of runs with `--quick`. `None` leaves the set out of quick runs.
     pub quick: Option<u32>,
-    /// Whether the first run of each cell is recorded event by event.
+    /// Whether the window and the losses of each cell's first run are recorded.
     pub trace: bool,
     grid: GridSpec,
     base: BaseSpec,
@@ -44,10 +48,10 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads the cells of an experiment. Sections of `others` are left to the caller.
+    /// Reads the cells of an experiment. The sections named in `others` are ignored here.
     ///
     /// # Errors
-    /// File, line, column, key and what would be right.
+    /// The file is not valid. The message has file, line, column, key, and what would be right.
     pub fn read(source: SourceText, others: &[&str]) -> LabResult<Experiment> {
         let table = DeTable::parse(&source.text).map_err(|error| {
             source.wrong(error.span().map_or(0, |span| span.start), error.message().trim_end())
@@ -87,27 +91,31 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// The file.
+    /// The file from which the experiment was read.
     pub fn source(&self) -> &SourceText {
         &self.source
     }
 
-    /// Its sets.
+    /// The sets, in the order of the file.
     pub fn sets(&self) -> &[ExperimentSet] {
         &self.sets
     }
 
-    /// All keys that vary, in the order in which they are written; first `set` where there are several.
+    /// All keys that vary, in the order of the file. The first one is `set` when there are several
+    /// sets.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// The keys that vary in a set.
+    /// The keys that vary in set number `set`, in the order of the file.
+    ///
+    /// # Panics
+    /// There is no such set.
     pub fn set_keys(&self, set: usize) -> &[String] {
         self.sets[set].grid.keys()
     }
 
-    /// The set of this name.
+    /// The index of the set with this name.
     pub fn set(&self, name: &str) -> Option<usize> {
         self.sets.iter().position(|set| set.name == name)
     }
@@ -119,21 +127,23 @@ impl Experiment {
         places.enumerate().map(|(index, (set, place))| GridCell::new(self, index, set, place)).collect()
     }
 
-    /// The `place`-th cell of a set, to be run.
+    /// Cell number `place` of set number `set`, ready to run. Both count from 0.
     ///
     /// # Errors
-    /// The setting that is to blame.
+    /// The setting that makes the cell's scenario invalid.
     pub fn resolve(&self, set: usize, place: usize) -> Result<LabCell, WrongSetting> {
         let spec = &self.sets[set];
         let scenario = spec.base.resolve(&spec.grid, &spec.grid.cell(place))?;
         LabCell::new(&scenario, spec.trace).map_err(|problem| WrongSetting { at: spec.grid.base_at, problem })
     }
 
+    /// Whether there are several sets, so that cells need a column with the set's name.
     fn has_set_column(&self) -> bool {
         self.sets.len() > 1
     }
 
-    /// Sets have names of their own, and there are not too many cells in all.
+    /// Checks that the sets have different names and at most [`MOST_CELLS`] cells in all. Collects
+    /// the keys.
     fn name_sets(&mut self) -> LabResult<()> {
         let mut cells = 0;
         for (k, set) in self.sets.iter().enumerate() {
@@ -158,14 +168,19 @@ impl Experiment {
 }
 
 impl ExperimentSet {
-    /// How many cells it has.
+    /// The number of cells.
     pub fn cells(&self) -> usize {
         self.grid.cells()
     }
 }
 
+/// The keys and sections that a `[[set]]` can have.
 const SET_FIELDS: [&str; 8] = ["name", "quick", "trace", "labels", "base", "grid", "zip", "cases"];
 
+/// Reads one set from `table`, which is at byte offset `at`.
+///
+/// `fields` are the allowed keys. They are [`SET_FIELDS`] for a `[[set]]` section. For a file
+/// without sets they have no `name`; then `quick`, `trace` and `labels` are not read either.
 fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
     let field =
         |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);

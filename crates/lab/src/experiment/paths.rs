@@ -1,17 +1,19 @@
-//! Paths into a scenario, such as `link[0].forth.loss` or `flow.0.tcp`.
+//! Reads and follows paths into a scenario, such as `link[0].forth.loss` or `flow.0.tcp`.
 
 use super::grid::written;
 use toml::{Table, Value};
 
-/// `link[0].forth.loss` and `link.0.forth.loss`, step by step.
+/// Splits a path into its steps. `link[0].forth.loss` and `link.0.forth.loss` mean the same.
 pub(super) fn steps(path: &str) -> Vec<String> {
     path.replace('[', ".").replace(']', "").split('.').map(str::to_owned).collect()
 }
 
-/// Puts `value` where `path` leads; `*` leads to each item of a list.
+/// Sets the place to which `path` leads to `value`. The step `*` leads to each item of a list.
+///
+/// Missing tables on the way are created.
 ///
 /// # Errors
-/// The step that leads nowhere.
+/// The step that leads nowhere, and why.
 pub(super) fn put(here: &mut Value, path: &[String], value: &Value) -> Result<(), String> {
     let Some((step, rest)) = path.split_first() else {
         *here = value.clone();
@@ -37,7 +39,8 @@ pub(super) fn put(here: &mut Value, path: &[String], value: &Value) -> Result<()
     }
 }
 
-/// Where a path leads in a scenario; the first of several.
+/// The value to which a path leads in a scenario. The step `*` takes the first item of a list.
+/// `None` when the path leads nowhere or to `null`.
 pub(super) fn find<'a>(mut here: &'a serde_json::Value, path: &[String]) -> Option<&'a serde_json::Value> {
     for step in path {
         here = match here {

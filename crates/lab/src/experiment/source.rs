@@ -1,4 +1,4 @@
-//! A file with its text, so that what is wrong in it is said with line and column.
+//! A file and its text, so that error messages can name the line and column of a fault.
 
 use crate::error::{LabError, LabResult};
 use ripstop_base::Place;
@@ -7,15 +7,18 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest file that is read as an experiment, bytes. It keeps a wrong file name from filling the memory.
+/// The longest file that is read as an experiment, bytes (16 MiB).
+///
+/// The limit keeps a wrong file name, such as that of a disk image, from filling the memory. Half
+/// or double the value only moves the size at which a file is refused.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// A file and its text.
 #[derive(Clone, Debug)]
 pub struct SourceText {
-    /// Its name.
+    /// The path of the file, as given by the caller.
     pub path: PathBuf,
-    /// Its content.
+    /// The content of the file.
     pub text: String,
 }
 
@@ -23,7 +26,7 @@ impl SourceText {
     /// Reads a file.
     ///
     /// # Errors
-    /// What the system refused, with the file's name.
+    /// The file cannot be read, is not UTF-8, or is too long. The message has the file's name.
     pub fn read(path: &Path) -> LabResult<SourceText> {
         let failed = |error: std::io::Error| LabError::work(path.display(), error);
         let mut text = String::new();
@@ -38,18 +41,18 @@ impl SourceText {
         Ok(SourceText { path: path.to_owned(), text })
     }
 
-    /// A path that is written in the file, meant from where the file is.
+    /// Resolves a path that is written in this file. Relative paths start at this file's folder.
     pub fn beside(&self, path: &str) -> PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
 
-    /// What is wrong with what stands at byte `at`: with file, line and column.
+    /// An error about byte offset `at`. The message has file, line, column and `problem`.
     pub fn wrong(&self, at: usize, problem: impl Display) -> LabError {
         let Place { line, column } = self.place(at);
         LabError::Input(format!("{}:{line}:{column}: {problem}", self.path.display()))
     }
 
-    /// Where byte `at` stands.
+    /// The line and column of byte offset `at`.
     pub fn place(&self, at: usize) -> Place {
         Place::of(&self.text, at)
     }
