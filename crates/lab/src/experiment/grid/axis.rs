@@ -1,4 +1,4 @@
-//! The axes of a grid as they are written: lists, ranges, and values that go together.
+//! Reads the axes of a grid: lists of values, ranges, and keys whose values change together.
 
 use super::values::{plain, written};
 use super::{GridAxis, KeySetting, range};
@@ -8,7 +8,7 @@ use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-/// `key = value`, all of them; what stands in tables below has its path in front.
+/// All `key = value` pairs of a table. A key in a nested table has the table's path in front.
 pub(super) fn settings(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<KeySetting>> {
     leaves(table, &|_| false)
         .into_iter()
@@ -16,7 +16,7 @@ pub(super) fn settings(source: &SourceText, table: &DeTable<'_>) -> LabResult<Ve
         .collect()
 }
 
-/// An axis for each key.
+/// Reads `[grid]`: one axis for each key, with the byte offset of its values.
 pub(super) fn grid(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<(usize, GridAxis)>> {
     let axes = leaves(table, &range::is_range).into_iter().map(|(key, at, value)| {
         let values = values(source, &key, at, value)?;
@@ -27,7 +27,8 @@ pub(super) fn grid(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<(u
     axes.collect()
 }
 
-/// One axis of all keys, which have equally many values.
+/// Reads one `[[zip]]`: a single axis for all its keys. All keys must have the same number of
+/// values, and the k-th level sets each key to its k-th value.
 pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabResult<GridAxis> {
     let mut levels: Vec<Vec<KeySetting>> = Vec::new();
     for (k, (key, at, value)) in leaves(table, &range::is_range).into_iter().enumerate() {
@@ -53,7 +54,7 @@ pub(super) fn zip(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabRes
     }
 }
 
-/// A value that stands in a list twice would be run and counted twice.
+/// Refuses a list with equal values, because their cells would be run and counted twice.
 fn refuse_twice(source: &SourceText, key: &str, values: &[(usize, Value)]) -> LabResult<()> {
     let entries: Vec<(String, TableEntry)> = values
         .iter()
@@ -71,7 +72,7 @@ fn refuse_twice(source: &SourceText, key: &str, values: &[(usize, Value)]) -> La
     Ok(())
 }
 
-/// The values of an axis, each with its place.
+/// The values of an axis, each with its byte offset in the file.
 fn values(source: &SourceText, key: &str, at: usize, value: &DeValue<'_>) -> LabResult<Vec<(usize, Value)>> {
     match value {
         DeValue::Array(list) if list.is_empty() => {
@@ -95,8 +96,10 @@ fn values(source: &SourceText, key: &str, at: usize, value: &DeValue<'_>) -> Lab
     }
 }
 
-/// The keys of a table and of those in it, in the order in which they are written, each with the place of its value. A table
-/// for which `stop` holds is a value.
+/// The keys of a table and its nested tables, in the order of the file.
+///
+/// Each item has the key with its path, the byte offset of its value, and the value. A nested table
+/// for which `stop` holds is itself a value.
 fn leaves<'a, 'i>(
     table: &'a DeTable<'i>,
     stop: &dyn Fn(&DeTable<'_>) -> bool,

@@ -1,4 +1,7 @@
-//! What cells have in common and what changes from one to the next, as it is written in one set of an experiment.
+//! Reads one set of an experiment: the settings that all its cells share, and the axes that vary.
+//!
+//! `[base]` has the shared settings. Each key of `[grid]`, each `[[zip]]`, and all `[[cases]]`
+//! together are one axis. The set has one cell for each combination of levels of the axes.
 
 mod axis;
 mod range;
@@ -13,47 +16,51 @@ use toml::Value;
 use toml::de::{DeTable, DeValue};
 
 /// The most cells of an experiment.
+///
+/// The limit refuses a mistyped grid before all its cells are built. Half or double the value only
+/// moves the size at which an experiment must be divided into several.
 pub const MOST_CELLS: usize = 100_000;
 
-/// A key that is given a value.
+/// A key with its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KeySetting {
-    /// The name of a parameter, a path into the scenario, or the name of a hole, as it is written.
+    /// The name of a parameter, a path into the scenario, or the name of a placeholder, as written.
     pub(super) key: String,
-    /// What it is given.
+    /// The value of the key.
     pub(super) value: Value,
-    /// Where the value stands in the file, in bytes.
+    /// The byte offset of the value in the file.
     pub(super) at: usize,
 }
 
-/// What changes: each level is a set of values that go together.
+/// One axis of the grid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GridAxis {
-    /// The choices.
+    /// The levels of the axis. A cell takes all settings of one level.
     pub(super) levels: Vec<Vec<KeySetting>>,
 }
 
-/// The name that a case is given: a column, and nothing that is simulated.
+/// The key that names a case. It is a column of the results and does not change the scenario.
 pub(crate) const CASE: &str = "case";
 
-/// One cell for each choice of one level of each axis.
+/// The grid of a set, with one cell for each combination of levels of the axes.
 #[derive(Clone, Debug)]
 pub(super) struct GridSpec {
-    /// Where `[base]` stands.
+    /// The byte offset of `[base]` in the file.
     pub(super) base_at: usize,
-    /// What all cells have, unless an axis says otherwise.
+    /// The settings of all cells. A setting of an axis overrides the one with the same key here.
     pub(super) base: Vec<KeySetting>,
-    /// In the order in which they are written. The last one changes fastest.
+    /// The axes in the order of the file. From cell to cell, the last axis changes fastest.
     pub(super) axes: Vec<GridAxis>,
-    /// What the axes give values to, in the same order.
+    /// The keys that the axes set, in the order of the axes.
     pub(super) keys: Vec<String>,
 }
 
 impl GridSpec {
-    /// Reads the sections of a set; `at` is where the set stands. Other sections than those of a grid are left alone.
+    /// Reads the sections of a set that begins at byte offset `at`. Sections that do not belong to a
+    /// grid are ignored.
     ///
     /// # Errors
-    /// File, line, column, key and what would be right.
+    /// A section is not valid. The message has file, line, column, key, and what would be right.
     pub(super) fn read(source: &SourceText, at: usize, table: &DeTable<'_>) -> LabResult<GridSpec> {
         let mut grid = GridSpec { base_at: at, base: Vec::new(), axes: Vec::new(), keys: Vec::new() };
         let mut found: Vec<(usize, GridAxis)> = Vec::new();
@@ -106,6 +113,7 @@ impl GridSpec {
         Ok(grid)
     }
 
+    /// Reads a grid from text, as if it stood in the file `path`.
     #[cfg(test)]
     pub(super) fn of_text(path: &str, text: &str) -> LabResult<GridSpec> {
         let source = SourceText { path: path.into(), text: text.to_owned() };
@@ -113,12 +121,12 @@ impl GridSpec {
         GridSpec::read(&source, 0, table.get_ref())
     }
 
-    /// How many cells there are.
+    /// The number of cells.
     pub(super) fn cells(&self) -> usize {
         self.axes.iter().map(|axis| axis.levels.len()).product()
     }
 
-    /// What the `index`-th cell sets, counted from 0, in the order of the axes.
+    /// The settings of cell number `index`, from 0, in the order of the axes.
     pub(super) fn cell(&self, index: usize) -> Vec<&KeySetting> {
         let mut rest = index;
         let mut chosen: Vec<&Vec<KeySetting>> = Vec::with_capacity(self.axes.len());
@@ -129,12 +137,12 @@ impl GridSpec {
         chosen.into_iter().rev().flatten().collect()
     }
 
-    /// What the axes give values to, in the order in which they are written.
+    /// The keys that the axes set, in the order of the file.
     pub(super) fn keys(&self) -> &[String] {
         &self.keys
     }
 
-    /// Collects the keys of the axes. A key belongs to one of them.
+    /// Collects the keys of the axes, and refuses a key that two axes set.
     fn name_keys(&mut self, source: &SourceText) -> LabResult<()> {
         for axis in &self.axes {
             let mut here: Vec<&KeySetting> = Vec::new();
@@ -154,6 +162,7 @@ impl GridSpec {
         Ok(())
     }
 
+    /// Refuses a grid with more than [`MOST_CELLS`] cells.
     fn count(&self, source: &SourceText) -> LabResult<()> {
         let mut cells = 1usize;
         for axis in &self.axes {
@@ -168,4 +177,5 @@ impl GridSpec {
     }
 }
 
+/// The message about `[zip]` or `[cases]` that is not written as a list of tables.
 const TWO_BRACKETS: &str = "each group of keys is a section of its own, in two brackets: [[zip]], [[cases]]";

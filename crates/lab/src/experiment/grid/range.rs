@@ -1,4 +1,6 @@
-//! `{ from = .., to = .., steps = .. }`: values at equal distances.
+//! Reads a range `{ from = .., to = .., steps = .. }` of values at equal distances.
+//!
+//! The distances are linear or, with `scale = "log"`, logarithmic.
 
 use super::MOST_CELLS;
 use super::values::{plain, written};
@@ -7,19 +9,21 @@ use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::DeTable;
 
+/// The fields that a range can have.
 const FIELDS: [&str; 5] = ["from", "to", "steps", "scale", "round"];
 
-/// Whether a table is meant as a range.
+/// Whether a table is meant as a range: it has at least one of `from`, `to` and `steps`.
 pub(super) fn is_range(table: &DeTable<'_>) -> bool {
     table.keys().any(|key| ["from", "to", "steps"].contains(&key.get_ref().as_ref()))
 }
 
-/// The values of the range that is written at `at` under `key`, all with its place.
+/// The values of the range of `key` at byte offset `at`. Each value has this offset too.
 ///
-/// They have six significant digits, so that they can be read and named; the first and the last are as written.
+/// The first and the last value are as written. The values between them are rounded to six
+/// significant digits, so that people can read and type them.
 ///
 /// # Errors
-/// File, line, column, key and what would be right.
+/// The range is not valid. The message has file, line, column, key, and what would be right.
 pub(super) fn values(
     source: &SourceText,
     key: &str,
@@ -86,7 +90,7 @@ pub(super) fn values(
     let between = |k: usize| {
         let part = k as f64 / (steps - 1) as f64;
         let value = match logarithmic {
-            // `libm`: the same bits on every machine.
+            // `libm` gives the same bits on every machine.
             true => first.value * libm::pow(last.value / first.value, part),
             false => first.value + (last.value - first.value) * part,
         };
@@ -100,13 +104,14 @@ pub(super) fn values(
     Ok((0..steps).map(|k| (at, value(k))).collect())
 }
 
-/// A number and what is written behind it.
+/// A number and the unit that is written after it.
 struct Number {
     value: f64,
     unit: Option<String>,
 }
 
 impl Number {
+    /// The number in a setting's value. `None` when the value is neither a number nor a quantity.
     fn of(value: &Value) -> Option<Number> {
         match value {
             Value::Integer(number) => Some(Number { value: *number as f64, unit: None }),
@@ -121,7 +126,7 @@ impl Number {
         }
     }
 
-    /// `value`, written like this one.
+    /// `value` with this number's unit. Without a unit, whole numbers become TOML integers.
     fn like(&self, value: f64) -> Value {
         match &self.unit {
             Some(unit) => Value::String(format!("{value}{unit}")),
@@ -131,7 +136,7 @@ impl Number {
     }
 }
 
-/// Rounded to six significant digits.
+/// `value` rounded to six significant digits.
 fn six_digits(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

@@ -1,11 +1,14 @@
-//! Values of settings: from a file, and as text.
+//! Converts values of settings: from parsed TOML with positions to plain values, and to text.
 
 use crate::error::{LabError, LabResult};
 use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::DeValue;
 
-/// A value without its place.
+/// A plain value, without its position in the file. `key` and `at` are for the error message.
+///
+/// # Errors
+/// The value is a date, a number that is not finite, or an integer that does not fit into an `i64`.
 pub(super) fn plain(source: &SourceText, at: usize, key: &str, value: &DeValue<'_>) -> LabResult<Value> {
     let wrong = |problem: &str| -> LabError { source.wrong(at, format!("{key}: {problem}")) };
     Ok(match value {
@@ -33,12 +36,12 @@ pub(super) fn plain(source: &SourceText, at: usize, key: &str, value: &DeValue<'
     })
 }
 
-/// A value as it would be written on a command line.
+/// A value as it is written on a command line. The items of a list are joined by commas.
 pub(in crate::experiment) fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(list) => list.iter().map(written).collect::<Vec<_>>().join(","),
-        // `1.0` is written `1`: as people write it, and as whole numbers are read.
+        // Writes `1.0` as `1`, so that parameters that take whole numbers can read it.
         Value::Float(number) => number.to_string(),
         other => other.to_string(),
     }
