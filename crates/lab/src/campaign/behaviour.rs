@@ -1,7 +1,9 @@
-//! The behaviour fingerprint: a hash of what the simulator answers on a few short scenarios.
+//! The behaviour fingerprint: a hash of the simulator's results on a few short scenarios.
 //!
-//! The planner's weights and errors hold only for the simulator that they were fitted to. A hash of the simulator's sources changes with every
-//! comment. The fingerprint changes only when a result changes, and a test compares the committed fingerprint with a new one.
+//! The planner's weights and errors are valid only for the simulator to which they were fitted. A
+//! hash of the simulator's sources changes with any edit, even one without effect on results. The
+//! fingerprint changes only when a result changes. A test compares the committed fingerprint with a
+//! new one.
 
 use super::scenes::CampaignStage;
 use crate::error::{LabError, LabResult};
@@ -10,23 +12,27 @@ use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{self, Scenario, ScenarioReport};
 use sha2::{Digest, Sha256};
 
-/// The links: no loss; independent losses on a long path; bursts over a short queue; heavy losses in one direction. All are slow, so that the
-/// whole fingerprint takes a few seconds.
+/// The links of the fingerprint. They are slow, so that the whole fingerprint takes a few seconds.
+///
+/// In order: no loss, independent losses on a long path, bursts over a short queue, heavy losses in
+/// one direction. Any change of a value changes the fingerprint, so the committed data would have to
+/// be made again.
 const LINKS: [NetworkPath; 4] = [
     NetworkPath { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
     NetworkPath { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },
     NetworkPath { rate: 8e6, rtt: 0.03, loss: 0.03, loss_back: 0.03, burst: 5.0, queue: 9e3, flows: 1 },
     NetworkPath { rate: 10e6, rtt: 0.1, loss: 0.15, loss_back: 0.0, burst: 2.0, queue: 125e3, flows: 1 },
 ];
-/// The link on which requests are simulated too.
+/// Index in [`LINKS`] of the link on which requests are simulated too: independent losses on a long
+/// path. One link keeps the fingerprint short.
 const REQUESTS_ON: usize = 1;
-/// The seed of the runs.
+/// The seed of the runs. Any fixed seed would do; a new one changes the fingerprint.
 const SEED: u64 = 1;
 
-/// The fingerprint of this program's simulator, 16 hexadecimal digits.
+/// The fingerprint of this program's simulator: 16 hexadecimal digits.
 ///
 /// # Errors
-/// A scenario that the simulator refuses.
+/// The simulator refuses one of the scenarios.
 pub fn fingerprint() -> LabResult<String> {
     let mut hash = Sha256::new();
     for path in &LINKS {
@@ -43,7 +49,7 @@ pub fn fingerprint() -> LabResult<String> {
     Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Adds the results of `scenario` to `hash`: delivered and sent packets, losses, drops, time-outs and delays.
+/// Runs `scenario` and adds its results to `hash`. [`figures`] chooses which ones.
 fn add(hash: &mut Sha256, scenario: &Scenario) -> LabResult<()> {
     let report =
         scenario::run(scenario, 1, || {}).map_err(|error| LabError::work("a fixed scenario", error))?;
@@ -52,6 +58,8 @@ fn add(hash: &mut Sha256, scenario: &Scenario) -> LabResult<()> {
     Ok(())
 }
 
+/// The results that enter the fingerprint: goodput, packets sent, retransmits, time-outs, delays,
+/// and each link's packet counts, rate and utilisation. `None` is a missing value.
 fn figures(report: &ScenarioReport) -> Vec<Option<f64>> {
     let mean = |statistic: &Statistic| statistic.mean;
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! The links of a campaign, drawn from a seed.
+//! Draws the links of a campaign at random from a seed.
 
 use ripstop_base::{Seed, Stream};
 use ripstop_model::plan::{NetworkPath, PATH_MTU, validity};
@@ -6,9 +6,18 @@ use std::ops::RangeInclusive;
 
 /// Link number `k` of the campaign of `seed`.
 ///
-/// Rates are even in their logarithm. Half of the links have the other quantities evenly from the ranges of [`validity`]. The other half has more
-/// of what is common: RTT and queue are even in their logarithms; a quarter has no loss, half have .01 to 30 % even in the logarithm, and a
-/// quarter 0 to 30 % evenly; half have independent losses. Four links in five lose as many acknowledgements as data, and one loses none.
+/// All quantities come from the ranges of [`validity`]. Rates are log-uniform. The other quantities
+/// depend on the kind of link, which is chosen with equal probability:
+///
+/// - Uniform: RTT, loss, burst length and queue are uniform.
+/// - Common: values that occur often in practice are more frequent.
+///   - RTT and queue are log-uniform.
+///   - The loss probability is 0 on a quarter of these links, log-uniform from .01 to 30 % on half,
+///     and uniform from 0 to 30 % on a quarter.
+///   - Losses are independent on half of these links. The burst length is log-uniform on the others.
+///
+/// Four links in five lose acknowledgements with the same probability as data. The fifth loses no
+/// acknowledgements.
 pub fn link(seed: u64, k: u64) -> NetworkPath {
     let mut random = Seed::new(seed).run(k).stream("plan");
     let evenly = random.chance(0.5);
@@ -28,7 +37,7 @@ pub fn link(seed: u64, k: u64) -> NetworkPath {
         (rtt, loss, burst, log(&mut random, &validity::QUEUE_BDPS))
     };
     let loss_back = if random.chance(0.8) { loss } else { 0.0 };
-    // Rounded, so that a link of the report can be typed in.
+    // Rounded, so that people can type a link of the report into a command.
     let digits = |x: f64, scale: f64| libm::round(x * scale) / scale;
     let least_queue = validity::FEWEST_QUEUE_PACKETS * PATH_MTU;
     NetworkPath {
@@ -42,18 +51,23 @@ pub fn link(seed: u64, k: u64) -> NetworkPath {
     }
 }
 
-/// The smallest loss that is drawn evenly in the logarithm.
+/// The smallest loss probability of the log-uniform draw: .01 %.
+///
+/// A log-uniform draw cannot begin at 0. A smaller value spends more links on losses that hardly
+/// matter; a larger one leaves out light losses. A change draws other links from the same seed.
 const LEAST_LOSS: f64 = 1e-4;
 
+/// A log-uniform value from `range`.
 fn log(random: &mut Stream, range: &RangeInclusive<f64>) -> f64 {
     range.start() * libm::pow(range.end() / range.start(), random.unit())
 }
 
+/// A uniform value from `range`.
 fn even(random: &mut Stream, range: &RangeInclusive<f64>) -> f64 {
     range.start() + (range.end() - range.start()) * random.unit()
 }
 
-/// The command that plans this link.
+/// The command line that plans this link.
 pub fn command(path: &NetworkPath) -> String {
     format!(
         "ripstop plan --rate {}kbit/s --rtt {}ms --loss {} --loss-back {} --burst {} --queue {}B",

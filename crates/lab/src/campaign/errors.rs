@@ -1,4 +1,6 @@
-//! How good the closed forms are, as data: `crates/model/data/plan-errors.toml`.
+//! The measured errors of the closed forms, as data: `crates/model/data/plan-errors.toml`.
+//!
+//! `ripstop plan` shows these errors beside its predictions.
 
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::campaign::CampaignRecord;
@@ -6,22 +8,24 @@ use ripstop_model::plan::{LossPattern, NetworkPath};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The key of [`PlanErrors::hits`] for all links together.
+/// The key in [`PlanErrors::hits`] for all links together.
 pub const ALL_LINKS: &str = "all";
 
-/// The errors of all figures, and how often the choice was right.
+/// The errors of all predicted figures, and how often the planner recommended a good scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanErrors {
-    /// The campaign that the errors were measured on.
+    /// The campaign on which the errors were measured.
     pub campaign: CampaignRecord,
-    /// How often the choice was right: over all links (key `all`), and by the kind of losses.
+    /// How often the recommendation was good, over all links (key [`ALL_LINKS`]) and for each kind
+    /// of losses (key [`LossPattern::name`]).
     pub hits: BTreeMap<String, PlanHits>,
-    /// The error of each figure, such as a scheme's goodput, by the figure's name and the kind of losses.
+    /// The error of each figure, such as a scheme's goodput. The keys are the figure's name and the
+    /// kind of losses.
     error: BTreeMap<String, BTreeMap<String, RelativeError>>,
 }
 
-/// By how much predictions differ from the simulated mean, relative to the mean.
+/// The error |predicted / simulated mean - 1|, as a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelativeError {
@@ -33,38 +37,39 @@ pub struct RelativeError {
     pub links: u64,
 }
 
-/// How often the recommended scheme was within 3 % of the best one.
+/// How often the recommended scheme had a goodput within 3 % of the best scheme's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanHits {
     /// The number of links.
     pub links: u64,
-    /// Links on which the named scheme was within 3 % of the best.
+    /// Links on which the recommended scheme was within 3 % of the best one.
     pub scheme: u64,
-    /// Links on which the best scheme of the named family (plain TCP, tunnel) was.
+    /// Links on which the recommended family (plain TCP or tunnel) has a scheme within 3 % of the
+    /// best one.
     pub family: u64,
 }
 
 impl PlanErrors {
-    /// No errors yet, for `campaign`.
+    /// Data for `campaign` that has no errors yet.
     pub fn new(campaign: CampaignRecord) -> PlanErrors {
         PlanErrors { campaign, hits: BTreeMap::new(), error: BTreeMap::new() }
     }
 
-    /// The error of `figure` on links with losses of the kind that `path` has.
+    /// The error of `figure` on links with the same kind of losses as `path`.
     pub fn of(&self, figure: &str, path: &NetworkPath) -> Option<RelativeError> {
         self.error.get(figure)?.get(LossPattern::of(path).name()).copied()
     }
 
-    /// Sets the error of `figure` on links of `kind`.
+    /// Sets the error of `figure` on links with losses of `kind`.
     pub fn set(&mut self, figure: &str, kind: LossPattern, error: RelativeError) {
         self.error.entry(figure.to_owned()).or_default().insert(kind.name().to_owned(), error);
     }
 
-    /// The text of the file.
+    /// The text of the data file.
     ///
     /// # Errors
-    /// A number that TOML cannot write.
+    /// TOML cannot represent a number.
     pub fn to_toml(&self) -> LabResult<String> {
         let text = toml::to_string(self).map_err(|error| LabError::work("writing the errors", error))?;
         Ok(format!(
@@ -84,7 +89,7 @@ mod tests {
         for scheme in PlanScheme::FITTED {
             assert!(errors.of(scheme.name(), &NetworkPath::default()).is_some(), "{}", scheme.name());
         }
-        // Written again, the file is the same but for its heading.
+        // The written file reads back as the same data.
         let again: super::PlanErrors = toml::from_str(&errors.to_toml().unwrap()).unwrap();
         assert_eq!(again, errors);
     }

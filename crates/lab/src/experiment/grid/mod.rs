@@ -56,8 +56,8 @@ pub(super) struct GridSpec {
 }
 
 impl GridSpec {
-    /// Reads the sections of a set that begins at byte offset `at`. Sections that do not belong to a
-    /// grid are ignored.
+    /// Reads the sections of a set that begins at byte offset `at`. Sections that do not belong to
+    /// a grid are ignored.
     ///
     /// # Errors
     /// A section is not valid. The message has file, line, column, key, and what would be right.
