@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 
 /// The links of the fingerprint. They are slow, so that the whole fingerprint takes a few seconds.
 ///
-/// In order: no loss, independent losses on a long path, bursts over a short queue, heavy losses in
-/// one direction. Any change of a value changes the fingerprint, so the committed data would have to
-/// be made again.
+/// In order: no loss, independent losses on a long path, bursts over a short queue, heavy losses
+/// in one direction. Any change of a value changes the fingerprint, and then the committed data
+/// must be made again.
 const LINKS: [NetworkPath; 4] = [
     NetworkPath { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
     NetworkPath { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },

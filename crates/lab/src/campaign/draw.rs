@@ -14,7 +14,8 @@ use std::ops::RangeInclusive;
 ///   - RTT and queue are log-uniform.
 ///   - The loss probability is 0 on a quarter of these links, log-uniform from .01 to 30 % on half,
 ///     and uniform from 0 to 30 % on a quarter.
-///   - Losses are independent on half of these links. The burst length is log-uniform on the others.
+///   - Losses are independent on half of these links. On the others, the burst length is
+///     log-uniform.
 ///
 /// Four links in five lose acknowledgements with the same probability as data. The fifth loses no
 /// acknowledgements.

@@ -1,4 +1,7 @@
-//! Compares what was predicted on the links of a campaign with what was simulated.
+//! Compares predictions with simulated results on the links of a campaign.
+//!
+//! It computes the errors of predicted figures, and how often the planner recommends a scheme that
+//! is near the best one.
 
 use super::errors::{ALL_LINKS, PlanErrors, PlanHits, RelativeError};
 use super::simulate::TCPNC;
@@ -8,33 +11,38 @@ use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult,
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, Weights, delay, predict};
 use ripstop_sim::engine::percentile;
 
-/// A scheme that brings this share of the best scheme's goodput counts as a hit.
+/// The recommendation counts as a hit when its goodput is at least this fraction of the best
+/// scheme's goodput.
+///
+/// A higher value counts more links as misses, a lower one fewer. The text of docs/plan-report.md
+/// says "within 3 %", so it must change together with this value.
 const NEAR_BEST: f64 = 0.97;
 
-/// A link with what was predicted on it.
+/// A link with its predicted and simulated results.
 #[derive(Debug)]
 pub struct JudgedLink<'a> {
     /// The link.
     pub link: &'a LinkResult,
     /// The predicted goodput of each scheme, in the order of [`PlanScheme::FITTED`], bit/s.
     pub predicted: Vec<f64>,
-    /// The index of the recommended scheme.
+    /// The index in [`PlanScheme::FITTED`] of the recommended scheme.
     pub chosen: usize,
-    /// The index of the scheme that is best by simulation.
+    /// The index in [`PlanScheme::FITTED`] of the scheme with the highest simulated goodput.
     pub best: usize,
     simulated: Vec<&'a SchemeResult>,
 }
 
-/// Judges the links on which every scheme was simulated.
+/// Judges the links on which every scheme was simulated, with `weights` for the predictions.
 ///
 /// # Errors
-/// A link that no plan can be made for.
+/// The planner cannot predict a link, or a scheme was not simulated on it.
 pub fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> LabResult<Vec<JudgedLink<'a>>> {
     let whole = results.link.iter().take(results.campaign.links as usize);
     whole.map(|link| judge_link(link, weights)).collect()
 }
 
-/// The relative errors of all figures, and how often the choice was right.
+/// The relative errors of all figures, and how often the recommendation was good, over all links
+/// and for each kind of losses.
 pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> PlanErrors {
     let mut errors = PlanErrors::new(campaign);
     errors.hits.insert(ALL_LINKS.to_owned(), hits(judged.iter()));
@@ -60,7 +68,7 @@ pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Wei
     errors
 }
 
-/// How often the choice was right on `links`.
+/// How often the recommendation was near the best scheme on `links`.
 pub fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> PlanHits {
     let mut hits = PlanHits { links: 0, scheme: 0, family: 0 };
     for one in links {
@@ -71,7 +79,7 @@ pub fn hits<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> Plan
     hits
 }
 
-/// The error of `figure` on `links`; `None` where the figure was simulated on none of them.
+/// The error of `figure` on `links`. `None` when no link has a simulated value.
 pub fn figure_error<'a, 'b: 'a>(
     figure: &ErrorFigure,
     links: impl Iterator<Item = &'a JudgedLink<'b>>,
@@ -84,7 +92,7 @@ pub fn figure_error<'a, 'b: 'a>(
     relative_error(links.filter_map(off).collect())
 }
 
-/// The error of TCP/NC's predicted goodput on `links`; `None` where TCP/NC was simulated on none of them.
+/// The error of TCP/NC's predicted goodput on `links`. `None` when TCP/NC was simulated on none.
 pub fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> Option<RelativeError> {
     let error = |one: &JudgedLink<'_>| {
         let found = one.link.scheme.get(TCPNC)?;
@@ -97,20 +105,23 @@ pub fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) 
     relative_error(links.filter_map(error).collect())
 }
 
-/// The `percent`-th percentile of `values`; infinite where there are none.
+/// The `percent`-th percentile of `values`. Infinite when there are no values.
 pub fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
     percentile(&mut values, percent).unwrap_or(f64::INFINITY)
 }
 
-/// A figure that is predicted beside the goodput.
+/// A figure other than goodput that the planner predicts.
 pub struct ErrorFigure {
-    /// Its name in the data and in the report.
+    /// The figure's name in the data and in the report.
     pub name: &'static str,
     simulated: fn(&LinkResult) -> Option<f64>,
     predicted: fn(&NetworkPath, &Weights) -> f64,
 }
 
-/// All of them. DelayQuantiles of packets are those of BBR, plain and inside the tunnel; delays of requests those of CUBIC, plain and inside.
+/// All figures other than goodput.
+///
+/// Packet delays are those of BBR, plain and inside the tunnel. Request delays are those of CUBIC,
+/// plain and inside the tunnel.
 pub const FIGURES: [ErrorFigure; 10] = [
     ErrorFigure {
         name: "sent-per-useful-bbr",
@@ -165,25 +176,29 @@ pub const FIGURES: [ErrorFigure; 10] = [
 ];
 
 impl JudgedLink<'_> {
-    /// The mean simulated goodput of a scheme, bit/s.
+    /// The mean simulated goodput of a scheme, bit/s. `scheme` is an index in
+    /// [`PlanScheme::FITTED`], as in all methods here.
     pub fn mean(&self, scheme: usize) -> f64 {
         self.simulated[scheme].mean_bps
     }
 
-    /// The mean simulated goodput for comparisons between schemes, at most what headers leave of C (1-p), bit/s.
+    /// The mean simulated goodput for comparisons between schemes, bit/s. It is capped at the
+    /// scheme's ceiling, which is C (1-p) less headers.
     ///
-    /// A flow that repairs a loss when the measurement begins delivers, in order, data that arrived before. Over long queues Reno's goodput is
-    /// then up to 9 % above what headers leave. Nobody would get that from a longer transfer.
+    /// A flow may be repairing a loss when the measurement begins. It then delivers data that
+    /// arrived earlier, because delivery is in order. Over long queues, Reno's measured goodput is
+    /// up to 9 % above the ceiling for this reason. A longer transfer would not show this excess.
     fn comparable(&self, scheme: usize) -> f64 {
         comparable(&self.link.path, scheme, self.simulated[scheme])
     }
 
-    /// What was simulated of a scheme.
+    /// The simulated results of the scheme with index `scheme`.
     pub fn simulated(&self, scheme: usize) -> &SchemeResult {
         self.simulated[scheme]
     }
 
-    /// The error of a scheme's predicted goodput, relative to the simulated mean.
+    /// The error of a scheme's predicted goodput, relative to the simulated mean. Infinite when the
+    /// mean is 0.
     pub fn error(&self, scheme: usize) -> f64 {
         let mean = self.mean(scheme);
         if mean > 0.0 { (self.predicted[scheme] / mean - 1.0).abs() } else { f64::INFINITY }
@@ -194,34 +209,39 @@ impl JudgedLink<'_> {
         self.relative(scheme, self.simulated[scheme].deviation_bps)
     }
 
-    /// The standard error of the simulated mean, relative to the mean. A perfect prediction is off by that much.
+    /// The standard error of the simulated mean, relative to the mean. Even a perfect prediction
+    /// differs from the simulated mean by about this much.
     pub fn standard_error(&self, scheme: usize) -> f64 {
         self.relative(scheme, self.simulated[scheme].standard_error())
     }
 
-    /// Whether the recommended scheme brings about as much as the best one.
+    /// Whether the recommended scheme's goodput is within 3 % of the best scheme's.
     pub fn is_near_best(&self) -> bool {
         self.share_of_best() >= NEAR_BEST
     }
 
-    /// What the recommended scheme brings, as a share of what the best scheme brings.
+    /// The recommended scheme's goodput as a fraction of the best scheme's.
     pub fn share_of_best(&self) -> f64 {
         let best = self.comparable(self.best);
         if best > 0.0 { self.comparable(self.chosen) / best } else { 1.0 }
     }
 
+    /// Whether any scheme of the recommended family (plain TCP or tunnel) is within 3 % of the
+    /// best scheme.
     fn is_family_near_best(&self) -> bool {
         let tunnel = PlanScheme::FITTED[self.chosen].is_tunnel();
         let family = (0..self.predicted.len()).filter(|k| PlanScheme::FITTED[*k].is_tunnel() == tunnel);
         family.map(|k| self.comparable(k)).fold(0.0, f64::max) >= NEAR_BEST * self.comparable(self.best)
     }
 
+    /// `bps` relative to the simulated mean of `scheme`. Infinite when the mean is 0.
     fn relative(&self, scheme: usize, bps: f64) -> f64 {
         let mean = self.mean(scheme);
         if mean > 0.0 { bps / mean } else { f64::INFINITY }
     }
 }
 
+/// Predicts all schemes on `link`, chooses as the planner does, and finds the best simulated one.
 fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> LabResult<JudgedLink<'a>> {
     let path = &link.path;
     let mut predicted = Vec::with_capacity(PlanScheme::FITTED.len());
@@ -248,15 +268,18 @@ fn judge_link<'a>(link: &'a LinkResult, weights: &Weights) -> LabResult<JudgedLi
     Ok(JudgedLink { link, predicted, chosen, best, simulated })
 }
 
+/// The mean simulated goodput, capped at the scheme's ceiling. See [`JudgedLink::comparable`].
 fn comparable(path: &NetworkPath, scheme: usize, simulated: &SchemeResult) -> f64 {
     simulated.mean_bps.min(path.capacity() * PlanScheme::FITTED[scheme].ceiling())
 }
 
+/// The predicted bytes on the link for each byte of payload that arrives.
 fn sent_per_useful(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> f64 {
     predict(path, scheme, weights).map_or(f64::NAN, |got| got.sent_per_useful)
 }
 
-/// The median and the 95th percentile of `errors`, three digits after the point, at most 1000.
+/// The median and the 95th percentile of `errors`. Both are rounded to three decimals and capped at
+/// 1000, so that the data file has no infinite numbers.
 fn relative_error(errors: Vec<f64>) -> Option<RelativeError> {
     let links = errors.len() as u64;
     let three = |x: f64| (x.min(1e3) * 1e3).round() / 1e3;

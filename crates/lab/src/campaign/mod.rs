@@ -1,7 +1,7 @@
-//! The planner's campaign: its schemes simulated on links that are drawn, and its errors on them.
+//! The planner's campaign: simulates all schemes on random links and measures the planner's errors.
 //!
-//! `ripstop plan campaign` runs a campaign and writes the report; `ripstop plan` reads the committed weights and errors, and simulates one
-//! link for `--verify`.
+//! `ripstop plan campaign` runs a campaign and writes the report. `ripstop plan` reads the
+//! committed weights and errors. With `--verify` it also simulates one link.
 
 pub mod behaviour;
 pub mod data;

@@ -1,4 +1,4 @@
-//! The report of a campaign, as a page: `docs/plan-report.md`.
+//! Writes the report of a campaign as a Markdown page: `docs/plan-report.md`.
 
 use super::draw;
 use super::judge::{FIGURES, JudgedLink, figure_error, hits, quantile, tcpnc_error};
@@ -7,7 +7,7 @@ use ripstop_model::plan::campaign::CampaignRecord;
 use ripstop_model::plan::{LossPattern, PlanScheme, Weights};
 use std::fmt::Write;
 
-/// The page for the links of `campaign`, whose predictions are by `weights`.
+/// The page about the links of `campaign`. `weights` are those that made the predictions.
 pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = heading(campaign, judged, weights);
     text.push_str(&hits_by_kind(judged));
@@ -19,15 +19,19 @@ pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weig
     text
 }
 
-/// Runs that are shown of a link in a list.
+/// Single runs that the page shows for each listed link, to give an idea of their spread. Half or
+/// double the value changes only the length of the list item.
 const SHOWN_RUNS: usize = 8;
-/// Links in each list.
+/// Links in each list. The headings of the page say "ten", so they must change with this value.
 const LISTED: usize = 10;
-/// A queue of fewer packets is named as what is special about a link.
+/// Packets. [`special`] names a smaller queue as the likely cause of a large error. Half or double
+/// the value changes only which remark a link gets.
 const SMALL_QUEUE: f64 = 20.0;
-/// A bandwidth-delay product of fewer packets is.
+/// Packets. [`special`] names a smaller bandwidth-delay product as the likely cause of a large
+/// error. Half or double the value changes only which remark a link gets.
 const SMALL_BDP: f64 = 10.0;
 
+/// The title, the origin of the links, and the overall hits.
 fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let fitted = &weights.campaign;
     let fitted_to = if fitted.seed == campaign.seed {
@@ -53,6 +57,7 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     )
 }
 
+/// The table of hits for each kind of losses.
 fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "| links | | the named scheme is within 3 % of the best | its family is |\n|---|---|---|---|\n"
@@ -65,6 +70,7 @@ fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
+/// The table of goodput errors for each kind of losses.
 fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\nThe error of the named scheme's goodput is |predicted / simulated mean - 1|. The simulated mean has a standard error of its own, \
                     and single runs deviate from it.\n\n\
@@ -91,7 +97,7 @@ fn errors_by_kind(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// Calls `line` for all links, then for the links of each kind that there are.
+/// Calls `line` for all links together, then once for each kind of losses that occurs.
 fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&JudgedLink<'a>>)) {
     line("all", judged.iter().collect());
     for kind in LossPattern::ALL {
@@ -103,6 +109,7 @@ fn by_kind<'a>(judged: &'a [JudgedLink<'a>], mut line: impl FnMut(&str, Vec<&Jud
     }
 }
 
+/// The table of goodput errors for each scheme.
 fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "\n| scheme | named on | best on | median error | 95th percentile |\n|---|---|---|---|---|\n"
@@ -122,6 +129,7 @@ fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
+/// The table of errors of figures other than the fitted schemes' goodput.
 fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = "\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n".to_owned();
     if let Some(error) = tcpnc_error(judged.iter()) {
@@ -137,6 +145,7 @@ fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     text
 }
 
+/// The links with the largest errors of the recommended scheme's goodput.
 fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     let mut text = "\n## The ten largest errors of the named scheme\n\n".to_owned();
     let mut worst: Vec<&JudgedLink<'_>> = judged.iter().collect();
@@ -147,6 +156,8 @@ fn worst_links(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
+/// The links on which the recommended scheme is furthest behind the best one. Links with long
+/// bursts are left out.
 fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
         "\n## Where another scheme brings more\n\nThe ten largest gaps, links with long bursts of losses left out.\n\n".to_owned();
@@ -169,7 +180,7 @@ fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// A link in a list: shares of C (1-p).
+/// A list item about a link. Goodputs are given as fractions of C (1-p).
 fn item(one: &JudgedLink<'_>) -> String {
     let scheme = one.chosen;
     let (capacity, simulated) = (one.link.path.capacity(), one.simulated(scheme));
@@ -189,7 +200,9 @@ fn item(one: &JudgedLink<'_>) -> String {
     )
 }
 
-/// What is special about a link with a large error. Only a trace of the link can say why the prediction is wrong.
+/// A remark on what is unusual about a link with a large error.
+///
+/// The remark is only a hint. Only a trace of the link can show why the prediction is wrong.
 fn special(one: &JudgedLink<'_>) -> &'static str {
     let path = &one.link.path;
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
@@ -209,10 +222,12 @@ fn special(one: &JudgedLink<'_>) -> &'static str {
     }
 }
 
+/// `some` as a fraction of `of`; 0 when `of` is 0 and `some` is 0.
 fn share(some: u64, of: u64) -> f64 {
     some as f64 / of.max(1) as f64
 }
 
+/// A fraction as a percentage with one decimal; `-` when it is not finite.
 fn percent(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", share * 100.0) } else { "-".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The simulator's scenarios for a path: one for each scheme, and one for small requests.
+//! Builds the simulator's scenarios for a path: one for each scheme, and one for small requests.
 
 use crate::preset::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
@@ -15,18 +15,19 @@ use ripstop_sim::scenario::{
 use ripstop_sim::tcp::{Distribution, Variant};
 use std::time::Duration;
 
-/// A path as the simulator has it.
+/// A path as links of the simulator.
 #[derive(Clone, Debug)]
 pub struct CampaignStage {
     /// The link in the direction of the data.
     pub forth: LinkConfig,
     /// The link in the direction of the acknowledgements.
     pub back: LinkConfig,
-    /// Connections at the same time.
+    /// The number of simultaneous connections.
     pub flows: u32,
 }
 
-/// A receiver's window that never limits the sender, packets.
+/// The receiver's window, packets. It is so large that it never limits the sender, so half or
+/// double the value changes nothing.
 const NO_LIMIT: u32 = 1_000_000;
 impl CampaignStage {
     /// The simulator's links for a path.
@@ -46,7 +47,7 @@ impl CampaignStage {
         self.forth.delay.duration() + self.back.delay.duration()
     }
 
-    /// The length of a run, and when its measurement begins.
+    /// The length of a run, and the time in the run at which the measurement begins.
     pub fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
         let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
@@ -55,12 +56,12 @@ impl CampaignStage {
         (whole, from)
     }
 
-    /// The most bits that a run can move.
+    /// The bits that the link can carry in one run.
     pub fn bits(&self) -> f64 {
         self.forth.rate.bps() as f64 * self.run().0.as_secs_f64()
     }
 
-    /// The scenario of a scheme: `runs` runs from `seed`.
+    /// The scenario of a scheme, with `runs` runs and this master seed.
     pub fn scenario(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let (tcp, tunnel) = match scheme {
             PlanScheme::Reno => (Variant::LinuxReno, false),
@@ -74,7 +75,7 @@ impl CampaignStage {
         self.tandem(flow, tunnel, runs, seed)
     }
 
-    /// The scenario of TCP/NC: Reno over a coding layer.
+    /// The scenario of TCP/NC: Reno over a coding layer, with `runs` runs and this master seed.
     pub fn nc_scenario(&self, settings: NcSettings, runs: u32, seed: u64) -> Scenario {
         let NcSettings { redundancy, window } = settings;
         let nc = NcSpec {
@@ -93,10 +94,12 @@ impl CampaignStage {
         self.tandem(flow, false, runs, seed)
     }
 
+    /// The flow settings that all schemes share.
     fn flow(&self) -> FlowSpec {
         FlowSpec { count: self.flows, window: NO_LIMIT, ack_every: 2, ..FlowSpec::new("", "") }
     }
 
+    /// The scenario with `flow` on this path, inside a tunnel if `tunnel` is true.
     fn tandem(&self, flow: FlowSpec, tunnel: bool, runs: u32, seed: u64) -> Scenario {
         let (duration, warmup) = self.run();
         let run = RunSpec {
@@ -117,7 +120,9 @@ impl CampaignStage {
         .scenario()
     }
 
-    /// Small requests and their answers on the otherwise idle path: each follows the answer to the one before after a thinking time.
+    /// The scenario of small requests and their answers on the otherwise idle path.
+    ///
+    /// Each request is sent a thinking time after the answer to the previous request has arrived.
     pub fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Distribution::Fixed(Bytes::new(REQUEST));
@@ -139,14 +144,21 @@ impl CampaignStage {
     }
 }
 
-/// Bytes of a small request, and of its answer.
+/// Bytes of a request, and of its answer. Both fit into one packet, so their delay does not depend
+/// on the congestion window. Half or double the value changes only the short time to send them.
 const REQUEST: u64 = 100;
-/// The mean thinking time from an answer to the next request. It is exponentially distributed.
+/// The mean thinking time between an answer and the next request. It is exponentially distributed.
+///
+/// Half the value sends requests at shorter intervals, double at longer ones. It also changes the
+/// length of a run.
 const THINK: Duration = Duration::from_millis(50);
-/// Requests in a run, where none waits.
+/// Requests in a run, if each is answered after exactly one round trip. Losses reduce the number.
+///
+/// It sets the length of a run. Half the value leaves fewer samples for the 99th percentile; double
+/// the value takes twice the time.
 const REQUESTS: u32 = 500;
 
-/// Bytes of data in a full packet with so many bytes of headers.
+/// Bytes of data in a full packet that has `headers` bytes of headers.
 fn payload(headers: f64) -> Bytes {
     Bytes::new((PATH_MTU - headers) as u64)
 }
