@@ -273,7 +273,7 @@ fn comparable(path: &NetworkPath, scheme: usize, simulated: &SchemeResult) -> f6
     simulated.mean_bps.min(path.capacity() * PlanScheme::FITTED[scheme].ceiling())
 }
 
-/// The predicted bytes on the link for each byte of payload that arrives.
+/// The predicted bytes offered to the link for each byte of payload that arrives.
 fn sent_per_useful(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> f64 {
     predict(path, scheme, weights).map_or(f64::NAN, |got| got.sent_per_useful)
 }

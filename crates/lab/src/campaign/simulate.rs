@@ -1,7 +1,7 @@
-//! The campaign: every fitted scheme simulated on links that are drawn from a seed.
+//! Runs a campaign: simulates every fitted scheme on links that are drawn from a seed.
 //!
-//! The planner's weights are fitted to one campaign, and its errors are measured on another. Single results are kept in a store, so a campaign
-//! that was stopped continues where it stopped.
+//! The planner's weights are fitted to one campaign, and its errors are measured on another. Each
+//! single result is kept in a store, so an interrupted campaign continues where it stopped.
 
 use super::behaviour;
 use super::draw;
@@ -22,36 +22,41 @@ use std::collections::BTreeMap;
 /// The name of TCP/NC in the data, beside the names of the fitted schemes.
 pub const TCPNC: &str = "tcpnc";
 
-/// Which links are drawn.
+/// Which links a campaign draws.
 #[derive(Clone, Copy, Debug)]
 pub struct CampaignDraw {
-    /// The seed.
+    /// The seed of the draw.
     pub seed: u64,
     /// The number of links on which every scheme is simulated.
     pub links: u64,
-    /// The number of links on which plain TCP is simulated, at least `links`.
+    /// The number of links on which plain TCP is simulated. A value below `links` counts as
+    /// `links`.
     pub plain_links: u64,
-    /// Faster links are left out, bit/s.
+    /// Links with a higher rate are skipped, bit/s. `None` skips no link.
     pub max_rate_bps: Option<u64>,
 }
 
-/// The goodput and the delays of a scheme on a link, by simulation.
+/// The simulated goodput and delays of a scheme on a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredScheme {
     /// The goodput of each run, all connections together, bit/s.
     pub each_bps: Vec<f64>,
-    /// Bytes offered to the link for each byte of payload that arrived; `None` where nothing arrived.
+    /// Bytes offered to the link for each byte of payload that arrived. `None` when nothing
+    /// arrived.
     pub sent_per_useful: Option<f64>,
-    /// The median of a packet's delay, s.
+    /// The median packet delay, seconds.
     pub delay_p50_s: Option<f64>,
-    /// The 99th percentile of a packet's delay, s.
+    /// The 99th percentile of packet delay, seconds.
     pub delay_p99_s: Option<f64>,
 }
 
-/// Simulates the schemes on the links of `draw`. Results that are in the store are taken from there. `show` is told what begins.
+/// Simulates the schemes on the links of `draw`.
+///
+/// Results that are already in the store are not simulated again. `show` is called with a progress
+/// message when a scheme begins on a link.
 ///
 /// # Errors
-/// A store that cannot be read or written; a link that the simulator refuses.
+/// The store cannot be read or written, or the simulator or the planner refuses a link.
 pub fn simulate(
     draw: CampaignDraw,
     weights: &Weights,
@@ -83,10 +88,10 @@ pub fn simulate(
     Ok(CampaignResults { campaign, link })
 }
 
-/// Simulates `scheme` on `stage`, `runs` times.
+/// Simulates `runs` runs of `scheme` on `stage`.
 ///
 /// # Errors
-/// A link that the simulator refuses.
+/// The simulator refuses the link.
 pub fn measure(
     stage: &CampaignStage,
     scheme: PlanScheme,
@@ -97,10 +102,10 @@ pub fn measure(
     measure_scenario(stage, &stage.scenario(scheme, runs, seed), threads)
 }
 
-/// Simulates `scenario`, which is one of `stage`.
+/// Simulates `scenario`, which must be one of the scenarios of `stage`.
 ///
 /// # Errors
-/// A link that the simulator refuses.
+/// The simulator refuses the link.
 pub fn measure_scenario(
     stage: &CampaignStage,
     scenario: &Scenario,
@@ -125,10 +130,10 @@ pub fn measure_scenario(
     })
 }
 
-/// Simulates requests: `scenario` is [`CampaignStage::requests`].
+/// Simulates requests. `scenario` must come from [`CampaignStage::requests`].
 ///
 /// # Errors
-/// A link that the simulator refuses.
+/// The simulator refuses the link.
 pub fn measure_requests(scenario: &Scenario, threads: usize) -> LabResult<RequestResult> {
     let report =
         scenario::run(scenario, threads, || {}).map_err(|error| LabError::Input(error.to_string()))?;
@@ -147,14 +152,14 @@ impl MeasuredScheme {
         self.each_bps.iter().sum::<f64>() / self.each_bps.len().max(1) as f64
     }
 
-    /// The standard deviation of a run, bit/s; 0 of a single run.
+    /// The standard deviation of a run's goodput, bit/s. 0 when there is one run.
     pub fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.each_bps.iter().map(|run| (run - mean) * (run - mean)).sum();
         (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
     }
 
-    /// Half of the 95 % confidence interval of the mean, bit/s; `None` of a single run.
+    /// Half of the 95 % confidence interval of the mean, bit/s. `None` when there is one run.
     pub fn interval(&self) -> Option<f64> {
         self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
     }
@@ -164,6 +169,7 @@ impl MeasuredScheme {
         self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
     }
 
+    /// The entry of this scheme in the campaign's data, beside its predicted goodput, bit/s.
     fn into_result(self, predicted_bps: f64) -> SchemeResult {
         SchemeResult {
             predicted_bps,
@@ -178,26 +184,39 @@ impl MeasuredScheme {
     }
 }
 
-/// How often a scheme is run on a link.
+/// How many runs a scheme gets on a link.
 #[derive(Debug)]
 struct Effort {
-    /// The fewest and the most runs. The number doubles until the mean is known.
+    /// The minimum and the maximum number of runs. The number doubles until the mean is known
+    /// ([`KNOWN`]).
     runs: (u32, u32),
-    /// The most bits that all runs may move together. The fewest runs are made even if they move more.
+    /// Budget: the bits that the link can carry in all runs together. The minimum number of runs is
+    /// made even when it exceeds the budget.
     bits: f64,
 }
 
-/// For plain TCP. Where most runs stall and a few fill the link, the mean needs many runs. A simulated Gbit takes .05 s of CPU time.
+/// The effort for plain TCP.
+///
+/// On some links most runs stall and a few fill the link, so the mean needs many runs. Runs are
+/// cheap: a simulated Gbit takes .05 s of CPU time. Half of the limits leaves such means less
+/// exact; double takes up to twice the CPU time there.
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
-/// For the tunnel and TCP/NC. A simulated Gbit takes 1 s of CPU time.
+/// The effort for the tunnel and TCP/NC.
+///
+/// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Half of
+/// the limits leaves uncertain means less exact; double takes up to twice the CPU time there.
 const CODED: Effort = Effort { runs: (2, 32), bits: 32e9 };
-/// The mean is known when its standard error is at most the first share of the mean, or the second share of C (1-p). Half of both doubles or
-/// quadruples the runs; with twice of both the report's 95th percentile is mostly the luck of its runs.
+/// When the mean goodput counts as known: its standard error is at most the first number times the
+/// mean, or at most the second number times C (1-p).
+///
+/// Half of both values doubles or quadruples the number of runs. With double of both values, the
+/// report's 95th percentile is mostly chance in the runs.
 const KNOWN: (f64, f64) = (0.02, 0.003);
-/// Runs of requests. A run has 500 requests, so the 99th percentile is that of 2000.
+/// Runs of the requests on a link. A run has 500 requests, so the 99th percentile is over 2000
+/// requests. Half the value makes this percentile noisier; double takes twice the time.
 const REQUEST_RUNS: u32 = 4;
 
-/// What all links of a campaign share.
+/// The settings that all links of a campaign share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
     seed: u64,
@@ -206,6 +225,8 @@ struct Shared<'a> {
     threads: usize,
 }
 
+/// Simulates the schemes and the requests on link `number` of the draw. With `all_schemes` false,
+/// only plain TCP is simulated.
 fn simulate_link(
     shared: Shared<'_>,
     number: u64,
@@ -246,7 +267,8 @@ fn simulate_link(
     Ok(LinkResult { number, path: *path, plain_requests, tunnel_requests, scheme: found })
 }
 
-/// Calls `run` with more and more runs on `stage` until the mean is known ([`KNOWN`]). `capacity` is C (1-p), bit/s.
+/// Calls `run` with a growing number of runs until the mean is known ([`KNOWN`]) or `effort` is
+/// used up. `capacity` is C (1-p), bit/s.
 fn run_until_known(
     stage: &CampaignStage,
     effort: &Effort,
@@ -260,7 +282,8 @@ fn run_until_known(
         let measured = run(runs)?;
         let (error, enough) =
             (measured.standard_error(), (KNOWN.0 * measured.mean()).max(KNOWN.1 * capacity));
-        // The fewest runs may agree by chance, so they must agree ten times better.
+        // A few runs may agree by chance. With the minimum number of runs, the standard error must
+        // therefore be ten times smaller.
         if runs >= most || runs > fewest && error <= enough || error <= enough / 10.0 {
             return Ok(measured);
         }
@@ -268,18 +291,20 @@ fn run_until_known(
     }
 }
 
+/// The effort for a fitted scheme.
 fn effort(scheme: PlanScheme) -> &'static Effort {
     if scheme.is_tunnel() { &CODED } else { &PLAIN }
 }
 
-/// The stored result of `scenario`; otherwise the result of `make`, which is then stored.
+/// The result of `scenario` from the store. If the store has none, calls `make` and stores its
+/// result.
 fn kept<T: Serialize + DeserializeOwned>(
     store: &ResultStore,
     scenario: &Scenario,
     make: impl FnOnce() -> LabResult<T>,
 ) -> LabResult<T> {
     let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
-    // The number of runs, and so the result, follows from these.
+    // These constants decide the number of runs, so they are part of the key.
     let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}");
     let key = hash_of(&["plan", SIMULATOR, &rule, &text]);
     let unreadable = |error: serde_json::Error| LabError::work("the store", error);
@@ -296,9 +321,9 @@ mod tests {
     use super::super::data;
     use super::*;
 
-    /// Links that are simulated again, the cheapest of the report.
+    /// How many links are simulated again: the cheapest ones of the report.
     const AGAIN: usize = 3;
-    /// Runs of each scheme on them, at most as many as are kept.
+    /// Runs of each scheme on these links. Fewer when the report has kept fewer.
     const RUNS: usize = 8;
 
     #[test]
@@ -325,7 +350,11 @@ mod tests {
         links.sort_by(|a, b| CampaignStage::of(&a.path).bits().total_cmp(&CampaignStage::of(&b.path).bits()));
         assert!(links.len() >= AGAIN);
         for link in links.into_iter().take(AGAIN) {
-            assert_eq!(draw::link(report.campaign.seed, link.number), link.path, "the draw has changed");
+            assert_eq!(
+                draw::link(report.campaign.seed, link.number),
+                link.path,
+                "the draw gives another link than the report has: run `make plan-report`"
+            );
             let stage = CampaignStage::of(&link.path);
             let seed = run_seed(report.campaign.seed, link.number);
             for scheme in PlanScheme::FITTED {
