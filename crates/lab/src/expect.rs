@@ -123,7 +123,7 @@ mod tests {
         let text = "[run]\nduration = \"20s\"\nruns = 2\nsample = \"5s\"\n[[link]]\nbetween = [\"a\", \"b\"]\n\
                     forth = { rate = \"1Mbit/s\", delay = \"100ms\", loss = \"2%\" }\n\
                     [[flow]]\nname = \"bulk\"\ncount = 2\nfrom = \"a\"\nto = \"b\"\n";
-        Scenario::parse(&format!("{text}{expect}")).expect("a scenario")
+        Scenario::parse(&format!("{text}{expect}")).expect("the scenario should parse")
     }
 
     fn holds(claims: &[&str]) -> Scenario {
@@ -143,22 +143,23 @@ mod tests {
             "flows[0].completion_s<=1",
             "flows[0].nc.rows<=1",
         ]);
-        check_scenario(&scenario).expect("claims");
-        let report = run(&scenario, 1, || ()).expect("a scenario");
+        check_scenario(&scenario).expect("the claims should be valid");
+        let report = run(&scenario, 1, || ()).expect("the scenario should run");
         let all = judge_expectations(&scenario, &report);
         let met: Vec<Option<bool>> = all.iter().map(|one| one.met).collect();
         let [yes, no, unknown] = [Some(true), Some(false), None];
         assert_eq!(met, [yes, no, yes, yes, yes, no, yes, unknown, unknown]);
         // A figure without a value is an error: the claim neither holds nor fails.
         assert_eq!(all[7].values, "`flows[0].completion_s` has no value");
-        let again = Scenario::parse(&scenario.to_toml().expect("TOML")).expect("a scenario");
+        let again =
+            Scenario::parse(&scenario.to_toml().expect("TOML should be written")).expect("TOML should parse");
         assert_eq!(again, scenario);
     }
 
     #[test]
     fn the_older_form_means_the_same() {
         let spec = scenario("[[expect]]\nvalue = \"goodput_bps\"\nleast = 480e3\nmost = 1e6\n");
-        check_scenario(&spec).expect("claims");
+        check_scenario(&spec).expect("the claims should be valid");
         let report = ScenarioReport::new(&spec, &[]);
         let claims: Vec<String> =
             judge_expectations(&spec, &report).into_iter().map(|one| one.claim).collect();

@@ -94,6 +94,11 @@ mod tests {
         let other = CellText { simulator: "0.0+x".into(), ..CellText::parse(&line).unwrap() };
         assert_eq!(other.cell(true).unwrap(), cell);
         let none = CellText { scenario: Scenario { flow: Vec::new(), ..other.scenario.clone() }, ..other };
-        assert!(none.cell(true).expect_err("no flow").to_string().contains("the cell's scenario: "));
+        assert!(
+            none.cell(true)
+                .expect_err("a scenario without flows must be refused")
+                .to_string()
+                .contains("the cell's scenario: ")
+        );
     }
 }
