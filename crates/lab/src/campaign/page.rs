@@ -37,17 +37,17 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
     let fitted_to = if fitted.seed == campaign.seed {
         "links of this very seed".to_owned()
     } else {
-        format!("links of seed {}, none of which is here", fitted.seed)
+        format!("links of seed {}, which the report does not contain", fitted.seed)
     };
     let slow =
         campaign.max_rate_bps.map_or(String::new(), |rate| format!(" (only links of at most {rate} bit/s)"));
     let all = hits(judged.iter());
     format!(
-        "# The planner beside the simulator\n\n\
+        "# Errors of the planner\n\n\
          For readers who want to know how far to trust `ripstop plan`. `make plan-report` writes this page.\n\n\
          {} links were drawn from seed {}{slow}. The weights were fitted to {fitted_to}. Simulator {}, behaviour {}.\n\n\
-         - **The scheme that `plan` names is within 3 % of the best scheme on {} of the links.**\n\
-         - The best scheme of the named family (plain TCP or tunnel) is, on {}.\n\n",
+         - **The goodput of the scheme that `plan` names is within 3 % of the best scheme's on {} of the links.**\n\
+         - The best scheme of the named family (plain TCP or tunnel) is within 3 % of the best on {} of the links.\n\n",
         campaign.links,
         campaign.seed,
         campaign.simulator,
@@ -60,7 +60,7 @@ fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weigh
 /// The table of hits for each kind of losses.
 fn hits_by_kind(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
-        "| links | | the named scheme is within 3 % of the best | its family is |\n|---|---|---|---|\n"
+        "| links | number | named scheme within 3 % of the best | best of its family within 3 % |\n|---|---|---|---|\n"
             .to_owned();
     by_kind(judged, |name, some| {
         let hits = hits(some.iter().copied());
@@ -160,7 +160,7 @@ fn worst_links(judged: &[JudgedLink<'_>]) -> String {
 /// bursts are left out.
 fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
     let mut text =
-        "\n## Where another scheme brings more\n\nThe ten largest gaps, links with long bursts of losses left out.\n\n".to_owned();
+        "\n## Links on which another scheme gets more\n\nThe ten largest gaps, without links with long bursts of losses.\n\n".to_owned();
     let mut wrong: Vec<&JudgedLink<'_>> = judged
         .iter()
         .filter(|one| !one.is_near_best() && LossPattern::of(&one.link.path) != LossPattern::LongBursts)
@@ -170,7 +170,7 @@ fn wrong_choices(judged: &[JudgedLink<'_>]) -> String {
         let capacity = one.link.path.capacity();
         let _ = writeln!(
             text,
-            "{}, which brings {:.3} (predicted {:.3}). `{}`",
+            "{}, which gets {:.3} (predicted {:.3}). `{}`",
             item(one),
             one.mean(one.best) / capacity,
             one.predicted[one.best] / capacity,
@@ -208,17 +208,17 @@ fn special(one: &JudgedLink<'_>) -> &'static str {
     let (deviation, error) = (one.deviation(one.chosen), one.error(one.chosen));
     let (predicted, mean) = (one.predicted[one.chosen], one.mean(one.chosen));
     if deviation > 0.5 * error || deviation > 0.5 {
-        "single runs deviate by about as much"
+        "single runs deviate from their mean by about the error"
     } else if mean < 0.5 * predicted && path.burst > 2.0 {
-        "losses in bursts, and every run brings less than predicted"
+        "losses in bursts, and all runs get less than predicted"
     } else if path.queue_packets() < SMALL_QUEUE {
         "a queue of a few packets"
     } else if path.packets() < SMALL_BDP {
         "a bandwidth-delay product of a few packets"
     } else if mean < predicted {
-        "less than predicted"
+        "the simulation gets less than predicted"
     } else {
-        "more than predicted"
+        "the simulation gets more than predicted"
     }
 }
 

@@ -8,6 +8,8 @@ use ripstop_model::plan::advice::{Caution, ChoiceReason, HostTcp};
 use ripstop_model::plan::nc::NcUnpredictable;
 use ripstop_model::plan::validity::Extrapolated;
 use ripstop_model::plan::{NetworkPath, PlanScheme};
+use ripstop_sim::scenario::TunnelSpec;
+use std::time::Duration;
 
 /// The domain of validity in words: the links on which predictions were compared with simulations.
 pub(super) const DOMAIN: &str = "rate 0.5 Mbit/s to 1 Gbit/s, RTT 5 to 800 ms, loss 0 to 30 %, bursts of 1 to 20 packets, queue 0.1 to 4 \
@@ -165,10 +167,9 @@ pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
         let percent = (budget.min(1.0) * 100.0).round();
         text.push_str(&format!("max-overhead = {{ bulk = \"{percent}%\", interactive = \"{percent}%\" }}\n"));
     }
-    // Raise the packet deadline if its default (docs/operators/) may be shorter than the time that
-    // a burst and its repair take. `default` is the default without its term for slow links, which
-    // is the time of 100 packets.
-    let default = (8.0 * path.rtt).max(1.0);
+    // The deadline must be set if a burst and its repair take longer than the default deadline.
+    let session = TunnelSpec::new("tunnel", "a", "b").config();
+    let default = session.deadline(Duration::from_secs_f64(path.rtt), path.rate / 8.0).as_secs_f64();
     let burst = 20.0 * path.burst * path.packet_time() + 4.0 * path.rtt;
     if burst > default {
         text.push_str(&format!("deadline = \"{burst:.1}s\"\n"));
@@ -184,6 +185,23 @@ fn percent_up(share: f64) -> f64 {
 mod tests {
     use super::*;
     use ripstop_model::plan::validity::{BURST_PACKETS, FLOWS, LOSS, QUEUE_BDPS, RATE_BPS, RTT_S};
+
+    #[test]
+    fn a_deadline_is_advised_only_where_the_default_is_too_short() {
+        let path = |rate: f64, rtt: f64, burst: f64| NetworkPath {
+            rate,
+            rtt,
+            loss: 0.1,
+            loss_back: 0.1,
+            burst,
+            queue: 1e5,
+            flows: 1,
+        };
+        let advised = |path| config(&path, None).contains("deadline = ");
+        assert!(!advised(path(20e6, 0.1, 20.0)), "1 s covers the burst");
+        assert!(advised(path(2e6, 0.01, 20.0)), "a burst of 20 packets and its repair take 2.4 s");
+        assert!(!advised(path(0.5e6, 0.01, 2.0)), "the default is 2.4 s, the time of 100 packets");
+    }
 
     #[test]
     fn the_domain_in_words_is_that_of_the_campaign() {

@@ -125,15 +125,29 @@ impl StatisticColumns {
     }
 }
 
+/// Fields of a result that hold one number each.
+const NUMBERS: [&str; 4] = ["events", "sim_s", "seed", "runs"];
+/// Fields of a result that hold one text each.
+const TEXTS: [&str; 2] = ["program_version", "simulator"];
+
+/// Whether a statistic's column holds texts.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet files type their columns"))]
+pub(super) fn holds_texts(name: &str) -> bool {
+    TEXTS.contains(&name)
+}
+
+/// Whether a statistic's column holds counts.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code, reason = "only Parquet files type their columns"))]
+pub(super) fn holds_counts(name: &str) -> bool {
+    name.ends_with("_n") || ["events", "seed", "runs", "expectations_missed"].contains(&name)
+}
+
 fn count(result: &Value, list: &str) -> usize {
     result[list].as_array().map_or(0, Vec::len)
 }
 
 /// The column names and entries of a result of `ripstop sim`.
 fn entries(result: &Value) -> Vec<(String, TableEntry)> {
-    // Fields of the result that hold one number or one text each.
-    const NUMBERS: [&str; 4] = ["events", "sim_s", "seed", "runs"];
-    const TEXTS: [&str; 2] = ["program_version", "simulator"];
     let mut found = Vec::new();
     let many = count(result, "flows") > MOST_FLOWS;
     let of_flows = |prefix: &str, part: &Value, found: &mut Vec<(String, TableEntry)>| {

@@ -1,6 +1,6 @@
 //! Writes the table of results as a Parquet file.
 
-use super::columns::KeyColumn;
+use super::columns::{KeyColumn, holds_counts, holds_texts};
 use super::rows::ResultTable;
 use crate::entry::TableEntry;
 use crate::error::LabError;
@@ -32,8 +32,12 @@ pub fn write_parquet(table: &ResultTable<'_>, out: &mut (dyn Write + Send)) -> R
     }));
     columns.push(("state".to_owned(), Physical::BYTE_ARRAY));
     columns.extend(statistics.names.iter().map(|name| {
-        let count = name.ends_with("_n") || name == "events";
-        (name.clone(), if count { Physical::INT64 } else { Physical::DOUBLE })
+        let kind = match name.as_str() {
+            name if holds_texts(name) => Physical::BYTE_ARRAY,
+            name if holds_counts(name) => Physical::INT64,
+            _ => Physical::DOUBLE,
+        };
+        (name.clone(), kind)
     }));
     let mut file = SerializedFileWriter::new(out, schema(&columns)?, Arc::new(WriterProperties::default()))
         .map_err(refused)?;
@@ -120,7 +124,7 @@ mod tests {
         let experiment = Experiment::read(source, &[]).unwrap();
         let cells = experiment.cells();
         let store = ResultStore::in_memory().unwrap();
-        let result = r#"{"goodput_bps":{"mean":1.5,"ci95":null,"n":3},"flows":[],"intervals":[],"events":7,"sim_s":60.0}"#;
+        let result = r#"{"goodput_bps":{"mean":1.5,"ci95":null,"n":3},"flows":[],"intervals":[],"events":7,"sim_s":60.0,"seed":3,"runs":2,"simulator":"0.1+0"}"#;
         store.put(cells[0].key.as_ref().unwrap(), SIMULATOR, result).unwrap();
         let states = [CellState::Run, CellState::Missing];
         let table =
@@ -132,9 +136,9 @@ mod tests {
             reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect();
         let want = [
             "{cell: 1, delay_s: 0.01, tcp: \"reno\", state: \"done\", goodput_bps_mean: 1.5, goodput_bps_ci95: null, \
-             goodput_bps_n: 3, events: 7, sim_s: 60.0}",
+             goodput_bps_n: 3, events: 7, sim_s: 60.0, seed: 3, runs: 2, simulator: \"0.1+0\"}",
             "{cell: 2, delay_s: 1.0, tcp: \"reno\", state: \"missing\", goodput_bps_mean: null, goodput_bps_ci95: null, \
-             goodput_bps_n: null, events: null, sim_s: null}",
+             goodput_bps_n: null, events: null, sim_s: null, seed: null, runs: null, simulator: null}",
         ];
         assert_eq!(rows, want);
     }
