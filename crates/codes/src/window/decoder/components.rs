@@ -1,8 +1,11 @@
-//! Components: rows fall into groups that have no unknown symbol in common, and each is eliminated by itself.
+//! Components: groups of rows that share unknown symbols. Each component is eliminated by itself.
 //!
-//! Where losses come in many places at once, a repair names those of one place. Thousands of rows may wait then, but few of
-//! them have to do with one another, and an arrival concerns one group: its work, and the memory that a row takes, grow
-//! with that group and not with all that waits.
+//! When losses occur in many separate places, each repair names the losses of one place. Thousands
+//! of rows may then wait, but few of them share unknown symbols. An arrival touches one component,
+//! so its work and the memory of its row grow with that component, not with all waiting rows.
+//!
+//! This file selects the current component, finds the components that a repair touches, and joins
+//! them.
 
 use super::echelon::{Echelon, Pivots};
 use super::payloads::Raw;
@@ -12,15 +15,17 @@ use crate::window::Members;
 use ripstop_gf256::CHUNK;
 use std::ops::Range;
 
-/// Rows that share unknown symbols, directly or through other rows. One that falls apart, while its symbols become known,
-/// stays one.
+/// Rows that share unknown symbols, directly or through other rows. A component is never split,
+/// even when its rows no longer share unknown symbols.
 #[derive(Clone, Debug)]
 pub(super) struct Component<P> {
+    /// The coefficients of the rows.
     pub(super) space: Echelon,
-    /// The payloads that the rows are combinations of, by slot.
+    /// The repairs as they arrived, by slot. The rows are combinations of them.
     pub(super) raws: Vec<Option<Raw<P>>>,
-    /// Where payloads have no content ([`Payload::CONTENT`]) there are no slots: the longest that arrived since last
-    /// no row waited stands for all of them.
+    /// Used instead of `raws` where payloads have no content ([`Payload::CONTENT`]). It is the
+    /// longest repair that arrived since the component last had no rows, and stands for all of
+    /// them.
     pub(super) longest: Option<P>,
 }
 
@@ -29,6 +34,7 @@ impl<P: Payload> Component<P> {
         Component { space: Echelon::new(pivots, P::CONTENT), raws: Vec::new(), longest: None }
     }
 
+    /// Removes all rows.
     pub(super) fn clear(&mut self) {
         self.space.clear();
         self.raws.clear();
@@ -36,7 +42,7 @@ impl<P: Payload> Component<P> {
     }
 }
 
-/// Puts `raw` in its slot.
+/// Stores `raw` in slot `slot`.
 pub(super) fn keep_raw<P>(raws: &mut Vec<Option<Raw<P>>>, slot: usize, raw: Option<Raw<P>>) {
     if raws.len() <= slot {
         raws.resize_with(slot + 1, || None);
@@ -44,29 +50,30 @@ pub(super) fn keep_raw<P>(raws: &mut Vec<Option<Raw<P>>>, slot: usize, raw: Opti
     raws[slot] = raw;
 }
 
-/// Keeps `payload` if it is the longest.
+/// Replaces `longest` by `payload` if `payload` is longer.
 pub(super) fn keep_longest<P: Payload>(longest: &mut Option<P>, payload: P) {
     if longest.as_ref().is_none_or(|longest| longest.len() < payload.len()) {
         *longest = Some(payload);
     }
 }
 
-/// The components that are not at work.
+/// All components except the current one.
 #[derive(Clone, Debug)]
 pub(super) struct OtherComponents<P> {
-    /// By number; in the place of the one at work is a stand-in.
+    /// Components by id. The current one is taken out and replaced by an empty one.
     components: Vec<Component<P>>,
-    /// The numbers of those without rows.
+    /// The ids of the components without rows.
     vacant: Vec<u32>,
-    /// How many rows they have, and how many bytes their matrices take.
+    /// How many rows these components have in total, and how many bytes their matrices take.
     rows: usize,
     bytes: usize,
-    /// Those that the repair at hand concerns, the one at work among them.
+    /// The components that contain unknown members of the repair that is being handled. The current
+    /// one may be among them.
     concerned: Vec<u32>,
 }
 
 impl<P: Payload> OtherComponents<P> {
-    /// None, as the first component, number 0, is at work.
+    /// No other components: the first one, with id 0, is the current one.
     pub(super) fn new(pivots: Pivots) -> OtherComponents<P> {
         OtherComponents {
             components: vec![Component::new(pivots)],
@@ -77,14 +84,14 @@ impl<P: Payload> OtherComponents<P> {
         }
     }
 
-    /// How many rows they have.
+    /// How many rows these components have in total.
     pub(super) fn rows(&self) -> usize {
         self.rows
     }
 }
 
 impl<P: Payload> Decoder<P> {
-    /// The rows of a component.
+    /// The coefficient matrix of a component, whether it is the current one or not.
     pub(super) fn space_of(&self, component: u32) -> &Echelon {
         match self.others.components.get(component as usize) {
             Some(other) if component != self.current_id => &other.space,
@@ -92,7 +99,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Puts a component to work, and the one that was at work aside.
+    /// Makes `component` the current one, and puts the previous one back among the others.
     pub(super) fn select(&mut self, component: u32) {
         if component == self.current_id {
             return;
@@ -111,7 +118,8 @@ impl<P: Payload> Decoder<P> {
         self.current_id = component;
     }
 
-    /// Calls `each` with every component that has rows at work, one after the other; once, too, where none has.
+    /// Calls `each` once for every component that has rows, with that component as the current one.
+    /// If all rows are in the current component, or there are none, `each` is called once.
     pub(super) fn with_each(&mut self, mut each: impl FnMut(&mut Self)) {
         if self.others.rows == 0 {
             return each(self);
@@ -124,8 +132,11 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Finds the components that a repair of `members` concerns. `unknown` says where the unknown ones of its tail are, `unheard`
-    /// how many more were not heard of yet. False: its row would take more memory with theirs than there is.
+    /// Finds the components that contain unknown members of a repair, and checks the memory limit.
+    /// `unknown` gives the indices in `Decoder::unknown` of the members in the repair's tail.
+    /// `unheard` is the number of members above the highest symbol heard of. False if the row of
+    /// the repair would exceed [`Limits::matrix`](super::Limits::matrix) together with the rows of
+    /// these components.
     pub(super) fn find_concerned(
         &mut self,
         members: &Members,
@@ -157,12 +168,13 @@ impl<P: Payload> Decoder<P> {
         others + bytes.max(rows * width.next_multiple_of(CHUNK)) <= self.limits.matrix
     }
 
-    /// Whether the repair at hand concerns no row.
+    /// Whether no row contains an unknown member of the repair that is being handled.
     pub(super) fn concerns_no_row(&self) -> bool {
         self.others.concerned.is_empty()
     }
 
-    /// Puts to work what the repair at hand concerns, as one component.
+    /// Joins the components that [`Decoder::find_concerned`] found, and makes the result the
+    /// current one. If it found none, the current component is one without rows.
     pub(super) fn select_concerned(&mut self) {
         let concerned = std::mem::take(&mut self.others.concerned);
         match concerned.iter().copied().max_by_key(|component| self.space_of(*component).rows()) {
@@ -182,7 +194,8 @@ impl<P: Payload> Decoder<P> {
         self.others.concerned = concerned;
     }
 
-    /// Adds the rows of the component `number`, which is aside, to those at work, and leaves it without any.
+    /// Moves the rows of component `number`, which is not the current one, into the current one.
+    /// `number` is left without rows.
     fn absorb(&mut self, number: u32) {
         self.counters.joined += 1;
         let stand_in = Component::new(self.pivots);
@@ -200,13 +213,13 @@ impl<P: Payload> Decoder<P> {
         }
         (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         self.renumber_columns();
-        // Kept for its memory.
+        // Kept empty, so that its memory is used again.
         other.clear();
         self.others.components[number as usize] = other;
         self.others.vacant.push(number);
     }
 
-    /// Forgets all rows.
+    /// Removes all rows from all components.
     pub(super) fn clear_rows(&mut self) {
         self.current.clear();
         for component in &mut self.others.components {

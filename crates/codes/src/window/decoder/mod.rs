@@ -1,4 +1,37 @@
-//! The receiver's side: source and repair symbols in any order, decoded symbols out.
+//! The receiver's side: takes source and repair symbols in any order, and returns decoded symbols.
+//!
+//! A *row* is one linear equation over unknown source symbols. The decoder keeps its rows in
+//! reduced row echelon form: each row has a *pivot*, an unknown symbol that no other row contains.
+//! The other unknown symbols in the rows are the *free columns*.
+//!
+//! Rows that share unknown symbols form a *component*. Each component is eliminated by itself. The
+//! *current component* is the one that is being eliminated.
+//!
+//! This happens to a source symbol that arrives ([`Decoder::source`]):
+//!
+//! 1. `arrivals.rs` rejects it if it is too old, too far ahead or already known.
+//! 2. If it is higher than all symbols heard of, it is stored. The symbols that it skipped are
+//!    unknown from then on (`bookkeeping.rs`).
+//! 3. Otherwise its component becomes the current one (`components.rs`). `echelon/` substitutes the
+//!    known value. If the symbol was a pivot, its row gets another pivot.
+//! 4. `bookkeeping.rs` looks for rows that have no other unknown left, and decodes their pivots.
+//!
+//! This happens to a repair symbol that arrives ([`Decoder::repair`]):
+//!
+//! 1. `arrivals.rs` rejects it if it is malformed, out of the window, without any unknown member,
+//!    or has a member that the decoder no longer holds.
+//! 2. `components.rs` finds the components that contain its unknown members. It checks the memory
+//!    limit, and joins these components into one, which becomes the current one.
+//! 3. `arrivals.rs` writes the coefficients of the unknown members into a working row. `echelon/`
+//!    reduces that row by the other rows. A row of zeros is redundant.
+//! 4. Otherwise the row is added, its pivot is now *seen*, and the payload is stored as it arrived.
+//! 5. `bookkeeping.rs` looks for rows that have become decodable. `payloads.rs` computes the
+//!    payloads of all of them in one batch, and they wait for [`Decoder::poll_decoded`].
+//! 6. `bookkeeping.rs` and `payloads.rs` free the payloads that nothing needs any more.
+//!
+//! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together
+//! ([`Decoder::repairs`]). `recombine.rs` makes new combinations of the rows for a relay. `runs.rs`
+//! is a helper of `payloads.rs`: it describes sets of symbols as runs of consecutive identifiers.
 
 mod arrivals;
 mod bookkeeping;
@@ -19,53 +52,62 @@ use payloads::PayloadWork;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What became of a symbol that arrived.
+/// What the decoder did with a symbol that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// It told something new: a degree of freedom more. One more source symbol is *seen*.
+    /// The symbol added one degree of freedom. One more source symbol is *seen*.
     Innovative,
-    /// A repair that told nothing new.
+    /// A repair that follows from what the decoder already has.
     Redundant,
-    /// A source symbol that is known already.
+    /// A source symbol whose value was known already.
     Duplicate,
-    /// Before the window, or given up: too late.
+    /// The symbol came too late: it lies before the window or was given up.
     Old,
-    /// Too far ahead of the lowest symbol that is not decoded ([`Limits::ahead`]). It left no trace.
+    /// The symbol lies too far ahead of the lowest undecoded symbol ([`Limits::ahead`]). The
+    /// decoder is unchanged.
     Beyond,
-    /// A repair whose row would take more memory with those that wait than [`Limits::matrix`]. It left no trace.
+    /// A repair whose row, together with the rows that wait, would exceed [`Limits::matrix`]. The
+    /// decoder is unchanged.
     Full,
-    /// A repair whose tail range has more unseen members than [`Limits::unseen`]. It left no trace.
+    /// A repair whose tail range has more unseen members than [`Limits::unseen`] allows. The
+    /// decoder is unchanged.
     Wide,
-    /// A repair that names a member which the decoder holds no more (given up, or freed), or whose
-    /// coefficients do not fit its members. It left no trace.
+    /// A repair with a member that the decoder no longer holds (given up or freed), or with
+    /// coefficients that do not fit its members. The decoder is unchanged.
     Unusable,
 }
 
-/// What bounds a decoder's memory.
+/// Limits on a decoder's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How far beyond the lowest symbol that is not decoded an identifier may lie.
+    /// How far an identifier may lie beyond the lowest undecoded symbol. Unit: identifiers.
     pub ahead: usize,
-    /// How many identifiers before the lowest that is not decoded are held at most, as members of
-    /// later repairs. [`Decoder::keep_from`] frees them earlier.
+    /// How many identifiers before the lowest undecoded one are held at most. They are held because
+    /// later repairs may have them as members. [`Decoder::keep_from`] frees them earlier. The limit
+    /// is loose: memory is freed when it is exceeded by a quarter.
     pub history: usize,
-    /// How many bytes the coefficients of the rows that wait may take, with how each row is made of the payloads that
-    /// arrived (about: room for more comes on top). Rows that share unknown symbols, directly or through others, take
-    /// the square of their number, others no more than their number. That bounds the work of an arrival too.
+    /// How many bytes the waiting rows may take: their coefficients and their transforms. (A
+    /// transform records which arrived payloads a row combines.) The figure is approximate, since
+    /// spare capacity is not counted.
+    ///
+    /// The memory of rows that share unknown symbols, directly or through others, grows with the
+    /// square of their number. The memory of other rows grows with their number. The limit also
+    /// bounds the work of one arrival.
     pub matrix: usize,
-    /// How many members of a repair's tail range may be unseen. A repair of more would have to wait for
-    /// as many others, and the work of each arrival grows with the square of what is missing.
+    /// How many members of a repair's tail range may be unseen. A repair with more would have to
+    /// wait for as many other repairs. The work of each arrival grows with the square of the number
+    /// of missing symbols.
     pub unseen: usize,
 }
 
 impl Default for Limits {
-    /// 16 384 ahead, as much history, a matrix of 64 MB, any number unseen.
+    /// 16 384 identifiers ahead, 16 384 of history, a matrix of 64 MB, and any number unseen.
     fn default() -> Limits {
         Limits { ahead: 16_384, history: 16_384, matrix: 64_000_000, unseen: usize::MAX }
     }
 }
 
-/// What a decoder did, counted since it was made.
+/// What a decoder has done since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DecoderCounters {
     /// Symbols that were [`Arrival::Innovative`].
@@ -88,57 +130,63 @@ pub struct DecoderCounters {
     pub decoded: u64,
     /// Source symbols given up, one by one or by a moving window.
     pub given_up: u64,
-    /// Products of a coefficient and a payload that were summed up: what the payload work costs.
+    /// Products of a coefficient and a payload that were computed and added. This is the cost of
+    /// the work on payloads.
     pub payload_combinations: u64,
-    /// Source symbols recovered by repairs that arrived together ([`Decoder::repairs`]).
+    /// Source symbols recovered by repairs that were decoded together ([`Decoder::repairs`]).
     pub simultaneous: u64,
-    /// Times that known payloads were subtracted from waiting rows so that they could be freed.
+    /// How often known payloads were subtracted from the stored repairs, so that they could be
+    /// freed.
     pub folds: u64,
-    /// Times that payloads left behind by rows that were given up were merged away.
+    /// How often the stored repairs were replaced by one payload for each row. Rows that are given
+    /// up leave payloads behind; this removes them.
     pub consolidations: u64,
-    /// Times that a repair made one component of two: rows that had no unknown symbol in common before.
+    /// How often a repair joined two components, which had no unknown symbol in common before.
     pub joined: u64,
 }
 
-/// What is known of one source symbol.
+/// What the decoder knows about one source symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cell {
-    /// Arrived or decoded; its payload may have been freed.
+    /// It arrived or was decoded. Its payload may have been freed.
     Known,
-    /// Will never be known.
+    /// It will never be known.
     GivenUp,
-    /// Unknown and seen: the pivot of this row.
+    /// Unknown and seen: it is the pivot of the row at this place.
     Pivot(Place),
-    /// Unknown and unseen: this column.
+    /// Unknown and unseen: it is the free column at this place.
     Free(Place),
-    /// Unknown and unseen, and no row involves it.
+    /// Unknown and unseen, and no row contains it.
     Untouched,
 }
 
-/// Where in which component.
+/// The position of a row or column: its component, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     component: u32,
-    /// The row or the column there.
+    /// The index of the row or column in that component.
     at: u32,
 }
 
 /// A sliding-window decoder.
 ///
-/// It keeps a reduced row echelon form over the unknown symbols, with leftmost pivots, one for each group of rows that share
-/// unknown symbols. A symbol is
-/// *seen* when it is known or a pivot, *decoded* when its value is known (paper 001, section 2; paper
-/// 000, fig. 1). Elimination works on coefficients alone; payloads are combined once, in batches, when
-/// symbols become decodable, however many rows wait.
+/// It keeps a reduced row echelon form over the unknown symbols, one for each group of rows that
+/// shares unknown symbols. [`Pivots`] says which unknown of a row is its pivot. A symbol is *seen*
+/// when it is known or a pivot, and *decoded* when its value is known (paper 001, section 2; paper
+/// 000, fig. 1).
+///
+/// Elimination works on coefficients alone. Payloads are combined once, in batches, when symbols
+/// become decodable, however many rows wait.
 #[derive(Clone, Debug)]
 pub struct Decoder<P> {
     pivots: Pivots,
     limits: Limits,
     counters: DecoderCounters,
-    /// The window's start: what is unknown before it is given up.
+    /// The window's start. Unknown symbols before it are given up.
     base: u64,
-    /// Known payloads before this may be freed, and those before `released` have been, but for some
-    /// that became known later, the first of them `late` (u64::MAX if there is none).
+    /// Known payloads before `keep` may be freed. Those before `released` have been freed, except
+    /// for symbols that became known after that. `late` is the first of these; it is u64::MAX if
+    /// there is none.
     keep: u64,
     released: u64,
     late: u64,
@@ -147,17 +195,17 @@ pub struct Decoder<P> {
     cells: VecDeque<Cell>,
     payloads: VecDeque<Option<P>>,
     heard: bool,
-    /// Symbols that are not decoded, those that are not even seen, and those from `base` on that were
-    /// given up one by one. All ascend.
+    /// Undecoded symbols (`unknown`), unseen symbols (`free`), and the symbols from `base` on that
+    /// were given up one by one (`gone`). Each list ascends.
     unknown: Vec<u64>,
     free: Vec<u64>,
     gone: Vec<u64>,
-    /// The rows at work, the number of that component, and all others.
+    /// The current component, its id, and all other components.
     current: Component<P>,
     current_id: u32,
     others: OtherComponents<P>,
     decoded: VecDeque<(u64, P)>,
-    /// Kept for their memory.
+    /// Scratch memory, kept to avoid allocations.
     buffer: Vec<u8>,
     units: Vec<usize>,
     batch: Vec<(u64, P)>,
@@ -165,12 +213,12 @@ pub struct Decoder<P> {
 }
 
 impl<P: Payload> Decoder<P> {
-    /// A decoder for source symbols from `first_id` on, with the lowest symbols as pivots.
+    /// A decoder for source symbols from `first_id` on. A row's pivot is its lowest unknown symbol.
     pub fn new(first_id: u64, limits: Limits) -> Decoder<P> {
         Decoder::with_pivots(first_id, limits, Pivots::Lowest)
     }
 
-    /// A decoder for source symbols from `first_id` on, with the pivots of the given order.
+    /// A decoder for source symbols from `first_id` on, with the given choice of pivots.
     pub fn with_pivots(first_id: u64, limits: Limits, pivots: Pivots) -> Decoder<P> {
         Decoder {
             pivots,
@@ -198,47 +246,50 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Takes source symbol `id`.
+    /// Takes source symbol `id`, and returns what became of it.
     pub fn source(&mut self, id: u64, payload: P) -> Arrival {
         let arrival = self.take_source(id, payload);
         self.count(arrival)
     }
 
-    /// Takes a repair symbol: the combination of `members` with the coefficients that `coding` tells.
+    /// Takes a repair symbol, and returns what became of it. The payload is the combination of
+    /// `members` with the coefficients of `coding`.
     pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let arrival = self.take_repair(members, coding, payload);
         self.count(arrival)
     }
 
-    /// The next source symbol that repairs recovered, each once, ascending within a batch. Source
-    /// symbols that arrived as such are not repeated.
+    /// The next source symbol that repairs recovered. Each is returned once; symbols that were
+    /// decoded together come in ascending order. Source symbols that arrived themselves are not
+    /// returned.
     pub fn poll_decoded(&mut self) -> Option<(u64, P)> {
         self.decoded.pop_front()
     }
 
-    /// Whether the degree of freedom of source symbol `id` has arrived. A symbol once seen stays seen,
-    /// unless one is given up.
+    /// Whether source symbol `id` is seen: it is known, or a row has it as its pivot. A seen symbol
+    /// stays seen unless some symbol is given up ([`Decoder::give_up`]).
     pub fn is_seen(&self, id: u64) -> bool {
         self.is_past(id) || matches!(self.cell(id), Some(Cell::Known | Cell::Pivot(_)))
     }
 
-    /// Whether the value of source symbol `id` is known, or was before its payload was freed. What
-    /// lies so far back that nothing is kept of it counts as decoded.
+    /// Whether the value of source symbol `id` is known, or was known before its payload was freed.
+    /// A symbol so old that the decoder has no record of it counts as decoded.
     pub fn is_decoded(&self, id: u64) -> bool {
         self.is_past(id) || matches!(self.cell(id), Some(Cell::Known))
     }
 
-    /// Whether source symbol `id` was given up (as far back as anything is kept of it).
+    /// Whether source symbol `id` was given up. False for a symbol so old that there is no record
+    /// of it.
     pub fn is_given_up(&self, id: u64) -> bool {
         matches!(self.cell(id), Some(Cell::GivenUp))
     }
 
-    /// The payload of source symbol `id`, if it is known and still held.
+    /// The payload of source symbol `id`, if the symbol is known and its payload is still held.
     pub fn get(&self, id: u64) -> Option<&P> {
         self.payloads.get(self.index(id)?)?.as_ref()
     }
 
-    /// The window's start: identifiers before it are decoded or given up.
+    /// The window's start. Every identifier before it is decoded or given up.
     pub fn start(&self) -> u64 {
         self.base
     }
@@ -254,7 +305,8 @@ impl<P: Payload> Decoder<P> {
         self.unknown.first().copied().unwrap_or(self.next())
     }
 
-    /// The highest source symbol heard of: it arrived, or a repair named it. None before the first.
+    /// The highest source symbol heard of: it arrived, or a repair had it as a member. None before
+    /// the first.
     pub fn highest(&self) -> Option<u64> {
         if self.heard { self.next().checked_sub(1) } else { None }
     }
@@ -264,13 +316,14 @@ impl<P: Payload> Decoder<P> {
         self.unknown.iter().copied()
     }
 
-    /// The source symbols up to the highest that are neither seen nor given up, ascending: the free
-    /// columns, [`Decoder::deficit`] of them.
+    /// The source symbols up to the highest that are neither seen nor given up, ascending. There
+    /// are [`Decoder::deficit`] of them.
     pub fn unseen(&self) -> impl Iterator<Item = u64> + '_ {
         self.free.iter().copied()
     }
 
-    /// How many combinations wait for more: seen symbols that are not decoded.
+    /// How many rows wait for more combinations. It is the number of symbols that are seen and not
+    /// decoded.
     pub fn rows(&self) -> usize {
         self.current.space.rows() + self.others.rows()
     }
@@ -280,18 +333,18 @@ impl<P: Payload> Decoder<P> {
         self.unknown.len()
     }
 
-    /// How many degrees of freedom are missing for all symbols up to the highest to be decoded.
+    /// How many more innovative combinations are needed to decode all symbols up to the highest.
     pub fn deficit(&self) -> usize {
         self.free.len()
     }
 
-    /// What happened so far.
+    /// The counters since the decoder was made.
     pub fn counters(&self) -> &DecoderCounters {
         &self.counters
     }
 
-    /// Moves the window: what is before `id` and not decoded is given up. Everything that was known
-    /// about the symbols from `id` on stays known.
+    /// Moves the window's start to `id`, and gives up the undecoded symbols before `id`. All
+    /// knowledge about the symbols from `id` on is kept.
     pub fn advance_to(&mut self, id: u64) {
         if id <= self.base {
             return;
@@ -299,7 +352,7 @@ impl<P: Payload> Decoder<P> {
         let unheard = id.saturating_sub(self.next());
         self.counters.given_up += unheard;
         if unheard > self.limits.ahead as u64 {
-            // A leap: nothing from before can matter any more.
+            // The window jumps beyond everything the decoder may hold, so it starts afresh.
             self.counters.given_up += self.unknown.len() as u64;
             self.heard = true;
             self.restart(id);
@@ -311,15 +364,16 @@ impl<P: Payload> Decoder<P> {
             self.heard = true;
         }
         if self.pivots == Pivots::Highest {
-            // Rows with pivots from `id` on may have columns before it: take them out one by one.
+            // With highest pivots, a row whose pivot is at `id` or later may have columns before
+            // `id`. These columns are removed one by one.
             let passed = self.unknown[..self.unknown.partition_point(|u| *u < id)].to_vec();
             for given_up in passed {
                 self.give_up(given_up);
             }
         }
         let passed = self.unknown.partition_point(|u| *u < id);
-        // With lowest pivots, a row with a pivot from `id` on has no column before it; so the rows that
-        // go are exactly those that involve what is given up.
+        // With lowest pivots, a row whose pivot is at `id` or later has no column before `id`. So
+        // the rows to remove are exactly those whose pivot is given up.
         for at in 0..passed {
             let given_up = self.unknown[at];
             if let Some(Cell::Pivot(place)) = self.cell(given_up) {
@@ -338,17 +392,17 @@ impl<P: Payload> Decoder<P> {
         self.unknown.drain(..passed);
         self.free.drain(..self.free.partition_point(|f| *f < id));
         self.gone.drain(..self.gone.partition_point(|g| *g < id));
-        // It may have gone further already, with what was given up one by one.
+        // `give_up` may have moved the start further already.
         self.base = self.base.max(id);
         self.free_unneeded();
     }
 
-    /// Gives source symbol `id` up, without waiting for the window: what is known about the others
-    /// stays known, only `id` itself will never be. Does nothing when it is decoded or given up
-    /// already, or beyond the limits. True when it was given up now.
+    /// Gives up source symbol `id` without moving the window. Knowledge about all other symbols is
+    /// kept. Returns true when the symbol was given up by this call. Does nothing when the symbol
+    /// is decoded, given up already, or outside the window and its limits.
     ///
-    /// If `id` was unseen, another symbol that was seen may become unseen: the combination that
-    /// involved both can serve only one.
+    /// If `id` was unseen, another symbol may become unseen: a row that contained both can no
+    /// longer serve as the row of its pivot.
     pub fn give_up(&mut self, id: u64) -> bool {
         if id < self.base || id >= self.horizon() {
             return false;
@@ -382,14 +436,14 @@ impl<P: Payload> Decoder<P> {
         true
     }
 
-    /// Known payloads before `id` may be freed: no later repair names them. They still count as
-    /// decoded.
+    /// Promises that no later repair has a member before `id`, so that the payloads of known
+    /// symbols before `id` may be freed. These symbols still count as decoded.
     pub fn keep_from(&mut self, id: u64) {
         self.keep = self.keep.max(id.min(self.next()));
         self.release(false);
     }
 
-    /// Begins anew at `id`.
+    /// Clears everything, and starts a new window at `id`.
     fn restart(&mut self, id: u64) {
         self.base = id;
         self.keep = id;
@@ -404,6 +458,7 @@ impl<P: Payload> Decoder<P> {
         self.clear_rows();
     }
 
+    /// Adds 1 to the counter of `arrival`.
     fn count(&mut self, arrival: Arrival) -> Arrival {
         let counter = match arrival {
             Arrival::Innovative => &mut self.counters.innovative,
@@ -424,11 +479,12 @@ impl<P: Payload> Decoder<P> {
         self.origin.saturating_add(self.cells.len() as u64)
     }
 
-    /// The first identifier that is too far ahead.
+    /// The first identifier that is too far ahead to be accepted.
     fn horizon(&self) -> u64 {
         self.next_undecoded().saturating_add(self.limits.ahead as u64)
     }
 
+    /// The index of `id` in `cells` and `payloads`.
     fn index(&self, id: u64) -> Option<usize> {
         usize::try_from(id.checked_sub(self.origin)?).ok()
     }
@@ -445,6 +501,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Whether `id` is so old that there is no record of it.
     fn is_past(&self, id: u64) -> bool {
         id < self.origin
     }
@@ -453,12 +510,13 @@ impl<P: Payload> Decoder<P> {
         matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_) | Cell::Untouched))
     }
 
+    /// Which indices of `unknown` hold the symbols of `ids`.
     fn unknown_in(&self, ids: &Range<u64>) -> Range<usize> {
         within(&self.unknown, ids)
     }
 }
 
-/// Where the elements that lie in `ids` are in `sorted`.
+/// Which indices of the ascending list `sorted` hold values of `ids`.
 fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
     let start = sorted.partition_point(|id| *id < ids.start);
     let end = match sorted.last() {
