@@ -1,4 +1,5 @@
-//! What happens when a symbol arrives: is it of use, and if so, through the elimination with it.
+//! Handles a source or repair symbol that arrives: decides whether it is useful, and if so, runs it
+//! through the elimination.
 
 use super::components::{keep_longest, keep_raw};
 use super::payloads::Raw;
@@ -9,6 +10,8 @@ use crate::window::{Coding, Members};
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
+    /// Handles source symbol `id`. It is stored, and its value is substituted in the rows that
+    /// contain it.
     pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
         if id >= self.horizon() {
             return Arrival::Beyond;
@@ -41,7 +44,8 @@ impl<P: Payload> Decoder<P> {
             }
             Some(Cell::Pivot(place)) => {
                 self.select(place.component);
-                // The payload arrived twice over; what is left of the row is news of another symbol.
+                // The row no longer needs this pivot, so what is left of it can reveal another
+                // symbol.
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
                 let pivot = self.current.space.repivot(place.at as usize);
@@ -54,6 +58,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Handles a repair symbol: checks it, finds the components that it touches, and eliminates it.
     pub(super) fn take_repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let (Some(first), Some(last)) = (members.first(), members.last()) else { return Arrival::Unusable };
         if !coding.fits(members) {
@@ -92,7 +97,8 @@ impl<P: Payload> Decoder<P> {
         self.eliminate(members, coding, payload, unknown)
     }
 
-    /// A repair without content of a single unknown symbol, the one at `at`, that no row involves: it is that symbol.
+    /// Handles a repair without content whose only unknown member no row contains. The repair is
+    /// that member, so it is decoded at once. `at` is the member's index in `unknown`.
     fn take_alone(&mut self, at: usize, payload: P) {
         let id = self.unknown.remove(at);
         remove_sorted(&mut self.free, id);
@@ -102,7 +108,8 @@ impl<P: Payload> Decoder<P> {
         self.free_unneeded();
     }
 
-    /// Runs a repair through the elimination. `unknown` says where the unknown members of its tail are.
+    /// Reduces a repair by the rows of the current component, and adds it as a row if anything is
+    /// left. `unknown` gives the indices in `Decoder::unknown` of the unknown members of its tail.
     fn eliminate(
         &mut self,
         members: &Members,
@@ -129,7 +136,7 @@ impl<P: Payload> Decoder<P> {
         Arrival::Innovative
     }
 
-    /// Sees to it that every unseen member has a column.
+    /// Makes sure that every unseen member has a column in the current component.
     fn claim_columns(&mut self, members: &Members) {
         if self.current.space.columns_used() == self.free.len() {
             return;
@@ -146,6 +153,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Gives `id` a column if no row contains it yet.
     fn claim_column(&mut self, id: u64) {
         if self.cell(id) == Some(Cell::Untouched) {
             let place = Place { component: self.current_id, at: self.current.space.claim_column(id) };
@@ -153,7 +161,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Gives the row at work the coefficients of the unknown members.
+    /// Writes the coefficients of the unknown members into the working row.
     fn set_coefficients(&mut self, members: &Members, coding: &Coding, unknown: Range<usize>) {
         let generator = match coding {
             Coding::Seed(seed) => Generator::new(*seed),
@@ -179,7 +187,8 @@ impl<P: Payload> Decoder<P> {
                 }
                 return;
             }
-            // All at once where many are unknown: eight cost as one.
+            // Computed for the whole tail when many members are unknown: eight coefficients cost as
+            // much as one.
             Coding::Seed(_) => {
                 self.buffer.resize((tail.end - tail.start) as usize, 0);
                 generator.fill(tail.start, &mut self.buffer);
@@ -201,6 +210,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Writes coefficient `c` of symbol `id` into the working row, if `id` is unknown.
     fn set_coefficient(&mut self, id: u64, c: u8) {
         match self.cell(id) {
             Some(Cell::Pivot(place)) => self.current.space.set_pivot(place.at, c),
@@ -209,12 +219,13 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// How many symbols of `ids` are unseen, those not heard of yet included.
+    /// How many symbols of `ids` are unseen. Symbols above the highest heard of count as unseen.
     fn unseen_in(&self, ids: &Range<u64>) -> usize {
         within(&self.free, ids).len() + ids.end.saturating_sub(self.next().max(ids.start)) as usize
     }
 
-    /// Whether every member is unknown or held, so that what is known of it can be subtracted.
+    /// Whether every member is either unknown or has a payload that is still held. A known member
+    /// must be held, because it is subtracted from the repair.
     pub(super) fn holds(&self, members: &Members) -> bool {
         let tail = members.tail();
         if members.singles().is_empty() && tail.start >= self.released.max(self.base) && self.gone.is_empty()
@@ -222,7 +233,8 @@ impl<P: Payload> Decoder<P> {
             return true;
         }
         let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
-        // Up to here payloads may have been freed; beyond, only what was given up is not there.
+        // Payloads before `doubtful` may have been freed. After it, only symbols that were given up
+        // one by one are not available.
         let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
         members.singles().iter().all(|id| usable(*id))
             && (tail.start..doubtful).all(usable)

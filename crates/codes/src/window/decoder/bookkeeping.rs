@@ -1,11 +1,13 @@
-//! What follows a change of the rows: decoding, numbering anew, freeing what need not be held.
+//! The work after a change of the rows: decodes rows that have become decodable, updates the places
+//! of rows and columns in the cells, and frees memory.
 
 use super::components::Component;
 use super::{Cell, Decoder, Place, remove_sorted};
 use crate::Payload;
 
 impl<P: Payload> Decoder<P> {
-    /// Decodes the rows that have become unit rows.
+    /// Decodes the rows of the current component that have become unit rows: rows with no unknown
+    /// symbol but their pivot.
     pub(super) fn settle(&mut self) {
         if self.current.space.rows() == 0 {
             return;
@@ -18,7 +20,7 @@ impl<P: Payload> Decoder<P> {
         self.units = units;
     }
 
-    /// The pivots of the rows `units` (ascending) are determined.
+    /// Decodes the pivots of the unit rows `units`, which ascend.
     fn decode(&mut self, units: &[usize]) {
         let mut batch = std::mem::take(&mut self.batch);
         let pivots = units.iter().map(|row| self.current.space.pivot(*row));
@@ -30,7 +32,7 @@ impl<P: Payload> Decoder<P> {
         }
         batch.sort_unstable_by_key(|(id, _)| *id);
         if units.len() == self.current.space.rows() {
-            // Columns that only these rows involved are forgotten with them.
+            // All rows go, so no row contains the remaining columns any more.
             self.forget_columns();
         }
         let Component { space, raws, .. } = &mut self.current;
@@ -47,14 +49,14 @@ impl<P: Payload> Decoder<P> {
         self.free_unneeded();
     }
 
-    /// Frees what need not be held any more, after rows went or symbols became known.
+    /// Frees memory that is no longer needed, after rows were removed or symbols became known.
     pub(super) fn free_unneeded(&mut self) {
         self.drop_unused_payloads();
         self.bound_history();
         self.release(false);
     }
 
-    /// Frees what the rows at work leave behind.
+    /// Frees stored repairs and columns that the rows of the current component no longer need.
     pub(super) fn drop_unused_payloads(&mut self) {
         if self.current.space.rows() == 0 {
             if self.current.space.slots_used() > 0 || self.current.space.columns_used() > 0 {
@@ -64,12 +66,14 @@ impl<P: Payload> Decoder<P> {
             self.current.raws.clear();
             self.current.longest = None;
         } else if self.current.space.slots_used() > 2 * self.current.space.rows() + 64 {
-            // Rows that were given up leave their payloads behind, as parts of others.
+            // Rows that were given up leave their repairs behind, because other rows combine them.
+            // 64 more than twice the number of rows are allowed. A lower bound would consolidate
+            // more often; a higher one would hold more repairs.
             self.consolidate();
         }
     }
 
-    /// Sets `id` known, with `payload`.
+    /// Marks `id` as known, and stores its payload.
     pub(super) fn make_known(&mut self, id: u64, payload: P) {
         self.set_cell(id, Cell::Known);
         if let Some(at) = self.index(id)
@@ -82,7 +86,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// The last row got `pivot`.
+    /// Records that the last row was added with `pivot`; None if no row was added.
     pub(super) fn add_pivot(&mut self, pivot: Option<u64>) {
         if let Some(pivot) = pivot {
             remove_sorted(&mut self.free, pivot);
@@ -91,13 +95,15 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Removes the row at `place`.
     pub(super) fn remove_row(&mut self, place: Place) {
         self.select(place.component);
         self.current.space.remove(place.at as usize);
         self.renumber_row(place.at as usize);
     }
 
-    /// Another row has taken the place of `row`, or none has.
+    /// Updates the cell of the pivot of `row`, after the row in that place has changed. Does
+    /// nothing if there is no such row.
     pub(super) fn renumber_row(&mut self, row: usize) {
         if row < self.current.space.rows() {
             let pivot = self.current.space.pivot(row);
@@ -105,12 +111,14 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Updates the cells of all pivots of the current component.
     pub(super) fn renumber_rows(&mut self) {
         for row in 0..self.current.space.rows() {
             self.renumber_row(row);
         }
     }
 
+    /// Updates the cells of all symbols that have a column in the current component.
     pub(super) fn renumber_columns(&mut self) {
         for column in 0..self.current.space.width() {
             if let Some(id) = self.current.space.symbol_of(column) {
@@ -119,6 +127,7 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
+    /// Marks the symbols of all columns of the current component as contained in no row.
     fn forget_columns(&mut self) {
         if self.current.space.columns_used() == 0 {
             return;
@@ -130,7 +139,8 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Extends the window up to `id`; what lies between is unknown and unseen.
+    /// Extends the known range of identifiers up to and including `id`. The new symbols are unknown
+    /// and unseen.
     pub(super) fn extend_to(&mut self, id: u64) {
         for new in self.next()..id.saturating_add(1) {
             self.cells.push_back(Cell::Untouched);
@@ -141,11 +151,12 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Frees the oldest payloads when there are too many.
+    /// Frees the oldest payloads when more than [`Limits::history`](super::Limits::history) are
+    /// held.
     pub(super) fn bound_history(&mut self) {
         let oldest = self.next_undecoded();
         let history = self.limits.history as u64;
-        // A quarter more before it is worth the while.
+        // A quarter more is tolerated, so that freeing happens rarely.
         if oldest - self.origin.min(oldest) > history + history / 4 {
             self.keep = self.keep.max(oldest - history);
             self.release(true);

@@ -1,4 +1,7 @@
-//! From coefficients to payloads: the one place where a decoder touches them.
+//! Computes payloads from coefficients, for all parts of the decoder.
+//!
+//! Repairs are stored as they arrived. When rows become decodable, all their payloads are computed
+//! in one product: the repairs that the rows combine, minus the known members of these repairs.
 
 use super::Decoder;
 use super::runs::{Runs, arrange};
@@ -8,44 +11,54 @@ use crate::{Matrix, Payload};
 use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
-/// Known payloads that waiting rows still need are subtracted from them, and freed, when there are
-/// this many: a payload is then read once for many at the price of one.
+/// How many known payloads must be waiting to be freed before they are *folded*: subtracted from
+/// the stored repairs that contain them. Unit: payloads.
+///
+/// Folding many at a time reads each stored repair once for all of them. Half the value folds twice
+/// as often. Double the value keeps twice as many payloads that could have been freed.
 const FOLD: u64 = 256;
 
-/// Rows that are folded together.
+/// How many stored repairs are folded in one product. Unit: repairs. Each known payload is read
+/// once for all of them. Half the value reads known payloads twice as often. Double the value needs
+/// twice the scratch memory.
 const FOLD_ROWS: usize = 8;
 
-/// A repair's payload as it arrived, and what it is a combination of.
+/// A repair's payload as it arrived, with its members and coefficients.
 #[derive(Clone, Debug)]
 pub(super) struct Raw<P> {
     payload: P,
     members: Members,
     coding: Coding,
-    /// Members before this are subtracted from the payload already, all but `rest`.
+    /// Members before `folded` have been subtracted from the payload, except those in `rest`.
+    /// `rest` lists symbols with their coefficients.
     folded: u64,
     rest: Vec<(u64, u8)>,
 }
 
 impl<P> Raw<P> {
+    /// A repair with copies of `members` and `coding`; nothing has been subtracted from it.
     pub(super) fn new(members: &Members, coding: &Coding, payload: P) -> Raw<P> {
         Raw::owned(members.clone(), coding.clone(), payload)
     }
 
+    /// A repair from which nothing has been subtracted.
     pub(super) fn owned(members: Members, coding: Coding, payload: P) -> Raw<P> {
         Raw { payload, members, coding, folded: 0, rest: Vec::new() }
     }
 
+    /// The coding and the payload.
     pub(super) fn into_parts(self) -> (Coding, P) {
         (self.coding, self.payload)
     }
 
-    /// Writes its coefficients for the members `ids` to `out`.
+    /// Writes the repair's coefficients for the members `ids` to `out`. `buffer` is scratch memory.
     pub(super) fn coefficients_of(&self, ids: &[u64], out: &mut [u8], buffer: &mut Vec<u8>) {
         let tail = self.members.tail();
         let neighbours = matches!(ids, [start, .., end] if end - start == ids.len() as u64 - 1);
         match &self.coding {
             Coding::Seed(seed) if neighbours => Generator::new(*seed).fill(ids[0], out),
-            // All at once where many are wanted: eight cost as one.
+            // Computed for the whole tail when many are wanted: eight coefficients cost as much as
+            // one.
             Coding::Seed(seed) if 8 * ids.len() > self.members.len() => {
                 let generator = Generator::new(*seed);
                 buffer.resize((tail.end - tail.start) as usize, 0);
@@ -67,7 +80,8 @@ impl<P> Raw<P> {
         }
     }
 
-    /// What is left of the single members and of the tail.
+    /// The single members, and the part of the tail, that have not been subtracted yet. `rest`
+    /// comes on top.
     fn parts(&self) -> (&[u64], Range<u64>) {
         let singles = self.members.singles();
         let tail = self.members.tail();
@@ -75,7 +89,7 @@ impl<P> Raw<P> {
         (singles, tail.start.max(self.folded).min(tail.end)..tail.end)
     }
 
-    /// The identifiers that it still combines, as ranges.
+    /// Calls `each` with the symbols that the payload still combines, as ranges of identifiers.
     fn spans(&self, mut each: impl FnMut(Range<u64>)) {
         let (singles, tail) = self.parts();
         self.rest.iter().map(|(id, _)| id).chain(singles).for_each(|id| each(*id..*id + 1));
@@ -84,8 +98,10 @@ impl<P> Raw<P> {
         }
     }
 
-    /// Writes its coefficients for the known symbols to `out`, one byte each, where [`Runs::place`] says;
-    /// where it has none, `out` is left alone, or holds that of an unknown symbol.
+    /// Writes the repair's coefficients for the known symbols to `out`, one byte each, at the index
+    /// that [`Runs::place`] gives. A byte for which the repair has no coefficient is left as it is.
+    /// If the runs are laid out with gaps, bytes in the gaps may get the coefficients of unknown
+    /// symbols.
     fn coefficients(&self, known: &Runs, out: &mut [u8], buffer: &mut Vec<u8>) {
         let (singles, tail) = self.parts();
         for (id, c) in &self.rest {
@@ -139,30 +155,36 @@ impl<P> Raw<P> {
     }
 }
 
-/// Working memory, kept between batches.
+/// Scratch memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PayloadWork {
-    /// A small matrix that is inverted, a row a chunk.
+    /// A small matrix that is inverted. Each row is one chunk.
     pub(super) square: Vec<Chunk>,
+    /// One column of `square`.
     pub(super) column: Vec<u8>,
     /// The slots of the payloads that are combined.
     slots: Vec<usize>,
-    /// The known symbols that are to be subtracted, and the ranges of members they are among.
+    /// The known symbols to subtract (`known`), the ranges of members that contain them (`spans`),
+    /// and a bit mask for [`arrange`] (`marks`).
     known: Runs,
     spans: Vec<Range<u64>>,
     marks: Vec<u64>,
-    /// The coefficients of the known symbols: in each payload, and in each combination.
+    /// The coefficients of the known symbols: in each stored repair (`theirs`), and in the
+    /// combination that is being computed (`sums`).
     theirs: Vec<Chunk>,
     sums: Vec<Chunk>,
+    /// Scratch memory for the coefficients of one repair.
     pub(super) buffer: Vec<u8>,
-    /// For each combination the factors of the payloads in all slots, and those of its sources.
+    /// For each combination, the factors of the payloads in all slots (`transforms`), and the
+    /// factors of all its sources, known symbols included (`factors`).
     pub(super) transforms: Matrix,
     pub(super) factors: Matrix,
 }
 
 impl PayloadWork {
-    /// Fills in the columns of `factors` after those of `raws`: the factors of the known symbols
-    /// follow from their coefficients in the payloads and the payloads' factors.
+    /// Fills in the columns of `factors` that belong to known symbols. They follow the columns of
+    /// `raws`. The factor of a known symbol is the sum over the repairs of the repair's factor
+    /// times the symbol's coefficient in that repair.
     fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
         if self.known.len == 0 {
             return;
@@ -185,7 +207,7 @@ impl PayloadWork {
 }
 
 impl<P: Payload> Decoder<P> {
-    /// The payloads that `rows` stand for, less everything in them that is known.
+    /// The payload of each of `rows`, with all known symbols subtracted.
     pub(super) fn payloads_of_rows(&mut self, rows: &[usize]) -> Vec<P> {
         let mut transforms = std::mem::take(&mut self.payload_work.transforms);
         transforms.reset(rows.len(), self.current.space.slots());
@@ -197,12 +219,12 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Combinations of the payloads as they arrived (a row of `transforms` for each, a column for each
-    /// slot), with all known members subtracted, plus those known symbols `also` that the first
-    /// combination is to contain. All are computed in one fused product.
+    /// Combines stored repairs, and subtracts all known members. Each row of `transforms` is one
+    /// combination, and each column is one slot. The known symbols `also`, with their coefficients,
+    /// are added to the first combination. Everything is computed in one fused product.
     pub(in crate::window) fn combine_payloads(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
         if !P::CONTENT {
-            // Any row has a share of the longest.
+            // Every row counts as containing the longest repair.
             let known = also.iter().filter_map(|(id, _)| self.get(*id));
             let longest = known.chain(&self.current.longest).max_by_key(|payload| payload.len()).cloned();
             return longest.into_iter().collect();
@@ -221,7 +243,8 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// [`Decoder::combine_payloads`] for the payloads `raws`, whose columns in `transforms` are `slots`.
+    /// Does the work of [`Decoder::combine_payloads`] for the repairs `raws`. Their columns in
+    /// `transforms` are `slots`.
     pub(super) fn combine_raws(
         &self,
         work: &mut PayloadWork,
@@ -230,7 +253,8 @@ impl<P: Payload> Decoder<P> {
         raws: &[&Raw<P>],
         also: &[(u64, u8)],
     ) -> Vec<P> {
-        // Room for many more than are known to be needed: growing costs more.
+        // Extra capacity, since the number of known members is not known yet and growing costs
+        // more.
         let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 112);
         sources.extend(raws.iter().map(|raw| &raw.payload));
         self.known_members(work, raws, also, u64::MAX, &mut sources);
@@ -256,8 +280,8 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Lists in `work.known` the known symbols before `end` that are members of any of `raws`,
-    /// or in `also`; and their payloads at the end of `sources`.
+    /// Finds the known symbols before `end` that are members of any of `raws`, or are in `also`.
+    /// Lists them in `work.known`, and appends their payloads to `sources`.
     fn known_members<'a>(
         &'a self,
         work: &mut PayloadWork,
@@ -272,7 +296,7 @@ impl<P: Payload> Decoder<P> {
         spans.extend(also.iter().map(|(id, _)| *id..*id + 1));
         for raw in raws {
             raw.spans(|span| {
-                // Batches mostly span the same.
+                // The repairs of a batch mostly have the same members.
                 if spans.last() != Some(&span) {
                     spans.push(span);
                 }
@@ -292,7 +316,8 @@ impl<P: Payload> Decoder<P> {
                 if self.all_known_held(start, stop)
                     && let Some(held) = front.iter().chain(back).flatten().next()
                 {
-                    // What is not unknown is there: whole runs at a time.
+                    // All known symbols here are held, so whole runs between unknown symbols are
+                    // copied.
                     let mut run = start;
                     for end in self.unknown[self.unknown_in(&(start..stop))].iter().copied().chain([stop]) {
                         known.push_run(run..end);
@@ -305,7 +330,7 @@ impl<P: Payload> Decoder<P> {
                         run = end + 1;
                     }
                 } else {
-                    // A run ends where a payload is not there.
+                    // A run ends where a payload is missing.
                     let (mut id, mut run) = (start, start);
                     for payload in front.iter().chain(back) {
                         if let Some(payload) = payload {
@@ -323,13 +348,14 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Whether all symbols in `start..end` that are not unknown are held: none was given up or freed.
+    /// Whether the payloads of all known symbols in `start..end` are held. False if any symbol
+    /// there was given up or may have been freed.
     fn all_known_held(&self, start: u64, end: u64) -> bool {
         start >= self.released.max(self.base) && super::within(&self.gone, &(start..end)).is_empty()
     }
 
-    /// Replaces the payloads as they arrived by those that the rows stand for: as many as there are
-    /// rows, and with no known symbol in them.
+    /// Replaces the stored repairs of the current component by the payloads of its rows. There is
+    /// then one for each row, and none contains a known symbol.
     pub(super) fn consolidate(&mut self) {
         self.counters.consolidations += 1;
         let rows: Vec<usize> = (0..self.current.space.rows()).collect();
@@ -346,8 +372,8 @@ impl<P: Payload> Decoder<P> {
         self.current.space.reset_transforms();
     }
 
-    /// Frees known payloads before `keep`. While rows wait that may need them this is put off, unless
-    /// there are many of them or it `must` be.
+    /// Frees known payloads before `keep`. While rows that may contain them wait, this is postponed
+    /// until [`FOLD`] payloads can be freed, or until `must` is true.
     pub(super) fn release(&mut self, must: bool) {
         let freed = self.released.min(self.late);
         if freed >= self.keep && self.origin >= self.keep {
@@ -357,7 +383,8 @@ impl<P: Payload> Decoder<P> {
             if !must && self.keep - freed.max(self.origin) < FOLD {
                 return;
             }
-            // Without content the same is held for as long, so that the same repairs are of use.
+            // Payloads without content need no folding. Freeing is postponed all the same, so that
+            // the decoder accepts the same repairs with content and without.
             if P::CONTENT {
                 self.with_each(Self::fold);
             }
@@ -368,7 +395,7 @@ impl<P: Payload> Decoder<P> {
         }
         self.released = self.released.max(self.keep);
         self.late = u64::MAX;
-        // Cells go as far as nothing before them is unknown.
+        // Cells before the lowest unknown symbol can be removed.
         let end = self.keep.min(self.next_undecoded());
         while self.origin < end && self.cells.pop_front().is_some() {
             self.payloads.pop_front();
@@ -378,7 +405,7 @@ impl<P: Payload> Decoder<P> {
         self.gone.drain(..self.gone.partition_point(|id| *id < self.origin));
     }
 
-    /// Subtracts the known symbols before `keep` from the payloads that rows are made of.
+    /// Subtracts the known symbols before `keep` from the stored repairs of the current component.
     fn fold(&mut self) {
         self.counters.folds += 1;
         let keep = self.keep;
@@ -409,8 +436,8 @@ impl<P: Payload> Decoder<P> {
         self.payload_work = work;
     }
 
-    /// The members of `raw` that stay in it although they are before `keep`, because they are not known
-    /// (and what was left over from before).
+    /// The members of `raw` that cannot be subtracted by a fold: those before `keep` that are not
+    /// known, and those in `raw.rest` that are unknown or not before `keep`.
     fn unfolded(&self, raw: &Raw<P>) -> Vec<(u64, u8)> {
         let mut rest: Vec<(u64, u8)> = Vec::new();
         let unknown = |id: u64| self.is_unknown(id);

@@ -1,4 +1,4 @@
-//! New combinations of what a decoder holds, for a relay to send on.
+//! Makes new combinations of everything that a decoder holds, for a relay to send on.
 
 use super::{Cell, Decoder, Place};
 use crate::window::{Coding, MAX_SINGLES, Members};
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
-    /// A combination of everything that is known about the symbols from the window's start on, however many are
-    /// involved: all known symbols that are held and all rows, each with a factor from `draw`, which must not give 0.
-    /// None when nothing is known about them.
+    /// One combination of all knowledge about the symbols from the window's start on. It contains
+    /// all known symbols that are held and all rows. Each gets a factor from `draw`, which must not
+    /// return 0. The number of members is not limited. None when nothing is known.
     pub(in crate::window) fn recombine_all(
         &mut self,
         mut draw: impl FnMut() -> u8,
     ) -> Option<(Members, Coding, P)> {
         let start = self.base.max(self.origin);
-        // A coefficient for each symbol from `start` on, in memory that is used again.
+        // One coefficient for each symbol from `start` on, in scratch memory.
         let mut sum = std::mem::take(&mut self.buffer);
         sum.clear();
         sum.resize((self.next() - start) as usize, 0);
@@ -45,7 +45,7 @@ impl<P: Payload> Decoder<P> {
             decoder.payload_work.transforms = transform;
         });
         let ids: Vec<u64> = (start..).zip(&sum).filter(|(_, c)| **c != 0).map(|(id, _)| id).collect();
-        // What cancelled out is no member.
+        // A symbol whose coefficients cancelled out is not a member.
         sum.retain(|c| *c != 0);
         let coding = Coding::Explicit(sum.clone());
         self.buffer = sum;
@@ -53,9 +53,10 @@ impl<P: Payload> Decoder<P> {
         Some((members, coding, total(parts)?))
     }
 
-    /// A combination of everything that is known about the symbols in `ids` alone, as long as no more
-    /// than [`MAX_SINGLES`] are involved: known symbols and rows, from the lowest on, each with a
-    /// factor from `draw`, which must not give 0. None when nothing is known about them.
+    /// A combination of everything that is known about the symbols in `ids` alone. It is built from
+    /// known symbols and rows, from the lowest up, each with a factor from `draw`, which must not
+    /// return 0. It stops before more than [`MAX_SINGLES`] members are involved. None when nothing
+    /// is known about `ids`.
     pub(in crate::window) fn recombine(
         &mut self,
         ids: Range<u64>,
@@ -94,7 +95,7 @@ impl<P: Payload> Decoder<P> {
                 _ => {}
             }
         }
-        // What cancelled out is no member.
+        // A symbol whose coefficients cancelled out is not a member.
         sum.retain(|_, c| *c != 0);
         let members: Vec<u64> = sum.keys().copied().collect();
         let members = Members::from_ids(&members).filter(|members| !members.is_empty())?;
@@ -110,7 +111,7 @@ impl<P: Payload> Decoder<P> {
     }
 }
 
-/// The sum of the payloads that components give.
+/// The sum of the payloads of all components.
 fn total<P: Payload>(parts: Vec<P>) -> Option<P> {
     if parts.len() < 2 {
         return parts.into_iter().next();

@@ -1,33 +1,39 @@
-//! Sets of symbols as runs of neighbours, and ranges of members made one.
+//! Sets of symbols as runs of consecutive identifiers, and the union of many ranges of members.
 
 use ripstop_gf256::CHUNK;
 use std::ops::Range;
 
-/// An ascending set of symbols, as runs of neighbours: known symbols have few gaps.
+/// An ascending set of symbols, stored as runs of consecutive identifiers. Known symbols have few
+/// gaps, so there are few runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Runs {
     pub(super) runs: Vec<Run>,
+    /// How many symbols the set has.
     pub(super) len: usize,
-    /// Their coefficients lie where the symbols do, gaps and all: not one after the other.
+    /// How the coefficients of the symbols are laid out. True: at the symbol's distance from the
+    /// first one, so that gaps between runs take bytes too. False: one after the other, without
+    /// gaps.
     pub(super) gaps: bool,
-    /// The place of each then.
+    /// Where the coefficient of each symbol lies, if `gaps` is true.
     places: Vec<u16>,
 }
 
-/// Neighbours, and how many symbols come before them.
+/// One run of consecutive identifiers.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub(super) ids: Range<u64>,
+    /// How many symbols of the set come before this run.
     pub(super) at: usize,
 }
 
 impl Runs {
+    /// Removes all symbols.
     pub(super) fn clear(&mut self) {
         self.runs.clear();
         self.len = 0;
     }
 
-    /// Adds the symbols `ids`, all higher than those that are in.
+    /// Adds the symbols `ids`. They must be higher than all symbols in the set.
     #[inline]
     pub(super) fn push_run(&mut self, ids: Range<u64>) {
         let count = (ids.end - ids.start) as usize;
@@ -39,13 +45,13 @@ impl Runs {
         self.len += count;
     }
 
-    /// The place of `id` among them.
+    /// How many symbols of the set come before `id`; None if `id` is not in the set.
     pub(super) fn position(&self, id: u64) -> Option<usize> {
         let run = self.runs.get(self.runs.partition_point(|run| run.ids.end <= id))?;
         run.ids.contains(&id).then(|| run.at + (id - run.ids.start) as usize)
     }
 
-    /// The symbols from the first to the last.
+    /// The range from the first symbol to the last.
     pub(super) fn span(&self) -> Range<u64> {
         match (self.runs.first(), self.runs.last()) {
             (Some(first), Some(last)) => first.ids.start..last.ids.end,
@@ -53,8 +59,8 @@ impl Runs {
         }
     }
 
-    /// Decides how their coefficients lie, and how many bytes they take then. Few gaps are not worth the
-    /// while of leaving them out.
+    /// Chooses the layout of the coefficients, and returns how many bytes they take. Gaps are kept
+    /// if they are few: leaving them out would cost more than it saves.
     pub(super) fn settle(&mut self) -> usize {
         let span = self.span();
         let whole = (span.end - span.start) as usize;
@@ -68,7 +74,7 @@ impl Runs {
         if self.gaps { whole } else { self.len }
     }
 
-    /// The place of the coefficient of `id`.
+    /// The index of the coefficient of `id` in the chosen layout; None if there is none.
     pub(super) fn place(&self, id: u64) -> Option<usize> {
         if !self.gaps {
             return self.position(id);
@@ -77,14 +83,16 @@ impl Runs {
         span.contains(&id).then(|| (id - span.start) as usize)
     }
 
-    /// Takes the coefficients of the symbols themselves, one after the other, from where they lie.
+    /// Copies the coefficients of the symbols from the chosen layout (`from`) to `to`, without
+    /// gaps.
     pub(super) fn collect(&self, from: &[u8], to: &mut [u8]) {
         if !self.gaps {
             return to.copy_from_slice(&from[..self.len]);
         }
-        // By index: copies of runs, each of another length, cost a wrong guess of the processor's each.
+        // Copied byte by byte through an index. Copying run by run would mispredict a branch for
+        // each run, since the runs differ in length.
         match from.first_chunk::<CHUNK>() {
-            // An index that cannot be out of bounds need not be checked.
+            // `% CHUNK` lets the compiler leave out the bounds check.
             Some(from) if self.places.last().is_some_and(|last| usize::from(*last) < CHUNK) => {
                 for (to, place) in to.iter_mut().zip(&self.places) {
                     *to = from[usize::from(*place) % CHUNK];
@@ -99,12 +107,16 @@ impl Runs {
     }
 }
 
-/// So many spans are put in order by marking what they cover, if that is no more than so many words a span.
+/// When [`arrange`] uses a bit mask. It does so for at least `MANY` spans, if the mask takes at
+/// most `WORDS` 64-bit words for each span. Otherwise it sorts. Sorting few spans costs less, and
+/// so does sorting spans that are far apart. Lower values of `MANY` and higher values of `WORDS`
+/// use the mask more often. The result covers the same symbols either way.
 const MANY: usize = 64;
 const WORDS: u64 = 4;
 
-/// Makes `spans` ascend with their starts. Where they are many, and cover the same symbols over and over, as the members of
-/// hundreds of rows do, they become the runs of what they cover.
+/// Sorts `spans` by their starts. If there are many spans that overlap, as for the members of
+/// hundreds of rows, they are replaced by the disjoint runs that they cover. `marks` is scratch
+/// memory.
 pub(super) fn arrange(spans: &mut Vec<Range<u64>>, marks: &mut Vec<u64>) {
     let first = spans.iter().map(|span| span.start).min().unwrap_or(0);
     let words = spans.iter().map(|span| span.end).max().unwrap_or(first).saturating_sub(first) / 64 + 1;
@@ -134,7 +146,7 @@ pub(super) fn arrange(spans: &mut Vec<Range<u64>>, marks: &mut Vec<u64>) {
     }
 }
 
-/// The bits `from..to`, some of them.
+/// A word with the bits `from..to` set. `from` must be less than `to`.
 fn ones(from: u64, to: u64) -> u64 {
     (u64::MAX >> (64 - (to - from))) << from
 }

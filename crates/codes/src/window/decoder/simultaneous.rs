@@ -1,9 +1,9 @@
-//! Repairs that arrive together: decoded at once where they suffice, by inverting one small matrix.
+//! Decodes repairs that arrive together by inverting one small matrix, where that is possible.
 //!
-//! One by one, each repair goes through the elimination with all rows that wait; that can answer after each
-//! what is seen and what is decoded. When as many repairs of the same members arrive together as there
-//! are unknown members, and nothing is known about those yet, only the end counts, and the inverse of
-//! their coefficients is all that is needed.
+//! Normally each repair goes through the elimination with all waiting rows. The decoder can then
+//! say after each repair which symbols are seen and decoded. It can be cheaper when n repairs of
+//! the same members arrive together, n members are unknown, and no row contains those members. Then
+//! the inverse of the n x n matrix of their coefficients gives the n symbols at once.
 
 use super::payloads::{PayloadWork, Raw};
 use super::{Arrival, Cell, Decoder};
@@ -12,9 +12,11 @@ use crate::window::{Coding, Members};
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
 
 impl<P: Payload> Decoder<P> {
-    /// Takes repair symbols that arrived together, all of them combinations of `members`. It comes to the
-    /// same as [`Decoder::repair`] for each of them in turn, and costs much less where they decode all that
-    /// is unknown of their members. The answer has what became of each.
+    /// Takes repair symbols that arrived together and are all combinations of `members`. Returns
+    /// what became of each.
+    ///
+    /// The result is the same as that of [`Decoder::repair`] for each of them in turn. It costs
+    /// much less where the repairs decode all unknown members.
     pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         let Some(unknown) = self.decodable_by(members, &repairs) else {
             return self.one_by_one(members, repairs);
@@ -51,12 +53,14 @@ impl<P: Payload> Decoder<P> {
         arrivals
     }
 
+    /// Takes each repair by itself.
     fn one_by_one(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         repairs.into_iter().map(|(coding, payload)| self.repair(members, &coding, payload)).collect()
     }
 
-    /// The unknown members, ascending, if `repairs` may decode them by themselves: they are usable, enough,
-    /// and no row involves their unknown members.
+    /// The unknown members, ascending, if `repairs` may be able to decode all of them without any
+    /// row. The repairs must be usable, at least as many as the unknown members, and no row may
+    /// contain an unknown member. Otherwise None.
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
         let most = repairs.len().min(CHUNK);
@@ -72,7 +76,8 @@ impl<P: Payload> Decoder<P> {
         let tail = members.tail();
         let known_to = self.next();
         let heard = &self.unknown[self.unknown_in(&tail)];
-        // Beyond what was heard of, all members are unknown; looked at first, for they may be very many.
+        // All members above the highest symbol heard of are unknown. They are counted before they
+        // are listed, because there may be very many.
         let unheard = tail.start.max(known_to)..tail.end;
         if heard.len() > most || unheard.end.saturating_sub(unheard.start) > most as u64 {
             return None;
@@ -85,7 +90,7 @@ impl<P: Payload> Decoder<P> {
         (!unknown.is_empty() && unknown.len() <= most && unknown.iter().all(untouched)).then_some(unknown)
     }
 
-    /// The unknown symbols that no row involves become known.
+    /// Marks symbols that no row contains as decoded, and stores their payloads.
     fn learn(&mut self, decoded: impl Iterator<Item = (u64, P)>) {
         for (id, payload) in decoded {
             self.make_known(id, payload.clone());
@@ -100,9 +105,12 @@ impl<P: Payload> Decoder<P> {
     }
 }
 
-/// Inverts the coefficients of `raws` for the symbols `unknown`, as many, into `work.square`: row m tells
-/// the combination of the payloads, in the order that is returned, that is symbol m. None when they are
-/// singular. Gauss-Jordan elimination in place: where a column has been eliminated, that of the inverse grows.
+/// Inverts the coefficients of `raws` for the symbols `unknown` into `work.square`. There must be
+/// as many repairs as symbols. Row m of the inverse is the combination of the repairs that is
+/// symbol m. The repairs are taken in the order that is returned. None if the matrix is singular.
+///
+/// This is Gauss-Jordan elimination in place: the columns of the inverse replace the columns that
+/// are eliminated.
 fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> Option<Vec<u8>> {
     let PayloadWork { square, column, buffer, .. } = work;
     let size = unknown.len();
@@ -121,9 +129,10 @@ fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> Option
         let scale = inv(row.0[at]);
         row.0[at] = 1;
         kernel.mul(bytes_mut(std::slice::from_mut(&mut row)), scale);
-        // Its own factor makes the row the scaled one: it is zero by then.
+        // The pivot row is set to zero, so that `scatter` below adds the scaled row to it with
+        // factor 1.
         square[at] = Chunk::ZERO;
-        // As good as `at`, and known to be within a row.
+        // Equal to `at`, and visibly within the row for the compiler.
         let place = at % CHUNK;
         column.resize(size, 0);
         for (factor, row) in column.iter_mut().zip(&mut *square) {
@@ -143,9 +152,9 @@ mod tests {
     use crate::window::{Encoder, Limits, Pivots};
     use ripstop_base::Seed;
 
-    /// Everything that a decoder tells.
+    /// Everything that a decoder reports.
     fn told(decoder: &mut Decoder<Symbol>) -> impl PartialEq + std::fmt::Debug {
-        // One by one, a symbol may be decoded before others of the same members.
+        // Taken one by one, repairs may decode a symbol before others of the same members.
         let mut decoded: Vec<_> = std::iter::from_fn(|| decoder.poll_decoded()).collect();
         decoded.sort_by_key(|(id, _)| *id);
         let missing: Vec<u64> = decoder.missing().collect();
@@ -183,7 +192,7 @@ mod tests {
                 let members =
                     Members::new(singles, start..(next + random.below(3)).min(first + 150)).unwrap();
                 let count = random.below(40) as u16;
-                // Equal ones now and then, which make the matrix singular.
+                // Equal seeds now and then, which make the matrix singular.
                 let seeds: Vec<u16> =
                     (0..count).map(|i| 50 * step + i + u16::from(random.chance(0.02))).collect();
                 let Ok(payloads) = encoder.repairs(&members, &seeds) else { continue };
@@ -205,11 +214,11 @@ mod tests {
                 (all_told, one_told) = (all, one);
                 told(&mut all_told);
                 told(&mut one_told);
-                // On with either: what follows must not differ.
+                // Continue with either decoder: later results must not differ.
                 one = if random.chance(0.5) { all_told } else { one_told };
                 for id in first..next {
                     if let Some(symbol) = one.get(id) {
-                        // What was decoded is as long as the longest member.
+                        // A decoded symbol is as long as the longest member, and padded with zeros.
                         let (held, sent) = (symbol.as_slice(), encoder.get(id).unwrap().as_slice());
                         assert!(held.starts_with(sent), "run {run}: {id}");
                         assert!(held[sent.len()..].iter().all(|byte| *byte == 0), "run {run}: {id}");

@@ -1,4 +1,4 @@
-//! The decoder by hand: small cases whose answers can be worked out.
+//! Tests of the decoder in small cases whose results can be worked out by hand.
 
 use super::*;
 use crate::Symbol;
@@ -12,8 +12,8 @@ fn drain(decoder: &mut Decoder<Symbol>) -> Vec<(u64, u8)> {
     std::iter::from_fn(|| decoder.poll_decoded()).map(|(id, p)| (id, p.as_slice()[0])).collect()
 }
 
-/// Paper 000, fig. 1: p1+p2+p3 arrives, p1+2p2+p3 is lost, p1+2p2+2p3 arrives. Every arrival makes one
-/// packet more *seen*, whatever was lost.
+/// Paper 000, fig. 1: p1+p2+p3 arrives, p1+2p2+p3 is lost, p1+2p2+2p3 arrives. Each arrival makes
+/// one more packet *seen*, whatever was lost.
 #[test]
 fn figure_1_of_paper_000() {
     let mut encoder = Encoder::new(1);
@@ -36,7 +36,8 @@ fn figure_1_of_paper_000() {
     assert!(decoder.is_seen(2) && !decoder.is_seen(3) && !decoder.is_decoded(2));
     assert_eq!((decoder.next_unseen(), decoder.deficit()), (3, 1));
     assert_eq!(decoder.unseen().collect::<Vec<_>>(), [3]);
-    // The two differ by a multiple of p2 + p3, which the figure does not mention: p1 is determined.
+    // The two combinations differ by a multiple of p2 + p3, so p1 is determined. The figure does
+    // not mention this.
     assert_eq!(drain(&mut decoder), [(1, 11)]);
     assert_eq!((decoder.rows(), decoder.next_undecoded()), (1, 2));
     assert_eq!(receive(&mut decoder, [1, 7, 7]), Arrival::Redundant);
@@ -60,7 +61,8 @@ fn repair(decoder: &mut Decoder<Symbol>, encoder: &Encoder<Symbol>, members: Mem
 
 #[test]
 fn every_kernel_codes_the_same() {
-    // The coders use the one kernel that was chosen; every other must give the same repairs.
+    // The coders use the kernel that was chosen at run time. Every other kernel must give the same
+    // repairs.
     use ripstop_gf256::{Kernel, ProductMode};
     let encoder = encoder(0, 40);
     let members = Members::range(3..37);
@@ -95,7 +97,7 @@ fn holes_are_repaired_by_single_members() {
         assert_eq!(drain(&mut decoder).len(), 4);
         assert_eq!(decoder.counters().decoded, 4 * (i as u64 + 1));
     }
-    // Four rows of four payloads each, and nothing else was touched.
+    // Two batches of four rows with four payloads each; no other payload was combined.
     assert_eq!(decoder.counters().payload_combinations, 32);
 }
 
@@ -114,7 +116,7 @@ fn payloads_are_touched_once_however_many_rows_wait() {
         decoded += drain(&mut decoder).len();
     }
     assert_eq!((decoded, decoder.rows()), (190, 0));
-    // At most the 190 payloads and the 10 known symbols, for each symbol that was decoded.
+    // For each decoded symbol: the 190 payloads, and at most the 10 known symbols.
     assert!((190 * 190..=190 * 200).contains(&decoder.counters().payload_combinations));
 }
 
@@ -128,7 +130,8 @@ fn payloads_of_rows_given_up_do_not_pile_up() {
     for id in 0..95 {
         assert!(decoder.give_up(id) && !decoder.give_up(id));
     }
-    // 120 unknown, 100 rows, 95 given up: what is left says five things about 25 symbols.
+    // There were 120 unknown symbols and 100 rows. After 95 symbols were given up, 5 rows about 25
+    // symbols are left.
     assert_eq!((decoder.rows(), decoder.deficit(), decoder.undecoded()), (5, 20, 25));
     assert!(decoder.current.raws.iter().flatten().count() < 80);
     assert!(decoder.counters().consolidations > 0);
@@ -156,7 +159,7 @@ fn a_stalled_symbol_does_not_stall_the_others() {
     decoder.advance_to(1);
     assert_eq!((decoder.rows(), decoder.next_unseen(), decoder.start()), (1, 2, 1));
     assert_eq!(decoder.source(0, symbol(1)), Arrival::Old);
-    // It names symbol 0, of which nothing will ever be known.
+    // The repair has member 0, which was given up.
     assert_eq!(repair(&mut decoder, &encoder, Members::range(0..4), 3), Arrival::Unusable);
     decoder.source(3, encoder.get(3).unwrap().clone());
     decoder.source(1, encoder.get(1).unwrap().clone());
@@ -196,7 +199,8 @@ fn hostile_input_is_refused_before_it_costs_anything() {
     assert_eq!((counters.beyond, counters.full, counters.wide), (5, 1, 1));
     assert_eq!((counters.old, counters.unusable), (2, 4));
 
-    // A leap forgets everything, and a window at the end of the world holds nothing at all.
+    // A jump far ahead forgets everything. A window that starts at the last identifier accepts
+    // nothing.
     decoder.advance_to(1 << 60);
     assert_eq!((decoder.rows(), decoder.undecoded(), decoder.start()), (0, 0, 1 << 60));
     assert_eq!(decoder.source(1 << 60, payload.clone()), Arrival::Innovative);
@@ -219,7 +223,7 @@ fn memory_stays_bounded_without_any_help() {
 
 #[test]
 fn any_enough_repairs_decode() {
-    // Any n innovative combinations of n symbols decode them, in whatever order they come.
+    // Any n innovative combinations of n symbols decode them, in any order.
     let encoder = encoder(77, 30);
     for start in 0..20 {
         let mut decoder = Decoder::new(77, Limits::default());
