@@ -53,10 +53,9 @@ impl<P: Payload> Decoder<P> {
         Some((members, coding, total(parts)?))
     }
 
-    /// A combination of everything that is known about the symbols in `ids` alone. It is built from
-    /// known symbols and rows, from the lowest up, each with a factor from `draw`, which must not
-    /// return 0. It stops before more than [`MAX_SINGLES`] members are involved. None when nothing
-    /// is known about `ids`.
+    /// A combination of known symbols and rows that lie completely in `ids`, from the lowest up.
+    /// Each gets a factor from `draw`, which must not return 0. At most [`MAX_SINGLES`] members are
+    /// involved. None when nothing is known about `ids` alone.
     pub(in crate::window) fn recombine(
         &mut self,
         ids: Range<u64>,

@@ -172,11 +172,11 @@ mod tests {
             let covered = |spans: &[Range<u64>]| spans.iter().cloned().flatten().collect::<BTreeSet<u64>>();
             let (before, many) = (covered(&spans), spans.len());
             arrange(&mut spans, &mut marks);
-            assert_eq!(covered(&spans), before, "seed {seed}");
-            assert!(spans.is_sorted_by_key(|span| span.start), "seed {seed}");
+            assert_eq!(covered(&spans), before, "seed {seed}: other symbols are covered");
+            assert!(spans.is_sorted_by_key(|span| span.start), "seed {seed}: not sorted");
             let apart = spans.windows(2).all(|pair| pair[0].end < pair[1].start);
             marked += usize::from(many >= MANY && apart && spans.len() < many);
         }
-        assert!(marked > 50, "{marked} of 300 by marks");
+        assert!(marked > 50, "the bit mask was used only {marked} times in 300");
     }
 }

@@ -204,12 +204,12 @@ mod tests {
                 let mut all = one.clone();
                 let arrivals: Vec<Arrival> =
                     repairs.iter().map(|(c, p)| one.repair(&members, c, p.clone())).collect();
-                assert_eq!(all.repairs(&members, repairs), arrivals, "run {run}");
+                assert_eq!(all.repairs(&members, repairs), arrivals, "run {run}: arrivals differ");
                 at_once += all.counters().simultaneous - one.counters().simultaneous;
                 let (mut one_told, mut all_told) = (one.clone(), all.clone());
-                assert_eq!(told(&mut all_told), told(&mut one_told), "run {run}");
+                assert_eq!(told(&mut all_told), told(&mut one_told), "run {run}: results differ");
                 for id in all_told.missing().chain([first, next]) {
-                    assert_eq!(all_told.is_given_up(id), one_told.is_given_up(id), "run {run}");
+                    assert_eq!(all_told.is_given_up(id), one_told.is_given_up(id), "run {run}: {id}");
                 }
                 (all_told, one_told) = (all, one);
                 told(&mut all_told);
@@ -220,13 +220,13 @@ mod tests {
                     if let Some(symbol) = one.get(id) {
                         // A decoded symbol is as long as the longest member, and padded with zeros.
                         let (held, sent) = (symbol.as_slice(), encoder.get(id).unwrap().as_slice());
-                        assert!(held.starts_with(sent), "run {run}: {id}");
+                        assert!(held.starts_with(sent), "run {run}: {id} is wrong");
                         assert!(held[sent.len()..].iter().all(|byte| *byte == 0), "run {run}: {id}");
                     }
                 }
             }
         }
-        assert!(at_once > 1000, "{at_once} symbols were decoded at once");
+        assert!(at_once > 1000, "only {at_once} symbols were decoded together");
     }
 
     #[test]

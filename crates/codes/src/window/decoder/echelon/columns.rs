@@ -1,23 +1,25 @@
-//! Columns that lie one after the other, without transforms: where thousands of rows wait for a few unseen symbols, an
-//! elimination step is one long vector operation for each of those.
+//! The layout by columns, without transforms. Each column is contiguous in memory. Where thousands
+//! of rows wait for a few unseen symbols, an elimination step is one long vector operation for each
+//! of these symbols.
 
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
 
 /// A matrix stored by columns.
 ///
-/// Those that are not in use are zero. What is done to all of them is told how many columns at most are in use; a byte of a
-/// row at work that is zero costs nothing.
+/// Columns that are not in use are zero. Functions that handle all columns take the number of
+/// columns up to the last one that may be in use. They skip columns where the working row is zero.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     /// How many columns there is room for.
     room: usize,
-    /// Chunks that a column takes: a byte a row. Beyond the rows there are it is zero.
+    /// How many chunks a column takes. A row takes one byte of it. Bytes beyond the last row are
+    /// zero.
     height: usize,
-    /// All columns, end to end.
+    /// All columns, one after the other.
     store: Vec<Chunk>,
     /// How many rows there are.
     count: usize,
-    /// A factor for each row; kept, as `spare` is, for the memory.
+    /// A factor for each row. Like `spare`, this is scratch memory.
     factors: Vec<Chunk>,
     spare: Vec<Chunk>,
 }
@@ -34,9 +36,9 @@ impl Columns {
         }
     }
 
-    /// Forgets all rows, and what the first `columns` columns hold.
+    /// Removes all rows, and sets the first `columns` columns to zero.
     pub(super) fn clear(&mut self, columns: usize) {
-        // The height stays: where many rows waited, many will again.
+        // The height is kept: where many rows waited, many are likely to wait again.
         for column in 0..columns {
             self.erase_column(column);
         }
@@ -48,25 +50,27 @@ impl Columns {
         self.room
     }
 
-    /// Chunks that a row at work takes.
+    /// How many chunks a working row takes.
     pub(super) fn stride(&self) -> usize {
         self.room / CHUNK
     }
 
-    /// What `row` holds at `column`.
+    /// The coefficient of `row` at `column`.
     pub(super) fn at(&self, row: usize, column: usize) -> u8 {
         self.column(column)[row]
     }
 
+    /// The bytes of `column`, one for each row.
     fn column(&self, column: usize) -> &[u8] {
         bytes(&self.store[column * self.height..][..self.height])
     }
 
+    /// The bytes of `column`, to write.
     fn column_mut(&mut self, column: usize) -> &mut [u8] {
         bytes_mut(&mut self.store[column * self.height..][..self.height])
     }
 
-    /// Makes room for `columns` columns.
+    /// Makes room for `columns` columns. Half as much again is added, so that this happens rarely.
     pub(super) fn reserve(&mut self, columns: usize) {
         if columns > self.room {
             self.room = (columns + columns / 2).next_multiple_of(CHUNK);
@@ -74,9 +78,10 @@ impl Columns {
         }
     }
 
-    /// `work` += the sum of all rows, each times its factor, in the columns that are `live`.
+    /// Adds to `work` the sum of all rows, each times its factor, in the columns that are `live`.
     pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], live: &[u8]) {
-        // Rows that wait are mostly older than what is combined now.
+        // Waiting rows are mostly older than the new combination, so the first factors are often
+        // zero.
         let is_zero = |chunk: &[u8]| chunk.iter().fold(0, |sum, c| sum | c) == 0;
         let Some(skip) = factors.chunks(CHUNK).position(|chunk| !is_zero(chunk)) else { return };
         self.factors.clear();
@@ -90,7 +95,7 @@ impl Columns {
         }
     }
 
-    /// Makes `pivot` zero in all rows by adding multiples of `work`, which is 1 there.
+    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which must be 1 there.
     pub(super) fn eliminate(&mut self, work: &[Chunk], pivot: usize, columns: usize) {
         let mut factors = std::mem::take(&mut self.factors);
         factors.clear();
@@ -106,7 +111,7 @@ impl Columns {
         self.factors = factors;
     }
 
-    /// Adds `work` as a row, over the first `columns` columns.
+    /// Appends `work` as a row, over the first `columns` columns.
     pub(super) fn push(&mut self, work: &[Chunk], columns: usize) {
         if self.count == self.height * CHUNK {
             self.heighten();
@@ -132,7 +137,7 @@ impl Columns {
         std::mem::swap(&mut self.store, &mut self.spare);
     }
 
-    /// Removes `row`; the last row takes its place.
+    /// Removes `row`. The last row takes its place.
     pub(super) fn remove(&mut self, row: usize, columns: usize) {
         self.count -= 1;
         let last = self.count;
@@ -143,7 +148,7 @@ impl Columns {
         }
     }
 
-    /// Removes `rows` (ascending); the others move up.
+    /// Removes `rows`, which ascend. The rows after them move up.
     pub(super) fn remove_all(&mut self, rows: &[usize], columns: usize) {
         let count = self.count;
         for column in 0..columns {
@@ -157,15 +162,16 @@ impl Columns {
         self.count -= rows.len();
     }
 
-    /// Makes `column` zero in all rows.
+    /// Sets `column` to zero in all rows.
     pub(super) fn erase_column(&mut self, column: usize) {
         let rows = chunks_for(self.count);
         self.store[column * self.height..][..rows].fill(Chunk::ZERO);
     }
 
-    /// Lists the rows that are zero in the first `columns` columns in `units`, ascending. `some` is one in use.
+    /// Lists in `units` the rows that are zero in the first `columns` columns, ascending. `some` is
+    /// any column in use.
     pub(super) fn units(&self, columns: usize, some: usize, units: &mut Vec<usize>) {
-        // Most rows have something in every column: few are left to be looked at in the others.
+        // Most rows are nonzero in every column, so few remain to be checked in the other columns.
         let candidates = memchr::memchr_iter(0, &self.column(some)[..self.count]);
         units.extend(candidates.filter(|row| (0..columns).all(|column| self.at(*row, column) == 0)));
     }

@@ -1,15 +1,19 @@
-//! The reduced row echelon form, on coefficients alone.
+//! The coefficients of one component's rows, in reduced row echelon form.
 //!
-//! A row stands for one combination that was innovative. Reduced, it has coefficient 1 at its *pivot*,
-//! the lowest of its unknown symbols, 0 at all other pivots, and anything at the *free columns*: the
-//! unknown symbols that are nobody's pivot. So a row need only store its free columns, and these are
-//! few even when thousands of rows wait (near R(1-p) = 1).
+//! Each row is one innovative combination. It has coefficient 1 at its *pivot*, one of its unknown
+//! symbols, and 0 at all other pivots. The unknown symbols that are not a pivot are the *free
+//! columns*. A row therefore stores only its coefficients at the free columns. These are few even
+//! when thousands of rows wait (near R(1-p) = 1).
 //!
-//! Beside them a row stores its *transform*: which combination of the payloads as they arrived it is.
-//! Payloads themselves are not touched before a symbol is decoded.
+//! A row also stores its *transform*: its factor for each repair that was stored as it arrived. A
+//! *slot* is the position of such a repair in the transforms. Payloads are not touched before a
+//! symbol is decoded.
 //!
-//! The matrix lies in memory by rows, with their transforms; or by columns, where there are no transforms (payloads
-//! without content): then many rows mostly wait for few columns.
+//! The *working row* is the one that is being built or reduced before it is added.
+//!
+//! `rows.rs` stores the matrix by rows, together with the transforms. `columns.rs` stores it by
+//! columns, without transforms, for payloads without content: many rows then mostly wait for few
+//! columns. `room.rs` assigns columns and slots.
 
 mod columns;
 mod room;
@@ -19,28 +23,30 @@ use columns::Columns;
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, inv};
 use rows::Rows;
 
-/// Stands for the symbol of a column that was given back. No decoder ever accepts this identifier.
+/// The symbol of a column that is not in use. No decoder accepts this identifier.
 const VACANT: u64 = u64::MAX;
 
-/// Which of its unknown symbols a row has as its pivot, and so which symbols are called *seen*.
+/// Which of its unknown symbols a row has as its pivot. This decides which symbols are called
+/// *seen*.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pivots {
-    /// The lowest (paper 001, section 2): the unseen symbols are as high as can be, so that an
-    /// acknowledgement of the first unseen one goes as far as it can.
+    /// The lowest (paper 001, section 2). The unseen symbols are then as high as possible, so that
+    /// an acknowledgement of the first unseen symbol reaches as far as possible.
     #[default]
     Lowest,
-    /// The highest: the unseen symbols are as low as can be. Up to any bound, exactly so many of them are
-    /// unseen as are missing to decode everything up to that bound, whatever comes after it; so
-    /// these are the ones to ask for where what is old must be decoded first.
+    /// The highest. The unseen symbols are then as low as possible. For any bound, the number of
+    /// unseen symbols up to it is exactly the number of combinations that are missing to decode
+    /// everything up to it, whatever comes after. So these are the symbols to request if old
+    /// symbols must be decoded first.
     Highest,
 }
 
-/// The coefficients of all rows at the free columns.
+/// The coefficients of all rows at the free columns, in one of two memory layouts.
 #[derive(Clone, Debug)]
 enum Store {
-    /// With transforms.
+    /// By rows, with transforms.
     Rows(Rows),
-    /// Without.
+    /// By columns, without transforms.
     Columns(Columns),
 }
 
@@ -49,34 +55,36 @@ enum Store {
 pub(super) struct Echelon {
     order: Pivots,
     store: Store,
-    /// Each row's pivot, and whether they ascend, as they do in a dense code.
+    /// The pivot of each row, and whether the pivots ascend. They do in a dense code.
     pivots: Vec<u64>,
     pivots_ascend: bool,
-    /// The symbol of each column, or [`VACANT`]. Columns ascend with their symbols while `ordered`, which
-    /// makes the lowest one easy to find.
+    /// The symbol of each column, or [`VACANT`]. While `ordered` is true, the columns ascend by
+    /// symbol, so that the lowest symbol is easy to find.
     columns: Vec<u64>,
     columns_used: usize,
     ordered: bool,
-    /// The symbol of the first column if they count up one by one from there, vacant ones included.
+    /// The symbol of the first column, if the columns (vacant ones included) are consecutive
+    /// symbols.
     columns_run: Option<u64>,
     /// 0xff for each column in use, 0 for a vacant one.
     live: Vec<u8>,
-    /// Columns that were given back and will be claimed again, where they need not ascend: a matrix by columns is as wide as
-    /// there are symbols unseen at a time, however many come and go.
+    /// Vacant columns that are used again; filled only in the layout by columns, where the order of
+    /// columns does not matter. That matrix is as wide as the largest number of symbols that were
+    /// unseen at once, however many symbols come and go.
     vacant: Vec<u32>,
-    /// Which slots of the transform are in use.
+    /// For each slot of the transforms, whether it is in use.
     slots: Vec<bool>,
     slots_used: usize,
-    /// The row at work.
+    /// The working row: its columns, then its transform.
     work: Vec<Chunk>,
-    /// A factor for each row.
+    /// The factor of each row in the working row: the working row's coefficient at the row's pivot.
     factors: Vec<u8>,
-    /// Kept for its memory.
+    /// Scratch memory, kept to avoid allocations.
     kept: Vec<(u32, u64)>,
 }
 
 impl Echelon {
-    /// With transforms, or without: payloads without content need none.
+    /// An empty matrix, with transforms or without. Payloads without content need none.
     pub(super) fn new(order: Pivots, transforms: bool) -> Echelon {
         Echelon {
             order,
@@ -112,12 +120,12 @@ impl Echelon {
         self.slots_used
     }
 
-    /// How many slots there may be before the rows must be laid out anew.
+    /// How many slots there are, whether in use or not.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The transform of `row`: a factor for each slot.
+    /// The transform of `row`: a factor for each slot. Empty in the layout by columns.
     pub(super) fn transform(&self, row: usize) -> &[u8] {
         match &self.store {
             Store::Rows(rows) => &rows.transform(row)[..self.slots.len()],
@@ -125,18 +133,19 @@ impl Echelon {
         }
     }
 
-    /// How many bytes the rows take.
+    /// How many bytes the rows take, with their transforms.
     pub(super) fn bytes(&self) -> usize {
         self.rows() * self.stride() * CHUNK
     }
 
-    /// The coefficients of `row` at the free columns: (symbol, coefficient), not in order.
+    /// The nonzero coefficients of `row` at the free columns: (symbol, coefficient), in no
+    /// particular order.
     pub(super) fn free_part(&self, row: usize) -> impl Iterator<Item = (u64, u8)> + '_ {
         let named = self.columns.iter().enumerate().map(move |(column, id)| (*id, self.at(row, column)));
         named.filter(|(id, c)| *c != 0 && *id != VACANT)
     }
 
-    /// What `row` holds at `column`.
+    /// The coefficient of `row` at `column`.
     fn at(&self, row: usize, column: usize) -> u8 {
         match &self.store {
             Store::Rows(rows) => rows.row(row)[column],
@@ -154,12 +163,12 @@ impl Echelon {
         self.columns_used
     }
 
-    /// How many columns there may be before the rows must be laid out anew.
+    /// How many columns there are, whether in use or not.
     pub(super) fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// Forgets all rows, columns and slots.
+    /// Removes all rows, columns and slots.
     pub(super) fn clear(&mut self) {
         match &mut self.store {
             Store::Rows(rows) => rows.clear(),
@@ -176,7 +185,7 @@ impl Echelon {
         self.slots_used = 0;
     }
 
-    /// Starts a row at work: the payload in `slot`, if rows have transforms, nothing else yet.
+    /// Starts a working row. It is empty, except that its transform has factor 1 at `slot`.
     pub(super) fn begin(&mut self, slot: Option<usize>) {
         self.work.clear();
         self.work.resize(self.stride(), Chunk::ZERO);
@@ -188,26 +197,28 @@ impl Echelon {
         }
     }
 
-    /// Gives the row at work coefficient `c` at a free column.
+    /// Sets the working row's coefficient at a free column.
     pub(super) fn set_column(&mut self, column: u32, c: u8) {
         bytes_mut(&mut self.work)[column as usize] = c;
     }
 
-    /// Gives the row at work coefficient `c` at the pivot of `row`.
+    /// Sets the working row's coefficient at the pivot of `row`.
     pub(super) fn set_pivot(&mut self, row: u32, c: u8) {
         self.factors[row as usize] = c;
     }
 
-    /// So many columns may be looked through one by one.
+    /// Up to how many columns a search through all of them is cheap enough for
+    /// [`Echelon::set_run`]. Unit: columns. A lower value sets coefficients one by one more often;
+    /// a higher value searches more columns. The result is the same.
     const FEW: usize = 64;
 
-    /// Whether [`Echelon::set_run`] costs little more than what it sets.
+    /// Whether [`Echelon::set_run`] costs little more than the coefficients that it sets.
     pub(super) fn takes_runs(&self) -> bool {
         self.pivots_ascend && (self.columns_run.is_some() || self.columns_used <= Self::FEW)
     }
 
-    /// Gives the row at work the coefficients of the contiguous symbols from `start` on, wherever they are
-    /// a pivot or a column.
+    /// Sets the working row's coefficients for the consecutive symbols from `start` on. Symbols
+    /// that are neither a pivot nor a free column are skipped.
     pub(super) fn set_run(&mut self, start: u64, coefficients: &[u8]) {
         let place = |id: u64| usize::try_from(id.wrapping_sub(start)).unwrap_or(usize::MAX);
         match (self.pivots.first(), self.pivots.last()) {
@@ -234,7 +245,7 @@ impl Echelon {
             let bytes = work[to..].iter_mut().zip(from).zip(&self.live[to..]);
             bytes.for_each(|((byte, c), live)| *byte = c & live);
         } else {
-            // A vacant column's symbol is higher than any.
+            // The symbol of a vacant column is higher than any real one, so it is never found.
             for (byte, id) in work.iter_mut().zip(&self.columns) {
                 if let Some(c) = coefficients.get(place(*id)) {
                     *byte = *c;
@@ -243,8 +254,8 @@ impl Echelon {
         }
     }
 
-    /// Adds up all rows, each with the factor that `factor` tells for its pivot, as the row at work; writes its transform
-    /// to `transform`.
+    /// Makes the working row the sum of all rows, each times `factor` of its pivot. Writes the
+    /// transform of the sum to `transform`.
     pub(super) fn mix(&mut self, factor: impl Fn(u64) -> u8, transform: &mut [u8]) {
         self.begin(None);
         self.factors.iter_mut().zip(&self.pivots).for_each(|(f, pivot)| *f = factor(*pivot));
@@ -253,20 +264,21 @@ impl Echelon {
         transform.copy_from_slice(&bytes(&self.work)[room..][..transform.len()]);
     }
 
-    /// The coefficients of the row at work at the free columns.
+    /// The coefficients of the working row at the free columns: (symbol, coefficient).
     pub(super) fn mixed(&self) -> impl Iterator<Item = (u64, u8)> + '_ {
         let columns = self.columns.iter().copied().zip(bytes(&self.work).iter().copied());
         columns.filter(|(id, _)| *id != VACANT)
     }
 
-    /// Eliminates the pivots from the row at work and, if anything is left, adds it as a new row and
-    /// returns its pivot. Pivot columns are zero in all other rows, so that one pass is enough.
+    /// Eliminates all pivots from the working row. If anything is left, adds it as a new row and
+    /// returns the new pivot. One pass is enough, because each pivot has coefficient 0 in all other
+    /// rows.
     pub(super) fn reduce(&mut self) -> Option<u64> {
         self.gather();
         self.insert()
     }
 
-    /// Adds all rows, each times its factor, to the row at work.
+    /// Adds all rows, each times its factor, to the working row.
     fn gather(&mut self) {
         match &mut self.store {
             Store::Rows(rows) => rows.gather(&mut self.work, &self.factors),
@@ -274,8 +286,8 @@ impl Echelon {
         }
     }
 
-    /// Adds the row at work, which is zero at all pivots; returns its pivot, None when it is zero.
-    /// The pivot's column is given back.
+    /// Adds the working row, which must be zero at all pivots. Returns its pivot, or None if the
+    /// working row is zero. The pivot's column is released.
     fn insert(&mut self) -> Option<u64> {
         let (column, id) = self.leading()?;
         let kernel = Kernel::chosen();
@@ -288,7 +300,7 @@ impl Echelon {
         Some(id)
     }
 
-    /// Adds the row at work as the last one, with its pivot.
+    /// Appends the working row as the last row, with its pivot.
     fn push(&mut self, pivot: u64) {
         match &mut self.store {
             Store::Rows(rows) => rows.push(&self.work, self.order, self.columns.len()),
@@ -298,8 +310,9 @@ impl Echelon {
         self.pivots.push(pivot);
     }
 
-    /// Makes `column`, or what else lies at that byte, zero in all rows by adding multiples of the row at work, which is 1
-    /// there.
+    /// Makes `column` zero in all rows by adding multiples of the working row, which must be 1
+    /// there. `column` is an index of a byte in the working row, so it may also be one of the
+    /// transform.
     fn clear_column(&mut self, column: usize) {
         match &mut self.store {
             Store::Rows(rows) => rows.eliminate(&self.work, column),
@@ -307,11 +320,11 @@ impl Echelon {
         }
     }
 
-    /// The symbol at which the row at work is to have its pivot, and its column.
+    /// Where the working row gets its pivot: the column and its symbol.
     fn leading(&self) -> Option<(usize, u64)> {
         let coefficients = &bytes(&self.work)[..self.columns.len()];
         if self.ordered && self.order == Pivots::Lowest {
-            // Eight at a time: zero as long as all of them are.
+            // Eight bytes at a time, which are combined by OR.
             let start =
                 coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;
             let column = start + coefficients[start..].iter().position(|c| *c != 0)?;
@@ -326,8 +339,9 @@ impl Echelon {
         }
     }
 
-    /// Adds the rows of `other`, which have no symbol in common with these; room for their columns was reserved. Tells
-    /// `moved` each slot of theirs, and which it is here.
+    /// Adds the rows of `other`, which must have no symbol in common with these. Room for their
+    /// columns must have been reserved. Calls `moved` with the old and the new index of each of
+    /// their slots.
     pub(super) fn absorb(&mut self, other: &Echelon, mut moved: impl FnMut(usize, usize)) {
         let mut columns: Vec<(usize, u64)> =
             (0..other.width()).filter_map(|column| other.symbol_of(column).map(|id| (column, id))).collect();
@@ -349,7 +363,7 @@ impl Echelon {
         }
     }
 
-    /// The symbol of `column` became known: it is no unknown any more, in any row.
+    /// Removes a column whose symbol became known. The symbol is no unknown in any row any more.
     pub(super) fn erase_column(&mut self, column: u32) {
         match &mut self.store {
             Store::Rows(rows) => rows.erase_column(column as usize),
@@ -358,8 +372,9 @@ impl Echelon {
         self.release_column(column);
     }
 
-    /// The pivot of `row` became known: what is left of the row says something about its free columns,
-    /// and the lowest of them is its new pivot, which is returned.
+    /// Removes the pivot of `row`, because it became known. What is left of the row still says
+    /// something about its free columns, so it gets a new pivot, which is returned. None if nothing
+    /// is left.
     pub(super) fn repivot(&mut self, row: usize) -> Option<u64> {
         self.take_up(row);
         self.remove(row);
@@ -376,7 +391,7 @@ impl Echelon {
         self.pivots.swap_remove(row);
     }
 
-    /// Makes a copy of `row` the row at work.
+    /// Makes the working row a copy of `row`.
     fn take_up(&mut self, row: usize) {
         self.work.clear();
         self.work.resize(self.stride(), Chunk::ZERO);
@@ -389,11 +404,13 @@ impl Echelon {
         }
     }
 
-    /// The symbol of `column` will never be known: the rows are replaced by all their combinations
-    /// that do not involve it. One row is lost, that with the highest pivot of those that do, and its
-    /// pivot, which is returned, becomes free again. None when no row involves the symbol.
+    /// Removes a column whose symbol was given up: replaces the rows by all their combinations that
+    /// do not contain the symbol. One row is lost, and its pivot becomes a free column again.
+    /// Returns that pivot and its column; None when no row contains the symbol.
     ///
-    /// Room for a column must have been reserved.
+    /// Of the rows that contain the symbol, the one with the highest pivot is lost, or with
+    /// [`Pivots::Highest`] the one with the lowest pivot. Room for one column must have been
+    /// reserved.
     pub(super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
         let involved = |row: &usize| self.at(*row, column as usize) != 0;
         let involved = (0..self.rows()).filter(involved);
@@ -416,7 +433,8 @@ impl Echelon {
         freed
     }
 
-    /// Lists the rows whose pivot is determined in `units`: those with no free column left. Ascending.
+    /// Lists in `units` the rows whose pivot is determined: those that are zero at all free
+    /// columns. Ascending.
     pub(super) fn units(&mut self, units: &mut Vec<usize>) {
         units.clear();
         if self.columns_used == 0 {
@@ -432,9 +450,12 @@ impl Echelon {
         }
     }
 
-    /// Removes the rows `units` (ascending), whose symbols are known now. The payloads that only they
-    /// needed are told in `freed` (their slots are given back), as many as there are units: a unit row
-    /// is a combination of payloads and known symbols, so it can express one payload in the others.
+    /// Removes the rows `units` (ascending), whose symbols are known now. One stored repair is
+    /// freed for each of them: its slot is released, and `freed` is called with the slot. When all
+    /// rows are removed, all slots are freed.
+    ///
+    /// A repair can be freed because a unit row is a combination of repairs and known symbols. So
+    /// it expresses one of these repairs by the others.
     pub(super) fn retire(&mut self, units: &[usize], mut freed: impl FnMut(usize)) {
         if units.len() == self.rows() {
             for slot in 0..self.slots.len() {
@@ -446,7 +467,7 @@ impl Echelon {
             return;
         }
         if let Store::Columns(columns) = &mut self.store {
-            // In one go, and the others keep their order.
+            // All at once. The other rows keep their order.
             columns.remove_all(units, self.columns.len());
             let mut going = units.iter().copied().peekable();
             let mut row = 0..;
@@ -467,7 +488,7 @@ impl Echelon {
         }
     }
 
-    /// Makes every row its own payload: row i stands for the payload in slot i, alone.
+    /// Makes every row its own payload: row i is the payload in slot i.
     pub(super) fn reset_transforms(&mut self) {
         if let Store::Rows(rows) = &mut self.store {
             rows.reset_transforms();
@@ -485,7 +506,7 @@ impl Echelon {
         }
     }
 
-    /// Chunks that the row at work takes.
+    /// How many chunks the working row takes.
     fn stride(&self) -> usize {
         match &self.store {
             Store::Rows(rows) => rows.stride(),
@@ -494,8 +515,8 @@ impl Echelon {
     }
 }
 
-/// Where the symbols from `start` on meet the `count` symbols from `first` on: the index among those,
-/// and the coefficients from there.
+/// Finds the overlap of the symbols from `start` on, which have `coefficients`, with the `count`
+/// symbols from `first` on. Returns the overlap's index among the latter, and its coefficients.
 fn overlap(first: u64, count: usize, start: u64, coefficients: &[u8]) -> (usize, &[u8]) {
     let small = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let to = small(start.saturating_sub(first)).min(count);

@@ -1,10 +1,10 @@
-//! Which columns and slots are in use, and room for more of them.
+//! Assigns columns to symbols and slots to stored repairs, and makes room for more of them.
 
 use super::{Echelon, Store, VACANT};
 use ripstop_gf256::CHUNK;
 
 impl Echelon {
-    /// Makes room for `more` columns. True when the columns were numbered anew.
+    /// Makes room for `more` columns. True if the columns have new numbers after it.
     pub(in super::super) fn reserve_columns(&mut self, more: usize) -> bool {
         let rows = match &mut self.store {
             Store::Rows(rows) => rows,
@@ -20,7 +20,8 @@ impl Echelon {
         let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
         kept.extend(used.map(|(column, id)| (column as u32, *id)));
         kept.sort_unstable_by_key(|(_, id)| *id);
-        // Half as much again, so that laying out anew stays rare; as yet it may cost nothing.
+        // Half as much again, so that the rows are rarely moved. While there are no rows, moving
+        // costs nothing and no extra room is taken.
         let wanted = kept.len() + more;
         let room = if self.pivots.is_empty() { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
         rows.rearrange_columns(room, kept.iter().map(|(column, _)| *column));
@@ -34,7 +35,7 @@ impl Echelon {
         true
     }
 
-    /// A new column for `id`; room was reserved.
+    /// Assigns a column to `id`. Room must have been reserved.
     pub(in super::super) fn claim_column(&mut self, id: u64) -> u32 {
         self.columns_used += 1;
         if let Some(column) = self.vacant.pop() {
@@ -43,7 +44,7 @@ impl Echelon {
             (self.ordered, self.columns_run) = (false, None);
             return column;
         }
-        // Columns given back at the end are in nobody's way.
+        // Vacant columns at the end are removed.
         while self.columns.last() == Some(&VACANT) {
             self.columns.pop();
             self.live.pop();
@@ -53,6 +54,7 @@ impl Echelon {
         (self.columns.len() - 1) as u32
     }
 
+    /// Appends a column for `id`.
     fn push_column(&mut self, id: u64) {
         let expected = |first: u64| first.checked_add(self.columns.len() as u64) == Some(id);
         self.columns_run = match self.columns_run {
@@ -63,7 +65,7 @@ impl Echelon {
         self.live.push(0xff);
     }
 
-    /// Gives `column` back; it is zero in all rows.
+    /// Makes `column` vacant. It must be zero in all rows.
     pub(in super::super) fn release_column(&mut self, column: u32) {
         let id = std::mem::replace(&mut self.columns[column as usize], VACANT);
         if id != VACANT {
@@ -75,7 +77,7 @@ impl Echelon {
         }
     }
 
-    /// A new slot of the transform, for a payload that arrived.
+    /// Assigns a slot of the transforms to a repair that arrived.
     pub(in super::super) fn claim_slot(&mut self) -> usize {
         self.slots_used += 1;
         if self.slots_used <= self.slots.len()
@@ -91,7 +93,7 @@ impl Echelon {
         self.slots.len() - 1
     }
 
-    /// Gives `slot` back; no row's transform has it.
+    /// Makes `slot` vacant. It must be zero in the transforms of all rows.
     pub(in super::super) fn release_slot(&mut self, slot: usize) {
         if std::mem::take(&mut self.slots[slot]) {
             self.slots_used -= 1;

@@ -1,30 +1,31 @@
-//! Rows that lie one after the other, columns and transform side by side: an elimination step adds multiples of one row to
-//! all others, with the payloads' part along.
+//! The layout by rows. Each row is contiguous in memory, with its transform. An elimination step
+//! adds multiples of one row to all others, and handles the transforms in the same operation.
 
 use super::Pivots;
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut};
 
 /// A matrix stored by rows.
 ///
-/// A row lies in memory as its columns, then its transform, in whole chunks together: one chunk as long as there are few
-/// of both.
+/// A row is stored as its columns, then its transform. Together they take whole chunks. As long as
+/// there are few columns and slots, a row takes one chunk.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// Bytes of a row that hold columns, and those after them that hold the transform.
+    /// How many bytes of a row hold columns, and how many after them hold the transform.
     column_room: usize,
     transform_room: usize,
-    /// All rows, end to end.
+    /// All rows, one after the other.
     store: Vec<Chunk>,
-    /// For each row a column in which it was not zero when last looked at, so that a row is known not
-    /// to be decoded by a look at one byte.
+    /// For each row, a column that was not zero when last checked. If it is still not zero, the row
+    /// is not a unit row: the check reads one byte.
     witnesses: Vec<u32>,
-    /// Kept for their memory.
+    /// Scratch memory, kept to avoid allocations.
     factors: Vec<u8>,
     spare: Vec<Chunk>,
 }
 
 impl Rows {
-    /// Room for columns and transform as long as they are few: one chunk together.
+    /// The initial room for columns, and for the transform, in bytes. Both halves together fill one
+    /// chunk, the smallest row that there can be.
     const ROOM: usize = CHUNK / 2;
 
     pub(super) fn new() -> Rows {
@@ -38,6 +39,7 @@ impl Rows {
         }
     }
 
+    /// Removes all rows.
     pub(super) fn clear(&mut self) {
         (self.column_room, self.transform_room) = (Rows::ROOM, Rows::ROOM);
         self.store.clear();
@@ -49,7 +51,7 @@ impl Rows {
         self.column_room
     }
 
-    /// Chunks that a row takes.
+    /// How many chunks a row takes.
     pub(super) fn stride(&self) -> usize {
         (self.column_room + self.transform_room) / CHUNK
     }
@@ -58,7 +60,7 @@ impl Rows {
         self.witnesses.len()
     }
 
-    /// What `row` holds: its columns first.
+    /// The bytes of `row`: its columns, then its transform.
     pub(super) fn row(&self, row: usize) -> &[u8] {
         let stride = self.stride();
         bytes(&self.store[row * stride..][..stride])
@@ -69,7 +71,7 @@ impl Rows {
         &self.row(row)[self.column_room..]
     }
 
-    /// Makes room for `room` columns or more, those of `kept` alone and in that order.
+    /// Makes room for `room` columns or more. Only the columns `kept` stay, in that order.
     pub(super) fn rearrange_columns(&mut self, room: usize, kept: impl Iterator<Item = u32> + Clone) {
         let old = self.column_room;
         self.lay_out(room, self.transform_room.next_multiple_of(CHUNK), |from, to| {
@@ -92,8 +94,8 @@ impl Rows {
         });
     }
 
-    /// Gives every row so much room for columns and for the transform; `copy` takes over each row's
-    /// bytes, from the old row to the new one, which is zero.
+    /// Changes how many bytes each row has for columns and for the transform. `copy` is called with
+    /// the old and the new bytes of each row; the new bytes are zero.
     fn lay_out(&mut self, column_room: usize, transform_room: usize, copy: impl Fn(&[u8], &mut [u8])) {
         let before = self.stride();
         (self.column_room, self.transform_room) = (column_room, transform_room);
@@ -106,12 +108,12 @@ impl Rows {
         std::mem::swap(&mut self.store, &mut self.spare);
     }
 
-    /// `work` += the sum of all rows, each times its factor.
+    /// Adds to `work` the sum of all rows, each times its factor.
     pub(super) fn gather(&self, work: &mut [Chunk], factors: &[u8]) {
         Kernel::chosen().gather(work, &self.store, factors);
     }
 
-    /// Makes the byte `at` zero in all rows by adding multiples of `work`, which is 1 there.
+    /// Makes the byte `at` zero in all rows by adding multiples of `work`, which must be 1 there.
     pub(super) fn eliminate(&mut self, work: &[Chunk], at: usize) {
         let stride = self.stride() * CHUNK;
         self.factors.clear();
@@ -125,17 +127,18 @@ impl Rows {
         Kernel::chosen().scatter(&mut self.store, work, &self.factors);
     }
 
-    /// Adds `work` as a row; of its columns it is the last one that stays longest, or the first.
+    /// Appends `work` as a row. `columns` is the number of columns.
     pub(super) fn push(&mut self, work: &[Chunk], order: Pivots, columns: usize) {
         self.store.extend_from_slice(work);
-        // A guess that is mostly right: the column that is farthest from becoming a pivot.
+        // The column that is likely to stay nonzero longest, because it is the farthest from
+        // becoming a pivot.
         self.witnesses.push(match order {
             Pivots::Lowest => (columns - 1) as u32,
             Pivots::Highest => 0,
         });
     }
 
-    /// Removes `row`; the last row takes its place.
+    /// Removes `row`. The last row takes its place.
     pub(super) fn remove(&mut self, row: usize) {
         let stride = self.stride();
         let last = self.count() - 1;
@@ -144,7 +147,7 @@ impl Rows {
         self.witnesses.swap_remove(row);
     }
 
-    /// Makes `column` zero in all rows.
+    /// Sets `column` to zero in all rows.
     pub(super) fn erase_column(&mut self, column: usize) {
         let stride = self.stride();
         for row in self.store.chunks_exact_mut(stride) {
@@ -152,7 +155,7 @@ impl Rows {
         }
     }
 
-    /// Lists the rows that are zero in the first `columns` columns in `units`, ascending.
+    /// Lists in `units` the rows that are zero in the first `columns` columns, ascending.
     pub(super) fn units(&mut self, order: Pivots, columns: usize, units: &mut Vec<usize>) {
         let stride = self.stride() * CHUNK;
         let all = bytes(&self.store);
@@ -173,7 +176,7 @@ impl Rows {
         }
     }
 
-    /// Makes every row its own payload: row i stands for the payload in slot i, alone.
+    /// Makes every row its own payload: row i is the payload in slot i.
     pub(super) fn reset_transforms(&mut self) {
         let stride = self.stride();
         let start = self.column_room;
