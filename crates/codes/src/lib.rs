@@ -1,14 +1,16 @@
-//! Erasure coders. They know symbols, not time: no clock, no socket, no entropy of their own.
+//! Erasure coders. They know symbols, not time: they use no clock, no socket and no entropy.
 //!
-//! Words are those of RFC 8406: a *source symbol* is what the application gave, a *repair symbol* a
-//! linear combination of source symbols, the *coding window* the source symbols a repair may span;
-//! a code is *systematic* when source symbols are sent as they are.
+//! The words are those of RFC 8406. A *source symbol* is what the application gave. A *repair
+//! symbol* is a linear combination of source symbols. The *coding window* is the set of source
+//! symbols that a repair may combine. A code is *systematic* when source symbols are sent
+//! unchanged.
 //!
 //! * [`window`]: sliding-window random linear coding over GF(256): encode, decode, recode.
 //!
-//! A coder is generic over its [`Payload`], which has one operation, a batch combination: [`Symbol`]
-//! carries bytes, [`Length`] only a size and [`Sketch`] a size with a handle that survives coding (so
-//! that the simulator runs on coefficients alone).
+//! A coder is generic over its [`Payload`], whose main operation is a batch of linear combinations.
+//! [`Symbol`] carries bytes. [`Length`] carries only a size, so that a simulator computes
+//! coefficients alone. [`Sketch`] carries a size and 16 coded bytes, so that a simulator can
+//! recognise a packet after decoding.
 
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;

@@ -1,19 +1,21 @@
-//! How the coefficients of a repair symbol are told: by seed or explicitly.
+//! The coefficients of a repair symbol, which are given by a seed or listed explicitly.
 
 use super::Members;
 use std::ops::Range;
 
-/// The coefficients of a repair symbol's members. They are never 0: a member always contributes.
+/// The coefficients of a repair symbol's members. They are never 0, so every member contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Each coefficient is [`coefficient`] of the seed and the member: two bytes on the wire.
+    /// Each coefficient is [`coefficient`] of the seed and the member. Takes two bytes on the wire.
     Seed(u16),
-    /// One nonzero byte a member, in the members' order: what a relay that re-encodes must send.
+    /// One nonzero byte for each member, in the members' order. A relay that recodes must send
+    /// this.
     Explicit(Vec<u8>),
 }
 
 impl Coding {
-    /// Whether these are coefficients for `members`: explicit ones must be as many, and not 0.
+    /// Whether these coefficients can belong to `members`. Explicit ones must be as many as the
+    /// members, and none may be 0.
     pub fn fits(&self, members: &Members) -> bool {
         match self {
             Coding::Seed(_) => true,
@@ -21,7 +23,7 @@ impl Coding {
         }
     }
 
-    /// The coefficient of the member `id`; None when it is not a member.
+    /// The coefficient of the member `id`; None if `id` is not a member.
     pub fn of(&self, members: &Members, id: u64) -> Option<u8> {
         match self {
             Coding::Seed(seed) => members.contains(id).then(|| coefficient(*seed, id)),
@@ -44,40 +46,44 @@ impl Coding {
 
 /// The coefficient, in 1..=255, of source symbol `id` in a repair with this `seed`.
 ///
-/// It can be computed alone, whatever the other members are. This function is part of the wire format
-/// and never changes; `vectors/coefficients.csv` holds test vectors. Eight neighbouring identifiers
-/// share one hash: the finaliser of SplitMix64 (Steele, Lea and Flood 2014) over a counter, keyed by
-/// the seed; byte `id mod 8` of it, little-endian, is the coefficient, and 1 stands in for 0.
+/// It does not depend on the other members. This function is part of the wire format and never
+/// changes; `vectors/coefficients.csv` holds test vectors.
+///
+/// Eight consecutive identifiers share one hash: the finaliser of SplitMix64 (Steele, Lea and Flood
+/// 2014) over a counter, keyed by the seed. The coefficient is byte `id mod 8` of the hash in
+/// little-endian order, with 0 replaced by 1.
 #[inline]
 pub fn coefficient(seed: u16, id: u64) -> u8 {
     Generator::new(seed).at(id)
 }
 
-/// The coefficients of the contiguous `ids`, as [`coefficient`] gives them one by one.
+/// The coefficients of the contiguous `ids`. The same values as [`coefficient`] for each.
 pub fn coefficients(seed: u16, ids: Range<u64>) -> Vec<u8> {
     let mut out = vec![0; usize::try_from(ids.end.saturating_sub(ids.start)).unwrap_or(usize::MAX)];
     Generator::new(seed).fill(ids.start, &mut out);
     out
 }
 
-/// The generator of [`coefficient`] for one seed.
+/// Computes [`coefficient`] for one seed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Generator {
     key: u64,
 }
 
 impl Generator {
+    /// The generator for `seed`.
     #[inline]
     pub(super) fn new(seed: u16) -> Generator {
         Generator { key: mix(u64::from(seed).wrapping_add(1).wrapping_mul(STEP)) }
     }
 
+    /// The coefficient of `id`.
     #[inline]
     pub(super) fn at(self, id: u64) -> u8 {
         (eight(self.key, id >> 3) >> (8 * (id & 7))) as u8
     }
 
-    /// Fills `out`, one byte a member, with the coefficients of `members`.
+    /// Fills `out` with the coefficients of `members`, one byte each.
     #[inline]
     pub(super) fn members(self, members: &Members, out: &mut [u8]) {
         let (singles, tail) = out.split_at_mut(members.singles().len());
@@ -87,14 +93,16 @@ impl Generator {
         self.fill(members.tail().start, tail);
     }
 
-    /// Fills `out` with the coefficients of the identifiers from `start` on.
+    /// Fills `out` with the coefficients of the consecutive identifiers from `start` on.
     #[inline]
     pub(super) fn fill(self, start: u64, out: &mut [u8]) {
+        // How many coefficients are computed at a time: a multiple of 8, so that parts begin at
+        // whole words. It only affects speed and the size of `words`.
         const PART: usize = 120;
         let skip = (start & 7) as usize;
-        // What a word's hash is taken of, counted up by STEP.
+        // The counter that is hashed for the current word. It grows by STEP from word to word.
         let mut counter = self.key.wrapping_add((start >> 3).wrapping_mul(STEP));
-        // Whole words first, then one copy of what is wanted of them.
+        // Computes whole words, then copies the bytes that are wanted.
         let mut words = [0; PART + 8];
         for part in out.chunks_mut(PART) {
             let mut word = counter;
@@ -103,25 +111,27 @@ impl Generator {
                 word = word.wrapping_add(STEP);
             }
             part.copy_from_slice(&words[skip..skip + part.len()]);
-            // A part is a whole number of words, so the next one skips as much.
+            // A part is a whole number of words, so the next part has the same `skip`.
             counter = counter.wrapping_add(STEP.wrapping_mul(PART as u64 / 8));
         }
     }
 }
 
-/// The golden ratio in 64 bits: SplitMix64's step.
+/// The increment of SplitMix64's counter: the golden ratio as a 64-bit fraction. It is part of the
+/// wire format and never changes.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The coefficients of identifiers 8 `block` to 8 `block` + 7, as the bytes of a word.
+/// The coefficients of the identifiers 8 `block` to 8 `block` + 7, as the bytes of one word.
 #[inline]
 fn eight(key: u64, block: u64) -> u64 {
     nonzero(mix(key.wrapping_add(block.wrapping_mul(STEP))))
 }
 
-/// The word with each byte that is 0 replaced by 1.
+/// `word` with each byte that is 0 replaced by 1.
 #[inline]
 fn nonzero(word: u64) -> u64 {
-    // Bit 7 of each byte that is zero; adding 0x7f sets bit 7 of all others without carrying over.
+    // `zero` has bit 7 set for each byte that is zero. Adding 0x7f sets bit 7 of all other bytes
+    // without a carry.
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let zero = !(((word & LOW) + LOW) | word | LOW);
     word | zero >> 7
@@ -173,7 +183,8 @@ mod tests {
             }
         }
         assert_eq!(counts[0], 0);
-        // 256 000 draws: 1000 a value (1 takes 0's share too), within 6 standard deviations.
+        // 256 000 draws, about 1000 for each value (value 1 also gets the share of 0); bounds at 6
+        // standard deviations.
         assert!((1800..2200).contains(&counts[1]), "{}", counts[1]);
         assert!(counts[2..].iter().all(|n| (810..1190).contains(n)), "{counts:?}");
     }

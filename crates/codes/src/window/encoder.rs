@@ -1,4 +1,4 @@
-//! The sender's side: source symbols in, repair symbols out.
+//! The sender's side: takes source symbols and returns repair symbols.
 
 use super::Members;
 use super::coding::{Coding, Generator};
@@ -9,20 +9,20 @@ use std::ops::Range;
 /// Why a repair could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// A member is not held: it was forgotten, or is not there yet.
+    /// A member is not held: it was forgotten, or has not been pushed yet.
     #[error("source symbol {id} is not held; the encoder holds {first}..{next}")]
     NotHeld {
         /// The first such member.
         id: u64,
-        /// What [`Encoder::first`] says.
+        /// The value of [`Encoder::first`].
         first: u64,
-        /// What [`Encoder::next`] says.
+        /// The value of [`Encoder::next`].
         next: u64,
     },
     /// There are no members.
     #[error("a repair needs at least one member")]
     Empty,
-    /// Explicit coefficients must be one nonzero byte a member.
+    /// Explicit coefficients must be one nonzero byte for each member.
     #[error("a repair of {members} members needs as many coefficients, none of them 0")]
     Coefficients {
         /// How many members there are.
@@ -30,24 +30,24 @@ pub enum EncodeError {
     },
 }
 
-/// Holds the source symbols that may still be combined and makes repairs of them.
+/// Holds the source symbols that may still be combined, and makes repairs from them.
 ///
-/// Identifiers count up from the first, without gaps; they must not pass `u64::MAX`.
+/// Identifiers are consecutive from the first one on. They must not exceed `u64::MAX`.
 #[derive(Clone, Debug)]
 pub struct Encoder<P> {
     /// The identifier of `symbols[0]`.
     first: u64,
     symbols: VecDeque<P>,
-    /// The symbols from here on are equally long.
+    /// All symbols from this identifier on have the same length.
     equal_from: u64,
     work: Work<P>,
 }
 
-/// Memory that [`Encoder::combine_seeded`] uses again and again.
+/// Scratch memory of [`Encoder::combine_seeded`].
 #[derive(Clone, Debug)]
 struct Work<P> {
     matrix: Matrix,
-    /// Room for the list of sources; always empty between two uses.
+    /// Memory for the list of sources. The list is always empty between two uses.
     sources: Vec<&'static ()>,
     outputs: Vec<P>,
 }
@@ -64,7 +64,7 @@ impl<P: Payload> Encoder<P> {
         Encoder { first: first_id, symbols: VecDeque::new(), equal_from: first_id, work: Work::default() }
     }
 
-    /// Takes the next source symbol and returns its identifier.
+    /// Adds the next source symbol, and returns its identifier.
     pub fn push(&mut self, symbol: P) -> u64 {
         let id = self.next();
         let as_long = |last: &P| last.len() == symbol.len();
@@ -88,7 +88,7 @@ impl<P: Payload> Encoder<P> {
         }
     }
 
-    /// The lowest source symbol held; [`Encoder::next`] when none is.
+    /// The lowest source symbol held; [`Encoder::next`] if none is held.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -99,19 +99,29 @@ impl<P: Payload> Encoder<P> {
     }
 
     /// The repair of `members` with the coefficients that follow from `seed`.
+    ///
+    /// # Errors
+    /// If there are no members, or one of them is not held.
     pub fn repair(&self, members: &Members, seed: u16) -> Result<P, EncodeError> {
         let repairs = self.repairs(members, &[seed])?;
         repairs.into_iter().next().ok_or(EncodeError::Empty)
     }
 
-    /// A repair of `members` for each of `seeds`, computed together: much cheaper than one by one.
+    /// One repair of `members` for each of `seeds`. Computing them together is much cheaper than
+    /// one by one.
+    ///
+    /// # Errors
+    /// If there are no members, or one of them is not held.
     pub fn repairs(&self, members: &Members, seeds: &[u16]) -> Result<Vec<P>, EncodeError> {
         let mut repairs = Vec::with_capacity(seeds.len());
         self.repairs_into(members, seeds, &mut repairs)?;
         Ok(repairs)
     }
 
-    /// [`Encoder::repairs`], added to the end of `repairs`.
+    /// Like [`Encoder::repairs`], but appends the repairs to `repairs`.
+    ///
+    /// # Errors
+    /// If there are no members, or one of them is not held.
     pub fn repairs_into(
         &self,
         members: &Members,
@@ -128,7 +138,11 @@ impl<P: Payload> Encoder<P> {
         Ok(())
     }
 
-    /// The repair of `members` with the coefficients given, one nonzero byte a member.
+    /// The repair of `members` with the given coefficients, one nonzero byte for each member.
+    ///
+    /// # Errors
+    /// If there are no members, one of them is not held, or the coefficients do not fit the
+    /// members.
     pub fn explicit(&self, members: &Members, coefficients: &[u8]) -> Result<P, EncodeError> {
         let mut sources = Vec::new();
         self.sources(members, &mut sources)?;
@@ -140,11 +154,15 @@ impl<P: Payload> Encoder<P> {
         P::combine(&matrix, &sources).into_iter().next().ok_or(wrong)
     }
 
-    /// The combination of the contiguous `ids` with the coefficients that follow from `seed`. It is what
-    /// [`Encoder::repair`] gives, in memory that is used again: for who needs one at a time.
+    /// The combination of the contiguous `ids` with the coefficients that follow from `seed`. It
+    /// equals [`Encoder::repair`], but reuses scratch memory; for callers that need one repair at a
+    /// time.
+    ///
+    /// # Errors
+    /// If `ids` is empty, or one of them is not held.
     pub fn combine_seeded(&mut self, ids: Range<u64>, seed: u16) -> Result<P, EncodeError> {
         if !P::CONTENT {
-            // Mostly all are as long as each other, and none needs to be looked at but the first.
+            // Symbols mostly have the same length, so it is enough to look at the first.
             if ids.start >= self.equal_from && ids.end <= self.next() && !ids.is_empty() {
                 return self.get(ids.start).cloned().ok_or(EncodeError::Empty);
             }
@@ -154,8 +172,11 @@ impl<P: Payload> Encoder<P> {
         self.combine(ids, |row| Generator::new(seed).fill(start, row))
     }
 
-    /// The combination of the contiguous symbols from `start` on with these coefficients, one byte each, where 0
-    /// leaves a symbol out: it is no member then. In memory that is used again.
+    /// The combination of the consecutive symbols from `start` on with these coefficients, one byte
+    /// for each symbol. A symbol with coefficient 0 is not a member. Reuses scratch memory.
+    ///
+    /// # Errors
+    /// If one of the symbols is not held, or there is no member.
     pub fn combine_explicit(&mut self, start: u64, coefficients: &[u8]) -> Result<P, EncodeError> {
         let ids = start..start.saturating_add(coefficients.len() as u64);
         if !P::CONTENT {
@@ -164,7 +185,8 @@ impl<P: Payload> Encoder<P> {
         self.combine(ids, |row| row.copy_from_slice(coefficients))
     }
 
-    /// Without content, the longest stands for them all: of those of `ids` that are `taken`, by their places.
+    /// The combination for payloads without content: the longest of the symbols `ids` whose index
+    /// is `taken`.
     fn longest(&self, ids: Range<u64>, taken: impl Fn(usize) -> bool) -> Result<P, EncodeError> {
         if ids.is_empty() {
             return Err(EncodeError::Empty);
@@ -199,10 +221,10 @@ impl<P: Payload> Encoder<P> {
         listed.and_then(|()| combination.ok_or(EncodeError::Empty))
     }
 
-    /// Lists the members' payloads.
+    /// Appends the members' payloads to `sources`.
     fn sources<'a>(&'a self, members: &Members, sources: &mut Vec<&'a P>) -> Result<(), EncodeError> {
         let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
-        // Looked at first: the rest may take as much memory as there are members.
+        // Checked first, because the list of members may take much memory.
         for id in [members.first().ok_or(EncodeError::Empty)?, members.last().ok_or(EncodeError::Empty)?] {
             self.get(id).ok_or(missing(id))?;
         }
@@ -212,7 +234,7 @@ impl<P: Payload> Encoder<P> {
         }
         let tail = members.tail();
         if !tail.is_empty() {
-            // The last member is held, so the range lies within the queue.
+            // The first and last members are held, so the range lies within the queue.
             let start = (tail.start - self.first) as usize;
             let end = (tail.end - self.first) as usize;
             let (front, back) = self.symbols.as_slices();
@@ -226,8 +248,8 @@ impl<P: Payload> Encoder<P> {
     }
 }
 
-/// An empty list in the memory of another: collecting a list of references into one of others that are as large
-/// takes place where they are.
+/// An empty list that reuses the memory of another list. Collecting references into a list of
+/// references of the same size works in place.
 fn recycle<'b, A, B>(mut list: Vec<&A>) -> Vec<&'b B> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
@@ -291,7 +313,7 @@ mod tests {
             let all = Coding::Seed(7).all(&members);
             assert_eq!(encoder.combine_explicit(ids.start, &all), encoder.repair(&members, 7));
         }
-        // A 0 leaves one out.
+        // A symbol with coefficient 0 is left out.
         let without = encoder.explicit(&Members::new(vec![1000], 1002..1003).unwrap(), &[5, 6]);
         assert_eq!(encoder.combine_explicit(1000, &[5, 0, 6]), without);
         assert_eq!(encoder.combine_seeded(5..5, 1), Err(EncodeError::Empty));
@@ -318,7 +340,7 @@ mod tests {
     fn wrong_members_are_errors() {
         let encoder = encoder(10, 6);
         assert_eq!(encoder.repair(&Members::default(), 1), Err(EncodeError::Empty));
-        // No memory is taken for a tail that reaches to the end of the world.
+        // No memory is allocated for a tail that reaches to the last identifier.
         for members in [Members::range(10..u64::MAX), Members::range(0..12), Members::one(16)] {
             assert!(matches!(encoder.repair(&members, 1), Err(EncodeError::NotHeld { .. })));
         }

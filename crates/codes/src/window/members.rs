@@ -1,17 +1,19 @@
-//! Which source symbols a repair symbol combines: a few single ones and one contiguous tail.
+//! [`Members`]: which source symbols a repair combines. They are a list of single identifiers and
+//! one contiguous range, the tail.
 
 use std::ops::Range;
 
-/// The most single members that a repair may list: what an explicit repair carries
-/// (`docs/contributors/wire-format.md`).
+/// How many single members a repair may list. Unit: identifiers. This is what an explicit repair
+/// can carry (`docs/contributors/wire-format.md`). Half the value needs more repairs when many
+/// separate symbols are missing. A change also changes the wire format.
 pub const MAX_SINGLES: usize = 64;
 
 /// The members of a repair symbol, in ascending order: up to [`MAX_SINGLES`] single identifiers,
-/// then one contiguous range, either of which may be empty.
+/// then one contiguous range, the tail. Either may be empty.
 ///
-/// What the receiver is known to have is left out, so that the number of members, not the
-/// bandwidth-delay product, bounds what a repair costs: the singles are the holes the receiver
-/// reported, the tail is what it has not reported on yet.
+/// Symbols that the receiver is known to have are left out. So the cost of a repair depends on its
+/// number of members, not on the bandwidth-delay product. The singles are the holes that the
+/// receiver reported. The tail is what it has not reported on yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     singles: Vec<u64>,
@@ -19,8 +21,9 @@ pub struct Members {
 }
 
 impl Members {
-    /// Members `singles` followed by `tail`. None unless the singles ascend strictly, the tail (if
-    /// not empty) starts after the last of them, and there are at most [`MAX_SINGLES`] singles.
+    /// The members `singles`, followed by `tail`. None unless the singles ascend strictly, a tail
+    /// that is not empty starts after the last single, and there are at most [`MAX_SINGLES`]
+    /// singles.
     pub fn new(singles: Vec<u64>, tail: Range<u64>) -> Option<Members> {
         let ascending = singles.windows(2).all(|pair| pair[0] < pair[1]);
         let tail = if tail.is_empty() { 0..0 } else { tail };
@@ -28,14 +31,15 @@ impl Members {
         (ascending && apart && singles.len() <= MAX_SINGLES).then_some(Members { singles, tail })
     }
 
-    /// The members `ids`, the last run of neighbours as the tail. None unless they ascend strictly and
-    /// the others are at most [`MAX_SINGLES`].
+    /// The members `ids`; the last run of consecutive identifiers becomes the tail. None unless
+    /// `ids` ascend strictly and at most [`MAX_SINGLES`] of them are singles.
     pub fn from_ids(ids: &[u64]) -> Option<Members> {
         Members::unlimited(ids).filter(|members| members.singles.len() <= MAX_SINGLES)
     }
 
-    /// The members `ids`, the last run of neighbours as the tail, however many the others are: for combinations that
-    /// never leave the program, since no packet has room for more than [`MAX_SINGLES`]. None unless they ascend strictly.
+    /// Like [`Members::from_ids`], but with any number of singles. Only for combinations that never
+    /// leave the program, since no packet has room for more than [`MAX_SINGLES`]. None unless `ids`
+    /// ascend strictly.
     pub fn unlimited(ids: &[u64]) -> Option<Members> {
         if !ids.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
@@ -50,13 +54,16 @@ impl Members {
         })
     }
 
-    /// The contiguous members `range`.
+    /// The members `range`, which is the tail.
     pub fn range(range: Range<u64>) -> Members {
         Members { singles: Vec::new(), tail: if range.is_empty() { 0..0 } else { range } }
     }
 
-    /// `count` members, `step` apart, from `first` on: what a burst of losses takes of them is a `step`-th. They are singles, more of
-    /// them than [`MAX_SINGLES`] if need be, for the wire says them in a few bytes ([`Members::step`]). None where numbers end.
+    /// `count` members from `first` on, `step` apart, so that a burst of losses affects only every
+    /// `step`-th of them. None if an identifier would exceed `u64::MAX`.
+    ///
+    /// The members are singles unless `step` is 0 or 1. There may be more than [`MAX_SINGLES`],
+    /// because the wire format describes them in a few bytes ([`Members::step`]).
     pub fn stepped(first: u64, step: u64, count: u64) -> Option<Members> {
         if step <= 1 {
             return first.checked_add(count).map(|end| Members::range(first..end));
@@ -70,7 +77,8 @@ impl Members {
         Some(Members { singles, tail: 0..0 })
     }
 
-    /// How far apart the members are, where there are three or more and that is the same for all and a power of two, 2 or more.
+    /// The distance between neighbouring members, if it is the same for all. None unless there are
+    /// at least three members, no tail, and the distance is a power of two of at least 2.
     pub fn step(&self) -> Option<u64> {
         let [first, second, _, ..] = self.singles[..] else { return None };
         let step = second - first;
@@ -78,7 +86,8 @@ impl Members {
         (even && self.singles.windows(2).all(|pair| pair[1] - pair[0] == step)).then_some(step)
     }
 
-    /// Whether they are one range, of neighbours or of equally distant ones: what repairs sent ahead of losses span.
+    /// Whether the members are one contiguous range, or equally spaced ([`Members::step`]). Repairs
+    /// that are sent before losses are known have such members.
     pub fn is_span(&self) -> bool {
         if self.singles.is_empty() { !self.tail.is_empty() } else { self.step().is_some() }
     }
@@ -93,7 +102,7 @@ impl Members {
         &self.singles
     }
 
-    /// The contiguous members after the singles; `0..0` when there are none.
+    /// The contiguous members after the singles; `0..0` if there are none.
     pub fn tail(&self) -> Range<u64> {
         self.tail.clone()
     }
@@ -104,7 +113,7 @@ impl Members {
         self.singles.len().saturating_add(tail)
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.singles.is_empty() && self.tail.is_empty()
     }
@@ -124,7 +133,7 @@ impl Members {
         self.tail.contains(&id) || self.singles.binary_search(&id).is_ok()
     }
 
-    /// The place of `id` among the members, counted from 0; None when it is not one.
+    /// The index of `id` among the members, counted from 0; None if `id` is not a member.
     pub fn position(&self, id: u64) -> Option<usize> {
         match self.singles.binary_search(&id) {
             Ok(place) => Some(place),

@@ -1,10 +1,13 @@
 //! Sliding-window random linear network coding over GF(256).
 //!
-//! The sender's [`Encoder`] numbers source symbols and makes repairs of any of them; a repair names
-//! its [`Members`] and their coefficients ([`Coding`]). The receiver's [`Decoder`] takes both in any
-//! order. It tells a symbol that is *seen* (a received combination has it as the first of what is
-//! still unknown, so its degree of freedom has arrived) from one that is *decoded* (its value is
-//! known). A relay's [`Recoder`] makes new combinations of what it received.
+//! The sender's [`Encoder`] numbers source symbols and makes repairs from them. A repair comes with
+//! its [`Members`] (which source symbols it combines) and its coefficients ([`Coding`]).
+//!
+//! The receiver's [`Decoder`] takes source symbols and repairs in any order. A symbol is *seen*
+//! when one received combination has it as its pivot: its degree of freedom has arrived. A symbol
+//! is *decoded* when its value is known.
+//!
+//! A relay's [`Recoder`] makes new combinations of what it received.
 
 mod coding;
 mod decoder;

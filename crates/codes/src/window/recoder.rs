@@ -1,21 +1,22 @@
-//! The relay's side: received combinations in, new combinations of them out, without decoding first.
+//! The relay's side: takes combinations that pass, and makes new combinations of them without
+//! decoding first.
 
 use super::{Arrival, Coding, Decoder, DecoderCounters, Limits, Members};
 use crate::Payload;
 use ripstop_base::Stream;
 use std::ops::Range;
 
-/// Takes source symbols and repairs of a flow that passes, and makes new repairs from them: random
-/// combinations of what was received, so that a relay can make good the losses of the next hop
-/// without waiting until it could decode, and without naming more than
-/// [`MAX_SINGLES`](super::MAX_SINGLES) members.
+/// Takes the source symbols and repairs of a flow that passes, and makes new repairs from them.
 ///
-/// What it emits lies in the space of what it received and, when drawn often enough, spans all of it
-/// that fits those members.
+/// The new repairs are random combinations of what was received. A relay can so repair the losses
+/// of the next hop without waiting until it can decode, and without more than
+/// [`MAX_SINGLES`](super::MAX_SINGLES) members in a repair.
+///
+/// Every emitted repair lies in the linear space of what was received. Enough of them span all of
+/// that space that fits this number of members.
 #[derive(Clone, Debug)]
 pub struct Recoder<P> {
-    /// Holds what was received as a reduced basis, which removes from a repair whatever the relay
-    /// knows already.
+    /// The received combinations as a reduced basis. It removes known symbols from repairs.
     basis: Decoder<P>,
     emitted: u64,
 }
@@ -26,37 +27,38 @@ impl<P: Payload> Recoder<P> {
         Recoder { basis: Decoder::new(first_id, limits), emitted: 0 }
     }
 
-    /// Takes source symbol `id`, which passed.
+    /// Takes source symbol `id`, which passed the relay.
     pub fn source(&mut self, id: u64, payload: P) -> Arrival {
         let arrival = self.basis.source(id, payload);
         self.settle(arrival)
     }
 
-    /// Takes a repair that passed.
+    /// Takes a repair that passed the relay.
     pub fn repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let arrival = self.basis.repair(members, coding, payload);
         self.settle(arrival)
     }
 
-    /// A new random combination of what is known about the symbols in `ids`, from the lowest on until
-    /// as many are involved as an explicit repair can name. None when nothing is known about them.
+    /// A new random combination of everything that is known about the symbols in `ids` alone. It
+    /// starts at the lowest symbol, and involves at most as many as an explicit repair can list.
+    /// None when nothing is known about them.
     pub fn emit(&mut self, ids: Range<u64>, entropy: &mut Stream) -> Option<(Members, Coding, P)> {
         let combination = self.basis.recombine(ids, || 1 + entropy.below(255) as u8)?;
         self.emitted += 1;
         Some(combination)
     }
 
-    /// A new random combination of everything that is known from the window's start on, however many symbols that
-    /// involves: no packet has room for it beyond [`MAX_SINGLES`](super::MAX_SINGLES), so this is for relays of a
-    /// simulation. None when nothing is known.
+    /// A new random combination of everything that is known from the window's start on, with any
+    /// number of members. No packet has room for more than [`MAX_SINGLES`](super::MAX_SINGLES) of
+    /// them, so this is for relays in a simulation. None when nothing is known.
     pub fn emit_all(&mut self, entropy: &mut Stream) -> Option<(Members, Coding, P)> {
         let combination = self.basis.recombine_all(|| 1 + entropy.below(255) as u8)?;
         self.emitted += 1;
         Some(combination)
     }
 
-    /// Moves the window: nothing emitted will involve a symbol before `id`. What is known about later
-    /// symbols alone is kept.
+    /// Moves the window's start to `id`: no later repair involves a symbol before `id`. Knowledge
+    /// about the symbols from `id` on alone is kept.
     pub fn advance_to(&mut self, id: u64) {
         self.basis.advance_to(id);
         self.basis.keep_from(id);
@@ -67,17 +69,17 @@ impl<P: Payload> Recoder<P> {
         self.basis.start()
     }
 
-    /// The highest source symbol heard of.
+    /// The highest source symbol heard of. None before the first.
     pub fn highest(&self) -> Option<u64> {
         self.basis.highest()
     }
 
-    /// How many degrees of freedom are missing for the relay to know all symbols up to the highest.
+    /// How many more innovative combinations the relay needs to know all symbols up to the highest.
     pub fn deficit(&self) -> usize {
         self.basis.deficit()
     }
 
-    /// How many combinations are held that are not decoded.
+    /// How many combinations are held that do not give a symbol's value yet.
     pub fn rows(&self) -> usize {
         self.basis.rows()
     }
@@ -87,12 +89,12 @@ impl<P: Payload> Recoder<P> {
         self.emitted
     }
 
-    /// What was received.
+    /// What was received: the counters of the basis.
     pub fn counters(&self) -> &DecoderCounters {
         self.basis.counters()
     }
 
-    /// A relay delivers nothing.
+    /// Discards decoded symbols, because a relay delivers nothing.
     fn settle(&mut self, arrival: Arrival) -> Arrival {
         while self.basis.poll_decoded().is_some() {}
         arrival
