@@ -1,5 +1,6 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a benchmark holds the clock")]
-//! The coders beside what bounds them (the fused product) and beside the `rlnc` crate.
+//! Benchmarks of the coders, compared with the fused product, which bounds their speed, and with
+//! the `rlnc` crate.
 
 use criterion::{BenchmarkGroup, measurement::WallTime};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -77,7 +78,7 @@ fn rlnc_crate(c: &mut Criterion) {
     group.finish();
 }
 
-/// Short: a case is small, and there are many.
+/// Short measurements, because each case is small and there are many.
 fn config() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1))
 }

@@ -1,25 +1,28 @@
-//! The cases that are timed, by the benchmarks of this crate and by the program's `speed` command.
+//! The cases that are timed by this crate's benchmarks and by the program's `speed` command.
 //!
-//! Each function sets a case up and returns a closure that runs it once and answers how many bytes
-//! of source symbols it served; the caller holds the clock. The coders are the very types that
-//! sessions use, with [`Symbol`] as the payload and everything that belongs to the case included:
-//! allocation, classification of members, elimination and delivery.
+//! Each function sets up a case and returns a closure. The closure runs the case once and returns
+//! how many bytes of source symbols it served. The caller measures the time.
+//!
+//! The coders are the types that sessions use, with [`Symbol`] as the payload. A case includes all
+//! its work: allocation, classification of members, elimination and delivery.
 
 use crate::Symbol;
 use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
-/// How many windows a run serves at most, each with other losses and coefficients, so that no branch
-/// predictor learns them. Their symbols are the same.
+/// How many windows a run serves at most. Each has the same symbols, but other losses and
+/// coefficients, so that no branch predictor learns them. Half the value makes prediction easier;
+/// double the value needs more memory.
 const WINDOWS: usize = 16;
 
-/// How many bytes the repairs of a run may take, so that they stay in the cache of one core: that is
-/// where a datagram is when it has just been opened.
+/// How many bytes the repairs of a run may take. They should stay in the cache of one core, where a
+/// datagram is just after it has been decrypted. Double the value may measure the memory instead of
+/// the coder; half the value runs fewer windows.
 const CACHED: usize = 200_000;
 
-/// Systematic encoding: `repairs` repairs for each `window` source symbols of `len` bytes, made
-/// together.
+/// Systematic encoding: `repairs` repairs, made together, for each `window` source symbols of `len`
+/// bytes.
 pub fn systematic_encode(window: usize, repairs: usize, len: usize) -> impl FnMut() -> u64 {
     let mut encoder = Encoder::new(0);
     for symbol in symbols(window, len) {
@@ -35,8 +38,8 @@ pub fn systematic_encode(window: usize, repairs: usize, len: usize) -> impl FnMu
     }
 }
 
-/// Dense encoding: coded symbols over `window` source symbols of `len` bytes, `batch` of them made
-/// together. A coded symbol counts as one source symbol: that is what it replaces.
+/// Dense encoding: `batch` coded symbols, made together, over `window` source symbols of `len`
+/// bytes. Each coded symbol counts as one source symbol, because it is sent instead of one.
 pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> u64 {
     let mut encode = systematic_encode(window, batch, len);
     move || {
@@ -45,10 +48,10 @@ pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> 
     }
 }
 
-/// A case in two steps: what must have happened before, and what is timed.
+/// A case in two steps: [`Case::prepare`], which is not timed, and [`Case::run`], which is.
 pub struct Case {
     decoders: Vec<Decoder<Symbol>>,
-    /// For each decoder, the repairs that are about to arrive.
+    /// For each decoder, the repairs that arrive next.
     repairs: Vec<Vec<(Coding, Symbol)>>,
     symbols: Vec<Symbol>,
     random: Stream,
@@ -57,9 +60,11 @@ pub struct Case {
     len: usize,
 }
 
-/// Recovery in a systematic code: of `window` source symbols of `len` bytes, `lost` (another choice
-/// each time) come back from as many repairs, which arrive together. Timed is all that the losses cause: the
-/// repairs' arrival, elimination, decoding and delivery, in [`Case::run`].
+/// Recovery in a systematic code. Of `window` source symbols of `len` bytes, `lost` are recovered
+/// from as many repairs, which arrive together. Other symbols are lost each time.
+///
+/// [`Case::run`] times everything that the losses cause: arrival of the repairs, elimination,
+/// decoding and delivery.
 pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     let random = Seed::new(1).stream("bench/recover");
     let windows = (CACHED / (lost * len).max(1)).clamp(2, WINDOWS);
@@ -67,13 +72,14 @@ pub fn recover(window: usize, lost: usize, len: usize) -> Case {
     Case { decoders, repairs: Vec::new(), symbols: symbols(window, len), random, first: 0, lost, len }
 }
 
-/// Decoding where every symbol sent is coded over the whole window of `window` symbols of `len` bytes.
+/// Decoding where every symbol sent is a combination of the whole window of `window` symbols of
+/// `len` bytes.
 pub fn dense_decode(window: usize, len: usize) -> Case {
     recover(window, window, len)
 }
 
 impl Case {
-    /// Brings every decoder to the point where the next window's repairs arrive.
+    /// Brings every decoder to the point where the repairs of the next window arrive.
     pub fn prepare(&mut self) {
         self.first += self.symbols.len() as u64;
         let mut encoder = Encoder::new(self.first);
@@ -91,7 +97,7 @@ impl Case {
                 }
             }
             let start = self.random.next_u64() as u16;
-            // Two more than needed: now and then one is not innovative.
+            // Two more than needed, because a repair is not always innovative.
             let seeds: Vec<u16> = (0..self.lost as u16 + 2).map(|i| start.wrapping_add(i)).collect();
             let members = Members::range(self.first..encoder.next());
             let payloads = encoder.repairs(&members, &seeds).unwrap_or_default();
@@ -99,11 +105,11 @@ impl Case {
         }
     }
 
-    /// Gives the decoders the repairs that were prepared and takes what they decode. Answers how many
-    /// bytes of source symbols the windows hold; 0 when nothing was prepared.
+    /// Gives the prepared repairs to the decoders, and takes the decoded symbols. Returns how many
+    /// bytes of source symbols the windows hold; 0 if nothing was prepared.
     ///
     /// # Panics
-    /// When a symbol does not come back.
+    /// If a lost symbol is not recovered.
     pub fn run(&mut self) -> u64 {
         let members = Members::range(self.first..self.first + self.symbols.len() as u64);
         let mut decoded = 0;
@@ -120,15 +126,15 @@ impl Case {
     }
 }
 
-/// A systematic receiver at work: all arrivals of a window of `window` source symbols of `len` bytes,
-/// the last `lost` of which come back from repairs, their delivery, and freeing what is not needed any
-/// more.
+/// A systematic receiver: all arrivals of a window of `window` source symbols of `len` bytes, of
+/// which `lost` are recovered from repairs. Includes delivery, and freeing what is no longer
+/// needed.
 pub fn receive(window: usize, lost: usize, len: usize) -> impl FnMut() -> u64 {
     let symbols = symbols(window, len);
     let mut random = Seed::new(1).stream("bench/receive");
     let patterns: Vec<Vec<bool>> = (0..WINDOWS).map(|_| choose(window, lost, &mut random)).collect();
     let mut decoder = Decoder::new(0, Limits::default());
-    // By explicit coefficients, the same repairs serve every window.
+    // Coefficients are explicit, so that the same repairs serve every window.
     let members = |first: u64| Members::range(first..first + window as u64);
     let mut encoder = Encoder::new(0);
     for symbol in &symbols {
@@ -162,8 +168,8 @@ pub fn receive(window: usize, lost: usize, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// A tunnel at work: `outstanding` source symbols in the window, of which one in `every` is lost; each
-/// hole is repaired by a repair that names it alone.
+/// A tunnel: `outstanding` source symbols are in the window, and one in `every` is lost. Each lost
+/// symbol is repaired by a repair with that member alone.
 pub fn single_holes(outstanding: usize, every: usize, len: usize) -> impl FnMut() -> u64 {
     let payload = Symbol::build(len, |_| ());
     let mut decoder = Decoder::new(0, Limits::default());
@@ -186,13 +192,13 @@ pub fn single_holes(outstanding: usize, every: usize, len: usize) -> impl FnMut(
     move || step(&mut decoder, &mut next)
 }
 
-/// `count` symbols of `len` bytes.
+/// `count` random symbols of `len` bytes.
 fn symbols(count: usize, len: usize) -> Vec<Symbol> {
     let mut random = Seed::new(1).stream("bench/symbols");
     (0..count).map(|_| Symbol::build(len, |bytes| random.fill(bytes))).collect()
 }
 
-/// `lost` of `window` places, chosen at random.
+/// Chooses `lost` of `window` places at random: true for each chosen place.
 fn choose(window: usize, lost: usize, random: &mut Stream) -> Vec<bool> {
     let mut left = lost;
     (0..window)

@@ -1,6 +1,8 @@
-//! In its steady state a systematic sender and receiver allocates no memory for payloads: symbols are made,
-//! repaired and recovered in memory that is used again. What it allocates beside are a few short lists for a
-//! window. A test binary of its own, for its allocator counts for all of it.
+//! Tests that coders in their steady state allocate no memory for payloads. Symbols are made,
+//! repaired and recovered in memory that is used again. The only allocations are a few short lists
+//! for each window.
+//!
+//! This is a test binary of its own, because its counting allocator applies to the whole binary.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 
 use ripstop_base::Seed;
@@ -9,19 +11,21 @@ use ripstop_codes::{Length, Symbol};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+/// An allocator that counts allocations and passes them on to the system's allocator.
 struct Counting;
 
 thread_local! {
-    /// All, and those that could hold a symbol.
+    /// The number of allocations of this thread, and the number of those that could hold a symbol.
     static ALLOCATIONS: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
+/// Counts one allocation of `size` bytes.
 fn count(size: usize) {
     let (all, large) = ALLOCATIONS.get();
     ALLOCATIONS.set((all + 1, large + u64::from(size >= LEN)));
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
@@ -50,7 +54,9 @@ fn allocations(work: impl FnOnce()) -> (u64, u64) {
     (after.0 - before.0, after.1 - before.1)
 }
 
+/// Source symbols in a window.
 const WINDOW: u64 = 50;
+/// Length of a symbol in bytes.
 const LEN: usize = 1400;
 
 #[test]
@@ -59,8 +65,8 @@ fn the_counter_counts() {
     assert_eq!(allocations(|| drop(std::hint::black_box(vec![1u8; LEN]))), (1, 1));
 }
 
-/// A window's way: its symbols are made, repairs of them, the losses of it recovered and delivered, all
-/// of it freed.
+/// The life of a window: its symbols and repairs are made, its losses are recovered and delivered,
+/// and everything is freed.
 #[test]
 fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
     let body = [7u8; LEN];
@@ -76,7 +82,7 @@ fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
             }
         }
         let members = Members::range(first..first + WINDOW);
-        // Two more than needed: now and then one is not innovative.
+        // Two more than needed, because a repair is not always innovative.
         let seeds = [1, 2, 3, 4, 5, 6, 7].map(|seed| seed + first as u16);
         encoder.repairs_into(&members, &seeds, &mut repairs).expect("all members are held");
         for (seed, repair) in seeds.into_iter().zip(repairs.drain(..)) {
@@ -92,13 +98,14 @@ fn a_systematic_code_in_its_steady_state_takes_no_payload_memory() {
     }
     for round in 20..120 {
         let (all, large) = allocations(|| window(round * WINDOW));
-        assert_eq!(large, 0, "window {round}");
-        assert!(all <= 16, "window {round}: {all} short lists");
+        assert_eq!(large, 0, "window {round} allocated memory for payloads");
+        assert!(all <= 16, "window {round} made {all} allocations");
     }
 }
 
-/// A sliding window whose every packet is a combination of all that is not seen, with losses, so that rows wait all the
-/// time: with nothing but lengths it takes no memory at all once it has met its worst.
+/// A sliding window in which every packet is a combination of all unseen symbols, with losses, so
+/// that rows wait all the time. With payloads of only a length, no memory is allocated once the
+/// largest number of rows has been reached.
 #[test]
 fn a_coded_window_of_lengths_in_its_steady_state_takes_no_memory() {
     let mut random = Seed::new(11).stream("losses");
@@ -109,7 +116,7 @@ fn a_coded_window_of_lengths_in_its_steady_state_takes_no_memory() {
         for n in 0..WINDOW {
             while encoder.next() - encoder.first() >= WINDOW {
                 encoder.forget_to(decoder.next_unseen());
-                // The window is full of what is not seen: more of it.
+                // The window is full of unseen symbols, so another combination is sent.
                 seed = seed.wrapping_add(1);
                 let ids = encoder.first()..encoder.next();
                 if let Ok(payload) = encoder.combine_seeded(ids.clone(), seed) {

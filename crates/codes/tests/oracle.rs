@@ -1,5 +1,5 @@
-//! The decoder against plain Gaussian elimination over whole vectors, on random histories of sources,
-//! repairs, duplicates, symbols given up, moving windows and freed payloads.
+//! Compares the decoder with plain Gaussian elimination over whole vectors. The histories are
+//! random: sources, repairs, duplicates, symbols given up, moving windows and freed payloads.
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};
@@ -8,16 +8,18 @@ use ripstop_codes::{Length, Payload, Sketch, Symbol};
 use ripstop_gf256::{div, mul};
 use std::collections::BTreeSet;
 
-/// The space of what was received: rows over symbols `0..width`, in reduced row echelon form.
+/// The reference: the linear space of everything received, as rows over the symbols `0..width` in
+/// reduced row echelon form.
 struct Oracle {
     width: usize,
     rows: Vec<Vec<u8>>,
-    /// The columns in the order in which they become pivots.
+    /// The order in which columns are tried as pivots.
     order: Vec<usize>,
     given_up: BTreeSet<usize>,
 }
 
 impl Oracle {
+    /// Adds a row. False if it follows from the others.
     fn add(&mut self, mut row: Vec<u8>) -> bool {
         for given_up in &self.given_up {
             assert_eq!(row[*given_up], 0);
@@ -29,7 +31,7 @@ impl Oracle {
         self.rows.len() > before
     }
 
-    /// Gauss-Jordan elimination with pivots taken in this order of columns.
+    /// Gauss-Jordan elimination that tries pivots in the given order of columns.
     fn reduce(&mut self, order: &[usize]) {
         let mut done = 0;
         for column in order.iter().copied() {
@@ -51,7 +53,7 @@ impl Oracle {
         self.rows.truncate(done);
     }
 
-    /// Keeps only what does not involve `column`.
+    /// Keeps only the combinations that do not contain `column`.
     fn give_up(&mut self, column: usize) {
         let order = self.order.clone();
         let others = order.iter().copied().filter(|c| *c != column);
@@ -61,29 +63,33 @@ impl Oracle {
         self.given_up.insert(column);
     }
 
+    /// The pivots of all rows.
     fn seen(&self) -> BTreeSet<usize> {
         let pivot = |row: &Vec<u8>| self.order.iter().copied().find(|column| row[*column] != 0);
         self.rows.iter().filter_map(pivot).collect()
     }
 
+    /// The symbols that the rows determine.
     fn decoded(&self) -> BTreeSet<usize> {
         let unit = |row: &&Vec<u8>| row.iter().filter(|c| **c != 0).count() == 1;
         self.rows.iter().filter(unit).filter_map(|row| row.iter().position(|c| *c != 0)).collect()
     }
 }
 
-/// One random history. `contents(i)` is what symbol i carries.
+/// One random history: an encoder, and the decoder under test beside the oracle.
 struct World<P> {
     random: Stream,
     first: u64,
     encoder: Encoder<P>,
     decoder: Decoder<P>,
     oracle: Oracle,
-    /// Payloads before this may be gone.
+    /// Payloads before this identifier may have been freed.
     kept: u64,
+    /// Symbols that `poll_decoded` returned (`delivered`), and that arrived as source symbols
+    /// (`arrived`).
     delivered: BTreeSet<usize>,
     arrived: BTreeSet<usize>,
-    /// So many neighbours a repair names at most. None: anything.
+    /// The most neighbours that a repair combines. None: any members.
     near: Option<u64>,
 }
 
@@ -110,7 +116,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
 
     fn members(&mut self, reach: u64) -> Members {
         if let Some(most) = self.near {
-            // A few neighbours, now and then with one from elsewhere.
+            // A few neighbours, now and then with one member from elsewhere.
             let start = self.random.below(reach);
             let tail = start..(start + 1 + self.random.below(most)).min(reach);
             let far =
@@ -137,7 +143,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
     }
 
     fn step(&mut self, reach: u64) {
-        // Few sources leave much for repairs to join.
+        // With fewer source symbols, repairs join more components.
         let least = if self.near.is_some() { 38 } else { 0 };
         match least + self.random.below(100 - least) {
             0..=44 => self.source(reach),
@@ -220,14 +226,17 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
         }
     }
 
-    /// Everything the decoder says, against the oracle.
+    /// Compares everything that the decoder reports with the oracle.
     fn compare(&mut self) {
         let mut last = None;
         while let Some((id, payload)) = self.decoder.poll_decoded() {
             self.check_payload(id, &payload);
             let column = self.index(id);
-            assert!(!self.arrived.contains(&column) && self.delivered.insert(column), "{id} twice");
-            assert!(last < Some(id), "{id} out of order");
+            assert!(
+                !self.arrived.contains(&column) && self.delivered.insert(column),
+                "{id} was delivered twice"
+            );
+            assert!(last < Some(id), "{id} was delivered out of order");
             last = Some(id);
         }
         let (seen, decoded) = (self.oracle.seen(), self.oracle.decoded());
@@ -235,13 +244,20 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
         for column in 0..self.oracle.width {
             let id = self.first + column as u64;
             if self.oracle.given_up.contains(&column) {
-                assert!(id < self.decoder.start() || !self.decoder.is_seen(id), "{column} given up");
+                assert!(
+                    id < self.decoder.start() || !self.decoder.is_seen(id),
+                    "{column} was given up but counts as seen"
+                );
                 continue;
             }
-            assert_eq!(self.decoder.is_seen(id), seen.contains(&column), "seen {column}");
-            assert_eq!(self.decoder.is_decoded(id), decoded.contains(&column), "decoded {column}");
+            assert_eq!(self.decoder.is_seen(id), seen.contains(&column), "is_seen of {column} is wrong");
+            assert_eq!(
+                self.decoder.is_decoded(id),
+                decoded.contains(&column),
+                "is_decoded of {column} is wrong"
+            );
             let known = self.arrived.contains(&column) || self.delivered.contains(&column);
-            assert_eq!(decoded.contains(&column), known, "delivered {column}");
+            assert_eq!(decoded.contains(&column), known, "delivery of {column} is wrong");
         }
         let open = |set: &BTreeSet<usize>| -> Vec<u64> {
             let missing = (0..heard).filter(|c| !set.contains(c) && !self.oracle.given_up.contains(c));
@@ -260,12 +276,13 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
 
     fn check_payload(&self, id: u64, payload: &P) {
         let original = self.encoder.get(id).unwrap();
-        // A recovered symbol is as long as the longest payload it came from; the rest is zero.
+        // A recovered symbol is as long as the longest payload that it was computed from, and
+        // padded with zeros.
         let difference = ripstop_codes::Matrix::from_bytes(1, 2, vec![1, 1]).unwrap();
         let sum = P::combine(&difference, &[original, payload]);
         let zero = P::combine(&difference, &[payload, payload]);
-        assert!(payload.len() >= original.len(), "symbol {id}");
-        assert!(!P::CONTENT || sum == zero, "symbol {id}");
+        assert!(payload.len() >= original.len(), "symbol {id} is too short");
+        assert!(!P::CONTENT || sum == zero, "symbol {id} has wrong content");
     }
 }
 
@@ -283,7 +300,7 @@ fn sketch(random: &mut Stream) -> Sketch {
 
 fn run<P: Payload + PartialEq + std::fmt::Debug>(mut world: World<P>, steps: usize) -> Decoder<P> {
     for step in 0..steps {
-        // The window opens gradually, as sources are sent.
+        // The window grows gradually, as sources are sent.
         let reach = (6 + world.oracle.width * step / steps).min(world.oracle.width) as u64;
         world.step(reach);
     }
@@ -301,7 +318,7 @@ proptest! {
     #[test]
     fn lengths_decode_as_gauss_says(seed: u64) {
         let decoder = run(World::new(seed, Limits::default(), |random| Length(1 + random.below(1400) as usize)), 150);
-        // Without content there is no payload work.
+        // Without content, no payloads are combined.
         prop_assert_eq!((decoder.counters().payload_combinations, decoder.counters().folds), (0, 0));
     }
 
@@ -325,7 +342,7 @@ fn rows_that_have_nothing_in_common_are_one_when_a_repair_joins_them() {
         world.near = Some(2 + seed % 4);
         joined += run(world, 150).counters().joined;
     }
-    assert!(joined > 200, "{joined} joined");
+    assert!(joined > 200, "only {joined} components were joined");
 }
 
 #[test]
@@ -333,7 +350,7 @@ fn waiting_rows_are_folded_when_history_is_short() {
     let mut folds = 0;
     let mut recovered = 0;
     for seed in 0..200 {
-        // Freed payloads make later repairs unusable; what waits must not suffer.
+        // Freed payloads make later repairs unusable, but waiting rows must not be affected.
         let limits = Limits { history: 3, ..Limits::default() };
         let mut world = World::new(seed, limits, symbol);
         world.kept = u64::MAX;
@@ -341,5 +358,5 @@ fn waiting_rows_are_folded_when_history_is_short() {
         folds += decoder.counters().folds;
         recovered += decoder.counters().decoded;
     }
-    assert!(folds > 100 && recovered > 1000, "{folds} folds, {recovered} recovered");
+    assert!(folds > 100 && recovered > 1000, "only {folds} folds, {recovered} recovered");
 }

@@ -1,4 +1,5 @@
-//! Relays: what a recoder emits lies in the space of what it received, and spans it.
+//! Tests of relays: what a recoder emits lies in the linear space of what it received, and spans
+//! it.
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Stream};
@@ -14,7 +15,8 @@ fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
     encoder
 }
 
-/// What one receiver gets, another gets as well.
+/// Draws at random which symbols arrive, and calls `each` for them. The argument is the identifier
+/// of a source symbol, or the highest member of a repair with the repair's members and seed.
 fn hand<P: Payload>(
     random: &mut Stream,
     encoder: &Encoder<P>,
@@ -63,23 +65,25 @@ proptest! {
         prop_assert_eq!(relay.deficit(), direct.deficit());
 
         let mut end = Decoder::new(first, Limits::default());
-        // Each is innovative but for a chance of 1/255 or so: three more than needed are plenty.
+        // Each is innovative, except with a probability of about 1/255. Three more than needed are
+        // enough.
         for _ in 0..count + 3 {
             let Some((members, coding, payload)) = relay.emit(first..encoder.next(), &mut random) else { break };
             prop_assert!(members.len() <= MAX_SINGLES && coding.fits(&members));
             end.repair(&members, &coding, payload);
         }
         for id in first..encoder.next() {
-            prop_assert_eq!(end.is_seen(id), direct.is_seen(id), "seen {}", id - first);
-            prop_assert_eq!(end.is_decoded(id), direct.is_decoded(id), "decoded {}", id - first);
+            prop_assert_eq!(end.is_seen(id), direct.is_seen(id), "is_seen of {} is wrong", id - first);
+            prop_assert_eq!(end.is_decoded(id), direct.is_decoded(id), "is_decoded of {} is wrong", id - first);
         }
         while let Some((id, payload)) = end.poll_decoded() {
             check(&payload, encoder.get(id).unwrap());
         }
     }
 
-    /// Without a bound on the members, each emission combines all that is known, and as many as there are degrees of
-    /// freedom bring all of it, over windows of any length and with rows that the moving window took along.
+    /// Without a limit on the members, each emitted repair combines everything that is known. As
+    /// many of them as there are degrees of freedom carry all of it. This holds for windows of any
+    /// length, and for rows that are left after the window moved.
     #[test]
     fn unbounded_recoding_keeps_the_space(seed: u64, count in 1usize..200) {
         let mut random = Seed::new(seed).stream("unbounded");
@@ -107,7 +111,7 @@ proptest! {
         for _ in 0..count + 3 {
             let emitted = relay.emit_all(&mut drawn);
             let twin = light.emit_all(&mut drawn_light);
-            // A payload of nothing but a length takes the same decisions.
+            // With payloads of only a length, the recoder takes the same decisions.
             prop_assert_eq!(emitted.as_ref().map(|e| (&e.0, &e.1)), twin.as_ref().map(|e| (&e.0, &e.1)));
             let Some((members, coding, payload)) = emitted else { break };
             prop_assert!(coding.fits(&members) && members.first() >= Some(moved));
@@ -120,13 +124,15 @@ proptest! {
         }
     }
 
-    /// Over longer spans, emissions from everywhere still bring everything that the relay knows alone.
+    /// In longer windows, repairs emitted for each part of the window still carry everything that
+    /// the relay knows.
     #[test]
     fn long_windows_are_recoded_piece_by_piece(seed: u64) {
         let mut random = Seed::new(seed).stream("long");
         let encoder = symbols(&mut random, 5, 300);
         let mut relay = Recoder::new(5, Limits::default());
-        // A repair over all of it, of which the relay lacks one symbol: what it knows of that is short.
+        // The relay lacks one symbol, and gets a repair over the whole window. That repair then
+        // determines the missing symbol.
         let lost = 5 + random.below(300);
         for id in (5..305).filter(|id| *id != lost) {
             relay.source(id, encoder.get(id).unwrap().clone());
@@ -162,7 +168,8 @@ fn a_moved_window_names_nothing_old() {
         assert!(members.first() >= Some(15));
         end.repair(&members, &coding, payload);
     }
-    // What the relay knew about later symbols alone went through; 20 unknowns are given up with 15 rows.
+    // Only what the relay knew about later symbols alone was emitted. 15 rows are lost with the
+    // symbols before the window.
     assert_eq!(end.deficit(), relay.deficit());
     assert!(end.counters().innovative > 20);
     assert_eq!(relay.emitted(), 51);

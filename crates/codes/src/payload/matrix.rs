@@ -1,6 +1,6 @@
 //! A small dense matrix over GF(256).
 
-/// Coefficients in rows: one row for each combination, one column for each source.
+/// A matrix of coefficients: one row for each combination, one column for each source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Matrix {
     rows: usize,
@@ -16,24 +16,25 @@ impl Matrix {
         zero
     }
 
-    /// Makes it a matrix of zeros, in the memory that it has.
+    /// Makes this a matrix of zeros with the given size. Reuses its memory.
     pub fn reset(&mut self, rows: usize, columns: usize) {
         (self.rows, self.columns) = (rows, columns);
         self.bytes.clear();
         self.bytes.resize(rows * columns, 0);
     }
 
-    /// The matrix with these rows laid end to end. None unless `bytes` fills all rows exactly.
+    /// A matrix of the rows in `bytes`, one after the other. None unless `bytes` has exactly `rows`
+    /// times `columns` bytes.
     pub fn from_bytes(rows: usize, columns: usize, bytes: Vec<u8>) -> Option<Matrix> {
         (rows.checked_mul(columns) == Some(bytes.len())).then_some(Matrix { rows, columns, bytes })
     }
 
-    /// How many rows: outputs.
+    /// The number of rows, which is the number of outputs.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns: sources.
+    /// The number of columns, which is the number of sources.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -41,20 +42,20 @@ impl Matrix {
     /// Row `m`.
     ///
     /// # Panics
-    /// When there is no row `m`.
+    /// If there is no row `m`.
     pub fn row(&self, m: usize) -> &[u8] {
         &self.bytes[m * self.columns..][..self.columns]
     }
 
-    /// Row `m`, to write.
+    /// Row `m`, writable.
     ///
     /// # Panics
-    /// When there is no row `m`.
+    /// If there is no row `m`.
     pub fn row_mut(&mut self, m: usize) -> &mut [u8] {
         &mut self.bytes[m * self.columns..][..self.columns]
     }
 
-    /// All rows, end to end.
+    /// All rows, one after the other.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,4 +1,4 @@
-//! What a symbol carries: bytes, or only what a simulation needs of them.
+//! What a symbol carries: bytes, or only as much of them as a simulation needs.
 
 mod matrix;
 mod sketch;
@@ -10,37 +10,40 @@ pub use symbol::Symbol;
 
 /// What source and repair symbols carry.
 ///
-/// A coder works out *which* combinations it needs on coefficients alone and then asks for all of
-/// them at once, so that an implementation can fuse them.
+/// A coder first computes the coefficients of all combinations that it needs. Then it asks for all
+/// of the combinations in one call, so that an implementation can compute them together.
 pub trait Payload: Clone {
-    /// Whether combinations carry anything but a length. Where they do not, a decoder keeps no record of which
-    /// combination of payloads a row is, which is most of its work and memory when many rows wait. What it
-    /// decodes is then as long as the longest repair that waited, or was decoded, with it.
+    /// Whether a payload has content besides its length. Without content, a decoder keeps no
+    /// transforms (which record the payloads that a row combines). They are most of its work and
+    /// memory when many rows wait.
+    ///
+    /// Without content, a decoded symbol has the length of the longest repair that its component
+    /// received.
     const CONTENT: bool = true;
 
-    /// Linear combinations over GF(256): output m is the sum over k of `coefficients[m][k]` times
-    /// `sources[k]`, one output for each row. Sources of different lengths count as padded with
-    /// zeros; an output is as long as the longest source that it takes with a coefficient that is
-    /// not zero.
+    /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum
+    /// over k of `coefficients[m][k]` times `sources[k]`. `coefficients` must have one column for
+    /// each source.
     ///
-    /// `coefficients` has as many columns as there are sources.
+    /// Shorter sources count as padded with zeros. An output is as long as its longest source with
+    /// a nonzero coefficient.
     fn combine(coefficients: &Matrix, sources: &[&Self]) -> Vec<Self>;
 
-    /// [`Payload::combine`], with the combinations added to the end of `outputs`.
+    /// Like [`Payload::combine`], but appends the combinations to `outputs`.
     fn combine_into(coefficients: &Matrix, sources: &[&Self], outputs: &mut Vec<Self>) {
         outputs.extend(Self::combine(coefficients, sources));
     }
 
-    /// The bytes it takes on the wire.
+    /// The length on the wire, in bytes.
     fn len(&self) -> usize;
 
-    /// Whether it takes none.
+    /// Whether the length is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The length of each combination: that of the longest source with a nonzero coefficient.
+/// The length of each combination: that of its longest source with a nonzero coefficient.
 fn lengths<'a, P>(
     coefficients: &'a Matrix,
     sources: &'a [&P],

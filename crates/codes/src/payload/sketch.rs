@@ -1,9 +1,9 @@
-//! Payloads without bytes, for simulations.
+//! Payloads for simulations: a length without bytes, or a length with 16 bytes.
 
 use super::{Matrix, Payload, lengths};
 use ripstop_gf256::mul;
 
-/// Nothing but a length in bytes: [`Payload::CONTENT`] says what that saves.
+/// Only a length in bytes. [`Payload::CONTENT`] says what this saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length(pub usize);
 
@@ -23,9 +23,10 @@ impl Payload for Length {
     }
 }
 
-/// A length in bytes and sixteen bytes of content that are really coded: a simulator can send a
-/// packet's handle through the coders and find out whether they gave back the right packet, at a
-/// fraction of what all the bytes would cost.
+/// A length in bytes and 16 bytes of content, which are coded for real.
+///
+/// A simulator can send a packet's handle through the coders and check that they return the right
+/// packet. This costs a fraction of coding all bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sketch {
     len: usize,
@@ -33,12 +34,12 @@ pub struct Sketch {
 }
 
 impl Sketch {
-    /// A payload that counts as `len` bytes and carries `content`.
+    /// A payload that counts as `len` bytes long and carries `content`.
     pub const fn new(len: usize, content: [u8; 16]) -> Sketch {
         Sketch { len, content }
     }
 
-    /// What it carries.
+    /// The 16 bytes of content.
     pub const fn content(&self) -> [u8; 16] {
         self.content
     }

@@ -1,13 +1,16 @@
-//! A symbol of bytes.
+//! [`Symbol`]: a payload of bytes, as the tunnel uses it.
 
 use super::{Matrix, Payload};
 use ripstop_gf256::{Kernel, Slot, chunks_for};
 use std::fmt;
 
-/// Immutable bytes, cheap to clone. They lie in 64-byte chunks, aligned and padded with zeros, so
-/// that kernels need no tails; on the wire there is no padding.
+/// Immutable bytes that are cheap to clone.
 ///
-/// Making a symbol does not allocate where others of about its size were dropped before ([`Slot`]).
+/// They are stored in aligned 64-byte chunks and padded with zeros, so that kernels need no code
+/// for partial chunks. The padding is not sent on the wire.
+///
+/// A new symbol reuses the memory of a dropped symbol of about the same size, if there is one
+/// ([`Slot`]).
 #[derive(Clone)]
 pub struct Symbol {
     slot: Slot,
@@ -20,13 +23,15 @@ impl Symbol {
         Symbol::from_parts(&[content])
     }
 
-    /// The parts laid end to end, such as a header and a body: each byte is copied once.
+    /// A symbol of the bytes of all `parts`, one after the other, such as a header and a body. Each
+    /// byte is copied once.
     pub fn from_parts(parts: &[&[u8]]) -> Symbol {
         let len = parts.iter().map(|part| part.len()).sum();
         Symbol { slot: Slot::copied(parts), len }
     }
 
-    /// `len` bytes that `fill` writes in place; what it leaves alone is zero.
+    /// A symbol of `len` bytes, which `fill` writes in place. Bytes that `fill` does not write are
+    /// zero.
     pub fn build(len: usize, fill: impl FnOnce(&mut [u8])) -> Symbol {
         let mut slot = Slot::zeroed(chunks_for(len));
         if let Some(bytes) = slot.bytes_mut() {
@@ -35,8 +40,8 @@ impl Symbol {
         Symbol { slot, len }
     }
 
-    /// Changes the bytes in place. Whoever holds a clone keeps what was there: the bytes are copied
-    /// first when they are shared.
+    /// Changes the bytes in place. Clones keep the old bytes: if the bytes are shared, they are
+    /// copied first.
     pub fn edit(&mut self, change: impl FnOnce(&mut [u8])) {
         if self.slot.bytes_mut().is_none() {
             self.slot = Slot::copied(&[self.as_slice()]);
@@ -63,14 +68,15 @@ impl Symbol {
         self.len == 0
     }
 
-    /// The bytes with their padding, a whole number of aligned chunks, or a few more.
+    /// The bytes with their padding: a whole number of aligned chunks, which may be more than `len`
+    /// needs.
     #[inline]
     fn padded(&self) -> &[u8] {
         self.slot.bytes()
     }
 }
 
-/// Room for a list of sources, without an allocation as long as there are few.
+/// A list of sources. It needs no allocation for up to 64 sources.
 struct Padded<'a> {
     few: [&'a [u8]; 64],
     many: Vec<&'a [u8]>,

@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(u64::from(coefficient(seed, id)), want, "seed {seed} id {id}");
             checked += 1;
         }
-        assert!(checked >= 60, "{checked} vectors");
+        assert!(checked >= 60, "only {checked} test vectors were checked");
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
             for len in 0..40 {
                 let bulk = coefficients(9, start..start + len);
                 let single: Vec<u8> = (start..start + len).map(|id| coefficient(9, id)).collect();
-                assert_eq!(bulk, single, "{start} + {len}");
+                assert_eq!(bulk, single, "{len} coefficients from {start} on differ");
             }
         }
     }
@@ -185,8 +185,11 @@ mod tests {
         assert_eq!(counts[0], 0);
         // 256 000 draws, about 1000 for each value (value 1 also gets the share of 0); bounds at 6
         // standard deviations.
-        assert!((1800..2200).contains(&counts[1]), "{}", counts[1]);
-        assert!(counts[2..].iter().all(|n| (810..1190).contains(n)), "{counts:?}");
+        assert!((1800..2200).contains(&counts[1]), "value 1 was drawn {} times", counts[1]);
+        assert!(
+            counts[2..].iter().all(|n| (810..1190).contains(n)),
+            "values are not equally frequent: {counts:?}"
+        );
     }
 
     #[test]

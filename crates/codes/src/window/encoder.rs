@@ -176,7 +176,8 @@ impl<P: Payload> Encoder<P> {
     /// for each symbol. A symbol with coefficient 0 is not a member. Reuses scratch memory.
     ///
     /// # Errors
-    /// If one of the symbols is not held, or there is no member.
+    /// If there are no coefficients, or one of the symbols is not held. For payloads without
+    /// content ([`Payload::CONTENT`]), also if all coefficients are 0.
     pub fn combine_explicit(&mut self, start: u64, coefficients: &[u8]) -> Result<P, EncodeError> {
         let ids = start..start.saturating_add(coefficients.len() as u64);
         if !P::CONTENT {
