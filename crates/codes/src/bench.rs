@@ -121,7 +121,7 @@ impl Case {
                 decoded += 1;
             }
         }
-        assert_eq!(decoded, self.lost * windows, "every lost symbol comes back");
+        assert_eq!(decoded, self.lost * windows, "not every lost symbol was recovered");
         (self.symbols.len() * self.len * windows) as u64
     }
 }

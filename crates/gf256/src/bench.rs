@@ -1,8 +1,8 @@
 //! The cases that the benchmarks of this crate and the `speed` command time.
 //!
-//! Each function prepares a case and returns a closure. The closure runs the case once and returns the number
-//! of bytes processed; the caller holds the clock. The first functions are anchors, with which the others are
-//! compared.
+//! Each function prepares a case and returns a closure. The closure runs the case once and returns
+//! the number of bytes processed; the caller holds the clock. The first functions are anchors, with
+//! which the others are compared.
 
 use crate::{CHUNK, Chunk, Kernel, ProductMode, bytes, bytes_mut, chunks_for};
 use std::hint::black_box;
@@ -45,8 +45,8 @@ pub fn mul_add(kernel: Kernel, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// A fused product of `outputs` outputs from `sources` sources of `len` bytes each. It counts as `sources *
-/// outputs * len` bytes.
+/// A fused product of `outputs` outputs from `sources` sources of `len` bytes each. It counts as
+/// `sources * outputs * len` bytes.
 pub fn fused(kernel: Kernel, sources: usize, outputs: usize, len: usize) -> impl FnMut() -> u64 {
     let from: Vec<Vec<Chunk>> = (0..sources).map(|k| filled(len, k as u64)).collect();
     let mut to: Vec<Vec<Chunk>> = (0..outputs).map(|_| filled(len, 0)).collect();

@@ -33,12 +33,12 @@ pub const fn log(a: u8) -> Option<u8> {
     if a == 0 { None } else { Some(LOG[a as usize]) }
 }
 
-/// Multiplication by `c` as the 8x8 bit matrix that `gf2p8affineqb` takes. Byte 7 - i of the word is the row
-/// for bit i of the result (Intel SDM volume 2, GF2P8AFFINEQB).
+/// Multiplication by `c` as the 8x8 bit matrix that `gf2p8affineqb` takes. Byte 7 - i of the word
+/// is the row for bit i of the result (Intel SDM volume 2, GF2P8AFFINEQB).
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
-/// Multiplication by `c` as two tables of 16 bytes: the products with the low nibble of a byte, and with its
-/// high nibble. A byte shuffle looks up 16 or 32 of them at once.
+/// Multiplication by `c` as two tables of 16 bytes: the products with the low nibble of a byte, and
+/// with its high nibble. A byte shuffle looks up 16 or 32 of them at once.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
 
 /// See [`NIBBLES`]. The alignment puts both tables into one cache line.

@@ -1,18 +1,19 @@
-//! The field GF(256) = `GF(2)[x] / (x^8 + x^4 + x^3 + x^2 + 1)`, polynomial 0x11D, and fast arithmetic
-//! on long vectors over it.
+//! The field GF(256) = `GF(2)[x] / (x^8 + x^4 + x^3 + x^2 + 1)`, polynomial 0x11D, and fast
+//! arithmetic on long vectors over it.
 //!
-//! * [`mul`], [`inv`], [`div`], [`exp`], [`log`]: the field itself, one byte at a time. Everything else is tested against
-//!   these functions.
-//! * [`Kernel`]: operations on whole vectors with the best instructions of the processor: GFNI with AVX-512 or AVX2, byte
-//!   shuffles (AVX2), or portable code. [`Kernel::chosen`] is chosen once; the environment variable `RIPSTOP_GF256`
-//!   overrides the choice.
-//! * [`Chunk`]: 64 bytes aligned to 64, the unit in which symbols are stored. Vectors of any length and alignment give
-//!   right results; whole aligned chunks are fast.
+//! * [`mul`], [`inv`], [`div`], [`exp`], [`log`]: the field itself, one byte at a time. Everything
+//!   else is tested against these functions.
+//! * [`Kernel`]: operations on whole vectors with the best instructions of the processor: GFNI with
+//!   AVX-512 or AVX2, byte shuffles (AVX2), or portable code. [`Kernel::chosen`] is chosen once;
+//!   the environment variable `RIPSTOP_GF256` overrides the choice.
+//! * [`Chunk`]: 64 bytes aligned to 64, the unit in which symbols are stored. Vectors of any length
+//!   and alignment give right results; whole aligned chunks are fast.
 //! * [`mod@bench`]: the cases that the benchmarks and the `speed` command time.
 //!
-//! The most important operation is [`Kernel::product`]. A single multiply-accumulate runs at the speed of
-//! XOR, because loads and stores bound both. Only a product of several outputs from many sources keeps its
-//! accumulators in registers, and comes close to the speed of the arithmetic itself.
+//! The most important operation is [`Kernel::product`]. A single multiply-accumulate runs at the
+//! speed of XOR, because loads and stores bound both. Only a product of several outputs from many
+//! sources keeps its accumulators in registers, and comes close to the speed of the arithmetic
+//! itself.
 
 pub mod bench;
 mod field;

@@ -1,5 +1,5 @@
-//! Memory for symbols: whole aligned chunks, which spare the kernels masks and tails, in slots that are
-//! reused.
+//! Memory for symbols: whole aligned chunks, so that kernels need no code for partial vectors, in
+//! slots that are reused.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -8,8 +8,9 @@ use std::sync::Arc;
 /// The size and alignment of a [`Chunk`] in bytes: a cache line, and one AVX-512 register.
 pub const CHUNK: usize = 64;
 
-/// 64 bytes aligned to 64. A symbol occupies a whole number of chunks, padded with zeros. The padding is
-/// coded like data and stays zero; this costs far less than code for ragged ends.
+/// 64 bytes, aligned to 64. A symbol occupies a whole number of chunks and is padded with zeros.
+/// The padding is coded like data and stays zero. This costs far less than separate code for the
+/// last partial vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Chunk(pub [u8; CHUNK]);
@@ -40,13 +41,12 @@ pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
 
 /// A slot of whole chunks, shared by its clones.
 ///
-/// The memory of a slot whose last clone is dropped goes to a pool of that thread, for the next slot of about
-/// this size. An allocator needs as long for aligned memory as a kernel needs to fill it. A pool keeps at
-/// most four megabytes and no slot above 4 kB. A report may free as many symbols at once as a fast flow sends
-/// in 20 ms.
+/// When the last clone is dropped, the memory goes to a pool of that thread, for the next slot of
+/// about this size. Without the pool, allocating aligned memory would take as long as a kernel
+/// takes to fill it. A pool keeps at most 4 MB, and no slot above 4 kB.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
-    /// None when there are no chunks, and while the slot is being dropped.
+    /// None if there are no chunks, and while the slot is being dropped.
     memory: Option<Memory>,
     /// Number of chunks of the slot; all of them have been written.
     chunks: usize,
@@ -66,14 +66,15 @@ impl Slot {
         }
     }
 
-    /// A slot with the bytes of all `parts` one after the other, padded with zeros. Copies each byte once.
+    /// A slot with the bytes of all `parts` one after the other, padded with zeros. Copies each
+    /// byte once.
     #[allow(unsafe_code, reason = "fills memory that is not initialised yet, to touch it only once")]
     pub fn copied(parts: &[&[u8]]) -> Slot {
         let len = parts.iter().map(|part| part.len()).sum();
         let mut fresh = Fresh::new(chunks_for(len));
         let mut at = fresh.start();
-        // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last chunk, so
-        // that all is written. Fresh memory overlaps nothing.
+        // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last
+        // chunk, so that all is written. Fresh memory overlaps nothing.
         unsafe {
             for part in parts {
                 at.copy_from_nonoverlapping(part.as_ptr(), part.len());
@@ -111,8 +112,8 @@ impl Drop for Slot {
     #[inline]
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            // The only clone may reuse the memory. If two threads drop the last two clones at the same time,
-            // the memory is freed.
+            // The only clone may reuse the memory. If two threads drop the last two clones at the
+            // same time, the memory is freed.
             if Arc::strong_count(&memory) == 1 {
                 give_back(memory);
             }
@@ -127,6 +128,7 @@ pub(crate) struct Fresh {
 }
 
 impl Fresh {
+    /// A slot of `chunks` chunks, from the pool or newly allocated.
     #[inline]
     pub(crate) fn new(chunks: usize) -> Fresh {
         Fresh { memory: take(chunks), chunks }
@@ -135,13 +137,13 @@ impl Fresh {
     /// The address to write to.
     #[inline]
     pub(crate) fn start(&mut self) -> *mut u8 {
-        // The memory has a single holder, and `as_ptr` keeps the right to write to the allocation, as no
-        // reference is made. `Arc::get_mut` would lock the counters each time.
+        // The memory has a single holder, and `as_ptr` keeps the right to write to the allocation,
+        // as no reference is made. `Arc::get_mut` would lock the counters each time.
         debug_assert!(Arc::get_mut(&mut self.memory).is_some());
         Arc::as_ptr(&self.memory).cast_mut().cast()
     }
 
-    /// The slot, written.
+    /// The finished slot.
     ///
     /// # Safety
     /// Every byte of its chunks has been written.
@@ -152,13 +154,16 @@ impl Fresh {
     }
 }
 
-/// Largest pooled size, in chunks: 4 kB hold the symbol of a packet of any common MTU but those of jumbo frames.
-/// Larger slots are allocated each time.
+/// The largest pooled size. Unit: chunks. 4 kB hold a packet of any common MTU except jumbo frames.
+/// Larger slots are allocated each time. Double the value would pool jumbo frames too, with more
+/// sizes to keep.
 const LARGEST: usize = 64;
 /// Number of pooled sizes: 1 to 4 chunks, then every fourth.
 const SIZES: usize = 4 + (LARGEST - 4) / 4;
-/// Most chunks in a pool: four megabytes. They hold what a report frees at once if reports come every
-/// 20 ms on a flow of 1.6 Gbit/s. A smaller pool costs more allocations on fast flows.
+/// How many chunks a pool keeps at most: four megabytes. A report may free as many symbols at once
+/// as a flow sends between reports. If reports come every 20 ms, four megabytes are enough for 1.6
+/// Gbit/s. Half the value is enough for half that rate; faster flows then allocate memory again.
+/// Double the value doubles the memory that an idle thread may hold.
 const KEPT: usize = (4 << 20) / CHUNK;
 
 /// Memory for reuse, by size.
@@ -173,12 +178,14 @@ thread_local! {
 }
 
 impl Pool {
+    /// Takes pooled memory of `size` chunks, if there is any.
     fn take(&mut self, size: usize) -> Option<Memory> {
         let memory = self.sizes[place(size)?].pop()?;
         self.chunks -= size;
         Some(memory)
     }
 
+    /// Keeps `memory` for reuse if the pool has room; otherwise frees it.
     fn give_back(&mut self, memory: Memory) {
         let size = memory.len();
         if let Some(place) = place(size)
@@ -253,16 +260,16 @@ mod tests {
         let mut slot = Slot::copied(&[&[7; 300]]);
         let at = slot.bytes().as_ptr();
         let clone = slot.clone();
-        assert_eq!(slot.bytes_mut(), None, "it is shared");
+        assert_eq!(slot.bytes_mut(), None, "a shared slot must not be writable");
         drop(slot);
         assert_eq!(clone.bytes()[..300], [7; 300]);
         let other = Slot::zeroed(7);
-        assert_ne!(other.bytes().as_ptr(), at, "it is in use");
+        assert_ne!(other.bytes().as_ptr(), at, "memory in use was given out again");
         drop(clone);
         // 300 bytes are 5 chunks; 8 are allocated, as for 7.
         let mut next = Slot::zeroed(7);
         assert_eq!(next.bytes().as_ptr(), at);
-        assert_eq!(next.bytes_mut().unwrap(), [0; 7 * 64], "nothing of what was there is left");
+        assert_eq!(next.bytes_mut().unwrap(), [0; 7 * 64], "the reused memory was not cleared");
     }
 
     #[test]
@@ -276,7 +283,7 @@ mod tests {
             (all.map(|memory| memory.len()).sum::<usize>(), pool.chunks)
         });
         assert_eq!(kept, counted);
-        assert!(kept <= KEPT && kept > KEPT - 24, "{kept}");
+        assert!(kept <= KEPT && kept > KEPT - 24, "the pool keeps {kept} chunks");
     }
 
     #[test]

@@ -1,19 +1,22 @@
-//! The fused product: M outputs from K sources with the accumulators in registers. A source is loaded once
-//! for M multiplications, and an output is stored once for K sources.
+//! The fused product: M outputs from K sources with the accumulators in registers. A source is
+//! loaded once for M multiplications, and an output is stored once for K sources.
 //!
-//! Sources are processed in tiles of at most [`TILE`]. This bounds the tables on the stack and keeps the
-//! tile's sources in the second-level cache while all outputs are computed. Outputs are processed
-//! [`Lanes::OUTPUTS`] at a time, two vectors wide.
+//! Sources are processed in tiles of at most [`TILE`]. This bounds the tables on the stack and
+//! keeps the tile's sources in the second-level cache while all outputs are computed. Outputs are
+//! processed [`Lanes::OUTPUTS`] at a time, two vectors wide.
 //!
-//! Sources may have any length and count as padded with zeros. Within a tile they are sorted from long to
-//! short, so the sources that reach a given column are always the first ones of the tile's table.
+//! Sources may have any length and count as padded with zeros. Within a tile they are sorted from
+//! long to short, so the sources that reach a given column are always the first ones of the tile's
+//! table.
 
 use super::lanes::{Engine, Lanes, Rectangle};
 use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
-/// Most sources per tile. 64 sources of 1500 bytes take a tenth of a megabyte, which fits into the second-level
-/// cache. Windows of at most 64 symbols are one tile. Larger windows load and store each output once per tile.
+/// Most sources per tile. 64 sources of 1500 bytes take a tenth of a megabyte, which fits into the
+/// second-level cache. Windows of at most 64 symbols are one tile. Larger windows load and store
+/// each output once per tile: half the value doubles these accesses, double the value doubles the
+/// cache and stack memory.
 const TILE: usize = 64;
 /// Most outputs per pass, over all instruction sets: the largest [`Lanes::OUTPUTS`].
 pub(super) const MOST_OUTPUTS: usize = 8;
@@ -33,9 +36,9 @@ pub(super) struct Product<'a> {
 /// Computes `job` with the instruction set `E`.
 ///
 /// # Safety
-/// The processor has E's instructions. Every output is valid for writes of `len` bytes (initialised if
-/// `accumulate`) and overlaps no other output and no source. There is a coefficient for each pair of output
-/// and source.
+/// The processor has E's instructions. Every output is valid for writes of `len` bytes (initialised
+/// if `accumulate`) and overlaps no other output and no source. There is a coefficient for each
+/// pair of output and source.
 pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     if !job.accumulate && job.sources.is_empty() {
         for output in job.outputs {
@@ -49,8 +52,8 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     for first in (0..job.sources.len()).step_by(TILE) {
         let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)], &mut room);
         let accumulate = job.accumulate || first > 0;
-        // Blocks of equal size as far as possible: five outputs, four at a time, become 3 + 2 instead of 4 +
-        // 1.
+        // Blocks of equal size as far as possible: five outputs, four at a time, become 3 + 2
+        // instead of 4 + 1.
         let mut rest = job.outputs.len();
         let mut done = 0;
         while rest > 0 {
@@ -69,8 +72,8 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
                     }),
                 }
             }
-            // SAFETY: the first `count * block` entries were written: `block` columns of `count`. The
-            // rest is the caller's promise about the pointers and the processor.
+            // SAFETY: the first `count * block` entries were written: `block` columns of `count`.
+            // The rest is the caller's promise about the pointers and the processor.
             unsafe {
                 let table = std::slice::from_raw_parts(table.as_ptr().cast(), count * block);
                 tile.run::<E>(table, outputs, job.len, accumulate);
@@ -141,8 +144,8 @@ impl<'a> Tile<'a> {
             }
             let end = len.min(self.sources[reach - 1].len());
             let whole = at + (end - at) / E::WIDTH * E::WIDTH;
-            // SAFETY: the caller's promises; all sources that reach the column and all outputs have `whole`
-            // bytes.
+            // SAFETY: the caller's promises; all sources that reach the column and all outputs have
+            // `whole` bytes.
             unsafe {
                 if whole > at {
                     let table = &table[..reach * outputs.len()];
@@ -172,8 +175,8 @@ impl<'a> Tile<'a> {
         let mut sums = [[0; WIDEST]; MOST_OUTPUTS];
         let mut results = [std::ptr::null_mut(); MOST_OUTPUTS];
         let kept = (len - at).min(E::WIDTH);
-        // SAFETY: a source that reaches the column has more than `at` bytes, and an output `len > at`. The
-        // copies are as wide as any vector.
+        // SAFETY: a source that reaches the column has more than `at` bytes, and an output `len >
+        // at`. The copies are as wide as any vector.
         unsafe {
             for (slot, copy) in copies.iter_mut().enumerate().take(reach) {
                 let source = self.sources[slot];
@@ -232,7 +235,8 @@ pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::E
 
 #[inline(always)]
 unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L::Entry>, at: usize) {
-    // SAFETY: sources and outputs are valid at `at` for C vectors; the table has M entries a source.
+    // SAFETY: sources and outputs are valid at `at` for C vectors; the table has M entries a
+    // source.
     unsafe {
         let mut sums = [[L::zero(); C]; M];
         if of.accumulate {
@@ -283,9 +287,9 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
     }
 }
 
-/// Prefetches the source bytes of the next columns. The sources are read in turn, a little at a time, so the
-/// processor detects no stream to prefetch. With many outputs the arithmetic takes longer than the memory
-/// accesses, and hints would only cost instructions.
+/// Prefetches the source bytes of the next columns. The sources are read in turn, a little at a
+/// time, so the processor detects no stream to prefetch. With many outputs the arithmetic takes
+/// longer than the memory accesses, and hints would only cost instructions.
 #[inline(always)]
 unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, at: usize) {
     if M <= 4 {

@@ -1,12 +1,12 @@
-//! What a kernel needs from an instruction set: a few one-line operations. The algorithms in [`super::fused`]
-//! and [`super::stream`] use these operations and are written once. The tests run them on a software model of
-//! the instructions.
+//! What a kernel needs from an instruction set: a few one-line operations. The algorithms in
+//! [`super::fused`] and [`super::stream`] use these operations and are written once. The tests run
+//! them on a software model of the instructions.
 
 /// One vector register's worth of field arithmetic.
 ///
-/// Methods are `unsafe` because they may execute instructions that some processors lack, and because they
-/// take raw pointers. The caller guarantees both. They are inlined into functions that enable the
-/// instructions ([`Engine`]).
+/// Methods are `unsafe` because they may execute instructions that some processors lack, and
+/// because they take raw pointers. The caller guarantees both. They are inlined into functions that
+/// enable the instructions ([`Engine`]).
 pub(super) trait Lanes {
     /// A vector of bytes.
     type Vector: Copy;
@@ -19,12 +19,14 @@ pub(super) trait Lanes {
 
     /// Bytes in a vector: 32 or 64.
     const WIDTH: usize;
-    /// Most outputs whose accumulators (two vectors each) fit into the registers together with the other
-    /// operands.
+    /// Most outputs whose accumulators (two vectors each) fit into the registers together with the
+    /// other operands.
     const OUTPUTS: usize;
-    /// Whether it is faster to process two sources at a time: true where a three-way XOR exists.
+    /// Whether it is faster to process two sources at a time. True where an instruction XORs three
+    /// operands.
     const PAIRS: bool;
-    /// Number of independent vectors that [`Lanes::arithmetic`] is timed on, to keep the units busy.
+    /// Number of independent vectors that [`Lanes::arithmetic`] is timed on, enough to keep the
+    /// execution units busy.
     const CHAINS: usize;
 
     /// The table entry for the factor `c`.
@@ -54,12 +56,13 @@ pub(super) trait Lanes {
     unsafe fn shift(vector: Self::Vector) -> Self::Vector;
     /// Hints that the cache line at `from` will be read soon. `from` need not be valid.
     unsafe fn prefetch(from: *const u8);
-    /// Only the multiplication instructions, on a register: the upper limit of every kernel's speed.
+    /// Only the multiplication instructions, on a register: the upper limit of every kernel's
+    /// speed.
     unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector;
 }
 
-/// A rectangle of a fused product: the bytes `from..to` of `outputs`, from all `sources`. `table` holds the
-/// factors; the factors of one source, one per output, are adjacent.
+/// A rectangle of a fused product: the bytes `from..to` of `outputs`, from all `sources`. `table`
+/// holds the factors; the factors of one source, one per output, are adjacent.
 pub(super) struct Rectangle<'a, Entry> {
     pub(super) table: &'a [Entry],
     /// Each is at least `to` bytes long.
@@ -72,8 +75,8 @@ pub(super) struct Rectangle<'a, Entry> {
     pub(super) accumulate: bool,
 }
 
-/// An instruction set with the algorithms compiled for it: functions that enable the instructions and inline
-/// the [`Lanes`].
+/// An instruction set with the algorithms compiled for it: functions that enable the instructions
+/// and inline the [`Lanes`].
 ///
 /// Every function requires that the processor has the instructions. Lengths are multiples of
 /// [`Lanes::WIDTH`]. Pointers are valid for the lengths given, and outputs overlap nothing.
@@ -90,7 +93,8 @@ pub(super) trait Engine: Lanes {
     unsafe fn scatter(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]);
     /// The sum of the products of the bytes of `a` and `b`, `len` of each.
     unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8;
-    /// Runs `rounds` rounds of multiplications on registers. Returns a byte that depends on all of them.
+    /// Runs `rounds` rounds of multiplications on registers. Returns a byte that depends on all of
+    /// them.
     unsafe fn registers(rounds: usize) -> u8;
 }
 

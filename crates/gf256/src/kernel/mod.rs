@@ -1,4 +1,5 @@
-//! Kernels: the same operations with different instructions, and the choice of a kernel at run time.
+//! Kernels: the same operations with different instructions, and the choice of a kernel at run
+//! time.
 
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod fused;
@@ -25,7 +26,8 @@ use lanes::Engine;
 use lanes::Lanes;
 use std::sync::OnceLock;
 
-/// Most outputs passed to the fused product at once. The limit bounds an array on the stack.
+/// Most outputs passed to the fused product at once. The limit bounds an array on the stack. A
+/// product with more outputs is split; half the value splits it twice as often.
 const MAX_OUTPUTS: usize = 64;
 
 /// The environment variable that overrides the choice of kernel.
@@ -60,14 +62,14 @@ impl Kernel {
         Isa::ALL.into_iter().filter_map(|isa| Kernel::new(isa).ok())
     }
 
-    /// The kernel that the program uses: the one that the environment variable `RIPSTOP_GF256` names, or else
-    /// the fastest. It is chosen once, at the first call.
+    /// The kernel that the program uses: the one that the environment variable `RIPSTOP_GF256`
+    /// names, or else the fastest. It is chosen once, at the first call.
     pub fn chosen() -> Kernel {
         choice().0
     }
 
-    /// Why the kernel named by `RIPSTOP_GF256` is not used; None if it is used or not set. The program shows
-    /// this.
+    /// Why the kernel named by `RIPSTOP_GF256` is not used; None if it is used or not set. The
+    /// program shows this.
     pub fn warning() -> Option<&'static KernelError> {
         choice().1.as_ref()
     }
@@ -127,9 +129,9 @@ impl Kernel {
 
     /// `outputs[m] (+)= sum over k of coefficients[m * sources.len() + k] * sources[k]`.
     ///
-    /// Outputs and sources may have any length. A shorter source counts as padded with zeros; the part of a
-    /// longer source beyond the output's end is ignored. Multiples of 64 bytes are fast. Adjacent outputs of
-    /// equal length are computed together.
+    /// Outputs and sources may have any length. A shorter source counts as padded with zeros; the
+    /// part of a longer source beyond the output's end is ignored. Multiples of 64 bytes are fast.
+    /// Adjacent outputs of equal length are computed together.
     ///
     /// # Panics
     /// The number of coefficients is not the number of outputs times the number of sources.
@@ -140,7 +142,11 @@ impl Kernel {
         outputs: &mut [&mut [u8]],
         sources: &[&[u8]],
     ) {
-        assert_eq!(coefficients.len(), outputs.len() * sources.len(), "a coefficient for each pair");
+        assert_eq!(
+            coefficients.len(),
+            outputs.len() * sources.len(),
+            "coefficients must be outputs times sources"
+        );
         match self.isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Gfni512 => product_with::<x86::Gfni512>(mode, coefficients, outputs, sources),
@@ -157,8 +163,9 @@ impl Kernel {
         }
     }
 
-    /// A product like [`Kernel::product`], into new slots: `outputs` outputs of `chunks` chunks each. `each`
-    /// gets the slots in order. Every slot is written once, without being cleared first.
+    /// A product like [`Kernel::product`], into new slots: `outputs` outputs of `chunks` chunks
+    /// each. `each` gets the slots in order. Every slot is written once, without being cleared
+    /// first.
     ///
     /// # Panics
     /// The number of coefficients is not the number of outputs times the number of sources.
@@ -171,10 +178,11 @@ impl Kernel {
         sources: &[&[u8]],
         mut each: impl FnMut(Slot),
     ) {
-        assert_eq!(coefficients.len(), outputs * sources.len(), "a coefficient for each pair");
+        assert_eq!(coefficients.len(), outputs * sources.len(), "coefficients must be outputs times sources");
         let mut rest = outputs;
         while rest > 0 {
-            // Batches of equal size as far as possible, none larger than the kernel computes at once.
+            // Batches of equal size as far as possible, none larger than the kernel computes at
+            // once.
             let batch = rest.div_ceil(rest.div_ceil(self.outputs()));
             let mut fresh = [const { None }; MOST_OUTPUTS];
             let mut pointers = [std::ptr::null_mut(); MOST_OUTPUTS];
@@ -182,9 +190,9 @@ impl Kernel {
                 *pointer = fresh.insert(Fresh::new(chunks)).start();
             }
             let coefficients = &coefficients[(outputs - rest) * sources.len()..][..batch * sources.len()];
-            // SAFETY: the pointers are to new memory of `chunks` chunks each, which overlaps neither another
-            // output nor a source. The product overwrites all of it. The Kernel proves that the instructions
-            // exist.
+            // SAFETY: the pointers are to new memory of `chunks` chunks each, which overlaps
+            // neither another output nor a source. The product overwrites all of it. The Kernel
+            // proves that the instructions exist.
             unsafe { self.overwrite(coefficients, &pointers[..batch], chunks * CHUNK, sources) };
             for fresh in fresh.into_iter().flatten() {
                 // SAFETY: the product has written the whole slot.
@@ -209,8 +217,8 @@ impl Kernel {
     }
 
     /// # Safety
-    /// Like `fused::product`; the Kernel proves that the instructions exist. The outputs need not be
-    /// initialised before, and are initialised afterwards.
+    /// Like `fused::product`; the Kernel proves that the instructions exist. The outputs need not
+    /// be initialised before, and are initialised afterwards.
     #[allow(unsafe_code, reason = "calls vector code")]
     unsafe fn overwrite(self, coefficients: &[u8], outputs: &[*mut u8], len: usize, sources: &[&[u8]]) {
         let job = Product { coefficients, outputs, len, sources, accumulate: false };
@@ -235,14 +243,14 @@ impl Kernel {
         }
     }
 
-    /// `dst += sum over i of coefficients[i] * rows[i]`: a vector times a matrix of short rows. The rows are
-    /// as long as `dst` and adjacent.
+    /// `dst += sum over i of coefficients[i] * rows[i]`: a vector times a matrix of short rows. The
+    /// rows are as long as `dst` and adjacent.
     ///
     /// # Panics
     /// There are fewer rows than coefficients.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn gather(self, dst: &mut [Chunk], rows: &[Chunk], coefficients: &[u8]) {
-        assert!(rows.len() >= dst.len() * coefficients.len(), "a row for each coefficient");
+        assert!(rows.len() >= dst.len() * coefficients.len(), "there are fewer rows than coefficients");
         #[cfg(target_arch = "x86_64")]
         {
             let len = dst.len() * CHUNK;
@@ -264,14 +272,14 @@ impl Kernel {
         }
     }
 
-    /// `rows[i] += coefficients[i] * src`: one elimination step on a matrix. The rows are as long as `src`
-    /// and adjacent.
+    /// `rows[i] += coefficients[i] * src`: one elimination step on a matrix. The rows are as long
+    /// as `src` and adjacent.
     ///
     /// # Panics
     /// There are fewer rows than coefficients.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn scatter(self, rows: &mut [Chunk], src: &[Chunk], coefficients: &[u8]) {
-        assert!(rows.len() >= src.len() * coefficients.len(), "a row for each coefficient");
+        assert!(rows.len() >= src.len() * coefficients.len(), "there are fewer rows than coefficients");
         #[cfg(target_arch = "x86_64")]
         {
             let len = src.len() * CHUNK;
@@ -315,8 +323,9 @@ impl Kernel {
         portable::dot(bytes(&a[..chunks]).as_chunks().0, bytes(&b[..chunks]).as_chunks().0)
     }
 
-    /// Runs `rounds` rounds of the kernel's multiplication instructions on registers only. Returns the number
-    /// of bytes multiplied. Timed by a caller, this is the upper limit of the arithmetic.
+    /// Runs `rounds` rounds of the kernel's multiplication instructions on registers only. Returns
+    /// the number of bytes multiplied. Timed by a caller, this is the upper limit of the
+    /// arithmetic.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub(crate) fn registers(self, rounds: usize) -> u64 {
         // SAFETY: the Kernel proves that the instructions exist.
@@ -341,7 +350,8 @@ fn choice() -> &'static (Kernel, Option<KernelError>) {
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
 }
 
-/// The kernel named `wanted`, or else the fastest together with the reason why `wanted` is not used.
+/// The kernel named `wanted`, or else the fastest together with the reason why `wanted` is not
+/// used.
 fn choose(wanted: Option<&str>) -> (Kernel, Option<KernelError>) {
     let fastest = Kernel::all().next().unwrap_or(Kernel { isa: Isa::Portable });
     match wanted.filter(|name| !name.is_empty()).map(|name| name.parse().and_then(Kernel::new)) {
@@ -373,8 +383,8 @@ fn mul_add_with<E: Engine>(dst: &mut [u8], src: &[u8], c: u8) {
 fn mul_with<E: Engine>(dst: &mut [u8], c: u8) {
     let whole = dst.len() / E::WIDTH * E::WIDTH;
     let start = dst.as_mut_ptr();
-    // SAFETY: `whole` is within the slice, and a multiplication in place reads before it writes. A Kernel of
-    // E exists, so the processor has E's instructions.
+    // SAFETY: `whole` is within the slice, and a multiplication in place reads before it writes. A
+    // Kernel of E exists, so the processor has E's instructions.
     unsafe { E::multiply(start, start, whole, c, false) };
     let mut tail = [0; CHUNK];
     let rest = dst.len() - whole;
@@ -415,8 +425,8 @@ fn product_with<E: Engine>(
         }
         let coefficients = &coefficients[first * sources.len()..(first + same) * sources.len()];
         let job = Product { coefficients, outputs: &pointers[..same], len, sources, accumulate };
-        // SAFETY: exclusive borrows of `len` bytes do not overlap, and `coefficients` has a row for each
-        // output. A Kernel of E exists, so the processor has E's instructions.
+        // SAFETY: exclusive borrows of `len` bytes do not overlap, and `coefficients` has a row for
+        // each output. A Kernel of E exists, so the processor has E's instructions.
         unsafe { fused::product::<E>(&job) };
         first += same;
     }

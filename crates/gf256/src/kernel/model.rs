@@ -1,11 +1,11 @@
-//! A software model of the GFNI instructions, exactly as their manual defines them. It runs the code of the
-//! GFNI kernels in tests on processors without these instructions.
+//! A software model of the GFNI instructions, exactly as their manual defines them. It runs the
+//! code of the GFNI kernels in tests on processors without these instructions.
 
 use super::lanes::{Lanes, engine};
 use crate::field::{self, MATRICES};
 
-/// `GF2P8AFFINEQB` on one quadword with an immediate of 0 (Intel SDM volume 2). Bit i of a result byte is the
-/// parity of (source byte AND byte 7 - i of the matrix).
+/// `GF2P8AFFINEQB` on one quadword with an immediate of 0 (Intel SDM volume 2). Bit i of a result
+/// byte is the parity of (source byte AND byte 7 - i of the matrix).
 fn affine(source: u8, matrix: u64) -> u8 {
     let rows = matrix.to_le_bytes();
     (0..8).fold(0, |byte, i| byte | ((rows[7 - i] & source).count_ones() as u8 & 1) << i)

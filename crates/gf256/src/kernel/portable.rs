@@ -1,13 +1,13 @@
-//! The portable kernel: no intrinsics and no `unsafe`, only loops over small arrays that compilers turn into
-//! the vector instructions of their baseline.
+//! The portable kernel. It uses no intrinsics and no `unsafe`, only loops over small arrays, which
+//! compilers turn into the vector instructions that every processor of the target has.
 //!
-//! A sum of products is computed bit by bit of the coefficients, highest bit first (Horner's rule): double
-//! the accumulator, then add the sources whose coefficient has the bit. So M x K products cost on average 4 x
-//! M x K XORs and 7 x M doublings, and no table look-ups.
+//! A sum of products is computed bit by bit of the coefficients, highest bit first (Horner's rule).
+//! Each step doubles the accumulator, then adds the sources whose coefficient has the bit. So M x K
+//! products cost 4 x M x K XORs on average and 7 x M doublings, and no table look-ups.
 
 use crate::field;
 
-/// Bytes processed side by side: a few registers.
+/// Bytes processed side by side: a few registers. More may not fit into them.
 const WIDTH: usize = 64;
 
 pub(super) type Block = [u8; WIDTH];
@@ -19,7 +19,8 @@ pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
     }
 }
 
-/// Sources per pass. The limit keeps the lists below on the stack.
+/// How many sources one pass takes. The limit keeps [`Lists`] and the padded copies on the stack.
+/// Half the value stores each output twice as often; double the value doubles the stack memory.
 const TILE: usize = 64;
 
 /// `output (+)= sum of coefficients[k] * sources[k]`.
@@ -64,7 +65,8 @@ impl Lists {
         let mut lists = Lists { of: [[0; TILE]; 8], counts: [0; 8] };
         for (k, c) in coefficients.iter().enumerate().take(TILE) {
             for (bit, (list, count)) in lists.of.iter_mut().zip(&mut lists.counts).enumerate() {
-                // Always written, and kept only if the bit is set. This avoids an unpredictable branch.
+                // Always written, and kept only if the bit is set. This avoids an unpredictable
+                // branch.
                 list[*count & (TILE - 1)] = k as u8;
                 *count += usize::from(c >> (7 - bit) & 1);
             }
@@ -105,7 +107,7 @@ pub(super) fn mul(dst: &mut [u8], c: u8) {
     }
 }
 
-/// The sum of the products `a[i] * b[i]`, bit by bit of `b` and eight bytes at a time.
+/// The sum of the products `a[i] * b[i]`, computed bit by bit of `b`, eight bytes at a time.
 pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     let mut sums = [0; 8];
     for (a, b) in a.iter().zip(b) {
@@ -128,9 +130,9 @@ pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
 /// Number of blocks that [`registers`] processes at once.
 pub(super) const CHAINS: usize = 3;
 
-/// `rounds` rounds of four operations as cheap as an XOR, on each of [`CHAINS`] blocks in registers. A
-/// product costs four XORs in the fused loop. Half of the operations are additions, because XORs alone would
-/// cancel out at compile time.
+/// Runs `rounds` rounds of four operations as cheap as an XOR, on each of [`CHAINS`] blocks in
+/// registers. A product costs four XORs in the fused loop, so this is the upper limit of its speed.
+/// Half of the operations are additions, because XORs alone would cancel out at compile time.
 pub(super) fn registers(rounds: usize) -> u8 {
     let source: Block = std::hint::black_box(std::array::from_fn(|i| i as u8 ^ 0x5a));
     let mut chains: [Block; CHAINS] = std::array::from_fn(|chain| [chain as u8; WIDTH]);
@@ -144,6 +146,7 @@ pub(super) fn registers(rounds: usize) -> u8 {
     chains.iter().flatten().fold(0, |sum, byte| sum ^ byte)
 }
 
+/// `acc + source`, byte by byte.
 #[inline(always)]
 fn add(acc: Block, source: &Block) -> Block {
     let mut sum = acc;

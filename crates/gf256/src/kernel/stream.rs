@@ -1,11 +1,14 @@
-//! Operations that pass through memory once: XOR, multiplication by one factor, and a matrix of short rows
-//! times or plus one vector. Loads and stores limit their speed, so unrolling helps and fusion does not.
+//! Operations that pass through memory once: XOR, multiplication by one factor, a vector times a
+//! matrix of short rows (`gather`), and multiples of a vector added to such rows (`scatter`). Loads
+//! and stores limit their speed, so unrolling helps and fusion does not.
 
 use super::lanes::Lanes;
 
-/// Vectors processed side by side, to keep enough loads in flight.
+/// How many vectors are processed side by side, to keep enough loads in flight. Fewer wait longer
+/// for memory; more need more registers.
 const UNROLL: usize = 4;
 
+/// Implements [`Engine::xor_into`](super::lanes::Engine::xor_into).
 #[inline(always)]
 pub(super) unsafe fn xor_into<L: Lanes>(dst: *mut u8, src: *const u8, len: usize) {
     // SAFETY: offsets stay below `len`, for which the pointers are valid.
@@ -29,6 +32,7 @@ pub(super) unsafe fn xor_into<L: Lanes>(dst: *mut u8, src: *const u8, len: usize
     }
 }
 
+/// Implements [`Engine::multiply`](super::lanes::Engine::multiply).
 #[inline(always)]
 pub(super) unsafe fn multiply<L: Lanes>(dst: *mut u8, src: *const u8, len: usize, c: u8, accumulate: bool) {
     // SAFETY: as in `xor_into`.
@@ -60,6 +64,7 @@ pub(super) unsafe fn multiply<L: Lanes>(dst: *mut u8, src: *const u8, len: usize
     }
 }
 
+/// Implements [`Engine::gather`](super::lanes::Engine::gather).
 #[inline(always)]
 pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8, coefficients: &[u8]) {
     // SAFETY: as in `xor_into`; there are `coefficients.len()` rows of `len` bytes.
@@ -79,6 +84,7 @@ pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8,
     }
 }
 
+/// Does `gather` for `C` vectors of each row.
 #[inline(always)]
 unsafe fn gather_columns<L: Lanes, const C: usize>(
     dst: *mut u8,
@@ -108,6 +114,7 @@ unsafe fn gather_columns<L: Lanes, const C: usize>(
     }
 }
 
+/// Implements [`Engine::scatter`](super::lanes::Engine::scatter).
 #[inline(always)]
 pub(super) unsafe fn scatter<L: Lanes>(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]) {
     // SAFETY: as in `gather`.
@@ -127,6 +134,7 @@ pub(super) unsafe fn scatter<L: Lanes>(rows: *mut u8, len: usize, src: *const u8
     }
 }
 
+/// Does `scatter` for `C` vectors of each row.
 #[inline(always)]
 unsafe fn scatter_columns<L: Lanes, const C: usize>(
     rows: *mut u8,
@@ -153,9 +161,12 @@ unsafe fn scatter_columns<L: Lanes, const C: usize>(
     }
 }
 
-/// For each bit of `b`, adds up the bytes of `a` at the positions where that bit is set. Horner's rule
-/// combines the eight sums once at the end. So a product of two variables costs four plain instructions per
-/// bit, as no instruction multiplies them.
+/// Implements [`Engine::dot`](super::lanes::Engine::dot).
+///
+/// No instruction multiplies two variable bytes of this field. Therefore the products are summed
+/// bit by bit of `b`: for each bit, the bytes of `a` are added up where that bit of `b` is set.
+/// This takes four plain instructions per bit. Horner's rule combines the eight sums once at the
+/// end.
 #[inline(always)]
 pub(super) unsafe fn dot<L: Lanes>(a: *const u8, b: *const u8, len: usize) -> u8 {
     // SAFETY: as in `xor_into`; the last store is to a buffer as long as any vector.
@@ -191,7 +202,8 @@ pub(super) fn fold(bytes: &[u8; 64]) -> u8 {
     word as u8
 }
 
-/// See [`super::lanes::Engine::registers`]: multiplies `rounds * CHAINS` vectors.
+/// Implements [`Engine::registers`](super::lanes::Engine::registers): multiplies `rounds * CHAINS`
+/// vectors.
 #[inline(always)]
 pub(super) unsafe fn registers<L: Lanes>(rounds: usize) -> u8 {
     // SAFETY: the only pointers are to local buffers of WIDTH bytes or more.

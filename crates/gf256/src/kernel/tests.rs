@@ -1,5 +1,5 @@
-//! Every kernel of this machine, and the GFNI code on a model of its instructions, compared with the field
-//! one byte at a time.
+//! Every kernel of this machine, and the GFNI code on a model of its instructions, compared with
+//! the field one byte at a time.
 
 use super::model::{Model256, Model512};
 use super::*;

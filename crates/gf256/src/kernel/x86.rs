@@ -1,15 +1,15 @@
 //! The instruction sets of x86-64 as [`Lanes`]: each operation is one or two instructions.
 //!
-//! Safety of every method: the processor has the type's instructions, and pointers are valid for a vector
-//! ([`Lanes`]).
+//! Safety of every method: the processor has the type's instructions, and pointers are valid for a
+//! vector ([`Lanes`]).
 #![allow(unsafe_op_in_unsafe_fn, reason = "one-line wrappers of intrinsics; the trait states the contract")]
 
 use super::lanes::{Lanes, engine};
 use crate::field::{MATRICES, NIBBLES};
 use std::arch::x86_64::*;
 
-/// GFNI on 512-bit registers. One `vgf2p8affineqb` with the constant's bit matrix multiplies by a constant.
-/// `vgf2p8mulb` is no faster and supports only the polynomial 0x11B.
+/// GFNI on 512-bit registers. One `vgf2p8affineqb` with the constant's bit matrix multiplies by a
+/// constant. `vgf2p8mulb` is no faster and supports only the polynomial 0x11B.
 pub(super) struct Gfni512;
 
 impl Lanes for Gfni512 {
@@ -155,8 +155,8 @@ impl Lanes for Gfni256 {
     }
 }
 
-/// Byte shuffles on 256-bit registers. A product is looked up nibble by nibble (Plank, Greenan and Miller,
-/// "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+/// Byte shuffles on 256-bit registers. A product is looked up nibble by nibble (Plank, Greenan and
+/// Miller, "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
 pub(super) struct Shuffle256;
 
 impl Lanes for Shuffle256 {
