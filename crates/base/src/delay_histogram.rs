@@ -1,18 +1,19 @@
-//! A histogram of delays in buckets of constant relative width: exact mean, quantiles to within .8 %.
+//! A histogram of delays in buckets of constant relative width. The mean is exact. Quantiles are
+//! within .8 %.
 
 use std::time::Duration;
 
-/// Bits that distinguish the buckets of an octave: 64 buckets, so a quantile is wrong by at most .8 %. One
-/// bit more halves the error and doubles the memory.
+/// How many bits of a value select its bucket within an octave: 6 bits make 64 buckets, so a
+/// quantile is wrong by at most .8 %. One bit more halves the error and doubles the memory.
 const SUB_BITS: u32 = 6;
-/// Number of buckets. Values from 2^46 us (two years) on share the last one.
+/// Number of buckets. All values from 2^46 us (two years) on are in the last one.
 const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
-/// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the ratio of the longest
-/// delay to the shortest.
+/// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the
+/// ratio of the longest delay to the shortest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DelayHistogram {
-    /// The bucket of the first element of `counts`.
+    /// The number of the bucket that `counts[0]` counts.
     first: usize,
     counts: Vec<u32>,
     count: u64,
@@ -48,18 +49,18 @@ impl DelayHistogram {
         self.count
     }
 
-    /// The longest delay; None without any.
+    /// The longest delay; None if none was recorded.
     pub fn max(&self) -> Option<Duration> {
         self.range.map(|(_, longest)| longest)
     }
 
-    /// The exact mean in seconds; None without any.
+    /// The exact mean in seconds; None if no delay was recorded.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_nanos as f64 / (self.count as f64 * 1e9))
     }
 
-    /// The delay in seconds that a share `q` (0 to 1) of the delays does not exceed, by nearest rank and to
-    /// within .8 %; None without any.
+    /// The `q`-quantile in seconds, by nearest rank and within .8 %: a share `q` (0 to 1) of the
+    /// delays is not longer. None if no delay was recorded.
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -73,6 +74,7 @@ impl DelayHistogram {
         Some(Duration::from_nanos((low + high).saturating_mul(500)).clamp(least, most).as_secs_f64())
     }
 
+    /// Counts `n` delays in `bucket`.
     fn add(&mut self, bucket: usize, n: u32) {
         if self.counts.is_empty() {
             self.first = bucket;
@@ -88,18 +90,20 @@ impl DelayHistogram {
         self.counts[at] = self.counts[at].saturating_add(n);
     }
 
+    /// Extends the range of delays to include both values.
     fn widen(&mut self, (least, most): (Duration, Duration)) {
         let (a, b) = self.range.unwrap_or((least, most));
         self.range = Some((a.min(least), b.max(most)));
     }
 }
 
+/// The bucket of a delay in microseconds.
 fn bucket(micros: u64) -> usize {
     let octave = (u64::BITS - micros.leading_zeros()).saturating_sub(SUB_BITS + 1);
     (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(MOST_BUCKETS)
 }
 
-/// The lowest value of a bucket, in microseconds.
+/// The shortest delay of a bucket, in microseconds.
 fn lowest(at: usize) -> u64 {
     let octave = (at >> SUB_BITS).saturating_sub(1);
     ((at - (octave << SUB_BITS)) as u64) << octave

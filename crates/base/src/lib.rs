@@ -2,10 +2,10 @@
 //!
 //! * [`Time`]: a moment in time.
 //! * [`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]: quantities as people write them.
-//! * [`Seed`], [`Stream`]: one master seed and the independent random streams made from it.
-//! * [`Word`], [`word`]: values in files. [`Place`]: the line and column of a value.
-//! * [`plain_words`]: the message of a parser without the names of Rust's types.
-//! * [`readable`]: numbers for people.
+//! * [`Seed`], [`Stream`]: a master seed, and the independent random streams made from it.
+//! * [`Word`], [`word`]: values in files. [`Place`]: a line and a column in a file.
+//! * [`plain_words`]: rewrites a parser's error message without the names of Rust's types.
+//! * [`readable`]: numbers as text for people.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.
 //!
 //! Nothing here reads a clock or a source of entropy.

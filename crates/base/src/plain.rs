@@ -1,7 +1,7 @@
-//! Errors of readers in plain words.
+//! Rewrites the error messages of parsers in plain words.
 
-/// The error of a reader (serde, TOML, JSON) with the names of Rust's types replaced by what a person writes: `expected u32` becomes
-/// `expected a whole number`.
+/// Rewrites the error message of a parser (serde, TOML, JSON). The names of Rust's types become
+/// words that users know: `expected u32` becomes `expected a whole number`.
 pub fn plain_words(error: &str) -> String {
     let mut words: Vec<String> = error.trim_end().split(' ').map(str::to_owned).collect();
     for k in 0..words.len() {
@@ -28,7 +28,8 @@ pub fn plain_words(error: &str) -> String {
     without_type_names(&text)
 }
 
-/// `struct Duplicate`, `enum Loss`, `variant Loss::Gilbert`, `tuple struct Pair` without the names.
+/// Replaces `struct Duplicate` and `tuple struct Pair` by `a table`, and `enum Loss` by `one of its
+/// words`, whatever the type's name is.
 fn without_type_names(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut words = text.split(' ').peekable();

@@ -1,5 +1,6 @@
-//! Quantities as people write them: `20Mbit/s`, `100ms`, `5%` or `0.05`, `1000B`, `3.2MB` (decimal), `200`
-//! packets. A bare number is in the SI unit: bit/s, s, fraction, bytes; for queues, packets.
+//! Quantities as people write them: `20Mbit/s`, `100ms`, `5%` or `0.05`, `1000B`, `3.2MB`
+//! (decimal), `200` packets. A bare number is in the SI unit: bit/s, s, fraction, bytes; for
+//! queues, packets.
 
 use crate::written::text_or_number;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -89,8 +90,8 @@ impl Rate {
         self.0
     }
 
-    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. Zero at a rate of
-    /// zero, which means "unlimited" wherever a rate may be left out.
+    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. Zero at a
+    /// rate of zero, which means "unlimited" wherever a rate may be left out.
     pub fn time_for(self, bytes: usize) -> Duration {
         if self.0 == 0 {
             return Duration::ZERO;
@@ -207,8 +208,8 @@ impl FromStr for Fraction {
     fn from_str(s: &str) -> Result<Fraction, QuantityError> {
         let (number, unit) = split(s).ok_or_else(|| Fraction::wrong(s))?;
         let value = match unit {
-            // The decimal text is shifted, not the binary number: so `23.38%` gives exactly the same number
-            // as `0.2338`.
+            // The decimal text is shifted, not the binary number: so `23.38%` gives exactly the
+            // same number as `0.2338`.
             "%" => {
                 let digits = s.trim().trim_end_matches('%').trim_end();
                 format!("{digits}e-2").parse().unwrap_or(number / 100.0)
@@ -223,7 +224,8 @@ impl FromStr for Fraction {
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Percent with nine digits: this is exact for what people write and avoids 0.07 * 100 =
-        // 7.000000000000001. If it does not read back as the same number, the number itself is written.
+        // 7.000000000000001. If it does not read back as the same number, the number itself is
+        // written.
         let text = format!("{}%", (self.0 * 1e11).round() / 1e9);
         match text.parse::<Fraction>() {
             Ok(same) if same == *self => f.write_str(&text),

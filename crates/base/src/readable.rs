@@ -1,4 +1,4 @@
-//! Numbers for people: three significant digits and a unit.
+//! Numbers as text for people: three significant digits and a unit.
 
 /// A share with three decimals: `.022`, `1.014`.
 pub fn share(value: f64) -> String {
@@ -21,6 +21,7 @@ pub fn bytes(count: f64) -> String {
     scaled(count, [(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")])
 }
 
+/// `value` in the largest of `units` (scale and name, largest first) in which it is at least 1.
 fn scaled(value: f64, units: [(f64, &str); 4]) -> String {
     // 0.9995 of a unit would be shown as 1000 of the next smaller unit.
     let (scale, unit) = units.into_iter().find(|(s, _)| value >= 0.9995 * s).unwrap_or(units[3]);

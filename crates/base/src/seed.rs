@@ -1,9 +1,9 @@
 //! One master seed, many independent random streams.
 //!
-//! A stream is named by three values: the master seed, the run index, and a name such as `link/2/loss`. They
-//! are hashed to a 64-bit state, which SplitMix64 expands to the state of xoshiro256++ (Blackman and Vigna
-//! 2019). The same three values give the same numbers on every machine and with every number of threads.
-//! Adding a stream changes no other.
+//! A stream is named by three values: the master seed, the run index, and a name such as
+//! `link/2/loss`. They are hashed to a 64-bit state, which SplitMix64 expands to the state of
+//! xoshiro256++ (Blackman and Vigna 2019). The same three values give the same numbers on every
+//! machine and with every number of threads. Adding a stream changes no other.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -43,6 +43,7 @@ impl Seed {
         Seed { master: self.hash(name), run: self.run }
     }
 
+    /// The 64-bit hash of master seed, run and name.
     fn hash(self, name: &str) -> u64 {
         // FNV-1a over the name, then two rounds of SplitMix64's finaliser to mix in the numbers.
         let mut h: u64 = 0xcbf2_9ce4_8422_2325;
@@ -53,6 +54,7 @@ impl Seed {
     }
 }
 
+/// One step of SplitMix64: adds its increment and applies its finaliser.
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -5,7 +5,8 @@ use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
 /// A moment, in nanoseconds since the caller's epoch. In virtual time the epoch is the start of the
-/// simulation, on the wire the start of the process. Arithmetic saturates: it never panics and never wraps.
+/// simulation, on the wire the start of the process. Arithmetic saturates: it never panics and
+/// never wraps.
 ///
 /// The time between two moments is a [`std::time::Duration`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,6 +65,7 @@ impl Time {
     }
 }
 
+/// The span in nanoseconds, at most `u64::MAX`.
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

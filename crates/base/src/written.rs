@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 /// A value in a file as it was written. A number is kept as its digits.
 ///
-/// `#[serde(with = "ripstop_base::word")]` does the same for types that are parsed from text and displayed as
-/// text.
+/// `#[serde(with = "ripstop_base::word")]` does the same for types that are parsed from text and
+/// displayed as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(String);
 

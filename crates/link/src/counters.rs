@@ -3,12 +3,12 @@
 use serde::Serialize;
 use std::time::Duration;
 
-/// Everything a link counts since its start. Counts are packets and bytes unless the name says otherwise. A
-/// copy made by duplication is counted in `duplicated` only.
+/// Everything a link counts since its start. Counts are packets and bytes unless the name says
+/// otherwise. A copy made by duplication is counted in `duplicated` only.
 ///
-/// Two equations hold at every moment: `offered = refused_mtu + refused_policer + refused_queue + serialised`
-/// and `serialised = lost_channel + lost_blackout + delivered`. A packet is counted when it is offered, so
-/// `delivered` includes packets that have not arrived yet.
+/// Two equations hold at every moment: `offered = refused_mtu + refused_policer + refused_queue +
+/// serialised` and `serialised = lost_channel + lost_blackout + delivered`. A packet is counted
+/// when it is offered, so `delivered` includes packets that have not arrived yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LinkCounters {
     /// Packets offered.
@@ -27,7 +27,8 @@ pub struct LinkCounters {
     pub serialised_bytes: u64,
     /// Packets lost by the loss model or because a block of their units was lost.
     pub lost_channel: u64,
-    /// Packets of `lost_channel` that the packet loss model spared: only the loss of a block took them.
+    /// Packets of `lost_channel` that were lost only because of a block: the loss model for packets
+    /// would have let them pass.
     pub lost_fec: u64,
     /// Packets lost in a blackout.
     pub lost_blackout: u64,
@@ -39,8 +40,8 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Delivered packets with a flipped bit.
     pub corrupted: u64,
-    /// Delivered packets that met congestion: [`mark`](crate::LinkConfig::mark) was exceeded when they were
-    /// offered.
+    /// Delivered packets that met congestion: [`mark`](crate::LinkConfig::mark) was exceeded when
+    /// they were offered.
     pub congested: u64,
     /// Delivered packets that jitter delayed by more than 0 ns.
     pub jittered: u64,
@@ -48,8 +49,8 @@ pub struct LinkCounters {
     pub held_back: u64,
     /// Delivered packets that arrive before a packet that was offered earlier.
     pub overtakes: u64,
-    /// Units sent under a block code, padding and repair units included. The imagined units of an idle link
-    /// are not counted.
+    /// Units sent under a block code, including padding and repair units. The steps that the
+    /// channel makes while the link is idle are not counted.
     pub units_sent: u64,
     /// Units that the channel lost.
     pub units_lost: u64,
@@ -65,7 +66,8 @@ pub struct LinkCounters {
     pub queue_max_bytes: u64,
     /// Longest wait before serialisation began, in nanoseconds.
     pub wait_max_ns: u64,
-    /// Queue length integrated over time, in packet-nanoseconds: the sum of all packets' waiting times.
+    /// Queue length integrated over time, in packet-nanoseconds: the sum of all packets' waiting
+    /// times.
     pub queue_packet_ns: u128,
     /// Queue length integrated over time, in byte-nanoseconds.
     pub queue_byte_ns: u128,
@@ -87,13 +89,15 @@ impl LinkCounters {
         per(self.queue_byte_ns, elapsed)
     }
 
-    /// Mean wait before serialisation of the packets that were not refused; zero when there were none.
+    /// Mean wait before serialisation of the packets that were not refused; zero when there were
+    /// none.
     pub fn mean_wait(&self) -> Duration {
         let mean = self.queue_packet_ns.checked_div(u128::from(self.serialised)).unwrap_or(0);
         Duration::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 }
 
+/// `integral` divided by `elapsed` in nanoseconds; 0 if `elapsed` is zero.
 fn per(integral: u128, elapsed: Duration) -> f64 {
     if elapsed.is_zero() { 0.0 } else { integral as f64 / elapsed.as_nanos() as f64 }
 }

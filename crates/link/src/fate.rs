@@ -3,8 +3,8 @@
 use ripstop_base::Time;
 use serde::Serialize;
 
-/// The fate of one offered packet. It is final when the packet is offered: nothing that follows can change
-/// it.
+/// The fate of one offered packet. It is final when the packet is offered: nothing that follows can
+/// change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the link does not keep the packet; the caller must carry out its fate"]
 pub enum Fate {

@@ -1,5 +1,5 @@
-//! Block codes below the network layer: a packet crosses the link in units, and a block that loses only a few
-//! units is restored (paper 003, section 2).
+//! Block codes below the network layer: a packet crosses the link in units, and a block that loses
+//! only a few units is restored (paper 003, section 2).
 
 use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
@@ -8,16 +8,19 @@ use crate::loss::{Loss, LossModel, stationary_bad};
 use ripstop_base::{Bytes, Seed, Stream};
 use serde::{Deserialize, Serialize};
 
-/// An (N, K) block code on the link. A packet is cut into units. Each block of K units is sent as N units and
-/// is restored when at least K of them arrive. A packet is lost when one of its blocks is not restored.
+/// An (N, K) block code on the link. A packet is cut into units. Each block of K units is sent as N
+/// units and is restored when at least K of them arrive. A packet is lost when one of its blocks is
+/// not restored.
 ///
 /// * A packet takes a whole number of blocks: the last block is padded and sent as N units too.
-/// * [`crate::LinkConfig::rate`] is the channel's rate. A packet of B blocks takes the time of B N units, so packets get
-///   K/N of the rate. Queue, MTU and policer come before the coder and count the packet's own bytes.
-/// * `loss` applies to units: read "unit" for "packet" in its description. [`crate::LinkConfig::loss`] applies in
-///   addition, to the packet as a whole.
-/// * A two-state chain steps once per unit. While the link is idle, the chain steps once in the time of a unit (never
-///   at an unlimited rate). Traces count only the units sent.
+/// * [`crate::LinkConfig::rate`] is the channel's rate. A packet of B blocks takes the time of B N
+///   units, so packets get K/N of the rate. Queue, MTU and policer see the packet before it is
+///   coded and count its own bytes.
+/// * `loss` applies to units: read "unit" for "packet" in its description.
+///   [`crate::LinkConfig::loss`] applies in addition, to the packet as a whole.
+/// * A two-state chain steps once per unit. While the link is idle, the chain steps once in the
+///   time that a unit would take. At an unlimited rate it does not step while idle. Traces count
+///   only the units sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fec {
@@ -36,8 +39,8 @@ pub struct Fec {
 }
 
 impl Fec {
-    /// The code that sends each block of `k` units as `n`. Units are ATM cells of 53 bytes and are lost by
-    /// `loss`.
+    /// The code that sends each block of `k` units as `n`. Units are ATM cells of 53 bytes and are
+    /// lost by `loss`.
     pub fn new(n: u32, k: u32, loss: Loss) -> Fec {
         Fec { k, n, unit: cell(), loss }
     }
@@ -80,13 +83,15 @@ fn cell() -> Bytes {
     Bytes::new(53)
 }
 
-/// Most units of a block: the length of a maximum-distance separable code over GF(256).
+/// The largest number of units in a block: the length of a maximum-distance separable code over
+/// GF(256).
 const MAX_BLOCK_UNITS: u32 = 255;
+/// The largest unit in bytes: the largest IP packet.
 const MAX_UNIT_BYTES: u64 = 65_535;
 
-/// At most this many units of a packet may be lost; all units beyond arrive. The limit bounds the time of one
-/// offer. It matters only for packets above 64 kB: a 64 kB packet has more units only if a unit is one or two
-/// bytes long.
+/// How many units of a packet may be lost. All units after these arrive. The limit bounds the time
+/// that one offer takes: half the value halves it. It matters only for packets above 64 kB. (A 64
+/// kB packet has more units only if a unit is one or two bytes long.)
 const MAX_WALKED_UNITS: u64 = 1 << 20;
 
 /// The coder, the channel of units and the decoder of one link.
@@ -127,7 +132,8 @@ impl Codec {
         u128::from(self.units(bytes)) * u128::from(self.code.unit.get())
     }
 
-    /// Lets the chain step on for an idle time in which the link could have sent `work` bit-nanoseconds.
+    /// Steps the chain on for an idle time in which the link could have sent `work`
+    /// bit-nanoseconds.
     pub(crate) fn idles(&mut self, work: u128) {
         let unit = u128::from(self.code.unit.get()) * 8_000_000_000;
         let work = work.saturating_add(self.rest);
@@ -145,16 +151,17 @@ impl Codec {
         matches!(self.channel, UnitLoss::Chain(_))
     }
 
-    /// A refused packet: draws its number all the same, so that later packets keep theirs.
+    /// Draws the number of a refused packet, so that later packets keep their numbers.
     pub(crate) fn skip(&mut self) {
         let _ = self.draws.next_u64();
     }
 
-    /// Sends a packet of `bytes`, counts its units and blocks, and returns whether the packet is lost.
+    /// Sends a packet of `bytes`, counts its units and blocks, and returns whether the packet is
+    /// lost.
     ///
-    /// Each packet draws one number. The number decides whether any unit is lost at all; most often none is.
-    /// If one is, the number seeds a stream for everything else. So the random numbers of packet k depend
-    /// only on k.
+    /// Each packet draws one number. The number decides whether any unit is lost at all; most often
+    /// none is. If one is, the number seeds a stream for everything else. So the random numbers of
+    /// packet k depend only on k.
     pub(crate) fn loses(&mut self, bytes: usize, counters: &mut LinkCounters) -> bool {
         let number = self.draws.next_u64();
         let luck = (number >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
@@ -180,8 +187,8 @@ impl Codec {
                 if self.clean.0 != walked {
                     self.clean = (walked, loss.survives(walked));
                 }
-                // No unit of the packet is lost unless the first run of good units is shorter than the
-                // packet.
+                // No unit of the packet is lost unless the first run of good units is shorter than
+                // the packet.
                 if 1.0 - luck > self.clean.1 {
                     let mut random = packet_stream(number);
                     let mut at = loss.run(luck).min(walked - 1);
@@ -197,8 +204,8 @@ impl Codec {
                 }
                 let p = chain.bad_after(self.bad, self.idle);
                 let bad = luck < p;
-                // What remains of the number is uniform again; it gives the length of the first stay in the
-                // good state.
+                // What remains of the number is uniform again; it gives the length of the first
+                // stay in the good state.
                 let rest = ((luck - p) / (1.0 - p)).clamp(0.0, 1.0);
                 if !bad && chain.losses[0].never() && 1.0 - rest <= self.clean.1 {
                     self.bad = Some(false);
@@ -214,6 +221,7 @@ impl Codec {
         blocks.count(counters)
     }
 
+    /// How many units a packet of `bytes` bytes takes.
     fn units(&self, bytes: usize) -> u64 {
         self.code.blocks(bytes).saturating_mul(u64::from(self.code.n))
     }
@@ -266,8 +274,8 @@ impl Trials {
         self.p <= 0.0
     }
 
-    /// Number of failures before the first success, for a number `luck` uniform on [0, 1): geometric, by
-    /// inversion.
+    /// Number of failures before the first success, for a number `luck` uniform on [0, 1):
+    /// geometric, by inversion.
     fn run(self, luck: f64) -> u64 {
         if self.never() {
             return u64::MAX;
@@ -291,28 +299,32 @@ struct Chain {
     losses: [Trials; 2],
     /// Share of time in the bad state, in the long run.
     bad: f64,
-    /// The factor by which one step shrinks the distance from that share: 1 - P(to bad) - P(to good).
+    /// The factor by which one step shrinks the distance from that share: 1 - P(to bad) - P(to
+    /// good).
     memory: f64,
 }
 
 impl Chain {
-    /// Probability of the bad state at the first unit after `idle` steps that began in state `from`. Each
-    /// step multiplies the distance from the stationary probability by `memory`, so many steps are one power.
+    /// Probability of the bad state at the first unit after `idle` steps that began in state
+    /// `from`. Each step multiplies the distance from the stationary probability by `memory`, so
+    /// many steps are one power.
     fn bad_after(&self, from: Option<bool>, idle: u128) -> f64 {
         let Some(from) = from else { return self.bad };
         let away = if from { 1.0 - self.bad } else { -self.bad };
         let left = if idle == 0 {
             self.memory
         } else {
-            // The sign is computed apart: an odd u128 exponent may become even when it is rounded to f64.
+            // The sign is computed apart: an odd u128 exponent may become even when it is rounded
+            // to f64.
             let size = libm::pow(self.memory.abs(), idle as f64 + 1.0);
             if self.memory < 0.0 && idle.is_multiple_of(2) { -size } else { size }
         };
         (self.bad + away * left).clamp(0.0, 1.0)
     }
 
-    /// Walks through `units` units from the state of the first one, loses some, and returns the state of the
-    /// last one. `first` gives the length of the first stay instead of a number from `random`.
+    /// Walks through `units` units from the state of the first one, loses some, and returns the
+    /// state of the last one. `first` gives the length of the first stay instead of a number from
+    /// `random`.
     fn walk(
         &self,
         mut bad: bool,
@@ -343,7 +355,7 @@ impl Chain {
     }
 }
 
-/// Counts the lost units per block of one packet. Losses come in ascending order.
+/// Counts the lost units in each block of one packet. Losses must be added in ascending order.
 #[derive(Clone, Copy, Debug)]
 struct BlockLosses {
     n: u64,
@@ -428,8 +440,8 @@ mod tests {
             }
             assert_eq!(chain.bad_after(None, 7), chain.bad);
         }
-        // After this many steps the exponent exceeds f64's precision. Only a chain that alternates with
-        // certainty still remembers its start.
+        // After this many steps the exponent exceeds f64's precision. Only a chain that alternates
+        // with certainty still remembers its start.
         assert_eq!(chain(1.0, 0.0).bad_after(Some(true), (1 << 60) + 1), 1.0);
         assert_eq!(chain(1.0, 0.0).bad_after(Some(true), 1 << 60), 0.0);
         assert_eq!(chain(0.9, 0.05).bad_after(Some(true), u128::MAX), chain(0.9, 0.05).bad);

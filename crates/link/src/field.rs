@@ -1,4 +1,4 @@
-//! Readers of settings. An error starts with the setting's name.
+//! Functions that read one setting each. They put the setting's name in front of an error.
 
 use serde::{Deserialize, Deserializer, de::Error};
 

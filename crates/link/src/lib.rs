@@ -1,10 +1,10 @@
 //! What a network does to packets: one direction of one hop, sans-I/O.
 //!
-//! A caller offers one packet at a time to a [`Link`], as a moment and a size. The link answers at once with
-//! the packet's [`Fate`]: when its last bit leaves and when it (and perhaps a copy) arrives, or why it does
-//! not arrive. The fate also names the bit that corruption flips. The caller keeps the packet and acts at
-//! those times. The simulator spends one event per hop on this, the emulator one timer. Both run this same
-//! code.
+//! A caller offers one packet at a time to a [`Link`], as a moment and a size. The link answers at
+//! once with the packet's [`Fate`]: when its last bit leaves and when it (and perhaps a copy)
+//! arrives, or why it does not arrive. The fate also names the bit that corruption flips. The
+//! caller keeps the packet and acts at those times. The simulator needs one event per hop for this,
+//! the emulator one timer. Both run this same code.
 //!
 //! ```
 //! use ripstop_base::{Fraction, Rate, Seed, Time};
@@ -22,22 +22,23 @@
 //! assert!(fate.arrival().is_none_or(|t| t == Time::from_micros(50_600)));
 //! ```
 //!
-//! A packet meets the elements in the order of a sender's interface:
+//! A packet meets these elements in this order, as at a sender's interface:
 //!
 //! 1. MTU, policer and drop-tail queue may *refuse* it. A refused packet takes no time on the link.
 //! 2. It waits and is serialised.
-//! 3. The channel may *lose* it; a lost packet has used its time on the link. Otherwise the channel may corrupt it,
-//!    delay it, hold it back so that others overtake it, or deliver it twice.
+//! 3. The channel may *lose* it. A lost packet has used its time on the link. Otherwise the channel
+//!    may corrupt it, delay it, hold it back so that others overtake it, or deliver it twice.
 //!
 //! With a block code ([`Fec`]) a packet crosses the channel in units, and each unit may be lost.
 //!
-//! Every impairment has its own random stream and draws once for every packet *offered*, even if the packet
-//! is refused. So the fate that impairments give the k-th packet depends only on the seed and on k. It is the
-//! same in the simulator and in the emulator, and two schemes can be compared on the same losses.
+//! Every impairment has its own random stream and draws once for every packet *offered*, even if
+//! the packet is refused. So what impairments do to the k-th packet depends only on the seed and on
+//! k. It is the same in the simulator and in the emulator, and two schemes can be compared on the
+//! same losses.
 //!
-//! There is one exception: a two-state chain of units also steps while the link is idle, as the channel that
-//! it models does. The random numbers of the k-th packet then still depend on the seed and k alone, but the
-//! outcome also depends on how long the link was idle.
+//! There is one exception: a two-state chain of units also steps while the link is idle, as the
+//! channel that it models does. The random numbers of the k-th packet then still depend only on the
+//! seed and k, but the outcome also depends on how long the link was idle.
 
 mod config;
 mod counters;

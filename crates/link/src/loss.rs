@@ -5,9 +5,9 @@ use ripstop_base::{Fraction, Seed, Stream};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
 
-/// How the channel loses packets. A configuration gives either a share (`"5%"`, independent losses) or a
-/// table with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`. The Gilbert model also
-/// takes `stay_bad = 0.75` instead of `burst`.
+/// How the channel loses packets. A configuration gives either a share (`"5%"`, independent losses)
+/// or a table with a `model`, for example `{ model = "gilbert", mean = "5%", burst = 4 }`. The
+/// Gilbert model also takes `stay_bad = 0.75` instead of `burst`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "model", rename_all = "snake_case")]
 pub enum Loss {
@@ -19,17 +19,19 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: Fraction,
     },
-    /// Gilbert's two-state channel by its effect: every packet sent in the bad state is lost and none in the
-    /// good state (paper 003, section 2.1). The chain starts in its stationary distribution.
+    /// Gilbert's two-state channel by its effect: every packet sent in the bad state is lost and
+    /// none in the good state (paper 003, section 2.1). The chain starts in its stationary
+    /// distribution.
     Gilbert {
         /// Share of packets lost in the long run.
         mean: Fraction,
-        /// Mean length of a run of losses, in packets; at least 1. Independent losses of the same mean have
-        /// 1/(1 - mean).
+        /// Mean length of a run of losses, in packets; at least 1. Independent losses of the same
+        /// mean have 1/(1 - mean).
         burst: f64,
     },
-    /// Gilbert and Elliott's two-state channel by its transition probabilities. The chain makes one step per
-    /// packet, then the state's loss probability applies. The chain starts in its stationary distribution.
+    /// Gilbert and Elliott's two-state channel by its transition probabilities. The chain makes one
+    /// step per packet, then the state's loss probability applies. The chain starts in its
+    /// stationary distribution.
     GilbertElliott {
         /// Probability of a step from good to bad.
         to_bad: Fraction,
@@ -55,8 +57,8 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Gilbert's channel in paper 003's letters. `mean` is L. `stay_bad` is q = 1 - 1/burst, the probability
-    /// that a loss follows a loss. With q = L the losses are independent.
+    /// Gilbert's channel in paper 003's letters. `mean` is L. `stay_bad` is q = 1 - 1/burst, the
+    /// probability that a loss follows a loss. With q = L the losses are independent.
     pub fn gilbert(mean: Fraction, stay_bad: Fraction) -> Loss {
         Loss::Gilbert { mean, burst: 1.0 / (1.0 - stay_bad.get()) }
     }
@@ -104,8 +106,8 @@ impl Loss {
         }
     }
 
-    /// Checks the parameters. `field` names the setting in the error, `unit` names what is lost: "packet" or
-    /// "unit".
+    /// Checks the parameters. `field` names the setting in the error, `unit` names what is lost:
+    /// "packet" or "unit".
     pub(crate) fn check(&self, field: &str, unit: &str) -> Result<(), LinkConfigError> {
         let wrong =
             |part: &str, problem: String| Err(LinkConfigError::new(format!("{field}.{part}"), problem));
@@ -269,8 +271,8 @@ impl LossModel {
             Loss::None => LossModel::None,
             Loss::Bernoulli { probability } => LossModel::Bernoulli(probability.get()),
             Loss::Gilbert { mean, burst } => {
-                // The length of a burst is geometric with mean 1/to_good, and mean = to_bad/(to_bad +
-                // to_good).
+                // The length of a burst is geometric with mean 1/to_good, and mean = to_bad/(to_bad
+                // + to_good).
                 let (mean, to_good) = (mean.get(), 1.0 / burst);
                 let to_bad = (to_good * mean / (1.0 - mean)).min(1.0);
                 LossModel::TwoState { to_bad, to_good, loss_good: 0.0, loss_bad: 1.0 }
@@ -290,7 +292,8 @@ impl LossModel {
         }
     }
 
-    /// Whether a trace (a list or a sequence) loses the packet of this index. False for other models.
+    /// Whether a trace (a list or a sequence) loses the packet of this index. False for other
+    /// models.
     pub(crate) fn lists(&self, index: u64) -> bool {
         match self {
             LossModel::Indices { sorted, period } => {
@@ -325,15 +328,15 @@ impl Channel {
         }
     }
 
-    /// One draw of 53 bits from the loss stream: all that independent losses need. The chain's stream is not
-    /// drawn from.
+    /// One draw of 53 bits from the loss stream: all that independent losses need. The chain's
+    /// stream is not drawn from.
     #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
         self.loss.next_u64() >> 11
     }
 
-    /// Whether the packet with this index is lost. Draws once from each stream under every model, so that the
-    /// random numbers of packet k do not depend on the packets before it.
+    /// Whether the packet with this index is lost. Draws once from each stream under every model,
+    /// so that the random numbers of packet k do not depend on the packets before it.
     pub(crate) fn loses(&mut self, model: &LossModel, index: u64) -> bool {
         let (luck, step) = (self.loss.unit(), self.state.unit());
         match model {
@@ -353,7 +356,8 @@ impl Channel {
     }
 }
 
-/// The share of time that the chain spends in the bad state; 0 for a chain that never changes its state.
+/// The share of time that the chain spends in the bad state; 0 for a chain that never changes its
+/// state.
 pub(crate) fn stationary_bad(to_bad: f64, to_good: f64) -> f64 {
     if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
 }

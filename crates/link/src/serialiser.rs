@@ -1,4 +1,5 @@
-//! The transmitter: it sends one packet at a time, at a rate that may change while a packet is being sent.
+//! The transmitter: it sends one packet at a time, at a rate that may change while a packet is
+//! being sent.
 
 use ripstop_base::{Rate, Time};
 use std::time::Duration;
@@ -8,13 +9,13 @@ use std::time::Duration;
 pub(crate) struct Serialiser {
     /// When the last bit accepted so far has left, rounded up to a nanosecond.
     free_at: Time,
-    /// Work left over by rounding up, in bit-nanoseconds. The next packet of the same busy period starts with
-    /// it, so rounding errors never add up and a full link runs at its exact rate.
+    /// Work left over by rounding up, in bit-nanoseconds. The next packet of the same busy period
+    /// starts with it, so rounding errors never add up and a full link runs at its exact rate.
     credit: u128,
     /// The index of the rate step that applies at `free_at`.
     step: usize,
-    /// The last packet served at a constant rate without credit. Most packets have the size of the one
-    /// before.
+    /// The last packet served at a constant rate without credit. Most packets have the size of the
+    /// one before.
     last: Served,
 }
 
@@ -42,8 +43,9 @@ impl Serialiser {
         self.free_at
     }
 
-    /// Work that the idle transmitter could have done between `free_at` and `now`, in bit-nanoseconds. Time
-    /// at an unlimited rate counts as no work. `rates` is as in [`Serialiser::serve`].
+    /// Work that the idle transmitter could have done between `free_at` and `now`, in
+    /// bit-nanoseconds. Time at an unlimited rate counts as no work. `rates` is as in
+    /// [`Serialiser::serve`].
     pub(crate) fn idle_work(&self, now: Time, rates: &[(Time, Rate)]) -> u128 {
         let mut at = self.free_at;
         let mut step = step_at(rates, self.step, at);
@@ -57,8 +59,8 @@ impl Serialiser {
         work
     }
 
-    /// Like [`Serialiser::serve`], for a rate that never changes. Returns the end of the slot. `bytes` is at
-    /// most 2^30. Neither `now` nor `free_at` is later than 2^63 ns.
+    /// Like [`Serialiser::serve`], for a rate that never changes. Returns the end of the slot.
+    /// `bytes` is at most 2^30. Neither `now` nor `free_at` is later than 2^63 ns.
     #[inline]
     pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };
@@ -90,8 +92,8 @@ impl Serialiser {
         nanos
     }
 
-    /// Serves a packet of `bytes` offered at `now`. `rates` holds the steps of the rate in ascending order of
-    /// time; the first applies from the start. A rate of 0 is unlimited.
+    /// Serves a packet of `bytes` offered at `now`. `rates` holds the steps of the rate in
+    /// ascending order of time; the first applies from the start. A rate of 0 is unlimited.
     pub(crate) fn serve(&mut self, now: Time, bytes: u128, rates: &[(Time, Rate)]) -> Slot {
         let waits = now < self.free_at;
         let start = now.max(self.free_at);
@@ -166,11 +168,13 @@ mod tests {
 
     #[test]
     fn a_rate_change_under_way_is_integrated() {
-        // 1000 bytes: the first 4000 bits take 4 ms at 1 Mbit/s, the other 4000 take 1 ms at 4 Mbit/s.
+        // 1000 bytes: the first 4000 bits take 4 ms at 1 Mbit/s, the other 4000 take 1 ms at 4
+        // Mbit/s.
         let rates = [(0, 1_000_000), (4_000_000, 4_000_000), (20_000_000, 8_000)];
         let mut s = Serialiser::default();
         assert_eq!(serve(&mut s, 0, 1000, &rates), (0, 5_000_000));
-        // A packet that spans two changes: 15 ms at 4 Mbit/s carry 60 000 bits, the last 4000 bits take .5 s.
+        // A packet that spans two changes: 15 ms at 4 Mbit/s carry 60 000 bits, the last 4000 bits
+        // take .5 s.
         assert_eq!(serve(&mut s, 0, 8000, &rates), (5_000_000, 520_000_000));
     }
 
@@ -180,7 +184,8 @@ mod tests {
         let rates = rates.map(|(t, r)| (Time::from_nanos(t), Rate::from_bps(r)));
         let mut s = Serialiser::default();
         assert_eq!(s.idle_work(Time::ZERO, &rates), 0);
-        // 125 bytes take 1 s. The idle time is 3 s at 1 kbit/s, 1 s without a limit and 2 s at 10 bit/s.
+        // 125 bytes take 1 s. The idle time is 3 s at 1 kbit/s, 1 s without a limit and 2 s at 10
+        // bit/s.
         s.serve(Time::ZERO, 125, &rates);
         assert_eq!(s.idle_work(Time::from_millis(7000), &rates), 3_020 * 1_000_000_000);
         s.serve(Time::from_millis(4500), 1, &rates);

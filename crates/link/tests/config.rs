@@ -31,7 +31,7 @@ fn everything() -> LinkConfig {
     }
 }
 
-/// A blackout is written by its length or by its end, a policer's bucket has a default.
+/// A blackout may be written by its length or by its end. A policer's bucket has a default size.
 #[test]
 fn parts_have_short_forms() {
     let ms = |n| Span::from(Duration::from_millis(n));

@@ -21,7 +21,8 @@ fn link(fec: Fec, seed: u64) -> Link {
     Link::new(&config(fec), Seed::new(seed), "link/0").unwrap()
 }
 
-/// Which of `packets` packets of `bytes` are lost. The link idles for `idle` unit times before each packet.
+/// Which of `packets` packets of `bytes` are lost. The link idles for `idle` unit times before each
+/// packet.
 fn losses(link: &mut Link, packets: usize, bytes: usize, idle: u64) -> Vec<bool> {
     (0..packets)
         .map(|_| {
@@ -42,7 +43,8 @@ fn assert_share(got: f64, want: f64, n: usize, what: &str) {
     assert!((got - want).abs() <= 4.0 * error, "{what}: {got}, not {want} (standard error {error:.2e})");
 }
 
-/// P(more than N - K of N units are lost) when each is lost with probability `p`: paper 003, section 4.1.
+/// P(more than N - K of N units are lost) when each is lost with probability `p`: paper 003,
+/// section 4.1.
 fn binomial(n: u32, k: u32, p: f64) -> f64 {
     let mut term = (1.0 - p).powi(n as i32);
     let mut whole = 0.0;
@@ -87,9 +89,9 @@ impl Chain {
         [good + bad - to_bad, to_bad]
     }
 
-    /// Maps the distribution of the last unit's state to [P(packet arrives, ends in state), P(packet is lost,
-    /// ends in state)]. A packet is one block of `n` units after `idle` other units. Computed unit by unit
-    /// over (state, units lost).
+    /// Maps the distribution of the last unit's state to [P(packet arrives, ends in state),
+    /// P(packet is lost, ends in state)]. A packet is one block of `n` units after `idle` other
+    /// units. Computed unit by unit over (state, units lost).
     fn packet(self, before: [f64; 2], n: u32, k: u32, idle: u64) -> [[f64; 2]; 2] {
         let mut law = before;
         for _ in 0..idle {
@@ -220,7 +222,8 @@ fn a_rare_loss_is_as_rare_as_the_binomial_says() {
     }
 }
 
-/// Compares the chain's losses, of one packet and of two packets in a row, with the exact recursion.
+/// Compares the chain's losses, of one packet and of two packets in a row, with the exact
+/// recursion.
 fn follows_its_chain(chain: Chain, model: &Loss, n: u32, k: u32, idle: u64, seed: u64) {
     // Neighbouring losses are correlated, so the standard error is computed from batch means.
     const BATCHES: usize = 100;
@@ -333,15 +336,16 @@ fn the_chain_goes_on_at_the_rate_the_idle_link_has() {
         };
         (0..20_000).filter(|run| lost(*run)).count() as f64 / 20_000.0
     };
-    // The states agree with probability (1 + memory^steps) / 2. The packet's own unit is one step more or
-    // less.
+    // The states agree with probability (1 + memory^steps) / 2. The packet's own unit is one step
+    // more or less.
     for (start, steps) in [(10, 2000.0), (110, 1.0), (210, 200.0)] {
         let want = (1.0 + (2.0 * q - 1.0f64).powf(steps)) / 2.0;
         assert_share(both(start), want, 20_000, &format!("{steps} steps"));
     }
 }
 
-/// Without a chain the k-th packet's fate depends on k alone: refused packets and timing do not change it.
+/// Without a chain the k-th packet's fate depends on k alone: refused packets and timing do not
+/// change it.
 #[test]
 fn random_draws_belong_to_the_index() {
     let fec = Fec::new(21, 20, Loss::bernoulli(share(0.02)));
@@ -403,8 +407,8 @@ fn sizes_that_no_packet_has_end() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
-    /// For any code and channel: losses are as frequent as the exact recursion says, packets arrive in order,
-    /// and every counter counts.
+    /// For any code and channel: losses are as frequent as the exact recursion says, packets arrive
+    /// in order, and every counter counts.
     #[test]
     fn any_code_on_any_channel(
         (k, spare) in (1u32..30, 1u32..8),
@@ -418,14 +422,14 @@ proptest! {
         let chain = Chain { to_bad, to_good, loss_good, loss_bad };
         let mut link = link(Fec::new(n, k, chain.model()), seed);
         let lost = losses(&mut link, PACKETS, k as usize * UNIT, idle);
-        // Neighbouring losses are correlated. Over 4000 packets this adds at most this factor to the
-        // variance.
+        // Neighbouring losses are correlated. Over 4000 packets this multiplies the variance by at
+        // most `spread`.
         let memory = (1.0 - to_bad - to_good).abs();
         let spread = (1.0 + memory) / (1.0 - memory);
         let (want, _) = chain.loss_and_both(n, k, idle);
         let (hit, _) = chain.loss_and_both(n, n, idle);
         let error = (want * (1.0 - want) * spread / PACKETS as f64).sqrt() + 1.0 / PACKETS as f64;
-        prop_assert!((mean(&lost) - want).abs() < 6.0 * error, "{} {} ({})", mean(&lost), want, error);
+        prop_assert!((mean(&lost) - want).abs() < 6.0 * error, "loss {}, not {} (standard error {})", mean(&lost), want, error);
         let c = link.counters();
         prop_assert_eq!(c.units_sent, PACKETS as u64 * u64::from(n));
         prop_assert_eq!(c.lost_fec, c.blocks_lost);

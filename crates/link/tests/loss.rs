@@ -1,4 +1,4 @@
-//! The statistics of each loss model. Also: the k-th packet's fate depends on nothing but k.
+//! Tests of the statistics of each loss model, and that the k-th packet's fate depends only on k.
 
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Blackout, Change, DropReason, Duplicate, Link, LinkConfig, Loss, Reorder};
@@ -8,7 +8,7 @@ fn share(value: f64) -> Fraction {
     Fraction::new(value).unwrap()
 }
 
-/// Which of `n` packets, 1 ms apart, the channel takes.
+/// Which of `n` packets, 1 ms apart, the channel loses.
 fn losses(loss: &Loss, n: u64) -> Vec<bool> {
     let config = LinkConfig { loss: loss.clone(), ..LinkConfig::default() };
     let mut link = Link::new(&config, Seed::new(42), "link/0").unwrap();
@@ -19,7 +19,7 @@ fn losses(loss: &Loss, n: u64) -> Vec<bool> {
     lost
 }
 
-/// (share lost, mean length of a run of losses)
+/// The share of packets lost, and the mean length of a run of losses.
 fn statistics(lost: &[bool]) -> (f64, f64) {
     let total = lost.iter().filter(|l| **l).count() as f64;
     let bursts =
@@ -33,8 +33,8 @@ fn bernoulli_loses_its_share_independently() {
         let (mean, burst) = statistics(&losses(&Loss::bernoulli(share(p)), 400_000));
         // Four standard errors.
         let error = 4.0 * (p * (1.0 - p) / 400_000.0f64).sqrt();
-        assert!((mean - p).abs() < error, "{mean} for {p}");
-        assert!((burst * (1.0 - p) - 1.0).abs() < 0.02, "{burst} at {p}");
+        assert!((mean - p).abs() < error, "a share of {mean} was lost, not {p}");
+        assert!((burst * (1.0 - p) - 1.0).abs() < 0.02, "mean burst {burst} at loss {p}");
     }
     assert!(losses(&Loss::bernoulli(share(1.0)), 1000).iter().all(|l| *l));
     assert!(!losses(&Loss::bernoulli(share(0.0)), 1000).contains(&true));
@@ -46,8 +46,8 @@ fn gilbert_loses_its_share_in_bursts_of_its_length() {
     for (mean, burst) in [(0.05, 4.0), (0.2, 10.0), (0.5, 1.5), (0.01, 1.0)] {
         let model = Loss::Gilbert { mean: share(mean), burst };
         let got = statistics(&losses(&model, 2_000_000));
-        assert!((got.0 / mean - 1.0).abs() < 0.03, "{got:?} for {mean}, {burst}");
-        assert!((got.1 / burst - 1.0).abs() < 0.03, "{got:?} for {mean}, {burst}");
+        assert!((got.0 / mean - 1.0).abs() < 0.03, "measured {got:?}, not ({mean}, {burst})");
+        assert!((got.1 / burst - 1.0).abs() < 0.03, "measured {got:?}, not ({mean}, {burst})");
         assert_eq!(model.mean(), mean);
     }
 }
@@ -63,7 +63,7 @@ fn gilbert_elliott_follows_its_chain() {
     let expected = 0.7 * (0.02 / 0.12) + 0.01 * (0.1 / 0.12);
     assert!((model.mean() - expected).abs() < 1e-12);
     let (mean, _) = statistics(&losses(&model, 2_000_000));
-    assert!((mean / expected - 1.0).abs() < 0.02, "{mean} for {expected}");
+    assert!((mean / expected - 1.0).abs() < 0.02, "a share of {mean} was lost, not {expected}");
 
     // The same channel as Gilbert's, given by its transitions: exactly the same losses.
     let simple = Loss::Gilbert { mean: share(0.2), burst: 5.0 };
@@ -86,7 +86,7 @@ fn the_chain_starts_in_its_stationary_law() {
             link.offer(Time::ZERO, 100).arrival().is_none()
         })
         .count();
-    assert!((2800..3200).contains(&first_lost), "{first_lost}");
+    assert!((2800..3200).contains(&first_lost), "{first_lost} of 10000 first packets were lost");
 }
 
 #[test]
@@ -103,7 +103,8 @@ fn traces_lose_exactly_what_they_list() {
     assert_eq!(which(sequence, 10), [1, 5, 9]);
 }
 
-/// Packet k draws the same numbers on two links that have only their seed and impairments in common.
+/// Packet k draws the same numbers on two links that have only their seed and impairments in
+/// common.
 #[test]
 fn random_draws_belong_to_the_index() {
     let impaired = |loss| LinkConfig {

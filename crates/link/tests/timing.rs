@@ -119,7 +119,8 @@ fn a_rate_change_moves_what_already_waits() {
     };
     let mut link = link(&config);
     let departures: Vec<_> = (0..5).map(|_| link.offer(Time::ZERO, 1000).departure().unwrap()).collect();
-    // The rate returns after 7.5 ms of the fourth packet: 7.5 of its 8 kbit at 1 Mbit/s, then .5 kbit at 8 Mbit/s.
+    // The rate returns after 7.5 ms of the fourth packet: 7.5 of its 8 kbit at 1 Mbit/s, then .5
+    // kbit at 8 Mbit/s.
     assert_eq!(departures, [1000, 2000, 6500, 14_062, 15_062].map(|us| at_us(us) + fraction_of(us)));
     fn fraction_of(us: u64) -> Duration {
         Duration::from_nanos(if us > 14_000 { 500 } else { 0 })
@@ -200,7 +201,7 @@ fn blackouts_take_what_leaves_in_them() {
     assert_eq!(link.unfired(), ["blackouts"]);
     let lost: Vec<u64> =
         (1..=42).filter(|_| link.offer(Time::ZERO, 1000).reason() == Some(DropReason::Blackout)).collect();
-    assert_eq!(lost, [2, 10, 11, 20, 21, 30, 31, 40, 41], "the k-th leaves at k ms");
+    assert_eq!(lost, [2, 10, 11, 20, 21, 30, 31, 40, 41], "wrong packets were lost; the k-th leaves at k ms");
     assert!(link.unfired().is_empty());
 }
 
@@ -227,7 +228,7 @@ fn jitter_keeps_order_and_reordering_does_not() {
     let (arrivals, link) = run(&reordered);
     assert!(!arrivals.is_sorted());
     let c = link.counters();
-    assert!((160..240).contains(&c.held_back), "{}", c.held_back);
+    assert!((160..240).contains(&c.held_back), "{} packets were held back", c.held_back);
     let mut latest = Time::ZERO;
     let early = arrivals
         .iter()
@@ -265,10 +266,10 @@ fn copies_and_flipped_bits_are_reported() {
             assert_eq!(u32::from_le_bytes(packet).count_ones(), 1);
         }
     }
-    assert!((900..1100).contains(&copies), "{copies}");
+    assert!((900..1100).contains(&copies), "{copies} copies");
     assert_eq!(link.counters().duplicated, copies);
     assert_eq!(link.counters().corrupted, u64::from(bits.iter().sum::<u32>()));
-    assert!(bits.iter().all(|n| (30..100).contains(n)), "every bit is hit about as often: {bits:?}");
+    assert!(bits.iter().all(|n| (30..100).contains(n)), "bits are not hit equally often: {bits:?}");
     assert!(link.offer(Time::from_millis(5000), 0).delivery().unwrap().corruption.is_none());
 }
 
@@ -281,7 +282,7 @@ fn a_poisson_stream_waits_as_an_m_d_1_queue_does() {
     offer_poisson(&mut link, &mut gaps, service / rho, 400_000);
     let expected = rho * service / (2.0 * (1.0 - rho));
     let measured = link.counters().mean_wait().as_secs_f64();
-    assert!((measured / expected - 1.0).abs() < 0.02, "{measured} for {expected}");
+    assert!((measured / expected - 1.0).abs() < 0.02, "mean wait {measured}, not {expected}");
 }
 
 #[test]
@@ -296,7 +297,7 @@ fn without_a_queue_it_blocks_as_erlang_says() {
     offer_poisson(&mut link, &mut gaps, 1e-3 / 0.8, 200_000);
     let c = link.counters();
     let blocked = c.refused_queue as f64 / c.offered as f64;
-    assert!((blocked - 0.8 / 1.8).abs() < 0.005, "{blocked}");
+    assert!((blocked - 0.8 / 1.8).abs() < 0.005, "a share of {blocked} was refused");
 }
 
 fn offer_poisson(link: &mut Link, gaps: &mut Stream, mean_gap: f64, packets: u32) {
@@ -307,7 +308,8 @@ fn offer_poisson(link: &mut Link, gaps: &mut Stream, mean_gap: f64, packets: u32
     }
 }
 
-/// A packet that waits and finds no room within `mark` meets congestion. The queue limit is separate.
+/// A packet that waits and finds no room within `mark` meets congestion. The queue limit is
+/// separate.
 #[test]
 fn a_long_queue_is_reported_as_congestion() {
     let config = LinkConfig {

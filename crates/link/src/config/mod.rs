@@ -13,28 +13,28 @@ use text::{BlackoutText, PolicerText};
 
 /// One direction of a link. The default is a perfect link: no rate limit, no delay, no impairment.
 ///
-/// In a configuration file quantities are written as people write them (`rate = "20Mbit/s"`, `delay =
-/// "50ms"`, `loss = "5%"`), and every setting may be left out. Times in `blackouts` and `schedule` have the
-/// same epoch as the moments given to [`crate::Link::offer`].
+/// In a configuration file quantities are written as people write them (`rate = "20Mbit/s"`, `delay
+/// = "50ms"`, `loss = "5%"`), and every setting may be left out. Times in `blackouts` and
+/// `schedule` have the same epoch as the moments given to [`crate::Link::offer`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LinkConfig {
     /// Rate in bit/s, network-layer headers included; 0: unlimited.
     #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
-    /// How much may wait for serialisation; None: any amount. The packet being serialised is not counted, so
-    /// a packet that finds the link idle needs no queue.
+    /// The most that may wait for serialisation; None: any amount. The packet being serialised is
+    /// not counted, so a packet that finds the link idle needs no queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
-    /// A packet that must wait and does not fit within this limit meets congestion. The link marks it with
-    /// Congestion Experienced if it is ECN-capable (RFC 3168). None: nothing is marked.
+    /// A packet that must wait and does not fit within this limit meets congestion. The link marks
+    /// it with Congestion Experienced if it is ECN-capable (RFC 3168). None: nothing is marked.
     #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Option<QueueLimit>,
     /// Propagation delay, from the departure of the last bit to the arrival.
     #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
-    /// A delay drawn per packet, uniform on [0, jitter] and added to `delay`. It keeps the order: a packet
-    /// never arrives before an earlier one.
+    /// A delay drawn per packet, uniform on [0, jitter] and added to `delay`. It keeps the order: a
+    /// packet never arrives before an earlier one.
     #[serde(deserialize_with = "field::jitter")]
     pub jitter: Span,
     /// Packets larger than this are refused; None: any size passes.
@@ -46,8 +46,8 @@ pub struct LinkConfig {
     /// Which packets the channel loses, after serialisation.
     #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
-    /// Sends packets in units under a block code, and loses units. `rate` is then the channel's rate, of
-    /// which packets get K/N. The code cannot change on schedule.
+    /// Sends packets in units under a block code, and loses units. `rate` is then the channel's
+    /// rate, of which packets get K/N. The code cannot change on schedule.
     #[serde(deserialize_with = "field::fec", skip_serializing_if = "Option::is_none")]
     pub fec: Option<Fec>,
     /// Holds some packets back, so that others overtake them.
@@ -73,8 +73,8 @@ pub struct LinkConfig {
 pub struct Policer {
     /// The rate at which the bucket fills.
     pub rate: Rate,
-    /// What the full bucket holds. It is full at the start. Packets larger than this never pass. A file may leave it out; then it is
-    /// that of [`Policer::new`].
+    /// The capacity of the bucket, which is full at the start. Packets larger than this never pass.
+    /// A file may leave it out; it is then the value of [`Policer::new`].
     pub burst: Bytes,
 }
 
@@ -111,8 +111,8 @@ pub struct Duplicate {
 
 /// An interval in which every packet whose last bit leaves is lost.
 ///
-/// In a file: a table with `at` and `length`, or with `from` and `to`, and `every` if the interval repeats. Or a pair, such as
-/// `["30s", "40s"]`: from when to when.
+/// A file gives a table with `at` and `length`, or with `from` and `to`. `every` is added if the
+/// interval repeats. A pair such as `["30s", "40s"]` is short for `from` and `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BlackoutText")]
 pub struct Blackout {
@@ -127,9 +127,10 @@ pub struct Blackout {
 
 /// New values for some settings from a moment on. A setting that is None does not change.
 ///
-/// Rate, delay and impairments change for the bits and packets that leave after that moment; a packet that is
-/// half sent goes on at the new rate. MTU, policer and queue limit change for packets offered after that
-/// moment. Packets that already wait stay, even when the queue limit shrinks.
+/// Rate, delay and impairments change for the bits and packets that leave after that moment. A
+/// packet that is partly sent continues at the new rate. MTU, policer and queue limit change for
+/// packets offered after that moment. Packets that already wait stay, even when the queue limit
+/// shrinks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -213,9 +214,9 @@ impl Default for Change {
 }
 
 impl LinkConfig {
-    /// One direction of a plain path. `rate` is in bit/s. The delay is half of the round-trip time `rtt`,
-    /// serialisation not included. Losses are independent with probability `loss`. The drop-tail queue holds
-    /// one bandwidth-delay product.
+    /// One direction of a plain path. `rate` is in bit/s. The delay is half of the round-trip time
+    /// `rtt`, serialisation not included. Losses are independent with probability `loss`. The
+    /// drop-tail queue holds one bandwidth-delay product.
     pub fn path(rate: Rate, rtt: Duration, loss: Fraction) -> LinkConfig {
         LinkConfig {
             rate,

@@ -1,4 +1,4 @@
-//! How the parts of a link's settings are written in files.
+//! How blackouts and policers are written in configuration files.
 
 use super::{Blackout, Policer};
 use crate::field;
@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// A policer as it is written.
+/// A policer as a file gives it.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `rate`, and `burst` if you like")]
 pub(crate) struct PolicerText {
@@ -24,12 +24,13 @@ impl From<PolicerText> for Policer {
     }
 }
 
-/// A blackout as it is written.
+/// A blackout as a file gives it: a pair or a table.
 pub(crate) enum BlackoutText {
     Pair([Span; 2]),
     Table(BlackoutTable),
 }
 
+/// The table form of a blackout.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlackoutTable {

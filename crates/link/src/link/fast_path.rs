@@ -1,7 +1,8 @@
 //! The fast path for a link that has only a rate, a queue, an MTU, a delay and a loss model.
 //!
 //! Most simulated links are of this kind. The fast path gives the same answers as the full path of
-//! [`Link::offer`]: the same nanoseconds and the same random draws. A property test compares the two.
+//! [`Link::offer`]: the same nanoseconds and the same random draws. A property test compares the
+//! two.
 
 use super::Link;
 use crate::config::LinkConfig;
@@ -9,9 +10,11 @@ use crate::fate::{Delivery, DropReason, Fate};
 use crate::loss::Loss;
 use ripstop_base::{QueueLimit, Time};
 
-/// Larger packets, in bytes, take the full path: their bits times 10^9 do not fit 64 bits.
+/// The largest packet on the fast path, in bytes. For larger ones, their bits times 10^9 do not fit
+/// 64 bits.
 const MAX_BYTES: usize = 1 << 30;
-/// Packets sent after this moment, 292 years after the epoch, take the full path too.
+/// The latest departure on the fast path, 292 years after the epoch. Later times could overflow 64
+/// bits.
 const MAX_TIME: Time = Time::from_nanos(1 << 63);
 
 /// The settings of a link on the fast path.
@@ -26,6 +29,7 @@ pub(crate) struct FastPath {
     loss: LossDraw,
 }
 
+/// How the fast path decides whether a packet is lost.
 #[derive(Clone, Copy, Debug)]
 enum LossDraw {
     /// Nothing is lost and nothing is drawn.
@@ -64,7 +68,8 @@ impl FastPath {
             delay_ns: u64::try_from(config.delay.duration().as_nanos()).unwrap_or(u64::MAX),
             loss: match &config.loss {
                 loss if !loss.is_active() => LossDraw::Never,
-                // A draw of k is lost when k/2^53 < p, that is when k < p 2^53. The product is exact in f64.
+                // A draw of k is lost when k/2^53 < p, that is when k < p 2^53. The product is
+                // exact in f64.
                 Loss::Bernoulli { probability } => {
                     LossDraw::Below((probability.get() * (1u64 << 53) as f64).ceil() as u64)
                 }
@@ -74,7 +79,8 @@ impl FastPath {
     }
 }
 
-/// The fate of a packet on a link that can neither copy, mark nor damage packets. A [`Fate`] says the same in more words.
+/// The fate of a packet on a link that can neither copy, mark nor damage packets. It converts to a
+/// [`Fate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the link does not keep the packet; the caller must carry out its fate"]
 pub enum ShortFate {
@@ -114,8 +120,9 @@ impl From<ShortFate> for Fate {
 }
 
 impl Link {
-    /// Offers a packet as [`Link::offer`] does, on a link that has only a rate, a queue, an MTU, a delay and a loss model.
-    /// None: the packet must take the full path. It is not offered yet, and [`Link::offer`] takes it.
+    /// Offers a packet as [`Link::offer`] does, on a link that has only a rate, a queue, an MTU, a
+    /// delay and a loss model. None if the packet must take the full path. It has then not been
+    /// offered yet, so the caller must use [`Link::offer`].
     #[inline(always)]
     pub fn offer_fast(&mut self, now: Time, bytes: usize) -> Option<ShortFate> {
         let fast = self.fast_path.as_ref()?;

@@ -60,8 +60,8 @@ pub struct Backlog {
 }
 
 impl Link {
-    /// A link with the given settings. `name`, such as `link/2`, names its random streams: two links of one
-    /// seed and different names draw different numbers.
+    /// A link with the given settings. `name`, such as `link/2`, names its random streams: two
+    /// links of one seed and different names draw different numbers.
     ///
     /// # Errors
     /// The first setting that is not valid; see [`LinkConfig::check`].
@@ -101,8 +101,8 @@ impl Link {
         })
     }
 
-    /// Offers a packet of `bytes` bytes (network-layer header included) at `now` and returns its fate. A
-    /// `now` before the last offer counts as the time of the last offer.
+    /// Offers a packet of `bytes` bytes (network-layer header included) at `now` and returns its
+    /// fate. A `now` before the last offer counts as the time of the last offer.
     #[inline]
     pub fn offer(&mut self, now: Time, bytes: usize) -> Fate {
         match self.offer_fast(now, bytes) {
@@ -123,8 +123,8 @@ impl Link {
         let congested = refused.is_none() && self.is_congested(now, bytes);
         let slot = match refused {
             None => self.serialise(now, bytes),
-            // A refused packet draws the same random numbers as if it had been sent, at the time it would
-            // have left.
+            // A refused packet draws the same random numbers as if it had been sent, at the time it
+            // would have left.
             Some(_) => Slot { start: now, end: now.max(self.serialiser.free_at()) },
         };
         self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
@@ -138,7 +138,7 @@ impl Link {
         fate
     }
 
-    /// What waits for serialisation at `now`.
+    /// The packets that wait for serialisation at `now`.
     pub fn backlog(&mut self, now: Time) -> Backlog {
         self.now = self.now.max(now);
         self.waiting.leave(self.now);
@@ -166,9 +166,9 @@ impl Link {
         &self.counters
     }
 
-    /// Impairments that are configured but have not acted yet, by the names of their settings. A run that
-    /// leaves one in this list proves nothing about it. Limits that a well-behaved sender never meets
-    /// (`queue`, `mtu`) are not listed.
+    /// Impairments that are configured but have not acted yet, by the names of their settings. A
+    /// run with a setting in this list tests nothing about it. Limits that a well-behaved sender
+    /// never meets (`queue`, `mtu`) are not listed.
     pub fn unfired(&self) -> Vec<&'static str> {
         let (on, did) = (&self.configured, &self.counters);
         [
@@ -196,7 +196,8 @@ impl Link {
         if bytes as u64 > settings.mtu {
             return Some(DropReason::Mtu);
         }
-        // The policer takes its tokens before the queue is checked, as a policer in front of the router does.
+        // The policer takes its tokens before the queue is checked, as a policer in front of the
+        // router does.
         if settings.policer.is_some_and(|policer| !self.bucket.admits(&policer, now, bytes)) {
             return Some(DropReason::Policer);
         }
@@ -210,6 +211,7 @@ impl Link {
         limit.is_some() && self.serialiser.free_at() > now && !self.waiting.has_room(limit, bytes)
     }
 
+    /// Gives the packet its time on the transmitter, and counts it.
     fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
         let mut wire = bytes as u128;
         if let Some(codec) = &mut self.codec {
@@ -229,7 +231,8 @@ impl Link {
         slot
     }
 
-    /// Records that a packet of `bytes` bytes, which has just joined the queue, waits for `wait` ns.
+    /// Records that a packet of `bytes` bytes, which has just joined the queue, waits for `wait`
+    /// ns.
     pub(crate) fn note_wait(&mut self, wait: u64, bytes: u64) {
         let counters = &mut self.counters;
         counters.queue_max_packets = counters.queue_max_packets.max(self.waiting.backlog.packets);
@@ -240,8 +243,8 @@ impl Link {
             counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
     }
 
-    /// Draws from every stream in use, once for every packet offered, so that the k-th draw is always the
-    /// k-th packet's. Only a packet that is `sent` sends units.
+    /// Draws from every stream in use, once for every packet offered, so that the k-th draw is
+    /// always the k-th packet's. Only a packet that is `sent` sends units.
     fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
         let block_lost = match &mut self.codec {
             Some(codec) if sent => codec.loses(bytes, &mut self.counters),
@@ -303,6 +306,7 @@ impl Link {
         Fate::Delivered(Delivery { departure, arrival, copy, congested, corruption })
     }
 
+    /// Counts the packet's fate.
     fn count(&mut self, fate: &Fate, bytes: usize) {
         let counters = &mut self.counters;
         match fate.reason() {
@@ -431,16 +435,18 @@ impl Waiting {
         }
     }
 
+    /// Adds a packet that begins to leave at `start`.
     #[inline]
     pub(crate) fn join(&mut self, start: Time, bytes: usize) {
-        // The total must not saturate: it could not be counted down again. A size that would overflow it is
-        // cut.
+        // The total must not saturate: it could not be counted down again. A size that would
+        // overflow it is cut.
         let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
         self.queue.push_back((start, bytes));
         self.backlog.packets += 1;
         self.backlog.bytes += bytes;
     }
 
+    /// Whether a packet of `bytes` bytes may wait under `limit`.
     fn has_room(&self, limit: Option<QueueLimit>, bytes: usize) -> bool {
         match limit {
             None => true,
