@@ -49,8 +49,11 @@ pub(crate) struct Nibbles {
     pub(crate) high: [u8; 16],
 }
 
+/// The powers of 2: `EXP[n]` is 2 to the power n.
 const EXP: [u8; 256] = powers();
+/// The inverse of [`EXP`]: `LOG[a]` is the exponent of `a`. `LOG[0]` has no meaning.
 const LOG: [u8; 256] = logarithms();
+/// All products: `PRODUCTS[a][b]` is a times b.
 static PRODUCTS: [[u8; 256]; 256] = products();
 
 /// Multiplication by x: shift left, and reduce by the polynomial when the top bit is lost.

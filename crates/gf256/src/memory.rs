@@ -155,8 +155,8 @@ impl Fresh {
 }
 
 /// The largest pooled size. Unit: chunks. 4 kB hold a packet of any common MTU except jumbo frames.
-/// Larger slots are allocated each time. Double the value would pool jumbo frames too, with more
-/// sizes to keep.
+/// Larger slots are allocated each time. Half the value still holds packets of 1500 bytes. Double
+/// the value (8 kB) is still too small for jumbo frames of 9000 bytes.
 const LARGEST: usize = 64;
 /// Number of pooled sizes: 1 to 4 chunks, then every fourth.
 const SIZES: usize = 4 + (LARGEST - 4) / 4;

@@ -1,5 +1,5 @@
-//! Block codes below the network layer: a packet crosses the link in units, and a block that loses
-//! only a few units is restored (paper 003, section 2).
+//! Block codes below the network layer (paper 003, section 2). A packet crosses the link in units,
+//! and a block that loses only a few units is restored.
 
 use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
@@ -86,7 +86,7 @@ fn cell() -> Bytes {
 /// The largest number of units in a block: the length of a maximum-distance separable code over
 /// GF(256).
 const MAX_BLOCK_UNITS: u32 = 255;
-/// The largest unit in bytes: the largest IP packet.
+/// The largest unit in bytes: as large as the largest IP packet.
 const MAX_UNIT_BYTES: u64 = 65_535;
 
 /// How many units of a packet may be lost. All units after these arrive. The limit bounds the time

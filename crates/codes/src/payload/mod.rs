@@ -17,8 +17,8 @@ pub trait Payload: Clone {
     /// transforms (which record the payloads that a row combines). They are most of its work and
     /// memory when many rows wait.
     ///
-    /// Without content, a decoded symbol has the length of the longest repair that its component
-    /// received.
+    /// Without content, a decoded symbol is as long as the longest repair that waited, or was
+    /// decoded, together with it.
     const CONTENT: bool = true;
 
     /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum

@@ -233,6 +233,7 @@ pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::E
     }
 }
 
+/// Computes `M` outputs in `C` vectors of columns from `at` on.
 #[inline(always)]
 unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L::Entry>, at: usize) {
     // SAFETY: sources and outputs are valid at `at` for C vectors; the table has M entries a
@@ -300,6 +301,7 @@ unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, 
     }
 }
 
+/// Loads and prepares `C` vectors.
 #[inline(always)]
 unsafe fn load<L: Lanes, const C: usize>(from: *const u8) -> [L::Source; C] {
     // SAFETY: the caller's pointer is valid for C vectors.

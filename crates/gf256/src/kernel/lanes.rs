@@ -31,10 +31,15 @@ pub(super) trait Lanes {
 
     /// The table entry for the factor `c`.
     fn entry(c: u8) -> Self::Entry;
+    /// A vector of zeros.
     unsafe fn zero() -> Self::Vector;
+    /// Reads a vector; `from` need not be aligned.
     unsafe fn load(from: *const u8) -> Self::Vector;
+    /// Writes a vector; `to` need not be aligned.
     unsafe fn store(to: *mut u8, vector: Self::Vector);
+    /// `a + b`.
     unsafe fn xor(a: Self::Vector, b: Self::Vector) -> Self::Vector;
+    /// Prepares a vector to be multiplied.
     unsafe fn prepare(vector: Self::Vector) -> Self::Source;
     /// The factor at `entry`, broadcast from memory.
     unsafe fn factor(entry: *const Self::Entry) -> Self::Factor;

@@ -345,6 +345,7 @@ impl Kernel {
     }
 }
 
+/// The chosen kernel, and why the kernel that the environment names is not used.
 fn choice() -> &'static (Kernel, Option<KernelError>) {
     static CHOICE: OnceLock<(Kernel, Option<KernelError>)> = OnceLock::new();
     CHOICE.get_or_init(|| choose(std::env::var(VARIABLE).ok().as_deref()))
@@ -407,6 +408,7 @@ fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
     dst.copy_from_slice(&to[..dst.len()]);
 }
 
+/// Computes a product with the instructions of `E`, for adjacent outputs of equal length together.
 #[allow(unsafe_code, reason = "calls vector code")]
 fn product_with<E: Engine>(
     mode: ProductMode,
@@ -432,6 +434,8 @@ fn product_with<E: Engine>(
     }
 }
 
+/// Runs [`Engine::registers`]. Returns its result and the number of bytes multiplied per round.
+///
 /// # Safety
 /// A Kernel of E exists.
 #[allow(unsafe_code, reason = "calls vector code")]

@@ -164,7 +164,7 @@ unsafe fn scatter_columns<L: Lanes, const C: usize>(
 /// Implements [`Engine::dot`](super::lanes::Engine::dot).
 ///
 /// No instruction multiplies two variable bytes of this field. Therefore the products are summed
-/// bit by bit of `b`: for each bit, the bytes of `a` are added up where that bit of `b` is set.
+/// bit by bit of `b`. For each bit, the bytes of `a` are added up where that bit of `b` is set.
 /// This takes four plain instructions per bit. Horner's rule combines the eight sums once at the
 /// end.
 #[inline(always)]

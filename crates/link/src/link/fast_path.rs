@@ -13,8 +13,9 @@ use ripstop_base::{QueueLimit, Time};
 /// The largest packet on the fast path, in bytes. For larger ones, their bits times 10^9 do not fit
 /// 64 bits.
 const MAX_BYTES: usize = 1 << 30;
-/// The latest departure on the fast path, 292 years after the epoch. Later times could overflow 64
-/// bits.
+/// Packets that begin to be sent after this moment, 292 years after the epoch, take the full path
+/// too. [`Serialiser::serve_steadily`](crate::serialiser::Serialiser::serve_steadily) requires this
+/// limit.
 const MAX_TIME: Time = Time::from_nanos(1 << 63);
 
 /// The settings of a link on the fast path.

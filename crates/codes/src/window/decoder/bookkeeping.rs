@@ -1,5 +1,5 @@
-//! The work after a change of the rows: decodes rows that have become decodable, updates the places
-//! of rows and columns in the cells, and frees memory.
+//! The work after a change of the rows. It decodes rows that have become decodable, updates the
+//! cells of symbols whose row or column has moved, and frees memory.
 
 use super::components::Component;
 use super::{Cell, Decoder, Place, remove_sorted};

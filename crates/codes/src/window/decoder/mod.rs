@@ -12,8 +12,8 @@
 //! 1. `arrivals.rs` rejects it if it is too old, too far ahead or already known.
 //! 2. If it is higher than all symbols heard of, it is stored. The symbols that it skipped are
 //!    unknown from then on (`bookkeeping.rs`).
-//! 3. Otherwise its component becomes the current one (`components.rs`). `echelon/` substitutes the
-//!    known value. If the symbol was a pivot, its row gets another pivot.
+//! 3. Otherwise, if rows contain it, their component becomes the current one (`components.rs`).
+//!    `echelon/` removes the symbol from these rows. If it was a pivot, its row gets another pivot.
 //! 4. `bookkeeping.rs` looks for rows that have no other unknown left, and decodes their pivots.
 //!
 //! This happens to a repair symbol that arrives ([`Decoder::repair`]):
@@ -489,10 +489,12 @@ impl<P: Payload> Decoder<P> {
         usize::try_from(id.checked_sub(self.origin)?).ok()
     }
 
+    /// What is known of `id`; None if there is no record of it.
     fn cell(&self, id: u64) -> Option<Cell> {
         self.cells.get(self.index(id)?).copied()
     }
 
+    /// Replaces the record of `id`, if there is one.
     fn set_cell(&mut self, id: u64, cell: Cell) {
         if let Some(at) = self.index(id)
             && let Some(place) = self.cells.get_mut(at)
@@ -506,6 +508,7 @@ impl<P: Payload> Decoder<P> {
         id < self.origin
     }
 
+    /// Whether `id` is heard of, and neither known nor given up.
     fn is_unknown(&self, id: u64) -> bool {
         matches!(self.cell(id), Some(Cell::Pivot(_) | Cell::Free(_) | Cell::Untouched))
     }
@@ -526,12 +529,14 @@ fn within(sorted: &[u64], ids: &Range<u64>) -> Range<usize> {
     start..end.max(start)
 }
 
+/// Removes `id` from an ascending list, if it is there.
 fn remove_sorted(sorted: &mut Vec<u64>, id: u64) {
     if let Ok(at) = sorted.binary_search(&id) {
         sorted.remove(at);
     }
 }
 
+/// Inserts `id` into an ascending list, unless it is there.
 fn insert_sorted(sorted: &mut Vec<u64>, id: u64) {
     if let Err(at) = sorted.binary_search(&id) {
         sorted.insert(at, id);

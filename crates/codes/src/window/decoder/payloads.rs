@@ -436,8 +436,8 @@ impl<P: Payload> Decoder<P> {
         self.payload_work = work;
     }
 
-    /// The members of `raw` that cannot be subtracted by a fold: those before `keep` that are not
-    /// known, and those in `raw.rest` that are unknown or not before `keep`.
+    /// The members of `raw` that cannot be subtracted by a fold. These are unknown members before
+    /// `keep`, and entries of `raw.rest` that are unknown or not before `keep`.
     fn unfolded(&self, raw: &Raw<P>) -> Vec<(u64, u8)> {
         let mut rest: Vec<(u64, u8)> = Vec::new();
         let unknown = |id: u64| self.is_unknown(id);

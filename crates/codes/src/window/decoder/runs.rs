@@ -112,6 +112,7 @@ impl Runs {
 /// so does sorting spans that are far apart. Lower values of `MANY` and higher values of `WORDS`
 /// use the mask more often. The result covers the same symbols either way.
 const MANY: usize = 64;
+/// See [`MANY`]. Unit: 64-bit words for each span.
 const WORDS: u64 = 4;
 
 /// Sorts `spans` by their starts. If there are many spans that overlap, as for the members of

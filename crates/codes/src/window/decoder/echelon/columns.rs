@@ -25,6 +25,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// A matrix without rows, with room for one chunk of columns.
     pub(super) fn new() -> Columns {
         Columns {
             room: CHUNK,

@@ -34,10 +34,10 @@ pub enum Pivots {
     /// an acknowledgement of the first unseen symbol reaches as far as possible.
     #[default]
     Lowest,
-    /// The highest. The unseen symbols are then as low as possible. For any bound, the number of
-    /// unseen symbols up to it is exactly the number of combinations that are missing to decode
-    /// everything up to it, whatever comes after. So these are the symbols to request if old
-    /// symbols must be decoded first.
+    /// The highest. The unseen symbols are then as low as possible. Take the symbols up to any
+    /// bound: the number of unseen ones is exactly the number of combinations missing to decode all
+    /// of them, whatever comes after the bound. So these are the symbols to request if old symbols
+    /// must be decoded first.
     Highest,
 }
 

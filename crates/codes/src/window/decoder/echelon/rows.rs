@@ -56,6 +56,7 @@ impl Rows {
         (self.column_room + self.transform_room) / CHUNK
     }
 
+    /// How many rows there are.
     fn count(&self) -> usize {
         self.witnesses.len()
     }
