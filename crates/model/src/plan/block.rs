@@ -1,28 +1,33 @@
-//! Block codes below a plain TCP: K source packets and N - K repairs in each block, without feedback.
+//! The planner's model of a block code below plain CUBIC. Each block has K source packets and N - K
+//! repairs, and the code needs no feedback. [`best`] chooses N for a path.
 
 use super::path::NetworkPath;
 use super::plain;
 use super::scheme::PlanScheme;
 use crate::codes::block;
 
-/// Source packets in a block.
+/// Source packets in a block (K). A larger block needs fewer repairs for the same residual loss,
+/// but a receiver waits longer for the block's end. Twice the value doubles this wait.
 pub const SOURCES: u32 = 32;
 
-/// A block code, and what CUBIC above the code is expected to bring.
+/// A block code, and the predicted goodput of CUBIC above the code.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlockCode {
     /// K: source packets in a block.
     pub k: u32,
     /// N: all packets of a block.
     pub n: u32,
-    /// The loss that remains after decoding.
+    /// The probability that a source packet is still missing after decoding.
     pub residual_loss: f64,
-    /// Payload that arrives in order, bit/s.
+    /// Goodput: payload that arrives in order, bit/s.
     pub goodput_bps: f64,
 }
 
-/// The best N for blocks of [`SOURCES`] packets. The goodput is the smaller one of two bounds: the rate that the code leaves, and CUBIC's
-/// throughput at the residual loss (paper 003, section 3, with CUBIC in place of the square-root law, and packets in place of units).
+/// Chooses N for blocks of [`SOURCES`] packets so that the goodput is highest.
+///
+/// The goodput is the smaller of two bounds: the rate that the code leaves, and CUBIC's throughput
+/// at the residual loss. The source is paper 003, section 3. CUBIC replaces the paper's square-root
+/// law, and packets replace its units.
 pub fn best(path: &NetworkPath) -> BlockCode {
     let losses = path.losses();
     let mut found = BlockCode { k: SOURCES, n: SOURCES, residual_loss: path.loss, goodput_bps: 0.0 };

@@ -1,44 +1,49 @@
-//! What a campaign found, as data: every link that was drawn, and what was predicted and simulated on it.
+//! The results of a campaign as data: every drawn link, with the predicted and the simulated
+//! goodput of each scheme.
 //!
-//! `ripstop plan campaign --data FILE` writes a [`CampaignResults`] as TOML. The example `fit-plan` of this crate reads one and fits weights;
-//! `crates/model/data/plan-report.toml` is the one behind `docs/plan-report.md`.
+//! `ripstop plan campaign --data FILE` writes a [`CampaignResults`] as TOML. The example `fit-plan`
+//! of this crate reads one and fits the weights. `docs/plan-report.md` is made from
+//! `crates/model/data/plan-report.toml`.
 
 use super::path::NetworkPath;
 use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Where fitted numbers come from: the campaign of simulations that they were fitted to or compared with.
+/// The origin of fitted numbers: the simulation campaign that they were fitted to or compared with.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CampaignRecord {
-    /// The seed that the links were drawn from.
+    /// The seed of the random draw of the links.
     pub seed: u64,
     /// The number of links on which every scheme was simulated.
     pub links: u64,
-    /// The number of links on which plain TCP was simulated, where it was simulated on more than `links`.
+    /// The number of links on which plain TCP was simulated. Absent if equal to `links`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_links: Option<u64>,
-    /// Only links of at most this rate were taken, bit/s; absent where all links were.
+    /// The largest rate of the links that were simulated, bit/s. Absent if every drawn link was
+    /// simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_rate_bps: Option<u64>,
-    /// The program's version and the hash of the simulator's sources. Any edit of a source changes this hash.
+    /// The program's version and the hash of the simulator's sources. Any edit of a source changes
+    /// this hash.
     pub simulator: String,
-    /// The fingerprint of the simulator's results. Only a change of behaviour changes the fingerprint.
+    /// The fingerprint of the simulator's results. Only a change of behaviour changes the
+    /// fingerprint.
     pub behaviour: String,
 }
 
-/// All that a campaign found.
+/// All results of a campaign.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CampaignResults {
-    /// The campaign.
+    /// The settings of the campaign.
     pub campaign: CampaignRecord,
-    /// Its links, in the order in which they were drawn.
+    /// The links, in the order of the draw.
     pub link: Vec<LinkResult>,
 }
 
-/// What was found on one link.
+/// The results on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LinkResult {
@@ -46,59 +51,63 @@ pub struct LinkResult {
     pub number: u64,
     /// The link.
     pub path: NetworkPath,
-    /// Requests on the otherwise idle link, over plain CUBIC; absent where only plain TCP's goodput was simulated.
+    /// Delays of requests over plain CUBIC on the otherwise idle link. Absent where only the
+    /// goodput of plain TCP was simulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_requests: Option<RequestResult>,
-    /// The same inside the tunnel.
+    /// Delays of requests inside the tunnel, on the otherwise idle link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tunnel_requests: Option<RequestResult>,
-    /// Each simulated scheme, by its name.
+    /// The result of each simulated scheme, by [`PlanScheme::name`].
     pub scheme: BTreeMap<String, SchemeResult>,
 }
 
-/// What was predicted and simulated of one scheme on one link.
+/// The predicted and the simulated results of one scheme on one link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SchemeResult {
-    /// The goodput by the closed form, with the weights that were committed when the campaign ran, bit/s.
+    /// The goodput by the closed form, bit/s. The campaign takes the weights that were committed
+    /// when it ran.
     pub predicted_bps: f64,
     /// The mean goodput of the simulated runs, all connections together, bit/s.
     pub mean_bps: f64,
-    /// The standard deviation of a run, bit/s; 0 of a single run.
+    /// The standard deviation of the goodput between runs, bit/s; 0 for a single run.
     pub deviation_bps: f64,
     /// The number of runs.
     pub runs: u32,
-    /// The goodput of the first runs, at most [`KEPT_RUNS`], bit/s.
+    /// The goodput of each of the first runs, bit/s. At most [`KEPT_RUNS`] values.
     pub first_bps: Vec<f64>,
-    /// Bytes offered to the link for each byte of payload that arrived; absent where nothing arrived.
+    /// Bytes offered to the link for each byte of payload that arrived. Absent if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_per_useful: Option<f64>,
-    /// The median of a packet's delay, s; absent where nothing arrived.
+    /// The median of the packet delay, s. Absent if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_p50_s: Option<f64>,
-    /// The 99th percentile of a packet's delay, s.
+    /// The 99th percentile of the packet delay, s. Absent if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_p99_s: Option<f64>,
 }
 
-/// What was simulated of requests on one link.
+/// The simulated delays of requests on one link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RequestResult {
-    /// The median of the time from a request to the end of its answer, s; absent where no answer arrived.
+    /// The median of the time from a request to the end of its answer, s. Absent if no answer
+    /// arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_s: Option<f64>,
-    /// Its 99th percentile, s.
+    /// The 99th percentile of the same time, s. Absent if no answer arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_s: Option<f64>,
 }
 
-/// The number of runs whose goodput is kept one by one. Enough for a test to compare runs and for the report to show their spread; all of up to
-/// 128 runs would make the file five times as large.
+/// The number of runs whose goodput is stored one by one. A test can compare these runs, and the
+/// report can show their spread. To store all of up to 128 runs would make the file five times as
+/// large. Half the value shows the spread less well.
 pub const KEPT_RUNS: usize = 8;
 
 impl LinkResult {
-    /// What was found of `scheme`, where it was simulated.
+    /// The result of `scheme`, or `None` if it was not simulated.
     pub fn of(&self, scheme: PlanScheme) -> Option<&SchemeResult> {
         self.scheme.get(scheme.name())
     }

@@ -1,4 +1,7 @@
-//! How long packets and requests take.
+//! Predicts the delay of a packet and the response time of a request.
+//!
+//! Each delay is a fixed part of the round-trip time and a weighted sum of [`TIMES`] times.
+//! `crates/model/data/plan-weights.toml` has the fitted weights.
 
 use super::path::NetworkPath;
 use super::plain::RTO_MIN;
@@ -8,19 +11,26 @@ use super::weights::{DelayWeights, TIMES, Weights};
 /// The median and the 99th percentile of a delay, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DelayQuantiles {
-    /// Half of the delays are shorter.
+    /// The median, s: half of the delays are shorter.
     pub p50: f64,
-    /// One delay in a hundred is longer.
+    /// The 99th percentile, s: one delay in a hundred is longer.
     pub p99: f64,
 }
 
-/// The longest time-out, s (Linux: `TCP_RTO_MAX`).
+/// The longest retransmission time-out, s (`TCP_RTO_MAX` of Linux). It also limits the sum of the
+/// time-outs of a request. Half the value halves the largest delay that can be predicted.
 const RTO_MAX: f64 = 120.0;
 
-/// The times that a small request and its answer may take beyond a round trip on the idle path, s, in all but 1 - `quantile` of cases.
+/// The times that add to the round trip of a small request and its answer on the idle path, s. With
+/// probability `quantile`, the time-outs of a request last no longer than the two values given.
 ///
-/// In this order: serialisation, of repairs too; round trips of retransmissions, among single losses and bursts; the least time-out; the
-/// time-outs in sequence where losses are independent, and where each loss follows another.
+/// The array holds, in this order:
+///
+/// * two times of serialisation, the second one of repairs;
+/// * three times of retransmissions, in round trips: one for single losses and two for bursts;
+/// * the smallest time-out;
+/// * the sum of the successive time-outs if losses are independent;
+/// * the sum of the successive time-outs if each loss follows another.
 pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     let lost = path.loss.max(path.loss_back);
     let root = libm::sqrt(lost);
@@ -37,8 +47,9 @@ pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     ]
 }
 
-/// The sum of the time-outs that a request waits for in all but 1 - `quantile` of cases, s. Each time-out is twice the one before. A
-/// retransmission is lost with probability `again`.
+/// The sum of the time-outs that a request waits for, s. With probability `quantile` the sum is no
+/// larger. Each time-out is twice the one before. `again` is the probability that a retransmission
+/// is lost.
 fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     let mut open = 1.0 - (1.0 - path.loss) * (1.0 - path.loss_back);
     let (mut wait, mut next) = (0.0, path.rtt + RTO_MIN);
@@ -50,10 +61,11 @@ fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     wait.min(RTO_MAX)
 }
 
-/// The delay of a small request and its answer on the idle path: a round trip, and the weighted sum of [`request_times`].
+/// The delay of a small request and its answer on the idle path: a round trip, and the weighted sum
+/// of [`request_times`].
 ///
-/// Plain TCP sends a lost packet again after a time-out, which doubles each time. The tunnel sends up to four repairs after each such packet; a
-/// burst may take these too.
+/// Plain TCP retransmits a lost packet after a time-out, and the time-out doubles each time. The
+/// tunnel sends up to four repairs after each such packet. A burst may lose the repairs too.
 pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuantiles {
     let DelayWeights { p50: median, p99: last } =
         if tunnel { weights.tunnel_requests } else { weights.plain_requests };
@@ -65,10 +77,16 @@ pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuan
     DelayQuantiles { p50, p99: p99.max(p50) }
 }
 
-/// The times that a packet of a transfer may take beyond half a round trip, s.
+/// The times that add to half a round trip in the delay of a packet of a transfer, s.
 ///
-/// In this order: serialisation, of repairs too; round trips, those that repair losses, and those that repair bursts; the full queue, and as much
-/// of the queue as a round trip fills; a constant of 5 ms.
+/// The array holds, in this order:
+///
+/// * two times of serialisation, the second one of repairs;
+/// * three multiples of the round-trip time: the whole, one for the repair of losses, one for the
+///   repair of bursts;
+/// * the time to send a full queue;
+/// * the smaller of this time and the round-trip time;
+/// * a constant of 5 ms.
 pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     let queue = path.queue * 8.0 / path.rate;
     let root = libm::sqrt(path.loss);
@@ -84,14 +102,14 @@ pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     ]
 }
 
-/// The delay of a packet of a transfer, from its first transmission to its delivery in order: half a round trip, and the weighted sum of
-/// [`packet_times`].
+/// The delay of a packet of a transfer, from its first transmission to its delivery in order. It is
+/// half a round trip, and the weighted sum of [`packet_times`].
 pub fn bulk(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> DelayQuantiles {
     let times = packet_times(path);
     let DelayWeights { p50, p99 } = weights.of(scheme).packets;
     let [p50, p99] = [p50, p99].map(|weights| {
         path.rtt / 2.0 + weights.iter().zip(&times).map(|(weight, time)| weight * time).sum::<f64>()
     });
-    // The two percentiles are fitted apart and could cross.
+    // The two percentiles are fitted separately, so the fitted p99 could be below p50.
     DelayQuantiles { p50, p99: p99.max(p50) }
 }
