@@ -114,7 +114,7 @@ pub enum Choice {
     /// The budget is too small for any useful candidate.
     BudgetTooSmall {
         /// The index of the candidate to name as the price of a useful one. It has the smallest
-        /// overhead of all candidates with at least [`WORTH_THE_BUDGET`] of the best goodput.
+        /// overhead of all candidates with at least half of the best goodput.
         needs: usize,
     },
 }

@@ -21,9 +21,9 @@ pub struct DelayQuantiles {
 /// time-outs of a request. Half the value halves the largest delay that can be predicted.
 const RTO_MAX: f64 = 120.0;
 
-/// The times that add to the round trip of a small request and its answer on the idle path, s. With
-/// probability `quantile`, the time-outs of a request last no longer than the two values given.
+/// The times that add to the round trip of a small request and its answer on the idle path, s.
 ///
+/// A share `quantile` of all requests waits no longer for time-outs than the last two values say.
 /// The array holds, in this order:
 ///
 /// * two times of serialisation, the second one of repairs;

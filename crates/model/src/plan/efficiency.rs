@@ -1,8 +1,12 @@
-//! What a scheme brings of its ceiling: a product of efficiency factors, one for each cause that makes a path hard.
+//! The efficiency of a scheme: a product of efficiency factors, one for each cause that makes a
+//! path hard.
 //!
-//! share = ceiling exp(-(w_1 phi_1 + w_2 phi_2 + ...)). Each phi is a product of powers of the path's [`Causes`], so each weighted term
-//! multiplies the ceiling by a factor of at most 1. Every cause grows with what makes a path hard, and no weight is negative. Therefore the
-//! predicted goodput never rises with the loss and never exceeds the ceiling.
+//! share = ceiling exp(-(w_1 phi_1 + w_2 phi_2 + ...)). Each phi is a product of powers of the
+//! path's [`Causes`], and each weight w is fitted to simulations. So each weighted term multiplies
+//! the ceiling by a factor of at most 1.
+//!
+//! Every cause grows as the path gets harder, and no weight is negative. Therefore the predicted
+//! goodput never rises with the loss and never exceeds the ceiling.
 
 use super::path::NetworkPath;
 use super::plain::RTO_MIN;
@@ -11,37 +15,45 @@ use serde::{Deserialize, Serialize};
 /// The number of causes.
 pub const CAUSES: usize = 12;
 
-/// What makes a path hard. Each cause is 0 or more. N is the bandwidth-delay product in packets, Q the queue in packets, B the mean burst length.
+/// The causes that make a path hard. Each value is 0 or more. N is the bandwidth-delay product in
+/// packets, Q the queue in packets, and B the mean burst length in packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Causes {
-    /// p, the loss in the direction of the data. Repairs arrive that nothing needs, and a start stands still for a round.
+    /// p: the loss in the direction of the data. Some repairs arrive although nothing needs them,
+    /// and a loss during the start of a transfer costs a round trip.
     pub loss: f64,
-    /// B / 10. A burst takes the repairs that were sent beside its packets.
+    /// B / 10. A burst also loses the repairs that were sent next to its packets.
     pub burst: f64,
-    /// ln(1 + N) / 10. The window doubles this often until the path is full.
+    /// ln(1 + N) / 10. The number of times that the window doubles until the path is full grows
+    /// with ln(1 + N).
     pub log_bdp: f64,
-    /// 100 / (100 + N). On a path of few packets, repairs are a large step in the rate, and little can be measured.
+    /// 100 / (100 + N). On a path of few packets, each repair changes the rate by a large step, and
+    /// a sender can measure little.
     pub small_bdp: f64,
     /// 1 / (1 + Q). A small queue overflows at every burst of packets.
     pub small_queue: f64,
-    /// (1 - Q/N), at least 0. A queue of less than the bandwidth-delay product overflows during the start.
+    /// 1 - Q/N, at least 0. A queue of less than the bandwidth-delay product overflows during the
+    /// start.
     pub queue_deficit: f64,
-    /// 20 RTT over the time before the measurement begins, at most 1. The larger, the more of the start is measured.
+    /// 20 RTT over the time before the measurement begins, at most 1. A larger value means that the
+    /// measurement includes more of the start.
     pub start_measured: f64,
-    /// The round-trip time, s. BBR's probes for the round-trip time and CUBIC's growth take round trips.
+    /// The round-trip time, s. BBR's probes for the round-trip time and CUBIC's growth last for
+    /// round trips.
     pub rtt: f64,
-    /// B / (B + N). A burst takes this much of a flight.
+    /// B / (B + N). This is the part of the packets in flight that a burst loses.
     pub burst_in_flight: f64,
-    /// The loss in the direction of the acknowledgements. A sender without acknowledgements stands still.
+    /// The loss in the direction of the acknowledgements. A sender without acknowledgements stops
+    /// sending.
     pub ack_loss: f64,
-    /// ln(1 + x), where x is the time that a sender stalls for each second between two stalls (`stall_seconds` times stalls per second).
+    /// ln(1 + x), where x is the mean length of a stall times the number of stalls per second.
     pub stall_time: f64,
-    /// The mean length of a stall over the length of a run.
+    /// The mean length of a stall divided by the length of a run.
     pub stall_length: f64,
 }
 
-/// A product of powers of causes, and its weight.
+/// A product of powers of causes, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
@@ -52,7 +64,7 @@ pub struct Term {
 }
 
 impl Causes {
-    /// No cause at all: every value is 0.
+    /// No cause: every value is 0.
     pub const NONE: Causes = Causes {
         loss: 0.0,
         burst: 0.0,
@@ -68,7 +80,7 @@ impl Causes {
         stall_length: 0.0,
     };
 
-    /// The names of the causes, as the data files have them.
+    /// The names of the causes in the data files.
     pub const NAMES: [&str; CAUSES] = [
         "loss",
         "burst",
@@ -124,7 +136,7 @@ impl Causes {
 }
 
 impl Term {
-    /// The product of powers, without the weight.
+    /// The product of the causes, each to its power, without the weight.
     pub fn product(powers: &Causes, causes: &Causes) -> f64 {
         let each = causes.values().into_iter().zip(powers.values());
         each.filter(|(_, power)| *power != 0.0).map(|(cause, power)| libm::pow(cause, power)).product()
@@ -137,31 +149,42 @@ pub fn efficiency(terms: &[Term], causes: &Causes) -> f64 {
     libm::exp(-sum)
 }
 
-/// The share of the time for which a sender of `flight` packets in flight stalls because a burst takes the whole flight.
+/// The share of the time for which a sender stalls because bursts lose all its packets in flight.
+/// `flight` is the number of packets in flight.
 pub(super) fn stalled_share(path: &NetworkPath, flight: f64) -> f64 {
     let stalled = flights_lost_per_second(path, flight) * stall_seconds(path);
     stalled / (1.0 + stalled)
 }
 
-/// The least that a TCP has in flight, packets. Fewer than this fill paths with a smaller bandwidth-delay product.
+/// The smallest number of packets that a TCP has in flight. It fills a path with a smaller
+/// bandwidth-delay product. BBR also has this number in flight while it probes for the round-trip
+/// time.
+///
+/// A larger value makes a stall less likely: each further packet multiplies the probability by that
+/// of another loss in a row.
 const FEWEST_IN_FLIGHT: f64 = 4.0;
-/// BBR probes for the round-trip time with [`FEWEST_IN_FLIGHT`] packets in flight, for this long and a round trip, s (BBR's `ProbeRTTDuration`).
+/// BBR probes for the round-trip time for this long plus a round trip, s (BBR's
+/// `ProbeRTTDuration`). Twice the value predicts more stalls during probes.
 const PROBE_SECONDS: f64 = 0.2;
-/// The time between two such probes, s (`ProbeRTTInterval`).
+/// The time between two of BBR's probes for the round-trip time, s (`ProbeRTTInterval`). Half the
+/// value doubles the stalls during probes.
 const PROBE_EVERY_SECONDS: f64 = 10.0;
 
-/// The probability that the packet after a lost one is lost too: 1 - 1/B, or p where losses are independent.
+/// The probability that the packet after a lost packet is lost too: 1 - 1/B in bursts, or p where
+/// losses are independent.
 fn next_lost(path: &NetworkPath) -> f64 {
     (1.0 - 1.0 / path.burst).max(path.loss)
 }
 
-/// How often a burst takes all of `flight` packets in flight, 1/s. A burst begins at a packet with probability p/B.
+/// The rate of bursts that lose all of `flight` packets in flight, 1/s. A burst begins at a packet
+/// with probability p/B.
 fn flights_lost_per_second(path: &NetworkPath, flight: f64) -> f64 {
     path.loss / path.burst * libm::pow(next_lost(path), flight - 1.0) / path.packet_time()
 }
 
-/// How often a sender stalls, 1/s: when a burst takes the whole flight, which is 2 N packets mostly, and [`FEWEST_IN_FLIGHT`] while BBR probes
-/// for the round-trip time.
+/// The rate of stalls of a sender, 1/s. A sender stalls if a burst loses every packet in flight.
+/// The flight is 2 N packets most of the time, and [`FEWEST_IN_FLIGHT`] while BBR probes for the
+/// round-trip time.
 fn stalls_per_second(path: &NetworkPath) -> f64 {
     let flight = (2.0 * path.packets()).max(FEWEST_IN_FLIGHT);
     let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;
@@ -169,13 +192,17 @@ fn stalls_per_second(path: &NetworkPath) -> f64 {
         + probes * path.loss * libm::pow(next_lost(path), FEWEST_IN_FLIGHT - 1.0)
 }
 
-/// The mean length of a stall, s. A stalled sender sends one packet at each time-out, and the time-out doubles each time. Bursts are drawn by
-/// packet and not by time, so each of these packets is lost with probability q again ([`next_lost`]): the length is the sum of RTO (2q)^k, over
-/// the time-outs that fit into a run.
+/// The mean length of a stall, s.
+///
+/// A stalled sender sends one packet at each time-out, and the time-out doubles each time. The
+/// simulated link draws bursts by packet and not by time. So each of these packets is lost with
+/// probability q again ([`next_lost`]). The length is the sum of RTO (2q)^k over the time-outs that
+/// fit into a run.
 fn stall_seconds(path: &NetworkPath) -> f64 {
     let time_out = RTO_MIN + path.rtt + path.packet_time();
     let most = libm::log2(1.0 + path.measured().end / time_out);
-    // The sum of (2q)^k for k from 0 to below `most`, as a geometric series; its limit at 2q = 1 is `most`.
+    // The sum of (2q)^k for k from 0 to below `most`, as a geometric series. Its limit for 2q = 1
+    // is `most`.
     let each = libm::log(2.0 * next_lost(path).max(1e-9));
     time_out * if each.abs() < 1e-9 { most } else { libm::expm1(each * most) / libm::expm1(each) }
 }
@@ -190,16 +217,17 @@ mod tests {
 
     #[test]
     fn a_stall_is_as_long_as_its_time_outs() {
-        // Time-outs of .2224, .4448, ... s: the fifth ends 6.9 s after the stall began, and the sixth does not end in a run of 10 s.
+        // The time-outs last .2224 s, .4448 s and so on. The fifth ends 6.9 s after the stall
+        // began, and the sixth does not end in a run of 10 s.
         let (q, time_out): (f64, f64) = (16.0 / 17.0, 0.2 + 0.02 + 0.0024);
         let sum = |k: i32| (0..k).map(|k| (2.0 * q).powi(k)).sum::<f64>() * time_out;
         let stall = stall_seconds(&SHORT);
         assert!(stall > sum(5) && stall < sum(6), "{stall}, {} to {}", sum(5), sum(6));
-        // At q = 1/2 the sum has another form.
+        // At q = 1/2 the function uses the limit of the sum.
         let half = NetworkPath { burst: 2.0, ..SHORT };
         let beside = NetworkPath { burst: 2.0 + 1e-6, ..SHORT };
         assert!((stall_seconds(&half) / stall_seconds(&beside) - 1.0).abs() < 1e-4);
-        // After independent losses the next packet mostly arrives.
+        // If losses are independent, the packet after a loss usually arrives.
         let alone = stall_seconds(&NetworkPath { burst: 1.0, ..SHORT });
         assert!(alone > time_out && alone < 1.2 * time_out, "{alone}");
     }
@@ -209,7 +237,8 @@ mod tests {
         assert_eq!(stalls_per_second(&NetworkPath { loss: 0.0, ..SHORT }), 0.0);
         assert!(stalls_per_second(&NetworkPath { loss: 0.1, ..SHORT }) > 1.99 * stalls_per_second(&SHORT));
         assert!(stalls_per_second(&NetworkPath { burst: 5.0, ..SHORT }) < 0.3 * stalls_per_second(&SHORT));
-        // On a path of 1250 packets only the four packets of a probe are lost together.
+        // On a path of 1250 packets only the four packets in flight during a probe are lost
+        // together.
         let long = NetworkPath { rate: 1e8, rtt: 0.15, ..SHORT };
         let probes = 0.35 / 0.15 / 10.0 * 0.05 * (16.0f64 / 17.0).powi(3);
         assert!((stalls_per_second(&long) / probes - 1.0).abs() < 1e-9);

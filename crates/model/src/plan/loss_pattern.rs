@@ -1,5 +1,7 @@
-//! The pattern of a path's losses. The errors of the closed forms are given by pattern: the longer the bursts of losses, the more single runs
-//! differ from their mean, and the larger the errors.
+//! The pattern of a path's losses: none, single losses, or bursts.
+//!
+//! The planner reports the errors of its closed forms for each pattern. The longer the bursts, the
+//! more single runs differ from their mean, and the larger the errors are.
 
 use super::path::NetworkPath;
 
@@ -8,11 +10,11 @@ use super::path::NetworkPath;
 pub enum LossPattern {
     /// Nothing is lost.
     NoLoss,
-    /// Bursts of up to 2 packets in the mean.
+    /// Losses whose mean burst length is at most 2 packets.
     Single,
-    /// Bursts of 2 to 6 packets in the mean.
+    /// Losses whose mean burst length is above 2 and at most 6 packets.
     ShortBursts,
-    /// Longer bursts.
+    /// Losses whose mean burst length is above 6 packets.
     LongBursts,
 }
 
@@ -31,7 +33,7 @@ impl LossPattern {
         }
     }
 
-    /// The key in the data files.
+    /// The key of the pattern in the data files.
     pub fn name(self) -> &'static str {
         match self {
             LossPattern::NoLoss => "no-loss",
@@ -41,7 +43,7 @@ impl LossPattern {
         }
     }
 
-    /// The name for people.
+    /// The name of the pattern in printed text.
     pub fn words(self) -> &'static str {
         match self {
             LossPattern::NoLoss => "no loss",
