@@ -1,8 +1,12 @@
-//! TCP/NC: its settings for a path, and its goodput by equation (20) and section VI-C of paper 000.
+//! The planner's model of TCP/NC: the settings for a path, and the goodput by equation (20) and
+//! section VI-C of paper 000.
 //!
-//! The equation takes every loss for masked. With the redundancy that [`settings`] chooses, 6 % more than exactly enough, simulations agree only
-//! where losses are few. Above 3.5 %, some simulated connections time out and bring next to nothing from then on. The likely reason: a window
-//! whose combinations meet more losses than the spare 6 % makes up for stays closed. [`goodput`] refuses such paths, and two more kinds.
+//! The equation assumes that coding masks every loss. [`settings`] chooses 6 % more redundancy than
+//! the losses need. With it, simulations agree with the equation only where losses are few. Above
+//! 3.5 % of loss, some simulated connections time out and then deliver almost nothing. The likely
+//! reason is a window whose combinations meet more losses than the spare 6 % makes up for. Such a
+//! window stays closed. [`goodput`] refuses these paths, and two more kinds (see
+//! [`NcUnpredictable`]).
 
 use super::efficiency::stalled_share;
 use super::path::{NetworkPath, PATH_MTU};
@@ -11,46 +15,61 @@ use super::scheme::PLAIN_HEADERS;
 /// The settings of TCP/NC.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NcSettings {
-    /// R: combinations sent for each segment.
+    /// R, the redundancy: combinations sent for each segment.
     pub redundancy: f64,
-    /// W: the receiver's window, packets. The window keeps TCP from overrunning the queue: TCP does not see the losses below the coding layer.
+    /// W: the receiver's window, packets. TCP does not see the losses below the coding layer, so
+    /// only this window keeps TCP from overflowing the queue.
     pub window: u32,
 }
 
 impl NcSettings {
-    /// The ceiling of TCP/NC: payload over bytes on the wire of a coded packet, a share of C (1-p).
+    /// The ceiling of TCP/NC as a share of C (1-p): payload over bytes on the wire of a coded
+    /// packet.
     pub fn ceiling(&self) -> f64 {
         (PATH_MTU - PLAIN_HEADERS) / (PATH_MTU + f64::from(self.window))
     }
 }
 
-/// Why the goodput of TCP/NC is not predicted.
+/// The reason why the goodput of TCP/NC is not predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NcUnpredictable {
-    /// More is lost than [`MOST_LOSS`].
+    /// The loss is above [`MOST_LOSS`] in one of the directions.
     Loss,
-    /// The queue holds less than [`FEWEST_QUEUE`] packets or [`LEAST_QUEUE_BDPS`] of the bandwidth-delay product.
+    /// The queue is below [`FEWEST_QUEUE`] packets or below [`LEAST_QUEUE_BDPS`] bandwidth-delay
+    /// products.
     Queue,
-    /// Bursts of losses take whole windows too often: connections stall for more than [`MOST_STALLED`] of the time.
+    /// Bursts lose whole windows too often: connections stall for more than [`MOST_STALLED`] of the
+    /// time.
     Bursts,
 }
 
-/// The largest window: each packet in the window costs a byte of coefficients in the header, and time to decode.
+/// The largest window, packets. Each packet in the window costs a byte of coefficients in the
+/// header, and time to decode. Half the value halves the goodput on paths that the window does not
+/// fill.
 pub const LARGEST_WINDOW: u32 = 255;
-/// The most that may be lost. On 20 random links with .4 to 3.8 % of loss, simulations agreed with the equation within 10 %. On 21 of 26 links
-/// with 4 to 10 %, simulations brought less than three quarters of the equation's goodput.
+/// The largest loss probability for which a prediction is made. On 20 random links with .4 to 3.8 %
+/// of loss, simulations agreed with the equation within 10 %. On 21 of 26 links with 4 to 10 %,
+/// simulations had less than three quarters of the equation's goodput. So twice the value admits
+/// wrong predictions, and half the value refuses right ones.
 pub const MOST_LOSS: f64 = 0.035;
-/// The smallest queue, packets. TCP/NC overruns a queue of two packets even without loss, and never recovers.
+/// The smallest queue for which a prediction is made, packets. TCP/NC overflows a queue of two
+/// packets even without loss, and never recovers. Half the value admits this queue.
 pub const FEWEST_QUEUE: f64 = 4.0;
-/// The smallest queue, bandwidth-delay products. At .024 of the product (4 of 167 packets) and 3 % of loss a third of the goodput was left.
+/// The smallest queue for which a prediction is made, bandwidth-delay products. At .024 of the
+/// product (4 of 167 packets) and 3 % of loss, a third of the goodput was left. A larger value
+/// refuses more paths.
 pub const LEAST_QUEUE_BDPS: f64 = 0.1;
-/// The most time that stalls may take. At 3 % of loss in bursts of 4, a window of 3 packets stalls for 80 % of the time.
+/// The largest share of time in stalls for which a prediction is made. At 3 % of loss in bursts of
+/// 4, a window of 3 packets stalls for 80 % of the time. A larger value admits paths with a larger
+/// error.
 pub const MOST_STALLED: f64 = 0.05;
 
-/// The redundancy over 1/(1-p). With less, combinations are seen at once and decoded much later; with more, less of the link is left.
+/// The redundancy divided by 1/(1-p), the exact need. With less, the receiver sees combinations at
+/// once but decodes them much later. With more, less of the link is left for new packets.
 const SPARE: f64 = 1.06;
 
-/// R and W for a path: as many combinations as make up for the losses and 6 % more, and as many packets as fill the path with these.
+/// Chooses R and W for a path. R makes up for the losses and has 6 % to spare. W fills the path
+/// with packets and their combinations, plus up to half a queue.
 pub fn settings(path: &NetworkPath) -> NcSettings {
     let exact = SPARE / (1.0 - path.loss);
     let redundancy = libm::ceil(exact * 100.0) / 100.0;
@@ -59,10 +78,11 @@ pub fn settings(path: &NetworkPath) -> NcSettings {
     NcSettings { redundancy, window }
 }
 
-/// The goodput, bit/s: W packets a round trip by (20) with all losses masked, at most C/R.
+/// The goodput, bit/s: W packets in a round trip by equation (20) with all losses masked, and at
+/// most C/R (section VI-C of paper 000).
 ///
 /// # Errors
-/// The reason why the equation is known to fail on this path.
+/// The equation is known to fail on this path; the error says why.
 pub fn goodput(path: &NetworkPath, nc: NcSettings) -> Result<f64, NcUnpredictable> {
     if path.loss.max(path.loss_back) > MOST_LOSS {
         return Err(NcUnpredictable::Loss);
@@ -94,7 +114,8 @@ mod tests {
         assert_eq!(of(NetworkPath { loss: 0.06, ..good }), Err(NcUnpredictable::Loss));
         assert_eq!(of(NetworkPath { loss_back: 0.06, ..good }), Err(NcUnpredictable::Loss));
         assert_eq!(of(NetworkPath { queue: 6000.0, ..good }), Err(NcUnpredictable::Queue));
-        // 4 Mbit/s and 5 ms hold 1.7 packets: bursts of 4 take the whole window. By simulation .33 Mbit/s, where (20) says 3.5.
+        // At 4 Mbit/s and 5 ms the path holds 1.7 packets, so a burst of 4 loses the whole window.
+        // A simulation gave .33 Mbit/s, where equation (20) says 3.5 Mbit/s.
         let short = NetworkPath { rate: 4e6, rtt: 0.005, queue: 15e3, ..good };
         assert_eq!(of(short), Err(NcUnpredictable::Bursts));
         assert!(of(NetworkPath { burst: 1.0, ..short }).is_ok());

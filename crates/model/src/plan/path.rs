@@ -1,4 +1,5 @@
-//! The path that is planned: one link, the same in both directions but for the loss.
+//! The path that the planner predicts for: one link with a rate, a round-trip time, losses and a
+//! queue. Both directions are equal, except for the loss.
 
 use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
 use crate::codes::PacketLosses;
@@ -7,35 +8,37 @@ use crate::fec::gilbert::Gilbert;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The path's MTU: bytes of a full packet.
+/// The MTU of the path: bytes of a full packet, headers included. Half the value doubles the share
+/// of the headers.
 pub const PATH_MTU: f64 = 1500.0;
 
-/// A path, and how many connections use it.
+/// A path, and the number of connections that use it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NetworkPath {
     /// C: the link's rate, headers included, bit/s.
     #[serde(rename = "rate-bps")]
     pub rate: f64,
-    /// Round-trip time of the idle path without serialisation, s.
+    /// The round-trip time of the idle path without serialisation, s.
     #[serde(rename = "rtt-s")]
     pub rtt: f64,
     /// p: the loss probability in the direction of the data.
     pub loss: f64,
     /// The loss probability in the direction of the acknowledgements.
     pub loss_back: f64,
-    /// B: the mean length of a burst of losses, packets; 1: independent losses.
+    /// B: the mean length of a burst of losses, packets. The value 1 means independent losses.
     #[serde(rename = "burst-packets")]
     pub burst: f64,
     /// The queue in front of the link, bytes.
     #[serde(rename = "queue-bytes")]
     pub queue: f64,
-    /// Connections at the same time.
+    /// The number of connections at the same time.
     pub flows: u32,
 }
 
 impl Default for NetworkPath {
-    /// 20 Mbit/s, 100 ms, 5 % of loss in both directions, a queue of one bandwidth-delay product.
+    /// A link of 20 Mbit/s and 100 ms, with 5 % of loss in both directions and a queue of one
+    /// bandwidth-delay product.
     fn default() -> NetworkPath {
         NetworkPath {
             rate: 20e6,
@@ -53,7 +56,7 @@ impl NetworkPath {
     /// Checks that the closed forms accept this path.
     ///
     /// # Errors
-    /// The first quantity outside its domain.
+    /// The first quantity that is outside its domain.
     pub fn check(&self) -> Result<(), DomainError> {
         positive("the rate in bits a second", self.rate)?;
         require(self.rate >= 1e4, "the rate in bits a second", self.rate, "10 kbit/s or more")?;
@@ -96,27 +99,28 @@ impl NetworkPath {
         at_least("the number of connections", self.flows, 1, "1 or more")
     }
 
-    /// C (1-p): what arrives when the link is always busy, bit/s. No scheme brings more.
+    /// C (1-p): the rate of packets that arrive while the link is always busy, bit/s. No scheme has
+    /// a higher goodput.
     pub fn capacity(&self) -> f64 {
         self.rate * (1.0 - self.loss)
     }
 
-    /// N: the bandwidth-delay product, full packets.
+    /// N: the bandwidth-delay product in full packets.
     pub fn packets(&self) -> f64 {
         self.rate * self.rtt / (8.0 * PATH_MTU)
     }
 
-    /// Q: the queue, full packets.
+    /// Q: the size of the queue in full packets.
     pub fn queue_packets(&self) -> f64 {
         self.queue / PATH_MTU
     }
 
-    /// The serialisation time of a full packet, s.
+    /// The time to send a full packet at the link's rate, s.
     pub fn packet_time(&self) -> f64 {
         8.0 * PATH_MTU / self.rate
     }
 
-    /// The part of a run in which shares are measured, s after the run's start.
+    /// The part of a run in which shares are measured, in s after the run's start.
     pub(super) fn measured(&self) -> Range<f64> {
         let to = MEASURED_SECONDS
             .max(f64::from(MEASURED_RTTS) * self.rtt)
@@ -124,7 +128,7 @@ impl NetworkPath {
         MEASURED_FROM_SECONDS.max(MEASURED_FROM_RTTS * self.rtt)..to
     }
 
-    /// The losses in the direction of the data.
+    /// The losses in the direction of the data, as the coding models take them.
     pub fn losses(&self) -> PacketLosses {
         if self.burst > 1.0 && self.loss > 0.0 {
             PacketLosses::Bursts(Gilbert { loss: self.loss, stay_bad: 1.0 - 1.0 / self.burst })
