@@ -1,20 +1,24 @@
-//! What bounds a plain TCP: losses, or the link as far as the TCP's start fills the link.
+//! Bounds of the goodput of a plain TCP: one by losses and one by the link. The link's bound is
+//! lower if TCP leaves slow start early and does not fill the link.
 
 use super::path::NetworkPath;
 use super::scheme::{PlanScheme, TCP_HEADERS};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 use std::ops::Range;
 
-/// Bytes of payload in a full packet.
+/// Bytes of payload in a full packet. Half the value halves every goodput.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
-/// The least that Linux adds to the round-trip time for a time-out, s (`TCP_RTO_MIN`).
+/// The time that Linux adds to the round-trip time for the shortest retransmission time-out, s
+/// (`TCP_RTO_MIN`). A smaller value shortens the predicted time-outs.
 pub(super) const RTO_MIN: f64 = 0.2;
 
-/// Steps of the numerical integration over the measured time.
+/// Steps of the numerical integration over the measured time. More steps give a more exact share
+/// and take more time.
 const STEPS: u32 = 64;
 
-/// The throughput to which losses limit Reno, all connections together, bit/s: equation (16) of paper 000 for loss *events*. A burst is one
-/// event: a sender with selective acknowledgements halves its window once for all its losses.
+/// The throughput to which losses limit Reno, for all connections together, bit/s. This is equation
+/// (16) of paper 000 for loss *events*. A burst is one event: a sender with selective
+/// acknowledgements halves its window once for all losses of the burst.
 pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     let tcp = Tcp { rtt: path.rtt, time_out: 1.0 + RTO_MIN / path.rtt, window: f64::INFINITY };
     let pps =
@@ -22,27 +26,33 @@ pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     f64::from(path.flows) * pps * PAYLOAD * 8.0
 }
 
-/// The throughput to which losses limit CUBIC, all connections together, bit/s: the larger one of CUBIC's own window and of its Reno-friendly
-/// window (RFC 9438, section 5.1 and figure 4), never below Reno.
+/// The throughput to which losses limit CUBIC, for all connections together, bit/s. It is the
+/// larger of CUBIC's own window and its Reno-friendly window (RFC 9438, section 5.1 and figure 4).
+/// The result is never below Reno's.
 pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
     let events = path.loss / path.burst;
     if events == 0.0 {
         return f64::INFINITY;
     }
-    // 1.054 is RFC 9438's constant for C = .4 and beta = .7.
+    // 1.054 is the constant of RFC 9438 for C = .4 and beta = .7.
     let window = 1.054 * libm::pow(path.rtt, 0.75) / libm::pow(events, 0.75);
     let own = f64::from(path.flows) * window / path.rtt * PAYLOAD * 8.0 * (1.0 - path.loss);
     let friend = reno_by_losses(path);
-    // CUBIC's window leaves time-outs out. Below four packets they decide, and are Reno's.
+    // CUBIC's formula leaves time-outs out. Below four packets, time-outs decide the throughput, so
+    // Reno's formula applies.
     if window < 4.0 { friend } else { own.max(friend) }
 }
 
-/// The share of the link that Reno or CUBIC fills after its start, in the measured time.
+/// The share of the link that Reno or CUBIC fills in the measured time, after its start.
 ///
-/// Over a short queue both leave slow start early. Slow start sends two packets for each acknowledged one, so a round of W packets needs W/2 of
-/// the queue. The queue overflows at W = 2 Q, and the sender notices at W = 4 Q. Reno continues from half of this window and adds a packet each
-/// round trip. CUBIC continues from .7 of the window, by its cubic function or its Reno-friendly one (RFC 9438, section 4: C = .4, beta = .7,
-/// alpha = .53). Where the window is smaller than the bandwidth-delay product, the window decides what is sent.
+/// Over a short queue both leave slow start early. Slow start sends two packets for each
+/// acknowledged packet, so a round of W packets needs W/2 of the queue. The queue overflows at W =
+/// 2 Q, and the sender notices at W = 4 Q.
+///
+/// Reno continues from half of this window and adds a packet each round trip. CUBIC continues from
+/// .7 of the window, by its cubic function or by its Reno-friendly one (RFC 9438, section 4: C =
+/// .4, beta = .7, alpha = .53). If the window is smaller than the bandwidth-delay product, the
+/// window decides the rate.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
@@ -62,8 +72,11 @@ fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     (0..STEPS).map(share).sum::<f64>() / f64::from(STEPS)
 }
 
-/// The two bounds of a scheme's goodput before any efficiency factor, bit/s: by losses, where the scheme takes losses for congestion, and by the
-/// link less headers, as far as the start fills the link.
+/// The two bounds of a scheme's goodput before any efficiency factor, bit/s.
+///
+/// The first is the bound by losses, for a scheme that takes losses for congestion; otherwise
+/// infinite. The second is the link's rate less headers, times the share of the link that the start
+/// fills.
 pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
     let by_losses = match scheme {
         PlanScheme::Reno => reno_by_losses(path),
@@ -77,7 +90,8 @@ pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// What `ripstop sim tandem` gives of C for a queue of an eighth of a bandwidth-delay product and less, without any loss.
+    /// The shares of C are results of `ripstop sim tandem` without loss, for a queue of an eighth
+    /// of a bandwidth-delay product or less.
     #[test]
     fn a_start_over_a_short_queue_leaves_the_link_idle() {
         let path = |rate: f64, rtt: f64, share: f64| {
@@ -94,9 +108,10 @@ mod tests {
         ];
         for (scheme, path, share) in simulated {
             let got = bounds(scheme, path)[1] / path.rate;
-            assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: {got} for {share}");
+            assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: got share {got}, expected {share}");
         }
-        // Half of what the path holds is enough, and BBR does not start by losses.
+        // A queue of half the bandwidth-delay product is enough for Reno and CUBIC. BBR needs less,
+        // because losses do not end its start.
         for (scheme, share) in [(PlanScheme::Reno, 0.5), (PlanScheme::Cubic, 0.5), (PlanScheme::Bbr, 0.1)] {
             let path = path(100e6, 0.1, share);
             assert!((bounds(scheme, &path)[1] / (scheme.ceiling() * path.rate) - 1.0).abs() < 1e-9);

@@ -1,6 +1,6 @@
-//! The schemes that the planner compares, and what their headers leave.
+//! The schemes that the planner compares, and the share of the payload that their headers leave.
 
-/// A way to send over a path.
+/// A way to send over a path: a congestion control, with or without the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlanScheme {
     /// Plain TCP, Reno.
@@ -25,7 +25,7 @@ impl PlanScheme {
         PlanScheme::TunnelBbr,
     ];
 
-    /// The name in `--json` and in the data files.
+    /// The scheme's name in `--json` output and in the data files.
     pub fn name(self) -> &'static str {
         match self {
             PlanScheme::Reno => "reno",
@@ -41,7 +41,8 @@ impl PlanScheme {
         matches!(self, PlanScheme::TunnelCubic | PlanScheme::TunnelBbr)
     }
 
-    /// The ceiling: payload over bytes on the wire of a source packet. No share of C (1-p) can be larger.
+    /// The ceiling: payload over bytes on the wire of a source packet. No share of C (1-p) can be
+    /// larger.
     pub fn ceiling(self) -> f64 {
         let wire = super::PATH_MTU;
         match self {
@@ -53,11 +54,15 @@ impl PlanScheme {
     }
 }
 
-/// Bytes of IPv4 and TCP headers with time stamps.
+/// Bytes of IPv4 and TCP headers with TCP timestamps. Twice the value takes as many bytes of
+/// payload from each packet.
 pub const TCP_HEADERS: f64 = 52.0;
-/// Bytes of IPv4 and TCP headers without time stamps. TCP/NC is simulated with these.
+/// Bytes of IPv4 and TCP headers without TCP timestamps. The simulated TCP/NC uses these. Twice the
+/// value takes as many bytes of payload from each packet.
 pub const PLAIN_HEADERS: f64 = 40.0;
-/// Bytes that the tunnel's MTU is smaller than the path's (docs/contributors/wire-format.md).
+/// The difference between the path's MTU and the tunnel's MTU, bytes
+/// (docs/contributors/wire-format.md). A larger value leaves less payload in each packet.
 pub const TUNNEL_MTU_TAKES: f64 = 64.0;
 /// Bytes of headers that the tunnel puts before a source packet (docs/contributors/wire-format.md).
+/// A larger value lowers the tunnel's ceiling.
 pub const SOURCE_HEADERS: f64 = 56.0;

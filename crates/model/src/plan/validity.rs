@@ -1,26 +1,27 @@
 //! The domain of validity: the paths on which the closed forms were compared with the simulator.
 //!
-//! A campaign draws its links from these ranges. Outside of them the closed forms extrapolate, and nothing is known of their errors.
+//! A campaign draws its links from these ranges. Outside the ranges the closed forms extrapolate,
+//! and their errors are unknown. A wider range needs a new campaign.
 
 use super::path::NetworkPath;
 use std::ops::RangeInclusive;
 
-/// Rates that links are drawn with, bit/s.
+/// Rates of the drawn links, bit/s.
 pub const RATE_BPS: RangeInclusive<f64> = 0.5e6..=1e9;
-/// Round-trip times, s.
+/// Round-trip times of the drawn links, s.
 pub const RTT_S: RangeInclusive<f64> = 0.005..=0.8;
-/// Loss probabilities, for each direction.
+/// Loss probabilities of the drawn links, in each direction.
 pub const LOSS: RangeInclusive<f64> = 0.0..=0.3;
-/// Mean lengths of bursts of losses, packets.
+/// Mean burst lengths of the drawn links, packets.
 pub const BURST_PACKETS: RangeInclusive<f64> = 1.0..=20.0;
-/// Queues, bandwidth-delay products.
+/// Queue sizes of the drawn links, bandwidth-delay products.
 pub const QUEUE_BDPS: RangeInclusive<f64> = 0.1..=4.0;
-/// The smallest queue, packets: a drawn queue that holds less is made to hold this.
+/// The smallest queue of a campaign, packets. A drawn queue with fewer packets is enlarged to this.
 pub const FEWEST_QUEUE_PACKETS: f64 = 2.0;
-/// Connections at the same time.
+/// The number of connections at the same time.
 pub const FLOWS: u32 = 1;
 
-/// A quantity of a path that is outside the domain of validity.
+/// A quantity of a path that lies outside the domain of validity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extrapolated {
     /// The rate.
@@ -37,9 +38,10 @@ pub enum Extrapolated {
     Flows,
 }
 
-/// The quantities of `path` that are outside the domain of validity.
+/// Returns the quantities of `path` that lie outside the domain of validity.
 pub fn extrapolated(path: &NetworkPath) -> Vec<Extrapolated> {
-    // A drawn queue is a whole number of bytes, so its share of the product may be slightly off the range's ends.
+    // A drawn queue has a whole number of bytes. So its ratio to the bandwidth-delay product may
+    // exceed the range by a rounding error.
     let bdps = path.queue_packets() / path.packets();
     let queue = *QUEUE_BDPS.start() * 0.999..=*QUEUE_BDPS.end() * 1.001;
     let smallest = path.queue_packets() == FEWEST_QUEUE_PACKETS;
@@ -75,7 +77,8 @@ mod tests {
         ] {
             assert_eq!(extrapolated(&path), [quantity], "{path:?}");
         }
-        // Two packets are the smallest queue of a campaign, whatever share of the product they are.
+        // Two packets are the smallest queue of a campaign, whatever their ratio to the
+        // bandwidth-delay product is.
         assert_eq!(extrapolated(&NetworkPath { rate: 5e5, rtt: 0.005, queue: 3000.0, ..usual }), []);
     }
 }

@@ -1,35 +1,37 @@
-//! The fitted weights of the closed forms, as data: `crates/model/data/plan-weights.toml`, which `make plan-report` writes.
+//! The fitted weights of the closed forms, as data. `make plan-report` writes them to
+//! `crates/model/data/plan-weights.toml`.
 //!
-//! The functions of [`plan`](super) take the weights as an argument. The caller reads the file's text ([`super::data::WEIGHTS`]) with a TOML
-//! parser.
+//! The functions of [`plan`](super) take the weights as an argument. The caller parses the file's
+//! text ([`super::data::WEIGHTS`]) as TOML.
 
 use super::campaign::CampaignRecord;
 use super::efficiency::Term;
 use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 
-/// How many times a delay is made up of: [`packet_times`](super::delay::packet_times), [`request_times`](super::delay::request_times).
+/// The number of times whose weighted sum is a delay. [`packet_times`](super::delay::packet_times)
+/// and [`request_times`](super::delay::request_times) compute these times.
 pub const TIMES: usize = 8;
 
-/// All weights.
+/// The weights of all schemes and delays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Weights {
     /// The campaign that the weights were fitted to.
     pub campaign: CampaignRecord,
-    /// Requests over plain TCP.
+    /// Weights of [`request_times`](super::delay::request_times) for requests over plain TCP.
     pub plain_requests: DelayWeights,
-    /// Requests inside the tunnel.
+    /// Weights of [`request_times`](super::delay::request_times) for requests inside the tunnel.
     pub tunnel_requests: DelayWeights,
-    /// Plain Reno.
+    /// Weights of plain Reno.
     pub reno: SchemeWeights,
-    /// Plain CUBIC.
+    /// Weights of plain CUBIC.
     pub cubic: SchemeWeights,
-    /// Plain BBR.
+    /// Weights of plain BBR.
     pub bbr: SchemeWeights,
-    /// CUBIC inside the tunnel.
+    /// Weights of CUBIC inside the tunnel.
     pub tunnel_cubic: SchemeWeights,
-    /// BBR inside the tunnel.
+    /// Weights of BBR inside the tunnel.
     pub tunnel_bbr: SchemeWeights,
 }
 
@@ -39,19 +41,19 @@ pub struct Weights {
 pub struct SchemeWeights {
     /// Weights of [`packet_times`](super::delay::packet_times).
     pub packets: DelayWeights,
-    /// What the scheme loses of its ceiling.
+    /// The efficiency factors that reduce the scheme's goodput below its ceiling.
     pub efficiency: Vec<Term>,
-    /// What the scheme sends beyond headers and what the link loses.
+    /// The factors that add to the bytes sent, beyond headers and the link's losses.
     pub overhead: Vec<Term>,
 }
 
-/// The weights of the times that make up a delay.
+/// The weights of the times whose sum is a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayWeights {
-    /// For the median.
+    /// Weights for the median.
     pub p50: [f64; TIMES],
-    /// For the 99th percentile.
+    /// Weights for the 99th percentile.
     pub p99: [f64; TIMES],
 }
 
