@@ -1,4 +1,5 @@
-//! Everything that paper 000, section IV, says about one TCP connection: the answer of `ripstop model tcp`.
+//! Predicts the throughput of one TCP connection by paper 000, section IV. `ripstop model tcp`
+//! prints the [`ConnectionPrediction`].
 
 use crate::domain::{DomainError, at_least, positive, share};
 use crate::tcp::{
@@ -6,30 +7,31 @@ use crate::tcp::{
     rounds_between_losses_acked, time_out_probability_by,
 };
 
-/// A TCP connection over a path that loses packets at random.
+/// A TCP connection over a path that loses packets at random (independent losses).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TcpConnection {
-    /// p: probability that a packet is lost.
+    /// p: the probability that a packet is lost.
     pub loss: f64,
-    /// RTT: length of a round, in seconds.
+    /// RTT: the length of a round, s.
     pub rtt: f64,
-    /// Length of the first time-out of a series, in *seconds*. The paper's T_o counts it in rounds: this length over `rtt`
-    /// ("T_o = 3/RTT").
+    /// The length of the first time-out of a series, in *seconds*. The paper's T_o is this length
+    /// divided by `rtt`, in rounds ("T_o = 3/RTT").
     pub first_time_out: f64,
-    /// W_max: the largest window, in packets.
+    /// W_max: the largest window, packets.
     pub max_window: f64,
-    /// Size of a packet, in bytes.
+    /// The size of a packet, bytes.
     pub packet_bytes: f64,
-    /// beta: packets for each acknowledgment.
+    /// beta: the number of packets for each acknowledgment.
     pub ack_every: u32,
-    /// How (13) rounds a mean window that is not an integer.
+    /// How equation (13) rounds a mean window that is not an integer.
     pub window: WindowReading,
-    /// How long time-outs last.
+    /// How equation (16) counts the duration of time-outs.
     pub duration: TimeOutDuration,
 }
 
 impl Default for TcpConnection {
-    /// The values of section VI: 0.8 s, 3 s, 50 packets of 1000 bytes, an acknowledgment for each; no loss.
+    /// The values of section VI: an RTT of 0.8 s, a first time-out of 3 s, a window of 50 packets,
+    /// packets of 1000 bytes, an acknowledgment for each packet, and no loss.
     fn default() -> TcpConnection {
         TcpConnection {
             loss: 0.0,
@@ -44,30 +46,34 @@ impl Default for TcpConnection {
     }
 }
 
-/// The throughput of a [`TcpConnection`], and what it is made of.
+/// The throughput of a [`TcpConnection`], with the terms that determine it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConnectionPrediction {
-    /// `E[W]`, in packets: equation (10). Not capped at W_max; infinite without loss.
+    /// `E[W]`, the mean window in packets: equation (10). It ignores W_max, and is infinite without
+    /// loss.
     pub expected_window: f64,
-    /// `E[r]`: equation (9). Infinite without loss.
+    /// `E[r]`, the mean number of rounds between triple-duplicate acknowledgements (TD): equation
+    /// (9). Infinite without loss.
     pub rounds_between_td: f64,
-    /// P(TO | `E[W]`): equation (13).
+    /// P(TO | `E[W]`), the probability that a loss leads to a time-out: equation (13).
     pub timeout_probability: f64,
-    /// The expected duration of time-outs, in rounds: equation (15), or the conditional one. Infinite at p = 1.
+    /// The expected duration of time-outs, in rounds: equation (15) or the conditional mean, by
+    /// [`TimeOutDuration`]. Infinite at p = 1.
     pub timeout_duration_rounds: f64,
-    /// Packets a second without time-outs and without a largest window: equation (11). Infinite without loss.
+    /// Throughput in packets/s without time-outs and without a largest window: equation (11).
+    /// Infinite without loss.
     pub throughput_td_only_pps: f64,
-    /// Packets a second: equation (16).
+    /// Throughput in packets/s: equation (16).
     pub throughput_pps: f64,
-    /// Bits per second, whole packets counted: equation (16).
+    /// Throughput in bit/s, headers included: equation (16).
     pub throughput_bps: f64,
 }
 
 impl TcpConnection {
-    /// Computes the throughput and what it is made of.
+    /// Computes the throughput and its terms.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn predict(&self) -> Result<ConnectionPrediction, DomainError> {
         share("the loss probability", self.loss)?;
         positive("the round-trip time in seconds", self.rtt)?;
@@ -98,11 +104,12 @@ impl TcpConnection {
     }
 }
 
-/// The probability that a packet is lost on one of `links` links, each of which loses it with probability q =
-/// `link_loss`: 1 - (1 - q)^links (paper 000, section VI). Exact for small q, too.
+/// The probability that a packet is lost on a path of `links` links. Each link loses a packet with
+/// probability q = `link_loss`: 1 - (1 - q)^links (paper 000, section VI). The result is exact for
+/// small q too.
 ///
 /// # Errors
-/// A probability outside 0 to 1.
+/// A probability is outside 0 to 1.
 pub fn path_loss(link_loss: f64, links: u32) -> Result<f64, DomainError> {
     share("the loss probability of a link", link_loss)?;
     Ok(if links == 0 { 0.0 } else { -libm::expm1(f64::from(links) * libm::log1p(-link_loss)) })
@@ -119,9 +126,9 @@ mod tests {
 
     #[test]
     fn readings_of_the_window_and_the_duration() {
-        // Throughput in Mbit/s with E[W] read as floor, nearest (= ceiling) and continuous, then with
-        // conditional time-outs, and P(TO | E[W]); computed independently. At 0.1855 the window of 2.54
-        // rounds to 3 before the limit is tested.
+        // The values are computed independently. The first three throughputs in Mbit/s read E[W] as
+        // floor, nearest (= ceiling) and continuous; the fourth has conditional time-outs. P(TO |
+        // E[W]) follows. At 0.1855, the window of 2.54 rounds to 3 before the limit is tested.
         for (q, mbps, probability) in [
             (0.005, [0.066732, 0.066732, 0.066732, 0.0667], [1.655e-9, 4.222e-11, 1.846e-10]),
             (0.015, [0.032524, 0.032553, 0.032552, 0.0320], [0.0190689, 0.0018454, 0.0023809]),
@@ -156,18 +163,18 @@ mod tests {
             for p in [1e-6, 1e-3, 0.05, 0.4] {
                 let got = TcpConnection { ack_every: b, ..lossy(p) }.predict().unwrap();
                 let (r, beta) = (got.rounds_between_td, f64::from(b));
-                // (4) in the mean: W_j is half of W_(j+r-1) plus what a uniform half of its acknowledgments
-                // add.
+                // The mean of equation (4): W_j is half of W_(j+r-1) plus the packets that a
+                // uniformly distributed half of its acknowledgments adds.
                 let after = (r - 0.5) / beta;
                 let before = after + (r - 1.0) / beta;
                 assert!((after - 0.5 * (before + 0.5 / beta)).abs() < 1e-9 * after);
-                // (7) in the mean.
+                // The mean of equation (7).
                 let packets = (r - 1.0) * after + (r - 1.0) * (r - 2.0) / (2.0 * beta) + before / 2.0;
                 assert!((packets * p / (1.0 - p) - 1.0).abs() < 1e-9, "b {b} p {p}");
-                // (10)
+                // Equation (10).
                 assert!((got.expected_window - (after + before) / 2.0).abs() < 1e-9 * before);
                 if p < 1e-4 {
-                    // sqrt(3 / (2 b p)) / RTT, as Padhye and others have it.
+                    // The square-root law sqrt(3 / (2 b p)) / RTT of Padhye and others.
                     let root = (1.5 / (beta * p)).sqrt() / 0.8;
                     assert!((got.throughput_td_only_pps / root - 1.0).abs() < 0.01, "{b}: {got:?} {root}");
                 }
@@ -217,13 +224,13 @@ mod tests {
             let x = (1.0 - p) / p;
             let root = (-1.0 / 18.0 + 2.0 / 3.0 * x).sqrt();
             let mean = 1.5 * (2.0 / 3.0 + root) - 1.0;
-            // (13) for the whole packets of the mean window.
+            // Equation (13), for the mean window rounded down to whole packets.
             let packets = mean.floor();
             let time_out = if packets < 3.0 { 1.0 } else {
                 let few = |i: i32, choose: f64| choose * p.powi(packets as i32 - i) * (1.0 - p).powi(i);
                 few(0, 1.0) + few(1, packets) + few(2, packets * (packets - 1.0) / 2.0)
             };
-            // (14), term by term.
+            // Equation (14), term by term.
             let mut duration = 0.0;
             for i in 1..3000 {
                 let waited = if i <= 6 { f64::from((1u32 << i) - 1) } else { 63.0 + 64.0 * f64::from(i - 6) };

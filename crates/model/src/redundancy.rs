@@ -1,7 +1,9 @@
-//! The redundancy that TCP/NC needs (paper 000, section VI-B), and the share of a link that it can use (section VI-C).
+//! The redundancy that TCP/NC needs (paper 000, section VI-B), and the share of a link that it can
+//! use (section VI-C).
 //!
-//! The paper wants at most W (R - 1) of R W packets to be lost, with probability 0.8. It does not say how numbers that are
-//! not integers are rounded. Each reading is one tail of the binomial distribution.
+//! The paper requires, with probability 0.8, that at most W (R - 1) of R W packets are lost. It
+//! does not say how numbers that are not integers are rounded, so [`RedundancyRounding`] offers
+//! four readings. Each reading is one tail of the binomial distribution.
 
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::special::incomplete_beta;
@@ -9,28 +11,35 @@ use crate::special::incomplete_beta;
 /// How the number of packets R W and the number of losses W (R - 1) are rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedundancyRounding {
-    /// Both up: three of the four R in table I (1.03, 1.09, 1.13; then 1.27 for the printed 1.29).
+    /// Round both up. This gives three of the four R in table I (1.03, 1.09, 1.13). The fourth
+    /// becomes 1.27 instead of the printed 1.29.
     #[default]
     Ceil,
-    /// Both down: 1.04, 1.10, 1.14 and the 1.28 of the text.
+    /// Round both down. This gives 1.04, 1.10, 1.14, and the 1.28 of the text.
     Floor,
-    /// Neither: the incomplete beta function at real arguments (1.03, 1.09, 1.14, 1.28).
+    /// Round neither: the incomplete beta function at real arguments (1.03, 1.09, 1.14, 1.28).
     Continuous,
-    /// The sum of the paper up to floor(W (R - 1)), its coefficients by gamma functions. Not monotone in R.
+    /// The paper's sum up to floor(W (R - 1)), with coefficients by gamma functions. Not monotone
+    /// in R.
     Gamma,
 }
 
-/// Steps of R per unit that [`redundancy`] tries: hundredths, as in the paper.
+/// The number of steps of R per unit that [`redundancy`] tries: hundredths, as in the paper. Half
+/// the value chooses coarser and larger redundancies.
 const STEPS: f64 = 100.0;
 
-/// The largest R that [`redundancy`] tries.
+/// The largest R that [`redundancy`] tries. It bounds the search. Losses that need more are an
+/// error.
 pub const LARGEST_REDUNDANCY: f64 = 1000.0;
 
-/// The probability that the losses of a round are masked. R W packets are sent for a window of W = `window`, each is lost with
-/// probability `loss`, and at most W (R - 1) may be lost (paper 000, section VI-B).
+/// The probability that the losses of a round are masked (paper 000, section VI-B).
+///
+/// For a window of W = `window`, R W packets are sent, and each is lost with probability `loss`. At
+/// most W (R - 1) of them may be lost.
 ///
 /// # Errors
-/// An argument outside its domain: a probability, a window of at least 1, R from 1 to 1e9.
+/// An argument is outside its domain. A loss is a probability, the window is at least 1, and R is 1
+/// to 1e9.
 pub fn mask_probability(
     loss: f64,
     window: u32,
@@ -43,11 +52,11 @@ pub fn mask_probability(
     Ok(masked(loss, f64::from(window), redundancy, rounding))
 }
 
-/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a round with probability `target` (the
-/// paper: 0.8).
+/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a round with
+/// probability `target`. The paper uses 0.8.
 ///
 /// # Errors
-/// An argument outside its domain; a loss that needs more than [`LARGEST_REDUNDANCY`].
+/// An argument is outside its domain, or the loss needs more than [`LARGEST_REDUNDANCY`].
 pub fn redundancy(
     loss: f64,
     window: u32,
@@ -58,11 +67,13 @@ pub fn redundancy(
     at_least("the window in packets", window, 1, "1 or more")?;
     require((0.0..1.0).contains(&target), "the target probability", target, "at least 0 and less than 1")?;
     let w = f64::from(window);
-    // A quotient, as people write hundredths: in binary 1 + 0.14 is not 1.14.
+    // Divide two integers, because that gives the double nearest to the decimal number. In binary,
+    // 1 + 0.14 is not 1.14.
     let at = |step: u32| (STEPS + f64::from(step)) / STEPS;
     let enough = |step: u32| masked(loss, w, at(step), rounding) >= target;
     let last = (STEPS * (LARGEST_REDUNDANCY - 1.0)) as u32;
-    // W is an integer and W of n packets must arrive, so every reading but Gamma rises with R.
+    // W of n packets must arrive, and W is an integer. So in every reading but Gamma the
+    // probability rises with R.
     let bound = if rounding == RedundancyRounding::Gamma { RedundancyRounding::Ceil } else { rounding };
     let below = |step: u32| masked(loss, w, at(step), bound) < target;
     let (mut low, mut high) = (0, last);
@@ -74,7 +85,8 @@ pub fn redundancy(
             high = middle;
         }
     }
-    // Gamma stays below Ceil and meets it wherever W (R - 1) is an integer: after a step of 1 at the latest.
+    // Gamma stays below Ceil and equals it wherever W (R - 1) is an integer. So Gamma needs at most
+    // 100 steps (one unit of R) more.
     let first = (low..=last).take(101).find(|&step| enough(step));
     first.map(at).ok_or(DomainError {
         what: "the loss probability",
@@ -83,11 +95,11 @@ pub fn redundancy(
     })
 }
 
-/// The rate that coded flows can use of a link of rate C = `rate`: min{C (1-p), C / R} (paper 000, section VI-C), in the unit
-/// of `rate`.
+/// The rate that coded flows can use of a link of rate C = `rate`: min{C (1-p), C / R} (paper 000,
+/// section VI-C), in the unit of `rate`.
 ///
 /// # Errors
-/// An argument outside its domain.
+/// An argument is outside its domain.
 pub fn achievable(rate: f64, loss: f64, redundancy: f64) -> Result<f64, DomainError> {
     positive("the rate", rate)?;
     share("the loss probability", loss)?;
@@ -96,7 +108,7 @@ pub fn achievable(rate: f64, loss: f64, redundancy: f64) -> Result<f64, DomainEr
 }
 
 fn masked(p: f64, w: f64, r: f64, rounding: RedundancyRounding) -> f64 {
-    // In binary, 50 * 1.12 is not 56. A product this close to an integer counts as the integer.
+    // In binary, 50 * 1.12 is not 56. A product this close to an integer counts as that integer.
     let exact = |x: f64| if (x - libm::round(x)).abs() < 1e-9 * x.max(1.0) { libm::round(x) } else { x };
     let (packets, losses) = (exact(w * r), exact(w * (r - 1.0)));
     let (packets, losses) = match rounding {
@@ -105,8 +117,8 @@ fn masked(p: f64, w: f64, r: f64, rounding: RedundancyRounding) -> f64 {
         RedundancyRounding::Continuous => (packets, losses),
         RedundancyRounding::Gamma => (packets, libm::floor(losses)),
     };
-    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1); the sum with gamma functions telescopes to the same for real
-    // n.
+    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1). The sum with gamma functions telescopes to the
+    // same value for real n.
     incomplete_beta(packets - losses, losses + 1.0, 1.0 - p).is
 }
 
@@ -125,7 +137,8 @@ mod tests {
 
     #[test]
     fn masking_probabilities_of_table_i() {
-        // Window 50; computed independently: floor, ceil, gamma, beta.
+        // The values are computed independently for a window of 50, in the order floor, ceil,
+        // gamma, beta.
         for (q, r, want) in [
             (0.005, 1.03, [0.7312, 0.9155, 0.7275, 0.8443]),
             (0.015, 1.09, [0.7909, 0.8978, 0.7856, 0.8517]),
@@ -139,7 +152,7 @@ mod tests {
                 assert!((got - want).abs() <= 5.1e-5, "q {q} R {r} {rounding:?}: {got}, not {want}");
             }
         }
-        // Fig. 12: the jump between 1.11 and 1.12 is one of the floor reading.
+        // Fig. 12: the jump between 1.11 and 1.12 belongs to the floor reading.
         let p = path_loss(0.025, 4).unwrap();
         for (rounding, want) in
             [(RedundancyRounding::Floor, [0.5614, 0.7077]), (RedundancyRounding::Ceil, [0.7077, 0.7077])]

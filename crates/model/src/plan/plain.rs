@@ -108,7 +108,10 @@ mod tests {
         ];
         for (scheme, path, share) in simulated {
             let got = bounds(scheme, path)[1] / path.rate;
-            assert!((got / share - 1.0).abs() < 0.2, "{scheme:?}, {path:?}: got share {got}, expected {share}");
+            assert!(
+                (got / share - 1.0).abs() < 0.2,
+                "{scheme:?}, {path:?}: got share {got}, expected {share}"
+            );
         }
         // A queue of half the bandwidth-delay product is enough for Reno and CUBIC. BBR needs less,
         // because losses do not end its start.
