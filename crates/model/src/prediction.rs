@@ -65,7 +65,7 @@ pub struct ConnectionPrediction {
     pub throughput_td_only_pps: f64,
     /// Throughput in packets/s: equation (16).
     pub throughput_pps: f64,
-    /// Throughput in bit/s, headers included: equation (16).
+    /// Throughput in bit/s, counting whole packets: equation (16).
     pub throughput_bps: f64,
 }
 
@@ -163,8 +163,9 @@ mod tests {
             for p in [1e-6, 1e-3, 0.05, 0.4] {
                 let got = TcpConnection { ack_every: b, ..lossy(p) }.predict().unwrap();
                 let (r, beta) = (got.rounds_between_td, f64::from(b));
-                // The mean of equation (4): W_j is half of W_(j+r-1) plus the packets that a
-                // uniformly distributed half of its acknowledgments adds.
+                // The mean of equation (4): E[W_j] = (E[W_(j+r-1)] + 0.5/beta) / 2. The term
+                // 0.5/beta is the mean growth by a uniformly distributed part of a round's
+                // acknowledgments.
                 let after = (r - 0.5) / beta;
                 let before = after + (r - 1.0) / beta;
                 assert!((after - 0.5 * (before + 0.5 / beta)).abs() < 1e-9 * after);

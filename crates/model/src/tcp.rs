@@ -1,71 +1,79 @@
-//! TCP's throughput over a path that loses packets at random: paper 000, section IV, equations (2) to (16).
+//! TCP's throughput over a path that loses packets at random: paper 000, section IV, equations (2)
+//! to (16).
 //!
-//! The model counts in rounds of one round-trip time. A window of W packets grows by 1 each round until a packet is lost, one
-//! round later triple-duplicate acknowledgements (TD) halve it or, when too few packets follow, a time-out (TO) closes it.
+//! The model counts time in rounds of one round-trip time. A window of W packets grows by 1 each
+//! round until a packet is lost. One round later, triple-duplicate acknowledgements (TD) halve the
+//! window. If too few packets follow the loss, a time-out (TO) closes it instead.
 //!
-//! Probabilities are clamped to 0..=1 (NaN counts as 0), so every function is total: no NaN for any `p`.
+//! Probabilities are clamped to 0..=1, and NaN counts as 0. So no function returns NaN for any `p`.
 
-/// The largest p at which equation (9) has a real root; above it the root counts as 0.
+/// The largest p at which equation (9) has a real root. Above it the root counts as 0. Equation (9)
+/// determines this value.
 pub const LARGEST_P: f64 = 12.0 / 13.0;
 
 /// How equation (13) rounds a mean window that is not an integer. The paper does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowReading {
-    /// Down: the reading that gives all four rows of table I.
+    /// Round down. Only this reading gives all four rows of table I.
     #[default]
     Floor,
-    /// To the nearest integer (one row of table I).
+    /// Round to the nearest integer. Gives one row of table I.
     Nearest,
-    /// Up (one row).
+    /// Round up. Gives one row of table I.
     Ceiling,
-    /// Not at all: binomial coefficients by gamma functions (two rows).
+    /// Do not round: binomial coefficients by gamma functions. Gives two rows of table I.
     Continuous,
 }
 
 /// How long time-outs last in equation (16).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeOutDuration {
-    /// Equation (15), [`mean_time_out`]. Table I was computed with it.
+    /// Equation (15), [`mean_time_out`]. The paper computed table I with it.
     #[default]
     AsPrinted,
-    /// The mean duration of a series that has begun, [`mean_time_out_series`], as in the model that the paper builds on.
+    /// The mean duration of a series that has begun, [`mean_time_out_series`]. The model that the
+    /// paper builds on uses this duration.
     Conditional,
 }
 
 /// A TCP sender and its path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tcp {
-    /// RTT: length of a round, in seconds.
+    /// RTT: the length of a round, s.
     pub rtt: f64,
-    /// T_o: length of the first time-out of a series, in rounds.
+    /// T_o: the length of the first time-out of a series, rounds.
     pub time_out: f64,
-    /// W_max: the largest window, in packets.
+    /// W_max: the largest window, packets.
     pub window: f64,
 }
 
 impl Tcp {
-    /// Packets a second without time-outs and without a largest window: equation (11). Infinite at p = 0.
+    /// Throughput in packets/s without time-outs and without a largest window: equation (11).
+    /// Infinite at p = 0.
     ///
-    /// For small p it is sqrt(3/(2p)) / RTT. For large p the paper's (1-p)/(p RTT) drops the factor 1/(`E[r]` + 1), which is 0.5
-    /// at p = 0.8 and 0.6 at 12/13.
+    /// For small p it is sqrt(3/(2p)) / RTT. For large p, the paper's approximation (1-p)/(p RTT)
+    /// drops the factor 1/(`E[r]` + 1), which is 0.5 at p = 0.8 and 0.6 at 12/13.
     pub fn td_throughput(&self, p: f64) -> f64 {
         let p = probability(p);
         if p == 1.0 { 0.0 } else { (1.0 - p) / (self.rtt * (p + times_p(p, 1.0))) }
     }
 
-    /// Packets a second without time-outs: equation (12).
+    /// Throughput in packets/s without time-outs: equation (12).
     pub fn capped_throughput(&self, p: f64) -> f64 {
         (self.window / self.rtt).min(self.td_throughput(p))
     }
 
-    /// Packets a second: equation (16), with P(TO | `floor(E[W])`) and the duration of equation (15).
+    /// Throughput in packets/s: equation (16), with P(TO | `floor(E[W])`) and the duration of
+    /// equation (15).
     ///
-    /// It falls with p, and jumps down where `floor(E[W])` does: at p = 12/(8 m^2 + 13) for m = 3, 4, ...
+    /// It falls with p. It jumps down where `floor(E[W])` does, at p = 12/(8 m^2 + 13) for m = 3,
+    /// 4, ...
     pub fn throughput(&self, p: f64) -> f64 {
         self.throughput_by(p, 1.0, WindowReading::Floor, TimeOutDuration::AsPrinted)
     }
 
-    /// Packets a second by equation (16) under any of its readings, with one acknowledgment for `ack_every` packets.
+    /// Throughput in packets/s by equation (16), with any reading of the window and any duration of
+    /// time-outs. The receiver sends one acknowledgment for `ack_every` packets.
     pub fn throughput_by(
         &self,
         p: f64,
@@ -90,60 +98,67 @@ impl Tcp {
     }
 }
 
-/// Packets that arrive between two losses: equation (2). Infinite at p = 0.
+/// The number of packets that arrive between two losses: equation (2). Infinite at p = 0.
 pub fn packets_between_losses(p: f64) -> f64 {
     let p = probability(p);
     (1.0 - p) / p
 }
 
-/// Time between two triple-duplicate events, `rounds` apart by equation (9), in seconds: equation (3). The last round, in which
-/// the sender learns of the loss, is included.
+/// The time between two triple-duplicate events, s: equation (3). By equation (9) `rounds` rounds
+/// lie between them. The last round, in which the sender learns of the loss, is included.
 pub fn time_between_losses(rounds: f64, rtt: f64) -> f64 {
     rtt * (rounds + 1.0)
 }
 
-/// `E[W_j]`, the window after a triple-duplicate event, for events `rounds` apart: equation (5).
+/// `E[W_j]`, the mean window after a triple-duplicate event, packets: equation (5). The events are
+/// `rounds` rounds apart.
 pub fn window_after(rounds: f64) -> f64 {
     rounds - 0.5
 }
 
-/// `E[W_(j+r-1)]`, the window in the round of the loss, for events `rounds` apart: equation (5).
+/// `E[W_(j+r-1)]`, the mean window in the round of the loss, packets: equation (5). The events are
+/// `rounds` rounds apart.
 pub fn window_before(rounds: f64) -> f64 {
     2.0 * rounds - 1.5
 }
 
-/// `E[r]`, rounds from a triple-duplicate event to the next loss: equation (9), which solves (8) for a constant r.
-/// Infinite at p = 0.
+/// `E[r]`, the mean number of rounds from a triple-duplicate event to the next loss: equation (9),
+/// which solves equation (8) for a constant r. Infinite at p = 0.
 pub fn rounds_between_losses(p: f64) -> f64 {
     rounds_between_losses_acked(p, 1.0)
 }
 
-/// [`rounds_between_losses`] with one acknowledgment for `ack_every` packets (the paper's beta), so that the window grows by
-/// 1/beta a round: 2/3 + sqrt(-1/18 + 2/3 beta (1-p)/p). With W_(j+r-1) = W_j + (r-1)/beta and a uniform a_(j-2), (5) becomes
-/// `E[W_j]` = (`E[r]` - 1/2)/beta, and the packets of (7) to (9) count beta times.
+/// [`rounds_between_losses`] with one acknowledgment for `ack_every` packets (the paper's beta).
+///
+/// The window then grows by 1/beta a round, and the result is 2/3 + sqrt(-1/18 + 2/3 beta (1-p)/p).
+/// With W_(j+r-1) = W_j + (r-1)/beta and a uniform a_(j-2), equation (5) becomes `E[W_j]` = (`E[r]`
+/// - 1/2)/beta. The packets of equations (7) to (9) count beta times.
 pub fn rounds_between_losses_acked(p: f64, ack_every: f64) -> f64 {
     let p = probability(p);
     if p == 0.0 { f64::INFINITY } else { times_p(p, ack_every) / p }
 }
 
-/// `E[W]`, the mean window: equation (10). Infinite at p = 0; not capped at W_max, and below 1 from p = 4/7 on.
+/// `E[W]`, the mean window in packets: equation (10). Infinite at p = 0. It ignores W_max, and is
+/// below 1 from p = 4/7 on.
 pub fn mean_window(p: f64) -> f64 {
     mean_window_acked(p, 1.0)
 }
 
-/// [`mean_window`] with one acknowledgment for `ack_every` packets (the paper's beta): (3/2 `E[r]` - 1)/beta.
+/// [`mean_window`] with one acknowledgment for `ack_every` packets (the paper's beta): (3/2 `E[r]`
+/// - 1)/beta.
 pub fn mean_window_acked(p: f64, ack_every: f64) -> f64 {
     (1.5 * rounds_between_losses_acked(p, ack_every) - 1.0) / ack_every
 }
 
-/// P(TO | W): the probability that fewer than three of a window's packets arrive, so that a loss leads to a time-out and not to
-/// a triple-duplicate event: equation (13), for `window` rounded down. Below three packets it is 1.
+/// P(TO | W): the probability that a loss leads to a time-out and not to a triple-duplicate event:
+/// equation (13), with `window` rounded down. A time-out follows if fewer than three of a window's
+/// packets arrive. For a window below three packets the probability is 1.
 pub fn time_out_probability(window: f64, p: f64) -> f64 {
     time_out_probability_by(window, p, WindowReading::Floor)
 }
 
-/// [`time_out_probability`] under any reading of a window that is not an integer. The window is rounded before the limit of
-/// three packets is tested.
+/// [`time_out_probability`] with any reading of a window that is not an integer. The window is
+/// rounded first, and then compared with the limit of three packets.
 pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f64 {
     let p = probability(p);
     // At p = 0 the mean window is infinite, and no packet of it is lost.
@@ -159,7 +174,7 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
     if w.is_nan() || w < 3.0 {
         return 1.0;
     }
-    // For large windows this underflows to 0, which is the right answer.
+    // For large windows this underflows to 0, which is right.
     let arrive = 1.0 - p;
     let least = libm::pow(p, w - 2.0);
     if least == 0.0 {
@@ -168,36 +183,40 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
     (least * (p * p + w * p * arrive + 0.5 * w * (w - 1.0) * arrive * arrive)).min(1.0)
 }
 
-/// The expected duration of time-outs, in units of `first` (T_o): equations (14) and (15), as the paper's figures use them.
+/// The expected duration of time-outs, in units of `first` (T_o): equations (14) and (15), as the
+/// paper's figures use them.
 ///
-/// The weights p^i (1-p) are those of i losses in a row *including the one that begins the series*. (16) multiplies by the
-/// probability of a time-out once more. So the result is p times [`mean_time_out_series`], and tends to 0 for small p.
+/// The weights p^i (1-p) belong to i losses in a row, *including the loss that begins the series*.
+/// Equation (16) multiplies by the probability of a time-out once more. So the result is p times
+/// [`mean_time_out_series`], and tends to 0 for small p.
 pub fn mean_time_out(first: f64, p: f64) -> f64 {
     let p = probability(p);
-    // At p = 0 the result is 0, also for an infinite `first`, where the product would be NaN.
+    // At p = 0 the result is 0, even if `first` is infinite. The product would be NaN.
     if p == 0.0 { 0.0 } else { p * mean_time_out_series(first, p) }
 }
 
-/// The expected duration of a series of time-outs that has begun, in units of `first` (T_o): Padhye and others (1998), eq. (27).
-/// The time-out doubles at each loss of the retransmission, up to 64 T_o. The result tends to T_o for small p, and is infinite at
-/// p = 1.
+/// The expected duration of a series of time-outs that has begun, in units of `first` (T_o): Padhye
+/// and others (1998), equation (27). The time-out doubles at each loss of the retransmission, up to
+/// 64 T_o. The result tends to T_o for small p, and is infinite at p = 1.
 pub fn mean_time_out_series(first: f64, p: f64) -> f64 {
     let p = probability(p);
     if p == 1.0 {
         return f64::INFINITY;
     }
-    // Time-outs of 1, 2, 4, ... 64, 64, ..., each reached with one more factor p: (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
+    // The time-outs are 1, 2, 4, ... 64, 64, ..., and each follows with one more factor p: (1 + p +
+    // 2 p^2 + ... + 32 p^6) / (1-p).
     first * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * (32.0 + 64.0 * p / (1.0 - p)))))))
 }
 
-/// The duration of a series of `time_outs` time-outs, in units of `first`: T_o, 3 T_o, 7 T_o, ... 63 T_o, then 64 T_o more for
-/// each. This is the term of the sum in equation (14).
+/// The duration of a series of `time_outs` time-outs, in units of `first`: T_o, 3 T_o, 7 T_o, ...
+/// 63 T_o, then 64 T_o more for each. This is the term of the sum in equation (14).
 pub fn time_out_series(first: f64, time_outs: u32) -> f64 {
     let doubled = time_outs.min(6);
     first * (f64::from((1u32 << doubled) - 1) + 64.0 * f64::from(time_outs - doubled))
 }
 
-/// `E[r] p`, which is finite where `E[r]` is infinite: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), the root clamped at 0.
+/// `E[r] p`: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), with the root clamped at 0. The product is
+/// finite where `E[r]` is infinite.
 fn times_p(p: f64, ack_every: f64) -> f64 {
     2.0 * p / 3.0 + (2.0 * ack_every * p * (1.0 - p) / 3.0 - p * p / 18.0).max(0.0).sqrt()
 }
@@ -212,7 +231,8 @@ mod tests {
 
     const PAPER: Tcp = Tcp { rtt: 0.8, time_out: 3.75, window: 50.0 };
 
-    /// To the digits that are printed: half a unit of the last of `digits` significant ones.
+    /// Asserts that `got` matches `want` to the printed digits: within 0.6 units of the last of
+    /// `digits` significant digits.
     fn near(got: f64, want: f64, digits: i32) {
         let scale = if want == 0.0 { 1.0 } else { 10f64.powi(want.abs().log10().floor() as i32) };
         assert!((got - want).abs() <= 0.6 * scale * 10f64.powi(1 - digits), "{got}, not {want}");
@@ -220,7 +240,7 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // Computed independently: p, E[W], P(TO), duration (rounds), throughput (packets/s), with their digits.
+        // Values computed independently: p, E[W], P(TO), duration (rounds), throughput (packets/s).
         for (p, w, timeout, rounds, throughput) in [
             (1e-6, 1224.7442, 0.0, 3.750e-6, 62.5),
             (0.001, 38.7088, 7.016e-106, 0.0037575, 45.45444),
@@ -245,7 +265,8 @@ mod tests {
 
     #[test]
     fn table_i_reproduces() {
-        // Four links of loss q in a row; the table's column "TCP analysis" in Mbit/s for packets of 8000 bits.
+        // Four links of loss q in a row. The column "TCP analysis" of the table is in Mbit/s for
+        // packets of 8000 bits.
         for (q, w, mbps) in [
             (0.005, 8.598828, 0.066732),
             (0.015, 4.893320, 0.032524),
@@ -256,7 +277,7 @@ mod tests {
             near(mean_window(p), w, 7);
             near(PAPER.throughput(p) * 8000.0 / 1e6, mbps, 4);
         }
-        // Without a loss the window is the limit: 62.5 packets/s.
+        // Without a loss, the largest window limits the throughput to 62.5 packets/s.
         assert_eq!((PAPER.throughput(0.0), PAPER.throughput(1.0)), (62.5, 0.0));
         assert!(PAPER.throughput(5.46e-4) == 62.5 && PAPER.throughput(5.47e-4) < 62.5);
     }
@@ -265,21 +286,22 @@ mod tests {
     fn the_equations_fit_together() {
         for p in [1e-7, 1e-4, 0.01, 0.1, 0.5, 0.9, LARGEST_P] {
             let r = rounds_between_losses(p);
-            // (8): (1-p)/p = 3/2 (E[r] - 1)^2 + E[a], with E[a] = E[W_(j+r-1)] / 2.
+            // Equation (8): (1-p)/p = 3/2 (E[r] - 1)^2 + E[a], with E[a] = E[W_(j+r-1)] / 2.
             let right = 1.5 * (r - 1.0).powi(2) + window_before(r) / 2.0;
             assert!((right / packets_between_losses(p) - 1.0).abs() < 1e-9, "{p}: {right}");
-            // (10): the mean of the windows of (5).
+            // Equation (10): the mean of the windows of equation (5).
             assert!((mean_window(p) - (window_after(r) + window_before(r)) / 2.0).abs() <= 1e-12 * r, "{p}");
-            // (11): packets over time.
+            // Equation (11): packets over time.
             let throughput = packets_between_losses(p) / time_between_losses(r, 0.8);
             assert!((PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12, "{p}");
             assert!(PAPER.throughput(p) <= PAPER.capped_throughput(p));
         }
-        // (11) for small p: 0.2 % below the square-root law at 1e-6, 2 % at 1e-4.
+        // Equation (11) for small p is 0.2 % below the square-root law at 1e-6, and 2 % below at
+        // 1e-4.
         for (p, within) in [(1e-6, 0.0021), (1e-4, 0.021)] {
             assert!((PAPER.td_throughput(p) / ((1.5 / p).sqrt() / 0.8) - 1.0).abs() < within);
         }
-        // For large p the factor 1/(E[r] + 1) that the text drops.
+        // For large p: the factor 1/(E[r] + 1) that the paper's text drops.
         for (p, factor) in [(0.8, 0.5), (0.9, 0.5547), (LARGEST_P, 0.6)] {
             near(1.0 / (rounds_between_losses(p) + 1.0), factor, 4);
         }

@@ -1,25 +1,29 @@
-//! The number of packets that open the window: the Markov chain of paper 000, fig. 6, whose state is the window.
+//! The number of packets that a TCP/NC sender needs to open its window: the Markov chain of paper
+//! 000, fig. 6, whose state is the window.
 //!
-//! An acknowledged packet takes the window from W to W + 1/W; a lost packet leaves it. Every state takes 1/(1-p) packets on average (the first
-//! row of the fundamental matrix), so the result depends only on the number of states.
+//! An acknowledged packet raises the window from W to W + 1/W; a lost packet leaves it unchanged.
+//! Each state takes 1/(1-p) packets on average (the first row of the fundamental matrix). So the
+//! result depends only on the number of states.
 
 use crate::domain::{DomainError, require, share};
 
-/// The expected number of packets sent until a window of `from` packets has grown to `to`: the number of states below `to` over 1 - p. Infinite
-/// at p = 1; 0 where the window need not grow.
+/// The expected number of packets sent until a window of `from` packets has grown to `to`: the
+/// number of states below `to` divided by 1 - p. It is infinite at p = 1, and 0 if `from` is not
+/// below `to`.
 ///
 /// # Errors
-/// A loss outside 0 to 1; a window below 1 or not finite.
+/// The loss is outside 0 to 1, or a window is below 1 or not finite.
 pub fn packets_to_reach(from: f64, to: f64, loss: f64) -> Result<f64, DomainError> {
     share("the loss probability", loss)?;
     let states = states_below(from, to)?;
     Ok(if states == 0.0 { 0.0 } else { states / (1.0 - loss) })
 }
 
-/// T_p(W) as printed, equation (18): W (W-1) / 2 / (1-p), the packets from a window of 1 to one of `to`.
+/// T_p(W) as printed, equation (18): W (W-1) / 2 / (1-p), the packets from a window of 1 to one of
+/// `to`.
 ///
-/// (18) counts W - 1 rounds with a constant window in each. The chain has a few more states below W: 1248 instead of 1225 at W = 50, and about
-/// (W^2 - 1)/2 + ln(W)/2 in general.
+/// Equation (18) counts W - 1 rounds with a constant window in each. The chain has a few more
+/// states below W: 1248 instead of 1225 at W = 50, and about (W^2 - 1)/2 + ln(W)/2 in general.
 ///
 /// # Errors
 /// As [`packets_to_reach`].
@@ -29,16 +33,19 @@ pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
     Ok(if to == 1.0 { 0.0 } else { to * (to - 1.0) / 2.0 / (1.0 - loss) })
 }
 
-/// The number of windows `from`, `from` + 1/`from`, ... below `to`: the states of the chain before it is absorbed.
+/// The number of windows `from`, `from` + 1/`from`, ... below `to`: the states of the chain before
+/// it is absorbed.
 ///
-/// The first states are counted one by one. For the others V = W^2 grows by 2 + 1/V a step, so that V/2 - ln(V)/4 + 1/(8 V) grows by 1 a step
-/// with an error of O(1/V^3).
+/// The first states are counted one by one. For the others, V = W^2 grows by 2 + 1/V a step. Then
+/// V/2 - ln(V)/4 + 1/(8 V) grows by 1 a step, with an error of O(1/V^3).
 ///
 /// # Errors
-/// A window below 1 or not finite.
+/// A window is below 1 or not finite.
 pub fn states_below(from: f64, to: f64) -> Result<f64, DomainError> {
     window(from)?;
     window(to)?;
+    // States that are counted one by one. Fewer states lose precision, because the formula for the
+    // others has an error of O(1/V^3) a step. More states take more time.
     const ONE_BY_ONE: u32 = 20_000;
     let mut w = from;
     for states in 0..ONE_BY_ONE {
@@ -51,6 +58,7 @@ pub fn states_below(from: f64, to: f64) -> Result<f64, DomainError> {
     Ok(f64::from(ONE_BY_ONE) + libm::ceil(steps(to * to) - steps(w * w)).max(0.0))
 }
 
+/// Checks that a window is a number of packets within the domain.
 fn window(packets: f64) -> Result<(), DomainError> {
     require((1.0..=1e150).contains(&packets), "the window in packets", packets, "1 to 1e150")
 }
@@ -65,7 +73,7 @@ mod tests {
         {
             assert_eq!(states_below(1.0, w), Ok(states), "{w}");
         }
-        // Beyond what is counted one by one.
+        // States beyond the first 20 000, which are not counted one by one.
         for (from, to) in [(1.0, 250.5), (1.0, 999.0), (7.3, 2500.0)] {
             let (mut w, mut states) = (from, 0.0);
             while w < to {
@@ -80,7 +88,7 @@ mod tests {
     fn packets_until_the_window_is_open() {
         assert_eq!(packets_as_printed(50.0, 0.0), Ok(1225.0));
         assert_eq!(packets_to_reach(1.0, 50.0, 0.5), Ok(2496.0));
-        // The ratio of (18): losses cost 1/(1-p), in either form.
+        // The ratio of equation (18): in either form, losses cost a factor 1/(1-p).
         let ratio = packets_as_printed(50.0, 0.2).unwrap() / packets_as_printed(50.0, 0.0).unwrap();
         assert!((ratio - 1.25).abs() < 1e-12);
         assert_eq!(packets_to_reach(1.0, 2.0, 1.0), Ok(f64::INFINITY));
