@@ -1,26 +1,32 @@
 //! The probability that r repairs mask the losses among n packets.
 //!
-//! Packets are lost independently with probability p. A flight of n source packets and r repairs
-//! can be decoded when no more sources are lost than repairs arrive (any combination is innovative
-//! with probability close to 1 over GF(256)). Paper 000, section VI-B, chooses R so that losses are
-//! masked with probability 0.8. This module answers the same question for a flight of any size.
+//! Packets are lost independently with probability p, or in bursts. A flight of n source packets
+//! and r repairs can be decoded if at most as many sources are lost as repairs arrive. This assumes
+//! that any combination is innovative, which over GF(256) holds with probability close to 1.
+//!
+//! Paper 000, section VI-B, chooses R so that losses are masked with probability 0.8. This module
+//! answers the same question for a flight of any size. The tunnel's redundancy rule uses it.
 
 use crate::fec::gilbert::Gilbert;
 
-/// The largest flight, in packets, for which losses in bursts are computed exactly by the chain.
+/// The largest flight for which losses in bursts are computed exactly by the chain, packets. Larger
+/// flights use the normal approximation. Twice the value is exact for longer flights and costs more
+/// time.
 const CHAIN_UP_TO: u32 = 512;
-/// The most spare repairs for which the probability is summed exactly. The sum has one term more.
+/// The largest number of spare repairs for which the probability is summed exactly. The sum has one
+/// term more. Twice the value is exact for more flights and costs twice the time.
 const EXACT_UP_TO: u32 = 64;
 
-/// The probability that a flight of `n` source packets and `r` repairs does *not* make up for its own losses
-/// and for an earlier `deficit` d: P(d + Bin(n, p) - Bin(r, 1 - p) > 0). Each packet is lost with
-/// probability `p` (clamped to 0..=1).
+/// The probability that a flight does *not* make up for its own losses and for an earlier `deficit`
+/// d: P(d + Bin(n, p) - Bin(r, 1 - p) > 0).
 ///
-/// Exact for r - d <= 64; beyond, the normal approximation with continuity correction, whose error is
-/// below 0.01 for p from 5 % to 60 % (tested).
+/// The flight has `n` source packets and `r` repairs. Each packet is lost with probability `p`
+/// (clamped to 0..=1). The result is exact for r - d <= 64. Beyond, it is the normal approximation
+/// with continuity correction. Its error is below 0.01 for p from 5 % to 60 % (tested).
 pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
     let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
-    // Source packets and repairs are lost alike, so the flight decodes when at most r - d of the n + r packets are lost.
+    // Sources and repairs are lost with the same probability, so the flight decodes if at most r -
+    // d of the n + r packets are lost.
     let Some(spare) = r.checked_sub(deficit) else { return 1.0 };
     let total = f64::from(n) + f64::from(r);
     if total <= f64::from(spare) || p == 0.0 {
@@ -35,13 +41,16 @@ pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
     }
 }
 
-/// [`unmasked_probability`] for losses in bursts of `burst` packets on average: any n + r packets of a stationary two-state chain.
+/// [`unmasked_probability`] for losses in bursts of `burst` packets on average. The losses follow a
+/// stationary two-state chain, and the flight is any n + r packets of it.
 ///
-/// Exact for n + r <= 512; beyond, the normal approximation with the chain's variance. Bursts that are not longer than those of
-/// independent losses, 1/(1-p), count as independent losses.
+/// The result is exact for n + r <= 512. Beyond, it is the normal approximation with the chain's
+/// variance. Bursts not longer than those of independent losses, 1/(1-p), count as independent
+/// losses.
 pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64 {
     let stay_bad = 1.0 - 1.0 / burst.max(1.0);
-    // With shorter bursts, losses would follow each other less often than by chance, or the chain would not exist.
+    // With shorter bursts, a loss would follow a loss less often than by chance, or the chain would
+    // not exist.
     if !(p > 0.0 && p < 1.0) || stay_bad <= p || stay_bad.is_nan() {
         return unmasked_probability(deficit, n, r, p);
     }
@@ -61,7 +70,8 @@ pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64
 
 /// P(Bin(total, p) > spare).
 fn exact(total: f64, spare: u32, p: f64) -> f64 {
-    // The first term underflows only where far more losses are expected than repairs: then the result is 1.
+    // The first term underflows only if the expected losses far exceed the repairs. Then the result
+    // is 1.
     let mut term = libm::exp(total * libm::log1p(-p));
     let mut masked = term;
     for lost in 1..=spare {
@@ -72,7 +82,7 @@ fn exact(total: f64, spare: u32, p: f64) -> f64 {
     (1.0 - masked).clamp(0.0, 1.0)
 }
 
-/// The standard normal distribution function.
+/// The distribution function of the standard normal distribution.
 fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
 }
@@ -120,7 +130,8 @@ mod tests {
         for (p, burst) in [(0.05, 4.0), (0.3, 10.0), (0.01, 20.0)] {
             let (stay, start) = (1.0 - 1.0 / burst, p / burst / (1.0 - p));
             for (deficit, n, r) in [(0, 10, 4), (0, 1, 30), (3, 40, 25), (2, 0, 9), (0, 200, 120)] {
-                // Of the stationary chain: by how many were lost, and whether the last one was.
+                // Probabilities of the stationary chain, by the number of lost packets and by
+                // whether the last packet was lost.
                 let mut at = vec![[0.0; 2]; (n + r) as usize + 2];
                 at[0] = [1.0 - p, p];
                 for _ in 0..n + r {

@@ -1,4 +1,5 @@
-//! The expected window by round, equation (17), and the throughput of a number of rounds, equations (19) and (20).
+//! The expected window of TCP/NC by round, equation (17) of paper 000, and the throughput of a
+//! number of rounds, equations (19) and (20).
 
 use super::chain;
 use crate::domain::{DomainError, EquationForm, positive, require, share};
@@ -6,63 +7,63 @@ use crate::domain::{DomainError, EquationForm, positive, require, share};
 /// A TCP/NC flow over a path that loses packets at random.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodedFlow {
-    /// p: probability that a packet is lost.
+    /// p: the probability that a packet is lost.
     pub loss: f64,
-    /// R: combinations sent for each packet of TCP.
+    /// R: the number of combinations sent for each packet of TCP.
     pub redundancy: f64,
-    /// SRTT: length of a round, in seconds.
+    /// SRTT: the length of a round, s.
     pub srtt: f64,
-    /// `E[W_1]`: the window at the start, in packets. The paper states 1, but its table I needs 25.
+    /// `E[W_1]`: the window at the start, packets. The paper states 1, but its table I needs 25.
     pub first_window: f64,
-    /// W_max: the largest window, in packets.
+    /// W_max: the largest window, packets.
     pub max_window: f64,
-    /// Size of a packet, in bytes.
+    /// The size of a packet, bytes.
     pub packet_bytes: f64,
-    /// How long the flow lasts.
+    /// The duration of the flow.
     pub duration: FlowDuration,
-    /// Which form of f(n) in equation (20), and of the count in (18).
+    /// The form of f(n) in equation (20), and of the count in equation (18).
     pub form: EquationForm,
 }
 
 /// The duration of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FlowDuration {
-    /// In seconds: n rounds, where n is a real number and n SRTT is this long.
+    /// A duration in seconds. The number of rounds n is real, and n SRTT is this duration.
     Seconds(f64),
-    /// In rounds.
+    /// A duration in rounds.
     Rounds(f64),
-    /// Infinite: the limit of (20), g W_max / SRTT.
+    /// An infinite duration: the limit of equation (20), g W_max / SRTT.
     Infinite,
 }
 
-/// The throughput of a [`CodedFlow`], and what it is made of.
+/// The throughput of a [`CodedFlow`], with the terms that determine it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodedThroughput {
-    /// n: the number of rounds; infinite for an infinite duration.
+    /// n: the number of rounds. Infinite for an infinite duration.
     pub rounds: f64,
-    /// Packets a second: equation (20).
+    /// Throughput in packets/s: equation (20).
     pub throughput_pps: f64,
-    /// Bits of whole packets a second: equation (20).
+    /// Throughput in bit/s, counting whole packets: equation (20).
     pub throughput_bps: f64,
-    /// The window after the last round, in packets: equation (17).
+    /// The window after the last round, packets: equation (17).
     pub window_final: f64,
-    /// The expected number of packets sent until the window is W_max: [`chain::packets_to_reach`], or (18) as
-    /// printed. Infinite at p = 1.
+    /// The expected number of packets sent until the window is W_max: [`chain::packets_to_reach`],
+    /// or equation (18) as printed. Infinite at p = 1.
     pub packets_to_wmax: f64,
 }
 
-/// One round of a [`CodedFlow`] flow.
+/// One round of a [`CodedFlow`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodedRound {
-    /// `E[W_i]`, in packets: equation (17).
+    /// `E[W_i]`, the window in this round, packets: equation (17).
     pub window: f64,
-    /// T_i, in bits of whole packets a second: equation (19).
+    /// T_i, the throughput in this round in bit/s, counting whole packets: equation (19).
     pub throughput_bps: f64,
 }
 
 impl Default for CodedFlow {
-    /// Section VI of the paper: a window from 1 to 50 packets of 1000 bytes, 0.8 s, 1000 s; no loss, no
-    /// redundancy.
+    /// The values of section VI of the paper: a window from 1 to 50 packets of 1000 bytes, an SRTT
+    /// of 0.8 s, a duration of 1000 s, no loss, and no redundancy.
     fn default() -> CodedFlow {
         CodedFlow {
             loss: 0.0,
@@ -78,10 +79,10 @@ impl Default for CodedFlow {
 }
 
 impl CodedFlow {
-    /// Computes the mean throughput, and what it is made of.
+    /// Computes the mean throughput and its terms.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn predict(&self) -> Result<CodedThroughput, DomainError> {
         let rounds = self.check()?;
         let throughput_pps = match self.form {
@@ -105,7 +106,7 @@ impl CodedFlow {
     /// The rounds 1, 2, ... of equations (17) and (19), without end.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn series(&self) -> Result<impl Iterator<Item = CodedRound> + use<>, DomainError> {
         self.check()?;
         let flow = *self;
@@ -142,20 +143,23 @@ impl CodedFlow {
         }
     }
 
-    /// g = min{1, R (1-p)}: the packets by which the window grows in a round, and the share of the window that a round acknowledges.
+    /// g = min{1, R (1-p)}: the number of packets by which the window grows in a round, and also
+    /// the share of the window that a round acknowledges.
     fn growth(&self) -> f64 {
         (self.redundancy * (1.0 - self.loss)).min(1.0)
     }
 
-    /// `E[W_i]`: equation (17). The paper's recursion above (17) has (i - 1) g; (20) and the sum in paper 001 agree with (17).
+    /// `E[W_i]`: equation (17). The paper's recursion above equation (17) has (i - 1) g. Equation
+    /// (20) and the sum in paper 001 agree with equation (17).
     fn window(&self, round: f64) -> f64 {
         // At g = 0 the window does not grow, even in infinitely many rounds.
         let grown = if self.growth() == 0.0 { 0.0 } else { round * self.growth() };
         self.max_window.min(self.first_window + grown)
     }
 
-    /// The mean window of n rounds by (17): the sum behind f(n) over n. Two corrections: the slope g, which f(n) leaves out, and, where the window
-    /// has reached W_max, the last term r* (r* + 1) / 2 instead of the printed r* (r* - 1) / 2.
+    /// The mean window of n rounds by equation (17): the sum behind f(n), divided by n. It makes
+    /// two corrections. It has the slope g, which f(n) leaves out. After the window has reached
+    /// W_max, its last term is r* (r* + 1) / 2 instead of the printed r* (r* - 1) / 2.
     fn mean_window(&self, rounds: f64) -> f64 {
         let g = self.growth();
         let first = self.first_window.min(self.max_window);
@@ -167,12 +171,13 @@ impl CodedFlow {
         if rounds.is_infinite() {
             return self.max_window;
         }
-        // In shares of the rounds, so that no square of a large number overflows.
+        // Shares of the rounds prevent an overflow of the square of a large number.
         let share = grows / rounds;
         share * (first + g * (grows + 1.0) / 2.0) + (1.0 - share) * self.max_window
     }
 
-    /// f(n) / n as printed under (20): it has g = 1 for all R and p, and a different index in each branch.
+    /// f(n) / n as printed under equation (20). It has g = 1 for all R and p, and each branch has a
+    /// different index.
     fn printed_mean_window(&self, rounds: f64) -> f64 {
         let first = self.first_window.min(self.max_window);
         let reaches = self.max_window - first;
@@ -200,7 +205,7 @@ mod tests {
 
     #[test]
     fn table_i_under_its_readings() {
-        // As the table goes, redundancy masks all losses (g = 1).
+        // The table assumes that redundancy masks all losses (g = 1).
         for ((srtt, _), want) in TABLE.into_iter().zip([
             [0.481896, 0.4747, 0.4751],
             [0.481662, 0.4745, 0.4749],
@@ -213,8 +218,8 @@ mod tests {
             assert!((mbps(CodedFlow { first_window: 25.0, ..printed }) - want[0]).abs() <= 5.1e-7);
             assert!((mbps(printed) - want[1]).abs() <= 5.1e-5);
             assert!((mbps(flow) - want[2]).abs() <= 5.1e-5);
-            // The corrected form lacks as much of n W_max from 24 as the printed one from 25: 24 * 25 / 2 +
-            // ... = 300 + 25.
+            // The corrected form from 24 is as much below n W_max as the printed form from 25: 24 *
+            // 25 / 2 + ... = 300 + 25.
             let from_24 = CodedFlow { first_window: 24.0, ..flow };
             assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} {}", mbps(from_24), want[0]);
         }
@@ -244,12 +249,12 @@ mod tests {
         let endless = CodedFlow { duration: FlowDuration::Infinite, srtt: 0.1, ..CodedFlow::default() };
         assert!((mbps(endless) - 4.0).abs() < 1e-12);
         assert!((mbps(CodedFlow { srtt: 0.5, ..endless }) - 0.8).abs() < 1e-12);
-        // g W_max / SRTT where R does not mask all losses.
+        // The limit is g W_max / SRTT if R does not mask all losses.
         assert!((mbps(CodedFlow { loss: 0.2, ..endless }) - 3.2).abs() < 1e-12);
         let dead = CodedFlow { loss: 1.0, ..endless }.predict().unwrap();
         assert_eq!((dead.throughput_pps, dead.window_final), (0.0, 1.0));
         assert!(dead.packets_to_wmax.is_infinite());
-        // A window that starts full.
+        // A window that starts at W_max or above.
         assert!((mbps(CodedFlow { first_window: 80.0, ..endless }) - 4.0).abs() < 1e-12);
         let full = CodedFlow { first_window: 80.0, duration: FlowDuration::Rounds(7.5), ..endless };
         assert!((mbps(full) - 4.0).abs() < 1e-12);
