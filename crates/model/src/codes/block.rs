@@ -1,21 +1,23 @@
-//! Systematic MDS blocks without feedback: K source packets, then N - K repairs. Any K of the N packets suffice.
+//! The residual loss and delay of a systematic MDS block code without feedback: K source packets,
+//! then N - K repairs. Any K of the N packets suffice to decode.
 //!
-//! A source packet is delivered when it arrives, unless an earlier one of its block is missing. From the first loss on, all source
-//! packets wait until K packets of the block have arrived, or until the block's last packet has passed. Then missing packets are
-//! given up.
+//! A source packet is delivered on arrival, unless an earlier packet of its block is missing. From
+//! the first loss on, all source packets wait until K packets of the block have arrived, or until
+//! the last packet of the block has passed. Then missing packets are given up.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, at_least};
 
-/// The largest block that is computed, packets.
+/// The largest block that is computed, packets. The work grows as K^2 N, so twice the value needs
+/// eight times the work for the largest block.
 pub const LARGEST: u32 = 256;
 
-/// What remains of `losses` behind a block code of `n` packets for `k` source packets.
+/// The residual loss and delay of a block code with `n` packets for `k` source packets.
 ///
 /// The work grows as K^2 N: 0.1 ms for 32 of 40 packets, 5 ms for 128 of 160.
 ///
 /// # Errors
-/// K outside 1 to 256, N below K or above 256, losses outside their domain.
+/// K is outside 1 to 256, N is below K or above 256, or the losses are outside their domain.
 pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, DomainError> {
     small("the number of source packets K", k, LARGEST, "1 to 256")?;
     at_least("the number of packets N", n, k, "at least K")?;
@@ -25,7 +27,8 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
     let (k, n) = (k as usize, n as usize);
     let mut late = vec![0.0; n];
     let mut lost = 0.0;
-    // The block's first loss is at source packet f, after f packets that arrived. The chain is in its steady state before the block.
+    // The first loss of the block hits source packet f, after f packets that arrived. The chain is
+    // in its steady state before the block.
     let mut intact = [1.0 - share, share];
     for f in 0..k {
         let first = intact[0] * lose[0] + intact[1] * lose[1];
@@ -34,7 +37,8 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
             continue;
         }
         let after = wait(k - f, n - f - 1, lose);
-        // Source packet i is delivered when the block is decoded or ends. Its delay follows from f.
+        // Source packet i is delivered when the block is decoded or ends. Its delay is counted from
+        // its own position.
         for i in f..k {
             for (elapsed, waiting) in after.waiting.iter().enumerate().skip(i - f) {
                 late[elapsed - (i - f)] += first * waiting / k as f64;
@@ -47,16 +51,20 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
 
 /// A block from its first loss on.
 struct Wait {
-    /// `open[d]`: the probability that the block is neither decoded nor over d packets after the first loss.
+    /// `waiting[d]`: the probability that the block is neither decoded nor over d packets after the
+    /// first loss.
     waiting: Vec<f64>,
-    /// The chain, for [`lost_sources`](Wait::lost_sources).
+    /// The number of packets that must still arrive. [`lost_sources`](Wait::lost_sources) uses it.
     missing: usize,
+    /// The number of packets of the block after the first loss.
     left: usize,
 }
 
-/// Of the `left` packets that follow the loss, `missing` must arrive.
+/// Computes the wait after the first loss: of the `left` packets that follow, `missing` must
+/// arrive.
 fn wait(missing: usize, left: usize, lose: [f64; 2]) -> Wait {
-    // at[m][s]: m still to arrive, the last packet arrived (0) or was lost (1).
+    // at[m][s]: the probability that m packets must still arrive. s is 0 if the last packet
+    // arrived, and 1 if it was lost.
     let mut at = vec![[0.0f64; 2]; missing + 1];
     at[missing][1] = 1.0;
     let mut waiting = Vec::with_capacity(left + 1);
@@ -64,11 +72,11 @@ fn wait(missing: usize, left: usize, lose: [f64; 2]) -> Wait {
         waiting.push(at[1..].iter().map(|s| s[0] + s[1]).sum());
         step(&mut at, lose);
     }
-    // After its last packet the block is over.
+    // The block is over after its last packet.
     Wait { waiting, missing, left }
 }
 
-/// Advances by one packet; m = 0 absorbs.
+/// Advances by one packet. The state m = 0 absorbs.
 fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
     for m in 0..at.len() {
         let down = at.get(m + 1).map_or(0.0, |up| up[0] * (1.0 - lose[0]) + up[1] * (1.0 - lose[1]));
@@ -81,10 +89,12 @@ fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
 }
 
 impl Wait {
-    /// The expected number of source packets that are lost for ever if the block fails: the first lost one, and the lost ones among
-    /// the `sources` behind it.
+    /// The expected number of source packets that are lost for good. They are the first lost packet
+    /// and the lost ones among the `sources` that follow it. They count only if the block cannot be
+    /// decoded.
     fn lost_sources(&self, sources: usize, lose: [f64; 2]) -> f64 {
-        // First the number of lost sources and the state after them, then whether the repairs make up for them.
+        // First follow the number of lost sources and the state after them. Then compute whether
+        // the repairs make up for them.
         let mut at = vec![[0.0f64; 2]; sources + 1];
         at[0][1] = 1.0;
         for _ in 0..sources {
@@ -99,7 +109,7 @@ impl Wait {
         }
         let repairs = self.left - sources;
         debug_assert_eq!(self.missing, sources + 1);
-        // fails[m][s]: fewer than m of the repairs arrive, from state s.
+        // fails[m][s]: the probability that fewer than m of the repairs arrive, from state s.
         let mut fails = vec![[1.0f64; 2]; self.missing + 1];
         fails[0] = [0.0; 2];
         for _ in 0..repairs {
@@ -126,14 +136,14 @@ mod tests {
     fn independent_losses_by_the_binomial_law() {
         for (k, n, p) in [(1, 1, 0.3), (10, 10, 0.1), (10, 13, 0.1), (32, 40, 0.05), (20, 24, 0.6)] {
             let got = residual(k, n, PacketLosses::Independent(p)).unwrap().loss;
-            // A source packet is lost when it and N - K of the others are.
+            // A source packet is lost if it and at least N - K of the other packets are lost.
             let want = p * incomplete_beta(f64::from(n - k), f64::from(k), p).is;
             assert!((got / want - 1.0).abs() < 1e-11, "{k} {n} {p}: {got} {want}");
         }
         let none = residual(32, 40, PacketLosses::Independent(0.0)).unwrap();
         assert_eq!((none.loss, none.mean_delay(), none.delay(1.0)), (0.0, 0.0, Ok(0)));
         let all = residual(32, 40, PacketLosses::Independent(1.0)).unwrap();
-        // Source packet i of 32 is given up when the last of 40 has passed.
+        // Source packet i of 32 is given up when the last of 40 packets has passed.
         assert_eq!((all.loss, all.mean_delay(), all.sent_per_source), (1.0, 39.0 - 15.5, 1.25));
         assert!(residual(0, 4, PacketLosses::Independent(0.1)).is_err());
         assert!(residual(4, 3, PacketLosses::Independent(0.1)).is_err());
@@ -143,7 +153,8 @@ mod tests {
         assert!(none.delay(1.5).is_err());
     }
 
-    /// Blocks one after the other.
+    /// Simulates blocks one after the other. Returns the loss, the mean delay, and the share of
+    /// packets that are more than k/2 packets late.
     fn simulated(k: usize, n: usize, lose: [f64; 2], blocks: usize, seed: Seed) -> (f64, f64, f64) {
         let mut random = seed.stream("block");
         let (mut bad, mut lost, mut delay, mut late) = (false, 0, 0.0, 0);
@@ -207,7 +218,7 @@ mod tests {
             );
             let at = got.late.get(k as usize / 2).copied().unwrap_or(0.0);
             assert!(within(at, late, 2e-3), "{k} {n} {q}: {at} {late}, seed {seed}");
-            // The quantile is where no more than that share is late.
+            // At the quantile, no more than 1 % of the packets are late.
             let most = got.delay(0.99).unwrap() as usize;
             assert!(got.late.get(most).is_none_or(|late| *late <= 0.01 + 1e-12));
             assert!(most == 0 || got.late[most - 1] > 0.01);

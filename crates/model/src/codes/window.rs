@@ -1,49 +1,62 @@
-//! A sliding window without a block structure: source packets as they come, a repair over the open gap after every few source packets, exact
-//! repairs after feedback, and a span after which missing packets are given up.
+//! The residual loss and delay of a sliding-window code. A repair over the open gap follows every
+//! few source packets. After feedback the sender sends exact repairs. Missing packets are given up
+//! after a span.
 //!
-//! The *deficit* is the number of missing source packets less the repairs that have arrived since. A lost source packet opens a *gap*. Each
-//! further loss raises the deficit by one, and each repair that arrives lowers it by one. At a deficit of 0 the whole gap is decoded. While
-//! the gap is open, nothing is delivered in order. `feedback` packets after the gap opened, the sender knows of it and sends repairs until it
-//! closes. `span` packets after it opened, the window has moved past it, and what the gap lost is given up.
+//! A lost source packet opens a *gap*. The *deficit* is the number of missing source packets less
+//! the repairs that have arrived since the gap opened. Each further loss raises the deficit by one,
+//! and each repair that arrives lowers it by one. At a deficit of 0 the whole gap is decoded. While
+//! the gap is open, nothing is delivered in order.
 //!
-//! All results follow from how long gaps last and where in the schedule of repairs the next gap opens. The results are exact for this sender,
-//! which a test simulates. A real sender hears of each change with a delay, and counts repairs in flight by their mean.
+//! The sender learns of a gap `feedback` packets after the gap opened, and then sends repairs until
+//! the gap closes. The window has moved past the gap `span` packets after the gap opened, and the
+//! missing packets are given up.
+//!
+//! All results follow from two things: how long a gap lasts, and where in the schedule of repairs
+//! the next gap opens. The results are exact for this sender, which a test simulates. A real sender
+//! hears of each change with a delay, and counts repairs in flight by their mean.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, require};
 
-/// The sender of a sliding window.
+/// The settings of a sliding-window sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowCode {
-    /// The number of source packets after which a repair is sent; `None`: no repair is sent before feedback.
+    /// The number of source packets after which a repair is sent. `None`: no repair is sent before
+    /// feedback.
     pub repair_every: Option<u32>,
     /// The number of packets after which a gap is given up.
     pub span: u32,
-    /// The number of packets sent in one round trip. So long after a gap opened, repairs are sent until it closes. `None`: there is no
-    /// feedback.
+    /// The number of packets sent in one round trip. The sender sends repairs from this time after
+    /// a gap opened, until the gap closes. `None`: there is no feedback.
     pub feedback: Option<u32>,
 }
 
-/// The longest span that is computed, packets.
+/// The longest span that is computed, packets. The work grows with the span (see
+/// [`WindowCode::residual`]).
 pub const LONGEST_SPAN: u32 = 5000;
 
-/// The most source packets between two repairs.
+/// The largest number of source packets between two repairs. Twice the value doubles the number of
+/// phases to compute.
 pub const LONGEST_CYCLE: u32 = 64;
 
-/// A gap is followed until the probability that it is open falls below this.
+/// The computation follows a gap until the probability that it is still open falls below this. A
+/// larger value is faster and less exact.
 const NEGLIGIBLE: f64 = 1e-16;
 
-/// A deficit is followed while its probability is at least this.
+/// The computation follows a deficit while its probability is at least this. A larger value is
+/// faster and less exact.
 const UNLIKELY: f64 = 1e-25;
 
 impl WindowCode {
-    /// What remains of `losses` behind the window.
+    /// The residual loss and delay of this window.
     ///
-    /// The work is the product of the cycle's source packets, the packets of a gap and the spread of its deficit: less than a millisecond
-    /// for spans of a hundred, seconds for long spans in which repairs hardly keep up with losses.
+    /// The work is the product of the cycle's source packets, the packets of a gap, and the spread
+    /// of its deficit. It takes less than a millisecond for spans of a hundred. It takes seconds
+    /// for long spans in which repairs barely keep up with losses.
     ///
     /// # Errors
-    /// A cycle outside 1 to 64, a span outside 1 to 5000, a feedback of 0; losses outside their domain.
+    /// A cycle is outside 1 to 64, a span is outside 1 to 5000, a feedback is 0, or the losses are
+    /// outside their domain.
     pub fn residual(&self, losses: PacketLosses) -> Result<Residual, DomainError> {
         if let Some(every) = self.repair_every {
             small("the number of source packets for a repair", every, LONGEST_CYCLE, "1 to 64")?;
@@ -58,7 +71,8 @@ impl WindowCode {
         }
         let sources = self.sources();
         let gaps: Vec<Gap> = (0..sources).map(|phase| self.gap(phase, lose)).collect();
-        // The phase at which the next gap opens, for each phase and state in which a gap may end.
+        // For each phase and state in which a gap may end: the distribution of the phase in which
+        // the next gap opens.
         let turns = self.turns(lose);
         let ends = (0..self.cycle()).flat_map(|phase| [(phase, 0), (phase, 1)]);
         let opens: Vec<Idle> = ends.map(|(phase, bad)| self.idle(phase, bad, lose, &turns)).collect();
@@ -79,26 +93,27 @@ impl WindowCode {
             let sum: f64 = then.iter().sum();
             then.iter_mut().for_each(|share| *share /= sum);
             let moved = then.iter().zip(&often).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            // Half a step, so that the iteration converges for periodic cycles too.
+            // Take half a step, so that the iteration also converges for periodic cycles.
             often = then.iter().zip(&often).map(|(a, b)| (a + b) / 2.0).collect();
             if moved < 1e-14 {
                 break;
             }
         }
-        // Means over a gap and the packets until the next gap.
+        // Means over one gap and the packets until the next gap.
         let (mut all, mut sent, mut lost) = (0.0, 0.0, 0.0);
         let mut late = Vec::new();
         for (gap, weight) in gaps.iter().zip(&often) {
             lost += weight * gap.lost;
-            // The packet that opens a gap, and those sent while it is open.
+            // The packet that opens a gap, and the packets that are sent while the gap is open.
             sent += weight * (1.0 + gap.open[..gap.open.len() - 1].iter().sum::<f64>());
             for (state, ends) in gap.ends.iter().enumerate() {
                 all += weight * ends * opens[state].sources;
                 sent += weight * ends * opens[state].packets;
             }
             late.resize(late.len().max(gap.open.len()), 0.0);
-            // A source packet that is sent `at` packets after a gap opened is late by d if the gap is still open d packets later. The sum
-            // over all packets up to the feedback is a difference of sums from the end, less the packets that are repairs.
+            // A source packet that is sent `at` packets after a gap opened is late by d if the gap
+            // is still open d packets later. The sum over all packets up to the feedback is a
+            // difference of two sums from the end, less the packets that are repairs.
             let told = gap.is_source.len().min(self.feedback.map_or(usize::MAX, |packets| packets as usize));
             let repairs: Vec<usize> = (0..told).filter(|at| !gap.is_source[*at]).collect();
             let mut beyond = vec![0.0; gap.open.len() + 1];
@@ -117,28 +132,28 @@ impl WindowCode {
         Ok(Residual::new(lost / all, sent / all, late))
     }
 
-    /// Source packets in a cycle. Without a cycle any number serves.
+    /// The number of source packets in a cycle. Without repairs, any number serves.
     fn sources(&self) -> usize {
         self.repair_every.unwrap_or(1) as usize
     }
 
-    /// Packets in a cycle.
+    /// The number of packets in a cycle.
     fn cycle(&self) -> usize {
         self.sources() + usize::from(self.repair_every.is_some())
     }
 
-    /// A gap that opens with the loss of the source packet at `phase` of the cycle.
+    /// Computes a gap that opens with the loss of the source packet at `phase` of the cycle.
     fn gap(&self, phase: usize, lose: [f64; 2]) -> Gap {
         let (cycle, sources) = (self.cycle(), self.sources());
         let feedback = self.feedback.map_or(usize::MAX, |packets| packets as usize);
         let mut schedule = (phase + 1) % cycle;
-        // Open gaps by deficit and by whether the last packet was lost: the probability, and the probability times the number of lost
-        // source packets.
+        // Open gaps by deficit and by whether the last packet was lost. Each entry holds the
+        // probability, and the probability times the number of lost source packets.
         let mut at = vec![[[0.0f64; 2]; 2]; self.span as usize + 2];
         at[1][1] = [1.0, 1.0];
         let mut gap = Gap { open: vec![1.0], is_source: vec![true], ends: vec![0.0; 2 * cycle], lost: 0.0 };
         let mut next = at.clone();
-        // The deficits with a probability that matters.
+        // The smallest and the largest deficit with a probability that matters.
         let (mut least, mut most) = (1, 1);
         for elapsed in 1..self.span as usize {
             let exact = elapsed >= feedback;
@@ -187,7 +202,8 @@ impl WindowCode {
         gap
     }
 
-    /// From a moment without a gap to the next gap: the schedule is at `phase`, and the last packet was lost or not.
+    /// Computes the time from a moment without a gap to the next gap. At this moment the schedule
+    /// is at `phase`, and `bad` tells whether the last packet was lost.
     fn idle(&self, phase: usize, bad: usize, lose: [f64; 2], turns: &[Idle; 2]) -> Idle {
         let mut idle = Idle::none(self.sources());
         let left = self.to_the_end(phase, bad, lose, &mut idle);
@@ -197,17 +213,19 @@ impl WindowCode {
         idle
     }
 
-    /// [`idle`](WindowCode::idle) from the cycle's start: after a packet that arrived, and after a packet that was lost.
+    /// [`idle`](WindowCode::idle) from the cycle's start: after a packet that arrived, and after a
+    /// lost packet.
     fn turns(&self, lose: [f64; 2]) -> [Idle; 2] {
         let mut turns = [Idle::none(self.sources()), Idle::none(self.sources())];
         let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
-        // A cycle without a lost source packet leads back to the start. This gives two equations. They are solved without differences: the
-        // probability that a gap opens in a cycle is known by itself, however small it is.
+        // A cycle without a lost source packet leads back to the start, which gives two equations.
+        // They are solved without a difference of close numbers: the probability that a gap opens
+        // in a cycle is computed directly, however small it is.
         let opens = [0, 1].map(|bad| turns[bad].phases.iter().sum::<f64>());
         let [mut good, mut bad] = turns;
         let leaves_bad = left[1][0] + opens[1];
         if leaves_bad > 0.0 {
-            // Any number of steps from lost to lost, then one to the other state or to a gap.
+            // Any number of steps from lost to lost, then one step to the other state or to a gap.
             let mut from_good = good.clone();
             from_good.add(&bad, left[0][1] / leaves_bad);
             from_good.scale(1.0 / (opens[0] + left[0][1] * opens[1] / leaves_bad));
@@ -218,7 +236,8 @@ impl WindowCode {
         [good, bad]
     }
 
-    /// The rest of a cycle, from `phase` on: what happens until a gap opens, and the states at the cycle's end if none opens.
+    /// Computes the rest of a cycle, from `phase` on. `idle` receives the events until a gap opens.
+    /// The result is the state at the cycle's end if no gap opens.
     fn to_the_end(self, phase: usize, bad: usize, lose: [f64; 2], idle: &mut Idle) -> [f64; 2] {
         let mut state = [0.0; 2];
         state[bad] = 1.0;
@@ -227,7 +246,7 @@ impl WindowCode {
             let loses = state[0] * lose[0] + state[1] * lose[1];
             if phase < self.sources() {
                 idle.phases[phase] += loses;
-                // The lost source packet opens the gap and belongs to it.
+                // The lost source packet opens the gap and belongs to the gap.
                 idle.sources += arrives;
                 idle.packets += arrives;
                 state = [arrives, 0.0];
@@ -240,26 +259,27 @@ impl WindowCode {
     }
 }
 
-/// A gap, counted in packets since the lost packet that opened it.
+/// A gap. Time is counted in packets since the loss that opened it.
 struct Gap {
-    /// The probability that the gap is open after that many packets.
+    /// The probability that the gap is open, by the number of packets since its start.
     open: Vec<f64>,
-    /// Whether the packet after that many packets is a source packet.
+    /// Whether the packet is a source packet, by the number of packets since the gap's start.
     is_source: Vec<bool>,
-    /// The probability of each end: twice the phase of the next packet, plus 1 if the last packet was lost.
+    /// The probability of each end. The index is twice the phase of the next packet, plus 1 if the
+    /// last packet was lost.
     ends: Vec<f64>,
     /// The expected number of source packets that are given up with the gap.
     lost: f64,
 }
 
-/// The time from one gap to the next.
+/// The time from the end of one gap to the next gap.
 #[derive(Clone)]
 struct Idle {
-    /// The probability that the next gap opens at this phase.
+    /// The probability that the next gap opens at each phase.
     phases: Vec<f64>,
-    /// The expected number of source packets that arrive until then.
+    /// The expected number of source packets that arrive until the next gap opens.
     sources: f64,
-    /// The expected number of packets until then, without the packet that opens the gap.
+    /// The expected number of packets until the next gap opens, without the packet that opens it.
     packets: f64,
 }
 
@@ -293,7 +313,8 @@ mod tests {
     use proptest::prelude::*;
     use ripstop_base::Seed;
 
-    /// The sender, packet by packet: loss, packets sent, mean delay, share later than `d`.
+    /// Simulates the sender packet by packet. Returns the loss, the packets sent for each source
+    /// packet, the mean delay, and the share of source packets that are later than `d`.
     fn simulated(window: WindowCode, lose: [f64; 2], packets: usize, d: usize, seed: Seed) -> [f64; 4] {
         let mut random = seed.stream("window");
         let (mut bad, mut schedule, mut deficit, mut opened) = (false, 0, 0usize, 0usize);
@@ -347,7 +368,7 @@ mod tests {
             (None, 50, None, 0.1, 0.6),
             (Some(1), 15, Some(40), 0.4, 0.4),
             (Some(20), 300, Some(50), 0.05, 0.7),
-            // Deficits of hundreds before feedback comes.
+            // The deficit reaches hundreds before feedback arrives.
             (Some(10), 3000, Some(1200), 0.3, 0.3),
         ]
         .into_iter()
@@ -375,14 +396,14 @@ mod tests {
         let clean = window.residual(PacketLosses::Independent(0.0)).unwrap();
         assert_eq!((clean.loss, clean.mean_delay(), clean.delay(1.0)), (0.0, 0.0, Ok(0)));
         assert!((clean.sent_per_source - 10.0 / 9.0).abs() < 1e-12);
-        // Without any repair all that is lost is given up.
+        // Without repairs, every lost packet is given up.
         let bare = WindowCode { repair_every: None, span: 10, feedback: None };
         let got = bare.residual(PacketLosses::Independent(0.2)).unwrap();
         assert!((got.loss - 0.2).abs() < 1e-12 && (got.sent_per_source - 1.0).abs() < 1e-12, "{got:?}");
         let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
         assert!((dead.loss - 1.0).abs() < 1e-12);
-        // A loss so rare that no difference from 1 can tell it: it and the source packets up to the next
-        // repair wait, 5 in the mean.
+        // A loss so rare that it would disappear in a difference from 1. The lost packet and the
+        // source packets up to the next repair wait, 5 on average.
         let slow = WindowCode { repair_every: Some(9), span: 1000, feedback: None };
         let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
         assert!((rare.late[0] / 5e-14 - 1.0).abs() < 1e-9 && rare.loss < 1e-30, "{rare:?}");
@@ -402,7 +423,8 @@ mod tests {
 
     #[test]
     fn feedback_alone_costs_what_is_lost() {
-        // Every lost packet is replaced until it arrives: 1/(1-p) for each source packet.
+        // Each lost packet is repaired until a repair arrives, so a source packet costs 1/(1-p)
+        // packets.
         for p in [0.01, 0.1, 0.3] {
             let window = WindowCode { repair_every: None, span: 5000, feedback: Some(10) };
             let got = window.residual(PacketLosses::Independent(p)).unwrap();
@@ -420,11 +442,12 @@ mod tests {
             prop_assert!((0.0..=p * (1.0 + 1e-9)).contains(&one.loss), "{one:?}");
             prop_assert!(one.sent_per_source >= 1.0 && one.mean_delay() <= f64::from(span));
             prop_assert!(one.late.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12));
-            // What is sent is the cycle, however it goes on.
+            // The sender always sends whole cycles, whatever happens.
             prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "{one:?}");
             let told = WindowCode { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
-            // Where a loss is likelier to be followed by an arrival than any packet, a packet more or less before the next source
-            // may take it from the safer place.
+            // If a loss is likelier to be followed by an arrival than a random packet is, one
+            // packet more or less before the next source may move that source to a place with more
+            // losses.
             prop_assert!(q < p || told.loss <= one.loss * (1.0 + 1e-9) + 1e-12, "{told:?} {one:?}");
         }
     }
