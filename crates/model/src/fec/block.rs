@@ -1,21 +1,23 @@
-//! Blocks of N units of which any K suffice, each unit lost independently of the others (paper 003, section
-//! 4.1).
+//! The loss probability of a block of N units, of which any K suffice. Units are lost independently
+//! (paper 003, section 4.1).
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, incomplete_beta};
 
-/// P(N, K): the probability that a block is lost. A block is lost when fewer than K of its N units arrive, each of which is lost with
-/// probability p = `loss` (paper 003, section 4.1). P(N, K) is the regularised incomplete beta function I_p(N-K+1, K), which is stable for
+/// P(N, K): the probability that a block is lost (paper 003, section 4.1).
+///
+/// A block is lost if fewer than K of its N units arrive. Each unit is lost with probability p =
+/// `loss`. P(N, K) is the regularised incomplete beta function I_p(N-K+1, K), which is stable for
 /// any p and large N. The probability and its complement both have full relative accuracy.
 ///
 /// # Errors
-/// A loss outside 0 to 1, K = 0, N < K.
+/// The loss is outside 0 to 1, K = 0, or N < K.
 pub fn block_loss(n: u32, k: u32, loss: f64) -> Result<Tail, DomainError> {
     at_least("the number of units N", n, k, "at least K")?;
     block_loss_at(f64::from(n), k, loss)
 }
 
-/// [`block_loss`] for a real N, as the paper's figures and equation (4) need it.
+/// [`block_loss`] for a real N. The paper's figures and equation (4) need it.
 ///
 /// # Errors
 /// As [`block_loss`].
@@ -26,7 +28,7 @@ pub fn block_loss_at(n: f64, k: u32, loss: f64) -> Result<Tail, DomainError> {
     Ok(loss_of_block(n, f64::from(k), loss))
 }
 
-/// [`block_loss_at`] without checks.
+/// [`block_loss_at`] without checks of the arguments.
 pub(super) fn loss_of_block(n: f64, k: f64, p: f64) -> Tail {
     incomplete_beta(n - k + 1.0, k, p)
 }
@@ -37,7 +39,7 @@ pub(super) fn packet_of(blocks: u32, block: Tail) -> Tail {
         return block;
     }
     let m = f64::from(blocks);
-    // ln(1 - P) from the side that is accurate.
+    // Compute ln(1 - P) from the more accurate side.
     let ln = if block.is < 0.5 { libm::log1p(-block.is) } else { libm::log(block.is_not) };
     Tail { is: -libm::expm1(m * ln), is_not: libm::exp(m * ln) }
 }
@@ -47,7 +49,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The sum of the paper with compensated addition.
+    /// The paper's sum, with compensated addition.
     fn summed(n: u32, k: u32, p: f64) -> f64 {
         let (mut sum, mut lost) = (0.0, 0.0);
         for i in 0..k {
@@ -82,7 +84,7 @@ mod tests {
         for (p, want) in [(0.0, 0.0), (1.0, 1.0)] {
             assert_eq!(block_loss(30, 20, p).unwrap().is, want);
         }
-        // It falls below any double instead of becoming none at all.
+        // The result underflows to 0 and stays a number.
         assert!(
             block_loss(u32::MAX, 1, 0.5).unwrap().is == 0.0 && block_loss(2000, 2, 1e-2).unwrap().is == 0.0
         );

@@ -1,46 +1,55 @@
-//! Blocks of units that are lost in bursts (paper 003, sections 2.1 and 5): equation (7), and the exact chain.
+//! The loss probability of a block if units are lost in bursts (paper 003, sections 2.1 and 5): by
+//! equation (7), and exactly by the chain.
 //!
-//! The chain is in the Bad state for a share L of the units and stays there with probability q. It leaves the Good state with probability
-//! p = L (1-q) / (1-L). Equation (7) assumes that a packet is lost only by one burst longer than its R = N - K redundant units. The paper's
-//! assumption 2, (1-q) L N << 1, is to justify this. The assumption does not hold at little burstiness (0.2 at q = 0.01, L = 0.01), where
-//! several short bursts in one block matter: the throughput is three times too high at N = 21, K = 20.
+//! The chain is in the Bad state for a share L of the units and stays there with probability q. It
+//! leaves the Good state with probability p = L (1-q) / (1-L). Equation (7) assumes that a packet
+//! is lost only by one burst longer than its R = N - K redundant units. Assumption 2 of the paper,
+//! (1-q) L N << 1, is its reason.
 //!
-//! The exact result costs no more. A block is lost when more than R units are lost before the K-th arrives. Each good unit is preceded by a
-//! burst with probability p, and burst lengths are geometric. So the probability is a binomial mixture of negative binomial tails.
+//! The assumption does not hold at little burstiness: its left side is 0.2 at q = 0.01, L = 0.01.
+//! Several short bursts in one block matter there. The throughput is three times too high at N =
+//! 21, K = 20.
+//!
+//! The exact result costs no more. A block is lost if more than R units are lost before the K-th
+//! arrives. A burst precedes each good unit with probability p, and burst lengths are geometric. So
+//! the probability is a binomial mixture of negative binomial tails.
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, binomial, incomplete_beta};
 use std::ops::Range;
 
-/// Losses of units in bursts, by the paper's two parameters.
+/// Losses of units in bursts, with the paper's two parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gilbert {
     /// L: the share of units that are lost, less than 1.
     pub loss: f64,
-    /// q: the probability that a lost unit is followed by another lost one, less than 1; q = L is the memoryless case.
+    /// q: the probability that the unit after a lost unit is lost too, less than 1. q = L is the
+    /// memoryless case.
     pub stay_bad: f64,
 }
 
-/// The distance of TCP's packets on the chain.
+/// The distance between TCP's packets on the chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketSpacing {
-    /// Far from each other: the unit before a packet is lost with probability L, whether or not the packet before was lost (the paper's
-    /// assumption 1).
+    /// Packets are far apart: the unit before a packet is lost with probability L, whether or not
+    /// the packet before was lost (the paper's assumption 1).
     #[default]
     Independent,
-    /// Back to back: a burst may reach from one packet into the next.
+    /// Packets follow each other directly: a burst may reach from one packet into the next.
     BackToBack,
 }
 
-/// The largest number of units N in a block that is computed exactly.
+/// The largest number of units N in a block that is computed exactly. The work grows with N, so
+/// twice the value can take twice the time.
 pub const LARGEST_BLOCK: u32 = 1 << 20;
 
 impl Gilbert {
-    /// p: the probability that a unit that arrived is followed by one that is lost, L (1-q) / (1-L), after
+    /// p: the probability that the unit after a unit that arrived is lost: L (1-q) / (1-L), from
     /// equation (2).
     ///
     /// # Errors
-    /// A share outside 0 to 1, L = 1, q = 1, or values for which p would be greater than 1: a loss above one half needs q >= 2 - 1/L.
+    /// The share is outside 0 to 1, L = 1, or q = 1. Another error is a p greater than 1: a loss
+    /// above one half needs q >= 2 - 1/L.
     pub fn become_bad(&self) -> Result<f64, DomainError> {
         let (l, q) = (self.loss, self.stay_bad);
         require((0.0..1.0).contains(&l), "the loss probability of a unit", l, "at least 0 and less than 1")?;
@@ -55,11 +64,11 @@ impl Gilbert {
         Ok(p.min(1.0))
     }
 
-    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet of one block. Above 1
-    /// where its linearisation 1 - (1-p)^K = K p fails.
+    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet of one block.
+    /// The value exceeds 1 where the linearisation 1 - (1-p)^K = K p fails.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn single_burst(&self, n: f64, k: u32) -> Result<f64, DomainError> {
         self.become_bad()?;
         at_least("the number of units K", k, 1, "1 or more")?;
@@ -69,11 +78,11 @@ impl Gilbert {
         Ok(libm::pow(q, n - least) * self.loss * ((1.0 - q) * least + q))
     }
 
-    /// 1/T, exactly by the chain: loss events for each good packet. A packet has `blocks` blocks, each of which needs K of its N units. A
-    /// burst of lost packets is one event.
+    /// 1/T, exactly by the chain: loss events for each good packet. A packet has `blocks` blocks,
+    /// and each block needs K of its N units. A burst of lost packets is one event.
     ///
     /// # Errors
-    /// An argument outside its domain; N above [`LARGEST_BLOCK`].
+    /// An argument is outside its domain, or N is above [`LARGEST_BLOCK`].
     pub fn exact(&self, n: u32, k: u32, blocks: u32, spacing: PacketSpacing) -> Result<f64, DomainError> {
         let p = self.become_bad()?;
         at_least("the number of units K", k, 1, "1 or more")?;
@@ -87,8 +96,9 @@ impl Gilbert {
             if spacing == PacketSpacing::Independent {
                 return Ok(good_before * from_good.is + self.loss * from_bad.is);
             }
-            // T is the mean length of a run of good packets: the share of good packets over the share of good packets that a lost one
-            // follows. By reversal of the chain, a good packet's last unit has the distribution of its first.
+            // T is the mean length of a run of good packets: the share of good packets divided by
+            // the share of good packets that a lost packet follows. By reversal of the chain, the
+            // last unit of a good packet has the distribution of the first.
             let last_good = good_before * chain.after_good(n - k, k - 1).is_not;
             let last_bad = if n == k { 0.0 } else { self.loss * chain.after_bad(n - k - 1, k).is_not };
             return Ok(ratio(
@@ -107,7 +117,8 @@ impl Gilbert {
         Ok(ratio(last[0] * lost[0] + last[1] * lost[1], last[0] + last[1]))
     }
 
-    /// The exact probability that a block of N units of which K suffice is lost, for any block of the stationary chain.
+    /// The exact probability that a block is lost, for any block of the stationary chain. Any K of
+    /// the block's N units suffice.
     ///
     /// # Errors
     /// As [`exact`](Gilbert::exact).
@@ -116,10 +127,11 @@ impl Gilbert {
     }
 }
 
-/// The q of a chain whose bursts have a given mean length: q = 1 - 1/length (paper 003, eq. (1)).
+/// The q of a chain whose bursts have the mean length `mean_burst`, units: q = 1 - 1/length (paper
+/// 003, equation (1)).
 ///
 /// # Errors
-/// A length below 1.
+/// The length is below 1.
 pub fn stay_bad_of(mean_burst: f64) -> Result<f64, DomainError> {
     require(
         mean_burst >= 1.0 && mean_burst.is_finite(),
@@ -130,23 +142,23 @@ pub fn stay_bad_of(mean_burst: f64) -> Result<f64, DomainError> {
     Ok(1.0 - 1.0 / mean_burst)
 }
 
-/// Independent losses as a Gilbert channel: q = L.
+/// Independent losses as a Gilbert chain: q = L.
 ///
 /// # Errors
-/// A loss that is not at least 0 and less than 1.
+/// The loss is not at least 0 and less than 1.
 pub fn memoryless(loss: f64) -> Result<Gilbert, DomainError> {
     share("the loss probability of a unit", loss)?;
     let losses = Gilbert { loss, stay_bad: loss };
     losses.become_bad().map(|_| losses)
 }
 
-/// Events over good packets. Where no packet is good, every packet is an event.
+/// Events divided by good packets. If no packet is good, every packet is an event.
 fn ratio(events: f64, good: f64) -> f64 {
     if good > 0.0 { events / good } else { 1.0 }
 }
 
-/// The terms `range` of the binomial distribution of `n` trials with probability `p`. Each is computed from its neighbour that is nearer to the
-/// largest term.
+/// The terms `range` of the binomial distribution of `n` trials with probability `p`. Each term is
+/// computed from its neighbour nearer to the largest term.
 fn binomial_terms(n: u32, p: f64, range: Range<u32>) -> Vec<f64> {
     let mut terms = vec![0.0; range.len()];
     if range.is_empty() {
@@ -170,7 +182,7 @@ fn binomial_terms(n: u32, p: f64, range: Range<u32>) -> Vec<f64> {
     terms
 }
 
-/// The chain by its transitions: Good to Bad with probability p, Bad to Bad with q.
+/// The chain by its transition probabilities: Good to Bad with p, Bad to Bad with q.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
     pub(crate) p: f64,
@@ -178,27 +190,31 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The probability that, after a good unit, more than `spare` units are lost before `k` have arrived.
+    /// The probability that more than `spare` units are lost before `k` units have arrived. The
+    /// unit before was good.
     pub(crate) fn after_good(self, spare: u32, k: u32) -> Tail {
         self.mixture(spare, k, 0)
     }
 
-    /// The same after a lost unit, whose burst may continue.
+    /// [`after_good`](Chain::after_good) if the unit before was lost. The burst may continue.
     pub(crate) fn after_bad(self, spare: u32, k: u32) -> Tail {
         if k == 0 { Tail { is: 0.0, is_not: 1.0 } } else { self.mixture(spare + 1, k - 1, 1) }
     }
 
-    /// The probability that bursts have more than `spare` units in sum. A burst precedes each of `gaps` good units with probability p, and `sure`
-    /// more good units for certain. Burst lengths are geometric from 1 on. So this is the probability that fewer of `spare` units end a burst
-    /// than there are bursts.
+    /// The probability that the bursts have more than `spare` units in total.
+    ///
+    /// A burst precedes each of `gaps` good units with probability p, and `sure` more good units
+    /// for certain. Burst lengths are geometric from 1 on. So this is the probability that fewer of
+    /// `spare` units end a burst than there are bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
         let (n, r) = (f64::from(gaps), f64::from(spare));
         let mean = n * self.p;
-        // All terms whose weight is not 0 as a double.
+        // The range holds all terms whose weight is not 0 as a double.
         let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
         let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
         let last = libm::ceil((mean + width + 400.0).min(n)) as u32;
-        // P(Bin(spare, 1-q) < bursts + sure) for the fewest bursts, by the accurate tail. For more bursts it follows term by term.
+        // P(Bin(spare, 1-q) < bursts + sure) for the fewest bursts, by the accurate tail. For more
+        // bursts the loop adds it term by term.
         let fewest = match first + sure {
             0 => Tail { is: 0.0, is_not: 1.0 },
             all if all > spare => Tail { is: 1.0, is_not: 0.0 },
@@ -212,7 +228,7 @@ impl Chain {
             sum.is += weight * longer;
             longer = ends.get(k).map_or(1.0, |end| longer + end);
         }
-        // The other tail, from its thin end on, so that terms are only added.
+        // Compute the other tail from its thin end on, so that terms are only added.
         let most = last + sure;
         let mut shorter = match most {
             all if all > spare => 0.0,
@@ -220,7 +236,8 @@ impl Chain {
             all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q).is_not,
         };
         for (k, weight) in weights.iter().enumerate().rev() {
-            // The tail for `first + k` bursts. The term of one more burst is already in it.
+            // This is the tail for `first + k` bursts. It already contains the term of one more
+            // burst.
             if k + 1 < weights.len() {
                 shorter += ends.get(k).copied().unwrap_or(0.0);
             }
@@ -229,7 +246,8 @@ impl Chain {
         Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
     }
 
-    /// The probability that `blocks` blocks in a row are good, by the state before them (0: Good) and the state of their last unit.
+    /// The probability that `blocks` blocks in a row are good. The index is the state before them
+    /// (0: Good), then the state of their last unit.
     fn good_blocks(self, n: u32, k: u32, blocks: u32) -> [[f64; 2]; 2] {
         let block = [self.good_block(n, k, 0), self.good_block(n, k, 1)];
         let times = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
@@ -246,10 +264,12 @@ impl Chain {
         result
     }
 
-    /// One block, unit by unit, from `state`: the probability that it is good, by the state of its last unit.
+    /// Computes one block, unit by unit, from `state`: the probability that it is good, by the
+    /// state of its last unit.
     fn good_block(self, n: u32, k: u32, state: usize) -> [f64; 2] {
         let (k, spare) = (k as usize, (n - k) as usize);
-        // Count the smaller number: losses up to the spare units, or arrivals up to K. Arrivals beyond K are not counted.
+        // Count the smaller number: losses up to the spare units, or arrivals up to K. Further
+        // arrivals are not counted.
         let (by_losses, most) = if spare < k { (true, spare) } else { (false, k) };
         let mut at = vec![[0.0f64; 2]; most + 1];
         at[0][state] = 1.0;
@@ -299,10 +319,12 @@ mod tests {
 
     #[test]
     fn rare_losses_keep_their_digits() {
-        // One of two bursts that end the block; far below what a complement could tell.
+        // One of two bursts that lose the block. The probability is far below what a complement
+        // could resolve.
         let chain = Chain { p: 1e-12, q: 1e-3 };
         let got = chain.after_good(3, 5).is;
-        // Bursts: one of 4 or more, or two of 4 in sum, ...: all but exactly the sum over compositions.
+        // The bursts are one of 4 or more units, or two of 4 in total, and so on. The sum over all
+        // compositions is exact but for rounding.
         let mut want = 0.0;
         for bursts in 1..=5u32 {
             let longer: f64 = (0..bursts.min(4)).map(|ends| binomial(3.0, f64::from(ends), 0.999)).sum();
@@ -311,7 +333,7 @@ mod tests {
         assert!((got / want - 1.0).abs() < 1e-12, "{got} {want}");
     }
 
-    /// Term by term, each on its own.
+    /// The mixture, computed term by term and each on its own.
     fn slowly(chain: Chain, spare: u32, gaps: u32) -> Tail {
         let mut sum = Tail { is: 0.0, is_not: 0.0 };
         for bursts in 0..=gaps {
@@ -328,7 +350,8 @@ mod tests {
 
     #[test]
     fn terms_from_their_neighbours_keep_their_digits() {
-        // Terms that a double can only tell from 0 far from the mean are left out.
+        // Terms are left out that are so far from the mean that a double barely distinguishes them
+        // from 0.
         let close = |got: f64, want: f64| want < 1e-150 || (got / want - 1.0).abs() < 1e-9;
         for p in [0.0, 1e-9, 0.004, 0.3, 0.97, 1.0] {
             for q in [0.0, 0.02, 0.5, 0.98] {
@@ -361,8 +384,8 @@ mod tests {
         assert!(losses.exact(u32::MAX, 20, 1, PacketSpacing::Independent).is_err());
         assert!(losses.exact(21, 20, 0, PacketSpacing::Independent).is_err());
         assert!(losses.single_burst(f64::NAN, 20).is_err() && losses.single_burst(20.0, 0).is_err());
-        // q = 0: no burst is longer than a unit, so that one redundant unit clears the link by (7), not
-        // exactly.
+        // q = 0: no burst is longer than a unit. So by equation (7) one redundant unit clears the
+        // link. Exactly, it does not.
         let single = Gilbert { loss: 0.01, stay_bad: 0.0 };
         assert_eq!((single.single_burst(21.0, 20), single.single_burst(20.0, 20)), (Ok(0.0), Ok(0.2)));
         assert!(single.exact(21, 20, 1, PacketSpacing::Independent).unwrap() > 0.01);
@@ -397,7 +420,7 @@ mod tests {
                     PacketSpacing::BackToBack => (last[0] * lost[0] + last[1] * lost[1]) / (last[0] + last[1]),
                 };
                 prop_assert!((one - many).abs() < 1e-11, "{losses:?} {spacing:?}: {one} {many}");
-                // A longer packet is hit more often.
+                // A longer packet is lost more often.
                 let three = losses.exact(k + spare, k, 3, PacketSpacing::Independent).unwrap();
                 prop_assert!(three >= losses.exact(k + spare, k, 1, PacketSpacing::Independent).unwrap() - 1e-11);
             }

@@ -1,7 +1,9 @@
-//! TCP's throughput over a link with block FEC, and the best amount of FEC (paper 003, equations (3) to (7)).
+//! TCP's throughput over a link with block FEC, and the best amount of FEC (paper 003, equations
+//! (3) to (7)).
 //!
-//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of two rates: the one that TCP reaches at the
-//! residual loss, and K/N of the link. The throughput rises with N until both are equal (the link is *clean*), and falls as K/N from there.
+//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of
+//! two rates: TCP's rate at the residual loss, and K/N of the link. It rises with N until both
+//! rates are equal (the link is *clean*), and falls as K/N from there.
 
 use super::block::{loss_of_block, packet_of};
 use super::gilbert::{Gilbert, LARGEST_BLOCK, PacketSpacing};
@@ -11,46 +13,48 @@ use crate::tcp::Tcp;
 /// A link with block FEC, and the TCP connections that share it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodedLink {
-    /// K: units of data in a block.
+    /// K: the number of data units in a block.
     pub k: u32,
-    /// How units are lost.
+    /// The process by which units are lost.
     pub losses: UnitLosses,
-    /// mu: the rate of the link, in units a second, redundancy included.
+    /// mu: the rate of the link, units/s, redundancy included.
     pub rate: f64,
-    /// RTT, in seconds.
+    /// The round-trip time, s.
     pub rtt: f64,
     /// C: the number of connections, equation (6).
     pub flows: u32,
-    /// Blocks in a packet of TCP. The packet is lost when one of its blocks is lost.
+    /// The number of blocks in a packet of TCP. The packet is lost if one of its blocks is lost.
     pub packet_blocks: u32,
-    /// TCP's throughput as a function of its losses.
+    /// TCP's throughput as a function of its loss rate.
     pub law: TcpLaw,
 }
 
 /// How units are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UnitLosses {
-    /// Each with this probability, independently: section 4.
+    /// Each unit is lost with this probability, independently: section 4.
     Independent(f64),
-    /// In bursts, by the approximation of equation (7).
+    /// Units are lost in bursts, by the approximation of equation (7).
     SingleBurst(Gilbert),
-    /// In bursts, exactly by the chain.
+    /// Units are lost in bursts, exactly by the chain.
     Bursts(Gilbert, PacketSpacing),
 }
 
 /// TCP's throughput as a function of its losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TcpLaw {
-    /// sqrt(3 T / 2) / RTT packets a second for T packets between losses: the paper's choice.
+    /// sqrt(3 T / 2) / RTT packets/s for T packets between losses: the paper's choice.
     #[default]
     SquareRoot,
-    /// Equation (16) of paper 000 with a first time-out of this length, s, and no largest window. The paper blames time-outs where its
-    /// simulations bring less, and invites other formulas.
+    /// Equation (16) of paper 000, with a first time-out of this length in s and no largest window.
+    /// Where the paper's simulations reach less, the paper blames time-outs and invites other
+    /// formulas.
     TimeOuts(f64),
 }
 
 impl Default for CodedLink {
-    /// Fig. 2: 3000 units a second, 0.56 s, one connection, p = 0.01, K = 20.
+    /// The values of fig. 2: 3000 units/s, a round-trip time of 0.56 s, one connection, p = 0.01, K
+    /// = 20.
     fn default() -> CodedLink {
         CodedLink {
             k: 20,
@@ -65,17 +69,19 @@ impl Default for CodedLink {
 }
 
 impl CodedLink {
-    /// Thrp(N, K) in units of data a second, over all connections: equation (3), or (6) with several.
+    /// Thrp(N, K), the throughput of all connections in data units/s: equation (3), or equation (6)
+    /// with several connections.
     ///
     /// # Errors
-    /// An argument outside its domain, such as N < K.
+    /// An argument is outside its domain, for example N < K.
     pub fn throughput(&self, n: u32) -> Result<f64, DomainError> {
         self.check(f64::from(n))?;
         self.throughput_of(n)
     }
 
-    /// The left side of equation (4): the rate of a link on which TCP's losses and the link's rate are the same bound, in units a second,
-    /// redundancy included. If [`rate`](CodedLink::rate) is below it, N units are enough. Infinite without loss.
+    /// The left side of equation (4): the rate of a link on which TCP's bound by losses equals the
+    /// link's rate, in units/s, redundancy included. N units are enough if
+    /// [`rate`](CodedLink::rate) is below it. Infinite without loss.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -84,7 +90,7 @@ impl CodedLink {
         Ok(self.free(self.events(n)?) * f64::from(n) / f64::from(self.k))
     }
 
-    /// 1/T: loss events for each packet of TCP.
+    /// 1/T: the loss events for each packet of TCP.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -93,21 +99,23 @@ impl CodedLink {
         self.events(n)
     }
 
-    /// G: the throughput that FEC gains over the throughput that it costs, equation (5). Negative where the link is clean without FEC; `None`
-    /// at N = K, where FEC costs nothing.
+    /// G: the throughput that FEC gains, divided by the throughput that it costs: equation (5). It
+    /// is negative if the link is clean without FEC. It is `None` at N = K, where FEC costs
+    /// nothing.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
     pub fn gain(&self, n: u32) -> Result<Option<f64>, DomainError> {
         let (with, without) = (self.throughput(n)?, self.throughput(self.k)?);
         let k = f64::from(self.k);
-        // Where all units are lost, TCP gets nothing with or without FEC: a gain of 0.
+        // If all units are lost, TCP gets nothing with or without FEC, so the gain is 0.
         let gained = if with > 0.0 { 1.0 - without / with } else { 0.0 };
         Ok((n > self.k).then(|| gained * k / (f64::from(n) - k)))
     }
 
-    /// The real N that solves equation (4): the amount of FEC from which the link is clean. K where the link is clean without FEC. `None` where
-    /// the losses are only defined for integers (the exact chain), or where no N up to 2^32 makes the link clean.
+    /// The real N that solves equation (4): the amount of FEC from which the link is clean. It is K
+    /// if the link is clean without FEC. It is `None` if the losses are defined only for integers
+    /// (the exact chain), or if no N up to 2^32 makes the link clean.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -127,7 +135,7 @@ impl CodedLink {
             }
         }
         let (mut low, mut high) = (k + (step / 2.0) * f64::from(u8::from(step > 1.0)), k + step);
-        // Until the two bounds are neighbouring doubles, or almost.
+        // Halve the distance until the two bounds are neighbouring doubles, or almost.
         for _ in 0..100 {
             let middle = low.midpoint(high);
             if middle <= low || middle >= high {
@@ -138,8 +146,8 @@ impl CodedLink {
         Ok(Some(low.midpoint(high)))
     }
 
-    /// The integer N of the largest throughput; the smallest one where several are best. N is searched up to 2^32 - 1 (up to
-    /// [`LARGEST_BLOCK`] for the exact chain).
+    /// The integer N with the largest throughput, and the smallest such N if several are best. The
+    /// search goes up to 2^32 - 1, or up to [`LARGEST_BLOCK`] for the exact chain.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -148,7 +156,7 @@ impl CodedLink {
         let most = if matches!(self.losses, UnitLosses::Bursts(..)) { LARGEST_BLOCK } else { u32::MAX };
         require(self.k <= most, "the number of units K", f64::from(self.k), "at most 1048576")?;
         let first = |right: &dyn Fn(u32) -> Result<bool, DomainError>, most: u32| {
-            // Double the redundancy until it is enough, then halve the distance.
+            // Double the redundancy until it is enough, then bisect.
             let mut high = self.k;
             while high < most && !right(high)? {
                 high = self.k.saturating_add((high - self.k).saturating_mul(2).max(1)).min(most);
@@ -162,12 +170,13 @@ impl CodedLink {
         };
         let clean = |n: u32| Ok(self.free(self.events(n)?) >= self.share_of(n));
         let cleaned = first(&clean, most)?;
-        // The throughput rises up to this N and falls behind it, so the best N is this one or the one before.
+        // The throughput rises up to this N and falls after it. So the best N is this one or the
+        // one before.
         let mut best = self.throughput_of(cleaned)?;
         if cleaned > self.k {
             best = best.max(self.throughput_of(cleaned - 1)?);
         }
-        // Where more redundancy changes nothing (p near 1), the smallest amount is as good.
+        // If more redundancy changes nothing (p near 1), the smallest amount is as good.
         first(&|n| Ok(self.throughput_of(n)? >= best), cleaned)
     }
 
@@ -197,35 +206,38 @@ impl CodedLink {
         Ok(self.free(self.events(n)?).min(self.share_of(n)))
     }
 
-    /// K/N mu: the rate that FEC leaves.
+    /// K/N mu: the rate that FEC leaves for data, units/s.
     fn share_of(&self, n: u32) -> f64 {
         f64::from(self.k) / f64::from(n) * self.rate
     }
 
-    /// 1/T.
+    /// 1/T, the loss events for each packet of TCP.
     fn events(&self, n: u32) -> Result<f64, DomainError> {
         match self.losses {
             UnitLosses::Bursts(chain, spacing) => chain.exact(n, self.k, self.packet_blocks, spacing),
-            // Every other kind of losses has a smooth function.
+            // All other kinds of losses have a smooth function.
             _ => Ok(self.smooth_events().map_or(0.0, |events| events(f64::from(n)))),
         }
     }
 
-    /// 1/T as a function of a real N, where it is defined for one. The arguments have been checked.
+    /// 1/T as a function of a real N, if the losses allow a real N. The caller must have checked
+    /// the arguments.
     fn smooth_events(&self) -> Option<impl Fn(f64) -> f64 + use<>> {
         let (losses, k, blocks) = (self.losses, self.k, self.packet_blocks);
         let smooth = !matches!(losses, UnitLosses::Bursts(..));
         smooth.then_some(move |n: f64| match losses {
             UnitLosses::Independent(p) => packet_of(blocks, loss_of_block(n, f64::from(k), p)).is,
             UnitLosses::SingleBurst(chain) | UnitLosses::Bursts(chain, _) => {
-                // (7) counts events in a packet of one block. There cannot be more events than packets.
+                // Equation (7) counts events in a packet of one block. There cannot be more events
+                // than packets.
                 let event = chain.single_burst(n, k).unwrap_or(1.0).min(1.0);
                 packet_of(blocks, crate::special::Tail { is: event, is_not: 1.0 - event }).is
             }
         })
     }
 
-    /// The throughput that TCP reaches with `events` loss events a packet, in units of data a second over all connections.
+    /// The throughput that TCP reaches with `events` loss events a packet, of all connections in
+    /// data units/s.
     fn free(&self, events: f64) -> f64 {
         if events == 0.0 {
             return f64::INFINITY;

@@ -1,8 +1,11 @@
-//! Block FEC on a lossy link under TCP (paper 003): the share of the link that redundancy should take.
+//! Block FEC on a lossy link under TCP (paper 003): the share of the link that redundancy should
+//! take.
 //!
-//! * [`block`]: the loss of a block of N units of which K suffice, for independent losses.
-//! * [`gilbert`]: the same for losses in bursts, by the paper's equation (7) and exactly by the chain.
-//! * [`CodedLink`]: TCP's throughput over such a link, its gain, and the best N.
+//! * [`block`]: the loss probability of a block of N units, of which any K suffice, for independent
+//!   losses.
+//! * [`gilbert`]: the same for losses in bursts, by the paper's equation (7) and exactly by the
+//!   chain.
+//! * [`CodedLink`]: TCP's throughput over such a link, the gain by FEC, and the best N.
 
 pub mod block;
 pub mod gilbert;

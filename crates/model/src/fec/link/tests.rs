@@ -1,3 +1,6 @@
+//! Tests of the throughput over a coded link against the figures of paper 003, and against a search
+//! by brute force.
+
 use super::*;
 use proptest::prelude::*;
 
@@ -5,15 +8,15 @@ fn bernoulli(k: u32, p: f64) -> CodedLink {
     CodedLink { k, losses: UnitLosses::Independent(p), ..CodedLink::default() }
 }
 
-/// A value to so many decimals.
+/// Asserts that `got` equals `want` to `decimals` decimals.
 fn near(got: f64, want: f64, decimals: i32, what: &str) {
     assert!((got - want).abs() <= 0.51 * libm::pow(10.0, f64::from(-decimals)), "{what}: {got}, not {want}");
 }
 
 #[test]
 fn figure_2_and_its_optimum() {
-    // Computed independently: K, throughput for R = 0 to 5, then N by (4), its N/K and throughput there, and
-    // the best N.
+    // Values computed independently: K, the throughput for R = 0 to 5, then N by equation (4), its
+    // N/K and throughput, and the best N.
     for (k, rates, n_real, percent, peak, best) in [
         (10, [70.73, 303.88, 1525.21, 2307.69, 2142.86, 2000.00], 12.2797, 122.80, 2443.05, 13),
         (20, [102.50, 321.49, 1196.86, 2608.70, 2500.00, 2400.00], 22.5657, 112.83, 2658.91, 23),
@@ -59,9 +62,9 @@ fn figure_4() {
             near(link.throughput(n).unwrap(), want, 1, &format!("N {n} log p {log}"));
         }
     }
-    // All curves end in K/RTT sqrt(3/2).
+    // All curves end at K/RTT sqrt(3/2).
     near(bernoulli(20, 1.0).throughput(24).unwrap(), 43.741, 3, "p = 1");
-    // Up to which p so many units clean the link.
+    // The largest log p at which N units clean the link.
     for (n, log) in [(20, -4.973), (21, -2.973), (22, -2.247), (23, -1.851), (24, -1.593), (25, -1.408)] {
         let clean = |log: f64| {
             let link = bernoulli(20, libm::pow(10.0, log));
@@ -108,7 +111,7 @@ fn figure_8() {
             );
         }
     }
-    // 2700 units a second: by 9 connections with one redundant unit, by 39 without.
+    // 9 connections with one redundant unit reach 2700 units/s. Without redundancy, 39 do.
     let reaches = |flows, n| CodedLink { flows, ..bernoulli(10, 0.01) }.throughput(n).unwrap() >= 2700.0;
     assert!(reaches(9, 11) && !reaches(8, 11) && reaches(39, 10) && !reaches(38, 10));
 }
@@ -136,7 +139,7 @@ fn figures_10_to_12() {
         }
     }
     near(bursty(20, 1.0 - 1e-12).throughput(23).unwrap(), 437.41, 2, "q to 1");
-    // The minimum of (7) is where its derivative is 0: q = R K / ((K-1) (R+1)).
+    // The minimum of equation (7) is where its derivative is 0: q = R K / ((K-1) (R+1)).
     for (r, least) in [(1, 0.5263), (2, 0.7018), (3, 0.7895), (4, 0.8421)] {
         let at = |q: f64| bursty(20, q).throughput(20 + r).unwrap();
         assert!(at(least) < at(least - 0.01) && at(least) < at(least + 0.01), "R {r}");
@@ -146,7 +149,8 @@ fn figures_10_to_12() {
 #[test]
 fn the_chain_beside_equation_7() {
     let qs = [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99];
-    // Equation (7), the chain under assumption 1, the chain with packets back to back; computed independently.
+    // Equation (7), the chain under assumption 1, and the chain with packets back to back. All
+    // values are computed independently.
     for (n, rates) in [
         (
             20,
@@ -265,7 +269,7 @@ proptest! {
         let got = link.throughput(best).unwrap();
         prop_assert!(got >= most * (1.0 - 1e-9), "{link:?}: {best} {got}, not {want} {most}");
         if let Some(n) = link.n_real().unwrap() {
-            // The best is one of its neighbours, or earlier on a plateau.
+            // The best N is one of the neighbours of the real N, or an earlier N on a plateau.
             prop_assert!(f64::from(best) <= n + 1.0, "{link:?} {n} {best}");
             if n > f64::from(k) && n < 1e6 {
                 let (low, high) = (libm::floor(n) as u32, libm::ceil(n) as u32);
@@ -299,7 +303,7 @@ proptest! {
         if let Ok(Some(got)) = link.gain(m[3]) {
             prop_assert!(!got.is_nan(), "{link:?} {m:?}");
         }
-        // The chain's search tries blocks of a million units: seconds here.
+        // The chain's search tries blocks of a million units, which would take seconds here.
         if kind < 2 || m[0] <= 1000 {
             if let Ok(Some(n)) = link.n_real() {
                 prop_assert!(n >= f64::from(m[0]));
