@@ -29,7 +29,7 @@ pub struct CodedLink {
     pub law: TcpLaw,
 }
 
-/// How units are lost.
+/// The process by which units are lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum UnitLosses {
     /// Each unit is lost with this probability, independently: section 4.
@@ -40,7 +40,7 @@ pub enum UnitLosses {
     Bursts(Gilbert, PacketSpacing),
 }
 
-/// TCP's throughput as a function of its losses.
+/// TCP's throughput as a function of its loss rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TcpLaw {
     /// sqrt(3 T / 2) / RTT packets/s for T packets between losses: the paper's choice.

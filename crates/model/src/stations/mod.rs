@@ -1,7 +1,8 @@
-//! The cost of a cellular network with and without coding (paper 000, sections VII to X): the base stations that users need.
+//! The cost of a cellular network with and without coding (paper 000, sections VII to X): the
+//! number of base stations that its users need.
 //!
 //! * [`CellularNetwork`]: equations (21) and (22), for an ideal protocol, TCP and TCP/NC.
-//! * [`monte_carlo`]: the users one by one, as in section IX-B.
+//! * [`monte_carlo`]: a simulation of each user, as in section IX-B.
 
 pub mod monte_carlo;
 mod network;

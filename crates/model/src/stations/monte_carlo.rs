@@ -1,51 +1,53 @@
-//! Users who start transfers at random, slot by slot: section IX-B of paper 000.
+//! Simulates users who start transfers at random, slot by slot: section IX-B of paper 000.
 //!
-//! In each slot of 0.1 s a user starts a transfer with probability q/10. Files queue up and are served at the rate T. Users do not influence
-//! each other, so the code follows each user from transfer to transfer, and notes only the slots in which the user becomes active or idle.
-//! The run time grows with the number of transfers, not with users times slots.
+//! In each slot of 0.1 s a user starts a transfer with probability q/10. Files queue up and are
+//! served at the rate T. Users do not influence each other. So the code follows each user from
+//! transfer to transfer, and records only the slots in which the user becomes active or idle. The
+//! run time grows with the number of transfers, not with the product of users and slots.
 
 use super::network::whole;
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 use ripstop_base::Seed;
 
-/// The experiment. [`Default`] is fig. 18a at q = 0.02 and 1 Mbit/s.
+/// The experiment. [`Default`] gives fig. 18a at q = 0.02 and 1 Mbit/s.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MonteCarlo {
     /// N: the number of users.
     pub users: u32,
-    /// q: transfers that a user starts in a second.
+    /// q: the rate at which a user starts transfers, 1/s.
     pub arrivals_per_s: f64,
-    /// The kinds of files: size in bits, probability. Probabilities sum to 1.
+    /// The kinds of files: size in bits, and probability. The probabilities sum to 1.
     pub files: Vec<(f64, f64)>,
-    /// T: the throughput of an active user, in bits a second.
+    /// T: the throughput of an active user, bit/s.
     pub throughput_bps: f64,
     /// The share of a station that an active user takes: max{B/B_max, 1/N_max} in equation (22).
     pub station_share: f64,
-    /// Length of a slot, in seconds.
+    /// The length of a slot, s.
     pub slot: f64,
-    /// Length of the experiment, in seconds.
+    /// The length of the experiment, s.
     pub seconds: f64,
-    /// The seconds at the start, with an idle network, that are not counted.
+    /// The time at the start, with an idle network, that the results leave out, s.
     pub warm_up: f64,
 }
 
-/// The means of one run, over the slots that count.
+/// The means of one run over the counted slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonteCarloRun {
-    /// Stations, each slot's number rounded up: what the paper plots.
+    /// The number of stations, rounded up in each slot. The paper plots this.
     pub stations_whole: f64,
-    /// Stations as a real number.
+    /// The number of stations as a real number.
     pub stations: f64,
     /// The share of users that are active.
     pub active_fraction: f64,
-    /// Transfers started in the whole run.
+    /// The number of transfers started in the whole run.
     pub transfers: u64,
 }
 
-/// Files of section IX-B with 30 % documents, images and music each, 10 % videos (fig. 18a): sizes in bits.
+/// The files of section IX-B: 30 % documents, 30 % images, 30 % music, and 10 % videos (fig. 18a).
+/// Sizes are in bits.
 pub const MIX_A: [(f64, f64); 4] = [(64e3, 0.3), (8e6, 0.3), (24e6, 0.3), (160e6, 0.1)];
 
-/// The same files, 26, 27, 27 and 20 % of them (fig. 18b).
+/// The same files with 26, 27, 27 and 20 % (fig. 18b).
 pub const MIX_B: [(f64, f64); 4] = [(64e3, 0.26), (8e6, 0.27), (24e6, 0.27), (160e6, 0.2)];
 
 impl Default for MonteCarlo {
@@ -64,32 +66,32 @@ impl Default for MonteCarlo {
 }
 
 impl MonteCarlo {
-    /// One run, with the random numbers of the stream `stations` of `seed`. Independent runs take
-    /// `seed.run(i)`.
+    /// Runs the experiment once, with the random numbers of the stream `stations` of `seed`. For
+    /// independent runs, use `seed.run(i)`.
     ///
     /// # Errors
-    /// An argument outside its domain: more than one transfer a slot in the mean, more than 1e8 slots,
-    /// probabilities that do not sum to 1 within 1e-9.
+    /// An argument is outside its domain. For example: more than one transfer a slot on average,
+    /// more than 1e8 slots, or probabilities that do not sum to 1 within 1e-9.
     pub fn run(&self, seed: Seed) -> Result<MonteCarloRun, DomainError> {
         let slots = self.check()?;
         let (slots, first) = (slots as usize, (self.warm_up / self.slot) as usize);
         let start = self.arrivals_per_s * self.slot;
         let served = self.throughput_bps * self.slot;
         let mut random = seed.stream("stations");
-        // The number of users that become active in each slot, less the number that become idle.
+        // The number of users that become active in each slot, minus the number that become idle.
         let mut change = vec![0i32; slots + 1];
         let mut transfers = 0;
-        // ln(1 - q/10): the slots until the next transfer are geometric.
+        // ln(1 - q/10): the number of slots until the next transfer is geometric.
         let ln_idle = libm::log1p(-start);
         for _ in 0..self.users {
-            // The slot in which the user's queue becomes empty.
+            // The time, in slots, at which the user's queue becomes empty.
             let mut empty = 0.0f64;
             let mut slot = 0.0f64;
             loop {
                 if start < 1.0 {
                     slot += libm::floor(libm::log1p(-random.unit()) / ln_idle);
                 }
-                // 0/0 where nobody ever starts a transfer.
+                // The value is 0/0 if nobody ever starts a transfer.
                 if slot.is_nan() || slot >= slots as f64 {
                     break;
                 }
@@ -99,7 +101,7 @@ impl MonteCarlo {
                     which -= probability;
                     which < 0.0
                 });
-                // The sum may be slightly below 1. The last kind takes the rest.
+                // The sum may be slightly below 1. The last kind of file takes the rest.
                 let bits = bits.or(self.files.last()).map_or(0.0, |file| file.0);
                 let idle = slot >= libm::ceil(empty);
                 let was = if idle { slot } else { empty };
@@ -130,7 +132,7 @@ impl MonteCarlo {
         })
     }
 
-    /// mu_f: the mean size of a file, in bits.
+    /// mu_f: the mean size of a file, bits.
     ///
     /// # Errors
     /// As [`run`](MonteCarlo::run).
@@ -139,7 +141,7 @@ impl MonteCarlo {
         Ok(self.files.iter().map(|(bits, probability)| bits * probability).sum())
     }
 
-    /// The number of slots.
+    /// Checks the arguments and returns the number of slots.
     fn check(&self) -> Result<f64, DomainError> {
         at_least("the number of users", self.users, 1, "1 or more")?;
         not_negative("the transfers started in a second", self.arrivals_per_s)?;
@@ -157,7 +159,7 @@ impl MonteCarlo {
             sum += probability;
         }
         require((sum - 1.0).abs() <= 1e-9, "the sum of the files' probabilities", sum, "1")?;
-        // 1000 s in slots of 0.1 s are 10 000 slots, even where the quotient rounds to less.
+        // 1000 s in slots of 0.1 s are 10 000 slots, even if the quotient rounds to less.
         let slots = libm::floor(self.seconds / self.slot * (1.0 + 1e-12));
         require((1.0..=1e8).contains(&slots), "the number of slots", slots, "1 to 1e8")?;
         require(
@@ -177,7 +179,7 @@ mod tests {
 
     const SEED: Seed = Seed::new(18);
 
-    /// The same, slot by slot and user by user.
+    /// The same experiment, computed slot by slot and user by user.
     fn slot_by_slot(experiment: &MonteCarlo, seed: Seed) -> [f64; 3] {
         let mut random = seed.stream("test");
         let slots = (experiment.seconds / experiment.slot).round() as usize;
@@ -215,7 +217,7 @@ mod tests {
         sums.map(|sum| sum / (slots - first) as f64)
     }
 
-    /// Mean and standard error.
+    /// The mean and its standard error.
     fn mean(values: &[f64]) -> (f64, f64) {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -248,8 +250,8 @@ mod tests {
 
     #[test]
     fn figure_18() {
-        // Computed independently, one seed: the mean of the ceiling over all slots and over the second half,
-        // of the number itself.
+        // Values computed independently with one seed: the mean of the rounded-up number over all
+        // slots and over the second half, then the same two means of the number itself.
         for (mix, q, mbps, want) in [
             (MIX_A, 0.02, 1.0, [2.841, 3.000, 2.279, 2.475]),
             (MIX_A, 0.03, 3.0, [2.958, 3.001, 2.482, 2.551]),
@@ -271,7 +273,8 @@ mod tests {
             let over = |e: &MonteCarlo, pick: fn(&MonteCarloRun) -> f64| {
                 let runs: Vec<f64> = (0..12).map(|i| pick(&e.run(SEED.run(i)).unwrap())).collect();
                 let (centre, error) = mean(&runs);
-                // The other side is one run: its deviation, not the mean's error.
+                // The independent value comes from one run. So its deviation counts, and not the
+                // error of the mean.
                 (centre, 4.0 * error * 12f64.sqrt() + 6e-4)
             };
             for ((got, within), want) in [
@@ -293,7 +296,7 @@ mod tests {
 
     #[test]
     fn long_runs_come_to_equation_21() {
-        // Away from a load of 1, where 1000 s are short against the queue's memory.
+        // The load is far from 1. Near 1, 1000 s are short compared with the memory of the queue.
         let experiment = MonteCarlo {
             arrivals_per_s: 0.01,
             throughput_bps: 2e6,
@@ -304,7 +307,8 @@ mod tests {
         let want = 0.01 * experiment.mean_file().unwrap() / 2e6;
         let runs: Vec<f64> = (0..20).map(|i| experiment.run(SEED.run(i)).unwrap().active_fraction).collect();
         let (got, error) = mean(&runs);
-        // A busy period ends with its slot: half of one more, 0.5 % of the time here.
+        // A busy period ends with its slot. On average it takes half a slot more, which is 0.5 % of
+        // the time here.
         let slots = 0.01 * 0.1 / 2.0;
         assert!(
             (got - want - slots * (1.0 - want)).abs() <= 4.0 * error + slots / 2.0,
@@ -312,7 +316,7 @@ mod tests {
         );
         assert_eq!(experiment.run(SEED), experiment.run(SEED));
         assert!(experiment.run(SEED).unwrap().transfers > 40_000);
-        // One transfer each slot.
+        // A transfer starts in each slot.
         let busy = MonteCarlo { arrivals_per_s: 10.0, ..MonteCarlo::default() }.run(SEED).unwrap();
         assert_eq!((busy.active_fraction, busy.transfers, busy.stations_whole), (1.0, 10_000_000, 5.0));
     }
@@ -330,7 +334,7 @@ mod tests {
                 users, arrivals_per_s: x[0], files: vec![(x[1], 1.0)], throughput_bps: x[2], station_share: x[3],
                 slot: x[4], seconds: x[5], warm_up: x[6],
             };
-            // What is slow by nature is another test's.
+            // Slow experiments are left out here.
             let slots = x[5] / x[4];
             prop_assume!(slots.is_nan() || slots <= 1e5);
             if let Ok(run) = experiment.run(SEED) {

@@ -1,81 +1,85 @@
-//! The number of base stations by Little's law: equations (21) and (22) of paper 000, with the throughputs of section X.
+//! The number of base stations by Little's law: equations (21) and (22) of paper 000, with the
+//! throughputs of section X.
 
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 use crate::tcp::Tcp;
 use crate::tcpnc::{CodedFlow, FlowDuration};
 
-/// Users who start transfers at random, and the stations that serve them.
+/// A cellular network: users who start transfers at random, and the stations that serve them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellularNetwork {
     /// N: the number of users.
     pub users: u32,
-    /// q: transfers that a user starts in a second.
+    /// q: the rate at which a user starts transfers, 1/s.
     pub arrivals_per_s: f64,
-    /// mu_f: the mean size of a file, in bits.
+    /// mu_f: the mean size of a file, bits.
     pub file_bits: f64,
-    /// B: the bandwidth given to each active user, in bits a second, redundancy and losses included.
+    /// B: the bandwidth of each active user, bit/s. It includes redundancy and losses.
     pub user_bps: f64,
-    /// B_max: the bandwidth of a station, in bits a second.
+    /// B_max: the bandwidth of a station, bit/s.
     pub station_bps: f64,
-    /// N_max: how many active users a station serves at once.
+    /// N_max: the number of active users that a station serves at once.
     pub station_users: u32,
-    /// p: probability that a packet is lost.
+    /// p: the probability that a packet is lost.
     pub loss: f64,
     /// The protocol of the transfers.
     pub protocol: Protocol,
 }
 
-/// The protocol, which gives the throughput T of a user with bandwidth B.
+/// The protocol of a transfer. It determines the throughput T of a user with bandwidth B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Protocol {
-    /// T = B at any loss: the best case of section IX.
+    /// T = B at any loss: the best case, section IX.
     Ideal,
-    /// TCP: T by equation (16), at most B (1-p).
+    /// TCP: T by equation (16), and at most B (1-p).
     Tcp {
-        /// RTT, in seconds.
+        /// The round-trip time, s.
         rtt: f64,
-        /// The first time-out, in seconds.
+        /// The length of the first time-out, s.
         first_time_out: f64,
-        /// W_max, in packets.
+        /// W_max: the largest window, packets.
         max_window: f64,
-        /// Size of a packet, in bytes.
+        /// The size of a packet, bytes.
         packet_bytes: f64,
     },
-    /// TCP/NC: T by equation (20), at most B (1-p).
+    /// TCP/NC: T by equation (20), and at most B (1-p).
     TcpNc {
-        /// SRTT, in seconds.
+        /// SRTT: the smoothed round-trip time, s.
         srtt: f64,
-        /// W_max, in packets.
+        /// W_max: the largest window, packets.
         max_window: f64,
-        /// `E[W_1]`, in packets.
+        /// `E[W_1]`: the window at the start, packets.
         first_window: f64,
-        /// Size of a packet, in bytes.
+        /// The size of a packet, bytes.
         packet_bytes: f64,
-        /// R. The paper's figures have R = 1/(1-p).
+        /// R: the redundancy. The paper's figures have R = 1/(1-p).
         redundancy: f64,
-        /// The duration of a flow. The paper does not give it; its plateau of 4 Mbit/s needs [`FlowDuration::Infinite`].
+        /// The duration of a flow. The paper does not state it. Its plateau of 4 Mbit/s needs
+        /// [`FlowDuration::Infinite`].
         duration: FlowDuration,
-        /// Whether redundancy beyond 1/(1-p) is taken from B, so that T <= B/R as in section VI-C. Section X does not.
+        /// Whether the user's bandwidth pays for redundancy beyond 1/(1-p), so that T <= B/R as in
+        /// section VI-C. Section X does not charge it.
         redundancy_charged: bool,
     },
 }
 
-/// The stations that a [`CellularNetwork`] needs, and why.
+/// The stations that a [`CellularNetwork`] needs, and the values behind this number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StationsNeeded {
-    /// T: the throughput of an active user, in bits a second.
+    /// T: the throughput of an active user, bit/s.
     pub throughput_bps: f64,
-    /// The share of time for which a user is active: equation (21). It is Little's law for the transfer in service. More transfers may wait.
+    /// The share of the time for which a user is active: equation (21). This is Little's law for
+    /// the transfer in service. More transfers may wait.
     pub active_fraction: f64,
-    /// N_bs: equation (22), a real number.
+    /// N_bs, the number of stations as a real number: equation (22).
     pub stations: f64,
-    /// How many stations must be built: N_bs rounded up.
+    /// The number of stations to build: N_bs rounded up.
     pub whole_stations: f64,
 }
 
 impl Default for CellularNetwork {
-    /// Figs. 17a and 18a: 1000 users, files of 3.2024 MB (in bits), 300 Mbit/s and 200 users a station, no
-    /// loss; q = 0.02, 1 Mbit/s.
+    /// The values of figs. 17a and 18a: 1000 users, files of 3.2024 MB (given in bits), 300 Mbit/s
+    /// and 200 users a station, no loss, q = 0.02, and 1 Mbit/s for each user.
     fn default() -> CellularNetwork {
         CellularNetwork {
             users: 1000,
@@ -91,11 +95,12 @@ impl Default for CellularNetwork {
 }
 
 impl Protocol {
-    /// TCP as section X has it: a window of 50 packets of 1000 bytes, 0.1 s, a time-out of 3 s.
+    /// TCP as in section X: a window of 50 packets of 1000 bytes, a round-trip time of 0.1 s, and a
+    /// first time-out of 3 s.
     pub const PAPER_TCP: Protocol =
         Protocol::Tcp { rtt: 0.1, first_time_out: 3.0, max_window: 50.0, packet_bytes: 1000.0 };
 
-    /// TCP/NC as section X has it, with as much redundancy as `loss` needs.
+    /// TCP/NC as in section X, with as much redundancy as `loss` needs.
     pub fn paper_tcp_nc(loss: f64) -> Protocol {
         Protocol::TcpNc {
             srtt: 0.1,
@@ -109,7 +114,7 @@ impl Protocol {
         }
     }
 
-    /// The same protocol over paths with this round-trip time, s.
+    /// The same protocol with a round-trip time of `seconds`.
     pub fn with_rtt(mut self, seconds: f64) -> Protocol {
         match &mut self {
             Protocol::Ideal => {}
@@ -118,7 +123,7 @@ impl Protocol {
         self
     }
 
-    /// The same with another W_max, packets.
+    /// The same protocol with a largest window of `packets`.
     pub fn with_max_window(mut self, packets: f64) -> Protocol {
         match &mut self {
             Protocol::Ideal => {}
@@ -129,10 +134,10 @@ impl Protocol {
 }
 
 impl CellularNetwork {
-    /// The stations that the users need, and why.
+    /// Computes the stations that the users need, and the values behind this number.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn predict(&self) -> Result<StationsNeeded, DomainError> {
         self.check()?;
         let throughput_bps = self.throughput()?;
@@ -141,49 +146,50 @@ impl CellularNetwork {
         Ok(StationsNeeded { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
     }
 
-    /// The number of users that `stations` stations serve: the largest N for which equation (22) needs no more stations. `None` where users
-    /// transfer nothing and so need no station.
+    /// The number of users that `stations` stations serve: the largest N for which equation (22)
+    /// needs no more stations. `None` if users transfer nothing and so need no station.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn users_served(&self, stations: u32) -> Result<Option<f64>, DomainError> {
         self.check()?;
         let each = self.active_fraction(self.throughput()?) * self.share_of_station();
         if each == 0.0 {
             return Ok(None);
         }
-        // A number within rounding of an integer counts as the integer.
+        // A number within a rounding error of an integer counts as the integer.
         Ok(Some(libm::floor(f64::from(stations) / each * (1.0 + 1e-12))))
     }
 
-    /// The power of the stations that must be built, in watts, at `station_w` each (section VII quotes 2 to 3
-    /// kW).
+    /// The power of the stations to build, in watts, at `station_w` watts each. Section VII quotes
+    /// 2 to 3 kW.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn power_w(&self, station_w: f64) -> Result<f64, DomainError> {
         not_negative("the power of a station in watts", station_w)?;
         Ok(self.predict()?.whole_stations * station_w)
     }
 
-    /// The load q mu_f / T: transfers in service by Little's law, before the limit of 1 in equation (21).
-    /// Infinite at T = 0.
+    /// The load q mu_f / T: the number of transfers in service by Little's law, before the limit of
+    /// 1 in equation (21). Infinite at T = 0.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn load(&self) -> Result<f64, DomainError> {
         self.check()?;
         Ok(self.load_at(self.throughput()?))
     }
 
-    /// The largest share of a station that an active user takes: max{B/B_max, 1/N_max} in equation (22).
+    /// The larger of the two shares of a station that an active user takes: max{B/B_max, 1/N_max}
+    /// in equation (22).
     fn share_of_station(&self) -> f64 {
         (self.user_bps / self.station_bps).max(1.0 / f64::from(self.station_users))
     }
 
     fn load_at(&self, throughput: f64) -> f64 {
         let offered = self.arrivals_per_s * self.file_bits;
-        // A user without transfers is never active, even at T = 0.
+        // A user without transfers is never active, not even at T = 0.
         if offered == 0.0 { 0.0 } else { offered / throughput }
     }
 
@@ -243,7 +249,7 @@ impl CellularNetwork {
     }
 }
 
-/// The next integer, where a number within rounding of an integer counts as the integer.
+/// The next integer. A number within a rounding error of an integer counts as the integer.
 pub(super) fn whole(stations: f64) -> f64 {
     libm::ceil(stations * (1.0 - 1e-12))
 }
@@ -269,7 +275,7 @@ mod tests {
                 ..CellularNetwork::default()
             })
         };
-        // Computed independently; figs. 17a and 17b.
+        // Values computed independently; figs. 17a and 17b.
         for (file, q, mbps, want) in [
             (25_619_200.0, 0.02, 1.0, 2.562),
             (25_619_200.0, 0.03, 3.0, 2.562),
@@ -281,8 +287,8 @@ mod tests {
         ] {
             assert!((at(q, mbps, file) - want).abs() <= 1.1e-3, "{file} {q} {mbps}: {}", at(q, mbps, file));
         }
-        // 17b at q = 0.03: 5 up to 1.22 Mbit/s, 6.1/B to 1.5, 4.07 beyond; at 0.04: 5, then 1000 B / 300,
-        // then 5.42.
+        // Fig. 17b at q = 0.03: 5 stations up to 1.22 Mbit/s, 6.1/B up to 1.5 Mbit/s, 4.07 beyond.
+        // At q = 0.04: 5 stations, then 1000 B / 300, then 5.42.
         for (q, mbps, want) in [
             (0.03, 0.1, 5.0),
             (0.03, 1.2192, 5.0),
@@ -296,14 +302,15 @@ mod tests {
         ] {
             assert!((at(q, mbps, LARGE) - want).abs() < 1e-3, "{q} {mbps}: {}", at(q, mbps, LARGE));
         }
-        // The number is printed with 5.08 and 3.2 MB in the paper.
+        // The paper prints the number for 5.08 and 3.2 MB.
         assert!((at(0.04, 4.0, 5.08e6 * 8.0) - 5.4187).abs() <= 5.1e-5);
         assert!((at(0.03, 4.0, 5.08e6 * 8.0) - 4.064).abs() <= 5.1e-4);
     }
 
     #[test]
     fn loads_of_section_x() {
-        // T_tcp in Mbit/s and the loads at q = 0.01 to 0.04 for both files; computed independently.
+        // T_tcp in Mbit/s, and the loads at q = 0.01 to 0.04 for both files. Values computed
+        // independently.
         for (p, mbps, small, large) in [
             (0.0, 4.0, [0.064, 0.128, 0.192, 0.256], [0.102, 0.203, 0.305, 0.406]),
             (0.01, 0.8092, [0.316, 0.633, 0.949, 1.265], [0.502, 1.004, 1.507, 2.009]),
@@ -342,7 +349,7 @@ mod tests {
             };
             assert!((at(2.0) - 2.0 * (1.0 - p)).abs() < 1e-9 && (at(9.0) - 4.0).abs() < 1e-9);
         }
-        // Too much redundancy is free in section X, and paid for in VI-C.
+        // Redundancy above the need is free in section X, and paid for in section VI-C.
         let Protocol::TcpNc { srtt, max_window, first_window, packet_bytes, duration, .. } =
             Protocol::paper_tcp_nc(0.1)
         else {
