@@ -2,32 +2,33 @@
 
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 
-/// The constants of table I. Lengths in bytes, rates in bits a second, times in seconds.
+/// The constants of table I. Lengths are in bytes, rates in bit/s, times in seconds. [`Default`] is
+/// table I.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshFrames {
-    /// L_Data: a packet.
+    /// L_Data: the length of a packet, bytes.
     pub data_bytes: f64,
-    /// L_H_MAC.
+    /// L_H_MAC: the length of the MAC header, bytes.
     pub mac_header_bytes: f64,
-    /// L_ACK, of the MAC.
+    /// L_ACK: the length of the MAC acknowledgment, bytes.
     pub ack_bytes: f64,
-    /// L_RTS, its 24 bytes of PHY included.
+    /// L_RTS: the length of an RTS, bytes. Includes 24 bytes of PHY.
     pub rts_bytes: f64,
-    /// L_CTS, likewise.
+    /// L_CTS: the length of a CTS, bytes. Includes 24 bytes of PHY.
     pub cts_bytes: f64,
-    /// T_p + T_PHY: preamble and header of data and acknowledgments.
+    /// T_p + T_PHY: the time of preamble and header of data and acknowledgments, s.
     pub preamble: f64,
-    /// data_rate.
+    /// data_rate: the rate of data, bit/s.
     pub data_bps: f64,
-    /// basic_rate.
+    /// basic_rate: the rate of control frames, bit/s.
     pub basic_bps: f64,
-    /// T_SIFS.
+    /// T_SIFS: the short interframe space, s.
     pub sifs: f64,
-    /// T_DIFS.
+    /// T_DIFS: the distributed interframe space, s.
     pub difs: f64,
-    /// T_slot.
+    /// T_slot: the length of a slot, s.
     pub slot: f64,
-    /// CW_min, in slots.
+    /// CW_min: the smallest contention window, slots.
     pub cw_min: f64,
 }
 
@@ -51,10 +52,11 @@ impl Default for MeshFrames {
 }
 
 impl MeshFrames {
-    /// T_pkt, the cycle in which one hop carries one packet, in seconds: equation (2). 9766 us with table I.
+    /// T_pkt, the time in which one hop carries one packet, s: equation (2). It is 9766 us with
+    /// table I.
     ///
     /// # Errors
-    /// A length or time that is negative or not finite, a rate that is not positive.
+    /// A length or time is negative or not finite, or a rate is not positive.
     pub fn packet_time(&self) -> Result<f64, DomainError> {
         positive("the packet in bytes", self.data_bytes)?;
         not_negative("the MAC header in bytes", self.mac_header_bytes)?;
@@ -75,16 +77,19 @@ impl MeshFrames {
         positive("the time of a packet in seconds", cycle).map(|()| cycle)
     }
 
-    /// C_path, in bits a second, of `hops` hops that each lose a packet with probability `link_loss`:
-    /// equation (12), which is (1) without loss.
+    /// C_path, the capacity of `hops` hops that each lose a packet with probability `link_loss`,
+    /// bit/s: equation (12), which is equation (1) without loss.
     ///
-    /// A hop carries only what the hops before it did not lose. So a packet takes 1 + (1-p) + (1-p)^2 + ... cycles until it is lost or has
-    /// arrived, and a share (1-p)^h of the packets arrives. From the fifth hop on, the path's ends do not disturb each other (paper 002, lemma
-    /// 3.1 with k = 2; the paper's h/4 is read as ceil(h/4) transmissions at once). Then the first four hops, which carry the most, limit the
-    /// path.
+    /// A hop carries only the packets that the hops before it did not lose. So a packet takes 1 +
+    /// (1-p) + (1-p)^2 + ... cycles until it is lost or has arrived. A share (1-p)^h of the packets
+    /// arrives.
+    ///
+    /// From the fifth hop on, the ends of the path do not disturb each other (paper 002, lemma 3.1
+    /// with k = 2; the paper's h/4 is read as ceil(h/4) transmissions at once). Then the first four
+    /// hops limit the path, because they carry the most packets.
     ///
     /// # Errors
-    /// No hop, a loss outside 0 to 1, wrong frames.
+    /// There is no hop, the loss is outside 0 to 1, or the frames are wrong.
     pub fn path_capacity(&self, hops: u32, link_loss: f64) -> Result<f64, DomainError> {
         let cycle = self.packet_time()?;
         at_least("the number of hops", hops, 1, "1 or more")?;
@@ -94,10 +99,11 @@ impl MeshFrames {
         Ok(self.data_bytes * 8.0 / cycle * libm::pow(arrive, f64::from(hops)) / cycles)
     }
 
-    /// The capacity of several paths through one gateway together, in bits a second. For equal paths it is the capacity of one of them.
+    /// The capacity of several paths through one gateway together, bit/s. For equal paths it is the
+    /// capacity of one of them.
     ///
     /// # Errors
-    /// No path; as [`path_capacity`](MeshFrames::path_capacity).
+    /// There is no path, or as [`path_capacity`](MeshFrames::path_capacity).
     pub fn joint_capacity(
         &self,
         hops: &[u32],
@@ -126,36 +132,38 @@ impl MeshFrames {
     }
 }
 
-/// How paths of different length share the channel of their gateway.
+/// How paths of different lengths share the channel of their gateway.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JointCapacity {
-    /// As if all paths were as long as the longest: "usually depends to the longest path" (section 4). Flows share the capacity equally,
-    /// and the channel is idle at times.
+    /// As if all paths were as long as the longest: "usually depends to the longest path" (section
+    /// 4). Flows share the capacity equally, and the channel is idle at times.
     #[default]
     LongestPath,
-    /// Each of n paths has the channel for the same time: the sum of 1/n of each path's capacity (ours). This maximises the sum of the
-    /// logarithms of the rates, where each path takes the time that its length costs.
+    /// Each of n paths has the channel for the same time: the sum of 1/n of each path's capacity.
+    /// This reading is not the paper's. It maximises the sum of the logarithms of the rates, if
+    /// each path takes the time that its length costs.
     EqualAirtime,
-    /// Each path has the same rate, and as much time as that takes (ours).
+    /// Each path has the same rate, and the time that this needs. This reading is not the paper's.
     EqualRates,
 }
 
-/// R = 1/(1-P): the packets that a sender must send for each one that should arrive, where the path loses a share P (section 5.1). At most
-/// `cap`, since the paper's R is infinite at P = 1.
+/// R = 1/(1-P): the packets that a sender must send for each packet that should arrive, if the path
+/// loses a share P (section 5.1). The result is at most `cap`, because the paper's R is infinite at
+/// P = 1.
 ///
 /// # Errors
-/// A loss outside 0 to 1, a cap below 1.
+/// The loss is outside 0 to 1, or the cap is below 1.
 pub fn redundancy(path_loss: f64, cap: f64) -> Result<f64, DomainError> {
     share("the loss probability of the path", path_loss)?;
     require(cap >= 1.0 && cap.is_finite(), "the largest redundancy", cap, "1 or more, and finite")?;
     Ok(if path_loss < 1.0 { (1.0 / (1.0 - path_loss)).min(cap) } else { cap })
 }
 
-/// ceil(L R): packets sent for a block of L = `block` packets. A product within rounding of an integer counts as the integer: L R =
-/// 16/(1-0.5) is 32, not 33.
+/// ceil(L R): the packets sent for a block of L = `block` packets. A product within a rounding
+/// error of an integer counts as the integer: L R = 16/(1-0.5) is 32, not 33.
 ///
 /// # Errors
-/// No packet in the block, a redundancy below 1 or above 1e9.
+/// The block has no packet, or the redundancy is below 1 or above 1e9.
 pub fn coded_packets(block: u32, redundancy: f64) -> Result<u64, DomainError> {
     at_least("the block in packets", block, 1, "1 or more")?;
     require((1.0..=1e9).contains(&redundancy), "the redundancy", redundancy, "1 to 1e9")?;
@@ -179,7 +187,7 @@ mod tests {
             near(frames.path_capacity(hops, 0.0).unwrap() / 1e3, kbps, 4);
         }
         near(frames.path_capacity(3, 0.0).unwrap() / 1e3, 273.056181, 6);
-        // The lengths of RTS and CTS have their PHY in them: adding it again gives another number.
+        // The lengths of RTS and CTS include their PHY. Adding it again gives another number.
         let again = MeshFrames { rts_bytes: 44.0 + 24.0, cts_bytes: 38.0 + 24.0, ..frames };
         near(again.path_capacity(3, 0.0).unwrap() / 1e3, 262.726, 3);
         assert_eq!(frames.path_capacity(4, 0.0), frames.path_capacity(9, 0.0));
@@ -187,7 +195,7 @@ mod tests {
 
     #[test]
     fn equation_12() {
-        // P of a link, loss of the path, kbit/s, share of (1), R, ceil(16 R).
+        // P of a link, loss of the path, kbit/s, the ratio to equation (1), R, ceil(16 R).
         for (p, lost, kbps, ratio, r, packets) in [
             (0.0, 0.0, 273.0562, 1.0000, 1.0000, 16),
             (0.01, 0.029701, 267.6134, 0.9801, 1.0306, 17),
@@ -202,7 +210,7 @@ mod tests {
             let got = frames.path_capacity(3, p).unwrap();
             near(got / 1e3, kbps, 4);
             near(got / frames.path_capacity(3, 0.0).unwrap(), ratio, 4);
-            // As printed: = L p (1-p)^3 / (T_pkt (1 - (1-p)^3)).
+            // As printed, equation (12) is L p (1-p)^3 / (T_pkt (1 - (1-p)^3)).
             if p > 0.0 {
                 let s = libm::pow(1.0 - p, 3.0);
                 near(got / (8000.0 * p * s / (9766e-6 * (1.0 - s))), 1.0, 12);
@@ -223,7 +231,7 @@ mod tests {
         let joint = |joint| frames.joint_capacity(&[3, 2, 3], 0.0, joint).unwrap() / 1e3;
         near(joint(JointCapacity::LongestPath), 273.0562, 4);
         near(joint(JointCapacity::EqualAirtime), (2.0 * 273.05618 + 409.58427) / 3.0, 3);
-        // 3 + 2 + 3 cycles for three packets.
+        // Three packets take 3 + 2 + 3 cycles.
         near(joint(JointCapacity::EqualRates), 3.0 * 8000.0 / (8.0 * 9.766), 3);
         assert!(frames.joint_capacity(&[], 0.0, JointCapacity::LongestPath).is_err());
         assert!(frames.path_capacity(0, 0.0).is_err() && frames.path_capacity(3, f64::NAN).is_err());

@@ -1,4 +1,5 @@
-//! The rate of each flow of a gateway (paper 004, equations (3) to (7)), and the number of blocks that it may send (equations (8) to (11)).
+//! The rate of each flow of a gateway (paper 004, equations (3) to (7)), and the number of blocks
+//! that the flow may send (equations (8) to (11)).
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, positive, require, share};
 
@@ -7,7 +8,7 @@ use crate::domain::{DomainError, EquationForm, at_least, not_negative, positive,
 pub struct GatewayFlow {
     /// The weight w: the flow's utility is w log x.
     pub weight: f64,
-    /// The highest rate that the flow can use, in bits a second; infinite where only the gateway limits the flow.
+    /// The highest rate that the flow can use, bit/s. Infinite if only the gateway limits the flow.
     pub cap: f64,
 }
 
@@ -17,14 +18,16 @@ impl Default for GatewayFlow {
     }
 }
 
-/// The rates x_s that maximise the sum of w_s log x_s, in the unit of `capacity`: equations (3) to (6) with weights and caps. The sum of the
-/// rates is at most `capacity`, and each rate is at most its cap. Without weights and caps the rates are C_g / |S_g|, equation (7).
+/// The rates x_s that maximise the sum of w_s log x_s, in the unit of `capacity`: equations (3) to
+/// (6), with weights and caps added.
 ///
-/// Gateways are independent of each other (equation (6)): call this function for each.
+/// The sum of the rates is at most `capacity`, and each rate is at most its cap. Without weights
+/// and caps, the rates are C_g / |S_g|, equation (7). Gateways are independent of each other
+/// (equation (6)), so call this function for each gateway.
 ///
 /// # Errors
-/// No flow; a capacity that is negative or not finite; a weight that is not positive, a cap that is not
-/// positive or is NaN.
+/// There is no flow. Or the capacity is negative or not finite, a weight is not positive, or a cap
+/// is not positive or is NaN.
 pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainError> {
     not_negative("the capacity", capacity)?;
     require(!flows.is_empty(), "the number of flows", 0.0, "1 or more")?;
@@ -35,14 +38,14 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
         weight += flow.weight;
     }
     positive("the sum of the flows' weights", weight)?;
-    // The level is the rate of a weight of 1. Flows are taken in the order of cap over weight: a flow whose cap is below its share keeps the
-    // cap, and the others share the rest.
+    // The level is the rate of a flow of weight 1. Take the flows in the order of cap over weight.
+    // A flow whose cap is below its share keeps the cap, and the others share the rest.
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| (flows[*a].cap / flows[*a].weight).total_cmp(&(flows[*b].cap / flows[*b].weight)));
     let mut rates = vec![0.0; flows.len()];
     let mut left = capacity;
     for (i, &flow) in order.iter().enumerate() {
-        // Summed again, so that rounding errors of differences do not add up.
+        // Sum again, so that the rounding errors of differences do not add up.
         let weights: f64 = order[i..].iter().map(|j| flows[*j].weight).sum();
         let fair = left * (flows[flow].weight / weights);
         rates[flow] = fair.min(flows[flow].cap);
@@ -51,29 +54,31 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
     Ok(rates)
 }
 
-/// A TCP/LT flow, as its gateway knows it.
+/// The values of a TCP/LT flow that its gateway knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlocksInFlight {
-    /// x_s: the rate that the gateway gave to the flow, in bits a second. It is the rate of coded packets, as in (8), so the goodput is x_s
-    /// (1-P).
+    /// x_s: the rate that the gateway gave to the flow, bit/s. It counts coded packets, as in
+    /// equation (8), so the goodput is x_s (1-P).
     pub rate_bps: f64,
     /// P_s: the share of packets that the path loses.
     pub loss: f64,
-    /// T_s: the mean time from a block's first packet to its acknowledgment, in seconds.
+    /// T_s: the mean time from the first packet of a block to its acknowledgment, s.
     pub block_time: f64,
-    /// L_Data, in bytes.
+    /// L_Data: the length of a packet, bytes.
     pub packet_bytes: f64,
-    /// L: packets in a block.
+    /// L: the number of packets in a block.
     pub block: u32,
 }
 
 impl BlocksInFlight {
-    /// N_s-MAX: the number of blocks that may be in flight, equation (11): floor(x_s (1-P) T_s / (8 L_Data L)).
+    /// N_s-MAX: the number of blocks that may be in flight, equation (11): floor(x_s (1-P) T_s / (8
+    /// L_Data L)).
     ///
-    /// As printed it can be 0, which blocks the flow for ever: without a block there is no new T_s. The corrected form is at least 1.
+    /// As printed it can be 0, which blocks the flow forever: without a block there is no new T_s.
+    /// The corrected form is at least 1.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn most(&self, form: EquationForm) -> Result<f64, DomainError> {
         self.check()?;
         let blocks = self.rate_bps * (1.0 - self.loss) * self.block_time / self.block_bits();
@@ -85,19 +90,21 @@ impl BlocksInFlight {
         })
     }
 
-    /// The smallest T_s for which (11) as printed allows a block, in seconds: 8 L_Data L / (x_s (1-P)). Infinite where nothing arrives.
+    /// The smallest T_s for which equation (11) as printed allows a block, s: 8 L_Data L / (x_s
+    /// (1-P)). Infinite if nothing arrives.
     ///
     /// # Errors
-    /// An argument outside its domain.
+    /// An argument is outside its domain.
     pub fn least_block_time(&self) -> Result<f64, DomainError> {
         self.check()?;
         Ok(self.block_bits() / (self.rate_bps * (1.0 - self.loss)))
     }
 
-    /// The rate of coded packets with `blocks` blocks in flight, in bits a second: the middle part of (8).
+    /// The rate of coded packets with `blocks` blocks in flight, bit/s: the middle part of equation
+    /// (8).
     ///
     /// # Errors
-    /// An argument outside its domain; a loss of 1.
+    /// An argument is outside its domain, or the loss is 1.
     pub fn coded_rate(&self, blocks: u32) -> Result<f64, DomainError> {
         self.check()?;
         require(self.loss < 1.0, "the loss probability of the path", self.loss, "less than 1")?;
@@ -117,12 +124,14 @@ impl BlocksInFlight {
     }
 }
 
-/// A new estimate of P_s or T_s: 7/8 of the old one and 1/8 of the sample, equations (9) and (10). Without an old estimate it is the sample;
-/// the paper leaves this open.
+/// Updates an estimate of P_s or T_s: 7/8 of the old value and 1/8 of the sample, equations (9) and
+/// (10). Without an old value the result is the sample; the paper leaves this case open.
 ///
 /// # Errors
-/// A value that is not finite.
+/// A value is not finite.
 pub fn smoothed(old: Option<f64>, sample: f64) -> Result<f64, DomainError> {
+    // The paper's weight of the old value. Twice the weight of a sample (1/4) follows changes
+    // faster, and half the weight smooths more.
     const ALPHA: f64 = 7.0 / 8.0;
     require(sample.is_finite(), "the sample", sample, "finite")?;
     let old = old.unwrap_or(sample);
@@ -148,12 +157,12 @@ mod tests {
         let flow = |weight, cap| GatewayFlow { weight, cap };
         let free = f64::INFINITY;
         assert_eq!(shares(100.0, &[flow(1.0, free), flow(3.0, free)]), Ok(vec![25.0, 75.0]));
-        // 10 stays with the capped one, the rest goes 1 : 2.
+        // The capped flow keeps 10. The rest is shared 1 : 2.
         assert_eq!(
             shares(100.0, &[flow(1.0, free), flow(2.0, free), flow(1.0, 10.0)]),
             Ok(vec![30.0, 60.0, 10.0])
         );
-        // What nobody can use stays.
+        // Capacity that no flow can use stays unused.
         assert_eq!(shares(100.0, &[flow(1.0, 10.0), flow(1.0, 20.0)]), Ok(vec![10.0, 20.0]));
         assert_eq!(shares(0.0, &[flow(1.0, free)]), Ok(vec![0.0]));
         for wrong in [f64::NAN, 0.0, -1.0] {
@@ -178,12 +187,12 @@ mod tests {
         let at = |block_time, form| BlocksInFlight { block_time, ..full }.most(form).unwrap();
         assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, EquationForm::AsPrinted)), [0.0, 1.0, 2.0]);
         assert_eq!([0.4, 0.47, 1.0].map(|t| at(t, EquationForm::Corrected)), [1.0, 1.0, 2.0]);
-        // (8): so many blocks take at most x_s.
+        // Equation (8): this number of blocks takes at most x_s.
         let n = at(1.0, EquationForm::Corrected) as u32;
         assert!(
             full.coded_rate(n).unwrap() <= full.rate_bps && full.coded_rate(n + 1).unwrap() > full.rate_bps
         );
-        // 90 % of a step after 18 samples.
+        // The estimate reaches 90 % of a step after 18 samples.
         let mut estimate = smoothed(None, 0.0).unwrap();
         let mut samples = 0;
         while estimate < 0.9 {
@@ -212,8 +221,8 @@ mod tests {
             let sum: f64 = rates.iter().sum();
             let caps: f64 = flows.iter().map(|flow| flow.cap).sum();
             prop_assert!((sum - capacity.min(caps)).abs() <= 1e-9 * capacity, "{sum} {capacity} {caps}");
-            // Karush, Kuhn and Tucker: w/x is the same for all that are not at their cap, and no less for
-            // those that are.
+            // Karush-Kuhn-Tucker conditions: w/x is the same for all flows that are not at their
+            // cap, and no less for flows that are at their cap.
             let level = flows.iter().zip(&rates).filter(|(f, x)| **x < f.cap).map(|(f, x)| x / f.weight).fold(0.0, f64::max);
             for (flow, x) in flows.iter().zip(&rates) {
                 prop_assert!(*x <= flow.cap);

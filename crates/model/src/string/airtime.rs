@@ -5,31 +5,33 @@ use crate::domain::{DomainError, not_negative, positive};
 /// Frame lengths, rates and gaps. [`Default`] is tables I and II.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Airtime {
-    /// Payload of a TCP data segment, in bytes.
+    /// The payload of a TCP data segment, bytes.
     pub tcp_data_bytes: f64,
-    /// Bytes of a TCP acknowledgment beside its headers, as table II counts them.
+    /// The length of a TCP acknowledgment without headers, bytes, as table II counts it.
     pub tcp_ack_bytes: f64,
-    /// TCP and IP headers, in bytes.
+    /// The length of TCP and IP headers, bytes.
     pub ip_header_bytes: f64,
-    /// MAC header, in bytes. The 4.108 and 3.166 of the paper's example belong to 44 bytes, its table II to 47.
+    /// The length of the MAC header, bytes. The 4.108 and 3.166 of the paper's example belong to 44
+    /// bytes, and its table II belongs to 47 bytes.
     pub mac_header_bytes: f64,
-    /// MAC acknowledgment, in bytes. Table II counts no PLCP for it, so exchanges are shorter than real ones.
+    /// The length of the MAC acknowledgment, bytes. Table II counts no PLCP for it, so exchanges
+    /// are shorter than real ones.
     pub mac_ack_bytes: f64,
-    /// PHY preamble and header, in bytes.
+    /// The length of PHY preamble and header, bytes.
     pub phy_bytes: f64,
-    /// Rate of data, in bits a second.
+    /// The rate of data, bit/s.
     pub data_bps: f64,
-    /// Rate of control frames, in bits a second.
+    /// The rate of control frames, bit/s.
     pub basic_bps: f64,
-    /// Rate of the PHY header, in bits a second.
+    /// The rate of the PHY header, bit/s.
     pub phy_bps: f64,
-    /// SIFS, in seconds.
+    /// The short interframe space (SIFS), s.
     pub sifs: f64,
-    /// DIFS, in seconds.
+    /// The distributed interframe space (DIFS), s.
     pub difs: f64,
-    /// Length of a slot, in seconds.
+    /// The length of a slot, s.
     pub slot: f64,
-    /// CW_min, in slots.
+    /// The smallest contention window (CW_min), slots.
     pub cw_min: f64,
 }
 
@@ -56,33 +58,34 @@ impl Default for Airtime {
 /// The times and ratios that follow from an [`Airtime`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
-    /// T_TCP-DATA: one coded or plain data exchange with both MAC acknowledgments, in seconds.
+    /// T_TCP-DATA: the time of one coded or plain data exchange with both MAC acknowledgments, s.
     pub data: f64,
-    /// T_TCP-ACK: the same for a TCP acknowledgment, in seconds.
+    /// T_TCP-ACK: the same time for a TCP acknowledgment, s.
     pub ack: f64,
     /// eta = T_TCP-ACK / T_TCP-DATA, equation (5).
     pub ack_ratio: f64,
-    /// The mean back-off of an attempt, DIFS + CW_min/2 slots, in seconds.
+    /// The mean back-off of an attempt, DIFS + CW_min/2 slots, s.
     pub back_off: f64,
-    /// The largest x_i = beta_i / mu_i of a data link: T_TCP-DATA over the mean back-off.
+    /// The largest x_i = beta_i / mu_i of a data link: T_TCP-DATA divided by the mean back-off.
     pub attempt_cap: f64,
-    /// The same for the link of acknowledgments. This bound never applies.
+    /// The largest x_i of the link of acknowledgments. It never limits the throughput.
     pub ack_attempt_cap: f64,
-    /// Bits that a data exchange carries at the network layer.
+    /// The number of bits that a data exchange carries at the network layer.
     pub packet_bits: f64,
-    /// tau* / rho*: these bits over T_TCP-DATA, in bits a second.
+    /// tau* / rho*: the bits of a packet divided by T_TCP-DATA, bit/s.
     pub full_bps: f64,
-    /// EIFS, in seconds: SIFS + DIFS + PHY + a MAC acknowledgment of 14 bytes at the PHY header's rate, the
-    /// reading that gives the 364 us of table I (at the basic rate it were 308).
+    /// EIFS, the extended interframe space, s: SIFS + DIFS + PHY + a MAC acknowledgment of 14 bytes
+    /// at the PHY header's rate. This reading gives the 364 us of table I. At the basic rate it
+    /// would be 308 us.
     pub eifs: f64,
 }
 
 impl Airtime {
-    /// The durations of section IV-A.
+    /// Computes the durations of section IV-A.
     ///
     /// # Errors
-    /// A length or gap that is negative or not finite, a rate that is not positive, no payload or back-off at
-    /// all.
+    /// A length or gap is negative or not finite, a rate is not positive, or there is no payload or
+    /// no back-off.
     pub fn exchange(&self) -> Result<Exchange, DomainError> {
         not_negative("the TCP data in bytes", self.tcp_data_bytes)?;
         not_negative("the TCP acknowledgment in bytes", self.tcp_ack_bytes)?;
@@ -140,7 +143,7 @@ mod tests {
         ] {
             assert!((value - want).abs() <= within, "{value}, not {want}");
         }
-        // The example of section III-B was computed with another header.
+        // The example of section III-B was computed with another MAC header.
         let got = Airtime { mac_header_bytes: 44.0, ..Airtime::default() }.exchange().unwrap();
         assert!((got.attempt_cap - 4.108081).abs() <= 5.1e-7 && (got.ack_ratio - 0.301697).abs() <= 5.1e-7);
     }

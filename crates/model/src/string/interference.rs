@@ -1,37 +1,44 @@
-//! The interference range k of each node of a string, in hops (paper 002, section II-A): how far a transmission disturbs.
+//! The interference range k of each node of a string, in hops (paper 002, section II-A). It is the
+//! number of hops up to which a transmission disturbs the node.
 
 use crate::domain::{DomainError, positive, require};
 
 /// The reason why a node cannot receive while another node transmits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interference {
-    /// The other transmitter is heard: it is within this distance, m. ns-2 has 550 m, which gives the paper's k = 2.
+    /// The node hears the other transmitter, which is within this distance, m. ns-2 has 550 m,
+    /// which gives the paper's k = 2.
     CarrierSense(f64),
-    /// The ratio of signal to interference and noise is too small: the paper's definition. With ns-2's capture of 10 and exponent 4, equal
-    /// distances of any length give k = 1, since 2^4 > 10.
+    /// The ratio of signal to interference and noise (SINR) is too small: the paper's definition.
+    /// With ns-2's capture of 10 and exponent 4, equal distances of any length give k = 1, because
+    /// 2^4 > 10.
     Sinr(Radio),
 }
 
 /// A radio with path loss by a power law, as in the definition of k.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
-    /// beta: the smallest ratio of signal to interference and noise at which a frame is received, as a number (not dB).
+    /// beta: the smallest ratio of signal to interference and noise at which a frame is received. A
+    /// plain number, not dB.
     pub capture: f64,
-    /// zeta: the power law's exponent.
+    /// zeta: the exponent of the power law.
     pub exponent: f64,
-    /// N_0: noise over transmit power.
+    /// N_0: the noise power divided by the transmit power.
     pub noise: f64,
-    /// d_0: the distance at which a power law starts, in metres.
+    /// d_0: the distance at which the power law starts, m.
     pub reference: f64,
 }
 
-/// k for each node of a string whose neighbours are `spacings` metres apart (one spacing less than nodes). k is the number of hops up to which a
-/// transmitter disturbs the node, on the side where the number is larger. It is at least 1, since a neighbour is heard by definition, and at
-/// most the number of nodes on that side.
+/// Computes k for each node of a string whose neighbours are `spacings` metres apart. There is one
+/// spacing less than nodes.
+///
+/// k is the number of hops up to which a transmitter disturbs the node, on the side where the
+/// number is larger. It is at least 1, because a neighbour is heard by definition, and at most the
+/// number of nodes on that side.
 ///
 /// # Errors
-/// No spacing or one that is not positive; a range or radio that is not; a neighbour that cannot be heard
-/// without any interference.
+/// There is no spacing, a spacing is not positive, or a range or radio is not positive. Another
+/// error is a neighbour that cannot be heard even without interference.
 pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u32>, DomainError> {
     require(!spacings.is_empty(), "the number of spacings", 0.0, "1 or more")?;
     for spacing in spacings {
@@ -61,7 +68,7 @@ pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u
                 metres
             }
             Interference::Sinr(radio) => {
-                // The node must receive the weaker one of its neighbours.
+                // The node must receive the weaker of its two neighbours.
                 let sides = [node.checked_sub(1), Some(node)].into_iter().flatten();
                 let link = sides.filter_map(|i| spacings.get(i)).fold(0.0f64, |far, near| far.max(*near));
                 radio.reach(link)?
@@ -75,10 +82,12 @@ pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u
 }
 
 impl Radio {
-    /// How far an interferer disturbs the reception over a link of `link` metres: SINR < beta up to there.
+    /// The distance up to which an interferer disturbs the reception over a link of `link` metres:
+    /// up to there SINR < beta.
     fn reach(&self, link: f64) -> Result<f64, DomainError> {
         let signal = libm::pow(link / self.reference, -self.exponent);
-        // The interference at which SINR = beta. From the next representable distance on, the frame is received.
+        // The interference at which SINR = beta. From the next representable distance on, the frame
+        // is received.
         let most = signal / self.capture - self.noise;
         require(
             most > 0.0,
@@ -102,12 +111,12 @@ mod tests {
         let spacings = [200.0; 9];
         assert_eq!(interference_range(&spacings, Interference::CarrierSense(550.0)), Ok(vec![2; 10]));
         assert_eq!(interference_range(&spacings, Interference::Sinr(NS2)), Ok(vec![1; 10]));
-        // A capture of more than 16 gives k = 2: SINR of 16 at two hops, of 81 at three.
+        // A capture of more than 16 gives k = 2. The SINR is 16 at two hops and 81 at three.
         for (capture, k) in [(16.0, 1), (16.1, 2), (81.0, 2), (81.1, 3)] {
             let range = Interference::Sinr(Radio { capture, ..NS2 });
             assert_eq!(interference_range(&[200.0; 12], range).unwrap()[5], k, "{capture}");
         }
-        // Noise reaches further than distance alone.
+        // With noise, the range is larger than by distance alone.
         let noisy = Radio { noise: 0.9 * libm::pow(200.0, -4.0) / 10.0, ..NS2 };
         assert_eq!(interference_range(&spacings, Interference::Sinr(noisy)).unwrap()[4], 3);
     }
@@ -147,11 +156,11 @@ mod tests {
                 interference_range(&[200.0], Interference::Sinr(Radio { capture: wrong, ..NS2 })).is_err()
             );
         }
-        // Too far to be received at all.
+        // The neighbours are too far apart to receive each other at all.
         let deaf = Radio { noise: 1.0, ..NS2 };
         let error = interference_range(&[200.0], Interference::Sinr(deaf)).unwrap_err();
         assert!(error.to_string().contains("short enough"), "{error}");
-        // The neighbour counts, whatever the range.
+        // The neighbour counts whatever the range is.
         assert_eq!(interference_range(&[200.0], Interference::CarrierSense(1.0)), Ok(vec![1, 1]));
     }
 }
