@@ -1,12 +1,14 @@
-//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling, theorem 3.1, and by random access with
-//! bounded attempts, table III.
+//! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling,
+//! theorem 3.1, and by random access with bounded attempts, table III.
 //!
-//! Under random access it is best to load all links alike: l_i = rho forward, and eta rho on the last reverse link. The busiest link attempts
-//! as often as it may. The printed optimisation ignores that the acknowledgments must get through and that attempts are bounded. Without the
+//! Under random access it is best to load all links equally: l_i = rho forward, and eta rho on the
+//! last reverse link. The busiest link attempts as often as it may. The printed optimisation
+//! ignores that the acknowledgments must get through and that attempts are bounded. Without the
 //! first constraint, rho would be 0.2357 instead of 0.2317 for five nodes.
 //!
-//! With equal ranges, the conflicts are those of intervals. Then the product form can be inverted ([`Conflicts::attempts_for`]), and the
-//! paper's iteration is not needed: each x_i grows with rho, and rho is where the largest x_i meets its bound.
+//! With equal ranges, the conflicts are those of intervals. Then the product form can be inverted
+//! ([`Conflicts::attempts_for`]), and the paper's iteration is not needed. Each x_i grows with rho,
+//! and rho is the value at which the largest x_i reaches its bound.
 
 use super::airtime::Airtime;
 use super::interference::{Interference, interference_range};
@@ -16,18 +18,22 @@ use crate::domain::{DomainError, at_least, not_negative, positive, require};
 /// The optimum under random access.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EqualLoad {
-    /// rho*: the share of time that each forward link carries packets, which is the end-to-end throughput
-    /// over mu_data.
+    /// rho*: the share of time in which each forward link carries packets. It is the end-to-end
+    /// throughput divided by mu_data.
     pub rho: f64,
-    /// x_1 to x_n: the attempt ratios of the forward links, then of the last reverse link. Empty for a single node.
+    /// x_1 to x_n: the attempt ratios of the forward links, then of the last reverse link. Empty
+    /// for a single node.
     pub attempts: Vec<f64>,
 }
 
-/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of W = `window` packets and acknowledgments that cost nothing:
-/// 1/(n-1) for n <= k+2, else W/(n-1), at most 1/(k+2). A window of 0 gives 0.
+/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of W = `window`
+/// packets and acknowledgments that cost nothing.
+///
+/// For n <= k+2 the bound is 1/(n-1). Otherwise it is W/(n-1), and at most 1/(k+2). A window of 0
+/// gives 0.
 ///
 /// # Errors
-/// Fewer than two nodes.
+/// There are fewer than two nodes.
 pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainError> {
     let most = most_active(nodes, k)?;
     let links = f64::from(nodes - 1);
@@ -42,14 +48,16 @@ pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainEr
     })
 }
 
-/// The optimum for n nodes of equal range k, attempt ratios of data links up to `attempt_cap` and eta =
-/// `ack_ratio`.
+/// The optimum for n nodes of equal range k, with attempt ratios of data links up to `attempt_cap`
+/// and eta = `ack_ratio`.
 ///
-/// From n = 2 (k+2) on rho does not change, since the link in the middle is out of reach of both ends. A single node has no link; rho is 1 by
-/// the convention of table III. The bound on the attempts of acknowledgments never applies with the paper's numbers, and is left out.
+/// From n = 2 (k+2) on, rho does not change, because the link in the middle is out of reach of both
+/// ends. A single node has no link; rho is 1 by the convention of table III. The bound on the
+/// attempts of acknowledgments never limits the paper's numbers, and is left out.
 ///
 /// # Errors
-/// No node, more than a million; a range above 1000; a cap or eta that is negative or not finite.
+/// There is no node or more than a million, a range is above 1000, or a cap or eta is negative or
+/// not finite.
 pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Result<EqualLoad, DomainError> {
     require((1..=1_000_000).contains(&nodes), "the number of nodes", f64::from(nodes), "1 to 1000000")?;
     require(k <= 1000, "the interference range k", f64::from(k), "at most 1000")?;
@@ -58,13 +66,13 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
     if nodes == 1 {
         return Ok(EqualLoad { rho: 1.0, attempts: Vec::new() });
     }
-    // More nodes than these only repeat the node in the middle.
+    // More nodes only repeat the node in the middle.
     let short = nodes.min(2 * (k + 2));
     let string = Uniform { links: short, k, eta: ack_ratio };
     let rho = largest(1.0, |rho| (1..short).map(|i| string.attempts(i, rho)).all(|x| x <= attempt_cap));
     let middle = short / 2;
     let attempts = (1..=nodes).map(|i| {
-        // Counted from the nearer end, so that the middle is repeated.
+        // Count from the nearer end, so that the middle is repeated.
         let i = if i <= middle { i } else { short.saturating_sub(nodes - i).max(middle) };
         string.attempts(i, rho)
     });
@@ -74,8 +82,8 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
 /// [`equal_load`] for nodes with different ranges.
 ///
 /// # Errors
-/// Fewer than two nodes or more than a million, a wrong cap or eta; ranges whose conflicts are not those of
-/// intervals, on more than 64 nodes.
+/// There are fewer than two nodes or more than a million, or a cap or eta is wrong. Another error
+/// is ranges whose conflicts are not those of intervals, on more than 64 nodes.
 pub fn equal_load_by_ranges(
     ranges: &[u32],
     attempt_cap: f64,
@@ -90,7 +98,7 @@ pub fn equal_load_by_ranges(
         loads.push((ack_ratio * rho).min(1.0));
         loads
     };
-    // An error does not depend on rho, so the first one is enough.
+    // An error does not depend on rho, so it is enough to check rho = 0.
     conflicts.attempts_for(&loads(0.0))?;
     let attempts = |rho: f64| conflicts.attempts_for(&loads(rho)).ok().flatten();
     let right = |rho: f64| attempts(rho).is_some_and(|x| x[..last].iter().all(|x| *x <= attempt_cap));
@@ -99,45 +107,47 @@ pub fn equal_load_by_ranges(
     Ok(EqualLoad { rho, attempts })
 }
 
-/// A string under TCP: the question of `ripstop model string`. [`Default`] is the paper's string.
+/// A string of nodes under TCP. `ripstop model string` asks for its throughput. [`Default`] is the
+/// paper's string.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StringNetwork {
     /// n: the number of nodes.
     pub nodes: u32,
-    /// Which nodes disturb each other.
+    /// The nodes that disturb each other.
     pub disturbance: Disturbance,
-    /// The largest attempt ratio of a data link; the paper's 4.108, where its table II says 4.114
+    /// The largest attempt ratio of a data link. The paper uses 4.108, and its table II says 4.114
     /// ([`Airtime::exchange`]).
     pub attempt_cap: f64,
-    /// eta.
+    /// eta: the time of an acknowledgment's exchange over that of a data exchange.
     pub ack_ratio: f64,
-    /// W: packets in the network, for the bound of theorem 3.1.
+    /// W: the number of packets in the network, for the bound of theorem 3.1.
     pub window: u32,
-    /// The durations of exchanges.
+    /// The frame lengths and gaps that determine the durations of exchanges.
     pub airtime: Airtime,
 }
 
-/// Which nodes disturb each other.
+/// The rule that says which nodes disturb each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Disturbance {
-    /// Every node up to this many hops away.
+    /// Nodes up to this number of hops away.
     Hops(u32),
-    /// By the distances of neighbours, in metres.
+    /// By the distances of neighbours in metres, and the rule of interference.
     Spacing(Vec<f64>, Interference),
 }
 
-/// The throughput of a [`StringNetwork`], and what it is made of.
+/// The throughput of a [`StringNetwork`], with the terms that determine it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StringThroughput {
-    /// rho*.
+    /// rho*: the share of time in which each forward link carries packets.
     pub rho: f64,
-    /// tau*: rho* T^-1 times the bits of a packet at the network layer, in bits a second.
+    /// tau*: rho* T^-1 times the bits of a packet at the network layer, bit/s.
     pub throughput_bps: f64,
-    /// x_1 to x_n.
+    /// x_1 to x_n: the attempt ratios of the links.
     pub attempts: Vec<f64>,
-    /// Theorem 3.1's bound as a share of the link rate, with the largest k. 1 for a single node.
+    /// The bound of theorem 3.1 as a share of the link rate, with the largest k. 1 for a single
+    /// node.
     pub scheduling_bound: f64,
-    /// k of each node.
+    /// The interference range k of each node, hops.
     pub k: Vec<u32>,
 }
 
@@ -155,10 +165,11 @@ impl Default for StringNetwork {
 }
 
 impl StringNetwork {
-    /// Computes the largest throughput, and what it is made of.
+    /// Computes the largest throughput and its terms.
     ///
     /// # Errors
-    /// An argument outside its domain; not one spacing fewer than nodes.
+    /// An argument is outside its domain, or the number of spacings is not one less than the number
+    /// of nodes.
     pub fn predict(&self) -> Result<StringThroughput, DomainError> {
         let exchange = self.airtime.exchange()?;
         let (optimum, k) = match &self.disturbance {
@@ -193,12 +204,14 @@ impl StringNetwork {
     }
 }
 
-/// The throughput of one packet at a time (W = 1), in bits a second. The packet takes a data exchange and its back-off on each of the n-1 links.
-/// Then the acknowledgment takes one on each link, or on the first link only if coding carries it from there. Fig. 7 does not say whether its
-/// bound at W = 1 is one of these, or theorem 3.1.
+/// The throughput of one packet at a time (W = 1), bit/s.
+///
+/// The packet takes a data exchange and its back-off on each of the n-1 links. Then the
+/// acknowledgment takes an exchange on each link, or only on the first link if coding carries it
+/// from there. Fig. 7 does not say whether its bound at W = 1 is one of these, or theorem 3.1.
 ///
 /// # Errors
-/// Fewer than two nodes; a wrong airtime.
+/// There are fewer than two nodes, or the airtime is wrong.
 pub fn one_packet_at_a_time(nodes: u32, airtime: &Airtime, acks_ride: bool) -> Result<f64, DomainError> {
     at_least("the number of nodes", nodes, 2, "2 or more")?;
     let exchange = airtime.exchange()?;
@@ -209,7 +222,7 @@ pub fn one_packet_at_a_time(nodes: u32, airtime: &Airtime, acks_ride: bool) -> R
     Ok(exchange.packet_bits / cycle)
 }
 
-/// A string with equal ranges, for which the product form is inverted in powers of rho.
+/// A string with equal ranges. Its product form is inverted in powers of rho.
 struct Uniform {
     links: u32,
     k: u32,
@@ -217,10 +230,10 @@ struct Uniform {
 }
 
 impl Uniform {
-    /// x_i for the loads rho and eta rho; infinite where the loads are too large.
+    /// x_i for the loads rho and eta rho. Infinite if the loads are too large.
     ///
-    /// Cliques are windows of k+2 links, separators the k+1 that two of them share; only the last clique has
-    /// the reverse link.
+    /// Cliques are windows of k+2 links. Separators are the k+1 links that two cliques share. Only
+    /// the last clique has the reverse link.
     fn attempts(&self, i: u32, rho: f64) -> f64 {
         let (n, width) = (self.links, self.k + 2);
         let load = if i == n { self.eta * rho } else { rho };
@@ -244,8 +257,8 @@ impl Uniform {
     }
 }
 
-/// The largest value in 0 to `high` for which `right` holds. `right` must hold below that value and fail above it. The result is 0 where `right`
-/// never holds.
+/// The largest value in 0 to `high` for which `right` holds. `right` must hold below that value and
+/// fail above it. The result is 0 if `right` never holds.
 fn largest(high: f64, right: impl Fn(f64) -> bool) -> f64 {
     let (mut low, mut high) = (0.0, high);
     if right(high) {
@@ -269,7 +282,7 @@ mod tests {
 
     #[test]
     fn table_iii_and_its_attempts() {
-        // Computed independently: rho, then x_1 to x_n, for a cap of 4.108 and eta 0.3027.
+        // Values computed independently: rho, then x_1 to x_n, for a cap of 4.108 and eta 0.3027.
         for (n, rho, attempts) in [
             (2, 0.646777, vec![4.1080, 1.2435]),
             (3, 0.392753, vec![4.1080, 4.1080, 1.2435]),
@@ -310,12 +323,13 @@ mod tests {
         ] {
             let got = equal_load(5, 2, cap, eta).unwrap();
             assert!((got.attempts[0] - x_1).abs() <= 2e-6 && (got.rho - rho).abs() <= 5.1e-7, "{got:?}");
-            // (7)
+            // Equation (7).
             assert!((got.rho - got.attempts[0] / (1.0 + 4.0 * got.attempts[0])).abs() < 1e-12);
         }
         // Without the constraint on acknowledgments.
         assert!((equal_load(5, 2, 4.108, 0.0).unwrap().rho - 0.235659).abs() <= 5.1e-7);
-        // The middle link's attempts are at the bound, and more nodes than eight change nothing.
+        // The attempts of the middle link are at the bound, and more nodes than eight change
+        // nothing.
         for n in 2..=14usize {
             let got = equal_load(n as u32, 2, 4.108, 0.3027).unwrap();
             assert!((got.attempts[n.div_ceil(2) - 1] - 4.108).abs() < 1e-9, "{got:?}");
@@ -347,7 +361,7 @@ mod tests {
         for n in 2..40 {
             for k in 0..6 {
                 for window in 0..12 {
-                    // W just below the ceiling never exceeds 1/(k+2).
+                    // A W just below the ceiling never exceeds 1/(k+2).
                     let bound = scheduling_bound(n, k, window).unwrap();
                     assert!(n <= k + 2 || bound <= 1.0 / f64::from(k + 2) + 1e-15);
                     assert!(bound <= scheduling_bound(n, k, window + 1).unwrap());
@@ -367,7 +381,7 @@ mod tests {
         assert_eq!(by_hops.scheduling_bound, 0.25);
         let short = Disturbance::Spacing(vec![200.0; 8], Interference::CarrierSense(550.0));
         assert!(StringNetwork { disturbance: short, ..StringNetwork::default() }.predict().is_err());
-        // Fig. 7 at W = 1, n = 10: 503.2 or 690.5 kbit/s; theorem 3.1 says 900.2.
+        // Fig. 7 at W = 1, n = 10: 503.2 or 690.5 kbit/s. Theorem 3.1 gives 900.2.
         for (ride, kbps) in [(false, 503.2), (true, 690.5)] {
             let got = one_packet_at_a_time(10, &Airtime::default(), ride).unwrap() / 1e3;
             assert!((got - kbps).abs() <= 0.051, "{got}");
@@ -389,7 +403,7 @@ mod tests {
             }
             let most = got.attempts[..n - 1].iter().fold(0.0f64, |most, x| most.max(*x));
             prop_assert!((most / cap - 1.0).abs() < 1e-9, "{got:?}");
-            // The same by ranges, one by one.
+            // Computed with the range of each node, the result is the same.
             let by_ranges = equal_load_by_ranges(&vec![k; n], cap, eta).unwrap();
             prop_assert!((by_ranges.rho - got.rho).abs() < 1e-12);
         }
@@ -401,7 +415,7 @@ mod tests {
             let last = ranges.len() - 1;
             prop_assert!(loads[..last].iter().all(|load| (load - got.rho).abs() < 1e-6), "{got:?} {loads:?}");
             prop_assert!(got.attempts[..last].iter().all(|x| *x <= cap * (1.0 + 1e-9)));
-            // More room, more throughput.
+            // A larger cap cannot lower the throughput.
             prop_assert!(equal_load_by_ranges(&ranges, cap * 1.5, 0.3).unwrap().rho >= got.rho);
         }
     }

@@ -1,33 +1,38 @@
-//! Links that can be active together, and the load of each link when all attempt at random (paper 002, section III-B).
+//! Links that can be active together, and the load of each link if all links attempt at random
+//! (paper 002, section III-B).
 //!
-//! Links that disturb each other conflict. A set of links without a conflict is independent. While a set is active, every link that could join
-//! it attempts after an exponential back-off. The chain of active sets is reversible, and its distribution is a product: pi(A) is proportional
-//! to the product of x_i = beta_i / mu_i over the links of A, equation (1).
+//! Links that disturb each other conflict. A set of links without a conflict is independent. While
+//! a set is active, every link that could join the set attempts after an exponential back-off. The
+//! chain of active sets is reversible, and its distribution is a product. By equation (1), pi(A) is
+//! proportional to the product of x_i = beta_i / mu_i over the links of A.
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, require};
 
-/// Links and their conflicts. A string's links are 1, 2, ... n-1 forward, then the link from node n back to node n-1.
+/// Links and their conflicts. The links of a string are 1, 2, ... n-1 forward, then the link from
+/// node n back to node n-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts {
-    /// For each link, the links in conflict with it, ascending.
+    /// For each link, the links in conflict with it, in ascending order.
     with: Vec<Vec<usize>>,
 }
 
-/// The most independent sets that are listed.
+/// The largest number of independent sets that are listed. It bounds memory and time; twice the
+/// value doubles both.
 const MOST_SETS: usize = 1 << 18;
 
 impl Conflicts {
-    /// The forward links of a string and the last reverse link, where acknowledgments cannot ride on data. Node i is disturbed by transmitters up
-    /// to `ranges[i]` hops away.
+    /// The forward links of a string, and the last reverse link, where acknowledgments cannot ride
+    /// on data. Transmitters up to `ranges[i]` hops away disturb node i.
     ///
     /// # Errors
-    /// Fewer than two nodes, or more than a million.
+    /// There are fewer than two nodes, or more than a million.
     pub fn of_string(ranges: &[u32]) -> Result<Conflicts, DomainError> {
         let nodes = ranges.len();
         require((2..=1_000_000).contains(&nodes), "the number of nodes", nodes as f64, "2 to 1000000")?;
         let mut links: Vec<(usize, usize)> = (0..nodes - 1).map(|i| (i, i + 1)).collect();
         links.push((nodes - 1, nodes - 2));
-        // Both constraints of section II-B are about a transmitter and the receiver of the other link.
+        // Both constraints of section II-B are about a transmitter and the receiver of the other
+        // link.
         let disturbs =
             |transmitter: usize, receiver: usize| transmitter.abs_diff(receiver) <= ranges[receiver] as usize;
         let far = ranges.iter().fold(0, |far, k| far.max(*k)) as usize;
@@ -44,12 +49,14 @@ impl Conflicts {
         Ok(Conflicts { with })
     }
 
-    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, n to 2n-2 backward from node n, as in fig. 3. The two printed
-    /// constraints also allow {4, 8}, which is {1, 5} with transmitters and receivers swapped. The printed list keeps transmitters more than k
-    /// hops apart, too.
+    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, and n to 2n-2
+    /// backward from node n, as in fig. 3.
+    ///
+    /// The two printed constraints also allow {4, 8}, which is {1, 5} with transmitters and
+    /// receivers swapped. The printed list also keeps transmitters more than k hops apart.
     ///
     /// # Errors
-    /// Fewer than two nodes, or more than 1000.
+    /// There are fewer than two nodes, or more than 1000.
     pub fn of_both_ways(nodes: u32, k: u32, form: EquationForm) -> Result<Conflicts, DomainError> {
         require((2..=1000).contains(&nodes), "the number of nodes", f64::from(nodes), "2 to 1000")?;
         let forward = (1..nodes).map(|i| (i, i + 1));
@@ -74,10 +81,11 @@ impl Conflicts {
         self.with.get(a).is_some_and(|with| with.binary_search(&b).is_ok())
     }
 
-    /// All independent sets, the empty one first, each as the bits of its links counted from 0.
+    /// All independent sets, with the empty set first. Each set is the bits of its links, counted
+    /// from 0.
     ///
     /// # Errors
-    /// More than 64 links, or more than 262144 sets.
+    /// There are more than 64 links, or more than 262144 sets.
     pub fn independent_sets(&self) -> Result<Vec<u64>, DomainError> {
         require(self.links() <= 64, "the number of links", self.links() as f64, "at most 64")?;
         let mut sets = vec![0u64];
@@ -98,18 +106,19 @@ impl Conflicts {
         Ok(sets)
     }
 
-    /// The share of time that each link carries packets, rho_i in equations (3) and (4), for the attempt
-    /// ratios x_i.
+    /// The share of time in which each link carries packets, rho_i in equations (3) and (4), for
+    /// the attempt ratios x_i.
     ///
     /// # Errors
-    /// Not one x_i for each link, one that is negative or not finite; too many sets.
+    /// There is not one x_i for each link, an x_i is negative or not finite, or there are too many
+    /// sets.
     pub fn loads(&self, attempts: &[f64]) -> Result<Vec<f64>, DomainError> {
         let sets = self.independent_sets()?;
         let law = self.law(&sets, attempts)?;
         Ok(self.shares(&sets, &law))
     }
 
-    /// pi(A) for each of `sets`, which must be all sets: equations (1) and (2).
+    /// pi(A) for each of `sets`, which must be all independent sets: equations (1) and (2).
     ///
     /// # Errors
     /// As [`loads`](Conflicts::loads).
@@ -124,7 +133,7 @@ impl Conflicts {
         for x in attempts {
             not_negative("an attempt ratio", *x)?;
         }
-        // In logarithms, since a product of many large ratios overflows.
+        // Use logarithms, because a product of many large ratios overflows.
         let logs: Vec<f64> = attempts.iter().map(|x| libm::log(*x)).collect();
         let weight = |set: u64| {
             let mut ln = 0.0;
@@ -143,16 +152,20 @@ impl Conflicts {
         Ok(law)
     }
 
-    /// The attempt ratios x_i under which link i carries the load `loads[i]`: the product form inverted.
+    /// The attempt ratios x_i under which link i carries the load `loads[i]`: the product form
+    /// inverted. Returns `None` if no x_i carry these loads.
     ///
-    /// For some strings the conflicts of each link with the links before it also conflict with each other: with equal ranges, and for others,
-    /// tried from both ends. There the loads of cliques give the result directly. Let C_v be a link and its conflicts before it, and S_v these
-    /// conflicts alone. Then x_i = l_i times the product of (1 - l(S_v)) over the S_v that contain i, over the product of (1 - l(C_v)) over the
-    /// C_v that contain i. For all other strings, proportional scaling over all independent sets finds the x_i. `None` where no x_i carry such
-    /// loads.
+    /// For some strings, the conflicts of each link with the links before it also conflict with
+    /// each other. This holds with equal ranges, and for some other ranges, tried from both ends.
+    /// Then the loads of cliques give the result directly.
+    ///
+    /// Let C_v be a link and its conflicts before it, and S_v these conflicts alone. Then x_i = l_i
+    /// times the product of (1 - l(S_v)) over the S_v that contain i, divided by the product of (1
+    /// - l(C_v)) over the C_v that contain i. For all other strings, proportional scaling over all
+    /// independent sets finds the x_i.
     ///
     /// # Errors
-    /// Not one load for each link, one outside 0 to 1; too many sets.
+    /// There is not one load for each link, a load is outside 0 to 1, or there are too many sets.
     pub fn attempts_for(&self, loads: &[f64]) -> Result<Option<Vec<f64>>, DomainError> {
         let links = self.links();
         require(loads.len() == links, "the number of loads", loads.len() as f64, "one for each link")?;
@@ -167,11 +180,13 @@ impl Conflicts {
         self.by_scaling(loads)
     }
 
-    /// The conflicts of `link` with the links before it in order. [`by_cliques`](Conflicts::by_cliques) needs them to be a clique.
+    /// The conflicts of `link` with the links before it in the order.
+    /// [`by_cliques`](Conflicts::by_cliques) needs these links to be a clique.
     fn before(&self, link: usize, backwards: bool) -> impl Iterator<Item = usize> + Clone + '_ {
         self.with[link].iter().copied().filter(move |&other| (other > link) == backwards)
     }
 
+    /// Whether the links, in ascending or in descending order, are a perfect elimination order.
     fn is_elimination_order(&self, backwards: bool) -> bool {
         (0..self.links()).all(|link| {
             let before = self.before(link, backwards);
@@ -179,6 +194,7 @@ impl Conflicts {
         })
     }
 
+    /// The x_i by the cliques of a perfect elimination order.
     fn by_cliques(&self, loads: &[f64], backwards: bool) -> Option<Vec<f64>> {
         let mut attempts = loads.to_vec();
         for link in 0..self.links() {
@@ -195,13 +211,15 @@ impl Conflicts {
         attempts.iter().all(|x| x.is_finite()).then_some(attempts)
     }
 
+    /// The x_i by iteration: scale the ratio of one link after the other until all loads are right.
     fn by_scaling(&self, loads: &[f64]) -> Result<Option<Vec<f64>>, DomainError> {
         let sets = self.independent_sets()?;
         let mut attempts: Vec<f64> = loads.iter().map(|load| load / (1.0 - load).max(1e-300)).collect();
         for _ in 0..20_000 {
             let mut furthest = 0.0f64;
             for link in 0..loads.len() {
-                // Each link in turn gets the x with x / (1 + x c) = load, where c is the weight of the other links.
+                // Each link in turn gets the x with x / (1 + x c) = load. Here c is the weight of
+                // the other links.
                 let law = self.law(&sets, &attempts)?;
                 let got = self.shares(&sets, &law)[link];
                 if loads[link] == 0.0 {
@@ -221,6 +239,7 @@ impl Conflicts {
         Ok(None)
     }
 
+    /// The share of time in which each link is active under `law`.
     fn shares(&self, sets: &[u64], law: &[f64]) -> Vec<f64> {
         let share = |link: usize| {
             sets.iter().zip(law).filter(|(set, _)| *set >> link & 1 == 1).map(|(_, pi)| pi).sum()
@@ -229,10 +248,11 @@ impl Conflicts {
     }
 }
 
-/// The largest number of links that can be active at once, by perfect scheduling: ceil((n-1)/(k+2)), lemma 3.1.
+/// The largest number of links that can be active at once, by perfect scheduling:
+/// ceil((n-1)/(k+2)), lemma 3.1.
 ///
 /// # Errors
-/// Fewer than two nodes.
+/// There are fewer than two nodes.
 pub fn most_active(nodes: u32, k: u32) -> Result<u32, DomainError> {
     at_least("the number of nodes", nodes, 2, "2 or more")?;
     Ok((nodes - 1).div_ceil(k.saturating_add(2)))
@@ -249,7 +269,7 @@ mod tests {
 
     #[test]
     fn sets_of_figures_3_and_6() {
-        // Links counted from 1, by their bits.
+        // The links, counted from 1, as bits.
         let bits = |links: &[u32]| links.iter().fold(0u64, |set, link| set | 1 << (link - 1));
         let mut sets = string(5, 2).independent_sets().unwrap();
         sets.sort_unstable();
@@ -271,7 +291,7 @@ mod tests {
     fn lemma_3_1_by_brute_force() {
         for k in 1..=4 {
             for nodes in 2..=14 {
-                // The forward links alone: no set may have the reverse link.
+                // Only the forward links count, so leave out the sets with the reverse link.
                 let sets = string(nodes, k).independent_sets().unwrap();
                 let most =
                     sets.iter().filter(|set| *set >> (nodes - 1) == 0).map(|set| set.count_ones()).max();
@@ -286,7 +306,8 @@ mod tests {
     #[test]
     fn positions_decide_conflicts_as_distances_do() {
         use crate::string::interference::{Interference, interference_range};
-        // With one range for all, two links conflict when a transmitter is within it of the other's receiver.
+        // With one range for all nodes, two links conflict if a transmitter is within the range of
+        // the other link's receiver.
         let spacings = [250.0, 80.0, 80.0, 120.0, 80.0, 250.0, 250.0, 100.0];
         let at = |node: usize| spacings[..node].iter().sum::<f64>();
         let ranges = interference_range(&spacings, Interference::CarrierSense(550.0)).unwrap();
@@ -313,7 +334,7 @@ mod tests {
         assert_eq!(five.attempts_for(&[0.25; 5]), Ok(None));
         assert!(string(80, 2).independent_sets().is_err() && string(40, 0).independent_sets().is_err());
         assert!(!five.conflict(99, 0));
-        // Attempts without bound, or none.
+        // Some ratios are nearly infinite, and others are 0.
         let got = five.loads(&[1e300, 0.0, 0.0, 0.0, 1e300]).unwrap();
         assert!((got[0] - 1.0).abs() < 1e-12 && (got[4] - 1.0).abs() < 1e-12 && got[1] == 0.0);
     }
@@ -330,7 +351,7 @@ mod tests {
                 assert!((a / b - 1.0).abs() < 1e-9, "{one:?} {two:?}");
             }
         }
-        // Four links in a ring have no such order; scaling answers.
+        // Four links in a ring have no such order, so scaling gives the result.
         let ring = Conflicts { with: vec![vec![1, 3], vec![0, 2], vec![1, 3], vec![0, 2]] };
         assert!(!ring.is_elimination_order(false) && !ring.is_elimination_order(true));
         let attempts = ring.attempts_for(&[0.2, 0.3, 0.25, 0.1]).unwrap().unwrap();
@@ -351,7 +372,7 @@ mod tests {
             let (links, sets) = (conflicts.links(), conflicts.independent_sets().unwrap());
             let law = conflicts.law(&sets, &x[..links]).unwrap();
             prop_assert!((law.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-            // pi Q = 0: what flows into a set flows out of it.
+            // pi Q = 0: the flow into a set equals the flow out of the set.
             for (set, pi) in sets.iter().zip(&law) {
                 let (mut out, mut into) = (0.0, 0.0);
                 for link in 0..links {
