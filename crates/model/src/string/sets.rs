@@ -160,8 +160,8 @@ impl Conflicts {
     /// Then the loads of cliques give the result directly.
     ///
     /// Let C_v be a link and its conflicts before it, and S_v these conflicts alone. Then x_i = l_i
-    /// times the product of (1 - l(S_v)) over the S_v that contain i, divided by the product of (1
-    /// - l(C_v)) over the C_v that contain i. For all other strings, proportional scaling over all
+    /// times a product over the S_v that contain i, of (1 - l(S_v)). It is divided by a product over
+    /// the C_v that contain i, of (1 - l(C_v)). For all other strings, proportional scaling over all
     /// independent sets finds the x_i.
     ///
     /// # Errors
