@@ -1,6 +1,7 @@
-//! The error for arguments outside a model's domain, and the choice of an equation's form.
+//! The error for arguments outside a model's domain, the checks that return it, and the choice of
+//! an equation's form.
 
-/// An argument outside a model's domain: its name, its value, and the values that are right.
+/// An argument outside a model's domain: its name, its value, and the allowed values.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {given}: it must be {domain}")]
 pub struct DomainError {
@@ -8,11 +9,12 @@ pub struct DomainError {
     pub what: &'static str,
     /// The value that was given.
     pub given: f64,
-    /// Which values are right, in words.
+    /// The allowed values, in words.
     pub domain: &'static str,
 }
 
-/// The form of an equation to compute, where the printed one is wrong. The paper's errata give the reasons.
+/// The form of an equation to compute, if the printed one is wrong. The paper's errata give the
+/// reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EquationForm {
     /// The corrected equation.
@@ -22,7 +24,7 @@ pub enum EquationForm {
     AsPrinted,
 }
 
-/// An error unless `right`.
+/// Returns an error unless `right` holds.
 pub(crate) fn require(
     right: bool,
     what: &'static str,
@@ -32,7 +34,7 @@ pub(crate) fn require(
     if right { Ok(()) } else { Err(DomainError { what, given, domain }) }
 }
 
-/// Checks a probability or a share.
+/// Checks a probability or a share: 0 to 1.
 pub(crate) fn share(what: &'static str, given: f64) -> Result<(), DomainError> {
     require((0.0..=1.0).contains(&given), what, given, "between 0 and 1")
 }

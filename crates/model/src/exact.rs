@@ -1,15 +1,17 @@
-//! Integers of any size. Tests use them to compute without the rounding of the code under test.
+//! Integers of any size. Tests use them to compute without the rounding errors of the code under
+//! test.
 
 use num_bigint::BigUint;
 
+/// An integer of any size.
 pub(crate) type Exact = BigUint;
 
-/// n over k.
+/// The binomial coefficient n over k.
 pub(crate) fn choose(n: u32, k: u32) -> Exact {
     (0..k).fold(Exact::from(1u64), |c, i| c * (n - i) / (i + 1))
 }
 
-/// top / bottom, rounded once (to about 120 bits, then to a double).
+/// top / bottom, rounded twice: to about 120 bits, then to a double.
 pub(crate) fn ratio(top: &Exact, bottom: &Exact) -> f64 {
     let shift = (bottom.bits() + 120).saturating_sub(top.bits());
     let quotient: Exact = (top << shift) / bottom;

@@ -1,7 +1,8 @@
-//! The binomial distribution for real arguments. Nothing cancels, and nothing underflows unless the result itself does.
+//! The binomial distribution for real arguments. Nothing cancels, and nothing underflows unless the
+//! result itself does.
 //!
-//! A probability comes with its complement, and each has full relative accuracy: a block's loss of 1e-200 is as accurate as one
-//! of 0.3.
+//! A probability comes with its complement, and each has full relative accuracy: a block's loss of
+//! 1e-200 is as accurate as one of 0.3.
 
 use std::f64::consts::PI;
 
@@ -10,24 +11,27 @@ use std::f64::consts::PI;
 pub struct Tail {
     /// The probability.
     pub is: f64,
-    /// Its complement.
+    /// The complement of the probability.
     pub is_not: f64,
 }
 
 impl Tail {
+    /// A probability of 0.
     const NEVER: Tail = Tail { is: 0.0, is_not: 1.0 };
+    /// A probability of 1.
     const ALWAYS: Tail = Tail { is: 1.0, is_not: 0.0 };
 
+    /// Swaps the probability and its complement.
     fn other(self) -> Tail {
         Tail { is: self.is_not, is_not: self.is }
     }
 }
 
-/// I_x(a, b), the regularised incomplete beta function, and 1 - I_x(a, b) = I_(1-x)(b, a). The relative error
-/// of the smaller one stays below 1e-12 for a + b up to 1e6.
+/// I_x(a, b), the regularised incomplete beta function, with its complement 1 - I_x(a, b) =
+/// I_(1-x)(b, a). The relative error of the smaller one stays below 1e-12 for a + b up to 1e6.
 ///
-/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. For a <= 0 the distribution has all its mass at 0, and I is 1.
-/// For b <= 0 it has all its mass at 1, and I is 0 below 1.
+/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. For a <= 0 the distribution has
+/// all its mass at 0, and I is 1. For b <= 0 it has all its mass at 1, and I is 0 below 1.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if a.is_nan() || a <= 0.0 || x >= 1.0 {
         return Tail::ALWAYS;
@@ -35,7 +39,8 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if b.is_nan() || b <= 0.0 || x.is_nan() || x <= 0.0 {
         return Tail::NEVER;
     }
-    // The fraction converges quickly left of the mean; mirrored otherwise.
+    // The fraction converges quickly to the left of the mean. To the right, use the mirrored
+    // fraction.
     if x <= (a + 1.0) / (a + b + 2.0) {
         let tail = (power_term(a, b, x) * b / (a + b) * continued_fraction(a, b, x)).min(1.0);
         Tail { is: tail, is_not: 1.0 - tail }
@@ -45,8 +50,8 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     }
 }
 
-/// P(Bin(n, p) = k) for real n >= k >= 0, with the binomial coefficient by gamma functions (Loader 2000); 0
-/// outside.
+/// P(Bin(n, p) = k) for real n >= k >= 0, with the binomial coefficient by gamma functions (Loader
+/// 2000). Outside this domain the result is 0.
 pub fn binomial(n: f64, k: f64, p: f64) -> f64 {
     if !(k >= 0.0 && n >= k && (0.0..=1.0).contains(&p)) || n.is_infinite() {
         0.0
@@ -61,7 +66,8 @@ pub fn binomial(n: f64, k: f64, p: f64) -> f64 {
     }
 }
 
-/// Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)) x^a (1 - x)^b for positive a and b, by Loader's saddle-point expansion.
+/// Gamma(a + b + 1) / (Gamma(a + 1) Gamma(b + 1)) x^a (1 - x)^b for positive a and b, by Loader's
+/// saddle-point expansion.
 fn power_term(a: f64, b: f64, x: f64) -> f64 {
     let n = a + b;
     let exponent = stirling_error(n)
@@ -87,15 +93,15 @@ fn deviance(x: f64, mean: f64) -> f64 {
     let v = (x - mean) / (x + mean);
     if v.abs() >= 0.1 {
         if mean <= 0.0 {
-            // Where the mean underflows, the power that this is the exponent of underflows too.
+            // If the mean underflows, the power with this exponent underflows too.
             return f64::INFINITY;
         }
         let ratio = x / mean;
         let ln = if ratio.is_normal() { libm::log(ratio) } else { libm::log(x) - libm::log(mean) };
         return x * ln + mean - x;
     }
-    // x ln(x / mean) = 2 x (v + v^3 / 3 + ...), of which the first term cancels against mean - x up to (x -
-    // mean) v.
+    // x ln(x / mean) = 2 x (v + v^3 / 3 + ...). Its first term cancels against mean - x, except for
+    // (x - mean) v.
     let (mut term, mut sum) = (2.0 * x * v, (x - mean) * v);
     for j in 1..1000 {
         term *= v * v;
@@ -110,8 +116,11 @@ fn deviance(x: f64, mean: f64) -> f64 {
 
 /// The continued fraction of the incomplete beta function (Lentz's method), for x left of the mean.
 fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
+    // Lentz's method replaces a denominator of almost 0 by this value, so that no division by 0
+    // happens.
     const TINY: f64 = 1e-300;
-    // Near the mean the fraction takes about sqrt(a + b) terms. The limit is enough for a + b = 1e10.
+    // Near the mean the fraction takes about sqrt(a + b) terms. This limit is enough for a + b =
+    // 1e10. Half the limit is enough for a quarter of a + b.
     const TERMS: u32 = 500_000;
     let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
     let mut c = 1.0;
@@ -161,7 +170,7 @@ mod tests {
                 let got = incomplete_beta(f64::from(k), f64::from(n - k + 1), p);
                 let want = summed(n, k, a, s);
                 if want < 1e-300 {
-                    // No double has the digits.
+                    // A double does not have the digits for this value.
                     continue;
                 }
                 let lack = summed(n, n - k + 1, (1 << s) - a, s);

@@ -1,4 +1,5 @@
-//! The functions by name. An argument that a paper never varies defaults to the paper's value.
+//! The model functions by name, for [`evaluate`](super::evaluate). An argument that a paper never
+//! varies defaults to the paper's value.
 
 use super::{EvaluateError, Reader};
 use crate::domain::EquationForm;
@@ -16,7 +17,7 @@ use crate::tcp::{TimeOutDuration, WindowReading};
 use crate::tcpnc::{CodedFlow, FlowDuration, chain};
 use ripstop_base::Seed;
 
-/// The names that [`super::evaluate`] knows.
+/// The names of all functions that [`super::evaluate`] knows.
 pub const FUNCTIONS: &[&str] = &[
     "path_loss",
     "needed_redundancy",
@@ -68,7 +69,7 @@ pub const FUNCTIONS: &[&str] = &[
     "mesh_blocks",
 ];
 
-/// The value of `from.function`. Each paper's functions are tried in turn.
+/// Computes the value of `from.function`. The functions of each paper are tried in turn.
 pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
     for paper in [tcp_and_coding, base_stations, string_of_nodes, block_fec, mesh_gateway] {
         if let Some(value) = paper(from)? {
@@ -78,7 +79,8 @@ pub(super) fn evaluate(from: &Reader) -> Result<f64, EvaluateError> {
     Err(EvaluateError::Function(from.function.to_owned()))
 }
 
-/// Papers 000 and 001: TCP, TCP/NC and redundancy.
+/// Papers 000 and 001: TCP, TCP/NC and redundancy. `None` if the name is not one of these
+/// functions.
 fn tcp_and_coding(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     Ok(Some(match from.function {
         "path_loss" => path_loss(from.number("link_loss")?, from.whole("links")?)?,
@@ -86,7 +88,7 @@ fn tcp_and_coding(from: &Reader) -> Result<Option<f64>, EvaluateError> {
         "time_out_rounds" => from.number("time_out")? / from.number("rtt")?,
         "tcp_mbps" => tcp(from)?.throughput_bps / 1e6,
         "tcp_td_factor" => {
-            // Equation (11) over (1-p)/(p RTT), which the text uses instead.
+            // Equation (11) divided by (1-p)/(p RTT), which the text of the paper uses instead.
             let p = loss(from)?;
             tcp(from)?.throughput_td_only_pps * TcpConnection::default().rtt * p / (1.0 - p)
         }
@@ -120,14 +122,14 @@ fn tcp_and_coding(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     }))
 }
 
-/// Paper 000, sections VII to X: base stations.
+/// Paper 000, sections VII to X: base stations. `None` if the name is not one of these functions.
 fn base_stations(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     Ok(Some(match from.function {
         "stations" => network(from)?.predict()?.stations,
         "stations_load" => network(from)?.load()?,
         "stations_drawn" => stations_drawn(from)?,
         "user_throughput_mbps" => network(from)?.predict()?.throughput_bps / 1e6,
-        // The rate at which a user asks for as much as it gets.
+        // The throughput at which a user asks for exactly as much as it gets.
         "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
         "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
         "mean_file_mb" => MonteCarlo { files: mix(from)?, ..MonteCarlo::default() }.mean_file()? / 8e6,
@@ -135,7 +137,7 @@ fn base_stations(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     }))
 }
 
-/// Paper 002: the string of 802.11 nodes.
+/// Paper 002: the string of 802.11 nodes. `None` if the name is not one of these functions.
 fn string_of_nodes(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     Ok(Some(match from.function {
         "most_active" => f64::from(sets::most_active(from.whole("nodes")?, from.whole("k")?)?),
@@ -162,7 +164,7 @@ fn string_of_nodes(from: &Reader) -> Result<Option<f64>, EvaluateError> {
             *x.ok_or(EvaluateError::Kind { argument: "link", wanted: "a link of the string, from 1 on" })?
         }
         "string_kbps" => {
-            // Table III multiplies rho with the three printed digits.
+            // Table III multiplies rho, rounded to its three printed digits.
             let digits = from.whole_or("digits", 15)?.min(15);
             let scale = libm::pow(10.0, f64::from(digits));
             libm::round(string(from)?.rho * scale) / scale * exchange(from)?.full_bps / 1e3
@@ -202,13 +204,13 @@ fn string_of_nodes(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     }))
 }
 
-/// Paper 003: block FEC.
+/// Paper 003: block FEC. `None` if the name is not one of these functions.
 fn block_fec(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     Ok(Some(match from.function {
         "fec_throughput" => fec(from)?.throughput(from.whole("n")?)?,
         "fec_clean_rate" => fec(from)?.clean_rate(from.whole("n")?)?,
         "fec_clean_below" => clean_below(from)?,
-        // At N = K nothing is paid and nothing is gained.
+        // At N = K, FEC costs nothing and gains nothing.
         "fec_gain" => fec(from)?.gain(from.whole("n")?)?.unwrap_or(0.0),
         "fec_n_real" => fec(from)?.n_real()?.unwrap_or(f64::INFINITY),
         "fec_ratio_real" => {
@@ -216,7 +218,7 @@ fn block_fec(from: &Reader) -> Result<Option<f64>, EvaluateError> {
             link.n_real()?.unwrap_or(f64::INFINITY) / f64::from(link.k)
         }
         "fec_n_best" => f64::from(fec(from)?.n_best()?),
-        // Where the derivative of (7) by q is 0.
+        // The q at which the derivative of equation (7) by q is 0.
         "fec_worst_burst" => {
             let (k, r) = (from.number("k")?, from.number("redundant")?);
             r * k / ((k - 1.0) * (r + 1.0))
@@ -226,7 +228,7 @@ fn block_fec(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     }))
 }
 
-/// Paper 004: the mesh gateway.
+/// Paper 004: the mesh gateway. `None` if the name is not one of these functions.
 fn mesh_gateway(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     Ok(Some(match from.function {
         "mesh_packet_us" => MeshFrames::default().packet_time()? * 1e6,
@@ -253,7 +255,8 @@ fn mesh_gateway(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     }))
 }
 
-/// p, given directly or by `links` links of `link_loss`. The paper prints p with four digits, and its results need more.
+/// The loss p, given directly or by `links` links of `link_loss`. The paper prints p with four
+/// digits, and its results need more.
 fn loss(from: &Reader) -> Result<f64, EvaluateError> {
     match (from.number_if("loss")?, from.number_if("link_loss")?) {
         (Some(loss), None) => Ok(loss),
@@ -262,11 +265,13 @@ fn loss(from: &Reader) -> Result<f64, EvaluateError> {
     }
 }
 
+/// The form of an equation: corrected or as printed.
 fn form(from: &Reader) -> Result<EquationForm, EvaluateError> {
     let words = [("corrected", EquationForm::Corrected), ("printed", EquationForm::AsPrinted)];
     from.word("form", &words, "`corrected` or `printed`")
 }
 
+/// How the redundancy's losses and packets are rounded.
 fn rounding(from: &Reader) -> Result<RedundancyRounding, EvaluateError> {
     let words = [
         ("ceil", RedundancyRounding::Ceil),
@@ -277,6 +282,7 @@ fn rounding(from: &Reader) -> Result<RedundancyRounding, EvaluateError> {
     from.word("rounding", &words, "`ceil`, `floor`, `continuous` or `gamma`")
 }
 
+/// The prediction for a TCP connection without loss.
 fn tcp_without_loss(from: &Reader) -> Result<ConnectionPrediction, EvaluateError> {
     let paper = TcpConnection::default();
     let connection = TcpConnection {
@@ -288,6 +294,7 @@ fn tcp_without_loss(from: &Reader) -> Result<ConnectionPrediction, EvaluateError
     Ok(connection.predict()?)
 }
 
+/// The prediction for a TCP connection.
 fn tcp(from: &Reader) -> Result<ConnectionPrediction, EvaluateError> {
     let paper = TcpConnection::default();
     let windows = [
@@ -310,6 +317,7 @@ fn tcp(from: &Reader) -> Result<ConnectionPrediction, EvaluateError> {
     Ok(connection.predict()?)
 }
 
+/// The TCP/NC flow that the arguments describe.
 fn coded(from: &Reader) -> Result<CodedFlow, EvaluateError> {
     let paper = CodedFlow::default();
     let duration = match (from.number_if("rounds")?, from.number_if("seconds")?) {
@@ -329,6 +337,7 @@ fn coded(from: &Reader) -> Result<CodedFlow, EvaluateError> {
     })
 }
 
+/// The cellular network that the arguments describe.
 fn network(from: &Reader) -> Result<CellularNetwork, EvaluateError> {
     let paper = CellularNetwork::default();
     let loss = from.number_or("loss", 0.0)?;
@@ -348,11 +357,13 @@ fn network(from: &Reader) -> Result<CellularNetwork, EvaluateError> {
     })
 }
 
+/// The mix of files by its letter, `a` or `b`.
 fn mix(from: &Reader) -> Result<Vec<(f64, f64)>, EvaluateError> {
     Ok(from.word("mix", &[("a", MIX_A), ("b", MIX_B)], "`a` or `b`")?.to_vec())
 }
 
-/// The mean of some runs of section IX-B's experiment. Each slot's stations are rounded up, or with `count = "real"` they are not.
+/// The mean of some runs of the experiment of section IX-B. The stations of each slot are rounded
+/// up, or with `count = "real"` they are not rounded.
 fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     let paper = CellularNetwork::default();
     let user_bps = from.number("mbps")? * 1e6;
@@ -375,8 +386,9 @@ fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     Ok(sum / f64::from(runs))
 }
 
-/// Fig. 7's bound by W, in kbit/s. From W = k + 1 on it is table III's, with three digits of rho*. Below, it is on the line from W = 1, where
-/// the paper does not say what it draws.
+/// The bound of fig. 7 by W, kbit/s. From W = ceil((n-1)/(k+2)) of lemma 3.1 on, it is that of
+/// table III, with three digits of rho*. Below, it is on the line from W = 1. There the paper does
+/// not say what it draws.
 fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
     let (nodes, k, window) = (from.whole_or("nodes", 10)?, from.whole_or("k", 2)?, from.number("window")?);
     let full = Airtime::default().exchange()?.full_bps;
@@ -394,13 +406,15 @@ fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
     Ok((first + way * (level - first)) / 1e3)
 }
 
+/// The exchange of table II for a MAC header of the given length, or of its length in table II.
 fn exchange(from: &Reader) -> Result<Exchange, EvaluateError> {
     let paper = Airtime::default();
     let mac_header_bytes = from.number_or("mac_header_bytes", paper.mac_header_bytes)?;
     Ok(Airtime { mac_header_bytes, ..paper }.exchange()?)
 }
 
-/// With the numbers of table II for a MAC header of the given length, or the printed cap and eta.
+/// The optimum under random access, for a MAC header of the given length. Without one, the printed
+/// cap and eta, or the given ones, apply.
 fn string(from: &Reader) -> Result<bound::EqualLoad, EvaluateError> {
     let header = from.number_if("mac_header_bytes")?;
     let (cap, eta) = match header {
@@ -413,6 +427,7 @@ fn string(from: &Reader) -> Result<bound::EqualLoad, EvaluateError> {
     Ok(bound::equal_load(from.whole("nodes")?, from.whole_or("k", 2)?, cap, eta)?)
 }
 
+/// The coded link that the arguments describe.
 fn fec(from: &Reader) -> Result<CodedLink, EvaluateError> {
     let paper = CodedLink::default();
     let loss = from.number("loss")?;
@@ -439,7 +454,7 @@ fn fec(from: &Reader) -> Result<CodedLink, EvaluateError> {
     })
 }
 
-/// log10 of the largest unit loss for which `n` units clean the link, equation (4) solved for p.
+/// log10 of the largest unit loss for which `n` units clean the link: equation (4) solved for p.
 fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
     let (k, n) = (from.whole_or("k", 20)?, from.whole("n")?);
     let (mut low, mut high) = (-300.0f64, 0.0f64);
@@ -452,9 +467,9 @@ fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
     Ok(low)
 }
 
-/// Bits a second.
+/// The capacity of a mesh path, bit/s.
 fn mesh(from: &Reader) -> Result<f64, EvaluateError> {
-    // The reading that adds the preamble to RTS and CTS once more.
+    // This reading adds the preamble to RTS and CTS once more.
     let again = from.number_or("control_extra_bytes", 0.0)?;
     let paper = MeshFrames::default();
     let frames =

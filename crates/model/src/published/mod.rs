@@ -1,7 +1,9 @@
 //! The models by name, so that the numbers that a paper prints can be compared as data.
 //!
-//! `papers/000` to `004` list the comparisons (`model.toml`): the place of a printed number, the reading under which it comes out, and the
-//! function and arguments that compute it. [`evaluate`] computes the number, and [`agrees`] compares it with the printed digits.
+//! The files `papers/000` to `papers/004` list the comparisons (`model.toml`). Each comparison
+//! names the place of a printed number, the reading that gives this number, and the function and
+//! arguments that compute it. [`evaluate`] computes the number, and [`agrees`] compares it with the
+//! printed digits.
 
 mod functions;
 
@@ -11,57 +13,58 @@ use std::collections::BTreeMap;
 
 pub use functions::FUNCTIONS;
 
-/// An argument, as a file gives it.
+/// An argument of a function, as a file states it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A number, in SI units unless the name says another.
+    /// A number, in SI units unless the argument's name says another unit.
     Number(f64),
-    /// One of a few words, such as a reading.
+    /// One of a few words, for example a reading.
     Word(String),
 }
 
-/// Arguments by name.
+/// The arguments of a function, by name.
 pub type Arguments = BTreeMap<String, Value>;
 
-/// Why a comparison cannot be evaluated.
+/// The reason why a comparison cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum EvaluateError {
-    /// There is no such function.
+    /// There is no function of this name.
     #[error("there is no function `{0}`; there are {list}", list = FUNCTIONS.join(", "))]
     Function(String),
-    /// A needed argument is missing.
+    /// A required argument is missing.
     #[error("`{function}` needs the argument `{argument}`")]
     Missing {
-        /// The function.
+        /// The name of the function.
         function: String,
-        /// The argument.
+        /// The name of the argument.
         argument: &'static str,
     },
-    /// An argument that the function does not have.
+    /// The function does not have this argument.
     #[error("`{function}` has no argument `{argument}`")]
     Unknown {
-        /// The function.
+        /// The name of the function.
         function: String,
-        /// The argument.
+        /// The name of the argument.
         argument: String,
     },
     /// An argument has the wrong kind, or is none of the allowed words.
     #[error("the argument `{argument}` must be {wanted}")]
     Kind {
-        /// The argument.
+        /// The name of the argument.
         argument: &'static str,
-        /// What it must be.
+        /// The kind or the words that are allowed.
         wanted: &'static str,
     },
-    /// An argument outside the model's domain.
+    /// An argument is outside the model's domain.
     #[error(transparent)]
     Domain(#[from] DomainError),
 }
 
-/// The value of the model function `function` for `arguments`.
+/// Computes the value of the model function `function` for `arguments`.
 ///
 /// # Errors
-/// No such function; arguments that are missing, unknown, of the wrong kind, or outside the model's domain.
+/// There is no such function. Or an argument is missing, unknown, of the wrong kind, or outside the
+/// model's domain.
 pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateError> {
     let reader = Reader { function, arguments, read: RefCell::default() };
     let value = functions::evaluate(&reader)?;
@@ -71,8 +74,8 @@ pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateEr
     }
 }
 
-/// Whether `value` agrees with `printed` to half a unit of the last printed digit ("0.0220" has four digits). `None` where `printed` is not a
-/// plain decimal number.
+/// Whether `value` agrees with `printed` to half a unit of the last printed digit. The digits after
+/// the point count: "0.0220" has four. Returns `None` if `printed` is not a plain decimal number.
 pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     let number: f64 = printed.parse().ok()?;
     if !printed.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
@@ -83,7 +86,7 @@ pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     Some((value - number).abs() <= 0.5 * unit * (1.0 + 1e-6))
 }
 
-/// Arguments that note which of them were read, so that none is ignored.
+/// Arguments that record which ones were read, so that no argument is ignored.
 struct Reader<'a> {
     function: &'a str,
     arguments: &'a Arguments,
@@ -91,20 +94,24 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The value of an argument. Records that the argument was read.
     fn get(&self, name: &'static str) -> Option<&Value> {
         self.read.borrow_mut().push(name);
         self.arguments.get(name)
     }
 
+    /// The number of a required argument.
     fn number(&self, name: &'static str) -> Result<f64, EvaluateError> {
         let missing = || EvaluateError::Missing { function: self.function.to_owned(), argument: name };
         self.number_if(name)?.ok_or_else(missing)
     }
 
+    /// The number of an argument, or `otherwise` if the argument is absent.
     fn number_or(&self, name: &'static str, otherwise: f64) -> Result<f64, EvaluateError> {
         Ok(self.number_if(name)?.unwrap_or(otherwise))
     }
 
+    /// The number of an argument, or `None` if the argument is absent.
     fn number_if(&self, name: &'static str) -> Result<Option<f64>, EvaluateError> {
         match self.get(name) {
             None => Ok(None),
@@ -113,15 +120,17 @@ impl Reader<'_> {
         }
     }
 
+    /// The whole number of a required argument.
     fn whole(&self, name: &'static str) -> Result<u32, EvaluateError> {
         whole(name, self.number(name)?)
     }
 
+    /// The whole number of an argument, or `otherwise` if the argument is absent.
     fn whole_or(&self, name: &'static str, otherwise: u32) -> Result<u32, EvaluateError> {
         self.number_if(name)?.map_or(Ok(otherwise), |number| whole(name, number))
     }
 
-    /// One of `words`; the first one where the argument is absent.
+    /// Returns one of `words`, or the first one if the argument is absent.
     fn word<T: Copy>(
         &self,
         name: &'static str,
@@ -139,6 +148,7 @@ impl Reader<'_> {
     }
 }
 
+/// Converts a number to a whole number, or gives an error that names the argument.
 fn whole(name: &'static str, number: f64) -> Result<u32, EvaluateError> {
     if number >= 0.0 && number <= f64::from(u32::MAX) && libm::floor(number) == number {
         Ok(number as u32)
@@ -197,7 +207,8 @@ mod tests {
             let error = evaluate(function, &arguments).unwrap_err().to_string();
             assert!(error.contains(say), "{error}");
         }
-        // Each that is listed exists; without arguments it says what it needs, or has defaults for all.
+        // Each listed function exists. Without arguments, it names a missing argument, or it has
+        // defaults for all.
         for function in FUNCTIONS {
             assert!(
                 !matches!(evaluate(function, &Arguments::new()), Err(EvaluateError::Function(_))),
