@@ -1,4 +1,5 @@
-//! The planner's closed forms over their whole range.
+//! Tests the planner's closed forms over their whole range: every result is a number, no scheme
+//! beats the link, and the advice follows its rules.
 
 use proptest::prelude::*;
 use ripstop_model::plan::advice::{
@@ -11,10 +12,11 @@ use std::sync::LazyLock;
 /// The committed weights.
 static WEIGHTS: LazyLock<Weights> = LazyLock::new(|| toml::from_str(data::WEIGHTS).unwrap());
 
+/// Random paths in the domain of [`NetworkPath::check`].
 fn paths() -> impl Strategy<Value = NetworkPath> {
     (4.0f64..11.0, -5.0f64..1.7, 0.0f64..0.9, 0.0f64..0.9, 0.0f64..4.0, 0.0f64..10.0, 1u32..1000).prop_map(
         |(rate, rtt, loss, loss_back, burst, queue, flows)| {
-            // Runs long enough for the loss.
+            // Bursts must be long enough for the loss.
             let least = 1.000_001 * loss.max(loss_back) / (1.0 - loss.max(loss_back));
             NetworkPath {
                 rate: 10f64.powf(rate),
@@ -52,7 +54,7 @@ proptest! {
 
     #[test]
     fn goodput_falls_with_the_loss(path in paths(), more in 0.0f64..1.0) {
-        // Independent losses may be any.
+        // Independent losses may have any probability.
         let most = if path.burst == 1.0 { 0.9 } else { (0.999_999 * path.burst / (path.burst + 1.0)).min(0.9) };
         let lossier = NetworkPath { loss: path.loss + more * (most - path.loss).max(0.0), ..path };
         for scheme in PlanScheme::FITTED {
@@ -144,12 +146,12 @@ fn a_term_leaves_out_what_has_no_power() {
         rtt: 0.5,
         ..Causes::NONE
     };
-    // 0 to the power of 0 is no 0 here.
+    // A power of 0 leaves a cause out, even if the cause is 0.
     assert_eq!(Term::product(&Causes::NONE, &causes), 1.0);
     let powers = Causes { loss: 0.5, log_bdp: 2.0, start_measured: 1.0, rtt: 1.0, ..Causes::NONE };
     assert_eq!(Term::product(&powers, &causes), 0.0625);
     assert_eq!(Term::product(&Causes { small_bdp: 1.0, ..Causes::NONE }, &causes), 0.0);
-    // Every cause has its place in the list, and its name there.
+    // Each cause has the same position in the list of names and in the list of values.
     assert_eq!(Causes::NAMES.iter().position(|name| *name == "stall-time"), Some(10));
     assert_eq!(Causes { stall_time: 3.0, ..Causes::NONE }.values()[10], 3.0);
 }
@@ -161,12 +163,12 @@ fn links_without_loss_are_told_that_coding_will_not_help() {
     for scheme in [PlanScheme::Cubic, PlanScheme::Bbr] {
         let plain = predict(&clean, scheme, &WEIGHTS).unwrap().goodput_bps;
         assert!(plain > predict(&clean, PlanScheme::TunnelBbr, &WEIGHTS).unwrap().goodput_bps);
-        // 1448 of 1500 bytes.
+        // The payload is 1448 of 1500 bytes.
         assert!(plain > 0.93 * clean.rate && plain <= 0.9654 * clean.rate);
     }
     let slow = NetworkPath { rate: 5e5, rtt: 0.02, queue: 15_000.0, ..NetworkPath::default() };
     assert!(advice::cautions(&slow, 0.0).iter().any(|one| matches!(one, Caution::SmallBdp { .. })));
-    // The link counts as full where CUBIC brings nine tenths of what headers leave.
+    // The link counts as full if CUBIC's goodput is nine tenths of what headers leave.
     let crowded = NetworkPath { loss: 0.001, loss_back: 0.001, flows: 10_000, ..NetworkPath::default() };
     let full = 0.965 * crowded.capacity();
     assert!(advice::cautions(&crowded, 0.91 * full).contains(&Caution::CubicFillsLink));
@@ -186,11 +188,11 @@ fn of_schemes_that_bring_the_same_the_one_with_the_least_to_set_up_is_chosen() {
         Some(Choice::Use { index, reason }) => (all[index].scheme, reason),
         other => panic!("{other:?}"),
     };
-    // CUBIC is more than half a per cent below the best. BBR is not, and takes no tunnel.
+    // CUBIC is more than half a per cent below the best. BBR is not, and needs no tunnel.
     assert_eq!(used(&all, HostTcp::Any), (PlanScheme::Bbr, ChoiceReason::LessToSetUp));
     assert_eq!(used(&[all[0], all[1], all[3]], HostTcp::Any).0, PlanScheme::TunnelCubic);
     assert_eq!(used(&[all[0], of(PlanScheme::Cubic, 99.6)], HostTcp::Any).0, PlanScheme::Cubic);
-    // Where the hosts run BBR already, plain BBR needs nothing.
+    // If the hosts run BBR already, plain BBR needs no set-up.
     assert_eq!(used(&[all[0], all[2]], HostTcp::Bbr), (PlanScheme::Bbr, ChoiceReason::LessToSetUp));
     assert_eq!(
         used(&[all[0], of(PlanScheme::Bbr, 98.0)], HostTcp::Bbr),
@@ -200,7 +202,7 @@ fn of_schemes_that_bring_the_same_the_one_with_the_least_to_set_up_is_chosen() {
 
 #[test]
 fn lossy_links_are_the_tunnels() {
-    // Losses at which the square root leaves CUBIC next to nothing.
+    // At these losses the square-root law leaves CUBIC almost nothing.
     let lossy = NetworkPath { loss: 0.2, loss_back: 0.2, ..NetworkPath::default() };
     let at = |scheme| predict(&lossy, scheme, &WEIGHTS).unwrap().share;
     assert!(
@@ -211,6 +213,7 @@ fn lossy_links_are_the_tunnels() {
     );
     assert!(at(PlanScheme::TunnelCubic) > 0.8 && at(PlanScheme::TunnelBbr) > 0.8);
     let late = |tunnel| delay::request(&lossy, tunnel, &WEIGHTS).p99;
-    // Plain TCP waits for time-outs, which double; the fit knows no more than the order of it.
+    // Plain TCP waits for time-outs, which double. The fit gives no more than the order of
+    // magnitude.
     assert!(5.0 * late(true) < late(false) && late(false) > 0.5);
 }

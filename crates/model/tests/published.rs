@@ -1,4 +1,5 @@
-//! What papers 000 to 004 print beside what the models compute: every comparison of `papers/*/model.toml`.
+//! Compares the numbers printed in papers 000 to 004 with the models: every comparison of
+//! `papers/*/model.toml`.
 
 use ripstop_model::published::{Arguments, Value, agrees, evaluate};
 use std::collections::BTreeSet;
@@ -12,7 +13,7 @@ const FILES: [(&str, &str); 5] = [
     ("004", include_str!("../../../papers/004/model.toml")),
 ];
 
-/// The fields that a comparison may have; the first ones it must.
+/// The fields that a comparison may have. It must have the first [`NEEDED`] ones.
 const FIELDS: [&str; 14] = [
     "id",
     "where",
@@ -29,6 +30,7 @@ const FIELDS: [&str; 14] = [
     "corrected",
     "why",
 ];
+/// The number of [`FIELDS`] that a comparison must have.
 const NEEDED: usize = 8;
 
 fn text<'a>(comparison: &'a Table, field: &str) -> Option<&'a str> {
@@ -36,7 +38,7 @@ fn text<'a>(comparison: &'a Table, field: &str) -> Option<&'a str> {
 }
 
 fn arguments(comparison: &Table) -> Arguments {
-    let pairs = comparison["arguments"].as_table().expect("a table of arguments");
+    let pairs = comparison["arguments"].as_table().expect("arguments should be a table");
     let value = |value: &Toml| match value {
         Toml::Integer(number) => Value::Number(*number as f64),
         Toml::Float(number) => Value::Number(*number),
@@ -52,25 +54,31 @@ fn every_comparison_comes_out_as_it_says() {
     let mut counted = [0; 3];
     let mut wrong = Vec::new();
     for (paper, file) in FILES {
-        let file: Table = file.parse().expect("TOML");
+        let file: Table = file.parse().expect("the file should be TOML");
         assert_eq!(text(&file, "paper"), Some(paper));
-        for comparison in file["comparison"].as_array().expect("comparisons") {
-            let comparison = comparison.as_table().expect("a table");
-            let id = text(comparison, "id").expect("an id");
-            assert!(ids.insert(id.to_owned()) && id.starts_with(paper), "{id} twice, or of another paper");
+        for comparison in file["comparison"].as_array().expect("the file should have comparisons") {
+            let comparison = comparison.as_table().expect("a comparison should be a table");
+            let id = text(comparison, "id").expect("an entry should have an id");
+            assert!(
+                ids.insert(id.to_owned()) && id.starts_with(paper),
+                "{id} appears twice, or belongs to another paper"
+            );
             for field in &FIELDS[..NEEDED] {
                 assert!(comparison.contains_key(*field), "{id} has no {field}");
             }
             assert!(
                 comparison.keys().all(|field| FIELDS.contains(&field.as_str())),
-                "{id}: an unknown field"
+                "{id} has an unknown field"
             );
-            let value = evaluate(text(comparison, "function").expect("a function"), &arguments(comparison))
-                .unwrap_or_else(|error| panic!("{id}: {error}"));
-            let printed = text(comparison, "printed").expect("digits");
-            let number: f64 = printed.parse().expect("a number");
+            let value = evaluate(
+                text(comparison, "function").expect("the comparison should name a function"),
+                &arguments(comparison),
+            )
+            .unwrap_or_else(|error| panic!("{id}: {error}"));
+            let printed = text(comparison, "printed").expect("`printed` should be text");
+            let number: f64 = printed.parse().expect("`printed` should be a number");
             let holds = match text(comparison, "relation").unwrap_or("equals") {
-                "equals" => agrees(value, printed).expect("a plain number"),
+                "equals" => agrees(value, printed).expect("`printed` should be a plain number"),
                 "at least" => value >= number,
                 "less than" => value < number,
                 other => panic!("{id}: relation {other}"),
@@ -88,13 +96,14 @@ fn every_comparison_comes_out_as_it_says() {
                 Some("erratum") => {
                     counted[2] += 1;
                     assert!(comparison.contains_key("why"), "{id} does not say what is wrong");
-                    let corrected = text(comparison, "corrected").expect("a corrected value");
-                    !holds && agrees(value, corrected).expect("a plain number")
+                    let corrected =
+                        text(comparison, "corrected").expect("an erratum should have `corrected`");
+                    !holds && agrees(value, corrected).expect("`corrected` should be a plain number")
                 }
                 Some("differs") => {
                     assert!(comparison.contains_key("why"), "{id} does not say why");
-                    let ours = text(comparison, "corrected").expect("our value");
-                    !holds && agrees(value, ours).expect("a plain number")
+                    let ours = text(comparison, "corrected").expect("a difference should have `corrected`");
+                    !holds && agrees(value, ours).expect("`corrected` should be a plain number")
                 }
                 other => panic!("{id}: status {other:?}"),
             };
@@ -103,36 +112,39 @@ fn every_comparison_comes_out_as_it_says() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    // At least the 67 that are expected, those that papers 000 and 001 share counted once.
+    assert!(wrong.is_empty(), "these comparisons do not hold: {wrong:#?}");
+    // At least 67 comparisons are expected. A comparison that papers 000 and 001 share counts once.
     let shared = ids.iter().filter(|id| id.starts_with("001.")).count();
-    assert!(counted[0] + counted[1] - shared >= 67, "{counted:?} {shared}");
-    assert!(counted[2] >= 15, "{counted:?}");
+    assert!(counted[0] + counted[1] - shared >= 67, "only {counted:?} comparisons, {shared} of them shared");
+    assert!(counted[2] >= 15, "too few errata: {counted:?}");
 }
 
 #[test]
 fn every_erratum_says_what_is_printed_and_what_is_right() {
     let mut ids = BTreeSet::new();
     for (paper, file) in FILES {
-        let file: Table = file.parse().expect("TOML");
-        for erratum in file["erratum"].as_array().expect("errata") {
-            let erratum = erratum.as_table().expect("a table");
-            let id = text(erratum, "id").expect("an id");
-            assert!(ids.insert(id.to_owned()) && id.starts_with(&format!("{paper}.erratum.")), "{id}");
+        let file: Table = file.parse().expect("the file should be TOML");
+        for erratum in file["erratum"].as_array().expect("the file should have errata") {
+            let erratum = erratum.as_table().expect("an erratum should be a table");
+            let id = text(erratum, "id").expect("an entry should have an id");
+            assert!(
+                ids.insert(id.to_owned()) && id.starts_with(&format!("{paper}.erratum.")),
+                "{id} appears twice, or belongs to another paper"
+            );
             let fields: Vec<&str> = erratum.keys().map(String::as_str).collect();
-            assert_eq!(fields.len(), 4, "{id}: {fields:?}");
+            assert_eq!(fields.len(), 4, "{id} should have four fields: {fields:?}");
             for field in ["where", "printed", "corrected"] {
                 assert!(text(erratum, field).is_some_and(|text| !text.is_empty()), "{id} has no {field}");
             }
-            assert_ne!(text(erratum, "printed"), text(erratum, "corrected"), "{id}");
+            assert_ne!(text(erratum, "printed"), text(erratum, "corrected"), "{id} corrects nothing");
         }
     }
-    assert!(ids.len() >= 25, "{}", ids.len());
+    assert!(ids.len() >= 25, "only {} errata", ids.len());
 }
 
 #[test]
 fn printed_forms_give_what_is_printed() {
-    // Where an erratum's printed value is that of a printed formula, the printed form gives it.
+    // If an erratum's printed value is the value of a printed formula, the printed form gives it.
     let of = |pairs: &[(&str, Value)]| -> Arguments {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
     };

@@ -1,10 +1,10 @@
-//! The terms that the fit may use.
+//! The candidate terms: products of powers of causes that the fit may weight.
 
 use ripstop_model::plan::efficiency::Causes;
 
 const NONE: Causes = Causes::NONE;
 
-/// The powers of the causes in each term. The fit gives most of them no weight.
+/// The powers of the causes in each candidate term. The fit gives most of them no weight.
 pub(crate) fn candidates() -> Vec<Causes> {
     let mut all = losses();
     all.extend(losses_over_small_queues());
@@ -17,7 +17,7 @@ pub(crate) fn candidates() -> Vec<Causes> {
     all
 }
 
-/// Losses, by the length of their bursts and the size of the window or the length of the path.
+/// Terms of losses, by their burst length and the size of the window, or by the length of the path.
 fn losses() -> Vec<Causes> {
     let mut all = Vec::new();
     for loss in [0.5, 1.0, 2.0] {
@@ -39,7 +39,7 @@ fn losses() -> Vec<Causes> {
     all
 }
 
-/// Losses where the queue holds little.
+/// Terms of losses on paths with a small queue.
 fn losses_over_small_queues() -> Vec<Causes> {
     let mut all = Vec::new();
     for loss in [0.5, 1.0] {
@@ -54,7 +54,7 @@ fn losses_over_small_queues() -> Vec<Causes> {
     all
 }
 
-/// What the window's size, the path's length and the start cost without any loss.
+/// Terms of the window's size, the path's length and the start, without any loss.
 fn without_loss() -> Vec<Causes> {
     let mut all = Vec::new();
     for start_measured in [0.0, 1.0] {
@@ -65,7 +65,7 @@ fn without_loss() -> Vec<Causes> {
     all
 }
 
-/// What a small queue costs without any loss.
+/// Terms of a small queue, without any loss.
 fn small_queues() -> Vec<Causes> {
     let mut all = Vec::new();
     for small_queue in [0.5, 1.0, 2.0] {
@@ -81,7 +81,7 @@ fn small_queues() -> Vec<Causes> {
         all.push(Causes { log_bdp: 2.0, ..overrun });
         all.push(Causes { log_bdp: 2.0, start_measured: 1.0, ..overrun });
     }
-    // A start over next to no queue.
+    // A start over almost no queue.
     for log_bdp in [0.0, 1.0, 2.0] {
         all.extend([0.0, 1.0].map(|start_measured| Causes {
             queue_deficit: 8.0,
@@ -93,7 +93,7 @@ fn small_queues() -> Vec<Causes> {
     all
 }
 
-/// Acknowledgements that are lost together with data.
+/// Terms of acknowledgements that are lost together with data.
 fn lost_acknowledgements() -> Vec<Causes> {
     let mut all = Vec::new();
     for (loss, ack_loss) in [(1.0, 1.0), (1.0, 2.0), (2.0, 1.0), (2.0, 2.0)] {

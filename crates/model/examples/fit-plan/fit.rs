@@ -1,4 +1,4 @@
-//! What is fitted to what.
+//! Fits the planner's weights to a campaign's results: efficiency factors, overheads and delays.
 
 use crate::candidates::candidates;
 use crate::least_squares::{Row, dot, robust};
@@ -10,7 +10,7 @@ use ripstop_model::plan::{NetworkPath, PlanScheme, SchemeWeights, Weights, delay
 /// The weights that fit `results` best.
 ///
 /// # Errors
-/// A campaign without links on which every scheme was simulated.
+/// The campaign has no link on which every scheme was simulated.
 pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
     let links = results.link.as_slice();
     if !links.iter().any(|link| PlanScheme::FITTED.iter().all(|scheme| link.of(*scheme).is_some())) {
@@ -33,18 +33,22 @@ pub(crate) fn weights(results: &CampaignResults) -> Result<Weights, String> {
     })
 }
 
-/// Every link is believed to be at least this uncertain, relative.
+/// The smallest relative error of a link's goodput that the fit assumes. A larger value gives links
+/// with many runs less weight.
 const NOISE_FLOOR: f64 = 0.03;
-/// No link is believed to be more uncertain than this, so that links whose runs differ widely still count.
+/// The largest relative error of a link's goodput that the fit assumes. A link whose runs differ
+/// widely still counts. A larger value gives such links less weight.
 const MOST_NOISE: f64 = 0.3;
-/// A share of the bound below this counts as this: the logarithm of 0 would be infinite.
+/// The smallest share of the bound; a smaller share counts as this, because the logarithm of 0
+/// would be infinite. A smaller value gives failed links a larger weight.
 const LEAST_SHARE: f64 = 1e-3;
-/// A smaller weight is left out.
+/// The smallest weight that is kept. A larger value gives fewer terms.
 const SMALLEST_WEIGHT: f64 = 1e-4;
-/// A scheme that brings less of C (1-p) than this has too few packets for a percentile of their delay.
+/// A scheme below this share of C (1-p) has too few packets for percentiles of their delay. A
+/// larger value leaves more links out.
 const ENOUGH_FOR_PERCENTILES: f64 = 1e-2;
 
-/// The terms of the efficiency: least squares of its logarithm.
+/// The terms of the efficiency, fitted to its logarithm by least squares.
 fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     let candidates = candidates();
     let row = |link: &LinkResult| {
@@ -53,7 +57,7 @@ fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
         let share = (simulated.mean_bps / by_losses.min(by_link)).clamp(LEAST_SHARE, 1.0);
         let left = -libm::log(share);
         let noise = (simulated.standard_error() / simulated.mean_bps.max(1.0)).min(MOST_NOISE);
-        // Where almost nothing is left, an error in the logarithm matters less.
+        // If almost nothing is left, an error in the logarithm matters less.
         let weight = 1.0 / (NOISE_FLOOR * NOISE_FLOOR + noise * noise + 0.01 * left.min(2.0).powi(2)).sqrt();
         Some(Row { products: products(&candidates, &link.path), left, weight })
     };
@@ -61,7 +65,8 @@ fn efficiency(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     terms(&rows, candidates)
 }
 
-/// The terms of what is sent beyond headers and what the link loses: least squares of the logarithm.
+/// The terms of the overhead, fitted to its logarithm by least squares. The overhead is the factor
+/// between the bytes sent and the bytes that headers and losses require.
 fn overhead(scheme: PlanScheme, links: &[LinkResult]) -> Vec<Term> {
     let candidates = candidates();
     let row = |link: &LinkResult| {
@@ -103,12 +108,14 @@ fn request_delays(links: &[LinkResult], requests: fn(&LinkResult) -> Option<Requ
     DelayWeights { p50: fit(|one| one.p50_s, 0.5), p99: fit(|one| one.p99_s, 0.99) }
 }
 
+/// The product of each candidate term on `path`.
 fn products(candidates: &[Causes], path: &NetworkPath) -> Vec<f64> {
     let causes = Causes::of(path);
     candidates.iter().map(|powers| Term::product(powers, &causes)).collect()
 }
 
-/// The terms whose weighted sums are closest to what is left. Weights have five digits after the point.
+/// The terms whose weighted sums are closest to the logarithms in `rows`. Weights have five digits
+/// after the point.
 fn terms(rows: &[Row], candidates: Vec<Causes>) -> Vec<Term> {
     let mut weights = vec![0.0; candidates.len()];
     robust(rows, 1.0, &mut weights);
@@ -116,8 +123,9 @@ fn terms(rows: &[Row], candidates: Vec<Causes>) -> Vec<Term> {
     kept.map(|(powers, weight)| Term { weight: libm::round(weight * 1e5) / 1e5, powers }).collect()
 }
 
-/// The weights of times whose sums are closest to delays by their ratio: twice too long is as bad as twice too short. The weight of a row is
-/// one over the whole delay. Weights have four digits after the point.
+/// The weights of times whose sums are closest to the delays by their ratio: twice too long is as
+/// bad as twice too short. The weight of a row is one over the whole delay. Weights have four
+/// digits after the point.
 fn times(rows: &[Row]) -> [f64; TIMES] {
     let mut found = [0.0; TIMES];
     robust(rows, 0.5, &mut found);

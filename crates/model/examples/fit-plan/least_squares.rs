@@ -1,6 +1,7 @@
-//! Least squares with weights that may not be negative.
+//! Least squares with weights that are not negative, and with limited influence of outliers.
 
-/// A link as an equation: the products, what their weighted sum should be, and how much the link counts.
+/// A link as an equation. The weighted sum of `products` should be `left`. `weight` says how much
+/// the link counts.
 #[derive(Clone)]
 pub(crate) struct Row {
     pub(crate) products: Vec<f64>,
@@ -8,8 +9,9 @@ pub(crate) struct Row {
     pub(crate) weight: f64,
 }
 
-/// Improves `solution`. A residual of more than `limit` counts by its size and not by its square: on some links a connection stalls in one
-/// run and fills the link in the next, and these links should not decide the fit.
+/// Improves `solution`. A residual of more than `limit` counts by its size and not by its square.
+/// The reason: on some links a connection stalls in one run and fills the link in the next. These
+/// links should not decide the fit.
 pub(crate) fn robust(rows: &[Row], limit: f64, solution: &mut [f64]) {
     let mut damped: Vec<f64> = rows.iter().map(|row| row.weight).collect();
     for _ in 0..8 {
@@ -21,12 +23,12 @@ pub(crate) fn robust(rows: &[Row], limit: f64, solution: &mut [f64]) {
     }
 }
 
-/// The sum of the products of `a` and `b`.
+/// The dot product of `a` and `b`.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Coordinate descent. The problem is convex, so the descent ends at its one optimum.
+/// Coordinate descent. The problem is convex, so the descent ends at its only optimum.
 fn least_squares(rows: &[Row], weights: &[f64], solution: &mut [f64]) {
     let n = solution.len();
     let mut products = vec![0.0; n * n];
@@ -68,7 +70,7 @@ mod tests {
         let rows: Vec<Row> = (0..200)
             .map(|_| {
                 let products: Vec<f64> = (0..4).map(|_| random.unit()).collect();
-                // Without the bound the last weight would be -.01.
+                // Without the bound, the last weight would be -.01.
                 let left = dot(&products, &want) - 0.01 * products[3];
                 Row { products, left, weight: 1.0 }
             })

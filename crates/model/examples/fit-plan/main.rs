@@ -5,9 +5,9 @@
 //! cargo run --release -p ripstop-model --example fit-plan -- links.toml crates/model/data/plan-weights.toml
 //! ```
 //!
-//! * `candidates`: the terms that are tried.
+//! * `candidates`: the candidate terms.
 //! * `least_squares`: the fit itself.
-//! * `fit`: what is fitted to what.
+//! * `fit`: the quantities that are fitted, and their data.
 //! * `text`: the weights as a file.
 
 mod candidates;

@@ -1,11 +1,12 @@
-//! The weights as a TOML file with one line for each term, so that a difference between two fits can be read.
+//! Writes the weights as a TOML file with one line for each term, so that a person can compare two
+//! fits.
 
 use ripstop_model::plan::efficiency::{Causes, Term};
 use ripstop_model::plan::weights::DelayWeights;
 use ripstop_model::plan::{PlanScheme, Weights};
 use std::fmt::Write;
 
-/// The text. Every number reads back as the same number.
+/// The text of the file. A reader gets back exactly the same numbers.
 pub(crate) fn of(weights: &Weights) -> String {
     let campaign = &weights.campaign;
     let mut text = format!(
@@ -31,10 +32,12 @@ pub(crate) fn of(weights: &Weights) -> String {
     text
 }
 
+/// Appends the weights of a delay to `text`.
 fn delays(text: &mut String, name: &str, weights: &DelayWeights) {
     let _ = writeln!(text, "\n[{name}]\np50 = {:?}\np99 = {:?}", weights.p50, weights.p99);
 }
 
+/// Appends a list of terms to `text`.
 fn terms(text: &mut String, name: &str, terms: &[Term]) {
     let _ = writeln!(text, "{name} = [");
     for Term { weight, powers } in terms {
