@@ -118,7 +118,7 @@ mod tests {
                 for r in 0..15 {
                     for d in [0, 1, 4] {
                         let (got, want) = (unmasked_probability(d, n, r, p), by_definition(d, n, r, p));
-                        assert!((got - want).abs() < 1e-9, "d {d} n {n} r {r} p {p}: {got} {want}");
+                        assert!((got - want).abs() < 1e-9, "d {d} n {n} r {r} p {p}: {got}, not {want}");
                     }
                 }
             }
@@ -145,7 +145,10 @@ mod tests {
                 let want: f64 =
                     at.iter().skip((r - deficit) as usize + 1).map(|ends| ends[0] + ends[1]).sum();
                 let got = unmasked_in_runs(deficit, n, r, p, burst);
-                assert!((got - want).abs() < 1e-9, "{p} {burst} {deficit} {n} {r}: {got} {want}");
+                assert!(
+                    (got - want).abs() < 1e-9,
+                    "p {p} burst {burst} d {deficit} n {n} r {r}: {got}, not {want}"
+                );
             }
         }
     }
@@ -155,7 +158,11 @@ mod tests {
         for (p, burst) in [(0.05, 1.0), (0.2, 1.25), (0.2, 0.0), (0.3, f64::NAN), (0.0, 9.0), (1.0, 9.0)] {
             for (deficit, n, r) in [(0, 10, 4), (1, 300, 90)] {
                 let want = unmasked_probability(deficit, n, r, p);
-                assert_eq!(unmasked_in_runs(deficit, n, r, p, burst), want, "{p} {burst}");
+                assert_eq!(
+                    unmasked_in_runs(deficit, n, r, p, burst),
+                    want,
+                    "p {p} burst {burst}: not as independent losses"
+                );
             }
         }
         assert_eq!(unmasked_in_runs(5, 10, 4, 0.1, 9.0), 1.0);
@@ -167,7 +174,10 @@ mod tests {
         for (p, burst) in [(0.05, 4.0), (0.3, 10.0)] {
             for spare in [30, 60, 180, 220] {
                 let [exact, normal] = [512, 513].map(|all| unmasked_in_runs(0, all - spare, spare, p, burst));
-                assert!((exact - normal).abs() < 0.05, "{p} {burst} {spare}: {exact} {normal}");
+                assert!(
+                    (exact - normal).abs() < 0.05,
+                    "p {p} burst {burst} spare {spare}: exact {exact}, approximated {normal}"
+                );
             }
         }
     }
@@ -179,7 +189,7 @@ mod tests {
                 for r in 65..n {
                     let want = exact(f64::from(n + r), r, p);
                     let got = unmasked_probability(0, n, r, p);
-                    assert!((got - want).abs() < 0.01, "n {n} r {r} p {p}: {got} {want}");
+                    assert!((got - want).abs() < 0.01, "n {n} r {r} p {p}: {got}, not {want}");
                 }
             }
         }
@@ -191,7 +201,10 @@ mod tests {
             for (d, n, r) in [(0, 0, 0), (0, 0, 9), (9, 1, 0), (1, u32::MAX / 4, u32::MAX / 4)] {
                 for burst in [1.0, 7.0, 1e9, f64::INFINITY] {
                     for q in [unmasked_probability(d, n, r, p), unmasked_in_runs(d, n, r, p, burst)] {
-                        assert!((0.0..=1.0).contains(&q), "{d} {n} {r} {p} {burst}: {q}");
+                        assert!(
+                            (0.0..=1.0).contains(&q),
+                            "d {d} n {n} r {r} p {p} burst {burst}: {q} is not a probability"
+                        );
                     }
                 }
             }

@@ -142,10 +142,13 @@ mod tests {
                 .enumerate()
             {
                 let got = by(reading, TimeOutDuration::AsPrinted);
-                assert!((got.throughput_bps / 1e6 - mbps[i]).abs() <= 5.1e-7, "{q} {reading:?} {got:?}");
+                assert!(
+                    (got.throughput_bps / 1e6 - mbps[i]).abs() <= 5.1e-7,
+                    "q {q}, {reading:?}: wrong prediction {got:?}"
+                );
                 assert!(
                     (got.timeout_probability / probability[i] - 1.0).abs() < 3e-4,
-                    "{q} {reading:?} {got:?}"
+                    "q {q}, {reading:?}: wrong prediction {got:?}"
                 );
             }
             assert_eq!(
@@ -153,7 +156,10 @@ mod tests {
                 by(WindowReading::Nearest, TimeOutDuration::AsPrinted)
             );
             let conditional = by(WindowReading::Floor, TimeOutDuration::Conditional);
-            assert!((conditional.throughput_bps / 1e6 - mbps[3]).abs() <= 5.1e-5, "{q} {conditional:?}");
+            assert!(
+                (conditional.throughput_bps / 1e6 - mbps[3]).abs() <= 5.1e-5,
+                "q {q}: wrong prediction {conditional:?}"
+            );
         }
     }
 
@@ -171,13 +177,19 @@ mod tests {
                 assert!((after - 0.5 * (before + 0.5 / beta)).abs() < 1e-9 * after);
                 // The mean of equation (7).
                 let packets = (r - 1.0) * after + (r - 1.0) * (r - 2.0) / (2.0 * beta) + before / 2.0;
-                assert!((packets * p / (1.0 - p) - 1.0).abs() < 1e-9, "b {b} p {p}");
+                assert!(
+                    (packets * p / (1.0 - p) - 1.0).abs() < 1e-9,
+                    "b {b} p {p}: equation (7) does not hold"
+                );
                 // Equation (10).
                 assert!((got.expected_window - (after + before) / 2.0).abs() < 1e-9 * before);
                 if p < 1e-4 {
                     // The square-root law sqrt(3 / (2 b p)) / RTT of Padhye and others.
                     let root = (1.5 / (beta * p)).sqrt() / 0.8;
-                    assert!((got.throughput_td_only_pps / root - 1.0).abs() < 0.01, "{b}: {got:?} {root}");
+                    assert!(
+                        (got.throughput_td_only_pps / root - 1.0).abs() < 0.01,
+                        "b {b}: {got:?} is far from the square-root law {root}"
+                    );
                 }
             }
         }
@@ -257,7 +269,7 @@ mod tests {
             match connection.predict() {
                 Ok(got) => prop_assert!(got.throughput_pps >= 0.0 && !got.expected_window.is_nan()
                     && (0.0..=1.0).contains(&got.timeout_probability) && got.timeout_duration_rounds >= 0.0
-                    && got.throughput_td_only_pps >= 0.0, "{connection:?} {got:?}"),
+                    && got.throughput_td_only_pps >= 0.0, "{connection:?}: a result is outside its range: {got:?}"),
                 Err(error) => prop_assert!(!error.domain.is_empty()),
             }
             let _ = path_loss(x[0], b);

@@ -173,7 +173,11 @@ mod tests {
         ] {
             let p = path_loss(q, 4).unwrap();
             for (rounding, want) in ALL.into_iter().zip(want) {
-                assert_eq!(redundancy(p, 50, 0.8, rounding), Ok(want), "q {q} {rounding:?}");
+                assert_eq!(
+                    redundancy(p, 50, 0.8, rounding),
+                    Ok(want),
+                    "q {q} {rounding:?}: wrong redundancy"
+                );
             }
         }
         assert_eq!(redundancy(0.0, 50, 0.8, RedundancyRounding::Ceil), Ok(1.0));
@@ -198,7 +202,7 @@ mod tests {
                 term *= (n - f64::from(x)) / f64::from(x + 1) * p / (1.0 - p);
             }
             let got = mask_probability(p, w, r, RedundancyRounding::Gamma).unwrap();
-            assert!((got / sum - 1.0).abs() < 1e-9, "{p} {w} {r}: {got} {sum}");
+            assert!((got / sum - 1.0).abs() < 1e-9, "p {p} W {w} R {r}: {got}, not {sum}");
         }
     }
 

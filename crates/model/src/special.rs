@@ -174,14 +174,18 @@ mod tests {
                     continue;
                 }
                 let lack = summed(n, n - k + 1, (1 << s) - a, s);
-                assert!((got.is / want - 1.0).abs() < 1e-12, "n {n} k {k} p {p}: {} {want}", got.is);
-                assert!((got.is_not / lack - 1.0).abs() < 1e-12, "n {n} k {k} p {p}: {} {lack}", got.is_not);
+                assert!((got.is / want - 1.0).abs() < 1e-12, "n {n} k {k} p {p}: {}, not {want}", got.is);
+                assert!(
+                    (got.is_not / lack - 1.0).abs() < 1e-12,
+                    "n {n} k {k} p {p}: complement {}, not {lack}",
+                    got.is_not
+                );
                 let term = crate::exact::ratio(
                     &(choose(n, k) * Exact::from(a).pow(k) * Exact::from((1u64 << s) - a).pow(n - k)),
                     &(Exact::from(1u64) << (s * n)),
                 );
                 let got = binomial(f64::from(n), f64::from(k), p);
-                assert!((got / term - 1.0).abs() < 1e-12, "n {n} k {k} p {p}: {got} {term}");
+                assert!((got / term - 1.0).abs() < 1e-12, "n {n} k {k} p {p}: {got}, not {term}");
             }
         }
     }
@@ -191,7 +195,7 @@ mod tests {
         // The median of Bin(n, 1/2), by symmetry.
         for n in [11.0, 1001.0, 1e6 + 1.0, 1e9 + 1.0] {
             let half = incomplete_beta((n + 1.0) / 2.0, (n + 1.0) / 2.0, 0.5);
-            assert!((half.is - 0.5).abs() < 1e-9, "{n}: {}", half.is);
+            assert!((half.is - 0.5).abs() < 1e-9, "n {n}: the median has probability {}", half.is);
         }
         for a in [f64::NAN, -1.0, 0.0, 1e-300, 1.0, 1e300, f64::INFINITY] {
             for b in [f64::NAN, -1.0, 0.0, 1e-300, 1.0, 1e10] {
@@ -199,9 +203,13 @@ mod tests {
                     let tail = incomplete_beta(a, b, x);
                     assert!(
                         (0.0..=1.0).contains(&tail.is) && (0.0..=1.0).contains(&tail.is_not),
-                        "{a} {b} {x}: {tail:?}"
+                        "a {a} b {b} x {x}: not a probability: {tail:?}"
                     );
-                    assert!((0.0..=1.0).contains(&binomial(a, b, x)), "{a} {b} {x}: {}", binomial(a, b, x));
+                    assert!(
+                        (0.0..=1.0).contains(&binomial(a, b, x)),
+                        "n {a} k {b} p {x}: not a probability: {}",
+                        binomial(a, b, x)
+                    );
                 }
             }
         }

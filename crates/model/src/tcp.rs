@@ -288,12 +288,21 @@ mod tests {
             let r = rounds_between_losses(p);
             // Equation (8): (1-p)/p = 3/2 (E[r] - 1)^2 + E[a], with E[a] = E[W_(j+r-1)] / 2.
             let right = 1.5 * (r - 1.0).powi(2) + window_before(r) / 2.0;
-            assert!((right / packets_between_losses(p) - 1.0).abs() < 1e-9, "{p}: {right}");
+            assert!(
+                (right / packets_between_losses(p) - 1.0).abs() < 1e-9,
+                "p {p}: equation (8) gives {right}"
+            );
             // Equation (10): the mean of the windows of equation (5).
-            assert!((mean_window(p) - (window_after(r) + window_before(r)) / 2.0).abs() <= 1e-12 * r, "{p}");
+            assert!(
+                (mean_window(p) - (window_after(r) + window_before(r)) / 2.0).abs() <= 1e-12 * r,
+                "p {p}: equation (10) does not hold"
+            );
             // Equation (11): packets over time.
             let throughput = packets_between_losses(p) / time_between_losses(r, 0.8);
-            assert!((PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12, "{p}");
+            assert!(
+                (PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12,
+                "p {p}: equation (11) does not hold"
+            );
             assert!(PAPER.throughput(p) <= PAPER.capped_throughput(p));
         }
         // Equation (11) for small p is 0.2 % below the square-root law at 1e-6, and 2 % below at
@@ -322,8 +331,14 @@ mod tests {
                 weight *= p;
                 printed += weight * term;
             }
-            assert!((mean_time_out(3.75, p) / printed - 1.0).abs() < 1e-12, "{p}: equation (14)");
-            assert!((mean_time_out_series(3.75, p) / conditional - 1.0).abs() < 1e-12, "{p}");
+            assert!(
+                (mean_time_out(3.75, p) / printed - 1.0).abs() < 1e-12,
+                "p {p}: equation (14) does not hold"
+            );
+            assert!(
+                (mean_time_out_series(3.75, p) / conditional - 1.0).abs() < 1e-12,
+                "p {p}: wrong conditional duration"
+            );
         }
         assert!((mean_time_out_series(3.75, 1e-9) - 3.75).abs() < 1e-7);
     }
@@ -337,7 +352,7 @@ mod tests {
                     .map(|i| choose[i as usize] * p.powi((w - i) as i32) * (1.0 - p).powi(i as i32))
                     .sum();
                 let got = time_out_probability(f64::from(w) + 0.7, p);
-                assert!((got - sum).abs() <= 1e-12 * sum.max(1e-300), "W {w} p {p}: {got} {sum}");
+                assert!((got - sum).abs() <= 1e-12 * sum.max(1e-300), "W {w} p {p}: {got}, not {sum}");
             }
         }
         for w in [f64::NAN, -1.0, 0.0, 2.99] {
@@ -350,7 +365,7 @@ mod tests {
         let mut last = f64::INFINITY;
         for i in 0..=100_000 {
             let throughput = PAPER.throughput(f64::from(i) / 1e5);
-            assert!(throughput <= last, "{i}");
+            assert!(throughput <= last, "throughput rises at p = {i} / 100000");
             last = throughput;
         }
         for (m, p) in [(3.0f64, 0.141176), (4.0, 0.085106), (5.0, 0.056338), (6.0, 0.039867)] {
@@ -376,11 +391,11 @@ mod tests {
                 mean_time_out(3.75, p),
                 mean_time_out_series(3.75, p),
             ] {
-                assert!(got >= 0.0, "{p}: {got}");
+                assert!(got >= 0.0, "p {p}: {got} is negative or NaN");
             }
             assert!(PAPER.throughput(p) <= 62.5 && !mean_window(p).is_nan());
             for w in [3.0, 50.0, 1e300, f64::INFINITY] {
-                assert!((0.0..=1.0).contains(&time_out_probability(w, p)), "{w} {p}");
+                assert!((0.0..=1.0).contains(&time_out_probability(w, p)), "W {w} p {p}: not a probability");
             }
         }
         assert_eq!(time_out_series(1.0, u32::MAX), 63.0 + 64.0 * (f64::from(u32::MAX) - 6.0));

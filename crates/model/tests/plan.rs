@@ -37,17 +37,17 @@ proptest! {
         path.check().unwrap();
         let nc = nc::settings(&path);
         if let Ok(coded) = nc::goodput(&path, nc) {
-            prop_assert!(coded >= 0.0 && coded <= path.capacity() * nc.ceiling() * (1.0 + 1e-12), "{nc:?} {coded}");
+            prop_assert!(coded >= 0.0 && coded <= path.capacity() * nc.ceiling() * (1.0 + 1e-12), "{nc:?}: goodput {coded} is outside its range");
         }
         for scheme in PlanScheme::FITTED {
             let got = predict(&path, scheme, &WEIGHTS).unwrap();
             prop_assert!(got.goodput_bps >= 0.0 && got.goodput_bps <= path.capacity() * scheme.ceiling() * (1.0 + 1e-12),
-                "{scheme:?} {got:?}");
-            prop_assert!((0.0..1.0).contains(&got.share), "{scheme:?} {got:?}");
-            prop_assert!(got.sent_per_useful >= 1.0 && !got.sent_per_useful.is_nan(), "{scheme:?} {got:?}");
+                "{scheme:?}: a result is outside its range: {got:?}");
+            prop_assert!((0.0..1.0).contains(&got.share), "{scheme:?}: a result is outside its range: {got:?}");
+            prop_assert!(got.sent_per_useful >= 1.0 && !got.sent_per_useful.is_nan(), "{scheme:?}: a result is outside its range: {got:?}");
             for delays in [delay::bulk(&path, scheme, &WEIGHTS), delay::request(&path, scheme.is_tunnel(), &WEIGHTS)] {
                 prop_assert!(delays.p50 >= path.rtt / 2.0 && delays.p99 >= delays.p50 && delays.p99.is_finite(),
-                    "{scheme:?} {delays:?}");
+                    "{scheme:?}: a delay is outside its range: {delays:?}");
             }
         }
     }
@@ -59,7 +59,7 @@ proptest! {
         let lossier = NetworkPath { loss: path.loss + more * (most - path.loss).max(0.0), ..path };
         for scheme in PlanScheme::FITTED {
             let (less, more) = (predict(&path, scheme, &WEIGHTS).unwrap(), predict(&lossier, scheme, &WEIGHTS).unwrap());
-            prop_assert!(more.goodput_bps <= less.goodput_bps * (1.0 + 1e-9), "{scheme:?}: {less:?} {more:?}");
+            prop_assert!(more.goodput_bps <= less.goodput_bps * (1.0 + 1e-9), "{scheme:?}: more loss raised the goodput: {less:?}, then {more:?}");
         }
     }
 
@@ -68,7 +68,7 @@ proptest! {
         let fuller = NetworkPath { flows: path.flows + more, ..path };
         for scheme in PlanScheme::FITTED {
             let (few, many) = (predict(&path, scheme, &WEIGHTS).unwrap(), predict(&fuller, scheme, &WEIGHTS).unwrap());
-            prop_assert!(many.goodput_bps >= few.goodput_bps * (1.0 - 1e-9), "{scheme:?}");
+            prop_assert!(many.goodput_bps >= few.goodput_bps * (1.0 - 1e-9), "{scheme:?}: more connections lowered the goodput");
         }
     }
 
@@ -125,8 +125,8 @@ proptest! {
     #[test]
     fn block_codes_stay_below_the_link(path in paths()) {
         let code = block::best(&path);
-        prop_assert!(code.goodput_bps >= 0.0 && code.goodput_bps < path.capacity() * (1.0 + 1e-9), "{code:?}");
-        prop_assert!(code.residual_loss <= path.loss * (1.0 + 1e-9) && code.n >= code.k, "{code:?}");
+        prop_assert!(code.goodput_bps >= 0.0 && code.goodput_bps < path.capacity() * (1.0 + 1e-9), "a result is outside its range: {code:?}");
+        prop_assert!(code.residual_loss <= path.loss * (1.0 + 1e-9) && code.n >= code.k, "a result is outside its range: {code:?}");
     }
 }
 
@@ -207,7 +207,7 @@ fn lossy_links_are_the_tunnels() {
     let at = |scheme| predict(&lossy, scheme, &WEIGHTS).unwrap().share;
     assert!(
         at(PlanScheme::Cubic) < 0.02 && at(PlanScheme::Reno) < 0.02,
-        "{} {}",
+        "shares of CUBIC {} and Reno {} are too large",
         at(PlanScheme::Cubic),
         at(PlanScheme::Reno)
     );

@@ -138,7 +138,7 @@ mod tests {
             let got = residual(k, n, PacketLosses::Independent(p)).unwrap().loss;
             // A source packet is lost if it and at least N - K of the other packets are lost.
             let want = p * incomplete_beta(f64::from(n - k), f64::from(k), p).is;
-            assert!((got / want - 1.0).abs() < 1e-11, "{k} {n} {p}: {got} {want}");
+            assert!((got / want - 1.0).abs() < 1e-11, "K {k} N {n} p {p}: {got}, not {want}");
         }
         let none = residual(32, 40, PacketLosses::Independent(0.0)).unwrap();
         assert_eq!((none.loss, none.mean_delay(), none.delay(1.0)), (0.0, 0.0, Ok(0)));
@@ -210,14 +210,21 @@ mod tests {
             let blocks = 40_000;
             let (lost, delay, late) = simulated(k as usize, n as usize, lose, blocks, seed.run(i as u64));
             let within = |got: f64, want: f64, slack: f64| (got - want).abs() <= 0.04 * want + slack;
-            assert!(within(got.loss, lost, 2e-4), "{k} {n} {q}: {} {lost}, seed {seed}", got.loss);
+            assert!(
+                within(got.loss, lost, 2e-4),
+                "K {k} N {n} q {q}: loss {}, simulated {lost}, seed {seed}",
+                got.loss
+            );
             assert!(
                 within(got.mean_delay(), delay, 1e-2),
-                "{k} {n} {q}: {} {delay}, seed {seed}",
+                "K {k} N {n} q {q}: delay {}, simulated {delay}, seed {seed}",
                 got.mean_delay()
             );
             let at = got.late.get(k as usize / 2).copied().unwrap_or(0.0);
-            assert!(within(at, late, 2e-3), "{k} {n} {q}: {at} {late}, seed {seed}");
+            assert!(
+                within(at, late, 2e-3),
+                "K {k} N {n} q {q}: {at} are late, simulated {late}, seed {seed}"
+            );
             // At the quantile, no more than 1 % of the packets are late.
             let most = got.delay(0.99).unwrap() as usize;
             assert!(got.late.get(most).is_none_or(|late| *late <= 0.01 + 1e-12));

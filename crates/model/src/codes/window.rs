@@ -399,14 +399,20 @@ mod tests {
         // Without repairs, every lost packet is given up.
         let bare = WindowCode { repair_every: None, span: 10, feedback: None };
         let got = bare.residual(PacketLosses::Independent(0.2)).unwrap();
-        assert!((got.loss - 0.2).abs() < 1e-12 && (got.sent_per_source - 1.0).abs() < 1e-12, "{got:?}");
+        assert!(
+            (got.loss - 0.2).abs() < 1e-12 && (got.sent_per_source - 1.0).abs() < 1e-12,
+            "wrong loss without repairs: {got:?}"
+        );
         let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
         assert!((dead.loss - 1.0).abs() < 1e-12);
         // A loss so rare that it would disappear in a difference from 1. The lost packet and the
         // source packets up to the next repair wait, 5 on average.
         let slow = WindowCode { repair_every: Some(9), span: 1000, feedback: None };
         let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
-        assert!((rare.late[0] / 5e-14 - 1.0).abs() < 1e-9 && rare.loss < 1e-30, "{rare:?}");
+        assert!(
+            (rare.late[0] / 5e-14 - 1.0).abs() < 1e-9 && rare.loss < 1e-30,
+            "a rare loss lost its digits: {rare:?}"
+        );
         for (repair_every, span, feedback) in [
             (Some(0), 9, None),
             (Some(u32::MAX), 9, None),
@@ -428,7 +434,10 @@ mod tests {
         for p in [0.01, 0.1, 0.3] {
             let window = WindowCode { repair_every: None, span: 5000, feedback: Some(10) };
             let got = window.residual(PacketLosses::Independent(p)).unwrap();
-            assert!((got.sent_per_source * (1.0 - p) - 1.0).abs() < 1e-9 && got.loss < 1e-12, "{p}: {got:?}");
+            assert!(
+                (got.sent_per_source * (1.0 - p) - 1.0).abs() < 1e-9 && got.loss < 1e-12,
+                "p {p}: wrong cost of feedback: {got:?}"
+            );
         }
     }
 
@@ -439,16 +448,16 @@ mod tests {
             let losses = PacketLosses::Bursts(Gilbert { loss: p, stay_bad: q.max(2.0 - 1.0 / p) });
             let window = WindowCode { repair_every: Some(every), span, feedback: None };
             let one = window.residual(losses).unwrap();
-            prop_assert!((0.0..=p * (1.0 + 1e-9)).contains(&one.loss), "{one:?}");
+            prop_assert!((0.0..=p * (1.0 + 1e-9)).contains(&one.loss), "more loss than without a code: {one:?}");
             prop_assert!(one.sent_per_source >= 1.0 && one.mean_delay() <= f64::from(span));
             prop_assert!(one.late.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12));
             // The sender always sends whole cycles, whatever happens.
-            prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "{one:?}");
+            prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "not whole cycles were sent: {one:?}");
             let told = WindowCode { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
             // If a loss is likelier to be followed by an arrival than a random packet is, one
             // packet more or less before the next source may move that source to a place with more
             // losses.
-            prop_assert!(q < p || told.loss <= one.loss * (1.0 + 1e-9) + 1e-12, "{told:?} {one:?}");
+            prop_assert!(q < p || told.loss <= one.loss * (1.0 + 1e-9) + 1e-12, "feedback raised the loss: {told:?}, without {one:?}");
         }
     }
 }

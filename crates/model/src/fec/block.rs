@@ -74,12 +74,12 @@ mod tests {
             [(20, 20, 0.01), (21, 20, 0.01), (25, 20, 0.2), (40, 10, 0.5), (12, 10, 1e-4), (64, 48, 0.9)]
         {
             let (got, want) = (block_loss(n, k, p).unwrap().is, summed(n, k, p));
-            assert!((got / want - 1.0).abs() < 1e-12, "{n} {k} {p}: {got} {want}");
+            assert!((got / want - 1.0).abs() < 1e-12, "N {n} K {k} p {p}: {got}, not {want}");
         }
         // N = K: 1 - (1-p)^K.
         for p in [1e-300, 1e-9, 0.1, 0.9] {
             let want = -libm::expm1(20.0 * libm::log1p(-p));
-            assert!((block_loss(20, 20, p).unwrap().is / want - 1.0).abs() < 1e-13, "{p}");
+            assert!((block_loss(20, 20, p).unwrap().is / want - 1.0).abs() < 1e-13, "p {p}: not 1 - (1-p)^K");
         }
         for (p, want) in [(0.0, 0.0), (1.0, 1.0)] {
             assert_eq!(block_loss(30, 20, p).unwrap().is, want);
@@ -100,8 +100,11 @@ mod tests {
         {
             let packet = packet_of(3, block);
             let want = block.is * (3.0 - 3.0 * block.is + block.is * block.is);
-            assert!((packet.is / want - 1.0).abs() < 1e-14, "{packet:?}");
-            assert!((packet.is_not / libm::pow(block.is_not, 3.0) - 1.0).abs() < 1e-13, "{packet:?}");
+            assert!((packet.is / want - 1.0).abs() < 1e-14, "wrong loss of a packet: {packet:?}");
+            assert!(
+                (packet.is_not / libm::pow(block.is_not, 3.0) - 1.0).abs() < 1e-13,
+                "wrong complement of a packet's loss: {packet:?}"
+            );
         }
     }
 

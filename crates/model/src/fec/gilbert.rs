@@ -311,7 +311,7 @@ mod tests {
             let want = block_loss(n, k, p).unwrap().is;
             for spacing in [PacketSpacing::Independent, PacketSpacing::BackToBack] {
                 let got = losses.exact(n, k, 1, spacing).unwrap();
-                assert!((got / want - 1.0).abs() < 1e-10, "{n} {k} {p} {spacing:?}: {got} {want}");
+                assert!((got / want - 1.0).abs() < 1e-10, "N {n} K {k} p {p} {spacing:?}: {got}, not {want}");
             }
         }
         assert!(memoryless(1.0).is_err());
@@ -330,7 +330,7 @@ mod tests {
             let longer: f64 = (0..bursts.min(4)).map(|ends| binomial(3.0, f64::from(ends), 0.999)).sum();
             want += binomial(5.0, f64::from(bursts), 1e-12) * longer;
         }
-        assert!((got / want - 1.0).abs() < 1e-12, "{got} {want}");
+        assert!((got / want - 1.0).abs() < 1e-12, "{got}, not {want}");
     }
 
     /// The mixture, computed term by term and each on its own.
@@ -360,7 +360,7 @@ mod tests {
                     let (got, want) = (chain.after_good(spare, gaps), slowly(chain, spare, gaps));
                     assert!(
                         close(got.is, want.is) && close(got.is_not, want.is_not),
-                        "{chain:?} {spare} {gaps}: {got:?} {want:?}"
+                        "{chain:?} spare {spare} gaps {gaps}: {got:?}, not {want:?}"
                     );
                 }
             }
@@ -374,7 +374,10 @@ mod tests {
         for (loss, stay_bad) in
             [(1.0, 0.5), (0.5, 1.0), (0.9, 0.1), (f64::NAN, 0.1), (0.1, f64::NAN), (-0.1, 0.2)]
         {
-            assert!(Gilbert { loss, stay_bad }.become_bad().is_err(), "{loss} {stay_bad}");
+            assert!(
+                Gilbert { loss, stay_bad }.become_bad().is_err(),
+                "loss {loss}, q {stay_bad} must be refused"
+            );
         }
         assert!(
             (Gilbert { loss: 0.75, stay_bad: 2.0 - 1.0 / 0.75 }.become_bad().unwrap() - 1.0).abs() < 1e-12
@@ -399,7 +402,7 @@ mod tests {
             let chain = Chain { p, q };
             for (state, got) in [chain.after_good(spare, k), chain.after_bad(spare, k)].into_iter().enumerate() {
                 let [end_good, end_bad] = chain.good_block(k + spare, k, state);
-                prop_assert!((got.is_not - end_good - end_bad).abs() < 1e-12, "{chain:?} {got:?}");
+                prop_assert!((got.is_not - end_good - end_bad).abs() < 1e-12, "{chain:?}: {got:?} is not the sum unit by unit");
                 prop_assert!((got.is + got.is_not - 1.0).abs() < 1e-12);
             }
         }
@@ -419,7 +422,7 @@ mod tests {
                     PacketSpacing::Independent => (1.0 - loss) * lost[0] + loss * lost[1],
                     PacketSpacing::BackToBack => (last[0] * lost[0] + last[1] * lost[1]) / (last[0] + last[1]),
                 };
-                prop_assert!((one - many).abs() < 1e-11, "{losses:?} {spacing:?}: {one} {many}");
+                prop_assert!((one - many).abs() < 1e-11, "{losses:?} {spacing:?}: one block gives {one}, many give {many}");
                 // A longer packet is lost more often.
                 let three = losses.exact(k + spare, k, 3, PacketSpacing::Independent).unwrap();
                 prop_assert!(three >= losses.exact(k + spare, k, 1, PacketSpacing::Independent).unwrap() - 1e-11);

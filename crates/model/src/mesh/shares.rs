@@ -149,7 +149,10 @@ mod tests {
     fn equation_7() {
         let capacity = MeshFrames::default().path_capacity(3, 0.0).unwrap();
         let got = shares(capacity, &[GatewayFlow::default(); 4]).unwrap();
-        assert!(got.iter().all(|x| (x / 1e3 - 68.2640).abs() <= 5.1e-5), "{got:?}");
+        assert!(
+            got.iter().all(|x| (x / 1e3 - 68.2640).abs() <= 5.1e-5),
+            "not a quarter of the capacity each: {got:?}"
+        );
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
             let rates = shares(capacity, &flows).unwrap();
             let sum: f64 = rates.iter().sum();
             let caps: f64 = flows.iter().map(|flow| flow.cap).sum();
-            prop_assert!((sum - capacity.min(caps)).abs() <= 1e-9 * capacity, "{sum} {capacity} {caps}");
+            prop_assert!((sum - capacity.min(caps)).abs() <= 1e-9 * capacity, "the rates sum to {sum}, capacity {capacity}, caps {caps}");
             // Karush-Kuhn-Tucker conditions: w/x is the same for all flows that are not at their
             // cap, and no less for flows that are at their cap.
             let level = flows.iter().zip(&rates).filter(|(f, x)| **x < f.cap).map(|(f, x)| x / f.weight).fold(0.0, f64::max);

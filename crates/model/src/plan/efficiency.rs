@@ -222,14 +222,19 @@ mod tests {
         let (q, time_out): (f64, f64) = (16.0 / 17.0, 0.2 + 0.02 + 0.0024);
         let sum = |k: i32| (0..k).map(|k| (2.0 * q).powi(k)).sum::<f64>() * time_out;
         let stall = stall_seconds(&SHORT);
-        assert!(stall > sum(5) && stall < sum(6), "{stall}, {} to {}", sum(5), sum(6));
+        assert!(
+            stall > sum(5) && stall < sum(6),
+            "a stall of {stall} s, not between {} and {}",
+            sum(5),
+            sum(6)
+        );
         // At q = 1/2 the function uses the limit of the sum.
         let half = NetworkPath { burst: 2.0, ..SHORT };
         let beside = NetworkPath { burst: 2.0 + 1e-6, ..SHORT };
         assert!((stall_seconds(&half) / stall_seconds(&beside) - 1.0).abs() < 1e-4);
         // If losses are independent, the packet after a loss usually arrives.
         let alone = stall_seconds(&NetworkPath { burst: 1.0, ..SHORT });
-        assert!(alone > time_out && alone < 1.2 * time_out, "{alone}");
+        assert!(alone > time_out && alone < 1.2 * time_out, "a stall of {alone} s after independent losses");
     }
 
     #[test]

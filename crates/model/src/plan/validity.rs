@@ -75,7 +75,7 @@ mod tests {
             (NetworkPath { queue: 4.1 * bdp, ..usual }, Extrapolated::Queue),
             (NetworkPath { flows: 2, ..usual }, Extrapolated::Flows),
         ] {
-            assert_eq!(extrapolated(&path), [quantity], "{path:?}");
+            assert_eq!(extrapolated(&path), [quantity], "wrong quantities for {path:?}");
         }
         // Two packets are the smallest queue of a campaign, whatever their ratio to the
         // bandwidth-delay product is.

@@ -174,10 +174,10 @@ mod tests {
             (f64::NAN, "1", false),
             (f64::INFINITY, "1", false),
         ] {
-            assert_eq!(agrees(value, printed), Some(agree), "{value} {printed}");
+            assert_eq!(agrees(value, printed), Some(agree), "value {value}, printed {printed}");
         }
         for wrong in ["", "1e3", "inf", "NaN", "4-5", "about 1"] {
-            assert_eq!(agrees(1.0, wrong), None, "{wrong}");
+            assert_eq!(agrees(1.0, wrong), None, "`{wrong}` is not a plain number");
         }
     }
 
@@ -205,14 +205,14 @@ mod tests {
             ("tcp_mbps", of(&[("window_reading", Value::Word("up".into()))]), "floor"),
         ] {
             let error = evaluate(function, &arguments).unwrap_err().to_string();
-            assert!(error.contains(say), "{error}");
+            assert!(error.contains(say), "the message does not name `{say}`: {error}");
         }
         // Each listed function exists. Without arguments, it names a missing argument, or it has
         // defaults for all.
         for function in FUNCTIONS {
             assert!(
                 !matches!(evaluate(function, &Arguments::new()), Err(EvaluateError::Function(_))),
-                "{function}"
+                "{function} is listed but does not exist"
             );
         }
     }

@@ -243,7 +243,7 @@ mod tests {
             let (b, eb) = mean(&slow.iter().map(|r| r[i]).collect::<Vec<_>>());
             assert!(
                 (a - b).abs() <= 4.0 * (ea * ea + eb * eb).sqrt() + 1e-12,
-                "{i}: {a} +- {ea}, {b} +- {eb}, seed {SEED}"
+                "value {i}: {a} +- {ea} by transfers, {b} +- {eb} by slots, seed {SEED}"
             );
         }
     }
@@ -312,7 +312,7 @@ mod tests {
         let slots = 0.01 * 0.1 / 2.0;
         assert!(
             (got - want - slots * (1.0 - want)).abs() <= 4.0 * error + slots / 2.0,
-            "{got} +- {error}, {want}"
+            "{got} +- {error}, not {want}"
         );
         assert_eq!(experiment.run(SEED), experiment.run(SEED));
         assert!(experiment.run(SEED).unwrap().transfers > 40_000);
@@ -338,8 +338,8 @@ mod tests {
             let slots = x[5] / x[4];
             prop_assume!(slots.is_nan() || slots <= 1e5);
             if let Ok(run) = experiment.run(SEED) {
-                prop_assert!(run.stations >= 0.0 && run.stations_whole >= 0.0, "{experiment:?} {run:?}");
-                prop_assert!((0.0..=1.0).contains(&run.active_fraction), "{experiment:?} {run:?}");
+                prop_assert!(run.stations >= 0.0 && run.stations_whole >= 0.0, "{experiment:?}: negative stations: {run:?}");
+                prop_assert!((0.0..=1.0).contains(&run.active_fraction), "{experiment:?}: not a share: {run:?}");
             }
         }
     }

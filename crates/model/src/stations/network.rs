@@ -285,7 +285,11 @@ mod tests {
             (LARGE, 0.03, 3.0, 4.066),
             (LARGE, 0.04, 3.0, 5.421),
         ] {
-            assert!((at(q, mbps, file) - want).abs() <= 1.1e-3, "{file} {q} {mbps}: {}", at(q, mbps, file));
+            assert!(
+                (at(q, mbps, file) - want).abs() <= 1.1e-3,
+                "file {file} q {q} B {mbps}: wrong number of stations {}",
+                at(q, mbps, file)
+            );
         }
         // Fig. 17b at q = 0.03: 5 stations up to 1.22 Mbit/s, 6.1/B up to 1.5 Mbit/s, 4.07 beyond.
         // At q = 0.04: 5 stations, then 1000 B / 300, then 5.42.
@@ -300,7 +304,11 @@ mod tests {
             (0.04, 1.7, 5.4209),
             (0.04, 4.0, 5.4209),
         ] {
-            assert!((at(q, mbps, LARGE) - want).abs() < 1e-3, "{q} {mbps}: {}", at(q, mbps, LARGE));
+            assert!(
+                (at(q, mbps, LARGE) - want).abs() < 1e-3,
+                "q {q} B {mbps}: wrong number of stations {}",
+                at(q, mbps, LARGE)
+            );
         }
         // The paper prints the number for 5.08 and 3.2 MB.
         assert!((at(0.04, 4.0, 5.08e6 * 8.0) - 5.4187).abs() <= 5.1e-5);
@@ -330,9 +338,12 @@ mod tests {
                         ..CellularNetwork::default()
                     };
                     let tcp = network.predict().unwrap().throughput_bps / 1e6;
-                    assert!((tcp - mbps).abs() <= 1.1e-4, "{p}: {tcp}");
+                    assert!((tcp - mbps).abs() <= 1.1e-4, "p {p}: wrong throughput {tcp} Mbit/s");
                     let load = network.load().unwrap();
-                    assert!((load - want).abs() <= 1.1e-3, "{p} {q} {file}: {load}, not {want}");
+                    assert!(
+                        (load - want).abs() <= 1.1e-3,
+                        "p {p} q {q} file {file}: load {load}, not {want}"
+                    );
                 }
             }
         }
@@ -369,7 +380,7 @@ mod tests {
                 .predict()
                 .unwrap()
                 .throughput_bps;
-            assert!((got - want).abs() < 1e-3, "{got}");
+            assert!((got - want).abs() < 1e-3, "{got} bit/s, not {want}");
         }
     }
 
@@ -426,7 +437,7 @@ mod tests {
             };
             if let Ok(got) = network.predict() {
                 prop_assert!(got.stations >= 0.0 && got.whole_stations >= 0.0 && got.throughput_bps >= 0.0
-                    && (0.0..=1.0).contains(&got.active_fraction), "{network:?} {got:?}");
+                    && (0.0..=1.0).contains(&got.active_fraction), "{network:?}: a result is outside its range: {got:?}");
                 prop_assert!(network.users_served(n[2]).unwrap().is_none_or(|users| users >= 0.0));
                 prop_assert!(network.load().unwrap() >= 0.0);
             }

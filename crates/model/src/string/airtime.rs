@@ -156,7 +156,7 @@ mod tests {
             assert!(Airtime { sifs: wrong, ..Airtime::default() }.exchange().is_err());
         }
         let error = Airtime { basic_bps: 0.0, ..Airtime::default() }.exchange().unwrap_err();
-        assert!(error.to_string().contains("basic rate"), "{error}");
+        assert!(error.to_string().contains("basic rate"), "wrong message: {error}");
         assert!(Airtime { cw_min: 0.0, difs: 0.0, ..Airtime::default() }.exchange().is_err());
     }
 }

@@ -299,17 +299,21 @@ mod tests {
             ),
         ] {
             let got = equal_load(n, 2, 4.108, 0.3027).unwrap();
-            assert!((got.rho - rho).abs() <= 5.1e-7, "{n}: {}", got.rho);
+            assert!((got.rho - rho).abs() <= 5.1e-7, "n {n}: wrong rho {}", got.rho);
             assert_eq!(got.attempts.len(), attempts.len());
             for (x, want) in got.attempts.iter().zip(&attempts) {
-                assert!((x - want).abs() <= 5.1e-5, "{n}: {:?}, not {attempts:?}", got.attempts);
+                assert!((x - want).abs() <= 5.1e-5, "n {n}: {:?}, not {attempts:?}", got.attempts);
             }
         }
         for (n, kbps) in
             [(2, 5240.3), (3, 3182.1), (4, 2284.8), (5, 1877.2), (6, 1719.7), (7, 1598.5), (8, 1522.8)]
         {
             let got = StringNetwork { nodes: n, ..StringNetwork::default() }.predict().unwrap();
-            assert!((got.throughput_bps / 1e3 - kbps).abs() <= 0.051, "{n}: {}", got.throughput_bps);
+            assert!(
+                (got.throughput_bps / 1e3 - kbps).abs() <= 0.051,
+                "n {n}: wrong throughput {}",
+                got.throughput_bps
+            );
         }
         assert_eq!(equal_load(1, 2, 4.108, 0.3027).unwrap().rho, 1.0);
     }
@@ -322,7 +326,10 @@ mod tests {
             (4.11414141, 0.30272526, 3.167534, 0.231712),
         ] {
             let got = equal_load(5, 2, cap, eta).unwrap();
-            assert!((got.attempts[0] - x_1).abs() <= 2e-6 && (got.rho - rho).abs() <= 5.1e-7, "{got:?}");
+            assert!(
+                (got.attempts[0] - x_1).abs() <= 2e-6 && (got.rho - rho).abs() <= 5.1e-7,
+                "wrong optimum: {got:?}"
+            );
             // Equation (7).
             assert!((got.rho - got.attempts[0] / (1.0 + 4.0 * got.attempts[0])).abs() < 1e-12);
         }
@@ -332,7 +339,10 @@ mod tests {
         // nothing.
         for n in 2..=14usize {
             let got = equal_load(n as u32, 2, 4.108, 0.3027).unwrap();
-            assert!((got.attempts[n.div_ceil(2) - 1] - 4.108).abs() < 1e-9, "{got:?}");
+            assert!(
+                (got.attempts[n.div_ceil(2) - 1] - 4.108).abs() < 1e-9,
+                "the middle link is not at the cap: {got:?}"
+            );
         }
         let eight = equal_load(8, 2, 4.108, 0.3027).unwrap().rho;
         assert_eq!(equal_load(1_000_000, 2, 4.108, 0.3027).unwrap().rho, eight);
@@ -345,7 +355,7 @@ mod tests {
         assert_eq!(equal_load(5, 2, 0.0, 0.3).unwrap().rho, 0.0);
         for (n, want) in [(2, 1.3), (3, 2.3), (4, 3.3), (5, 4.0), (12, 4.0)] {
             let rho = equal_load(n, 2, 1e15, 0.3).unwrap().rho;
-            assert!((rho - 1.0 / want).abs() < 1e-3, "{n}: {rho}");
+            assert!((rho - 1.0 / want).abs() < 1e-3, "n {n}: wrong rho {rho}");
         }
         assert!(equal_load(0, 2, 1.0, 0.3).is_err() && equal_load(5, 2, f64::NAN, 0.3).is_err());
         assert!(equal_load(5, 2, 1.0, -0.3).is_err() && equal_load(u32::MAX, 2, 1.0, 0.3).is_err());
@@ -354,7 +364,7 @@ mod tests {
     #[test]
     fn theorem_3_1() {
         for (window, want) in [(0, 0.0), (1, 1.0 / 9.0), (2, 2.0 / 9.0), (3, 0.25), (20, 0.25)] {
-            assert_eq!(scheduling_bound(10, 2, window), Ok(want), "{window}");
+            assert_eq!(scheduling_bound(10, 2, window), Ok(want), "wrong bound at W = {window}");
         }
         assert_eq!((scheduling_bound(3, 2, 1), scheduling_bound(3, 2, 0)), (Ok(0.5), Ok(0.0)));
         assert!(scheduling_bound(1, 2, 1).is_err());
@@ -384,7 +394,7 @@ mod tests {
         // Fig. 7 at W = 1, n = 10: 503.2 or 690.5 kbit/s. Theorem 3.1 gives 900.2.
         for (ride, kbps) in [(false, 503.2), (true, 690.5)] {
             let got = one_packet_at_a_time(10, &Airtime::default(), ride).unwrap() / 1e3;
-            assert!((got - kbps).abs() <= 0.051, "{got}");
+            assert!((got - kbps).abs() <= 0.051, "{got} kbit/s, not {kbps}");
         }
         let theorem = scheduling_bound(10, 2, 1).unwrap() * Airtime::default().exchange().unwrap().full_bps;
         assert!((theorem / 1e3 - 900.2).abs() <= 0.051);
@@ -399,10 +409,10 @@ mod tests {
             let loads = conflicts.loads(&got.attempts).unwrap();
             for (i, load) in loads.iter().enumerate() {
                 let want = if i == n - 1 { eta * got.rho } else { got.rho };
-                prop_assert!((load - want).abs() < 1e-9, "{got:?} {loads:?}");
+                prop_assert!((load - want).abs() < 1e-9, "unequal loads {loads:?} of {got:?}");
             }
             let most = got.attempts[..n - 1].iter().fold(0.0f64, |most, x| most.max(*x));
-            prop_assert!((most / cap - 1.0).abs() < 1e-9, "{got:?}");
+            prop_assert!((most / cap - 1.0).abs() < 1e-9, "no link is at the cap: {got:?}");
             // Computed with the range of each node, the result is the same.
             let by_ranges = equal_load_by_ranges(&vec![k; n], cap, eta).unwrap();
             prop_assert!((by_ranges.rho - got.rho).abs() < 1e-12);
@@ -413,7 +423,7 @@ mod tests {
             let got = equal_load_by_ranges(&ranges, cap, 0.3).unwrap();
             let loads = Conflicts::of_string(&ranges).unwrap().loads(&got.attempts).unwrap();
             let last = ranges.len() - 1;
-            prop_assert!(loads[..last].iter().all(|load| (load - got.rho).abs() < 1e-6), "{got:?} {loads:?}");
+            prop_assert!(loads[..last].iter().all(|load| (load - got.rho).abs() < 1e-6), "unequal loads {loads:?} of {got:?}");
             prop_assert!(got.attempts[..last].iter().all(|x| *x <= cap * (1.0 + 1e-9)));
             // A larger cap cannot lower the throughput.
             prop_assert!(equal_load_by_ranges(&ranges, cap * 1.5, 0.3).unwrap().rho >= got.rho);

@@ -114,7 +114,11 @@ mod tests {
         // A capture of more than 16 gives k = 2. The SINR is 16 at two hops and 81 at three.
         for (capture, k) in [(16.0, 1), (16.1, 2), (81.0, 2), (81.1, 3)] {
             let range = Interference::Sinr(Radio { capture, ..NS2 });
-            assert_eq!(interference_range(&[200.0; 12], range).unwrap()[5], k, "{capture}");
+            assert_eq!(
+                interference_range(&[200.0; 12], range).unwrap()[5],
+                k,
+                "wrong k at capture {capture}"
+            );
         }
         // With noise, the range is larger than by distance alone.
         let noisy = Radio { noise: 0.9 * libm::pow(200.0, -4.0) / 10.0, ..NS2 };
@@ -133,7 +137,10 @@ mod tests {
                 let power = |d: f64| libm::pow(d, -exponent);
                 power(200.0) / (noise + power(f64::from(hops) * 200.0))
             };
-            assert!(sinr(k) < capture && sinr(k + 1) >= capture, "{radio:?}: {k}");
+            assert!(
+                sinr(k) < capture && sinr(k + 1) >= capture,
+                "{radio:?}: k = {k} contradicts the definition"
+            );
         }
     }
 
@@ -159,7 +166,7 @@ mod tests {
         // The neighbours are too far apart to receive each other at all.
         let deaf = Radio { noise: 1.0, ..NS2 };
         let error = interference_range(&[200.0], Interference::Sinr(deaf)).unwrap_err();
-        assert!(error.to_string().contains("short enough"), "{error}");
+        assert!(error.to_string().contains("short enough"), "wrong message: {error}");
         // The neighbour counts whatever the range is.
         assert_eq!(interference_range(&[200.0], Interference::CarrierSense(1.0)), Ok(vec![1, 1]));
     }

@@ -283,7 +283,7 @@ mod tests {
             let sets = Conflicts::of_both_ways(5, 2, form).unwrap().independent_sets().unwrap();
             let mut more: Vec<u64> = sets.iter().copied().filter(|set| set.count_ones() > 1).collect();
             more.sort_unstable();
-            assert_eq!((sets.len(), more), (9 + pairs.len(), pairs), "{form:?}");
+            assert_eq!((sets.len(), more), (9 + pairs.len(), pairs), "{form:?}: wrong independent sets");
         }
     }
 
@@ -295,7 +295,11 @@ mod tests {
                 let sets = string(nodes, k).independent_sets().unwrap();
                 let most =
                     sets.iter().filter(|set| *set >> (nodes - 1) == 0).map(|set| set.count_ones()).max();
-                assert_eq!(most, most_active(nodes as u32, k).ok(), "n {nodes} k {k}");
+                assert_eq!(
+                    most,
+                    most_active(nodes as u32, k).ok(),
+                    "n {nodes} k {k}: lemma 3.1 does not hold"
+                );
             }
         }
         assert_eq!(most_active(10, 2), Ok(3));
@@ -316,7 +320,7 @@ mod tests {
             for j in i + 1..7 {
                 let within = |a: usize, b: usize| (at(a) - at(b)).abs() <= 550.0;
                 if within(i, j + 1) || within(j, i + 1) {
-                    assert!(got.conflict(i, j) && got.conflict(j, i), "{i} {j}");
+                    assert!(got.conflict(i, j) && got.conflict(j, i), "links {i} and {j} must conflict");
                 }
             }
         }
@@ -348,7 +352,7 @@ mod tests {
             let one = conflicts.attempts_for(&loads).unwrap().unwrap();
             let two = conflicts.by_scaling(&loads).unwrap().unwrap();
             for (a, b) in one.iter().zip(&two) {
-                assert!((a / b - 1.0).abs() < 1e-9, "{one:?} {two:?}");
+                assert!((a / b - 1.0).abs() < 1e-9, "by cliques {one:?}, by scaling {two:?}");
             }
         }
         // Four links in a ring have no such order, so scaling gives the result.
@@ -357,7 +361,7 @@ mod tests {
         let attempts = ring.attempts_for(&[0.2, 0.3, 0.25, 0.1]).unwrap().unwrap();
         let loads = ring.loads(&attempts).unwrap();
         for (got, want) in loads.iter().zip([0.2, 0.3, 0.25, 0.1]) {
-            assert!((got - want).abs() < 1e-10, "{loads:?}");
+            assert!((got - want).abs() < 1e-10, "the attempts give other loads: {loads:?}");
         }
         assert_eq!(ring.attempts_for(&[0.6; 4]), Ok(None));
     }
@@ -385,7 +389,7 @@ mod tests {
                         into += law[i] * enter;
                     }
                 }
-                prop_assert!((out - into).abs() < 1e-9, "{ranges:?} {set:b}: {out} {into}");
+                prop_assert!((out - into).abs() < 1e-9, "{ranges:?} set {set:b}: flow out {out}, flow in {into}");
             }
         }
 
@@ -398,7 +402,7 @@ mod tests {
             let loads = conflicts.loads(x).unwrap();
             let back = conflicts.attempts_for(&loads).unwrap().unwrap();
             for (got, want) in back.iter().zip(x) {
-                prop_assert!((got / want - 1.0).abs() < 1e-6, "{ranges:?}: {back:?} {x:?}");
+                prop_assert!((got / want - 1.0).abs() < 1e-6, "{ranges:?}: attempts {back:?}, not {x:?}");
             }
         }
     }

@@ -221,7 +221,7 @@ mod tests {
             // The corrected form from 24 is as much below n W_max as the printed form from 25: 24 *
             // 25 / 2 + ... = 300 + 25.
             let from_24 = CodedFlow { first_window: 24.0, ..flow };
-            assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} {}", mbps(from_24), want[0]);
+            assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} Mbit/s, not {}", mbps(from_24), want[0]);
         }
     }
 
@@ -271,7 +271,7 @@ mod tests {
             };
             let mean = flow.series().unwrap().take(n as usize).map(|r| r.throughput_bps).sum::<f64>() / f64::from(n);
             let got = flow.predict().unwrap().throughput_bps;
-            prop_assert!((got - mean).abs() <= 1e-9 * mean, "{flow:?}: {got} {mean}");
+            prop_assert!((got - mean).abs() <= 1e-9 * mean, "{flow:?}: {got}, not {mean}");
         }
 
         #[test]
@@ -310,7 +310,7 @@ mod tests {
             };
             match flow.predict() {
                 Ok(got) => prop_assert!(got.throughput_bps >= 0.0 && got.rounds > 0.0 && got.window_final >= 1.0
-                    && got.packets_to_wmax >= 0.0, "{flow:?} {got:?}"),
+                    && got.packets_to_wmax >= 0.0, "{flow:?}: a result is outside its range: {got:?}"),
                 Err(error) => prop_assert!(!error.what.is_empty()),
             }
         }

@@ -70,7 +70,7 @@ fn figure_4() {
             let link = bernoulli(20, libm::pow(10.0, log));
             link.clean_rate(n).unwrap() >= link.rate
         };
-        assert!(clean(log - 5e-4) && !clean(log + 5e-4), "N {n} log p {log}");
+        assert!(clean(log - 5e-4) && !clean(log + 5e-4), "N {n} is not clean up to log p {log}");
     }
 }
 
@@ -142,7 +142,10 @@ fn figures_10_to_12() {
     // The minimum of equation (7) is where its derivative is 0: q = R K / ((K-1) (R+1)).
     for (r, least) in [(1, 0.5263), (2, 0.7018), (3, 0.7895), (4, 0.8421)] {
         let at = |q: f64| bursty(20, q).throughput(20 + r).unwrap();
-        assert!(at(least) < at(least - 0.01) && at(least) < at(least + 0.01), "R {r}");
+        assert!(
+            at(least) < at(least - 0.01) && at(least) < at(least + 0.01),
+            "R {r}: the minimum is elsewhere"
+        );
     }
 }
 
@@ -218,7 +221,7 @@ fn time_outs_cost_most_where_losses_are_many() {
     for (p, least, most) in [(1e-5, 0.95, 1.0), (0.01, 0.2, 0.5), (0.1, 0.0, 0.2)] {
         let root = CodedLink { rate: 1e9, ..bernoulli(20, p) };
         let ratio = CodedLink { law, ..root }.throughput(20).unwrap() / root.throughput(20).unwrap();
-        assert!((least..=most).contains(&ratio), "p {p}: {ratio}");
+        assert!((least..=most).contains(&ratio), "p {p}: the ratio {ratio} is outside its range");
     }
     let clean = CodedLink { law, ..bernoulli(20, 0.0) };
     assert_eq!((clean.throughput(20), clean.n_real(), clean.n_best()), (Ok(3000.0), Ok(Some(20.0)), Ok(20)));
@@ -237,7 +240,7 @@ fn packets_of_several_blocks_do_about_as_well() {
         let many = CodedLink { packet_blocks: m, ..one };
         for n in 21..24 {
             let ratio = many.throughput(n).unwrap() / one.throughput(n).unwrap();
-            assert!((1.0..2.5).contains(&ratio), "{m} {n}: {ratio}");
+            assert!((1.0..2.5).contains(&ratio), "{m} blocks, N {n}: the ratio {ratio} is outside its range");
         }
     }
 }
@@ -267,10 +270,10 @@ proptest! {
             }
         }
         let got = link.throughput(best).unwrap();
-        prop_assert!(got >= most * (1.0 - 1e-9), "{link:?}: {best} {got}, not {want} {most}");
+        prop_assert!(got >= most * (1.0 - 1e-9), "{link:?}: N {best} gives {got}, but N {want} gives {most}");
         if let Some(n) = link.n_real().unwrap() {
             // The best N is one of the neighbours of the real N, or an earlier N on a plateau.
-            prop_assert!(f64::from(best) <= n + 1.0, "{link:?} {n} {best}");
+            prop_assert!(f64::from(best) <= n + 1.0, "{link:?}: the best N {best} is beyond the real N {n}");
             if n > f64::from(k) && n < 1e6 {
                 let (low, high) = (libm::floor(n) as u32, libm::ceil(n) as u32);
                 let below = link.clean_rate(low).unwrap();
@@ -298,10 +301,10 @@ proptest! {
         let law = if time_outs { TcpLaw::TimeOuts(x[4]) } else { TcpLaw::SquareRoot };
         let link = CodedLink { k: m[0], losses, rate: x[2], rtt: x[3], flows: m[1], packet_blocks: m[2], law };
         for got in [link.throughput(m[3]), link.clean_rate(m[3]), link.events_per_packet(m[3])].into_iter().flatten() {
-            prop_assert!(got >= 0.0, "{link:?} {m:?}: {got}");
+            prop_assert!(got >= 0.0, "{link:?} {m:?}: {got} is negative or NaN");
         }
         if let Ok(Some(got)) = link.gain(m[3]) {
-            prop_assert!(!got.is_nan(), "{link:?} {m:?}");
+            prop_assert!(!got.is_nan(), "{link:?} {m:?}: the gain is NaN");
         }
         // The chain's search tries blocks of a million units, which would take seconds here.
         if kind < 2 || m[0] <= 1000 {
