@@ -156,9 +156,9 @@ pub(super) fn stalled_share(path: &NetworkPath, flight: f64) -> f64 {
     stalled / (1.0 + stalled)
 }
 
-/// The smallest number of packets that a TCP has in flight. It fills a path with a smaller
-/// bandwidth-delay product. BBR also has this number in flight while it probes for the round-trip
-/// time.
+/// The smallest number of packets that a TCP has in flight. A path with a smaller bandwidth-delay
+/// product needs fewer packets, but TCP still sends this number. BBR also has this number in flight
+/// while it probes for the round-trip time.
 ///
 /// A larger value makes a stall less likely: each further packet multiplies the probability by that
 /// of another loss in a row.

@@ -6,7 +6,7 @@ use super::scheme::{PlanScheme, TCP_HEADERS};
 use crate::tcp::{Tcp, TimeOutDuration, WindowReading};
 use std::ops::Range;
 
-/// Bytes of payload in a full packet. Half the value halves every goodput.
+/// Bytes of payload in a full packet. Half the value halves the bounds by losses.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
 /// The time that Linux adds to the round-trip time for the shortest retransmission time-out, s
 /// (`TCP_RTO_MIN`). A smaller value shortens the predicted time-outs.
