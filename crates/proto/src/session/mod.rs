@@ -1,15 +1,16 @@
-//! Sessions: the state machines that two ends run against each other.
+//! Sessions: the protocol state machines at the two ends of a path.
 //!
-//! A session does no I/O, reads no clock and draws no entropy. [`Session`] is the one contract by which all of them are
-//! driven, in virtual time and on the wire.
+//! A session does no I/O, reads no clock and draws no entropy. All sessions implement one trait,
+//! [`Session`]. The simulator drives them through it in virtual time, and the daemon drives them
+//! through it on the wire.
 //!
-//! | session | its place | its packets |
+//! | session | where it runs | packet type |
 //! |---|---|---|
 //! | [`tunnel::Tunnel`] | one end of a tunnel; both ends run the same machine | [`crate::wire::Packet`] |
 //! | [`nc::NcSender`], [`nc::NcReceiver`] | a coding layer below a sending and a receiving TCP (paper 000) | [`nc::NcPacket`], [`nc::NcAck`] |
-//! | [`nc::NcRelay`] | a node on the way between the two | [`nc::NcPacket`] |
+//! | [`nc::NcRelay`] | a node on the path between the two | [`nc::NcPacket`] |
 //!
-//! [`crate::endpoint::Endpoint`] keeps the same contract with bytes in place of typed packets.
+//! [`crate::endpoint::Endpoint`] follows the same contract, with bytes in place of typed packets.
 
 pub mod nc;
 pub mod tunnel;
@@ -20,61 +21,71 @@ use ripstop_base::Time;
 ///
 /// # The contract
 ///
-/// 1. **Input.** Call `handle_*` with the time: [`handle_inner`](Session::handle_inner) for what the user of the session
-///    sends, [`handle_datagram`](Session::handle_datagram) for a packet of the peer,
-///    [`handle_timeout`](Session::handle_timeout) when the time-out that was asked for is due. Inputs of one moment may
-///    follow one another.
-/// 2. **All outputs.** Call each `poll_*` until it is empty: [`poll_transmit`](Session::poll_transmit) for packets to the
-///    peer, [`poll_deliver`](Session::poll_deliver) for the user, [`poll_event`](Session::poll_event).
-/// 3. **Wait** for the next input, or until [`poll_timeout`](Session::poll_timeout), whichever comes first.
+/// The caller repeats three steps:
 ///
-/// `now` never goes back. An earlier `now` than the last one counts as the last one. A call of `handle_timeout` before
-/// anything is due does nothing; a late call does all that is due. `poll_transmit` takes `now` because pacing decides
-/// how much may leave at a time. Packets leave through `poll_transmit` and nowhere else.
+/// 1. **Give input.** Call one `handle_*` method with the current time:
+///    - [`handle_inner`](Session::handle_inner) when the user of the session sends something;
+///    - [`handle_datagram`](Session::handle_datagram) when a packet of the peer arrives;
+///    - [`handle_timeout`](Session::handle_timeout) when the requested time-out is due.
 ///
-/// Sessions exchange typed packets. The endpoint turns them into sealed bytes; in virtual time they need never be bytes.
+///    Several inputs at the same time may be given before step 2.
+/// 2. **Take all outputs.** Call each of these methods until it returns `None`:
+///    - [`poll_transmit`](Session::poll_transmit) for packets to the peer;
+///    - [`poll_deliver`](Session::poll_deliver) for items for the user;
+///    - [`poll_event`](Session::poll_event) for events.
+/// 3. **Wait** for the next input, or until the time that [`poll_timeout`](Session::poll_timeout)
+///    returns, whichever comes first.
+///
+/// `now` never goes back. If `now` is earlier than in the last call, the session uses the time of
+/// the last call. If `handle_timeout` is called before anything is due, it does nothing. If it is
+/// called late, it does everything that is due. `poll_transmit` takes `now` because pacing decides
+/// how many packets may leave at that time. Packets leave only through `poll_transmit`.
+///
+/// Sessions exchange typed packets. The endpoint turns typed packets into sealed bytes. In virtual
+/// time, packets can stay typed all the way.
 pub trait Session {
-    /// What the user of the session sends: an inner packet, a TCP segment.
+    /// An item that the user of the session sends, such as an inner packet or a TCP segment.
     type Inner;
-    /// What the peer sends to this end.
+    /// A packet that the peer sends to this end.
     type Incoming;
-    /// What this end sends to the peer.
+    /// A packet that this end sends to the peer.
     type Outgoing;
-    /// What the user of the session gets.
+    /// An item that the session delivers to its user.
     type Delivered;
-    /// What the user is told besides.
+    /// Any other information for the user.
     type Event;
 
-    /// Takes what the user sends. What cannot be sent is counted and dropped.
+    /// Takes an item that the user sends. An item that cannot be sent is counted and dropped.
     fn handle_inner(&mut self, now: Time, inner: Self::Inner);
 
-    /// Takes a packet of the peer. A packet that makes no sense is counted and dropped.
+    /// Takes a packet of the peer. An invalid packet is counted and dropped.
     fn handle_datagram(&mut self, now: Time, received: Received<Self::Incoming>);
 
-    /// Does what is due at `now`.
+    /// Does everything that is due at `now`.
     fn handle_timeout(&mut self, now: Time);
 
-    /// The next packet that leaves now.
+    /// Returns the next packet that leaves now. `None`: no packet may leave now.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Outgoing>>;
 
-    /// The next item for the user.
+    /// Returns the next item for the user. `None`: there is none.
     fn poll_deliver(&mut self) -> Option<Self::Delivered>;
 
-    /// The next event.
+    /// Returns the next event. `None`: there is none.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// When [`Session::handle_timeout`] and [`Session::poll_transmit`] want to be called next if nothing else happens.
+    /// When the caller must call [`Session::handle_timeout`] and [`Session::poll_transmit`] next if
+    /// there is no other input. `None`: not before the next input.
     fn poll_timeout(&self) -> Option<Time>;
 }
 
-/// A packet of the peer that has arrived.
+/// A packet that has arrived from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<T> {
     /// The packet.
     pub packet: T,
-    /// Its size on the link in bytes, headers of IP and UDP included.
+    /// Size of the packet on the link, bytes. IP and UDP headers are included.
     pub bytes: u32,
-    /// Whether it carried Congestion Experienced (RFC 3168).
+    /// Whether the packet was marked Congestion Experienced (RFC 3168).
     pub ce: bool,
 }
 
@@ -83,8 +94,8 @@ pub struct Received<T> {
 pub struct Transmit<T> {
     /// The packet.
     pub packet: T,
-    /// Its size on the link in bytes, headers of IP and UDP included.
+    /// Size of the packet on the link, bytes. IP and UDP headers are included.
     pub bytes: u32,
-    /// Whether it leaves as ECN-capable, ECT(0) (RFC 3168).
+    /// Whether the packet is sent as ECN-capable, ECT(0) (RFC 3168).
     pub ect: bool,
 }

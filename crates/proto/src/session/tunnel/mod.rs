@@ -1,4 +1,5 @@
-//! The tunnel session: inner packets in, coded datagrams between the ends, inner packets out.
+//! The tunnel session. It takes inner packets from its user, exchanges coded datagrams with the
+//! peer, and delivers inner packets to its user.
 //!
 //! ```text
 //!  handle_inner -> ingress (FQ-CoDel) -> sources (coding window) -+-> poll_transmit
@@ -8,7 +9,8 @@
 //!                                                       +-> reports -> poll_transmit
 //! ```
 //!
-//! Both ends run the same machine; each direction has its own rate, losses and repairs.
+//! Both ends run the same state machine. Each direction has its own rate control, loss estimate and
+//! repairs.
 
 mod announcement;
 mod config;
@@ -53,28 +55,40 @@ use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A flow with less than this share of the rate is interactive, and any flow below the floor, byte/s.
+/// Share of the path's estimated rate. A flow whose rate is below this share is interactive.
+///
+/// Interactive flows may spend more repair bytes per source byte than bulk flows. The share keeps
+/// the cost small beside the path's rate. Double the share treats twice as fast flows as
+/// interactive, at up to twice the cost. Half the share leaves more flows as bulk.
 const INTERACTIVE_SHARE: f64 = 0.02;
+/// A flow below this rate is interactive on every path, byte/s.
+///
+/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives less. Half the
+/// floor leaves more small flows of slow paths as bulk. Double the floor gives proactive repairs for
+/// interactive flows to faster flows on slow paths.
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
-/// What happens besides packets.
+
+/// An event of the tunnel that its user should know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelEvent {
-    /// Nothing has been heard although something was sent; the path may be gone.
+    /// Datagrams were sent, and the peer did not report in time. The path may be gone.
     Silent,
-    /// The peer is heard again.
+    /// A report of the peer has arrived after a silence.
     Heard,
     /// The peer ended the session.
     Closed,
-    /// A probe has arrived, or is lost.
+    /// The fate of a probe is known.
     Probe {
-        /// Bytes of its padding.
+        /// Padding of the probe, bytes.
         padding: u32,
-        /// Whether it arrived.
+        /// True: the probe arrived. False: it is lost.
         received: bool,
     },
 }
 
 /// One end of a tunnel.
+///
+/// Drive it through [`Session`]. The other methods change settings or read the state.
 #[derive(Debug)]
 pub struct Tunnel<P: InnerPacket> {
     config: TunnelConfig,
@@ -88,28 +102,35 @@ pub struct Tunnel<P: InnerPacket> {
     loss: LossEstimator,
     receiver: Receiver<P>,
     silence: Silence,
-    /// The last word to the peer about our window, and whether it must be said again.
+    /// The last window announcement that was sent to the peer.
     announced: Window,
+    /// Whether the window must be announced again.
     announce: bool,
-    /// Whether something has changed since, of which the window follows.
+    /// Set when the round-trip time or the rate may have changed a time in the window announcement.
+    /// Cleared by `announcement_due`.
     window_outdated: bool,
-    /// How long a symbol is waited for, as it follows from the newest report.
+    /// How long both ends wait for a symbol. Worked out anew from each report of the peer.
     deadline: Duration,
+    /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
-    /// The running totals of the peer's reports.
+    /// The running totals in the peer's reports.
     reported: ReportedTotals,
     recovery_wait: RecoveryWait,
+    /// The seed of the last repair's coefficients. Each repair takes the next seed.
     seed: u16,
-    /// Padding of a probe that was asked for and has not left.
+    /// Padding of a requested probe that has not been sent yet, bytes.
     requested_probe: Option<u16>,
+    /// Whether the peer must be told that the session ends.
     close: bool,
     events: VecDeque<TunnelEvent>,
     counts: SendCounts,
 }
 
 impl<P: InnerPacket> Tunnel<P> {
-    /// A tunnel that begins at `now`. `entropy` spreads probes and repairs: different at every
-    /// start on the wire, from a named stream in virtual time.
+    /// Creates a tunnel that begins at `now`.
+    ///
+    /// `entropy` seeds the random numbers that spread probes and repairs. On the wire it must differ
+    /// at every start. In virtual time it comes from a named random stream.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
         let seed = Seed::new(entropy);
         let rate = match config.rate {
@@ -159,39 +180,44 @@ impl<P: InnerPacket> Tunnel<P> {
         tunnel
     }
 
-    /// Asks for a probe with `padding` zero bytes: a keep-alive, or a test whether the path carries that size. The probe is the
-    /// next packet that [`Session::poll_transmit`] gives.
+    /// Requests a probe with `padding` zero bytes.
+    ///
+    /// A probe is a keep-alive, or it tests whether the path carries datagrams of that size. The
+    /// probe is the next packet that [`Session::poll_transmit`] returns.
     pub fn request_probe(&mut self, padding: u16) {
         self.requested_probe = Some(padding);
     }
 
-    /// Tells the peer that the session ends.
+    /// Ends the session. A later [`Session::poll_transmit`] returns the packet that tells the peer.
     pub fn close(&mut self) {
         self.close = true;
     }
 
-    /// Follows a change of the path's MTU (bytes of a datagram, IP header included).
+    /// Sets the path's MTU: bytes of a datagram, IP header included.
     pub fn set_path_mtu(&mut self, path_mtu: u32) {
         self.config.path_mtu = path_mtu;
         self.follow();
     }
 
-    /// IP and UDP header of a datagram, bytes.
+    /// Length of the IP and UDP headers of a datagram, bytes.
     pub fn header(&self) -> u32 {
         self.config.header
     }
 
-    /// The smoothed round-trip time, or the handshake's before the first sample.
+    /// The smoothed round-trip time (RFC 6298). Before the first sample it is the round-trip time of
+    /// the handshake.
     pub fn srtt(&self) -> Duration {
         self.sent_history.srtt()
     }
 
-    /// Since when what was sent has been unanswered, if it has been for so long that probes are sent.
+    /// When the current silence began. `None`: there is no silence.
+    ///
+    /// During a silence the tunnel sends probes, because the peer has not reported in time.
     pub fn silent_since(&self) -> Option<Time> {
         self.silence.since()
     }
 
-    /// What the peer's truncated numbers are counted from.
+    /// The reference numbers for expanding the truncated numbers in the peer's packets.
     pub fn expand(&self) -> WireContext {
         WireContext {
             id_near: self.receiver.end(),
@@ -201,34 +227,36 @@ impl<P: InnerPacket> Tunnel<P> {
         }
     }
 
-    /// Symbols sent and not known to be decoded.
+    /// Number of symbols from the oldest one not known to be decoded to the newest one sent.
     pub fn outstanding(&self) -> usize {
         self.sources.len()
     }
 
-    /// Takes the packets that wait on the way in, in the order in which they would have left.
+    /// Removes all packets from the ingress queue and returns them in the order of sending.
+    ///
+    /// CoDel may drop packets in the course of this, as it does when packets are sent.
     pub fn take_waiting(&mut self) -> Vec<P> {
         std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX))
             .map(|queued| queued.payload)
             .collect()
     }
 
-    /// The largest inner packet, bytes.
+    /// Length of the largest inner packet that the tunnel takes, bytes.
     pub fn inner_mtu(&self) -> u32 {
         self.config.inner_mtu()
     }
 
-    /// Packets waiting on the way in.
+    /// Number of packets in the ingress queue.
     pub fn backlog_packets(&self) -> usize {
         self.ingress.backlog().0
     }
 
-    /// Whether nothing waits to be sent and nothing sent is unanswered.
+    /// Whether the ingress queue is empty and all symbols sent are decoded or given up.
     pub fn is_idle(&self) -> bool {
         self.ingress.is_empty() && self.sources.len() == 0
     }
 
-    /// What the session is doing, for people and metrics.
+    /// The state of the session, for people and metrics.
     pub fn status(&self) -> Status {
         status::of(self)
     }
@@ -242,7 +270,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.deadline
     }
 
-    /// Works out what follows from the round-trip time and the rate, which only reports change.
+    /// Works out the deadline and marks the window announcement as outdated. Both depend on the path's
+    /// MTU, the round-trip time and the rate. Only reports change the last two.
     fn follow(&mut self) {
         self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
         self.window_outdated = true;
@@ -271,7 +300,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.sources.len() < self.config.window_symbols as usize
     }
 
-    /// Whether something wants to leave as soon as the pace allows it.
+    /// Whether a datagram is to leave as soon as the pacer allows it.
     fn has_waiting(&self) -> bool {
         !self.ingress.is_empty() && self.window_open()
             || self.repairs.may_be_due()
@@ -286,7 +315,8 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     type Delivered = Delivered<P>;
     type Event = TunnelEvent;
 
-    /// Takes an inner packet from the user. A malformed packet, or one longer than the tunnel's MTU, is counted and dropped.
+    /// Takes an inner packet from the user. A malformed packet is counted and dropped, and so is a
+    /// packet longer than [`Tunnel::inner_mtu`].
     fn handle_inner(&mut self, now: Time, payload: P) {
         let now = self.tick(now);
         match payload.meta() {
@@ -300,11 +330,11 @@ impl<P: InnerPacket> Session for Tunnel<P> {
         }
     }
 
-    /// Takes an authentic datagram of the peer.
+    /// Takes an authenticated datagram of the peer. A duplicate is counted and dropped.
     fn handle_datagram(&mut self, now: Time, received: Received<Datagram<P>>) {
         let now = self.tick(now);
         let Received { packet: Datagram { number, packet }, bytes, ce } = received;
-        debug_assert_eq!(packet.check_carried(Some(&self.expand())), Ok(()), "the wire changes a packet");
+        debug_assert_eq!(packet.check_carried(Some(&self.expand())), Ok(()), "the wire format cannot carry this packet unchanged");
         if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
             return;
         }

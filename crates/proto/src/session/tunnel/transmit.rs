@@ -43,7 +43,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
-        debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire changes a packet");
+        debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format cannot carry this packet unchanged");
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.sent_history.next();
         if content != Content::Feedback {
