@@ -63,9 +63,9 @@ use std::time::Duration;
 const INTERACTIVE_SHARE: f64 = 0.02;
 /// A flow below this rate is interactive on every path, byte/s.
 ///
-/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives less. Half the
-/// floor leaves more small flows of slow paths as bulk. Double the floor gives proactive repairs for
-/// interactive flows to faster flows on slow paths.
+/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives less. Half
+/// the floor leaves more small flows of slow paths as bulk. Double the floor gives proactive
+/// repairs for interactive flows to faster flows on slow paths.
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
 
 /// An event of the tunnel that its user should know of.
@@ -109,7 +109,7 @@ pub struct Tunnel<P: InnerPacket> {
     /// Set when the round-trip time or the rate may have changed a time in the window announcement.
     /// Cleared by `announcement_due`.
     window_outdated: bool,
-    /// How long both ends wait for a symbol. Worked out anew from each report of the peer.
+    /// How long a symbol is waited for before it is given up. Updated with each report of the peer.
     deadline: Duration,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
@@ -129,8 +129,8 @@ pub struct Tunnel<P: InnerPacket> {
 impl<P: InnerPacket> Tunnel<P> {
     /// Creates a tunnel that begins at `now`.
     ///
-    /// `entropy` seeds the random numbers that spread probes and repairs. On the wire it must differ
-    /// at every start. In virtual time it comes from a named random stream.
+    /// `entropy` seeds the random numbers that spread probes and repairs. On the wire it must
+    /// differ at every start. In virtual time it comes from a named random stream.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
         let seed = Seed::new(entropy);
         let rate = match config.rate {
@@ -204,8 +204,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.config.header
     }
 
-    /// The smoothed round-trip time (RFC 6298). Before the first sample it is the round-trip time of
-    /// the handshake.
+    /// The smoothed round-trip time (RFC 6298). Before the first sample it is the round-trip time
+    /// of the handshake.
     pub fn srtt(&self) -> Duration {
         self.sent_history.srtt()
     }
@@ -270,8 +270,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.deadline
     }
 
-    /// Works out the deadline and marks the window announcement as outdated. Both depend on the path's
-    /// MTU, the round-trip time and the rate. Only reports change the last two.
+    /// Works out the deadline and marks the window announcement as outdated. Both depend on the
+    /// path's MTU, the round-trip time and the rate. Only reports change the last two.
     fn follow(&mut self) {
         self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
         self.window_outdated = true;
@@ -334,7 +334,11 @@ impl<P: InnerPacket> Session for Tunnel<P> {
     fn handle_datagram(&mut self, now: Time, received: Received<Datagram<P>>) {
         let now = self.tick(now);
         let Received { packet: Datagram { number, packet }, bytes, ce } = received;
-        debug_assert_eq!(packet.check_carried(Some(&self.expand())), Ok(()), "the wire format cannot carry this packet unchanged");
+        debug_assert_eq!(
+            packet.check_carried(Some(&self.expand())),
+            Ok(()),
+            "the wire format would change this packet"
+        );
         if !self.receiver.arrive(now, number, bytes, ce, packet.is_eliciting()) {
             return;
         }

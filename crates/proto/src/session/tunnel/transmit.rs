@@ -30,7 +30,8 @@ impl<P: InnerPacket> Tunnel<P> {
 
     pub(super) fn send_repair(&mut self, now: Time, plan: &PlannedRepair) -> Option<Transmit<Datagram<P>>> {
         self.seed = self.seed.wrapping_add(1);
-        // A member that is no longer in the window means a plan older than the window: none is kept.
+        // A member that is no longer in the window means a plan older than the window: none is
+        // kept.
         let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
         let content = match plan.purpose {
             Purpose::Exact(group) => Content::Exact(group),
@@ -43,7 +44,7 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
-        debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format cannot carry this packet unchanged");
+        debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format would change this packet");
         let bytes = self.config.header + packet.wire_len() as u32;
         let number = self.sent_history.next();
         if content != Content::Feedback {
