@@ -1,16 +1,30 @@
-//! What the sender tells the receiver about its window, and when.
+//! Window announcements: what the sender tells the receiver about its coding window, and when.
+//!
+//! An announcement also carries the report interval and the deadline that the receiver shall use.
 
 use super::{InnerPacket, Tunnel};
 use crate::wire::{Window, whole_micros};
 use std::time::Duration;
 
-/// Share of the rate of a direction that the reports about it may take.
+/// Bytes of reports per byte that the reported direction carries: 0.4 %.
+///
+/// On slow paths this share sets the report interval, within the limits in `Tunnel::window_now`.
+/// Half the share makes reports half as frequent there, so losses are known later. Double the share
+/// doubles the cost of reports.
 const REPORT_SHARE: f64 = 0.004;
-/// Length of a report that this share is reckoned with, bytes: one that lists a few gaps.
+/// Assumed length of a report, bytes.
+///
+/// A report that lists a few gaps is about this long. The value only estimates what reports cost.
+/// Double the value makes reports on slow paths half as frequent; half the value doubles their
+/// number.
 pub(super) const REPORT_BYTES: f64 = 110.0;
 
 impl<P: InnerPacket> Tunnel<P> {
-    /// Whether the receiver has to be told about the window: it was lost, it reaches further, or a time in it changed by a quarter.
+    /// Whether the receiver needs a new announcement.
+    ///
+    /// There are three reasons. An announcement was requested, for instance because the last one
+    /// was lost. The window reaches further than announced. Or the report interval or the deadline
+    /// has changed by more than a quarter.
     pub(super) fn announcement_due(&mut self) -> bool {
         if self.announce || self.reach() > self.announced.reach {
             return true;
@@ -23,16 +37,20 @@ impl<P: InnerPacket> Tunnel<P> {
         differs(now.report_every, said.report_every) || differs(now.deadline, said.deadline)
     }
 
-    /// How far beyond the base the receiver must be ready to hear.
+    /// How many symbols beyond the window's base the receiver must be ready for.
+    ///
+    /// This is at least twice the number of outstanding symbols, rounded up to a power of two, and
+    /// at least 1024. The power of two keeps announcements rare while the window grows.
     fn reach(&self) -> u32 {
         (2 * self.sources.len() as u32).next_power_of_two().max(1024)
     }
 
-    /// The window as it is now.
+    /// The announcement that describes the window now.
     pub(super) fn window_now(&self) -> Window {
         let srtt = self.sent_history.srtt();
         let ms = Duration::from_millis;
-        // Ten reports a round trip steer the rate. On a slow path reports are rarer, so that they cost next to nothing.
+        // Rate control needs about ten reports per round trip. On a slow path reports are less
+        // frequent, so that they cost almost nothing.
         let cheap = REPORT_BYTES / (REPORT_SHARE * self.rate.view().bandwidth.max(1_000.0));
         let dear = Duration::from_secs_f64(cheap.min(1.0)).min((srtt / 4).max(ms(20)));
         let report_every = (srtt / 10).clamp(ms(2), ms(20)).max(dear);

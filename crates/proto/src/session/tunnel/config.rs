@@ -1,4 +1,4 @@
-//! What a tunnel is told.
+//! The settings of a tunnel: sizes, limits, rate mode and redundancy.
 
 use crate::control::rate::Mode;
 use crate::control::redundancy::Redundancy;
@@ -8,12 +8,14 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How the rate is found.
+/// How the sending rate is chosen.
+///
+/// The text form is `fair`, `scavenge`, or a rate of at least 8 kbit/s such as `20Mbit/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RateMode {
-    /// By the erasure-aware controller.
+    /// The erasure-aware rate controller ([`Fair`](crate::control::rate::Fair)) finds the rate.
     Adaptive(Mode),
-    /// By the user: pace at this rate.
+    /// The user sets the rate. The tunnel paces at this rate.
     Fixed(Rate),
 }
 
@@ -44,36 +46,46 @@ impl fmt::Display for RateMode {
     }
 }
 
-/// The settings of a tunnel. Each end has its own; only the sizes must fit each other.
+/// The settings of one end of a tunnel.
+///
+/// Each end has its own settings. Only the sizes must be compatible.
 #[derive(Clone, Debug)]
 pub struct TunnelConfig {
-    /// The largest datagram that the path carries, IP header included, bytes.
+    /// Length of the largest datagram that the path carries, bytes. The IP header is included.
     pub path_mtu: u32,
-    /// IP and UDP header of a datagram, bytes: 28 over IPv4, 48 over IPv6.
+    /// Length of the IP and UDP headers of a datagram, bytes: 28 over IPv4, 48 over IPv6.
     pub header: u32,
-    /// How the rate is found.
+    /// How the sending rate is chosen.
     pub rate: RateMode,
-    /// What is sent ahead of losses.
+    /// How many proactive repairs are sent.
     pub redundancy: Redundancy,
-    /// Most proactive repair bytes per source byte for bulk flows.
+    /// Limit on proactive repair bytes per source byte for bulk flows.
     pub max_overhead_bulk: f64,
-    /// Most proactive repair bytes per source byte for interactive flows.
+    /// Limit on proactive repair bytes per source byte for interactive flows.
     pub max_overhead_interactive: f64,
-    /// How long a packet may be waited for, by the sender before it gives a symbol up and by the
-    /// receiver before a flow goes on without it. None: the longest of 1 s, 8 round trips, and what 100
-    /// full packets take at the path's rate (up to 10 s): on a slow path repairs queue for long.
+    /// How long to wait for a packet. After the deadline the sender gives a symbol up, and the
+    /// receiver lets the packet's flow go on without it.
+    ///
+    /// `None` chooses the longest of 1 s, 8 round trips, and the time that 100 full packets take at
+    /// the path's rate (up to 10 s). The third term is for slow paths, where repairs wait long in
+    /// queues.
     pub deadline: Option<Duration>,
-    /// The round-trip time by the handshake.
+    /// The round-trip time that the handshake measured.
     pub initial_rtt: Duration,
-    /// Whether datagrams leave as ECN-capable, ECT(0) (RFC 3168). Off by default: the rate controller's answer to a mark is too
-    /// weak to promise that there is one.
+    /// Whether datagrams are sent as ECN-capable, ECT(0) (RFC 3168).
+    ///
+    /// Off by default: the rate controller reacts too weakly to marks to promise a reaction.
     pub ecn: bool,
-    /// Most bytes waiting on the way in, all flows together.
+    /// Limit on the bytes in the ingress queues, all flows together.
     pub queue_bytes: usize,
-    /// Most source symbols outstanding; bounds the memory of both ends.
+    /// Limit on outstanding source symbols. It bounds the memory of both ends.
     pub window_symbols: u32,
-    /// Most bytes for what the repairs that wait are combinations of ([`Limits::matrix`](ripstop_codes::window::Limits)):
-    /// the square of how many wait for one another. Their payloads come on top, as many as symbols are outstanding.
+    /// Limit on the memory for the coefficients of the repairs that the decoder holds, bytes
+    /// ([`Limits::matrix`](ripstop_codes::window::Limits)).
+    ///
+    /// This memory grows with the square of the number of repairs that depend on each other. The
+    /// payloads of these repairs need memory in addition, for up to as many repairs as symbols are
+    /// outstanding.
     pub matrix_bytes: usize,
 }
 
@@ -97,13 +109,14 @@ impl Default for TunnelConfig {
 }
 
 impl TunnelConfig {
-    /// The largest inner packet, bytes: the path's MTU less 64 over IPv4, less 84 over IPv6.
+    /// Length of the largest inner packet, bytes: the path's MTU minus 64 over IPv4, minus 84 over
+    /// IPv6.
     pub fn inner_mtu(&self) -> u32 {
         self.path_mtu.saturating_sub(self.header + (MTU_OVERHEAD - IPV4_UDP_LEN) as u32)
     }
 
-    /// How long to wait for a symbol when the round-trip time is `srtt` and the path carries `rate`
-    /// byte/s.
+    /// How long to wait for a symbol when the smoothed round-trip time is `srtt` and the path
+    /// carries `rate` byte/s. See the field `deadline`.
     pub fn deadline(&self, srtt: Duration, rate: f64) -> Duration {
         self.deadline.unwrap_or_else(|| {
             let slow = Duration::from_secs_f64((100.0 * f64::from(self.path_mtu) / rate.max(1.0)).min(10.0));

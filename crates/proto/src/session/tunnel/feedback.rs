@@ -1,4 +1,7 @@
-//! What a report of the peer changes.
+//! How the tunnel handles a report of the peer.
+//!
+//! A report updates the sent-packet history, the rate, the loss estimate, the coding window and the
+//! list of exact repairs.
 
 use super::announcement::REPORT_BYTES;
 use super::outcome::apply_outcome;
@@ -10,12 +13,22 @@ use crate::wire::Feedback;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Share of what the path carries in a round trip that repetitions of a report may take. The first [`FEW_PACKETS`] do not count.
+/// Share of a round trip's bytes that repetitions of one report may take.
+///
+/// The first [`FEW_PACKETS`] packets of the round trip do not count. The share bounds the cost of
+/// repetitions when losses come in long runs. Half the share allows half as many repetitions, so
+/// all of them are lost more often. Double the share lets them displace more data.
 const REPEAT_SHARE: f64 = 0.2;
-/// A path of so few packets has no room for repetitions.
+/// Packets per round trip up to which no more than
+/// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS) repetitions are allowed.
+///
+/// A path that holds this few packets has no room for extra repetitions. Half the value allows
+/// repetitions on shorter and slower paths. Double the value forbids them on more paths. On a path
+/// of hundreds of packets the value hardly matters.
 const FEW_PACKETS: f64 = 4.0;
 
 impl<P: InnerPacket> Tunnel<P> {
+    /// Takes in `feedback`, which datagram `number` of the peer carried.
     pub(super) fn on_feedback(&mut self, now: Time, number: u64, feedback: &Feedback) {
         self.reported.update(feedback);
         if self.silence.end() {
@@ -34,7 +47,7 @@ impl<P: InnerPacket> Tunnel<P> {
         report.losses = self.loss.losses();
         self.rate.on_report(&report);
         self.follow();
-        // Reports may overtake each other; only the newest says what is missing now.
+        // Reports may arrive out of order. Only the newest one says which symbols are missing now.
         if self.newest_report.is_none_or(|newest| number > newest) {
             self.newest_report = Some(number);
             let holes = self.sources.take(feedback);
@@ -52,7 +65,8 @@ impl<P: InnerPacket> Tunnel<P> {
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
             self.counts.peer_marked = feedback.ce;
-            // A path of a few packets has no room for more; one that loses nothing needs none.
+            // A path that holds only a few packets has no room for extra repetitions. A path
+            // without losses needs none.
             let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
             let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
             let losses = Losses { share: self.loss.proactive(now), ..path.losses };

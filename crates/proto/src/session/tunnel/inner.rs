@@ -1,16 +1,20 @@
-//! What a tunnel must know of an inner packet.
+//! What a tunnel must know about an inner packet: its flow, its length, and how to deliver it.
+//!
+//! [`InnerPacket`] makes the tunnel independent of the packet's format. [`Symbol`] implements it
+//! for IP packets.
 
 use crate::inner::Inner;
 use crate::wire::Gap;
 use crate::wire::symbol::unframe;
 use ripstop_codes::{Payload, Symbol};
 
-/// An inner packet as a tunnel sees it.
+/// What a tunnel knows about one inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// Identifies the flow: equal for the packets that must stay in order, equal at both ends.
+    /// Identifies the flow. Packets that must stay in order have the same value. Both ends compute
+    /// the same value.
     pub flow: u64,
-    /// Whether later packets of the flow wait for this one, and it for earlier ones.
+    /// Whether the packet is delivered in order within its flow.
     pub order: Order,
     /// Length of the inner packet, bytes.
     pub len: u32,
@@ -19,27 +23,38 @@ pub struct Meta {
 /// How a packet is delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// In order within its flow; waits, up to the tunnel's deadline, for what is missing before it.
+    /// In order within the flow. The packet waits for missing earlier packets of the flow, up to
+    /// the tunnel's deadline.
     InOrder,
-    /// As soon as it is there, or not at all once a later one of its flow was: bare TCP
-    /// acknowledgements (each says all that earlier ones said), and packets that ask for expedited
-    /// forwarding (DSCP 46, RFC 3246), for which late is as bad as lost.
+    /// As soon as the packet is known. It is dropped if a later packet of its flow was delivered.
+    ///
+    /// Two kinds of packets are delivered this way. A bare TCP acknowledgement repeats all that
+    /// earlier ones said. A packet with expedited forwarding (DSCP 46, RFC 3246) is useless when
+    /// late.
     Immediate,
 }
 
-/// A symbol that is an inner packet: one byte with its [`Gap`], then the packet
-/// (`docs/contributors/wire-format.md`).
+/// A symbol that holds an inner packet.
+///
+/// The first byte holds the packet's [`Gap`]; the inner packet follows. See
+/// `docs/contributors/wire-format.md`.
 pub trait InnerPacket: Payload {
     /// Writes the gap into the symbol.
     fn set_gap(&mut self, gap: Gap);
-    /// The gap in the symbol.
+    /// Reads the gap from the symbol.
     fn gap(&self) -> Gap;
-    /// What the packet is. None when it is malformed: a header that does not fit its symbol.
+    /// Flow, order and length of the packet. `None`: the packet is malformed, which means that its
+    /// header does not fit the symbol.
     fn meta(&self) -> Option<Meta>;
 }
 
+/// DSCP of expedited forwarding (RFC 3246).
 const EXPEDITED: u8 = 46;
-/// Bare acknowledgements are a flow of their own: data of the same connection waits for data only.
+/// Mask that is XORed to the flow of a bare TCP acknowledgement.
+///
+/// The mask makes bare acknowledgements a flow of their own, so that data of the same connection
+/// waits only for data. The value is 2^64 over the golden ratio, an arbitrary number with mixed
+/// bits. Both ends must use the same mask.
 const ACKNOWLEDGEMENTS: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl InnerPacket for Symbol {

@@ -1,4 +1,4 @@
-//! The consequences of a datagram's outcome.
+//! Passes a datagram's outcome (received, lost, or late) to the parts of the tunnel that need it.
 
 use super::repair::Repairs;
 use super::sent_history::{Content, Outcome};
@@ -6,7 +6,9 @@ use super::sources::Sources;
 use super::{InnerPacket, TunnelEvent};
 use std::collections::VecDeque;
 
-/// Applies a datagram's outcome to the parts that its content came from.
+/// Tells the part that supplied a datagram's content what became of the datagram.
+///
+/// Sets `announce` when a window announcement was lost. Adds an event for the fate of a probe.
 pub(super) fn apply_outcome<P: InnerPacket>(
     outcome: Outcome,
     sources: &mut Sources<P>,
