@@ -1,82 +1,100 @@
-//! The way in: a queue for each flow, served in turn, each kept short (FQ-CoDel, RFC 8290, with
-//! CoDel of RFC 8289).
+//! The ingress queue: a fair queue with one sub-queue for each flow (FQ-CoDel, RFC 8290). CoDel
+//! (RFC 8289) keeps each sub-queue short.
 //!
-//! It sits where the inner TCP's bottleneck is, so this is where its bursts wait and where it is told to
-//! slow down: nothing behind it drops for lack of room. Flows are also told apart by their rate: *interactive* flows
-//! use so little of the path that their packets may be protected ahead of losses at a generous rate.
+//! The ingress queue is the bottleneck that an inner TCP sees. Bursts of the inner TCP wait here,
+//! and CoDel's drops here tell it to slow down. No later stage drops packets for lack of room.
+//!
+//! The queue also classifies flows by rate. An *interactive* flow uses so little of the path that
+//! its packets can have many proactive repairs at little cost.
 
 use super::inner::{Meta, Order};
 use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Flows are hashed to so many queues, at both ends alike.
+/// Number of buckets that flows are hashed to. Both ends must use the same number.
+///
+/// 1024 is the default of FQ-CoDel (RFC 8290). Flows in the same bucket share one queue
+/// and wait for each other's losses. Half the number doubles the chance of sharing; double the
+/// number halves it and costs more memory.
 pub(super) const BUCKETS: usize = 1024;
 
-/// The bucket of a flow.
+/// Returns the bucket of a flow.
 pub(super) fn bucket_of(flow: u64) -> u16 {
     (flow % BUCKETS as u64) as u16
 }
 
-/// How a flow's packets are protected.
+/// How proactive repair protects a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Class {
-    /// Much of the path's rate: repairs trade delay against bandwidth.
+    /// The packet's flow uses much of the path's rate. Each repair lowers delay and costs
+    /// bandwidth.
     #[default]
     Bulk,
-    /// Little of it: repairs are cheap.
+    /// The packet's flow uses little of the path's rate, so repairs are cheap.
     Interactive,
 }
 
-/// A packet on its way out of the queue.
+/// A packet in the ingress queue.
 #[derive(Debug)]
 pub(super) struct Queued<P> {
     pub(super) payload: P,
     pub(super) meta: Meta,
     pub(super) class: Class,
-    /// When it came in.
+    /// When the packet entered the queue.
     pub(super) since: Time,
 }
 
-/// What became of packets that did not leave the queue.
+/// Numbers of packets that the ingress queue dropped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueDrops {
-    /// No room.
+    /// Dropped because the queue was full.
     pub full: u64,
     /// Dropped by CoDel, to tell the flow to slow down.
     pub aqm: u64,
-    /// Waited longer than a packet may wait for delivery.
+    /// Dropped because the packet waited longer than the deadline.
     pub expired: u64,
 }
 
-/// The queues of one tunnel.
+/// The ingress queue of one tunnel.
 #[derive(Debug)]
 pub(super) struct Ingress<P> {
     buckets: Vec<Bucket<P>>,
-    /// Buckets with packets: those that just became active, then the others, in turn.
+    /// Buckets that have just become active. They are served before `old` (RFC 8290, section 4.2).
     new: VecDeque<u16>,
+    /// The other active buckets, served in turn.
     old: VecDeque<u16>,
+    /// Bytes in all buckets.
     bytes: usize,
+    /// Limit on `bytes`.
     limit: usize,
+    /// Packets in all buckets.
     packets: usize,
+    /// Bytes that a bucket may send in one turn.
     quantum: i64,
+    /// CoDel's target: the longest time in the queue that is not too long.
     target: Duration,
+    /// CoDel's interval: how long the time in the queue must exceed the target before a drop.
     interval: Duration,
     drops: QueueDrops,
 }
 
+/// The queue of all flows that hash to one bucket.
 #[derive(Debug)]
 struct Bucket<P> {
     queue: VecDeque<Queued<P>>,
+    /// Bytes in `queue`.
     bytes: usize,
+    /// Bytes that the bucket may still send in this turn.
     credit: i64,
+    /// Whether the bucket is listed in `Ingress::new` or `Ingress::old`.
     active: bool,
     codel: Codel,
     rate: FlowRate,
 }
 
 impl<P> Ingress<P> {
-    /// Empty queues that hold up to `limit` bytes of packets of up to `quantum` bytes.
+    /// Creates an empty queue for up to `limit` bytes. `quantum` is the longest packet, bytes.
     pub(super) fn new(limit: usize, quantum: u32) -> Ingress<P> {
         Ingress {
             buckets: (0..BUCKETS)
@@ -101,16 +119,20 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Follows the tunnel: its round-trip time, and how much longer packets are `held`, at worst of late, until
-    /// those before them are recovered. An inner TCP needs a queue of some of the round trip to keep the path
-    /// busy while it reduces its window, and one for the bursts in which held packets come out and are answered; and
-    /// it needs a round trip of its own to react.
+    /// Sets CoDel's target and interval for the tunnel's round-trip time `rtt`.
+    ///
+    /// `held` is the longest recent time that the receiver held packets until earlier ones were
+    /// recovered. Three needs of an inner TCP give the target and the interval:
+    /// - It needs a queue of part of the round-trip time, to keep the path busy while it reduces
+    ///   its window.
+    /// - It needs a queue for bursts: held packets are released together and acknowledged together.
+    /// - It needs a round trip, as long as its own packets take, to react to a drop.
     pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
         self.target = (rtt * 2 / 5 + held * 3 / 4).max(Duration::from_millis(5));
         self.interval = (2 * (rtt + held)).max(Duration::from_millis(100));
     }
 
-    /// Takes a packet in. `interactive_below` (byte/s) is the flow rate up to which a flow is interactive.
+    /// Adds a packet. A flow is interactive when its rate is less than `interactive_below`, byte/s.
     pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
@@ -119,7 +141,7 @@ impl<P> Ingress<P> {
         }
         let bucket = &mut self.buckets[usize::from(index)];
         let rate = bucket.rate.count(now, len);
-        // A bare acknowledgement is protected by the next one.
+        // A bare acknowledgement needs no repair: the next acknowledgement makes up for its loss.
         let interactive = meta.order == Order::InOrder && rate < interactive_below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now });
@@ -133,8 +155,8 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// The next packet to send, dropping on the way what CoDel or the deadline takes. `expires` is
-    /// how long a packet may have waited.
+    /// Removes and returns the next packet to send. Drops packets that waited longer than
+    /// `expires`, and packets that CoDel selects.
     pub(super) fn pop(&mut self, now: Time, expires: Duration) -> Option<Queued<P>> {
         loop {
             let from_new = !self.new.is_empty();
@@ -147,7 +169,8 @@ impl<P> Ingress<P> {
             }
             let Some(head) = bucket.queue.pop_front() else {
                 if from_new {
-                    // Stay listed for one round more, or a flow of single packets would always be new.
+                    // The bucket stays active for one more turn. Otherwise a flow that sends single
+                    // packets would always count as new.
                     self.rotate(true);
                 } else {
                     bucket.active = false;
@@ -164,7 +187,7 @@ impl<P> Ingress<P> {
                 self.drops.expired += 1;
                 continue;
             }
-            // A queue of no more than two packets is as short as it gets.
+            // CoDel must not drop from a queue of two packets or fewer: it cannot become shorter.
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
             if bucket.codel.drops(now, short, self.interval) {
                 self.drops.aqm += 1;
@@ -175,21 +198,22 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Whether nothing waits.
+    /// Whether the queue holds no packet.
     pub(super) fn is_empty(&self) -> bool {
         self.packets == 0
     }
 
-    /// Packets and bytes waiting.
+    /// Numbers of packets and bytes in the queue.
     pub(super) fn backlog(&self) -> (usize, usize) {
         (self.packets, self.bytes)
     }
 
-    /// What was dropped so far, and why.
+    /// Numbers of packets dropped so far, by reason.
     pub(super) fn drops(&self) -> QueueDrops {
         self.drops
     }
 
+    /// Moves the first bucket of `new` (or of `old`) to the end of `old`.
     fn rotate(&mut self, from_new: bool) {
         let list = if from_new { &mut self.new } else { &mut self.old };
         if let Some(index) = list.pop_front() {
@@ -197,8 +221,8 @@ impl<P> Ingress<P> {
         }
     }
 
-    /// Makes room at the expense of the flow that takes most of it, from its head: the sooner its
-    /// sender hears of it.
+    /// Drops the first packet of the bucket that holds the most bytes. The sender notices the loss
+    /// of the first packet sooner than the loss of the last one.
     fn drop_from_longest(&mut self) {
         let Some(longest) = self.buckets.iter_mut().max_by_key(|bucket| bucket.bytes) else { return };
         if let Some(head) = longest.queue.pop_front() {
@@ -211,18 +235,23 @@ impl<P> Ingress<P> {
     }
 }
 
-/// CoDel's control law (RFC 8289 section 5).
+/// CoDel's control law (RFC 8289, section 5).
 #[derive(Clone, Copy, Debug, Default)]
 struct Codel {
+    /// Since when the time in the queue has exceeded the target.
     above_since: Option<Time>,
+    /// Whether CoDel is in its dropping state.
     dropping: bool,
+    /// When the next packet is dropped in the dropping state.
     next_drop: Time,
+    /// Drop count. A larger count makes the time to the next drop shorter.
     count: u32,
+    /// `count` when the last dropping state began.
     last_count: u32,
 }
 
 impl Codel {
-    /// Whether the packet that leaves the queue now, `short` or not, is to be dropped.
+    /// Whether to drop the packet that leaves the queue now. `short`: the queue is short enough.
     fn drops(&mut self, now: Time, short: bool, interval: Duration) -> bool {
         if short {
             self.above_since = None;
@@ -241,7 +270,8 @@ impl Codel {
         if now.since(above_since) < interval {
             return false;
         }
-        // Back so soon: go on at the rate that worked last time.
+        // The last dropping state ended recently, so go on at about its drop rate (RFC 8289,
+        // section 5).
         let recent = now.signed_since(self.next_drop) < 16 * interval.as_nanos() as i64;
         let delta = self.count.saturating_sub(self.last_count);
         self.count = if recent && delta > 1 { delta } else { 1 };
@@ -251,21 +281,28 @@ impl Codel {
         true
     }
 
+    /// Time to the next drop: interval / sqrt(count).
     fn pace(&self, interval: Duration) -> Duration {
         Duration::from_nanos((interval.as_nanos() as f64 / f64::from(self.count.max(1)).sqrt()) as u64)
     }
 }
 
-/// A flow's rate of late, byte/s.
+/// A bucket's recent rate, with exponential forgetting.
 #[derive(Clone, Copy, Debug, Default)]
 struct FlowRate {
+    /// The rate at the time `last`, byte/s.
     rate: f64,
     last: Time,
 }
 
 impl FlowRate {
+    /// Time constant of the average, s.
+    ///
+    /// Half the value makes a flow bulk after a shorter burst. Double the value keeps it bulk for
+    /// longer after a burst.
     const TIME_CONSTANT: f64 = 0.5;
 
+    /// Counts `bytes` that arrived at `now`, and returns the new rate, byte/s.
     fn count(&mut self, now: Time, bytes: usize) -> f64 {
         let dt = now.since(self.last).as_secs_f64();
         self.last = now;
@@ -339,8 +376,15 @@ mod tests {
             q.drops = QueueDrops::default();
             dropped
         };
-        assert!(serve(|t| if t == 0 { 40 } else { 1 }) > 0, "a queue of 40 ms stands for 3 s");
-        assert_eq!(serve(|t| if t % 100 == 0 { 60 } else { 0 }), 0, "bursts that drain");
+        assert!(
+            serve(|t| if t == 0 { 40 } else { 1 }) > 0,
+            "CoDel does not drop from a queue of 40 ms that lasts 3 s"
+        );
+        assert_eq!(
+            serve(|t| if t % 100 == 0 { 60 } else { 0 }),
+            0,
+            "CoDel drops from bursts that drain in time"
+        );
     }
 
     #[test]

@@ -1,9 +1,13 @@
-//! Which datagram numbers have arrived: duplicates are refused, and reports list them.
+//! The datagram numbers that have arrived. The receiver uses them to refuse duplicates and to list
+//! received numbers in reports.
 
 use std::ops::Range;
 
-/// How many of the latest numbers are remembered. A datagram that is older counts as a duplicate. At 1 Gbit/s and 1500 bytes this
-/// is .2 s; a report lists half of them at most, so that fewer would shorten reports on fast paths. More only cost memory: 2 kB.
+/// Number of latest datagram numbers that are remembered.
+///
+/// A datagram with an older number counts as a duplicate. At 1 Gbit/s and 1500 bytes per datagram
+/// the value covers 0.2 s. A report lists at most half of these numbers, so half the value would
+/// shorten reports on fast paths. Double the value only costs memory: the present value takes 2 kB.
 pub(super) const REMEMBERED_NUMBERS: u64 = 1 << 14;
 
 /// Which of the latest [`REMEMBERED_NUMBERS`] datagram numbers have arrived.
@@ -11,9 +15,10 @@ pub(super) const REMEMBERED_NUMBERS: u64 = 1 << 14;
 pub(super) struct ReceivedNumbers {
     /// The largest number that has arrived.
     pub(super) largest: Option<u64>,
-    /// How often one or more numbers in a row were missing when a larger one arrived. Some of them may have arrived later.
+    /// Number of times that a larger number arrived while one or more numbers before it were
+    /// missing. Some of the missing numbers may have arrived later.
     pub(super) gaps: u64,
-    /// One bit for each number, in the place `number % REMEMBERED_NUMBERS`.
+    /// One bit for each number, at position `number % REMEMBERED_NUMBERS`. 1: the number arrived.
     bits: Vec<u64>,
 }
 
@@ -22,11 +27,12 @@ impl ReceivedNumbers {
         ReceivedNumbers { largest: None, gaps: 0, bits: vec![0; REMEMBERED_NUMBERS as usize / 64] }
     }
 
+    /// Index of the word, and mask of the bit, for `number`.
     fn slot(number: u64) -> (usize, u64) {
         ((number % REMEMBERED_NUMBERS / 64) as usize, 1 << (number % 64))
     }
 
-    /// Marks `number`; false when it is marked already or too old.
+    /// Records that `number` arrived. Returns false when it arrived before or is too old to tell.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         self.gaps += u64::from(number > self.largest.map_or(0, |largest| largest + 1));
         match self.largest {
@@ -53,7 +59,7 @@ impl ReceivedNumbers {
         self.bits[word] & bit != 0
     }
 
-    /// The marked numbers from the largest down to `from`, as ranges from high to low.
+    /// The numbers that arrived, from the largest down to `from`, as ranges from high to low.
     pub(super) fn ranges_down(&self, from: u64) -> Vec<Range<u64>> {
         let Some(largest) = self.largest else { return Vec::new() };
         let from = from.max((largest + 1).saturating_sub(REMEMBERED_NUMBERS));
