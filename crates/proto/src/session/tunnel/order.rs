@@ -1,8 +1,10 @@
-//! The way out: packets of a flow leave in the order in which they came in, flows do not wait for
-//! each other.
+//! In-order delivery. Packets of one flow are delivered in the order in which the peer's user sent
+//! them. Flows do not wait for each other.
 //!
-//! A packet waits only for symbols that may be its flow's previous one. Its [`Gap`] brackets where that is;
-//! of the symbols in the bracket, those that have arrived are known to be of the flow or not, and those that are missing might be.
+//! A packet waits only for missing symbols that may be the previous symbol of its flow. The
+//! packet's [`Gap`] gives a range of identifiers that contains the previous symbol. For each known
+//! symbol in this range the receiver knows the flow. Each missing symbol in the range may belong to
+//! the flow.
 
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
@@ -14,24 +16,24 @@ use std::time::Duration;
 /// An inner packet for the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivered<P> {
-    /// The symbol that holds it: one byte, then the packet.
+    /// The symbol that holds the packet: one byte, then the packet.
     pub payload: P,
-    /// What it is.
+    /// Flow, order and length of the packet.
     pub meta: Meta,
 }
 
-/// What the way out did.
+/// Numbers of packets that in-order delivery handled, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderCounts {
     /// Packets delivered.
     pub delivered: u64,
-    /// Packets that waited for an earlier one.
+    /// Packets that waited for an earlier packet.
     pub held: u64,
-    /// Times that a flow went on without a packet, deadline being over.
+    /// Times that a flow went on without a missing packet because the deadline was over.
     pub skipped: u64,
-    /// Packets dropped because their flow had gone on without them.
+    /// Packets dropped because their flow had already gone on without them.
     pub late: u64,
-    /// Bare acknowledgements dropped because a later one was delivered.
+    /// [`Order::Immediate`] packets dropped because a later one of their flow was delivered.
     pub superseded: u64,
 }
 
@@ -39,22 +41,30 @@ pub struct OrderCounts {
 #[derive(Debug)]
 pub(super) struct InOrder<P> {
     flows: Vec<Flow<P>>,
-    /// Which flows' first waiting packet waits for a missing symbol.
+    /// For each missing symbol, the flow buckets whose first waiting packet waits for this symbol.
     blocked: BTreeMap<u64, Vec<u16>>,
-    /// Waiting packets in the order of their arrival; those that have left are still listed.
+    /// Time of arrival, flow bucket and symbol of each waiting packet, in order of arrival. Packets
+    /// that have been delivered since are removed later.
     arrivals: VecDeque<(Time, u16, u64)>,
+    /// Number of waiting packets in all flows.
     waiting: usize,
+    /// Packets to deliver now.
     ready: VecDeque<Delivered<P>>,
     counts: OrderCounts,
 }
 
+/// The state of one flow bucket.
 #[derive(Debug)]
 struct Flow<P> {
+    /// The last symbol delivered in order.
     last: Option<u64>,
+    /// The last symbol delivered with [`Order::Immediate`].
     last_immediate: Option<u64>,
+    /// Waiting packets, ascending by symbol.
     waiting: VecDeque<Waiting<P>>,
 }
 
+/// A packet that waits for an earlier one.
 #[derive(Debug)]
 struct Waiting<P> {
     id: u64,
@@ -76,7 +86,8 @@ impl<P> InOrder<P> {
         }
     }
 
-    /// Symbol `id` is known now. `missing` holds the symbols that are not (and no longer `id`).
+    /// Takes the packet of symbol `id`, which has just become known. `missing` holds all symbols
+    /// that are still missing, without `id`.
     pub(super) fn arrive(
         &mut self,
         now: Time,
@@ -110,14 +121,15 @@ impl<P> InOrder<P> {
         self.resolve(id, missing);
     }
 
-    /// Symbol `id` is no longer missing: it is known (and has arrived here), or was given up.
+    /// Lets the flows go on that waited for symbol `id`. The symbol is known now, and its packet
+    /// has been passed to `arrive`, or the symbol was given up.
     pub(super) fn resolve(&mut self, id: u64, missing: &BTreeSet<u64>) {
         for index in self.blocked.remove(&id).unwrap_or_default() {
             self.release(index, missing);
         }
     }
 
-    /// Lets go of what has waited longer than `deadline`.
+    /// Delivers packets that have waited longer than `deadline`, without the packets before them.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration, missing: &BTreeSet<u64>) {
         while let Some((since, index, id)) = self.arrivals.front().copied() {
             if self.has_left(index, id) {
@@ -136,7 +148,7 @@ impl<P> InOrder<P> {
         }
     }
 
-    /// When [`InOrder::expire`] has something to do.
+    /// When [`InOrder::expire`] must be called next. `None`: no packet waits.
     pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
         self.arrivals
             .iter()
@@ -144,33 +156,36 @@ impl<P> InOrder<P> {
             .map(|(since, _, _)| *since + deadline + Duration::from_nanos(1))
     }
 
-    /// The next packet for the user.
+    /// Removes and returns the next packet for the user.
     pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
         self.ready.pop_front()
     }
 
-    /// Packets that wait for an earlier one.
+    /// Number of packets that wait for an earlier one.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// What was done so far.
+    /// The counts so far.
     pub(super) fn counts(&self) -> OrderCounts {
         self.counts
     }
 
+    /// Whether the flow bucket `index` has delivered symbol `id` or a later one.
     fn has_left(&self, index: u16, id: u64) -> bool {
         self.flows[usize::from(index)].last.is_some_and(|last| last >= id)
     }
 
+    /// Delivers the waiting packets of the flow bucket `index` up to the first one that must wait.
+    /// Records which missing symbol that packet waits for.
     fn release(&mut self, index: u16, missing: &BTreeSet<u64>) {
         loop {
             let flow = &self.flows[usize::from(index)];
             let Some(first) = flow.waiting.front() else { return };
             let bracket = first.gap.predecessors(first.id);
             let from = flow.last.map_or(0, |last| last + 1).max(bracket.start);
-            // The nearest that is missing: once it is known, the flow's previous one is, or the
-            // search goes on before it.
+            // Wait for the nearest missing symbol. When it is known, it is the flow's previous
+            // symbol, or the search goes on with the missing symbols before it.
             let blocker =
                 if from < bracket.end { missing.range(from..bracket.end).next_back().copied() } else { None };
             if let Some(id) = blocker {
@@ -184,6 +199,7 @@ impl<P> InOrder<P> {
         }
     }
 
+    /// Delivers the first waiting packet of the flow bucket `index`.
     fn deliver_first(&mut self, index: u16) {
         let flow = &mut self.flows[usize::from(index)];
         if let Some(first) = flow.waiting.pop_front() {
@@ -210,7 +226,7 @@ mod tests {
         std::iter::from_fn(|| out.poll()).map(|d| d.payload).collect()
     }
 
-    /// Flow of each symbol, and its gap as the sender computes it.
+    /// The flow and the gap of each symbol, as the sender computes them.
     fn sent(flows: &[u64]) -> Vec<(u64, Gap)> {
         let mut last: BTreeMap<u64, usize> = BTreeMap::new();
         flows
@@ -227,13 +243,17 @@ mod tests {
         let mut out = InOrder::new();
         let missing = BTreeSet::from([1]);
         let (a, b) = (1, 2);
-        // a b a b: the b at 1 is lost.
+        // Symbols 0 to 3 belong to the flows a, b, a, b. Symbol 1 is lost.
         let sent = sent(&[a, b, a, b]);
         for id in [0u64, 2, 3] {
             let (flow, gap) = sent[id as usize];
             out.arrive(Time::ZERO, id, gap, packet(id, flow, Order::InOrder), &missing);
         }
-        assert_eq!(drain(&mut out), [0, 2], "a goes on (its previous symbol, 0, is known), b waits");
+        assert_eq!(
+            drain(&mut out),
+            [0, 2],
+            "a must be delivered (its previous symbol, 0, is known), and b must wait"
+        );
         let (flow, gap) = sent[1];
         out.arrive(Time::ZERO, 1, gap, packet(1, flow, Order::InOrder), &BTreeSet::new());
         assert_eq!(drain(&mut out), [1, 3]);
@@ -251,7 +271,7 @@ mod tests {
         assert_eq!(drain(&mut out), []);
         let at = out.expires(PATIENCE).unwrap();
         out.expire(at, PATIENCE, &missing);
-        assert_eq!(drain(&mut out), [1, 2], "the second follows the first");
+        assert_eq!(drain(&mut out), [1, 2], "both packets must be delivered, in order");
         assert_eq!(out.expires(PATIENCE), None);
         out.arrive(ms(2_000), 0, Gap::NONE, packet(0, 1, Order::InOrder), &BTreeSet::new());
         assert_eq!(drain(&mut out), []);
@@ -293,8 +313,8 @@ mod tests {
             let mut got = drain(&mut out);
             out.expire(Time::from_millis(5_000), PATIENCE, &missing);
             got.extend(drain(&mut out));
-            assert_eq!(out.waiting(), 0, "run {run}");
-            assert_eq!(got.len() + lost.len(), 200, "run {run}: nothing vanishes");
+            assert_eq!(out.waiting(), 0, "run {run}: packets still wait after the deadline");
+            assert_eq!(got.len() + lost.len(), 200, "run {run}: a packet was neither delivered nor lost");
             let mut last = BTreeMap::new();
             for id in got {
                 let before = last.insert(flows[id as usize], id);

@@ -1,22 +1,33 @@
-//! Spreads datagrams over time.
+//! Pacing: spreads datagrams over time, so that they leave at the controller's rate.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// A timer waits for so much more than the next datagram: the few that are due then share one wake-up.
+/// Extra delay of a timer after the next datagram is due, 1 ms.
+///
+/// Several datagrams that are due then share one wake-up. Half the value wakes the program more
+/// often. Double the value makes larger bursts, and exceeds [`BURST`] when the timer is late.
 const BATCH: Duration = Duration::from_millis(1);
-/// How much time that passed unused may be made up for: a batch, by a timer that was a little late.
+/// Unused time that later datagrams may make up for, when no datagram was waiting, 2 ms.
+///
+/// The value covers one batch ([`BATCH`]) and a timer that is a little late. Half the value loses
+/// rate when timers are late. Double the value allows bursts of twice the size.
 const BURST: Duration = Duration::from_millis(2);
-/// The same where a datagram waited for its time all along, so that the timer alone was late: on a busy machine it is, by many
-/// milliseconds. If that were lost, the pace would be what the timer allows, the path would seem to deliver no more, and
-/// the pace would follow.
+/// Unused time that later datagrams may make up for, when a datagram was waiting, at most 25 ms.
+///
+/// If a datagram was waiting, only the timer was late. On a busy machine a timer is late by many
+/// milliseconds. Without this allowance the timer would limit the rate. The rate controller would
+/// then measure a slower path and lower the rate further. The allowance is also at most half a
+/// round trip. Half the value loses rate on machines with later timers. Double the value allows
+/// longer bursts on paths with a round-trip time above 50 ms.
 const LATE: Duration = Duration::from_millis(25);
 
-/// Lets a datagram go when its time has come.
+/// Decides when the next datagram may leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pacer {
+    /// When the next datagram may leave.
     next: Time,
-    /// A datagram waits for its time.
+    /// Whether a datagram waits only for the pacer.
     held: bool,
 }
 
@@ -30,19 +41,20 @@ impl Pacer {
         self.next <= now
     }
 
-    /// When to look again, if the pace does not allow a datagram now.
+    /// When to call again if no datagram may leave now.
     pub(super) fn opens(&self) -> Time {
         self.next + BATCH
     }
 
-    /// Whether there is a datagram that waits for its time, when there is none that leaves.
+    /// Records, when no datagram leaves, whether one waits only for the pacer.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// A datagram of `bytes` leaves; the pace is `rate` byte/s. A burst is short beside the round-trip time `srtt`.
+    /// Records that a datagram of `bytes` leaves. `rate` is the pacing rate, byte/s. Bursts last at
+    /// most half the round-trip time `srtt`, or [`BURST`] if that is longer.
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
-        // Time not used is lost, but for one burst.
+        // Time before `now - most` is lost; datagrams cannot make up for it.
         let most = if self.held { (srtt / 2).clamp(BURST, LATE) } else { BURST };
         let from = self.next.max(now - most);
         self.next = from + Duration::from_nanos((f64::from(bytes) / rate * 1e9) as u64);
