@@ -1,4 +1,5 @@
-//! The receiving half: which datagrams have come, which symbols are known, and the reports about both.
+//! The receiving half of a tunnel. It records which datagrams have arrived, decodes symbols,
+//! delivers packets in order, and makes the reports for the peer.
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
@@ -11,47 +12,59 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
-/// A report lists unseen symbols in so many ranges at most, the lowest ones: about what fits a report.
-/// It must be as much as is lost in a round trip, or repairs do not keep up on long fast paths.
+/// Limit on the ranges of unseen symbols that a report lists. The lowest ranges are listed.
+///
+/// About this many ranges fit into a report. The list should hold all losses of a round trip, or
+/// repairs do not keep up on long fast paths. Half the value makes repairs of many losses slower
+/// there. Double the value does not fit into a report.
 const UNSEEN_RANGES: usize = 512;
-/// A repair whose range has more unseen symbols than this is not held: of a sender's overrun more is
-/// missing than such repairs bring back, while those on request span a few symbols each.
+/// Limit on the unseen symbols in the range of a repair. The decoder does not hold a repair with
+/// more.
+///
+/// After a sender's overshoot, more symbols are missing than such repairs can recover. Exact
+/// repairs span only a few symbols each, so the limit does not affect them. Held repairs that
+/// overlap cost the square of the missing symbols in computing time. Double the value allows up to
+/// four times that cost. Half the value discards repairs that could have recovered long runs of
+/// losses.
 const MAX_UNSEEN: usize = 128;
-/// Known symbols are kept for repairs this far back until the sender says how far.
+/// Number of known symbols that are kept for repairs until the sender announces its reach.
+///
+/// It is also the least reach that is used. Half the value makes early repairs of old symbols
+/// unusable. Double the value takes more memory.
 const DEFAULT_REACH: u64 = 1024;
 
-/// What the receiving half did.
+/// Counts of the receiving half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveCounts {
-    /// Datagrams received, each number once.
+    /// Datagrams received. Each number counts once.
     pub datagrams: u64,
-    /// Of these, with Congestion Experienced.
+    /// Datagrams received that were marked Congestion Experienced.
     pub marked: u64,
-    /// Datagrams received a second time, or too old to tell.
+    /// Datagrams that were received before, or are too old to tell.
     pub duplicates: u64,
-    /// Source symbols received as they are.
+    /// Source symbols received.
     pub sources: u64,
     /// Source symbols recovered from repairs.
     pub recovered: u64,
     /// Repairs received.
     pub repairs: u64,
-    /// Repairs that brought nothing new.
+    /// Repairs that added no information.
     pub redundant: u64,
-    /// Repairs that named symbols no longer held, and symbols of either kind too far ahead.
+    /// Repairs that span symbols no longer held, and sources and repairs too far ahead.
     pub unusable: u64,
-    /// Repairs over more missing symbols than are brought back together.
+    /// Repairs that span too many missing symbols to be held.
     pub wide: u64,
-    /// Repairs for which there was no room with those that wait.
+    /// Repairs that found no room among the held repairs.
     pub full: u64,
-    /// Symbols that were neither received nor recovered when they were given up.
+    /// Symbols that were given up before they were received or recovered.
     pub given_up: u64,
-    /// Symbols that were no inner packet.
+    /// Symbols that did not hold a valid inner packet.
     pub malformed: u64,
-    /// Reports sent.
+    /// Reports sent, repetitions included.
     pub reports: u64,
-    /// Of these, repetitions of one that nothing followed.
+    /// Reports that only repeated the one before, because no datagram had arrived since.
     pub repeats: u64,
-    /// Reports whose sets were cut so that they fit a datagram.
+    /// Reports whose lists were shortened to fit a datagram.
     pub cut_reports: u64,
 }
 
@@ -61,29 +74,35 @@ pub(super) struct Receiver<P: InnerPacket> {
     numbers: ReceivedNumbers,
     received_bytes: u64,
     decoder: Decoder<P>,
-    /// Symbols that are known to exist and are not known.
+    /// Symbols before `end` that are neither received, nor recovered, nor given up.
     missing: BTreeSet<u64>,
+    /// One past the highest symbol known to exist.
     end: u64,
+    /// How many symbols beyond `end` are accepted.
     limit: u64,
     order: InOrder<P>,
     reporter: ReportTimer,
+    /// Number of known symbols that are kept for repairs.
     reach: u64,
+    /// Known symbols before this one have been freed.
     freed_to: u64,
+    /// How long a packet waits for missing ones, by the last window announcement.
     deadline: Option<Duration>,
-    /// Repairs over a range of symbols that brought nothing.
+    /// Repairs over a range of symbols that added no information.
     redundant: u64,
     counts: ReceiveCounts,
 }
 
 impl<P: InnerPacket> Receiver<P> {
-    /// A receiver that follows a window of up to `limit` symbols, and whose waiting repairs take `matrix` bytes at most
-    /// beside their payloads.
+    /// Creates a receiver for a coding window of up to `limit` symbols. The coefficients of held
+    /// repairs take at most `matrix` bytes; their payloads come in addition.
     pub(super) fn new(limit: u32, matrix: usize) -> Receiver<P> {
         let limit = u64::from(limit.max(64));
         Receiver {
             numbers: ReceivedNumbers::new(),
             received_bytes: 0,
-            // The oldest holes are the ones to ask for: what comes later waits for them.
+            // The highest pivots make the oldest missing symbols the unseen ones. The report then
+            // asks for these, because later packets wait for them.
             decoder: Decoder::with_pivots(
                 0,
                 Limits { ahead: limit as usize, history: limit as usize, matrix, unseen: MAX_UNSEEN },
@@ -102,7 +121,10 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Datagram `number` of `bytes` has come. False: it had come before, or is too old to tell.
+    /// Records that datagram `number` of `bytes` has arrived.
+    ///
+    /// `ce`: it was marked Congestion Experienced. `eliciting`: it asks for a report. Returns false
+    /// when the number arrived before or is too old to tell.
     pub(super) fn arrive(&mut self, now: Time, number: u64, bytes: u32, ce: bool, eliciting: bool) -> bool {
         if !self.numbers.insert(number) {
             self.counts.duplicates += 1;
@@ -121,7 +143,7 @@ impl<P: InnerPacket> Receiver<P> {
         true
     }
 
-    /// A source symbol has come.
+    /// Takes a source symbol.
     pub(super) fn source(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
         if !self.extend(id + 1) {
             self.counts.unusable += 1;
@@ -140,7 +162,7 @@ impl<P: InnerPacket> Receiver<P> {
         self.free();
     }
 
-    /// A repair has come.
+    /// Takes a repair.
     pub(super) fn repair(&mut self, now: Time, members: &Members, coding: &Coding, payload: P) {
         self.counts.repairs += 1;
         let end = members.last().map_or(0, |last| last.saturating_add(1));
@@ -160,13 +182,14 @@ impl<P: InnerPacket> Receiver<P> {
         self.take_decoded(now);
     }
 
-    /// The sender tells about its window.
+    /// Takes a window announcement of the sender.
     pub(super) fn window(&mut self, now: Time, window: &Window) {
         self.reporter.interval = window.report_every.clamp(Duration::from_millis(1), Duration::from_secs(1));
         self.reach = u64::from(window.reach).max(DEFAULT_REACH).min(self.limit);
-        // The sender gives up so long after it sent a symbol; its last repair may still be on the way.
+        // The sender gives a symbol up this long after it sent the symbol. A quarter is added,
+        // because the last repair may still be in flight then.
         self.deadline = Some(window.deadline.min(Duration::from_secs(60)).mul_f64(1.25));
-        // A base further ahead than the window may be is not believed.
+        // A base further ahead than the largest window cannot be right.
         if window.base > self.end + self.limit {
             return;
         }
@@ -174,24 +197,26 @@ impl<P: InnerPacket> Receiver<P> {
         self.advance(now, window.base);
     }
 
-    /// A report that nothing follows is repeated so often, [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS) or more.
+    /// Sets how often a report is repeated when no datagram follows it. `repeats` is at least
+    /// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
     pub(super) fn set_repeats(&mut self, repeats: u32) {
         self.reporter.most_repeats = repeats;
     }
 
-    /// Lets go of what has waited too long.
+    /// Delivers packets that have waited longer than the announced deadline. `deadline` counts
+    /// until the first announcement.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) {
         let deadline = self.deadline.unwrap_or(deadline);
         self.order.expire(now, deadline, &self.missing);
     }
 
-    /// When [`Receiver::expire`] or a report is due.
+    /// When [`Receiver::expire`] or a report is due next.
     pub(super) fn next_due(&self, deadline: Duration) -> Option<Time> {
         let expires = self.order.expires(self.deadline.unwrap_or(deadline));
         [expires, self.reporter.due].into_iter().flatten().min()
     }
 
-    /// The report that is due, if one is.
+    /// Makes the report if one is due.
     pub(super) fn report(&mut self, now: Time) -> Option<Feedback> {
         if self.reporter.due.is_none_or(|due| due > now) {
             return None;
@@ -224,12 +249,12 @@ impl<P: InnerPacket> Receiver<P> {
         Some(report)
     }
 
-    /// The next packet for the user.
+    /// Removes and returns the next packet for the user.
     pub(super) fn poll(&mut self) -> Option<Delivered<P>> {
         self.order.poll()
     }
 
-    /// What was done so far.
+    /// The counts so far.
     pub(super) fn counts(&self) -> (ReceiveCounts, OrderCounts) {
         (self.counts, self.order.counts())
     }
@@ -239,18 +264,21 @@ impl<P: InnerPacket> Receiver<P> {
         self.end
     }
 
-    /// How many of the peer's datagrams have not arrived (yet), how many it has sent, and in how many runs those have been lost.
+    /// Three numbers about the peer's datagrams: those that have not arrived (yet), those sent, and
+    /// the runs of losses.
     pub(super) fn losses(&self) -> (u64, u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
         (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)
     }
 
-    /// Symbols not decoded, repairs held for them, packets that wait for earlier ones.
+    /// Numbers of missing symbols, of repairs held for them, and of packets that wait for earlier
+    /// ones.
     pub(super) fn backlog(&self) -> (usize, usize, usize) {
         (self.missing.len(), self.decoder.rows(), self.order.waiting())
     }
 
-    /// Learns that all symbols before `end` exist. False: that is further than a window reaches.
+    /// Records that all symbols before `end` exist. Returns false when `end` is further ahead than
+    /// a window can be.
     fn extend(&mut self, end: u64) -> bool {
         if end > self.end + self.limit {
             return false;
@@ -262,6 +290,7 @@ impl<P: InnerPacket> Receiver<P> {
         true
     }
 
+    /// Delivers the symbols that the decoder has recovered.
     fn take_decoded(&mut self, now: Time) {
         while let Some((id, payload)) = self.decoder.poll_decoded() {
             self.counts.recovered += 1;
@@ -271,6 +300,7 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
+    /// Passes symbol `id`, which has just become known, to in-order delivery.
     fn deliver(&mut self, now: Time, id: u64, gap: Gap, payload: P) {
         match payload.meta() {
             Some(meta) => self.order.arrive(now, id, gap, Delivered { payload, meta }, &self.missing),
@@ -281,7 +311,7 @@ impl<P: InnerPacket> Receiver<P> {
         }
     }
 
-    /// Nothing before `base` will come any more.
+    /// Gives up the missing symbols before `base`: the sender will not send or repair them again.
     fn advance(&mut self, now: Time, base: u64) {
         let gone: Vec<u64> = self.missing.range(..base).copied().collect();
         self.counts.given_up += gone.len() as u64;
@@ -295,8 +325,9 @@ impl<P: InnerPacket> Receiver<P> {
         self.take_decoded(now);
     }
 
-    /// Frees known symbols that no repair will name any more; in steps, not for each symbol. Keeps to the limit
-    /// even when the sender never moves its window.
+    /// Frees known symbols that no later repair will span, in steps of at least 64 symbols.
+    ///
+    /// This bounds the memory even when the sender never moves its window.
     fn free(&mut self) {
         let keep_from = self.end.saturating_sub(self.reach);
         if keep_from >= self.freed_to + 64 {
@@ -306,7 +337,7 @@ impl<P: InnerPacket> Receiver<P> {
     }
 }
 
-/// Ascending numbers as ranges, `most` of them at most.
+/// Joins ascending numbers into ranges. Returns at most `most` ranges, the lowest ones.
 fn ranges(ids: impl Iterator<Item = u64>, most: usize) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     for id in ids {

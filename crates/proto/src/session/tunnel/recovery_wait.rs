@@ -1,26 +1,35 @@
-//! How long the way in may wait for what the way out holds back.
+//! Estimates how long the receiver holds packets back while it waits for earlier ones.
+//!
+//! The ingress queue needs this estimate for CoDel's target and interval.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// How much longer than the round-trip time the oldest symbol outstanding has waited for its recovery, at worst, of late.
+/// The longest recent recovery time of the oldest outstanding symbol, beyond the round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecoveryWait {
+    /// The longest recent recovery time at the time `last`, s.
     worst: f64,
     last: Time,
 }
 
 impl RecoveryWait {
-    /// What was seen is forgotten with this time constant, s.
+    /// Time constant with which the maximum decays, s.
+    ///
+    /// Half the value lowers CoDel's target sooner after a hard recovery. Double the value keeps
+    /// longer queues for longer.
     const TIME_CONSTANT: f64 = 4.0;
 
+    /// Takes a sample: at `now` the oldest outstanding symbol has waited for `held` beyond the
+    /// round-trip time.
     pub(super) fn offer(&mut self, now: Time, held: Duration) {
         let keep = (-now.since(self.last).as_secs_f64() / RecoveryWait::TIME_CONSTANT).exp();
         self.last = now;
         self.worst = (keep * self.worst).max(held.as_secs_f64());
     }
 
-    /// Not without end: what waits for two round trips is no sign of how the path is.
+    /// The estimate, at most two round trips. A longer wait says nothing about the usual state of
+    /// the path.
     pub(super) fn get(&self, srtt: Duration) -> Duration {
         Duration::from_secs_f64(self.worst).min(2 * srtt)
     }
