@@ -37,7 +37,7 @@ impl<P: InnerPacket> Tunnel<P> {
         differs(now.report_every, said.report_every) || differs(now.deadline, said.deadline)
     }
 
-    /// How many symbols beyond the window's base the receiver must be ready for.
+    /// How many symbols before the newest one the receiver must keep for repairs.
     ///
     /// This is at least twice the number of outstanding symbols, rounded up to a power of two, and
     /// at least 1024. The power of two keeps announcements rare while the window grows.

@@ -16,7 +16,8 @@ use std::time::Duration;
 ///
 /// About this many ranges fit into a report. The list should hold all losses of a round trip, or
 /// repairs do not keep up on long fast paths. Half the value makes repairs of many losses slower
-/// there. Double the value does not fit into a report.
+/// there. Of double the value most would be cut: a report is at most
+/// [`MAX_FEEDBACK`](crate::wire::MAX_FEEDBACK) bytes long.
 const UNSEEN_RANGES: usize = 512;
 /// Limit on the unseen symbols in the range of a repair. The decoder does not hold a repair with
 /// more.

@@ -1,4 +1,5 @@
-//! When the receiver reports, and the description of what arrived since its last report.
+//! Decides when the receiver reports, and describes the datagrams that arrived since its last
+//! report.
 
 use super::received_numbers::REMEMBERED_NUMBERS;
 use crate::control::redundancy::LEAST_REPEATS;
@@ -7,21 +8,40 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of consecutive reports that list each datagram number, so that lost reports do no harm.
+/// Number of consecutive reports that list each datagram number.
+///
+/// A datagram that arrived counts as lost only if all these reports are lost. Half the value makes
+/// reports shorter and such errors more likely. Double the value makes reports longer.
 const REPORTS: usize = 8;
-/// Datagram numbers that any report lists at least.
+/// Least number of latest datagram numbers that every report covers.
+///
+/// The value matters when few datagrams arrive between reports. A larger value helps when several
+/// reports are lost, and makes reports longer.
 const LEAST_REPORTED: u64 = 64;
-/// Datagrams at the beginning of a session during which every [`EARLY_EVERY`]-th is reported at once: the sender learns the path
-/// from these reports.
+/// Number of datagrams at the beginning of a session of which every [`EARLY_EVERY`]-th is reported
+/// at once.
+///
+/// The sender learns the round-trip time and the rate of the path from these reports. Half the
+/// value gives the sender fewer early reports. Double the value costs up to eight more reports.
 const EARLY: u64 = 32;
+/// Distance between two early datagrams that are reported at once. See [`EARLY`].
+///
+/// Half the value doubles the number of early reports; double the value halves it.
 const EARLY_EVERY: u64 = 4;
-/// Arrivals since the last report, above which the report is repeated when nothing follows it. If the report was lost, the sender
-/// may be waiting for it.
+/// Least number of arrivals since the last report for which the new report is repeated. A report is
+/// repeated only while no datagram follows it.
+///
+/// After this many arrivals the sender may be waiting for the report, which may be lost. Half the
+/// value repeats reports of single datagrams. Double the value leaves reports of up to five
+/// datagrams unrepeated.
 const BUSY: u32 = 3;
-/// Time from an arrival to its report, until the sender says what it wants.
+/// Time from an arrival to its report until the sender announces an interval.
+///
+/// Half the value doubles the number of reports before the announcement. Double the value makes the
+/// sender wait longer for the first regular reports.
 const DEFAULT_INTERVAL: Duration = Duration::from_millis(10);
 
-/// When to report, and what arrived since the last report.
+/// The time of the next report, and the arrivals since the last report.
 #[derive(Debug)]
 pub(super) struct ReportTimer {
     /// Time from an arrival to its report.
@@ -30,19 +50,19 @@ pub(super) struct ReportTimer {
     pub(super) due: Option<Time>,
     /// How often the last report may still be repeated.
     repeats: u32,
-    /// How often any report that nothing follows is repeated.
+    /// How often a report is repeated when no datagram follows it.
     pub(super) most_repeats: u32,
     /// Whether a datagram that asks for a report arrived since the last one.
     fresh: bool,
-    /// When the largest number arrived.
+    /// When the largest datagram number arrived.
     pub(super) largest_at: Time,
     /// Arrivals since the last report.
     pub(super) count: u32,
     /// The lowest number among these arrivals, and when it arrived.
     lowest: (u64, Time),
-    /// When the first of these arrivals was.
+    /// When the first of these arrivals took place.
     first: Time,
-    /// The sum of the arrival times since `first`, s.
+    /// Sum of the arrival times of these arrivals, relative to `first`, s.
     sum: f64,
     /// The largest number in each of the last reports.
     marks: VecDeque<u64>,
@@ -65,8 +85,10 @@ impl ReportTimer {
         }
     }
 
-    /// Datagram `number` has arrived. `largest`: no larger number has. `eliciting`: the datagram asks for a report. `total`:
-    /// datagrams of the session so far.
+    /// Records that datagram `number` has arrived.
+    ///
+    /// `largest`: no larger number has arrived. `eliciting`: the datagram asks for a report.
+    /// `total`: number of datagrams received in the session so far.
     pub(super) fn arrive(&mut self, now: Time, number: u64, largest: bool, eliciting: bool, total: u64) {
         if largest {
             self.largest_at = now;
@@ -83,21 +105,23 @@ impl ReportTimer {
         if eliciting {
             let early = total <= EARLY && total % EARLY_EVERY == 1;
             let due = if early { now } else { now + self.interval };
-            // The arrival makes a planned repetition needless.
+            // A new report takes the place of a planned repetition.
             let planned = self.due.filter(|_| self.fresh);
             self.due = Some(planned.map_or(due, |at| at.min(due)));
             self.fresh = true;
         }
     }
 
-    /// Describes the arrivals since the last report, and plans the next one.
+    /// Describes the arrivals since the last report, and plans the next report. Call it when a
+    /// report leaves at `now`; `largest` is the largest datagram number received.
     pub(super) fn take_batch(&mut self, now: Time, largest: u64) -> Batch {
         self.repeats = if self.count >= BUSY { self.most_repeats } else { self.repeats.saturating_sub(1) };
-        // All repetitions together take the same time, however many there are.
+        // The pause is shorter for more repetitions, so that all of them together always take the
+        // same time.
         let pause = self.interval.mul_f64(1.5 * f64::from(LEAST_REPEATS) / f64::from(self.most_repeats));
         self.due = (self.repeats > 0).then(|| now + pause);
         self.fresh = false;
-        // A repetition lists no number that the report before it did not list.
+        // A repetition adds no mark, because it lists the same numbers as the report before it.
         if self.marks.back() != Some(&largest) {
             self.marks.push_back(largest);
         }
@@ -126,8 +150,9 @@ impl ReportTimer {
         mark.min(least).max((largest + 1).saturating_sub(REMEMBERED_NUMBERS / 2))
     }
 
-    /// Number of consecutive reports that list each number: as many as a report has repetitions, if that is more than
-    /// [`REPORTS`], because a run of losses then takes more reports.
+    /// Number of consecutive reports that list each datagram number: [`REPORTS`], or the number of
+    /// repetitions if that is larger. Many repetitions mean that losses come in long runs, which
+    /// take more reports.
     fn remembered(&self) -> usize {
         REPORTS.max(self.most_repeats as usize)
     }
@@ -154,8 +179,8 @@ mod tests {
             last = due;
         }
         assert_eq!((repeats, last), (LEAST_REPEATS, us(56_000)));
-        assert_eq!(r.marks, [10], "a repetition tells of nothing new");
-        // More repetitions take no longer.
+        assert_eq!(r.marks, [10], "a repetition must not add a mark");
+        // More repetitions together take the same time.
         r.most_repeats = 30;
         (11..14).for_each(|number| r.arrive(us(60_000), number, true, true, 102));
         r.take_batch(us(70_000), 13);

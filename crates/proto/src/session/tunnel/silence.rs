@@ -1,5 +1,9 @@
-//! What is done when reports do not come: the end of a burst is asked after once, then it is a silence, into which a few
-//! packets go at a time until something is heard.
+//! Reaction to missing reports: tail probes and silences.
+//!
+//! A *tail probe* is one datagram that asks soon after the end of a burst whether the last
+//! datagrams arrived (RFC 8985, section 7). If no report comes for longer, a *silence* begins.
+//! During a silence the tunnel takes everything in flight for lost, and sends a few packets at a
+//! time as probes, until the peer reports.
 
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
@@ -11,28 +15,44 @@ use crate::wire::Datagram;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Of a round trip full packets may take this share.
+/// Limit on full-size packets among the probes of one batch, as a share of a round trip's packets.
+///
+/// The other probes are small. Full-size probes repair or deliver something, and they use the path
+/// while it may be down. Half the value sends fewer repairs during a silence. Double the value puts
+/// more load on a path that may be full. A batch has at least
+/// [`LEAST_PROBES`] full-size packets on any path.
 const FULL_PROBES: f64 = 0.25;
-/// Silence grows by this factor from probe to probe, up to the limit.
+/// Factor by which the wait grows from one batch of probes to the next, up to [`LONGEST_SILENCE`].
+///
+/// Double the factor soon reaches the longest wait. A factor of 1 would send batches at a constant
+/// interval.
 const BACK_OFF: f64 = 1.3;
+/// Longest wait between two batches of probes, 500 ms, if the first wait is not longer.
+///
+/// Half the value notices the return of the path up to 250 ms sooner, and sends twice as many
+/// probes. Double the value notices it up to 500 ms later.
 const LONGEST_SILENCE: Duration = Duration::from_millis(500);
 
-/// How long nothing has been heard, and what was done about it.
+/// The state of the current silence, and of the tail probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
-    /// Times that probes were sent since anything was heard, and how many of them may still leave.
+    /// Number of batches of probes since the last report. 0: there is no silence.
     pub(super) probes: u32,
+    /// Number of probes of the current batch that may still leave.
     due: u32,
+    /// When the silence began. It has no meaning while `probes` is 0.
     since: Time,
     pub(super) tail: TailProbe,
 }
 
-/// One probe for each pause.
+/// The state of the tail probe. There is at most one tail probe in each pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TailProbe {
-    /// None was sent in this pause.
+    /// No tail probe was sent in this pause.
     Possible,
+    /// A tail probe is to be sent now.
     Due,
+    /// The tail probe of this pause was sent.
     Sent,
 }
 
@@ -41,12 +61,12 @@ impl Silence {
         Silence { probes: 0, due: 0, since: now, tail: TailProbe::Possible }
     }
 
-    /// Since when it has lasted, if it is one.
+    /// When the silence began. `None`: there is no silence.
     pub(super) fn since(&self) -> Option<Time> {
         (self.probes > 0).then_some(self.since)
     }
 
-    /// Something was heard. True when that ends a silence.
+    /// Records that the peer reported. Returns true when this ends a silence.
     pub(super) fn end(&mut self) -> bool {
         self.due = 0;
         std::mem::take(&mut self.probes) > 0
@@ -54,13 +74,16 @@ impl Silence {
 }
 
 impl<P: InnerPacket> Tunnel<P> {
-    /// Whether a report is waited for. The last repairs of a symbol that has arrived are not, and with all probes lost
-    /// nothing is in flight, but the silence goes on.
+    /// Whether the tunnel waits for a report.
+    ///
+    /// It waits while symbols are outstanding, or an announcement or a probe is in flight. It does
+    /// not wait for repairs in flight when all their symbols have arrived. A silence goes on even
+    /// when all probes are lost and nothing is in flight.
     pub(super) fn is_waiting(&self) -> bool {
         self.sources.len() > 0 || self.sent_history.is_asking() || self.silence.probes > 0
     }
 
-    /// When silence has lasted so long that something must be done.
+    /// When the lack of reports has lasted so long that [`Tunnel::on_silence`] must be called.
     pub(super) fn silence_ends(&self) -> Option<Time> {
         let first = self.sent_history.probe_timeout(self.announced.report_every);
         let wait = first.mul_f64(BACK_OFF.powi(self.silence.probes.min(20) as i32));
@@ -69,13 +92,13 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.is_waiting() {
             return (self.sent_history.in_flight() > 0).then_some(pause);
         }
-        // Whoever never pauses for long enough is to notice a silence, too.
+        // A sender that never pauses must notice a silence, too.
         let unanswered = self.sent_history.unanswered().filter(|_| self.silence.probes == 0);
         let steady = unanswered.map(|since| since + silence_limit(self.srtt()));
         Some(steady.map_or(pause, |steady| steady.min(pause)))
     }
 
-    /// When the last datagrams have gone unanswered for long enough to suspect that the last of them is lost.
+    /// When to suspect that the last datagrams are lost, because no report about them has come.
     pub(super) fn tail_probe_due(&self) -> Option<Time> {
         let possible = self.silence.tail == TailProbe::Possible && self.silence.probes == 0;
         (possible && self.is_waiting()).then(|| {
@@ -83,8 +106,10 @@ impl<P: InnerPacket> Tunnel<P> {
         })
     }
 
-    /// Repeats what may be missing, once, well before the silence is taken for one: a report that is lost costs one datagram,
-    /// a packet that is lost is found out in time.
+    /// Sends the tail probe: a repair of symbols that may be missing, or else an empty probe.
+    ///
+    /// The tail probe leaves well before a silence would begin. If only the report was lost, the
+    /// tail probe costs one datagram. If a packet was lost, the sender learns of it in time.
     pub(super) fn probe_tail(&mut self, now: Time) -> Transmit<Datagram<P>> {
         let pause = self.sent_history.last_eliciting();
         let plan = self.repairs.plan_probe(&self.sources, &self.path(now));
@@ -96,7 +121,8 @@ impl<P: InnerPacket> Tunnel<P> {
         sent
     }
 
-    /// Nothing was heard for too long: what is in flight is lost, and who waits for a report asks for one.
+    /// Handles the lack of reports: takes everything in flight for lost. If the tunnel waits for a
+    /// report, begins or continues a silence and allows the next batch of probes.
     pub(super) fn on_silence(&mut self) {
         let waiting = self.is_waiting();
         self.give_up_in_flight();
@@ -112,6 +138,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.due = silence_probes(self.loss.losses());
     }
 
+    /// Takes every datagram in flight for lost.
     fn give_up_in_flight(&mut self) {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
@@ -122,15 +149,18 @@ impl<P: InnerPacket> Tunnel<P> {
         );
     }
 
-    /// Into a silence go a few packets at a time, until something is heard: the rate is unchanged, but it
-    /// may lead nowhere.
+    /// Sends the next probe of the current batch. `None`: the batch is complete.
+    ///
+    /// The rate controller keeps its rate during a silence, but sending at this rate may be
+    /// useless. So only a few packets leave at a time.
     pub(super) fn probe(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         if self.silence.due == 0 {
             return None;
         }
         self.silence.due -= 1;
         let path = self.path(now);
-        // The first ones find out whether anything gets through, which small ones do as well; the last ones mend something.
+        // The first probes only test whether the path is back, for which small ones suffice. The
+        // last probes are repairs or sources.
         if f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
             return Some(self.send_probe(now, 0));
         }
