@@ -1,8 +1,9 @@
-//! The sender's record of every datagram: when it left, what it carried, what became of it.
+//! The sent-packet history: for every datagram, when it left, what it carried, and what became of
+//! it.
 //!
-//! From the receiver's reports it derives which datagrams arrived and which are lost, round-trip and one-way
-//! delays, and delivery-rate samples that lost or bunched reports do not disturb (they are taken on the
-//! receiver's clock).
+//! From the receiver's reports the history derives which datagrams arrived and which are lost. It
+//! also derives round-trip times, one-way delays and delivery-rate samples. Rate samples use the
+//! receiver's clock, so lost reports and reports that arrive together do not disturb them.
 
 use crate::control::rate::{GainClass, RateSample, Report};
 use crate::wire::Feedback;
@@ -10,33 +11,40 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// A datagram is lost when one this much higher was received, and was sent `reordering` later.
+/// Packet threshold of loss detection, datagrams (RFC 9002, section 6.1.1).
+///
+/// A datagram counts as lost when a datagram was received whose number is higher by this much or
+/// more, and which was sent later by at least the reordering window (see `detect_losses`). RFC 9002
+/// recommends 3. Half the value takes more reordered datagrams for lost. Double the value detects
+/// losses later, and at the end of a burst leaves more of them to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
 
-/// What a datagram carried, as far as its fate matters to somebody.
+/// What a datagram carried, as far as a part of the tunnel needs to know its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Source symbol `id`.
     Source(u64),
-    /// A repair for the holes of a group.
+    /// An exact repair for the group of holes with this number.
     Exact(u64),
-    /// A repair sent ahead of any report, by its number among these.
+    /// The proactive repair with this number.
     Proactive(u64),
-    /// What the coding window is.
+    /// A window announcement.
     Window,
-    /// A probe of this many bytes.
+    /// A probe with this many bytes of padding.
     Probe(u32),
-    /// Feedback: never reported by itself.
+    /// A report, or the end of the session. It does not ask for a report.
     Feedback,
 }
 
 impl Content {
-    /// Whether a report of this very datagram is wanted.
+    /// Whether the tunnel waits for a report of this datagram itself. For sources and repairs it
+    /// waits until the symbols are decoded instead.
     fn asks(self) -> bool {
         matches!(self, Content::Window | Content::Probe(_))
     }
 }
 
+/// What became of a datagram, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Unknown,
@@ -44,71 +52,101 @@ enum Fate {
     Lost,
 }
 
+/// One datagram in the history.
 #[derive(Clone, Debug)]
 struct Record {
     content: Content,
     fate: Fate,
+    /// Class of the pacing gain when the datagram left.
     gain: GainClass,
+    /// Whether a rate sample of this datagram may show less than the path can carry.
     app_limited: bool,
+    /// Size on the link, bytes.
     bytes: u32,
+    /// When the datagram left.
     sent: Time,
     /// Bytes of all datagrams up to and including this one.
     passed: u64,
-    /// The newest report when this one left: where its rate sample begins.
+    /// The state of the newest report when this datagram left. The datagram's rate sample begins
+    /// there.
     base: Option<Base>,
 }
 
-/// A point that rate samples begin at: a datagram that arrived, and what had arrived by then.
+/// The beginning or end of a rate sample: a datagram that arrived, and the bytes received until
+/// then.
 #[derive(Clone, Copy, Debug)]
 struct Base {
+    /// Number of the datagram.
     number: u64,
+    /// Bytes of all datagrams sent up to and including this one.
     passed: u64,
+    /// When the datagram left.
     sent: Time,
-    /// On the receiver's clock.
+    /// When the datagram arrived, microseconds on the receiver's clock.
     arrived_us: u64,
+    /// Bytes that the receiver had received when it reported this datagram.
     received_bytes: u64,
 }
 
-/// Something that became known of a datagram.
+/// What has become known about a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
+    /// The datagram arrived.
     Received(Content),
+    /// The datagram is taken for lost.
     Lost(Content),
-    /// It was taken for lost, but has arrived.
+    /// The datagram was taken for lost, but has arrived.
     Late(Content),
 }
 
-/// All datagrams whose fate may still change.
+/// The sent-packet history: all datagrams whose fate may still change.
 #[derive(Debug)]
 pub(super) struct SentHistory {
+    /// Number of the first datagram in `records`.
     first: u64,
     records: VecDeque<Record>,
+    /// Bytes in flight, reports excluded.
     in_flight: u64,
+    /// Bytes of all datagrams sent so far.
     passed: u64,
-    /// The highest number received, and the first one that ever was reported so.
+    /// The highest datagram number that the peer has reported as received.
     largest: Option<Base>,
+    /// The datagram number that the first report had as its highest.
     origin: Option<Base>,
+    /// Number of datagrams marked Congestion Experienced, by the peer's reports.
     ce: u64,
-    /// Below this number every fate is known.
+    /// The fates of all datagrams below this number are known.
     settled_to: u64,
+    /// Smoothed round-trip time (RFC 6298). `None` before the first sample.
     srtt: Option<Duration>,
+    /// Round-trip time variation (RFC 6298).
     rttvar: Duration,
+    /// Round-trip time of the handshake.
     initial_rtt: Duration,
-    /// How much later than its successors a datagram may arrive.
+    /// How much later than its successors a datagram may arrive without being lost, s.
     reordering: f64,
-    /// When the last datagram that asks for a report left.
-    /// Window announcements and probes in flight: they are waited for whatever else is known.
+    /// Number of window announcements and probes in flight. The tunnel waits for reports of them
+    /// even when all symbols are decoded.
     asking: u32,
+    /// When the last datagram that asks for a report left.
     last_eliciting: Time,
-    /// When the first of them left since the last report.
+    /// When the wait for the next report began. `None`: no report is awaited.
+    ///
+    /// The wait begins with a report after which datagrams are still in flight. Otherwise it begins
+    /// when the next datagram leaves that asks for a report.
     unanswered: Option<Time>,
+    /// Datagrams taken for lost that arrived after all.
     spurious: u64,
+    /// Datagrams taken for lost.
     lost: u64,
-    /// Until this number is acknowledged samples show less than the path can do: nothing waited to be sent after it.
+    /// The last datagram after which nothing waited to be sent.
+    ///
+    /// Until it is acknowledged, rate samples may show less than the path can carry.
     limited: Option<u64>,
 }
 
 impl SentHistory {
+    /// Creates an empty history. `initial_rtt` is the round-trip time of the handshake.
     pub(super) fn new(initial_rtt: Duration) -> SentHistory {
         SentHistory {
             first: 0,
@@ -137,7 +175,7 @@ impl SentHistory {
         self.first + self.records.len() as u64
     }
 
-    /// Records the datagram that leaves now, under [`SentHistory::next`]'s number; it is the `last` one when nothing
+    /// Records the datagram that leaves now. Its number is [`SentHistory::next`]. `last`: nothing
     /// waits to be sent after it.
     pub(super) fn record(&mut self, now: Time, content: Content, bytes: u32, gain: GainClass, last: bool) {
         if last {
@@ -163,8 +201,12 @@ impl SentHistory {
         });
     }
 
-    /// Takes in a report; tells `outcome` what became known (lost before received, in number order within each), and
-    /// `settle` the final fate of every eliciting datagram in number order. Returns what the rate controller needs to know.
+    /// Takes in a report and returns the data that the rate controller needs.
+    ///
+    /// Calls `outcome` for each datagram about which something has become known: first for those
+    /// received, then for those lost, in the order of their numbers. Calls `settle` for each
+    /// datagram that asks for a report, in the order of numbers, when its fate is known: true means
+    /// lost.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -174,12 +216,12 @@ impl SentHistory {
     ) -> Report {
         let mut report = Report { now, in_flight_before: self.in_flight, ..Report::default() };
         if feedback.largest >= self.next() {
-            // A number that was never sent: not from our peer's session. Nothing of it can be believed.
+            // This number was never sent, so the report cannot belong to this session. Ignore it.
             return report;
         }
         report.ce = feedback.ce.saturating_sub(self.ce);
         self.ce = self.ce.max(feedback.ce);
-        // Ranges come from high to low; fates are told in ascending order.
+        // The report lists ranges from high to low. Outcomes are passed on in ascending order.
         for range in feedback.acked.iter().rev() {
             for number in range.start.max(self.first)..range.end.min(feedback.largest + 1) {
                 self.receive(number, &mut report, &mut outcome);
@@ -198,7 +240,8 @@ impl SentHistory {
         report
     }
 
-    /// Nothing was heard for too long: everything in flight is lost.
+    /// Takes everything in flight for lost, because no report came for too long. `outcome` and
+    /// `settle` are called as in [`SentHistory::take`].
     pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool)) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
         for record in self.records.iter_mut().skip(from) {
@@ -220,12 +263,12 @@ impl SentHistory {
         self.in_flight
     }
 
-    /// Whether an announcement or a probe is in flight.
+    /// Whether a window announcement or a probe is in flight.
     pub(super) fn is_asking(&self) -> bool {
         self.asking > 0
     }
 
-    /// What is still in flight matters to nobody.
+    /// Stops waiting for a report: the fates of the datagrams in flight no longer matter.
     pub(super) fn all_answered(&mut self) {
         self.unanswered = None;
     }
@@ -235,36 +278,41 @@ impl SentHistory {
         self.last_eliciting
     }
 
-    /// When the first datagram left that asks for a report and has none since.
+    /// When the wait for the next report began. `None`: no report is awaited.
     pub(super) fn unanswered(&self) -> Option<Time> {
         self.unanswered
     }
 
-    /// Takes the pause for one that began at `pause`, whatever has left since.
+    /// Lets the pause in sending count from `pause`, although a datagram has left since then.
     pub(super) fn go_on_from(&mut self, pause: Time) {
         self.last_eliciting = pause;
     }
 
-    /// How long after the last datagram it is worth asking whether it arrived (RFC 8985, 7.2).
+    /// How long after the last datagram the tail probe is due (RFC 8985, section 7.2).
     pub(super) fn tail_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(2 * report_every) + Duration::from_millis(10)
     }
 
-    /// How long after the last datagram silence means loss.
+    /// How long after the last datagram the lack of reports means that everything in flight is
+    /// lost.
     pub(super) fn probe_timeout(&self, report_every: Duration) -> Duration {
         self.srtt() + (4 * self.rttvar).max(8 * report_every) + Duration::from_millis(30)
     }
 
-    /// The smoothed round-trip time, or the handshake's before the first sample.
+    /// The smoothed round-trip time. Before the first sample it is that of the handshake.
     pub(super) fn srtt(&self) -> Duration {
         self.srtt.unwrap_or(self.initial_rtt)
     }
 
-    /// Datagrams taken for lost, and those of them that arrived after all.
+    /// Numbers of datagrams taken for lost, and of those among them that arrived after all.
     pub(super) fn losses(&self) -> (u64, u64) {
         (self.lost, self.spurious)
     }
 
+    /// Records that datagram `number` was received.
+    ///
+    /// A datagram that was taken for lost widens the reordering window by half, up to one round
+    /// trip. Every other datagram narrows it by 0.05 %.
     fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
         match record.fate {
@@ -292,6 +340,7 @@ impl SentHistory {
         }
     }
 
+    /// Takes the round-trip time and the rate sample from a report with a new highest number.
     fn take_largest(&mut self, now: Time, feedback: &Feedback, report: &mut Report) {
         if self.largest.is_some_and(|l| feedback.largest <= l.number) {
             return;
@@ -319,9 +368,11 @@ impl SentHistory {
         report.rate = base.and_then(|base| self.sample(base, newest, app_limited));
     }
 
+    /// The rate sample from `base` to `newest`. `None`: the interval is shorter than 0.3 round
+    /// trips.
     fn sample(&self, base: Base, newest: Base, app_limited: bool) -> Option<RateSample> {
-        // The interval on the receiver's clock, or the sending interval if that was longer: the path
-        // cannot have shown more than it was offered.
+        // The interval is taken on the receiver's clock. If the sending interval was longer, it is
+        // used instead, because the path cannot deliver faster than the sender sends.
         let receiving = newest.arrived_us.saturating_sub(base.arrived_us) as f64 / 1e6;
         let sending = newest.sent.since(base.sent).as_secs_f64();
         if receiving <= 0.0 || receiving < 0.3 * self.srtt().as_secs_f64() {
@@ -337,7 +388,8 @@ impl SentHistory {
         })
     }
 
-    /// RFC 6298.
+    /// Takes a round-trip time sample into the smoothed mean and the variation (RFC 6298, section
+    /// 2).
     fn smooth(&mut self, rtt: Duration) {
         match self.srtt {
             None => {
@@ -351,7 +403,10 @@ impl SentHistory {
         }
     }
 
-    /// Mean over the report's batch: mean arrival less mean departure.
+    /// Mean one-way delay of the report's datagrams, s: mean arrival minus mean departure.
+    ///
+    /// The clocks of both ends differ by an unknown constant, so only differences of delays have a
+    /// meaning.
     fn one_way_delay(&self, feedback: &Feedback) -> Option<f64> {
         let batch = feedback.batch;
         let (mut count, mut sent) = (0u32, 0.0);
@@ -365,7 +420,8 @@ impl SentHistory {
                 }
             }
         }
-        // Reordering may put earlier arrivals between the batch's numbers; then the highest alone must do.
+        // After reordering, earlier arrivals may lie between the batch's numbers. Then only the
+        // datagram with the highest number is used.
         let mean_before = if count == batch.count && count > 0 {
             f64::from(batch.mean_before_us) / 1e6 + sent / f64::from(count) / 1e9
         } else {
@@ -374,6 +430,11 @@ impl SentHistory {
         Some(feedback.largest_at_us as f64 / 1e6 - largest.sent.as_secs_f64() - mean_before)
     }
 
+    /// Marks datagrams as lost (RFC 9002, section 6.1).
+    ///
+    /// A datagram is lost if a datagram arrived whose number is at least [`PACKET_THRESHOLD`]
+    /// higher, and which left later by the reordering window or more. The window is the larger of
+    /// `reordering` and srtt / 16, where the latter counts up to 10 ms.
     fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();
@@ -399,6 +460,7 @@ impl SentHistory {
         }
     }
 
+    /// Passes fates to `settle` in number order, up to the first datagram whose fate is unknown.
     fn settle(&mut self, mut settle: impl FnMut(bool)) {
         let from = self.settled_to.max(self.first) - self.first;
         for record in self.records.iter().skip(from as usize) {
@@ -412,7 +474,8 @@ impl SentHistory {
         }
     }
 
-    /// Lost datagrams are remembered for a while: they may yet turn out to be late.
+    /// Removes datagrams that are settled. Lost ones stay for max(4 srtt, 1 s), because they may
+    /// still arrive.
     fn forget(&mut self, now: Time) {
         let keep = (4 * self.srtt()).max(Duration::from_secs(1));
         while self.first < self.settled_to {

@@ -1,5 +1,8 @@
-//! The sender's coding window: every source symbol from its first transmission until it and all before it are
-//! decoded or given up. Those between holes are held as well, for repairs of many holes span them.
+//! The sender's coding window.
+//!
+//! The window holds every source symbol from its transmission until this symbol and all earlier
+//! ones are decoded or given up. Received symbols between holes stay in the window, because a
+//! repair for many holes spans them as well.
 
 use super::ingress::{BUCKETS, Class, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
@@ -9,24 +12,27 @@ use ripstop_codes::window::Encoder;
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// What the sender knows of a source symbol.
+/// What the sender knows about a source symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Sent, not reported on.
+    /// Sent; its fate is unknown.
     InFlight,
-    /// Reported as received, or as decoded.
+    /// Its datagram was received.
     Known,
     /// Its datagram is lost.
     Lost,
 }
 
+/// A source symbol in the window.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     state: State,
+    /// Length of the symbol, bytes.
     bytes: u32,
-    /// When it was first sent: deadline runs from here (the way in has its own deadline).
+    /// When the symbol was sent. Its deadline runs from here; the ingress queue has its own
+    /// deadline.
     sent: Time,
-    /// Repairs that span it, so far, if it is interactive.
+    /// Number of proactive repairs for interactive packets that span the symbol.
     covered: u8,
 }
 
@@ -34,17 +40,20 @@ struct Source {
 #[derive(Debug)]
 pub(super) struct Sources<P> {
     encoder: Encoder<P>,
+    /// The window's base: the number of the first symbol in `sources`.
     first: u64,
     sources: VecDeque<Source>,
     /// No symbol before this one is in flight.
     tail: u64,
+    /// Number of symbols in flight.
     in_flight: u32,
-    /// Symbols whose datagram is lost and that are not decoded as far as is known.
+    /// Symbols whose datagram is lost and that are not known to be decoded.
     lost: BTreeSet<u64>,
-    /// Interactive symbols in flight, ascending.
+    /// Interactive symbols, ascending. All symbols before `tail` have been removed.
     interactive: VecDeque<u64>,
-    /// The last symbol of each flow bucket that later ones may have to wait for.
+    /// The last in-order symbol of each flow bucket.
     last_of_flow: Vec<Option<u64>>,
+    /// Number of symbols given up.
     given_up: u64,
 }
 
@@ -63,7 +72,7 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
-    /// Takes a packet into the window, to be sent now; returns its number and its gap.
+    /// Adds a packet that leaves at `now`. Returns the symbol's number, its gap, and the symbol.
     pub(super) fn push(&mut self, now: Time, queued: Queued<P>) -> (u64, Gap, P) {
         let id = self.next();
         let mut payload = queued.payload;
@@ -99,27 +108,27 @@ impl<P: InnerPacket> Sources<P> {
         self.first
     }
 
-    /// Symbols from the base to the newest.
+    /// Number of symbols from the window's base to the newest one.
     pub(super) fn len(&self) -> usize {
         self.sources.len()
     }
 
-    /// The first symbol in flight (all after it count as in flight for repairs).
+    /// The first symbol in flight. For repairs, all later symbols count as in flight.
     pub(super) fn tail(&self) -> u64 {
         self.tail
     }
 
-    /// How many symbols are in flight.
+    /// Number of symbols in flight.
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// When symbol `id` was first sent.
+    /// When symbol `id` was sent. `None`: it is not in the window.
     pub(super) fn sent(&self, id: u64) -> Option<Time> {
         self.get(id).map(|source| source.sent)
     }
 
-    /// Bytes of symbol `id`.
+    /// Length of symbol `id`, bytes. 0: it is not in the window.
     pub(super) fn bytes(&self, id: u64) -> u32 {
         self.get(id).map_or(0, |source| source.bytes)
     }
@@ -129,7 +138,8 @@ impl<P: InnerPacket> Sources<P> {
         &self.encoder
     }
 
-    /// Interactive symbols in flight, with when they were sent and how many repairs span them.
+    /// The interactive symbols in flight: number, time of sending, and number of repairs that span
+    /// the symbol.
     pub(super) fn interactive(&self) -> impl DoubleEndedIterator<Item = (u64, Time, u8)> + '_ {
         self.interactive.iter().filter_map(|id| {
             let source = self.get(*id).filter(|source| source.state == State::InFlight)?;
@@ -137,20 +147,20 @@ impl<P: InnerPacket> Sources<P> {
         })
     }
 
-    /// A repair that spans the interactive symbol `id` leaves.
+    /// Records that a repair leaves which spans the interactive symbol `id`.
     pub(super) fn cover(&mut self, id: u64) {
         if let Some(source) = self.get_mut(id) {
             source.covered = source.covered.saturating_add(1);
         }
     }
 
-    /// The datagram of symbol `id` was received (perhaps after it was taken for lost).
+    /// Records that the datagram of symbol `id` was received, perhaps after it was taken for lost.
     pub(super) fn received(&mut self, id: u64) {
         self.settle(id, State::Known);
         self.lost.remove(&id);
     }
 
-    /// The datagram of symbol `id` is lost.
+    /// Records that the datagram of symbol `id` is lost.
     pub(super) fn lost(&mut self, id: u64) {
         if self.get(id).is_some_and(|source| source.state == State::InFlight) {
             self.settle(id, State::Lost);
@@ -158,16 +168,19 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
-    /// Takes in what the receiver reports of symbols, and returns the holes: the lost symbols that
-    /// it needs, ascending. Symbols that are lost but *seen* are not holes: the repairs held for
-    /// them will give them up as soon as the holes are filled.
+    /// Takes the receiver's report on symbols. Returns the *holes*, ascending.
+    ///
+    /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A lost symbol that is
+    /// *seen* is no hole: the receiver holds a repair for it, and decodes it when the holes are
+    /// filled.
     pub(super) fn take(&mut self, feedback: &Feedback) -> Vec<u64> {
         let decoded_to = feedback.next_undecoded.min(self.next());
         while self.first < decoded_to {
             self.drop_first();
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
-        // Beyond a list that was cut only their number is known: as good as any are the oldest.
+        // If the list was cut, only the number of the other holes is known. The oldest lost symbols
+        // beyond the list then count as holes.
         let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
             Some(last) if beyond > 0 => last.end,
@@ -179,7 +192,7 @@ impl<P: InnerPacket> Sources<P> {
             while ranges.peek().is_some_and(|range| range.end <= *id) {
                 ranges.next();
             }
-            // What the receiver does not know to exist it cannot list.
+            // The receiver cannot list a symbol that it does not know to exist.
             let unseen = *id >= feedback.end || ranges.peek().is_some_and(|range| range.contains(id));
             if unseen {
                 holes.push(*id);
@@ -191,7 +204,8 @@ impl<P: InnerPacket> Sources<P> {
         holes
     }
 
-    /// Gives up what has waited longer than `deadline`; returns whether anything was.
+    /// Gives up the symbols that were sent longer than `deadline` ago. Returns whether any of them
+    /// was not known to be received.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) -> bool {
         let before = self.given_up;
         while self.sources.front().is_some_and(|source| now.since(source.sent) > deadline) {
@@ -203,17 +217,17 @@ impl<P: InnerPacket> Sources<P> {
         self.given_up != before
     }
 
-    /// When the oldest symbol will have waited longer than `deadline`.
+    /// When the deadline of the oldest symbol ends. `None`: the window is empty.
     pub(super) fn expires(&self, deadline: Duration) -> Option<Time> {
         self.sources.front().map(|source| source.sent + deadline + Duration::from_nanos(1))
     }
 
-    /// Symbols given up so far, as far as the sender knows not received.
+    /// Number of symbols given up so far that were not known to be received.
     pub(super) fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// Symbols whose datagram is lost and that are not known to be decoded.
+    /// Number of symbols whose datagram is lost and that are not known to be decoded.
     pub(super) fn lost_count(&self) -> usize {
         self.lost.len()
     }
@@ -226,6 +240,7 @@ impl<P: InnerPacket> Sources<P> {
         self.sources.get_mut(usize::try_from(id.checked_sub(self.first)?).ok()?)
     }
 
+    /// Sets the state of symbol `id`, whose fate is known now.
     fn settle(&mut self, id: u64, state: State) {
         let Some(source) = self.get_mut(id) else { return };
         let was = std::mem::replace(&mut source.state, state);
@@ -235,6 +250,7 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
+    /// Moves `tail` to the first symbol in flight.
     fn advance_tail(&mut self) {
         while self.get(self.tail).is_some_and(|source| source.state != State::InFlight) {
             self.tail += 1;
@@ -244,6 +260,7 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
+    /// Removes the first symbol, which is decoded or given up.
     fn drop_first(&mut self) {
         let Some(source) = self.sources.pop_front() else { return };
         if source.state == State::InFlight {
@@ -263,7 +280,7 @@ mod tests {
     use crate::session::tunnel::inner::Meta;
     use ripstop_codes::Symbol;
 
-    /// A window of `n` symbols, those of `lost` lost.
+    /// A window of `n` symbols, of which the symbols in `lost` are lost.
     fn window(n: u64, lost: impl Iterator<Item = u64>) -> Sources<Symbol> {
         let mut sources = Sources::new();
         for _ in 0..n {
@@ -283,7 +300,7 @@ mod tests {
     #[test]
     fn a_whole_list_names_the_holes() {
         let mut sources = window(100, (10..100).step_by(10));
-        // 30 and 50 are seen: repairs held for them wait for the others.
+        // 30 and 50 are seen: the receiver holds repairs for them that wait for the other symbols.
         assert_eq!(sources.take(&report(&[10, 20, 40, 60], 4, 70)), [10, 20, 40, 60, 70, 80, 90]);
         assert_eq!(sources.first(), 10);
     }
@@ -292,15 +309,15 @@ mod tests {
     fn beyond_a_cut_list_its_number_counts() {
         let lost: Vec<u64> = (10..100).step_by(10).collect();
         let mut sources = window(100, lost.iter().copied());
-        // Three more are missing than the list has: the oldest that are lost stand for them.
+        // The deficit is three more than the list. The oldest lost symbols count for these three.
         assert_eq!(sources.take(&report(&[10, 20], 5, 100)), [10, 20, 30, 40, 50]);
-        // Before the list's end it is complete.
+        // Up to its last symbol the list is complete, so 20 and 30 are no holes.
         assert_eq!(sources.take(&report(&[10, 40], 3, 100)), [10, 40, 50]);
-        // More is missing than is known to be lost: the rest is on its way, or its loss will be noticed.
+        // The deficit exceeds the known losses. The rest is in flight, or its loss will be noticed.
         assert_eq!(sources.take(&report(&[10, 20], 1_000, 100)), lost);
-        // What the receiver does not know of is no part of its number.
+        // Symbols that the receiver does not know to exist are not part of its deficit.
         assert_eq!(sources.take(&report(&[10], 2, 50)), [10, 20, 50, 60, 70, 80, 90]);
-        // A deficit smaller than the list is no cut list.
+        // A deficit smaller than the list means that the list was not cut.
         assert_eq!(sources.take(&report(&[10, 20], 0, 100)), [10, 20]);
     }
 }
