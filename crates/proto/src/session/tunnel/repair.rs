@@ -1,11 +1,13 @@
-//! Which repairs to send, and what they span.
+//! Decides which repairs to send, and which symbols each repair spans.
 //!
-//! *Exact* repairs answer reports. Each spans a few *holes*: symbols whose datagram is lost and that the receiver
-//! has not seen. Their span ends at what the report settles, never at the newest symbol, or
-//! they would wait for losses that are yet to come and deliver nothing. Repairs in flight are
-//! counted, so that a report that does not know of them yet asks for nothing twice.
+//! *Exact repairs* answer reports. An exact repair spans a few *holes*: lost symbols that the
+//! receiver has not *seen* (RFC 8406). Its span ends at the last hole and never reaches the newest
+//! symbol. Otherwise it could not be decoded before later losses are repaired, too. The tunnel
+//! counts exact repairs in flight, because a report that left before they arrived asks for the same
+//! holes again.
 //!
-//! *Proactive* repairs go ahead of reports, by the rules of [`crate::control::redundancy`].
+//! *Proactive repairs* are sent before any report. [`crate::control::redundancy`] has the rules for
+//! their number.
 
 use super::inner::InnerPacket;
 use super::sources::Sources;
@@ -20,19 +22,33 @@ use ripstop_codes::window::{Coding, Members};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Holes that one exact repair lists, at most: any so many of its group's repairs mend it.
+/// Limit on the holes that one exact repair lists by number.
+///
+/// A group of n listed holes is recovered by any n of its repairs. Half the value makes more,
+/// smaller groups, which differ more in their luck. Double the value makes repair headers longer,
+/// so fewer full-size packets fit into a repair.
 const LISTED: usize = 5;
-/// Where they are closer together, so many make a group, at most, and a repair spans all symbols from the first to the last: what is
-/// lost of many repairs varies less than what is lost of few.
+/// Limit on the holes of a group whose holes lie within one span ([`SPAN`]).
+///
+/// A repair of a group with more holes than it can list spans all symbols from the first hole to
+/// the last one. Large groups pay off because the share of repairs lost varies less among many
+/// repairs than among few. Half the value makes this share vary more. Double the value makes a
+/// group wait for more repairs.
 const GROUP: usize = 32;
-/// Interactive symbols that one repair spans, at most.
+/// Limit on the interactive symbols that one repair spans.
+///
+/// Half the value sends more repairs after a burst of small packets. Double the value lets one lost
+/// repair affect twice as many packets.
 const MAX_INTERACTIVE: usize = 8;
 
-/// What a proactive repair is for.
+/// The purpose of a repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
+    /// An exact repair for the group of holes with this number.
     Exact(u64),
+    /// A proactive repair for interactive packets.
     Interactive,
+    /// A proactive repair for bulk packets.
     Bulk,
 }
 
@@ -40,54 +56,65 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug)]
 pub(super) struct PlannedRepair {
     pub(super) purpose: Purpose,
+    /// The symbols that the repair spans.
     pub(super) members: Members,
-    /// Bytes of its longest member.
+    /// Length of the longest member, bytes.
     pub(super) bytes: u32,
 }
 
-/// What the path and the budget allow.
+/// The state of the path that decides about repairs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathView {
     /// Expected losses, for exact repairs.
     pub(super) losses: Losses,
-    /// Expected losses, for proactive ones: none on a clean path.
+    /// Expected losses, for proactive repairs. The share is zero on a clean path.
     pub(super) proactive: Losses,
+    /// Smoothed round-trip time.
     pub(super) srtt: Duration,
+    /// How long a symbol is waited for.
     pub(super) deadline: Duration,
-    /// Room for a repair body, bytes.
+    /// Longest repair body that fits a datagram, bytes.
     pub(super) room: u32,
-    /// What waits to be sent takes so many round trips at the path's rate.
+    /// The backlog in the ingress queue, in round trips at the path's rate.
     pub(super) waiting: f64,
-    /// Full packets that the path carries in a round trip.
+    /// Full-size packets that the path carries in a round trip.
     pub(super) packets: f64,
 }
 
 /// A proactive repair in flight.
 #[derive(Clone, Copy, Debug)]
 struct Proactive {
+    /// Whether the repair is for bulk packets.
     bulk: bool,
-    /// Its first and one past its last member.
+    /// The first member, and one past the last member.
     span: (u64, u64),
 }
 
 /// Holes that are repaired together.
 #[derive(Clone, Debug)]
 struct Group {
+    /// The holes, ascending.
     holes: Vec<u64>,
+    /// Number of exact repairs in flight for this group.
     in_flight: u32,
-    /// How often all its repairs were reported on and holes were left.
+    /// How often no repair of the group was in flight any more while holes were left.
     failed: u32,
 }
 
-/// A budget of repair bytes that source bytes earn.
+/// A budget of repair bytes (a token bucket). Source bytes add to it.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
+    /// Repair bytes that each source byte adds.
     share: f64,
+    /// Repair bytes that may be sent now.
     tokens: f64,
+    /// Limit on `tokens`.
     burst: f64,
 }
 
 impl Budget {
+    /// Creates a budget with a limit of 20 packets of `packet` bytes. It starts with the limit
+    /// times `share`, where `share` counts up to 1.
     fn new(share: f64, packet: u32) -> Budget {
         let burst = 20.0 * f64::from(packet);
         Budget { share, tokens: share.min(1.0) * burst, burst }
@@ -106,59 +133,72 @@ impl Budget {
     }
 }
 
-/// Repairs sent, by purpose.
+/// Numbers of repairs, by purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RepairCounts {
-    /// On request of the receiver.
+    /// Exact repairs sent.
     pub exact: u64,
-    /// Of these, over all symbols from a first hole to a last one.
+    /// Exact repairs sent that span all symbols from the first hole of a group to the last one.
     pub ranges: u64,
-    /// Ahead of reports, for bulk flows (or by a fixed ratio).
+    /// Proactive repairs sent for bulk flows, or by a fixed redundancy.
     pub bulk: u64,
-    /// Of these, over symbols that lie apart.
+    /// Proactive repairs among `bulk` that span symbols at a distance greater than 1.
     pub spread: u64,
-    /// Ahead of reports, for interactive flows.
+    /// Proactive repairs sent for interactive flows.
     pub interactive: u64,
-    /// Not sent for want of budget.
+    /// Proactive repairs that were due but not sent, because the budget was used up.
     pub over_budget: u64,
     /// Times that proactive repair was suspended because it recovered nothing.
     pub suspended: u64,
 }
 
-/// The repairs of one tunnel.
+/// The repairs of one tunnel: which are in flight, which are due, and what they may cost.
 #[derive(Debug)]
 pub(super) struct Repairs {
     redundancy: Redundancy,
     random: Stream,
+    /// Groups of holes, by number. Groups with lower numbers are older.
     groups: BTreeMap<u64, Group>,
+    /// For each hole, the number of its group.
     group_of: BTreeMap<u64, u64>,
+    /// Number of the next group.
     next_group: u64,
-    /// Groups that want an exact repair, one entry a repair, by the newest report.
+    /// Exact repairs to send, in order: for each repair the number of its group. Worked out from
+    /// the newest report.
     due: VecDeque<u64>,
-    /// Proactive repairs in flight, from number `first_proactive` on; None: fate known.
+    /// Proactive repairs from number `first_proactive` on. `None`: the fate is known.
     proactive: VecDeque<Option<Proactive>>,
     first_proactive: u64,
-    /// When the sources of late left, and the bulk repairs.
+    /// When each recent source left. [`RECENT`] and [`RECENT_PACKETS`] say what is recent.
     recent: VecDeque<Time>,
+    /// When each recent bulk repair left.
     recent_repairs: VecDeque<Time>,
     bulk_rule: BulkRule,
-    /// How far apart the symbols of a bulk repair are.
+    /// Distance of neighbouring members of a bulk repair, symbols.
     step: u32,
+    /// Random offset from -0.5 to 0.5 that moves the next proactive repair.
     dither: f64,
+    /// With a fixed redundancy: number of repairs that the sources have earned.
     credit: f64,
+    /// Budget for bulk flows.
     bulk: Budget,
-    /// Whether a repair was refused since the last source symbol.
+    /// Whether the bulk budget refused a repair since the last source symbol.
     denied: bool,
-    /// Whether a source has left since it was last found that no proactive repair is due.
+    /// Set when a source leaves. Cleared when no repair is due.
     unguarded: bool,
-    /// When the last source left, until it was found that no repair is due at the end of its burst.
+    /// When the last source left. Cleared when the burst has ended and no repair is due.
     tail: Option<Time>,
+    /// Budget for interactive flows.
     interactive: Budget,
     usefulness: Usefulness,
     counts: RepairCounts,
 }
 
 impl Repairs {
+    /// Creates the state for `redundancy`.
+    ///
+    /// `bulk` and `interactive` limit the proactive repair bytes per source byte. `packet` is the
+    /// path's MTU, bytes. `random` gives the dither.
     pub(super) fn new(
         redundancy: Redundancy,
         bulk: f64,
@@ -191,7 +231,7 @@ impl Repairs {
         }
     }
 
-    /// A source symbol of `bytes` leaves.
+    /// Records that a source symbol of `bytes` leaves.
     pub(super) fn on_source(&mut self, now: Time, interactive: bool, bytes: u32) {
         let budget = if interactive { &mut self.interactive } else { &mut self.bulk };
         budget.earn(bytes);
@@ -213,7 +253,7 @@ impl Repairs {
         }
     }
 
-    /// The fate of an exact repair of `group` is known.
+    /// Records that the fate of an exact repair of `group` is known.
     pub(super) fn exact_settled(&mut self, group: u64) {
         if let Some(group) = self.groups.get_mut(&group) {
             group.in_flight = group.in_flight.saturating_sub(1);
@@ -228,7 +268,7 @@ impl Repairs {
         self.first_proactive + self.proactive.len() as u64
     }
 
-    /// The fate of proactive repair `number` is known.
+    /// Records the fate of the proactive repair `number`.
     pub(super) fn proactive_settled(&mut self, number: u64, received: bool) {
         let entry = number.checked_sub(self.first_proactive).and_then(|i| self.proactive.get_mut(i as usize));
         if let Some(ahead) = entry.and_then(Option::take) {
@@ -240,8 +280,10 @@ impl Repairs {
         }
     }
 
-    /// Takes the holes of the newest report (all of them, ascending), and the receiver's count of
-    /// repairs that brought nothing.
+    /// Takes all holes of the newest report, ascending, and works out which exact repairs are due.
+    ///
+    /// `redundant` is the receiver's count of repairs over a range of symbols that added no
+    /// information.
     pub(super) fn take_holes<P: InnerPacket>(
         &mut self,
         now: Time,
@@ -276,8 +318,10 @@ impl Repairs {
         self.list_due(now, sources, path);
     }
 
-    /// Lists the exact repairs that are wanted: those of each group of holes, oldest first, less the repairs in flight that span them,
-    /// those sent ahead included.
+    /// Lists the exact repairs to send, oldest group first.
+    ///
+    /// Exact repairs in flight for a group count, and so do proactive repairs in flight that span
+    /// its holes.
     fn list_due<P: InnerPacket>(&mut self, now: Time, sources: &Sources<P>, path: &PathView) {
         let mut starts: Vec<u64> = self.proactive.iter().flatten().map(|ahead| ahead.span.0).collect();
         starts.sort_unstable();
@@ -286,7 +330,7 @@ impl Repairs {
         let mut used = 0;
         for (id, group) in &self.groups {
             let missing = rule.wanted(group.wanted(now, sources, path)).saturating_sub(group.in_flight);
-            // One that was sent ahead mends one hole of all that it spans.
+            // A proactive repair recovers one hole among all that it spans.
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = starts.partition_point(|start| *start <= last) as u32;
             let covered = missing.min(ahead.saturating_sub(used));
@@ -296,7 +340,7 @@ impl Repairs {
         interleave(due, &mut self.due);
     }
 
-    /// The next repair to send, exact ones first.
+    /// The next repair to send. Exact repairs come first, then interactive ones, then bulk ones.
     pub(super) fn plan<P: InnerPacket>(
         &mut self,
         now: Time,
@@ -314,7 +358,7 @@ impl Repairs {
         plan
     }
 
-    /// The repair of `plan` leaves.
+    /// Records that the repair of `plan` leaves.
     pub(super) fn sent<P: InnerPacket>(&mut self, now: Time, plan: &PlannedRepair, sources: &mut Sources<P>) {
         match plan.purpose {
             Purpose::Exact(group) => {
@@ -345,7 +389,8 @@ impl Repairs {
         self.dither = self.random.unit() - 0.5;
     }
 
-    /// A repair for whatever is oldest and not decoded: what is sent into a silence.
+    /// A repair to send as a probe: for the oldest group of holes, or else for the newest symbols
+    /// in flight. `None`: there is nothing to repair.
     pub(super) fn plan_probe<P: InnerPacket>(
         &self,
         sources: &Sources<P>,
@@ -366,7 +411,7 @@ impl Repairs {
         })
     }
 
-    /// When an interactive packet wants its next repair, or the end of a burst.
+    /// When a repair for an interactive packet or for the end of a burst may be due next.
     pub(super) fn next_due<P: InnerPacket>(&self, sources: &Sources<P>, path: &PathView) -> Option<Time> {
         let wanted = self.interactive_wanted(path);
         let interactive = (wanted > 0)
@@ -376,17 +421,19 @@ impl Repairs {
         [interactive, tail.map(|last| last + tail_wait(path.srtt))].into_iter().flatten().min()
     }
 
-    /// Whether a repair may be due already: one that was asked for, or one that sources want which have just left.
+    /// Whether a repair may be due now: an exact repair, or a proactive one for sources that have
+    /// just left.
     pub(super) fn may_be_due(&self) -> bool {
         !self.due.is_empty() || self.unguarded
     }
 
-    /// Repairs sent so far.
+    /// The counts so far.
     pub(super) fn counts(&self) -> RepairCounts {
         self.counts
     }
 
-    /// Whether the burst of the last source has ended, and nothing waits.
+    /// Whether the burst of the last source has ended ([`tail_wait`]) and the ingress queue is
+    /// empty.
     fn is_tail(&self, now: Time, path: &PathView) -> bool {
         path.waiting == 0.0 && self.tail.is_some_and(|last| now >= last + tail_wait(path.srtt))
     }
@@ -404,7 +451,8 @@ impl Repairs {
         let holes = &group.holes;
         let listed = Self::fit(holes, LISTED, sources, path.room) == holes.len();
         let members = match (holes.first(), holes.last()) {
-            // The first one by itself: it is no repair that was sent ahead.
+            // The first hole is listed separately. This marks the repair as exact, because the
+            // receiver counts a pure range as proactive.
             (Some(first), Some(last)) if !listed => Members::new(vec![*first], first + 1..last + 1),
             _ => Members::new(holes.clone(), 0..0),
         }
@@ -435,7 +483,8 @@ impl Repairs {
         let members = Members::new(ids, 0..0)?;
         let bytes = longest(&members, sources);
         if !self.interactive.allows(bytes) {
-            // As good as sent: the next one is due a step later, and may find more in the budget.
+            // The repair counts as sent. The next one is due a step later, when the budget may have
+            // more.
             self.counts.over_budget += 1;
             members.iter().for_each(|id| sources.cover(id));
             return None;
@@ -471,7 +520,8 @@ impl Repairs {
                     repairs: self.ahead_beyond(start),
                 };
                 if start == sources.tail() {
-                    // The whole flight: what is missing already takes its part of the repairs.
+                    // The repair spans all symbols in flight. Exact repairs in flight and the holes
+                    // that they repair count as well.
                     all.deficit = self.groups.values().map(|g| g.holes.len() as u32).sum();
                     all.repairs += self.groups.values().map(|g| g.in_flight).sum::<u32>();
                 }
@@ -482,7 +532,7 @@ impl Repairs {
                 };
                 let left =
                     if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
-                // Half a period either way.
+                // The dither is at most half the distance of two repairs, earlier or later.
                 let dither = self.dither / path.proactive.share.max(0.01);
                 self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)
             }
@@ -490,7 +540,7 @@ impl Repairs {
         if !due {
             return None;
         }
-        // The steps take turns, the newest symbols last.
+        // Successive repairs begin at successive symbols, so that they take turns.
         let first = start + (self.counts.bulk + step - start % step) % step;
         let members = Members::stepped(first, step, end.saturating_sub(first).div_ceil(step))?;
         if members.is_empty() {
@@ -504,21 +554,22 @@ impl Repairs {
         Some(PlannedRepair { purpose: Purpose::Bulk, members, bytes })
     }
 
-    /// How many proactive repairs in flight span symbols from `start` on.
+    /// Number of proactive repairs in flight that span a symbol from `start` on.
     fn ahead_beyond(&self, start: u64) -> u32 {
         let mut count = 0;
         for ahead in self.proactive.iter().rev().flatten() {
             if ahead.span.1 > start {
                 count += 1;
             } else if ahead.bulk {
-                // Those before it end before it.
+                // Earlier bulk repairs end even earlier.
                 break;
             }
         }
         count
     }
 
-    /// How many of `ids`, from the first, one repair can span within `room` (at least one), and `most` at most.
+    /// How many of the first `ids` one repair can list if its body is at most `room` bytes long. At
+    /// least one, if there is one, and at most `most`.
     fn fit<P: InnerPacket>(ids: &[u64], most: usize, sources: &Sources<P>, room: u32) -> usize {
         let mut bytes = 0;
         for (i, id) in ids.iter().enumerate().take(most) {
@@ -534,9 +585,10 @@ impl Repairs {
 }
 
 impl Group {
-    /// Repairs that the group wants, those in flight included.
+    /// The degrees of freedom to plan for: one for each hole, plus extra ones if repairs failed or
+    /// the deadline is near.
     fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
-        // A repair of a repair of a repair: spend a little more rather than miss the deadline.
+        // The group has little time left for another round of repairs, so send two more.
         let late = self
             .holes
             .first()
@@ -547,7 +599,10 @@ impl Group {
     }
 }
 
-/// Lists groups as often as they are due, some of them by turns: a run of losses takes a little of each, not all that one has.
+/// Writes each group's number into `into` once for each repair due.
+///
+/// Up to [`INTERLEAVED`] groups take turns, so that a run of losses takes a few repairs of each
+/// group and not all repairs of one group.
 fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
     into.clear();
     for some in due.chunks_mut(INTERLEAVED) {
@@ -560,32 +615,52 @@ fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
     }
 }
 
+/// When the next repair is due for an interactive packet that left at `sent` and has `covered`
+/// repairs.
 fn due_at(sent: Time, covered: u8) -> Time {
     sent + INTERACTIVE_STEP * (u32::from(covered) + 1)
 }
 
+/// Length of the longest member, bytes.
 fn longest<P: InnerPacket>(members: &Members, sources: &Sources<P>) -> u32 {
     members.iter().map(|id| sources.bytes(id)).max().unwrap_or(0)
 }
 
-/// Whether proactive repairs recover anything.
+/// Judges whether proactive repairs recover anything, and suspends them if they do not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Usefulness {
+    /// Proactive repairs for bulk flows that were received.
     received: u64,
+    /// `received` at the last judgement.
     received_then: u64,
+    /// The receiver's count of redundant repairs at the last judgement.
     redundant_then: u64,
+    /// Whether proactive repair is suspended.
     suspended: bool,
-    /// When it was judged last.
+    /// When the last judgement was made.
     since: Time,
 }
 
 impl Usefulness {
-    /// Judged over so many repairs, and so long: on a fast path so many pass between two runs of losses.
+    /// Minimum sample before proactive repair is judged: 400 repairs received.
+    ///
+    /// Repairs are judged useless if at least 99.5 % of the sample were redundant. Half the value
+    /// suspends useful repairs more often by chance. Double the value sends useless repairs for
+    /// longer.
     const SAMPLE: u64 = 400;
+    /// Minimum time before proactive repair is judged, 1 s.
+    ///
+    /// On a fast path, 400 repairs may pass between two runs of losses. Half the value suspends
+    /// repair there too soon. Double the value sends useless repairs for longer.
     const WHILE: Duration = Duration::from_secs(1);
+    /// How long proactive repair stays suspended, 5 s.
+    ///
+    /// Half the value tests twice as often whether proactive repair is useful again. Double the
+    /// value leaves a path without proactive repairs for longer after its losses have changed.
     const REST: Duration = Duration::from_secs(5);
 
-    /// Takes the receiver's count of redundant repairs; true when proactive repair is suspended now.
+    /// Takes the receiver's count of redundant repairs. Returns true when this suspends proactive
+    /// repair.
     fn judge(&mut self, now: Time, redundant: u64) -> bool {
         if self.suspended {
             if now.since(self.since) >= Self::REST {

@@ -31,9 +31,9 @@ const EARLY_EVERY: u64 = 4;
 /// Least number of arrivals since the last report for which the new report is repeated. A report is
 /// repeated only while no datagram follows it.
 ///
-/// After this many arrivals the sender may be waiting for the report, which may be lost. Half the
-/// value repeats reports of single datagrams. Double the value leaves reports of up to five
-/// datagrams unrepeated.
+/// After this many arrivals the sender may be waiting for the report, which may be lost. A smaller
+/// value repeats reports of one or two datagrams as well. Double the value leaves reports of up to
+/// five datagrams unrepeated.
 const BUSY: u32 = 3;
 /// Time from an arrival to its report until the sender announces an interval.
 ///

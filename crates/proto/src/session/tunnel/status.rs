@@ -1,4 +1,4 @@
-//! What a tunnel is doing, for people and metrics.
+//! A tunnel's state and counts at one moment, for people and metrics.
 
 use super::Tunnel;
 use super::ingress::QueueDrops;
@@ -9,34 +9,37 @@ use super::repair::RepairCounts;
 use crate::control::rate::View;
 use std::time::Duration;
 
-/// What the sending half did.
+/// Counts of the sending half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendCounts {
-    /// InnerPacket packets taken in.
+    /// Inner packets accepted from the user.
     pub taken: u64,
-    /// InnerPacket packets that were malformed.
+    /// Inner packets dropped because they were malformed.
     pub malformed: u64,
-    /// InnerPacket packets longer than the tunnel's MTU.
+    /// Inner packets dropped because they were longer than the tunnel's MTU.
     pub too_long: u64,
     /// Source symbols sent.
     pub sources: u64,
-    /// Their bytes.
+    /// Bytes of source symbols sent.
     pub source_bytes: u64,
     /// Bytes of repair symbols sent.
     pub repair_bytes: u64,
     /// Datagrams sent, of all kinds.
     pub datagrams: u64,
-    /// Their bytes, IP and UDP headers included.
+    /// Bytes of all datagrams sent, IP and UDP headers included.
     pub bytes: u64,
-    /// Times that everything in flight was given up because nothing was heard.
+    /// Batches of probes allowed in silences. Before each batch everything in flight was taken for
+    /// lost, because no report had come.
     pub silences: u64,
-    /// Probes sent because the last datagrams had no report for a little more than a round trip.
+    /// Tail probes sent, because no report on the last datagrams came for a little more than a
+    /// round trip.
     pub tail_probes: u64,
-    /// Symbols that the peer had not decoded at its last report.
+    /// Symbols that the peer had not decoded, by its last report.
     pub peer_undecoded: u64,
-    /// Datagrams that reached the peer with Congestion Experienced, by its last report.
+    /// Datagrams that reached the peer marked Congestion Experienced, by its last report.
     pub peer_marked: u64,
-    /// Repairs sent ahead for bulk that brought the peer nothing new.
+    /// Repairs over a range of symbols (mostly proactive repairs for bulk flows) that added no
+    /// information at the peer, by its last report.
     pub peer_redundant: u64,
 }
 
@@ -45,42 +48,43 @@ pub struct SendCounts {
 pub struct Status {
     /// The rate controller's view of the path to the peer.
     pub path: View,
-    /// Rate of sending, byte/s.
+    /// Pacing rate, byte/s.
     pub pacing_rate: f64,
-    /// Bytes that may be in flight, and that are.
+    /// Limit on the bytes in flight.
     pub window: u64,
     /// Bytes in flight.
     pub in_flight: u64,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// Estimated loss towards the peer, all causes.
+    /// Estimated share of datagrams to the peer that are lost, for all causes.
     pub loss: f64,
-    /// Estimated mean length of its bursts, packets.
+    /// Estimated mean length of a run of losses to the peer, packets.
     pub mean_burst: f64,
-    /// Datagrams settled, and lost, towards the peer.
+    /// Datagrams to the peer whose fate is known, and those among them that are lost.
     pub settled: (u64, u64),
     /// Datagrams taken for lost that arrived after all.
     pub spurious: u64,
-    /// Packets and bytes waiting on the way in.
+    /// Packets and bytes in the ingress queue.
     pub backlog: (usize, usize),
-    /// Symbols outstanding, and those of them known to be lost.
+    /// Outstanding symbols, and those among them known to be lost.
     pub outstanding: (usize, usize),
-    /// Symbols the sending half gave up.
+    /// Symbols that the sending half gave up.
     pub given_up: u64,
-    /// Symbols not decoded here, repairs held for them, and packets held for order.
+    /// Symbols missing at this end, repairs held for them, and packets that wait for earlier ones.
     pub receiving: (usize, usize, usize),
-    /// What the sending half did.
+    /// Counts of the sending half.
     pub sent: SendCounts,
-    /// What the way in dropped.
+    /// Packets that the ingress queue dropped.
     pub drops: QueueDrops,
     /// Repairs sent.
     pub repairs: RepairCounts,
-    /// What the receiving half did.
+    /// Counts of the receiving half.
     pub received: ReceiveCounts,
-    /// What the way out did.
+    /// Counts of in-order delivery.
     pub order: OrderCounts,
 }
 
+/// The status of `tunnel`.
 pub(super) fn of<P: InnerPacket>(tunnel: &Tunnel<P>) -> Status {
     let (received, order) = tunnel.receiver.counts();
     Status {

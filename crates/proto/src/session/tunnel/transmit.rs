@@ -1,4 +1,4 @@
-//! Datagrams as they leave: numbered, recorded and paced.
+//! Sending: gives each datagram its number, records it in the sent-packet history, and paces it.
 
 use super::ingress::Class;
 use super::repair::{PlannedRepair, Purpose};
@@ -11,10 +11,13 @@ use ripstop_base::Time;
 use ripstop_codes::window::Coding;
 
 impl<P: InnerPacket> Tunnel<P> {
+    /// Sends a probe with `padding` zero bytes.
     pub(super) fn send_probe(&mut self, now: Time, padding: u16) -> Transmit<Datagram<P>> {
         self.send(now, Content::Probe(u32::from(padding)), Packet::Probe { padding })
     }
 
+    /// Sends the next packet of the ingress queue as a source symbol. `None`: the queue is empty or
+    /// the coding window is full.
     pub(super) fn send_source(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         if !self.window_open() {
             return None;
@@ -28,10 +31,12 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, Content::Source(id), Packet::Source { id, gap, payload }))
     }
 
+    /// Makes and sends the repair of `plan`. `None`: the plan has a symbol that has left the
+    /// window.
     pub(super) fn send_repair(&mut self, now: Time, plan: &PlannedRepair) -> Option<Transmit<Datagram<P>>> {
         self.seed = self.seed.wrapping_add(1);
-        // A member that is no longer in the window means a plan older than the window: none is
-        // kept.
+        // The encoder refuses a member that has left the coding window. Plans are used at once, so
+        // this does not happen.
         let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
         let content = match plan.purpose {
             Purpose::Exact(group) => Content::Exact(group),
@@ -43,6 +48,7 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
     }
 
+    /// Makes the datagram of `packet`, records it and tells the pacer. Reports are not paced.
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
         debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format would change this packet");
         let bytes = self.config.header + packet.wire_len() as u32;
