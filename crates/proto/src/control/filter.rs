@@ -1,9 +1,13 @@
-//! Extremes over a sliding window, in constant amortised time.
+//! The maximum over a sliding window, in constant amortised time per value.
+//!
+//! The rate controllers use it for the path's rate, and with negated values for the least delay.
 
 use std::collections::VecDeque;
 
-/// The largest value offered within the last `span` units of a clock that never goes back (rounds,
-/// nanoseconds). For the smallest, offer negated values.
+/// The largest value offered within the last `span` units of a clock that never goes back.
+///
+/// The unit is the caller's choice, such as rounds or nanoseconds. For the smallest value, offer
+/// negated values.
 #[derive(Clone, Debug)]
 pub struct WindowedMax {
     span: u64,
@@ -12,12 +16,12 @@ pub struct WindowedMax {
 }
 
 impl WindowedMax {
-    /// An empty window of `span` units.
+    /// Creates an empty window of `span` units.
     pub fn new(span: u64) -> WindowedMax {
         WindowedMax { span, candidates: VecDeque::new() }
     }
 
-    /// Takes `value`, offered at `at`, and returns the maximum over the window that ends there.
+    /// Takes `value` at the time `at`, and returns the maximum over the window that ends at `at`.
     pub fn offer(&mut self, at: u64, value: f64) -> f64 {
         while self.candidates.back().is_some_and(|(_, v)| *v <= value) {
             self.candidates.pop_back();
@@ -27,19 +31,19 @@ impl WindowedMax {
         self.candidates[0].1
     }
 
-    /// Drops what is older than the window that ends at `at`. The last value stays.
+    /// Removes values older than the window that ends at `at`. The last candidate always stays.
     pub fn expire(&mut self, at: u64) {
         while self.candidates.len() > 1 && self.candidates[0].0.saturating_add(self.span) < at {
             self.candidates.pop_front();
         }
     }
 
-    /// The maximum, if anything was offered.
+    /// The maximum. `None`: no value was offered.
     pub fn get(&self) -> Option<f64> {
         self.candidates.front().map(|(_, v)| *v)
     }
 
-    /// Forgets everything but `value`, as if it were offered at `at`.
+    /// Forgets all values, and takes `value` as if it were offered at `at`.
     pub fn reset(&mut self, at: u64, value: f64) {
         self.candidates.clear();
         self.candidates.push_back((at, value));

@@ -1,57 +1,104 @@
-//! Estimators of a path's loss, one set for each direction: the loss fraction that sizes repairs,
-//! and the mean length of loss bursts.
+//! Estimates the losses of one direction of a path: the share of packets lost, and the mean length
+//! of a run of losses. The number of repairs depends on both.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// After so long without a loss the path counts as clean: proactive repair stops ("do no harm").
+/// Time without a loss after which the path counts as clean, 5 s.
+///
+/// On a clean path there are no proactive repairs, so that they do no harm. Half the value leaves
+/// the first loss after a pause in losses unprotected more often. Double the value sends repairs
+/// for twice as long after the last loss.
 pub const CLEAN_AFTER: Duration = Duration::from_secs(5);
 
-/// Weights of the slow and of the fast average, in packets.
+/// Weight of one packet in the slow average: the average covers about 600 packets.
+///
+/// Half the weight makes the estimate steadier and slower. Double the weight makes it vary more.
 const SLOW: f64 = 1.0 / 600.0;
+/// Weight of one packet in the fast average: the average covers about 100 packets.
+///
+/// The fast average notices a change of the path. Half the weight notices it later. Double the
+/// weight follows chance more often.
 const FAST: f64 = 1.0 / 100.0;
-/// A path nobody has measured yet: 1 % from 30 packets.
+/// Losses in the prior sample, packets. With [`PRIOR_PACKETS`] this is a loss of 1 %.
+///
+/// Double the value starts with a loss estimate of 2 %, half the value with 0.5 %.
 const PRIOR_LOST: f64 = 0.3;
+/// Size of the prior sample, packets.
+///
+/// The prior is the estimate for a path that has not been measured. Half the value (with half of
+/// [`PRIOR_LOST`]) lets the first packets move the estimate more; double the values let them move
+/// it less.
 const PRIOR_PACKETS: f64 = 30.0;
-/// The other direction's loss is a better guess than none, for so many packets.
+/// Number of packets after which the presumed losses no longer count.
+///
+/// The presumed losses are those of the other direction, which is a better guess than none. Their
+/// weight falls to zero over this many packets. Half the value stops protecting the first packets
+/// sooner. Double the value costs more repairs on a path that loses nothing in this direction.
 const PRESUMED_PACKETS: f64 = 60.0;
-/// And this is, before that is known, as if it had been seen in so many packets: who sets up a tunnel like this one has
-/// a path that loses packets, and a first burst that lacks one waits for a round trip, which its TCP takes for a queue.
+/// Presumed share of packets lost before the other direction is known.
+///
+/// Someone who sets up this kind of tunnel probably has a path that loses packets. If a packet of
+/// the first burst is missing, the packets after it wait for a round trip. The inner TCP takes this
+/// delay for a queue, and leaves slow start. Half the value protects the first burst less. Double
+/// the value costs more repairs at the start of each session.
 const GUESS: f64 = 0.05;
+/// Weight of [`GUESS`], as a number of packets in which that share was lost.
+///
+/// Half the value lets the other direction's losses count sooner. Double the value lets the guess
+/// count for longer.
 const GUESS_PACKETS: f64 = 20.0;
-/// In runs of so many packets, as if one had been seen: whoever is wrong about that has a first flight that waits for a round trip.
+/// Presumed length of a run of losses, packets. It counts like one observed run.
+///
+/// If the guess is too small, the first flight waits for a round trip. Half the value makes this
+/// more likely on a path with long runs. Double the value costs more repairs at the start.
 const GUESS_BURST: f64 = 8.0;
-/// So many bursts are enough to know better.
+/// Number of observed runs of losses from which on the presumed length no longer counts.
+///
+/// Half the value trusts two runs. Double the value costs more repairs on paths without long runs.
 const PRESUMED_BURSTS: u32 = 4;
-/// The mean length of bursts is that of about so many; what is longer than this is an outage.
+/// The mean length of a run of losses covers about this many runs.
+///
+/// Half the value makes the mean vary more; double the value makes it follow the path more slowly.
 const BURSTS: u32 = 16;
+/// Longest run of losses that counts, packets. Longer runs count as this long.
+///
+/// A longer run is an outage, against which repairs do not help. Double the value lets an outage
+/// raise the number of repairs more. Half the value underestimates paths with long runs.
 const LONGEST_BURST: u32 = 64;
 
 /// How a path loses packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Losses {
-    /// The share of packets lost.
+    /// The share of packets lost, 0 to 1.
     pub share: f64,
     /// The mean length of a run of losses, packets.
     pub burst: f64,
 }
 
-/// The loss of one direction of a path, learned from the fate of each datagram in number order.
+/// Estimates the losses of one direction of a path from the fate of each datagram, in number order.
 ///
-/// All losses count here, those of congestion too: a repair has to make up for either. (What a
-/// *rate* may ignore is another question: [`super::rate`].)
+/// Losses of all causes count, also those from congestion, because repairs must make up for all of
+/// them. The rate controllers ([`super::rate`]) decide which losses the rate may ignore.
 #[derive(Clone, Debug)]
 pub struct LossEstimator {
+    /// Datagrams settled so far.
     packets: u64,
+    /// Datagrams lost so far.
     lost: u64,
+    /// Slow average of the share lost.
     slow: f64,
+    /// Fast average of the share lost.
     fast: f64,
+    /// What to expect while this direction is unknown.
     presumed: Losses,
+    /// When the last loss became known.
     last_loss: Option<Time>,
-    /// Length of the burst of losses in progress.
+    /// Length of the run of losses in progress, packets. 0: there is none.
     run: u32,
-    /// Bursts so far.
+    /// Number of runs of losses so far.
     bursts: u32,
+    /// Mean length of a run of losses, packets.
     burst: f64,
 }
 
@@ -72,11 +119,11 @@ impl Default for LossEstimator {
 }
 
 impl LossEstimator {
-    /// The next datagram, in number order, has arrived or is lost.
+    /// Takes the fate of the next datagram in number order.
     pub fn settle(&mut self, now: Time, lost: bool) {
         self.packets += 1;
         let x = f64::from(u8::from(lost));
-        // An average over all packets so far (and the prior) until it has its full length.
+        // At first the average covers the prior and all packets so far.
         let weight = |full: f64| full.max(1.0 / (self.packets as f64 + PRIOR_PACKETS));
         self.slow += (x - self.slow) * weight(SLOW);
         self.fast += (x - self.fast) * weight(FAST);
@@ -86,23 +133,26 @@ impl LossEstimator {
             self.last_loss = Some(now);
         } else if self.run > 0 {
             self.bursts += 1;
-            // An average over all of them (and a first one of one packet) until it has its full length.
+            // At first the average covers all runs so far, and a prior run of one packet.
             let weight = 1.0 / f64::from((self.bursts + 1).min(BURSTS));
             self.burst += (f64::from(self.run.min(LONGEST_BURST)) - self.burst) * weight;
             self.run = 0;
         }
     }
 
-    /// Takes the other direction's losses, `lost` of `sent` datagrams so far in `bursts` runs, for this one's as long as little is
-    /// known of this one.
+    /// Presumes the losses of the other direction while little is known about this one.
+    ///
+    /// In the other direction `lost` of `sent` datagrams have been lost so far, in `bursts` runs.
     pub fn presume(&mut self, lost: u64, sent: u64, bursts: u64) {
         let share = (lost as f64 + GUESS * GUESS_PACKETS) / (sent as f64 + GUESS_PACKETS);
         let burst = (lost as f64 + GUESS_BURST) / (bursts as f64 + 1.0);
         self.presumed = Losses { share, burst: burst.clamp(1.0, f64::from(LONGEST_BURST)) };
     }
 
-    /// The expected loss fraction, for sizing repairs. Follows the slow average, and steps to the
-    /// fast one (less one deviation) when the two differ by more than chance would have it.
+    /// The expected share of packets lost, 0 to 1.
+    ///
+    /// It follows the slow average. When the fast average differs by more than chance explains (2
+    /// standard deviations above, 2.5 below), it follows the fast average less one deviation.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;
@@ -116,15 +166,20 @@ impl LossEstimator {
         measured + self.ignorance() * (self.presumed.share - measured).max(0.0)
     }
 
-    /// What is expected of the path, runs of losses included: the longer ones of what was seen and presumed, until enough was seen.
+    /// The expected share of losses and length of their runs.
+    ///
+    /// Before  4 runs were observed, the length is the larger one of the observed and
+    /// the presumed length.
     pub fn losses(&self) -> Losses {
         let burst =
             if self.bursts < PRESUMED_BURSTS { self.burst.max(self.presumed.burst) } else { self.burst };
         Losses { share: self.expected(), burst }
     }
 
-    /// The expected loss for repairs sent ahead of any loss: zero on a path that has lost nothing
-    /// for [`CLEAN_AFTER`]; before the first loss, what the other direction speaks of, for a while.
+    /// The expected share of losses for proactive repairs, 0 to 1.
+    ///
+    /// It is zero when the last loss is [`CLEAN_AFTER`] ago or more. Before the first loss it is
+    /// the presumed share, which falls to zero over the first 60 packets.
     pub fn proactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
@@ -133,18 +188,17 @@ impl LossEstimator {
         }
     }
 
-    /// How little is known of this direction: 1 nothing, 0 enough.
+    /// Weight of the presumed losses: 1 at the start, 0 after [`PRESUMED_PACKETS`] packets.
     fn ignorance(&self) -> f64 {
         (1.0 - self.packets as f64 / PRESUMED_PACKETS).max(0.0)
     }
 
-    /// Mean length of a burst of consecutive losses, in packets (1 for independent losses of a
-    /// low rate).
+    /// Mean length of a run of losses, packets. Independent losses at a low rate give 1.
     pub fn mean_burst(&self) -> f64 {
         self.burst
     }
 
-    /// Datagrams settled, and lost, so far.
+    /// Numbers of datagrams so far: those whose fate is known, and those lost.
     pub fn totals(&self) -> (u64, u64) {
         (self.packets, self.lost)
     }
@@ -209,7 +263,7 @@ mod tests {
         for lost in [true, false, true, false, true, false] {
             e.settle(Time::ZERO, lost);
         }
-        assert_eq!(e.losses().burst, 14.0, "of three bursts nothing is known");
+        assert_eq!(e.losses().burst, 14.0, "three runs must not replace the presumed length");
         e.settle(Time::ZERO, true);
         e.settle(Time::ZERO, false);
         assert_eq!(e.losses().burst, 1.0);

@@ -1,7 +1,8 @@
-//! What decides how fast to send and how much to repair: the rate controllers ([`rate`]), the
-//! estimators of the path's losses ([`loss`]) and the rules for repairs ([`redundancy`]).
+//! Decides how fast to send and how many repairs to send.
 //!
-//! All are driven by events that carry their time; none reads a clock.
+//! [`rate`] has the rate controllers, [`loss`] the estimators of a path's losses, and
+//! [`redundancy`] the rules for repairs. [`filter`] has the sliding maximum that the rate
+//! controllers use. Events that carry their time drive all of them; none of them reads a clock.
 
 pub mod filter;
 pub mod loss;

@@ -24,9 +24,9 @@ use std::time::Duration;
 
 /// Limit on the holes that one exact repair lists by number.
 ///
-/// A group of n listed holes is recovered by any n of its repairs. Half the value makes more,
-/// smaller groups, which differ more in their luck. Double the value makes repair headers longer,
-/// so fewer full-size packets fit into a repair.
+/// A group of n listed holes is recovered by any n of its repairs. Half the value makes more and
+/// smaller groups, of whose repairs the share lost varies more. Double the value makes repair
+/// headers longer, so a repair of full-size packets may have no room for the list.
 const LISTED: usize = 5;
 /// Limit on the holes of a group whose holes lie within one span ([`SPAN`]).
 ///
