@@ -152,7 +152,8 @@ impl LossEstimator {
     /// The expected share of packets lost, 0 to 1.
     ///
     /// It follows the slow average. When the fast average differs by more than chance explains (2
-    /// standard deviations above, 2.5 below), it follows the fast average less one deviation.
+    /// standard deviations above, 2.5 below), it follows the fast average, less or plus one
+    /// deviation towards the slow one.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;
@@ -168,7 +169,7 @@ impl LossEstimator {
 
     /// The expected share of losses and length of their runs.
     ///
-    /// Before  4 runs were observed, the length is the larger one of the observed and
+    /// Before 4 runs were observed, the length is the larger one of the observed and
     /// the presumed length.
     pub fn losses(&self) -> Losses {
         let burst =

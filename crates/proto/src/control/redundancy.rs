@@ -1,7 +1,9 @@
-//! How much to send ahead of losses.
+//! Rules for the number of repairs.
 //!
-//! What a receiver reports missing is repaired exactly, whatever is set here; proactive repairs
-//! save the round trip that a report takes. They buy delay, not throughput, and cost bandwidth one for one.
+//! Proactive repairs are sent before a loss is known. They save the round trip that a report takes,
+//! so they lower delay, not throughput. Each one takes the bandwidth of one packet. Exact repairs
+//! answer a report. They are sent whatever redundancy the user has set. The file also has the
+//! numbers of repeated reports and of probes in a silence.
 
 use super::loss::Losses;
 use ripstop_model::masking::unmasked_in_runs;
@@ -9,15 +11,17 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What is sent ahead of losses.
+/// How many proactive repairs are sent.
+///
+/// The text form is `adaptive`, `none`, or a number of packets from 1 to 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Redundancy {
-    /// As the measured loss of the path asks for; nothing on a clean path.
+    /// As many as the measured losses of the path require; none on a clean path.
     #[default]
     Adaptive,
-    /// R packets for each source packet, whatever the path is like (at least 1).
+    /// R packets sent for each source packet, on every path. R is at least 1; 1 adds no repairs.
     Fixed(f64),
-    /// Nothing: what is lost is repaired when it is reported.
+    /// No proactive repairs. Losses are repaired when they are reported.
     None,
 }
 
@@ -49,69 +53,159 @@ impl fmt::Display for Redundancy {
     }
 }
 
-/// Bulk flows: a flight may be left undecodable, for want of repairs, with this probability.
+/// Limit on the probability that a bulk flight cannot be decoded without further repairs, while
+/// sources wait to be sent.
+///
+/// Proactive repairs are added until the probability is at most this. Repairs displace sources
+/// then, so the limit is loose: about as many repairs as losses. Half the value costs more
+/// bandwidth and lowers the delay of losses. Double the value turns this rule off.
 const BULK_UNMASKED: f64 = 0.5;
-/// Its newest part is guarded better, for what is missing there is not even asked for yet; but not that of a flight of fewer
-/// packets than this, where it would cost much and a repair on request comes soon.
+/// Limit on the same probability for the newest part of a flight ([`RECENT`]), while sources wait.
+///
+/// The limit is stricter, because the receiver has not even reported the losses of this part yet.
+/// Half the value costs more bandwidth. Double the value waits for exact repairs more often. A
+/// slightly stricter limit sent 1 % more bytes for each useful byte at 20 % loss.
 const RECENT_UNMASKED: f64 = 0.2;
+/// Least number of sources in a flight for which its newest part is protected separately, packets.
+///
+/// In a smaller flight this protection costs much, and an exact repair arrives soon. Half the value
+/// costs more bandwidth on short paths. Double the value leaves more small flights to exact
+/// repairs.
 const LARGE_FLIGHT: u32 = 25;
-/// All of it, when next to nothing waits to be sent: repairs take no other packet's place then, and flows that do not
-/// fill the path are held back by the delay of what is missing.
+/// Limit on the probability that a flight cannot be decoded, used while the ingress queue is nearly
+/// empty ([`IDLE`]).
+///
+/// Repairs are free then, because they displace no other packet. An application-limited flow is
+/// held back by the delay of each unrepaired loss. Half the value adds repairs; double the value
+/// leaves twice as many flights to exact repairs. On paths that hold more than one span ([`SPAN`])
+/// in a round trip, each span must meet a limit that is stricter in proportion.
 const IDLE_UNMASKED: f64 = 0.03;
-/// And when nothing has followed for a while: what is missing now is found out late, and whoever waits for it may wait alone.
+/// Limit on the probability that a flight cannot be decoded, used after the end of a burst
+/// ([`tail_wait`]).
+///
+/// A loss at the end of a burst is noticed late, because no later packet reveals it. Often it is
+/// the only packet that a user waits for. Half the value adds repairs at the end of each burst.
+/// Double the value makes such waits twice as likely.
 const TAIL_UNMASKED: f64 = 0.003;
-/// So little of a round trip's packets waiting is next to nothing.
+/// A backlog below this counts as nearly empty, round trips at the path's rate.
+///
+/// Half the value applies [`IDLE_UNMASKED`] to fewer flights. Double the value lets repairs
+/// displace more waiting sources.
 const IDLE: f64 = 0.05;
-/// The newest part of the flight: so long, or so many packets of each step if these took longer. Fewer could not be guarded but at a high price.
+/// Length of the newest part of a flight, 50 ms.
+///
+/// If fewer than [`RECENT_PACKETS`] packets (times the step of [`Spread`]) left in this time, the
+/// part is extended to that number. Half the value protects a shorter part, at a higher price for
+/// each packet. Double the value makes the rule more like the one for the whole flight.
 pub const RECENT: Duration = Duration::from_millis(50);
-/// See [`RECENT`].
+/// Least number of packets in the newest part of a flight, for each step of [`Spread`].
+///
+/// Fewer packets could only be protected at a high price, because their losses vary more. Half the
+/// value costs more repairs on slow paths. Double the value protects the newest packets of slow
+/// paths less.
 pub const RECENT_PACKETS: usize = 100;
 
-/// Interactive packets: both the packet and its repairs may be lost with this probability, so that
-/// of 1000 requests and their 1000 answers two meet it: what 1 in 100 feels is the path's delay.
+/// Limit on the probability that an interactive packet and all its repairs are lost.
+///
+/// At this value, of 1000 requests and their 1000 answers, two are lost with all repairs. So the
+/// 99th percentile of the exchanges' delay is the delay of the path. Half the value adds repairs
+/// for each packet. Double the value delays twice as many exchanges.
 const INTERACTIVE_LOST: f64 = 0.001;
-/// Never more repairs than this for one packet.
+/// Limit on the repairs for one interactive packet.
+///
+/// It bounds the cost on paths with many losses. Half the value is too few for 20 % loss in runs of
+/// 1.25 packets, where 4 repairs are wanted. Double the value only matters at higher loss or in
+/// longer runs.
 const INTERACTIVE_REPAIRS: u32 = 4;
-/// Repairs of one packet follow each other by this, so that a short burst does not take them all.
+/// Time between two repairs of one interactive packet, 2 ms.
+///
+/// The distance keeps a short run of losses from taking all of them. Half the value is less safe in
+/// runs of losses. Double the value delays packets whose first repair is lost.
 pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
 
-/// A report and all its repetitions may be lost with this probability. They are so many at least and at most.
+/// Limit on the probability that a report and all its repetitions are lost.
+///
+/// Half the value adds repetitions where losses come in runs; double the value drops some. At low
+/// loss without runs [`LEAST_REPEATS`] decides.
 const REPORT_LOST: f64 = 0.01;
-/// See [`report_repeats`].
+/// Least number of repetitions of a report that no datagram follows. See [`report_repeats`].
+///
+/// Half the value saves datagrams, and lets the sender wait for a lost report more often. Double
+/// the value doubles the cost of reports at the end of bursts.
 pub const LEAST_REPEATS: u32 = 3;
+/// Limit on the repetitions of a report. See [`report_repeats`].
+///
+/// It bounds the cost when the losses cannot be told from an outage. Half the value is still enough
+/// for 10 % loss in runs of 10 packets (22 repetitions). Double the value costs up to twice as
+/// much.
 const MOST_REPEATS: u32 = 48;
 
-/// All packets that are sent into a silence at a time may be lost with this probability. They are so many at least and at most.
+/// Limit on the probability that all probes of one batch in a silence are lost, if the path still
+/// works.
+///
+/// Half the value adds probes to each batch. Double the value makes more batches, each after a
+/// wait.
 const PROBES_LOST: f64 = 0.1;
-/// See [`silence_probes`].
+/// Least number of probes in a batch. See [`silence_probes`].
+///
+/// Half the value saves probes; double the value finds a path that works again with more certainty.
 pub const LEAST_PROBES: u32 = 3;
+/// Limit on the probes in a batch. See [`silence_probes`].
+///
+/// It bounds the load on a path that may be gone. Half the value is less than the 22 probes that
+/// runs of 10 packets need. Double the value doubles the load during an outage.
 const MOST_PROBES: u32 = 32;
 
-/// Symbols that a proactive repair spans, at most: more would cost more to combine than they bring.
+/// Limit on the symbols that a proactive repair spans.
+///
+/// Half the value recovers fewer runs of losses for the same number of repairs. Double the value
+/// costs twice the computing time for each repair, which exceeds its benefit.
 pub const SPAN: u32 = 256;
-/// On a path that holds many such spans they are taken from so many times as many symbols, at most.
+/// Limit on the step of [`Spread`]: how far apart the symbols of one repair may lie.
+///
+/// The step grows with the number of spans that the path holds and with the length of runs of
+/// losses. Half the value leaves longer runs of losses to fewer repairs. Double the value lets a
+/// repair reach further back, so it recovers symbols later.
 const MOST_SPREAD: f64 = 16.0;
 
-/// Repairs that one hole may ask for, at most.
+/// Limit on the exact repairs for each hole of a group.
+///
+/// It bounds the cost when nearly all packets are lost. Half the value sends too few repairs at
+/// very high loss. Double the value doubles the load on a path that may be gone.
 const MOST_FOR_A_HOLE: u32 = 8;
-/// Of all groups of holes that are being repaired, so many may be left with holes by the repairs in flight: a flow waits for the last of
-/// them, and then for another round trip.
+/// Limit on the mean number of groups that are left with holes by the repairs in flight, while the
+/// ingress queue is nearly empty.
+///
+/// A flow waits for the last of its groups, and a group with holes left waits for another round
+/// trip. So the limit for one group is this number over the number of groups, and at most
+/// [`IDLE_UNMASKED`]. Half the value adds repairs when many groups are open. Double the value waits
+/// for another round trip more often.
 const GROUPS_UNMASKED: f64 = 0.5;
-/// So many groups are repaired by turns, at most: a run of losses takes a little of each.
+/// Limit on the groups of holes whose exact repairs take turns.
+///
+/// A run of losses then takes a few repairs of each group. Half the value lets a run take twice as
+/// much of one group. Double the value delays the oldest group.
 pub const INTERLEAVED: usize = 8;
 
-/// Losses that differ by no more than this share are the same.
+/// Losses that differ by at most this share count as the same, so that earlier results still hold.
+///
+/// The probabilities for runs of losses take long to compute. Half the value computes them more
+/// often. Double the value uses older losses.
 const SAME: f64 = 0.1;
 
 impl Losses {
-    /// The probability that `sources` and `repairs` in flight do not make up for their losses and `deficit` ones from before.
+    /// The probability that a flight cannot be decoded without further repairs.
+    ///
+    /// That is the case when more of the `sources` and `repairs` in flight are lost than the
+    /// repairs can make up for, with `deficit` degrees of freedom still missing from before.
     fn unmasked(self, deficit: u32, sources: u32, repairs: u32) -> f64 {
         unmasked_in_runs(deficit, sources, repairs, self.share, self.burst)
     }
 
-    /// How many packets bring the probability `lost` that nothing has arrived down to `limit`; `most` at most.
+    /// How many further packets lower the probability that all are lost from `lost` to `limit`. At
+    /// most `most`.
     fn copies(self, mut lost: f64, limit: f64, most: u32) -> u32 {
-        // What follows a loss is lost with probability 1 - 1/burst.
+        // A packet after a lost one is lost with probability 1 - 1/burst, and at least `share`.
         let again = (1.0 - 1.0 / self.burst.max(1.0)).max(self.share);
         let mut copies = 0;
         while lost > limit && copies < most {
@@ -122,29 +216,33 @@ impl Losses {
     }
 }
 
-/// Sources and proactive repairs in flight.
+/// A flight: the source symbols and repairs in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flight {
-    /// Symbols missing already, as reported.
+    /// Degrees of freedom still missing, by the last report.
     pub deficit: u32,
-    /// Source symbols sent and not reported on.
+    /// Source symbols sent whose fate is unknown.
     pub sources: u32,
-    /// Repairs sent and not reported on.
+    /// Repairs sent whose fate is unknown.
     pub repairs: u32,
 }
 
-/// How the symbols that one proactive repair spans lie in a flight.
+/// How the symbols that one proactive repair spans are spread over a flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// How far apart they are: a power of two.
+    /// Distance of neighbouring symbols: a power of two. 1: the symbols are consecutive.
     pub step: u32,
-    /// Which part of what the path holds in a round trip they are, all steps together.
+    /// One span as a share of the packets that the path holds in a round trip, at most 1.
     part: f64,
 }
 
 impl Spread {
-    /// On a path that holds `packets` in a round trip. Where these are many spans, a run of losses takes a little of several repairs'
-    /// symbols rather than much of one's: as many repairs mend longer runs, for the price of a delay that is small on such a path.
+    /// The spread for a path that holds `packets` in a round trip and has `losses`.
+    ///
+    /// If the path holds many spans ([`SPAN`]) and losses come in runs, the symbols of one repair
+    /// lie apart. A run of losses then hits a few symbols of several repairs instead of many
+    /// symbols of one repair. The same number of repairs recovers longer runs. This costs delay,
+    /// which is small beside the round trip of such a path.
     pub fn of(packets: f64, losses: Losses) -> Spread {
         let spans = packets / f64::from(SPAN);
         let most = spans.min(losses.burst).clamp(1.0, MOST_SPREAD);
@@ -152,7 +250,7 @@ impl Spread {
         Spread { step, part: (1.0 / spans).min(1.0) }
     }
 
-    /// One step's part of a flight.
+    /// The part of `flight` at every `step`-th symbol.
     fn thin(self, flight: Flight) -> Flight {
         let Flight { deficit, sources, repairs } = flight;
         Flight {
@@ -163,33 +261,45 @@ impl Spread {
     }
 }
 
-/// How much is left to send.
+/// The backlog in the ingress queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Backlog {
-    /// So many round trips' worth waits.
+    /// The time to send the backlog at the path's rate, in round trips. It may be 0.
     Waiting(f64),
-    /// Nothing, and nothing has been sent for [`tail_wait`].
+    /// The ingress queue is empty, and no source has been sent for [`tail_wait`].
     Nothing,
 }
 
-/// What follows a packet within this time belongs to the same burst; after it the burst has ended.
+/// The pause after which a burst has ended: 1/16 of the round-trip time, from 2 ms to 10 ms.
+///
+/// A packet that follows within this time belongs to the same burst. Half the time sends repairs
+/// into bursts that go on. Double the time delays the repairs for the end of a burst.
 pub fn tail_wait(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
 }
 
-/// Whether bulk flights want another repair: asked of every packet that leaves, so that answers are remembered.
+/// Decides whether a bulk flight needs another proactive repair.
+///
+/// The question is asked for every packet that leaves, so the rule remembers earlier results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BulkRule {
     all: Guard,
     recent: Guard,
+    /// The losses that `in_runs` used last.
     losses: Losses,
 }
 
 impl BulkRule {
-    /// Whether a bulk flight wants another repair: `all` of it that repairs span, and the `recent` part of what was sent (within
-    /// [`RECENT`], with the repairs of that time). While sources wait, repairs are for the mean of the losses; when none do, they
-    /// cost nothing, and are for runs of losses. `dither` sources are added to what is in flight, so that repairs do not fall into
-    /// step with a queue's drops.
+    /// Whether a bulk flight needs another proactive repair.
+    ///
+    /// - `all` is the part of the flight that a repair can span.
+    /// - `recent` is the newest part of the flight ([`RECENT`]), with the repairs sent in that
+    ///   time.
+    /// - `ahead` is the backlog. While sources wait, the number of repairs follows the mean loss,
+    ///   without runs. While the ingress queue is nearly empty, repairs are free, and their number
+    ///   follows runs of losses as well.
+    /// - `dither` is a number of sources that is added to `all`. It keeps repairs from falling into
+    ///   step with the drops of a queue.
     pub fn is_due(
         &mut self,
         all: Flight,
@@ -204,7 +314,8 @@ impl BulkRule {
         }
         let (all, recent) = (spread.thin(all), spread.thin(recent));
         let losses = Losses { burst: (losses.burst / f64::from(spread.step)).max(1.0), ..losses };
-        // Of all spans that a round trip holds, for what one of them waits for, a flow waits for.
+        // A flow waits for the slowest of the spans in flight, so each span needs a smaller failure
+        // probability than the flow does.
         let idle = IDLE_UNMASKED * spread.part;
         let (whole, newest, losses) = match ahead {
             Backlog::Nothing => (TAIL_UNMASKED, 1.0, self.in_runs(losses)),
@@ -217,8 +328,11 @@ impl BulkRule {
             || (all.sources >= LARGE_FLIGHT && !self.recent.is_masked(recent, losses, newest))
     }
 
-    /// The losses that flights are guarded against: those of before as long as they have hardly changed, for what was found of
-    /// flights holds for these, and the law of runs takes its time.
+    /// The losses to use for runs of losses. As long as `losses` differ little ([`SAME`]) from the
+    /// last ones used, the last ones are used again.
+    ///
+    /// The remembered results hold only for the same losses, and the probabilities for runs take
+    /// long to compute.
     fn in_runs(&mut self, losses: Losses) -> Losses {
         let differs = |a: f64, b: f64| (a - b).abs() > SAME * b;
         if differs(losses.share, self.losses.share) || differs(losses.burst, self.losses.burst) {
@@ -228,17 +342,22 @@ impl BulkRule {
     }
 }
 
-/// What was found of a flight: it holds for smaller ones with as many repairs.
+/// Remembers the last flight that needed no further repair.
+///
+/// The result also holds for flights with fewer sources and the same repairs and deficit. A flight
+/// is
+/// *masked* when its probability of not being decodable is at most `unmasked`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Guard {
-    /// The largest flight known to be masked, on a path with these losses and but for the probability `unmasked`.
+    /// The largest flight known to be masked for `losses` and `unmasked`.
     largest: Flight,
     losses: Losses,
     unmasked: f64,
 }
 
 impl Guard {
-    /// Whether `losses` are masked in `flight`, but for the probability `unmasked`.
+    /// Whether `flight` can be decoded on a path with `losses`, except with a probability of at
+    /// most `unmasked`.
     fn is_masked(&mut self, flight: Flight, losses: Losses, unmasked: f64) -> bool {
         let Flight { deficit, sources, repairs } = flight;
         let same = (self.losses, self.unmasked) == (losses, unmasked);
@@ -248,7 +367,7 @@ impl Guard {
         {
             return true;
         }
-        // A little beyond, for those that come next.
+        // First test a slightly larger flight, so that the result also holds for the next packets.
         [sources + sources / 16, sources].into_iter().any(|sources| {
             let masked = losses.unmasked(deficit, sources, repairs) <= unmasked;
             if masked {
@@ -259,20 +378,23 @@ impl Guard {
     }
 }
 
-/// How many repairs a group of holes that a receiver has asked for wants, those in flight included.
+/// Decides how many exact repairs a group of holes needs, with repairs in flight included.
 #[derive(Clone, Debug)]
 pub struct ExactRule {
     losses: Losses,
-    /// A group may be left with holes with this probability.
+    /// Limit on the probability that a group is left with holes.
     unmasked: f64,
-    /// What was found for so many holes; 0: nothing yet.
+    /// Number of repairs for each number of holes. 0: not computed yet.
     found: Vec<u32>,
 }
 
 impl ExactRule {
-    /// For each of `groups` that are repaired by turns. It gets as many as arrive on average; as many as are as good as sure to when
-    /// next to nothing waits to be sent (`waiting`, in round trips), for whoever sends no more may be waiting for this one, and the
-    /// surer the more groups there are, for all that follows waits for the last of them.
+    /// Creates the rule for each of `groups` groups of holes, whose repairs take turns.
+    ///
+    /// `waiting` is the backlog in round trips. While sources wait, a group gets as many repairs as
+    /// suffice on average. While the ingress queue is nearly empty, a group gets enough repairs to
+    /// be almost certain, because the user may be waiting for this very packet. With more groups
+    /// each one must be more certain, because all later packets wait for the last group.
     pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
         let turns = groups.clamp(1, INTERLEAVED) as f64;
         let unmasked = if waiting < IDLE {
@@ -287,7 +409,7 @@ impl ExactRule {
         }
     }
 
-    /// What `holes` of one group want.
+    /// Number of repairs that a group with `holes` holes needs.
     pub fn wanted(&mut self, holes: u32) -> u32 {
         let at = holes as usize;
         if self.found.len() <= at {
@@ -302,19 +424,24 @@ impl ExactRule {
     }
 }
 
-/// How many repairs should follow an interactive packet.
+/// Number of repairs that should follow an interactive packet.
 pub fn interactive_repairs(losses: Losses) -> u32 {
     losses.copies(losses.share, INTERACTIVE_LOST, INTERACTIVE_REPAIRS)
 }
 
-/// How often a report that nothing follows is repeated: until it is as good as sure that the sender has one of them, as far as it
-/// is `affordable`.
+/// Number of times to repeat a report that no datagram follows.
+///
+/// There are enough repetitions that all of them are lost with a probability of at most 1 %. There
+/// are at most `affordable` ones, but never fewer than [`LEAST_REPEATS`].
 pub fn report_repeats(losses: Losses, affordable: u32) -> u32 {
     losses.copies(losses.share, REPORT_LOST, MOST_REPEATS).min(affordable).max(LEAST_REPEATS)
 }
 
-/// How many packets go into a silence at a time: what ends it is one of them getting through, and the run of losses that took the
-/// last ones may go on.
+/// Number of probes in one batch during a silence.
+///
+/// One probe that arrives ends the silence. The run of losses that caused the silence may still go
+/// on, so a batch has enough probes to outlast it with a probability of 90 %, within
+/// [`LEAST_PROBES`] and 32.
 pub fn silence_probes(losses: Losses) -> u32 {
     losses.copies(1.0, PROBES_LOST, MOST_PROBES).max(LEAST_PROBES)
 }
@@ -334,15 +461,15 @@ mod tests {
         assert_eq!(interactive_repairs(apart(0.0)), 0);
     }
 
-    /// A path of one span.
+    /// The spread on a path that holds one span.
     const SMALL: Spread = Spread { step: 1, part: 1.0 };
 
-    /// Repairs that a flight of `n` sources gets.
+    /// Number of repairs that a flight of `n` sources gets.
     fn repairs(n: u32, losses: Losses, ahead: Backlog) -> u32 {
         let full = |repairs| Flight { deficit: 0, sources: n, repairs };
         (0..=10 * n)
             .find(|r| !BulkRule::default().is_due(full(*r), full(*r), losses, SMALL, ahead, 0.0))
-            .expect("no more are due at some point")
+            .expect("the rule never stops asking for repairs")
     }
 
     #[test]
@@ -350,7 +477,7 @@ mod tests {
         for p in [0.01, 0.05, 0.2] {
             let n = 1_000;
             let ideal = f64::from(n) * p / (1.0 - p);
-            // Two deviations of what is lost of sources and repairs.
+            // Two standard deviations of the losses among sources and repairs.
             let margin = 1.0 + 2.0 * (f64::from(n) * p / (1.0 - p)).sqrt();
             let [busy, idle, tail] = [Backlog::Waiting(1.0), Backlog::Waiting(0.0), Backlog::Nothing]
                 .map(|ahead| f64::from(repairs(n, apart(p), ahead)));
@@ -416,9 +543,13 @@ mod tests {
         assert_eq!(wanted(1, apart(0.2)), 30);
         assert_eq!(wanted(100, apart(0.2)), 33);
         let runs = Losses { share: 0.2, burst: 8.0 };
-        assert_eq!(wanted(100, runs), wanted(100, apart(0.2)), "eight groups by turns");
+        assert_eq!(
+            wanted(100, runs),
+            wanted(100, apart(0.2)),
+            "eight groups that take turns must not need more for runs of 8"
+        );
         assert!(wanted(4, runs) > wanted(4, apart(0.2)));
-        // While much waits, as many as arrive on average.
+        // While much waits to be sent, a group gets as many as suffice on average.
         assert_eq!(ExactRule::new(100, runs, 1.0).wanted(20), 25);
     }
 
@@ -430,19 +561,19 @@ mod tests {
             (1, 1, 1, 16)
         );
         assert_eq!((step(8_200.0, 4.0), step(1_100.0, 9.0), step(66_000.0, 20.0)), (4, 4, 16));
-        // A run of 8 packets is one loss to each of 8 repairs' symbols.
+        // With a step of 8, a run of 8 packets hits one symbol of each of 8 repairs.
         let runs = Losses { share: 0.05, burst: 8.0 };
         let wanted = |losses, spread: Spread| {
             let all =
                 |repairs| Flight { deficit: 0, sources: spread.step * SPAN, repairs: spread.step * repairs };
             let ahead = Backlog::Waiting(0.0);
             let due = |r: &u32| BulkRule::default().is_due(all(*r), all(*r), losses, spread, ahead, 0.0);
-            (0..200).find(|repairs| !due(repairs)).expect("no more are due at some point")
+            (0..200).find(|repairs| !due(repairs)).expect("the rule never stops asking for repairs")
         };
         let spread = Spread::of(8_200.0, runs);
         assert_eq!(wanted(runs, spread), wanted(apart(0.05), spread));
         assert!(wanted(runs, spread) * 3 < 2 * wanted(runs, Spread { step: 1, ..spread }));
-        // Where the path holds many spans each is guarded better, for a flow waits for all of them.
+        // On a path with many spans each one is protected better, because a flow waits for all.
         assert!(wanted(runs, SMALL) < wanted(runs, Spread { step: 1, ..spread }));
     }
 
