@@ -63,8 +63,8 @@ const BULK_UNMASKED: f64 = 0.5;
 /// Limit on the same probability for the newest part of a flight ([`RECENT`]), while sources wait.
 ///
 /// The limit is stricter, because the receiver has not even reported the losses of this part yet.
-/// Half the value costs more bandwidth. Double the value waits for exact repairs more often. A
-/// slightly stricter limit sent 1 % more bytes for each useful byte at 20 % loss.
+/// Half the value sent 1 % more bytes for each useful byte at 20 % loss. Double the value waits for
+/// exact repairs more often.
 const RECENT_UNMASKED: f64 = 0.2;
 /// Least number of sources in a flight for which its newest part is protected separately, packets.
 ///

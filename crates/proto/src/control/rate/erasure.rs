@@ -1,16 +1,27 @@
-//! The erasure floor p_e: the loss that remains when we send no faster than the path carries and
-//! its queue is short. Congestion and policers cannot enter it; random loss does.
+//! Estimates the erasure floor p_e.
+//!
+//! The erasure floor is the share of packets lost when the sender sends no faster than the path
+//! carries and the path's queue is short. It contains random loss, but neither congestion nor the
+//! drops of a policer.
 
 use super::{GainClass, Settled};
 
-/// The floor never exceeds this; more is not a path but an outage.
+/// Limit on the erasure floor, as a share of packets.
+///
+/// A path that loses more is an outage. Half the value takes random loss above 30 % for congestion.
+/// Double the value would set no limit.
 const CAP: f64 = 0.6;
 
-/// So many packets are remembered however long they take: a rate at which fewer come in all the time would never learn that its
-/// losses are the path's own, and fall on for them.
+/// Least number of packets that are remembered, however long ago they were sent.
+///
+/// At a low rate too few packets arrive in the estimator's time constant. Then the sender would
+/// never learn that its losses are random, and would lower its rate further because of them. On a
+/// path of 1 Mbit/s, 50 ms and 30 % loss the share was 0.10 without this limit and the least round
+/// of 16 packets; with both it was 0.82. Half the value makes the estimate at low rates vary more.
+/// Double the value makes it slower there.
 const LEAST: f64 = 60.0;
 
-/// Exponentially forgotten counts.
+/// Counts that are forgotten exponentially.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     packets: f64,
@@ -32,13 +43,17 @@ impl Count {
 /// Estimator of the erasure floor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ErasureFloor {
+    /// Packets sent below the estimated rate.
     below: Count,
+    /// Packets sent at the estimated rate.
     at: Count,
+    /// The present estimate.
     floor: f64,
 }
 
 impl ErasureFloor {
-    /// Forgets with the time constant `tau` s after `dt` s, down to [`LEAST`] packets.
+    /// Forgets counts after `dt` seconds, with the time constant `tau` seconds, but keeps at least
+    /// [`LEAST`] packets.
     pub(super) fn fade(&mut self, dt: f64, tau: f64) {
         let packets = self.below.packets + self.at.packets;
         let keep = (-dt / tau).exp().max((LEAST / packets).min(1.0));
@@ -46,7 +61,7 @@ impl ErasureFloor {
         self.at.fade(keep);
     }
 
-    /// Takes in packets sent at `class` and reported while the queue was short.
+    /// Takes in packets that were sent at a gain of `class` and reported while the queue was short.
     pub(super) fn add(&mut self, class: GainClass, settled: Settled) {
         match class {
             GainClass::Below => self.below.add(settled),
@@ -59,7 +74,8 @@ impl ErasureFloor {
         }
         let mut floor = (self.below.lost + self.at.lost) / packets;
         if self.below.packets >= 20.0 {
-            // A policer drops what is sent at its rate but not what is sent below it.
+            // A policer drops packets sent at its rate, but not those sent below it. So the floor
+            // is at most the loss below the rate, plus two standard deviations.
             let n0 = self.below.packets;
             let p0 = self.below.lost / n0;
             floor = floor.min(p0 + 2.0 * ((p0 * (1.0 - p0)).max(0.25 / n0) / n0).sqrt());
@@ -67,7 +83,7 @@ impl ErasureFloor {
         self.floor = floor.min(CAP);
     }
 
-    /// The floor, 0..=.6.
+    /// The erasure floor, 0 to 0.6.
     pub(super) fn get(&self) -> f64 {
         self.floor
     }

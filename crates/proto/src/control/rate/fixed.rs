@@ -1,24 +1,30 @@
-//! `fixed = RATE`: the user vouches for the rate.
+//! The controller for a rate that the user has set.
 
 use super::{Report, View};
 
-/// Paces at a given rate, whatever happens. Above the bottleneck it loses (R - C)/R for ever; the
-/// status shows that drop rate.
+/// Paces at a given rate R, whatever the path does.
+///
+/// If R is above the bottleneck's rate C, the share (R - C)/R of the packets is lost for as long as
+/// the sender sends at R. The status shows this share.
 #[derive(Clone, Debug)]
 pub struct Fixed {
+    /// Pacing rate, byte/s.
     rate: f64,
+    /// Smoothed round-trip time, s.
     srtt: f64,
+    /// Least round-trip time, s.
     min_rtt: f64,
+    /// Recent share of packets lost.
     lost: f64,
 }
 
 impl Fixed {
-    /// A controller that paces at `rate` byte/s (at least 1000).
+    /// Creates a controller that paces at `rate` byte/s, or at 1000 byte/s if `rate` is less.
     pub fn new(rate: f64) -> Fixed {
         Fixed { rate: rate.max(1000.0), srtt: 0.1, min_rtt: f64::INFINITY, lost: 0.0 }
     }
 
-    /// Takes in one feedback.
+    /// Takes in one report.
     pub fn on_report(&mut self, report: &Report) {
         self.srtt = report.srtt.as_secs_f64();
         if let Some(rtt) = report.rtt {
@@ -31,17 +37,20 @@ impl Fixed {
         }
     }
 
-    /// The rate, byte/s.
+    /// The pacing rate, byte/s.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Two round trips' worth and a little: the window is there to stop at a blackout, not to pace.
+    /// Limit on the bytes in flight: two round trips and 0.1 s at the rate, plus 16 000 bytes.
+    ///
+    /// The window only stops the sender when the path fails. The pacing rate limits the sender
+    /// otherwise.
     pub fn window(&self) -> u64 {
         (self.rate * (2.0 * self.srtt + 0.1)) as u64 + 16_000
     }
 
-    /// What is known of the path; the floor is all its loss.
+    /// What the controller knows about the path. All losses count as the erasure floor.
     pub fn view(&self) -> View {
         let min_rtt = if self.min_rtt.is_finite() { self.min_rtt } else { self.srtt };
         View {

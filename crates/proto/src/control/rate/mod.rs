@@ -1,12 +1,13 @@
-//! Rate controllers: how fast a path may be sent on, and how much may be in flight.
+//! Rate controllers: how fast to send on a path, and how many bytes may be in flight.
 //!
-//! Random loss is not congestion, and a controller must not take it for that; nor may it take
-//! congestion for random loss. [`Fair`] tells them apart by measuring the *erasure floor*: the loss
-//! of packets sent no faster than the path carries while its queue is short.
+//! Random loss is not congestion. A controller must not take random loss for congestion, nor
+//! congestion for random loss. [`Fair`] distinguishes them by measuring the *erasure floor*: the
+//! share of packets lost among those sent no faster than the path carries while its queue is short.
 //!
-//! A controller is driven by [`Report`]s, one a feedback, and answers with a pacing rate and a
-//! window. Everything is in bytes (IP and UDP headers included) and seconds. Repairs count like
-//! any other packet, so coding never adds load to a bottleneck: it displaces source packets.
+//! Each report of the peer gives the controller one [`Report`]. The controller sets a pacing rate
+//! and a window. All sizes are in bytes, IP and UDP headers included. Times are in seconds unless
+//! they are a `Duration`. Repairs count like any other packet. So coding never adds load to a
+//! bottleneck; repairs displace source packets.
 
 mod erasure;
 mod fair;
@@ -20,41 +21,43 @@ use super::loss::Losses;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// What one feedback tells a controller.
+/// What one report of the peer tells a controller.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// When the feedback arrived.
+    /// When the report arrived.
     pub now: Time,
-    /// The round-trip time it showed, the receiver's delay taken out; None when nothing new was acknowledged.
+    /// The round-trip time sample, without the receiver's delay. `None`: the report acknowledged no
+    /// new highest number.
     pub rtt: Option<Duration>,
     /// The smoothed round-trip time (RFC 6298), this sample included.
     pub srtt: Duration,
-    /// Mean one-way delay of the datagrams in this report, s, from an unknown but constant origin.
+    /// Mean one-way delay of the datagrams in this report, s. An unknown constant is added, because
+    /// the clocks of the two ends differ.
     pub one_way_delay: Option<f64>,
-    /// Bytes in flight before this report was taken in.
+    /// Bytes in flight before this report was handled.
     pub in_flight_before: u64,
-    /// Bytes in flight after it.
+    /// Bytes in flight after this report was handled.
     pub in_flight: u64,
     /// Bytes newly acknowledged.
     pub acked_bytes: u64,
-    /// Datagrams whose fate this report settled, by the pacing gain they were sent at.
+    /// Datagrams whose fate this report settled, by the [`GainClass`] they were sent at.
     pub settled: [Settled; 3],
-    /// A delivery-rate sample, when one could be taken.
+    /// A delivery-rate sample. `None`: no sample could be taken.
     pub rate: Option<RateSample>,
     /// Highest datagram number acknowledged.
     pub largest_acked: u64,
     /// The number that the next datagram will have.
     pub next_number: u64,
-    /// How often the receiver reports.
+    /// Interval between the receiver's reports.
     pub report_every: Duration,
-    /// Datagrams newly reported with Congestion Experienced.
+    /// Datagrams newly reported as marked Congestion Experienced.
     pub ce: u64,
-    /// What the path has lost of late, of whatever cause.
+    /// Recent losses of the path, from all causes.
     pub losses: Losses,
 }
 
 impl Report {
-    /// Datagrams settled, and how many of them were lost, over all gains.
+    /// Sum of `settled` over all gain classes.
     pub fn settled_total(&self) -> Settled {
         self.settled.iter().fold(Settled::default(), |sum, s| Settled {
             packets: sum.packets + s.packets,
@@ -66,34 +69,40 @@ impl Report {
 /// Datagrams whose fate is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// How many.
+    /// Number of datagrams.
     pub packets: u32,
-    /// How many of them were lost.
+    /// Number of datagrams among them that were lost.
     pub lost: u32,
 }
 
-/// Rates over the interval between the acknowledged datagram's sending and its acknowledgement, byte/s.
+/// Rates over the interval between two datagrams that arrived, byte/s.
+///
+/// The interval ends with the newest acknowledged datagram. It begins with the newest datagram that
+/// was acknowledged when this one was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
-    /// Bytes received over the longer of the receiving and the sending interval (BBR's sample).
+    /// Bytes received, over the longer of the receiving and the sending interval (the sample of
+    /// BBR).
     pub delivered: f64,
-    /// Bytes of all numbers passed (received or not) over the same interval.
+    /// Bytes sent between the two datagrams (received or not), over the same interval.
     pub passed: f64,
-    /// Bytes received over the receiving interval alone.
+    /// Bytes received, over the receiving interval alone.
     pub received: f64,
-    /// Too little was offered for the sample to show what the path can do.
+    /// Whether too little was sent for the sample to show the path's rate.
     pub app_limited: bool,
 }
 
-/// The pacing gain a datagram was sent at. Losses of packets sent at up to 1 are not our doing.
+/// The class of the pacing gain at which a datagram was sent.
+///
+/// Losses of packets sent at a gain of up to 1 are not caused by this sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GainClass {
-    /// Below .95 of the estimated rate.
+    /// Gain below 0.95: slower than the estimated rate.
     Below,
-    /// At the estimated rate.
+    /// Gain from 0.95 to 1.01: at the estimated rate.
     #[default]
     At,
-    /// Above it: probing.
+    /// Gain above 1.01: probing for more rate.
     Above,
 }
 
@@ -111,14 +120,14 @@ impl GainClass {
 /// A rate controller: one for each path and direction.
 #[derive(Clone, Debug)]
 pub enum RateControl {
-    /// Finds the path's rate and shares it.
+    /// Finds the path's rate and shares it with other traffic.
     Fair(Box<Fair>),
-    /// Sends at the rate the user vouches for.
+    /// Sends at the rate that the user has set.
     Fixed(Fixed),
 }
 
 impl RateControl {
-    /// Takes in one feedback.
+    /// Takes in one report.
     pub fn on_report(&mut self, report: &Report) {
         match self {
             RateControl::Fair(fair) => fair.on_report(report),
@@ -126,7 +135,7 @@ impl RateControl {
         }
     }
 
-    /// The rate to pace at, byte/s, when `waiting` bytes wait to be sent; always positive.
+    /// The pacing rate, byte/s, when `waiting` bytes wait to be sent. It is always positive.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
         match self {
             RateControl::Fair(fair) => fair.pacing_rate(waiting),
@@ -134,7 +143,7 @@ impl RateControl {
         }
     }
 
-    /// The pacing gain in force, for the record of each datagram.
+    /// The class of the present pacing gain. The sent-packet history stores it for each datagram.
     pub fn gain_class(&self) -> GainClass {
         match self {
             RateControl::Fair(fair) => GainClass::of(fair.pacing_gain()),
@@ -142,7 +151,7 @@ impl RateControl {
         }
     }
 
-    /// How many bytes may be in flight.
+    /// Limit on the bytes in flight.
     pub fn window(&self) -> u64 {
         match self {
             RateControl::Fair(fair) => fair.window(),
@@ -150,7 +159,7 @@ impl RateControl {
         }
     }
 
-    /// What is known of the path, for status and metrics.
+    /// What the controller knows about the path.
     pub fn view(&self) -> View {
         match self {
             RateControl::Fair(fair) => fair.view(),
@@ -162,18 +171,20 @@ impl RateControl {
 /// A controller's view of its path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct View {
-    /// Name of the state, for people.
+    /// Name of the controller's state, for people.
     pub state: &'static str,
     /// Estimated rate of the bottleneck, byte/s.
     pub bandwidth: f64,
-    /// Smallest round-trip time of late, s.
+    /// Recent minimum of the round-trip time, s.
     pub min_rtt: f64,
-    /// Queueing delay of late, s.
+    /// Recent queueing delay, s.
     pub queue: f64,
-    /// Loss that is the path's own, not congestion: the erasure floor.
+    /// The erasure floor: the share of packets lost for reasons other than congestion, 0 to 1.
     pub erasure_floor: f64,
-    /// Loss up to which parity is the answer; what goes beyond is congestion, and answered by the rate.
+    /// The share of packets lost up to which repairs are the answer, 0 to 1. Loss beyond this is
+    /// congestion, and the rate must answer it.
     pub codable: f64,
-    /// Delays that looked like a queue, did not shrink while less was sent, and were taken for the path's own.
+    /// Number of times that a queueing delay was taken for a delay of the path, because it did not
+    /// shrink while less was sent.
     pub delays_accepted: u64,
 }
