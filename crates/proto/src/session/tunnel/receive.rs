@@ -24,9 +24,10 @@ const UNSEEN_RANGES: usize = 512;
 ///
 /// After a sender's overshoot, more symbols are missing than such repairs can recover. Exact
 /// repairs span only a few symbols each, so the limit does not affect them. Held repairs that
-/// overlap cost the square of the missing symbols in computing time. Double the value allows up to
-/// four times that cost. Half the value discards repairs that could have recovered long runs of
-/// losses.
+/// overlap cost the square of the missing symbols in computing time: a hostile session (seed 891 of
+/// `make soak`) took 130 s of CPU time without the limit, and 10 s with it. Double the value allows
+/// up to four times that cost. Half the value discards repairs that could have recovered long runs
+/// of losses.
 const MAX_UNSEEN: usize = 128;
 /// Number of known symbols that are kept for repairs until the sender announces its reach.
 ///
