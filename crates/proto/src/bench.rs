@@ -1,8 +1,9 @@
-//! The data path that is timed, by the program's `speed` command: a whole session between two
-//! [`Endpoint`]s, from inner packets to datagrams and back, over a path that loses some.
+//! A complete session whose data path can be timed, for the command `ripstop speed`.
 //!
-//! The caller holds the clock: [`BenchSession::send`] and [`BenchSession::receive`] are what one end does, and
-//! [`BenchSession::carry`] between them is the path, which nobody times.
+//! The session runs between two [`Endpoint`]s over a path that loses datagrams. It turns inner
+//! packets into datagrams and datagrams back into inner packets. The caller measures the time of
+//! [`BenchSession::send`], the work of the sender, and of [`BenchSession::receive`], the work of
+//! the receiver. [`BenchSession::carry`] is the path between them and is not timed.
 
 use crate::endpoint::{Endpoint, EndpointConfig, PeerConfig, inner_packet};
 use crate::secure::{Key, PrivateKey, Suite};
@@ -13,16 +14,26 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Inner packets handed over in one go, as a device with offload hands them over.
+/// Number of inner packets handed over in one step.
+///
+/// A device with offload hands over about this many at once. Half the value shows more of the cost
+/// of each batch; double the value shows less of it.
 const BATCH: usize = 32;
-/// How long a go lasts in the session's own time: 32 packets of 1400 bytes in it are 0.9 Gbit/s.
+/// Length of a step in the session's own time, 400 µs.
+///
+/// With 32 packets of 1400 bytes in each step, the session carries 0.9 Gbit/s. Half the value would
+/// exceed the fixed rate of 1.2 Gbit/s. Double the value halves the session's rate.
 const STEP: Duration = Duration::from_micros(400);
-/// The delay of the path in each direction, in steps.
+/// Delay of the path in each direction, steps.
+///
+/// It sets the number of datagrams in flight. Half or double the value halves or doubles that
+/// number, and thus the symbols that the sender and the receiver keep.
 const DELAY: usize = 4;
-/// Room for a datagram.
+/// Length of the buffer for one datagram, bytes. It only has to exceed the path's MTU.
 const ROOM: usize = 2048;
 
-/// Seals `len` bytes with the AEAD of the preferred suite; answers `len`.
+/// Returns a function that seals `len` bytes with the AEAD of the preferred suite and returns
+/// `len`.
 pub fn seal(len: usize) -> impl FnMut() -> u64 {
     let key = Key::new(Suite::preferred(), &[7; 32]);
     let (mut number, mut body) = (0, vec![1; len]);
@@ -33,7 +44,10 @@ pub fn seal(len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// A session under way: one end sends inner packets as fast as it may, the other delivers them.
+/// A running session. One end sends inner packets at a constant rate, and the other delivers them.
+///
+/// Call [`send`](Self::send), [`carry`](Self::carry) and [`receive`](Self::receive) in turn. Each
+/// round of calls is one step.
 pub struct BenchSession {
     sender: Endpoint,
     receiver: Endpoint,
@@ -48,42 +62,51 @@ pub struct BenchSession {
     counts: SessionCounts,
 }
 
-/// What went through a [`BenchSession`].
+/// Counts of a [`BenchSession`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SessionCounts {
-    /// Inner packets handed over.
+    /// Inner packets handed to the sender.
     pub given: u64,
-    /// Inner packets delivered.
+    /// Inner packets that the receiver delivered.
     pub delivered: u64,
-    /// Datagrams lost.
+    /// Datagrams lost on the path.
     pub lost: u64,
-    /// Source symbols that came back from repairs.
+    /// Source symbols recovered from repairs.
     pub recovered: u64,
 }
 
-/// One direction of the path. An end reads and writes the same buffers all the time, as it does when a
-/// system call fills and empties them.
+/// One direction of the path.
+///
+/// Each end always uses the same buffers, as it does when a system call fills and empties them.
 #[derive(Default)]
 struct Way {
+    /// Datagrams that have left in this step.
     leaving: Datagrams,
+    /// Datagrams in flight, one entry for each step.
     on_way: VecDeque<Datagrams>,
+    /// Datagrams that arrive in this step.
     arriving: Datagrams,
+    /// Buffers to use again.
     spare: Vec<Datagrams>,
 }
 
-/// Datagrams, each at the start of its own room.
+/// A buffer of datagrams. Each datagram begins at a multiple of [`ROOM`] bytes.
 #[derive(Default)]
 struct Datagrams {
     bytes: Vec<u8>,
     lengths: Vec<usize>,
 }
 
+/// The sender's inner network and its address on the path.
 const SENDER: ([u8; 4], &str) = ([10, 0, 0, 1], "192.0.2.1:1");
+/// The receiver's inner network and its address on the path.
 const RECEIVER: ([u8; 4], &str) = ([10, 0, 0, 2], "192.0.2.2:1");
 
 impl BenchSession {
-    /// A session that has been set up and runs, with inner packets of `len` bytes (at least 28) over a
-    /// path that loses the share `loss` of the datagrams in the data direction.
+    /// Creates a session and runs it until it is steady.
+    ///
+    /// `len` is the length of an inner packet, bytes; less than 28 counts as 28. `loss` is the
+    /// share of datagrams lost from the sender to the receiver, 0 to 1.
     pub fn new(len: usize, loss: f64) -> BenchSession {
         let mut session = BenchSession {
             sender: end("sender", "receiver", RECEIVER),
@@ -98,7 +121,7 @@ impl BenchSession {
             losses: Seed::new(1).stream("bench/loss"),
             counts: SessionCounts::default(),
         };
-        // Handshake, the search for the MTU, first estimates.
+        // The handshake, the search for the path's MTU, and the first estimates.
         for step in 0..400 {
             session.sending(if step < 100 { 0 } else { BATCH });
             session.carry();
@@ -109,12 +132,13 @@ impl BenchSession {
         session
     }
 
-    /// What the sending end does in a step: it takes the feedback that has come and as many packets as
-    /// come in one go, and makes datagrams of them. Answers how many bytes of inner packets it took.
+    /// Does the sender's work in a step: takes the reports that have arrived and 32 inner packets,
+    /// and makes datagrams. Returns the bytes of inner packets taken.
     pub fn send(&mut self) -> u64 {
         self.sending(BATCH)
     }
 
+    /// [`BenchSession::send`] with `packets` inner packets.
     fn sending(&mut self, packets: usize) -> u64 {
         self.now += STEP;
         let from = self.receiver_address;
@@ -128,7 +152,7 @@ impl BenchSession {
         (packets * self.packet.len()) as u64
     }
 
-    /// What the path does in a step: it carries on what was sent, or loses it.
+    /// Does the path's work in a step: delays or loses the datagrams that were sent.
     pub fn carry(&mut self) {
         let (losses, counts) = (&mut self.losses, &mut self.counts);
         self.forth.carry(|| {
@@ -139,8 +163,8 @@ impl BenchSession {
         self.back.carry(|| false);
     }
 
-    /// What the receiving end does in a step: it opens what has come, recovers, delivers in order and
-    /// makes feedback. Answers how many bytes of inner packets it delivered.
+    /// Does the receiver's work in a step: opens the datagrams that have arrived, recovers lost
+    /// packets, delivers in order and makes reports. Returns the bytes of inner packets delivered.
     pub fn receive(&mut self) -> u64 {
         let from = self.sender_address;
         self.forth.arriving.each(|datagram| self.receiver.handle_datagram(self.now, from, datagram, false));
@@ -154,7 +178,8 @@ impl BenchSession {
         bytes
     }
 
-    /// What went through so far.
+    /// The counts since the session became steady. `lost` and `recovered` also cover the time
+    /// before.
     pub fn counts(&self) -> SessionCounts {
         let peer = self.receiver.peers().next();
         let status = peer.and_then(|peer| self.receiver.peer_status(peer)?.tunnel);
@@ -163,7 +188,8 @@ impl BenchSession {
 }
 
 impl Way {
-    /// What left is under way now, but for what is `lost`; what left [`DELAY`] steps ago arrives.
+    /// Puts the datagrams of this step in flight, except those for which `lost` returns true. The
+    /// datagrams that left [`DELAY`] steps ago arrive.
     fn carry(&mut self, mut lost: impl FnMut() -> bool) {
         let mut sent = self.spare.pop().unwrap_or_default();
         sent.lengths.clear();
@@ -184,13 +210,14 @@ impl Way {
 }
 
 impl Datagrams {
+    /// Appends a copy of `datagram`.
     fn add(&mut self, datagram: &[u8]) {
         let start = self.room();
         self.bytes[start..start + datagram.len()].copy_from_slice(datagram);
         self.lengths.push(datagram.len());
     }
 
-    /// Where the next datagram's room starts.
+    /// Offset of the next datagram in `bytes`. Extends the buffer if needed.
     fn room(&mut self) -> usize {
         let start = self.lengths.len() * ROOM;
         if self.bytes.len() < start + ROOM {
@@ -199,7 +226,8 @@ impl Datagrams {
         start
     }
 
-    /// Takes datagrams, each written into the room it is given, for as long as there are any.
+    /// Replaces the content: lets `next` write one datagram after the other until it returns
+    /// `None`.
     fn fill(&mut self, mut next: impl FnMut(&mut [u8]) -> Option<usize>) {
         self.lengths.clear();
         loop {
@@ -209,6 +237,7 @@ impl Datagrams {
         }
     }
 
+    /// Calls `take` for each datagram in order.
     fn each(&mut self, mut take: impl FnMut(&mut [u8])) {
         for (room, len) in self.bytes.chunks_exact_mut(ROOM).zip(&self.lengths) {
             take(&mut room[..*len]);
@@ -216,29 +245,37 @@ impl Datagrams {
     }
 }
 
-/// One end, whose only peer is at `place`.
+/// Creates the end `name`, whose only peer is `peer` at `place`.
 fn end(name: &str, peer: &str, place: ([u8; 4], &str)) -> Endpoint {
     let seed = Seed::new(1);
     let key = |name: &str| PrivateKey::generate(&mut seed.stream(name));
     let mut config = EndpointConfig::default();
-    config.tunnel.rate = RateMode::Fixed("1.2Gbit/s".parse().expect("a rate"));
+    config.tunnel.rate = RateMode::Fixed("1.2Gbit/s".parse().expect("the text is a valid rate"));
     let entropy = |what: &str| Box::new(seed.stream(&format!("bench/{name}/{what}")));
     let mut end = Endpoint::new(key(name), config, entropy("keys"), entropy("sessions"));
     let peer = PeerConfig {
         public: key(peer).public(),
         endpoint: Some(address(place)),
-        allowed_ips: vec![place.0.map(|byte| byte.to_string()).join(".").parse().expect("a prefix")],
+        allowed_ips: vec![
+            place
+                .0
+                .map(|byte| byte.to_string())
+                .join(".")
+                .parse()
+                .expect("the text is a valid address prefix"),
+        ],
         keepalive: None,
     };
-    end.add_peer(Time::ZERO, &peer).expect("the only peer, another key");
+    end.add_peer(Time::ZERO, &peer).expect("the only peer cannot conflict with another");
     end
 }
 
+/// The address on the path in `place`.
 fn address(place: ([u8; 4], &str)) -> SocketAddr {
-    place.1.parse().expect("an address")
+    place.1.parse().expect("the text is a valid socket address")
 }
 
-/// A UDP packet of `len` bytes from the sender's network to the receiver's.
+/// An IPv4 UDP packet of `len` bytes from the sender's inner network to the receiver's.
 fn inner(len: usize) -> Vec<u8> {
     let mut packet = vec![0; len];
     packet[0] = 0x45;
@@ -264,7 +301,7 @@ mod tests {
         let counts = session.counts();
         assert_eq!(counts.given, 300 * 32);
         assert!(counts.lost > 300 && counts.recovered > 300, "{counts:?}");
-        // All but what is on its way, or waits for a repair that is.
+        // The rest is in flight, or waits for a repair in flight.
         assert!(counts.delivered + 40 * 32 > counts.given, "{counts:?}");
         assert_eq!(seal(100)(), 100);
     }
