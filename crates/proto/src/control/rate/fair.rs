@@ -52,8 +52,9 @@ const STARTUP_GAIN: f64 = 2.77;
 const PROBE_GAIN: f64 = 1.15;
 /// Pacing gain of a probe after the last probe ended in losses.
 ///
-/// Such a path has a policer or a short queue, so a probe loses packets in proportion to the
-/// excess.
+/// Such a path has a policer or a short queue, so a probe loses packets in proportion to the excess
+/// over 1. Half the excess loses fewer packets and finds new rate more slowly. Double the excess is
+/// above that of a normal probe.
 const GENTLE_PROBE_GAIN: f64 = 1.1;
 /// Pacing gain of a probe directly after a probe that found more rate.
 ///
