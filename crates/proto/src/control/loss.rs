@@ -151,9 +151,9 @@ impl LossEstimator {
 
     /// The expected share of packets lost, 0 to 1.
     ///
-    /// It follows the slow average. When the fast average differs by more than chance explains (2
-    /// standard deviations above, 2.5 below), it follows the fast average, less or plus one
-    /// deviation towards the slow one.
+    /// It follows the slow average, unless the fast average differs by more than chance explains:
+    /// by 2 standard deviations upwards or 2.5 downwards. Then it follows the fast average, moved
+    /// by one deviation towards the slow one.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;

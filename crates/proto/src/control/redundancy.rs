@@ -196,8 +196,9 @@ const SAME: f64 = 0.1;
 impl Losses {
     /// The probability that a flight cannot be decoded without further repairs.
     ///
-    /// That is the case when more of the `sources` and `repairs` in flight are lost than the
-    /// repairs can make up for, with `deficit` degrees of freedom still missing from before.
+    /// `deficit` degrees of freedom are still missing from before, and some of the `sources` and
+    /// `repairs` in flight are lost. The flight cannot be decoded when fewer repairs arrive than
+    /// these losses need.
     fn unmasked(self, deficit: u32, sources: u32, repairs: u32) -> f64 {
         unmasked_in_runs(deficit, sources, repairs, self.share, self.burst)
     }
@@ -393,8 +394,8 @@ impl ExactRule {
     ///
     /// `waiting` is the backlog in round trips. While sources wait, a group gets as many repairs as
     /// suffice on average. While the ingress queue is nearly empty, a group gets enough repairs to
-    /// be almost certain, because the user may be waiting for this very packet. With more groups
-    /// each one must be more certain, because all later packets wait for the last group.
+    /// be almost certain. The user may be waiting for this very packet. With more groups each one
+    /// must be more certain, because all later packets wait for the last group.
     pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
         let turns = groups.clamp(1, INTERLEAVED) as f64;
         let unmasked = if waiting < IDLE {
@@ -440,8 +441,8 @@ pub fn report_repeats(losses: Losses, affordable: u32) -> u32 {
 /// Number of probes in one batch during a silence.
 ///
 /// One probe that arrives ends the silence. The run of losses that caused the silence may still go
-/// on, so a batch has enough probes to outlast it with a probability of 90 %, within
-/// [`LEAST_PROBES`] and 32.
+/// on. So a batch has enough probes to outlast it with a probability of 90 %. It has at least
+/// [`LEAST_PROBES`] and at most 32 probes.
 pub fn silence_probes(losses: Losses) -> u32 {
     losses.copies(1.0, PROBES_LOST, MOST_PROBES).max(LEAST_PROBES)
 }

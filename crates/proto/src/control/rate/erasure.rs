@@ -1,7 +1,7 @@
 //! Estimates the erasure floor p_e.
 //!
-//! The erasure floor is the share of packets lost when the sender sends no faster than the path
-//! carries and the path's queue is short. It contains random loss, but neither congestion nor the
+//! The erasure floor is the share of packets lost while the path's queue is short and the sender
+//! sends no faster than the path carries. It contains random loss, but neither congestion nor the
 //! drops of a policer.
 
 use super::{GainClass, Settled};

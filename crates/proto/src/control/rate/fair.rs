@@ -42,8 +42,8 @@ const FASTEST_START: f64 = 0.02;
 const INITIAL_SPREAD: f64 = 0.15;
 /// Pacing gain in start-up. 4 ln 2 = 2.77 doubles the rate in each round trip.
 ///
-/// A smaller gain finds the rate later. A larger gain overshoots more: a start-up that did not end
-/// kept its sender at this gain, and sent 2.4 times the ideal number of bytes (1 Gbit/s, 3 ms).
+/// A smaller gain finds the rate later. A larger gain overshoots more. At 1 Gbit/s and 3 ms, a
+/// start-up that did not end sent 2.4 times the ideal number of bytes.
 const STARTUP_GAIN: f64 = 2.77;
 /// Pacing gain of a normal probe for more rate.
 ///
@@ -66,15 +66,15 @@ const AGAIN_PROBE_GAIN: f64 = 1.35;
 /// The value covers two probes. Half the value may forget the rate between two probes. Double the
 /// value keeps a rate for longer after the path has become slower.
 const RATE_ROUNDS: u64 = 10;
-/// Loss beyond the erasure floor and chance that shows an overshoot in start-up, as a share of the
-/// packets of a round that did not raise the delivered rate.
+/// Excess loss that shows an overshoot in start-up, as a share of a round's packets. Excess loss is
+/// the loss beyond the erasure floor and chance, in a round that did not raise the delivered rate.
 ///
 /// Such a round counts as a round without growth, even if the inner traffic limits the rate. At 1
-/// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule and the rule for
-/// queues on short paths (see `Fair::step`) lowered the bytes sent for each useful byte from 2.4
-/// times the ideal to 0.99 times, and raised the goodput from 0.50 to 0.93 of what the path can
-/// carry. Half the value may take random loss before the floor is known for an overshoot. Double
-/// the value hardly ever applies.
+/// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule came together with the
+/// rule for queues on short paths (see `Fair::step`). Both lowered the bytes sent for each useful
+/// byte from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of what
+/// the path can carry. Half the value may take random loss before the floor is known for an
+/// overshoot. Double the value hardly ever applies.
 const OVERRUN: f64 = 0.35;
 /// Share of packets lost up to which repairs are the answer, while the erasure floor is unknown.
 ///

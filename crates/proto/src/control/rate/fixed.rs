@@ -4,8 +4,8 @@ use super::{Report, View};
 
 /// Paces at a given rate R, whatever the path does.
 ///
-/// If R is above the bottleneck's rate C, the share (R - C)/R of the packets is lost for as long as
-/// the sender sends at R. The status shows this share.
+/// If R is above the bottleneck's rate C, the path constantly loses the share (R - C)/R of the
+/// packets. The status shows this share.
 #[derive(Clone, Debug)]
 pub struct Fixed {
     /// Pacing rate, byte/s.

@@ -66,9 +66,9 @@ pub struct TunnelConfig {
     /// How long to wait for a packet. After the deadline the sender gives a symbol up, and the
     /// receiver lets the packet's flow go on without it.
     ///
-    /// `None` chooses the longest of 1 s, 8 round trips, and the time that 100 full packets take at
-    /// the path's rate (up to 10 s). The third term is for slow paths, where repairs wait long in
-    /// queues.
+    /// `None` chooses the longest of three times: 1 s, 8 round trips, and the time of 100 full
+    /// packets at the path's rate (up to 10 s). The third time is for slow paths, where repairs
+    /// wait long in queues.
     pub deadline: Option<Duration>,
     /// The round-trip time that the handshake measured.
     pub initial_rtt: Duration,

@@ -601,8 +601,8 @@ impl Group {
 
 /// Writes each group's number into `into` once for each repair due.
 ///
-/// Up to [`INTERLEAVED`] groups take turns, so that a run of losses takes a few repairs of each
-/// group and not all repairs of one group.
+/// Up to [`INTERLEAVED`] groups take turns. A run of losses then takes a few repairs of each group,
+/// not all repairs of one group.
 fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
     into.clear();
     for some in due.chunks_mut(INTERLEAVED) {

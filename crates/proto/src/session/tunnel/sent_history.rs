@@ -13,10 +13,11 @@ use std::time::Duration;
 
 /// Packet threshold of loss detection, datagrams (RFC 9002, section 6.1.1).
 ///
-/// A datagram counts as lost when a datagram was received whose number is higher by this much or
-/// more, and which was sent later by at least the reordering window (see `detect_losses`). RFC 9002
-/// recommends 3. Half the value takes more reordered datagrams for lost. Double the value detects
-/// losses later, and at the end of a burst leaves more of them to the tail probe.
+/// A datagram counts as lost when a later one was received whose number is higher by this much or
+/// more. The later one must also have left later by at least the reordering window (see
+/// `detect_losses`). RFC 9002 recommends 3. Half the value takes more reordered datagrams for lost.
+/// Double the value detects losses later, and at the end of a burst leaves more of them to the tail
+/// probe.
 const PACKET_THRESHOLD: u64 = 3;
 
 /// What a datagram carried, as far as a part of the tunnel needs to know its fate.
@@ -432,9 +433,9 @@ impl SentHistory {
 
     /// Marks datagrams as lost (RFC 9002, section 6.1).
     ///
-    /// A datagram is lost if a datagram arrived whose number is at least [`PACKET_THRESHOLD`]
-    /// higher, and which left later by the reordering window or more. The window is the larger of
-    /// `reordering` and srtt / 16, where the latter counts up to 10 ms.
+    /// A datagram is lost if a later one has arrived. The later one's number must be higher by at
+    /// least [`PACKET_THRESHOLD`], and it must have left later by at least the reordering window.
+    /// The window is the larger of `reordering` and srtt / 16, where the latter counts up to 10 ms.
     fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();

@@ -1,9 +1,9 @@
 //! Reaction to missing reports: tail probes and silences.
 //!
 //! A *tail probe* is one datagram that asks soon after the end of a burst whether the last
-//! datagrams arrived (RFC 8985, section 7). If no report comes for longer, a *silence* begins.
-//! During a silence the tunnel takes everything in flight for lost, and sends a few packets at a
-//! time as probes, until the peer reports.
+//! datagrams arrived (RFC 8985, section 7). If no report comes for longer, a *silence* begins. The
+//! tunnel then takes everything in flight for lost. It sends a few packets at a time as probes
+//! until the peer reports.
 
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
