@@ -1,5 +1,10 @@
-//! Virtual time: an engine of alarms ([`engine`]), and a world of nodes and links on it ([`world`]). The protocol's tests
-//! and the simulated networks run here, thousands of times faster than real networks.
+//! The simulator. It runs networks in virtual time, thousands of times faster than real networks.
+//!
+//! - [`engine`]: a virtual clock with alarms, independent runs on several cores, and statistics.
+//! - [`tcp`]: TCP senders and receivers, and the traffic that applications offer to them.
+//! - [`world`]: nodes and links on one clock. The shipped tunnel and endpoint code runs in it.
+//! - [`scenario`]: worlds described as data, run, and reported.
+//! - [`trial`]: the measurement that the demonstration shows, in virtual time.
 
 pub mod engine;
 pub mod scenario;

@@ -1,27 +1,28 @@
-//! What is said about a number that was measured in several independent runs.
+//! Statistics over several independent runs: means with confidence intervals, and percentiles.
 
 use serde::Serialize;
 
-/// A mean over independent runs, with its confidence. In JSON what is not known is `null`.
+/// The mean over independent runs, with its confidence interval. In JSON, unknown values are
+/// `null`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Statistic {
-    /// The mean, in the unit of the samples; None without samples, or when one was not finite.
+    /// The mean, in the unit of the samples. None without samples, or if a sample was not finite.
     pub mean: Option<f64>,
     /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1
-    /// degrees of freedom; None below two samples.
+    /// degrees of freedom. None with fewer than two samples.
     pub ci95: Option<f64>,
     /// Number of samples.
     pub n: u64,
 }
 
-/// A [`Statistic`] of delays with the percentiles of them all.
+/// A [`Statistic`] of delays, with percentiles over the delays of all runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct DelayStatistic {
-    /// Mean of the runs' means.
+    /// Mean of the runs' mean delays.
     pub mean: Option<f64>,
-    /// Half the width of its 95 % confidence interval, over the runs.
+    /// Half the width of the mean's 95 % confidence interval, computed over the runs.
     pub ci95: Option<f64>,
-    /// Number of runs that had a delay to report.
+    /// Number of runs that reported a delay.
     pub n: u64,
     /// Median of the delays of all runs together.
     pub p50: Option<f64>,
@@ -29,18 +30,23 @@ pub struct DelayStatistic {
     pub p99: Option<f64>,
 }
 
-/// Collects one number per run. Mean and variance are kept by Welford's update, which does not lose
-/// digits when the mean is large.
+/// Collects one number per run. Mean and variance are updated by Welford's method, which keeps its
+/// precision when the mean is large.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
+    /// Number of samples.
     n: u64,
+    /// Mean of the samples.
     mean: f64,
+    /// Sum of the squared differences from the mean.
     squares: f64,
 }
 
 impl Sample {
-    /// Adds the number of one run. A number that is not finite makes the statistic unknown: an
-    /// infinite time-out must not vanish from a mean.
+    /// Adds the number of one run.
+    ///
+    /// A number that is not finite makes the whole statistic unknown. An infinite time-out, for
+    /// example, must not vanish from a mean.
     pub fn push(&mut self, value: f64) {
         self.n += 1;
         let away = value - self.mean;
@@ -48,7 +54,7 @@ impl Sample {
         self.squares += away * (value - self.mean);
     }
 
-    /// What the numbers so far say.
+    /// Mean and confidence interval of the numbers added so far.
     pub fn statistic(&self) -> Statistic {
         let known = |x: f64| x.is_finite().then_some(x);
         let mean = if self.n > 0 { known(self.mean) } else { None };
@@ -75,9 +81,10 @@ impl FromIterator<f64> for Sample {
     }
 }
 
-/// The `percent`-th percentile of `values` by nearest rank: the smallest of them that at least
-/// `percent` % of them do not exceed; it is always one of the values. Reorders `values`. None when
-/// there are none, or when the answer is not finite.
+/// The `percent`-th percentile of `values` by nearest rank: the smallest value that is at least as
+/// large as `percent` % of all values. The result is always one of the values.
+///
+/// Reorders `values`. None if `values` is empty, or if the result is not finite.
 pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
     let rank = (percent / 100.0 * values.len() as f64).ceil() as usize;
     let index = rank.clamp(1, values.len().max(1)) - 1;
@@ -88,9 +95,11 @@ pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
     value.is_finite().then_some(*value)
 }
 
-/// The 97.5 % quantile of Student's t: tabulated to 30 degrees of freedom, then by the expansion of
-/// Abramowitz and Stegun, 26.7.5, around the normal quantile (error below 4e-8). Only additions,
-/// multiplications and divisions, so it is the same on every machine.
+/// The 97.5 % quantile of Student's t distribution.
+///
+/// Up to 30 degrees of freedom it comes from a table. Above, it comes from the expansion of
+/// Abramowitz and Stegun, 26.7.5, around the normal quantile (error below 4e-8). The expansion uses
+/// only additions, multiplications and divisions, so every machine computes the same result.
 fn student_t95(freedom: u64) -> f64 {
     if let Some(t) = usize::try_from(freedom).ok().and_then(|n| n.checked_sub(1)).and_then(|i| T95.get(i)) {
         return *t;
@@ -100,6 +109,8 @@ fn student_t95(freedom: u64) -> f64 {
     1.959963984540054 + (g1 + (g2 + (g3 + g4 / n) / n) / n) / n
 }
 
+/// The 97.5 % quantile of Student's t for 1 to 30 degrees of freedom. [`Statistic::ci95`] is
+/// proportional to it.
 #[rustfmt::skip]
 const T95: [f64; 30] = [
     12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851, 2.364624252, 2.306004135,

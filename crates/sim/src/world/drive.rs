@@ -1,4 +1,22 @@
-//! How nodes are called: what arrives is given to its node, what nodes hand to each other is passed on, sessions are drained.
+//! How the world calls its nodes: the steps 2 to 4 of the run loop that the module [`super`]
+//! describes.
+//!
+//! 1. **Input.** `World::receive` gives a packet from a link to its node. TCP hosts and UDP sinks
+//!    react at once. A tunnel end or an endpoint only stores the packet in its inbox and becomes
+//!    *ready*, as a daemon reads packets in batches. A coding layer takes each packet at once.
+//! 2. **Settle.** `World::settle` passes on all handoffs (`pass_on`). Then it calls one ready
+//!    session, and repeats both until neither is left.
+//! 3. **Call.** `World::call` runs the session at once. If the session has a late processor
+//!    ([`super::Incident::LateProcessor`]), it sets an alarm for a random later time instead.
+//! 4. **Run.** `World::run` gives the session its stored packets and its due time-out, then drains
+//!    it.
+//! 5. **Drain.** `World::drain` is the only loop that drives a session, by the contract of
+//!    [`Session`]. It feeds inner packets, puts outgoing packets on links, passes deliveries on as
+//!    handoffs, and repeats until the session has no output. Then it records events and sets the
+//!    session's timer.
+//!
+//! A host can answer a delivery while its session is being drained. The session is marked busy
+//! then, so the answer waits in its queue and the same loop takes it in.
 
 use super::World;
 use super::fabric::TimerKind;
@@ -11,7 +29,7 @@ use super::session::{
 use ripstop_base::Time;
 use ripstop_proto::session::{Received, Session};
 
-/// Calls a generic method for the type of a session's node.
+/// Calls a generic method of [`World`] with the node type of a session.
 macro_rules! for_session {
     ($world:expr, $session:expr, $method:ident ( $($argument:expr),* )) => {
         match $session {
@@ -25,7 +43,7 @@ macro_rules! for_session {
 }
 
 impl World {
-    /// A packet has come over its last link to `node`.
+    /// Gives `node` a packet that has passed its last link.
     #[inline]
     pub(super) fn receive(&mut self, node: NodeId, packet: NetworkPacket, observer: &mut impl Observer) {
         match node {
@@ -35,15 +53,17 @@ impl World {
         }
     }
 
-    /// Passes on what nodes have handed to each other, until nothing is left of it.
+    /// Passes on handoffs and calls ready sessions, until neither is left.
     #[inline]
     pub(super) fn settle(&mut self, observer: &mut impl Observer) {
-        // Most events hand nothing over: a packet of a plain TCP goes from host to link and from link to host.
+        // A fast path: most steps leave no handoff. A packet of a plain TCP goes from host to link
+        // and from link to host.
         if !self.fabric.handoffs.is_empty() || !self.ready.is_empty() {
             self.settle_all(observer);
         }
     }
 
+    /// [`World::settle`], once there is something to do.
     fn settle_all(&mut self, observer: &mut impl Observer) {
         loop {
             self.pass_on(observer);
@@ -52,7 +72,7 @@ impl World {
         }
     }
 
-    /// The timer of a session is due, or a late one gets the processor.
+    /// Handles an alarm of a session: its time-out is due, or a late session gets the processor.
     pub(super) fn wake_session(
         &mut self,
         session: SessionId,
@@ -65,7 +85,8 @@ impl World {
         }
     }
 
-    /// The timer of a source is due. A source that always has more lets its session ask for it from now on.
+    /// Handles the timer of UDP source `k`. A greedy source sends nothing here. Its session is
+    /// called instead, and asks the source for packets from now on (`refill`).
     pub(super) fn wake_source(&mut self, k: u32, observer: &mut impl Observer) {
         let source = &mut self.udp[k as usize];
         source.wake(&mut self.fabric, observer);
@@ -76,15 +97,15 @@ impl World {
         }
     }
 
-    /// A session is called before the moment is over.
+    /// Makes sure that `session` is called before the current step ends.
     pub(super) fn make_ready(&mut self, session: SessionId) {
         if !self.ready.contains(&session) {
             self.ready.push_back(session);
         }
     }
 
-    /// Passes on what nodes have handed to each other, and lets hosts answer. Sessions for which something waits then are
-    /// ready to be called.
+    /// Passes on handoffs and lets hosts answer, until no handoff is left. A session that receives
+    /// input becomes ready.
     #[inline]
     fn pass_on(&mut self, observer: &mut impl Observer) {
         loop {
@@ -108,7 +129,7 @@ impl World {
         }
     }
 
-    /// A packet has come out of a session to the host of its flow.
+    /// Gives a packet that came out of a session to the host of its flow.
     fn leave(&mut self, flow: u32, body: Body, observer: &mut impl Observer) {
         match self.flows[flow as usize] {
             NodeId::Tcp(k) => self.tcp.deliver(k, body, &mut self.fabric, observer),
@@ -117,7 +138,8 @@ impl World {
         }
     }
 
-    /// A UDP datagram of source `k` has come to its sink.
+    /// Gives a UDP datagram to the sink of source `k`. If the source belongs to a pair, a request
+    /// is answered, and an answer completes its request.
     fn sink(&mut self, k: u32, body: Body, observer: &mut impl Observer) {
         let Body::Udp(number) = body else { return };
         let now = self.fabric.now();
@@ -135,7 +157,8 @@ impl World {
         }
     }
 
-    /// A packet has come over the network to a session.
+    /// Gives a packet from the network to a session. A session that takes packets in batches stores
+    /// it. Any other session takes it in and is drained at once.
     fn take_packet<N: SessionNode>(
         &mut self,
         number: u32,
@@ -156,7 +179,8 @@ impl World {
         }
     }
 
-    /// A packet of a flow goes into a session. A session that takes packets one by one is called at once.
+    /// Gives a flow's packet to the session that carries it. A session that takes packets one by
+    /// one takes it in and is drained at once, unless it is being drained already.
     fn enter<N: SessionNode>(
         &mut self,
         number: u32,
@@ -177,7 +201,8 @@ impl World {
         }
     }
 
-    /// Something has come to a session, or a timer of its is due: the session runs at once, unless it is late.
+    /// Calls a session that has input or a due time-out. It runs at once, or after a random delay
+    /// if its processor is late.
     fn call<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         let (node, fabric) = N::split(self, number);
         match &mut node.end().clock {
@@ -191,14 +216,15 @@ impl World {
         }
     }
 
-    /// A session takes in what has come to it, does what is due, and is drained.
+    /// Gives a session its stored packets and its due time-out, then drains it.
     fn run<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         let (node, fabric) = N::split(self, number);
         node.end().take_arrived(fabric.now());
         self.drain::<N>(number, observer);
     }
 
-    /// The one loop that drives a session: inner packets go in, and all outputs are taken, until there are neither.
+    /// The only loop that drives a session: feeds inner packets and takes all outputs, until there
+    /// are none of either. Then it records events and sets the timer.
     fn drain<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         N::split(self, number).0.end().busy = true;
         loop {
@@ -207,7 +233,8 @@ impl World {
             let now = fabric.now();
             let mut again = node.end().take_entering(now, N::BATCHES);
             while let Some(sent) = node.end().session.poll_transmit(now) {
-                // A session that takes its inner packets one by one has no more to send until something else happens.
+                // A session that takes inner packets one by one has nothing more to send until its
+                // next input.
                 again |= N::BATCHES;
                 let (bytes, ecn) = (sent.bytes, if sent.ect { Ecn::Capable } else { Ecn::NotCapable });
                 if let Some(Packed { route, back, hop, body }) = node.pack(sent.packet, fabric) {
@@ -241,7 +268,7 @@ impl World {
         }
     }
 
-    /// Sources that always have more fill up what has left a session's queue.
+    /// Lets greedy sources top up their session's backlog to the level that they want.
     fn refill<N: SessionNode>(&mut self, number: u32) {
         let (node, _) = N::split(self, number);
         if node.end().greedy.is_empty() {
@@ -251,7 +278,7 @@ impl World {
         let now = self.fabric.now();
         let wanted = |world: &World, k: &u32| world.udp[*k as usize].wants(now);
         let sources = greedy.iter().filter(|k| wanted(self, k).is_some()).count().max(1);
-        // What waits now is shared out among them, before any of them adds to it.
+        // The present backlog is divided evenly among the sources, before any of them adds to it.
         let waiting: Vec<usize> = greedy.iter().map(|k| self.waiting::<N>(number, *k) / sources).collect();
         for (k, waiting) in greedy.iter().zip(waiting) {
             for _ in waiting..wanted(self, k).unwrap_or(0) {
@@ -264,7 +291,8 @@ impl World {
         N::split(self, number).0.end().greedy = greedy;
     }
 
-    /// Packets that wait in a session for the other end of flow `k`; as many as can be where nothing is taken in.
+    /// The session's backlog for the destination of flow `k`, in packets. `usize::MAX` while the
+    /// session accepts no packets, so that the source adds none.
     fn waiting<N: SessionNode>(&mut self, number: u32, k: u32) -> usize {
         let Outlet::Session([_, to]) = self.udp[k as usize].outlet() else { return usize::MAX };
         N::split(self, number).0.backlog(to).unwrap_or(usize::MAX)

@@ -1,20 +1,40 @@
-//! The world in virtual time: nodes and links on one scheduler.
+//! The world in virtual time: nodes and links that share one clock.
 //!
-//! A **node** is a TCP flow with its two hosts (`tcp`), a source of UDP datagrams with its sink (`udp`), or a session
-//! (`session`): an end of a tunnel that exchanges typed packets, a whole endpoint that exchanges sealed bytes, a coding
-//! layer below a TCP, a relay. A **link** is the very one of [`ripstop_link`]. A route is a list of links; a packet passes
-//! them one after another, and is given to the node at the end.
+//! # What a world consists of
 //!
-//! # The loop
+//! - A **node** is one of three kinds: a TCP flow with its two hosts (`tcp`), a UDP source with its
+//!   sink (`udp`), or a session (`session`). A session is one end of a tunnel (typed packets), a
+//!   whole endpoint (sealed bytes), or part of a TCP/NC coding layer (sender, receiver or relay).
+//! - A **link** is a [`ripstop_link::Link`], the same type that the real-time emulator uses.
+//! - A **route** is a list of links there and a list of links back. A packet passes the links one
+//!   after another. The node at the end of the list receives the packet.
+//! - A **handoff** is a packet that one node passes to another at the same place: a host's packet
+//!   enters a tunnel, or a tunnel delivers a packet to a host.
 //!
-//! 1. [`World::run_until`] takes the next alarm: a packet arrives at the end of a link, a node's timer is due, or an incident
-//!    happens. Exactly one node is called.
-//! 2. The node puts packets on links (`fabric`) and hands others to nodes at the same place: a host's packet enters a
-//!    tunnel, a tunnel delivers to a host. Nodes never call each other; what they hand over waits in a queue.
-//! 3. `World::settle` empties the queue. All that reached a node at this moment is in before the node answers. A session is
-//!    driven by `World::drain` alone.
+//! # How to use it
 //!
-//! All that happens is a function of what was added to the world, in which order, and of the seed.
+//! Add links, then flows and the sessions that carry them (`build`), and optionally incidents
+//! ([`Incident`]). Then call [`World::run_until`] with later and later times. Between the calls,
+//! read the results (`state`). An [`Observer`] sees each happening during the run.
+//!
+//! The result depends only on the seed, on what was added, and on the order in which it was added.
+//!
+//! # The run loop
+//!
+//! [`World::run_until`] repeats these steps. The clock stands still from step 2 on.
+//!
+//! 1. **Take the next alarm.** The clock moves to the alarm's time. The alarm is an arrival at the
+//!    end of a link, a timer of a node, or an incident.
+//! 2. **Handle the alarm.** A packet that still has links ahead goes onto the next one. Otherwise
+//!    one node is called: the one that the packet, the timer or the incident belongs to.
+//! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes
+//!    never call each other.
+//! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions
+//!    that have input, until the queue is empty and no session has input. A tunnel end or an
+//!    endpoint therefore gets all its input of the step before it answers.
+//!
+//! Read on in this order: `drive` tells how nodes are called and how sessions are driven; `node`
+//! names the nodes and defines handoffs.
 
 mod build;
 mod drive;
@@ -52,29 +72,34 @@ use std::collections::VecDeque;
 use tcp::TcpFlows;
 use udp::UdpFlow;
 
-/// Nodes, links, and the scheduler.
+/// A simulated network in virtual time: its nodes, its links, and its clock. The module
+/// documentation explains the run loop.
 #[derive(Debug)]
 pub struct World {
+    /// The source of all randomness.
     seed: Seed,
+    /// Clock, links, routes and handoffs.
     fabric: Fabric,
     tcp: TcpFlows,
     udp: Vec<UdpFlow>,
-    /// The nodes of the flows, by the numbers of the flows.
+    /// The node of each flow, by the flow's number.
     flows: Vec<NodeId>,
+    /// The ends of tunnels. Tunnel k has the places 2k and 2k + 1.
     tunnels: Vec<TunnelNode>,
     endpoints: Vec<EndpointNode>,
     nc_senders: Vec<NcSenderNode>,
     nc_receivers: Vec<NcReceiverNode>,
     nc_relays: Vec<NcRelayNode>,
-    /// Sessions for which something waits.
+    /// Sessions that have input and will be called before the current step ends.
     ready: VecDeque<node::SessionId>,
+    /// All scheduled incidents, by number.
     incidents: Vec<Scheduled>,
-    /// What strangers send.
+    /// Random bytes for the datagrams of [`Incident::Nuisance`].
     strangers: Stream,
 }
 
 impl World {
-    /// A world without anything.
+    /// An empty world. All its randomness derives from `seed`.
     pub fn new(seed: Seed) -> World {
         World {
             seed,
@@ -93,7 +118,7 @@ impl World {
         }
     }
 
-    /// Runs until the moment `end`.
+    /// Runs the world until the virtual time `end`. The module documentation explains the loop.
     pub fn run_until(&mut self, end: Time, observer: &mut impl Observer) {
         self.fabric.begin(end);
         while let Some((alarm, purpose)) = self.fabric.next_until(end) {
@@ -124,7 +149,8 @@ impl World {
         self.fabric.now()
     }
 
-    /// How many events there were: arrivals of packets at the ends of links, timers and incidents.
+    /// How many events there were so far: arrivals of packets at the ends of links, timers, and
+    /// incidents.
     pub fn events(&self) -> u64 {
         self.fabric.events()
     }
