@@ -1,4 +1,5 @@
-//! What nodes stand on: the scheduler, the links, the routes over them, and what nodes hand to each other.
+//! What all nodes share: the scheduler, the links, the routes, and the queue of handoffs. It moves
+//! packets from link to link.
 
 use super::node::{Handoff, NodeId};
 use super::observer::{Happening, Observer};
@@ -22,38 +23,41 @@ pub(super) enum Purpose {
     Incident(u32),
 }
 
-/// Which of a node's timers.
+/// The kinds of timers that a node has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimerKind {
-    /// The timer of a sender, a source or a session.
+    /// The timer of a TCP sender, a UDP source or a session.
     Main,
-    /// Of a TCP flow: its receiver has put off an acknowledgement.
+    /// A TCP receiver's delayed acknowledgement is due.
     DelayedAck,
-    /// Of a session: it gets the processor, later than it wanted it.
+    /// A session with a late processor gets to run.
     Processor,
 }
 
-/// What nodes stand on.
+/// The scheduler, links, routes and handoffs that all nodes share.
 #[derive(Debug)]
 pub(super) struct Fabric {
     pub(super) scheduler: Scheduler,
-    /// By the numbers of alarms.
+    /// What each alarm is for, by the alarm's index.
     purposes: Vec<Purpose>,
+    /// The links with the packets on them, by the links' numbers.
     pub(super) pipes: Vec<Pipe>,
     pub(super) routes: Routes,
+    /// Handoffs that are not passed on yet, oldest first.
     pub(super) handoffs: VecDeque<Handoff>,
     /// Inner packets inside tunnels and between endpoints.
     pub(super) under_way: UnderWay,
-    /// Memory of combinations that have arrived or are lost, for those that are still to come.
+    /// Boxes of combinations that have arrived or are lost. Later combinations reuse them.
     #[expect(clippy::vec_box, reason = "the boxes are what is kept")]
     pub(super) spare: Vec<Box<Combination>>,
-    /// Until when the world is being run.
+    /// The end of the present run. No packet is moved ahead past this time.
     horizon: Time,
-    /// Arrivals that needed no event.
+    /// Arrivals that needed no alarm, because [`Fabric::forward`] moved the packet ahead.
     passed: u64,
 }
 
 impl Fabric {
+    /// A fabric without links and routes, at [`Time::ZERO`].
     pub(super) fn new() -> Fabric {
         Fabric {
             scheduler: Scheduler::new(),
@@ -73,19 +77,19 @@ impl Fabric {
         self.scheduler.now()
     }
 
-    /// How many events there were: arrivals of packets at the ends of links, and timers.
+    /// How many events there were: arrivals of packets at the ends of links, timers, and incidents.
     pub(super) fn events(&self) -> u64 {
         self.scheduler.rung() + self.passed
     }
 
-    /// Adds an alarm.
+    /// Adds an alarm for this purpose.
     pub(super) fn alarm(&mut self, purpose: Purpose) -> Alarm {
         let alarm = self.scheduler.add();
         self.purposes.push(purpose);
         alarm
     }
 
-    /// Adds one direction of a link; returns its number.
+    /// Adds one direction of a link, and returns its number.
     pub(super) fn add_link(&mut self, link: Link) -> usize {
         let number = self.pipes.len();
         let alarm = self.alarm(Purpose::Arrival(number as u32));
@@ -93,30 +97,30 @@ impl Fabric {
         number
     }
 
-    /// Adds a route.
+    /// Adds a route, and returns its number.
     ///
     /// # Panics
-    /// On a link that was not added.
+    /// If the route has a link that was not added.
     pub(super) fn add_route(&mut self, route: Route) -> u32 {
         let known = |way: &Vec<Hop>| way.iter().all(|hop| (hop.link as usize) < self.pipes.len());
-        assert!(route.ways.iter().all(known), "a link that was not added");
+        assert!(route.ways.iter().all(known), "the route uses a link that was not added");
         self.routes.add(route)
     }
 
-    /// The world is about to be run until `horizon`.
+    /// Prepares a run until `horizon`.
     pub(super) fn begin(&mut self, horizon: Time) {
         self.horizon = horizon;
         self.routes.settle(&self.pipes);
     }
 
-    /// The next alarm until `end`, and what it is for.
+    /// Takes the next alarm at or before `end`, and tells what it is for.
     #[inline]
     pub(super) fn next_until(&mut self, end: Time) -> Option<(Alarm, Purpose)> {
         let alarm = self.scheduler.next_until(end)?;
         Some((alarm, self.purposes[alarm.index()]))
     }
 
-    /// Sends a packet along a route: `back` on its way back.
+    /// Puts a new packet on a route. With `back`, it takes the way back.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -130,7 +134,10 @@ impl Fabric {
         self.forward(NetworkPacket { route, hop: 0, back, ecn, bytes, body }, observer);
     }
 
-    /// Takes the packet that arrives over `link`, which then has one hop more behind it. Some(node): it belongs there.
+    /// Takes the packet that arrives over `link` now, and counts the link as passed.
+    ///
+    /// The node is the one that receives the packet: the end of the route, or a relay. Without a
+    /// node, the packet goes on to the next link.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -156,10 +163,13 @@ impl Fabric {
         Some((packet, node))
     }
 
-    /// Puts a packet on the next link of its route, or hands it over where the route ends.
+    /// Puts a packet on the next link of its route. If the route has no link left, the packet
+    /// becomes a handoff.
     ///
-    /// Where nobody observes, the packet goes on to the link after that, and so forth, as long as each link is fed by the one
-    /// before alone and the moments lie within the run. No event is needed where nothing can come in between.
+    /// Without an observer, a packet can pass several links in one step, which saves an alarm for
+    /// each. This is allowed while the next link is fed by the present link alone
+    /// ([`Hop::through`]), no other packet is on the present link, and the arrival lies within the
+    /// run. Nothing else can then happen to the packet in between.
     pub(super) fn forward<O: Observer>(&mut self, mut packet: NetworkPacket, observer: &mut O) {
         let mut now = self.scheduler.now();
         let route = self.routes.get(packet.route);
@@ -196,7 +206,7 @@ impl Fabric {
         self.handoffs.push_back(Handoff::Arrive(packet));
     }
 
-    /// The memory of a packet that is lost is used again.
+    /// Keeps the memory of a lost packet for later combinations.
     fn recycle(&mut self, body: Body) {
         if let Body::Coded(combination) = body {
             self.spare.push(combination);

@@ -1,74 +1,81 @@
-//! The nodes of a world, by kind and number, and what passes between two of them at one moment.
+//! The names of a world's nodes, and handoffs: the packets that nodes pass to each other without a
+//! link between them.
+//!
+//! The module [`super`] describes the run loop; `drive` describes how handoffs are passed on.
 
 use super::packet::{Body, NetworkPacket};
 
-/// A node.
+/// A node, by kind. The number is the node's place in the world's list of this kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeId {
     /// A TCP flow with its two hosts.
     Tcp(u32),
     /// A source of UDP datagrams with its sink.
     Udp(u32),
-    /// A session.
+    /// One end of a session, or a relay.
     Session(SessionId),
 }
 
-/// A node that is one end of a session, or a relay of one.
+/// A node that runs a session, by kind. The number is the node's place in the world's list of this
+/// kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionId {
-    /// An end of a tunnel: typed packets.
+    /// One end of a tunnel, which exchanges typed packets.
     Tunnel(u32),
-    /// A whole endpoint: sealed bytes.
+    /// A whole endpoint, which exchanges sealed bytes.
     Endpoint(u32),
-    /// The coding layer below a sending TCP.
+    /// The TCP/NC coding layer below a sending TCP.
     NcSender(u32),
-    /// The coding layer below a receiving TCP.
+    /// The TCP/NC coding layer below a receiving TCP.
     NcReceiver(u32),
-    /// A node on the way that codes anew.
+    /// A TCP/NC relay, which recodes combinations on their way.
     NcRelay(u32),
 }
 
-/// Something that one node hands to another at the same place and moment. Nodes never call each other: the world takes the
-/// next handoff when the node that wrote it has returned.
+/// A packet that one node passes to another at the same place and time.
+///
+/// Nodes never call each other. A node appends its handoffs to a queue, and the world passes them
+/// on after the node has returned.
 #[derive(Debug)]
 pub(super) enum Handoff {
-    /// A packet of a flow enters a session.
+    /// A flow's packet enters this session.
     Enter(SessionId, Entering),
-    /// A packet of flow `flow` comes out of a session.
+    /// A packet leaves a session, for the host of flow `flow`.
     Leave {
         /// The number of the flow.
         flow: u32,
-        /// What it is.
+        /// The packet's content.
         body: Body,
     },
-    /// A packet has come to the end of a route without a link.
+    /// A packet has reached the end of a route that has no links.
     Arrive(NetworkPacket),
 }
 
-/// A packet of a flow on its way into a session.
+/// A flow's packet that is about to enter a session.
 #[derive(Debug)]
 pub(super) struct Entering {
     /// The number of the flow.
     pub(super) flow: u32,
-    /// Whether it is for the flow's sender.
+    /// Whether the packet travels towards the flow's sender, as acknowledgements do.
     pub(super) back: bool,
-    /// The session at the other end.
+    /// The session at the other end, where the packet comes out.
     pub(super) to: SessionId,
-    /// Its size: IP bytes for a tunnel or an endpoint, bytes of payload for a coding layer.
+    /// The packet's size: IP bytes for a tunnel or an endpoint, payload bytes for a coding layer.
     pub(super) bytes: u32,
-    /// Whether it is delivered as soon as it is there, and not in order.
+    /// Whether the other end delivers the packet as soon as it arrives, instead of in order.
     pub(super) immediate: bool,
-    /// What it is.
+    /// The packet's content.
     pub(super) body: Body,
 }
 
-/// Where what a host sends goes.
+/// Where the packets of a flow's hosts go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outlet {
-    /// Onto the links of this route: data on its way there, acknowledgements on its way back.
+    /// Onto the links of this route: data on the way there, acknowledgements on the way back.
     Route(u32),
-    /// Into a coding layer, data only: the layer acknowledges for the receiver.
+    /// Data goes into this coding layer. The layer acknowledges in place of the receiving TCP, so
+    /// no acknowledgement enters it.
     Coding(SessionId),
-    /// Into the two ends of a session: data into the first, acknowledgements into the second.
+    /// Into a session: data into the first end, acknowledgements into the second.
     Session([SessionId; 2]),
 }

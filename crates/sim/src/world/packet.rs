@@ -1,4 +1,4 @@
-//! What travels between nodes.
+//! The packets that travel between nodes: their size, their ECN field, and their content.
 
 use crate::tcp::Ack;
 use ripstop_codes::Length;
@@ -8,75 +8,77 @@ use std::net::SocketAddr;
 
 use super::session::LabelledPacket;
 
-/// Bytes of the headers of IP and TCP without options: what every segment has on top of its payload.
+/// IPv4 and TCP headers without options, bytes (RFC 791, RFC 9293). Each segment has them in
+/// addition to its payload.
 pub const TCP_IP_HEADERS: u32 = 40;
 
-/// Bytes of the headers of IPv4 and UDP.
+/// IPv4 and UDP headers, bytes (RFC 791, RFC 768).
 pub const UDP_IP_HEADERS: u32 = 28;
 
-/// A packet on its way.
+/// A packet on its route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkPacket {
-    /// The number of the route that it follows.
+    /// The number of its route.
     pub(super) route: u32,
-    /// How many links of the route lie behind it.
+    /// How many links of the route it has passed.
     pub(super) hop: u16,
-    /// Whether it travels the route's way back.
+    /// Whether it travels on the route's way back.
     pub back: bool,
     /// Its ECN field.
     pub ecn: Ecn,
-    /// Its size, bytes, headers of the network layer included.
+    /// Its size in bytes, IP headers included.
     pub bytes: u32,
-    /// What it carries.
+    /// Its content.
     pub body: Body,
 }
 
 /// The ECN field of a packet's IP header (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not ECN-capable: a link that would mark it leaves it alone.
+    /// Not ECN-capable. A link never marks it.
     #[default]
     NotCapable,
     /// ECN-capable, ECT(0), and not marked.
     Capable,
-    /// Marked by a link: Congestion Experienced.
+    /// Congestion Experienced: a link has marked it.
     Marked,
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
-    /// A segment of a TCP, by its number.
+    /// A TCP segment, by its number.
     Data(u64),
-    /// An acknowledgement of a TCP.
+    /// A TCP acknowledgement.
     Ack(Ack),
-    /// A segment, and an acknowledgement of the flow in the other direction of its connection ([`super::World::join`]).
+    /// A TCP segment with an acknowledgement of the opposite flow of its connection
+    /// ([`super::World::join`]).
     Both(Box<(u64, Ack)>),
     /// A UDP datagram of a source, by its number.
     Udp(u64),
-    /// A combination of segments (TCP/NC).
+    /// A linear combination of TCP segments (TCP/NC).
     Coded(Box<Combination>),
-    /// The answer to a combination.
+    /// The acknowledgement of a combination (TCP/NC).
     Seen(NcAck),
-    /// A typed datagram of a tunnel.
+    /// A tunnel's datagram, as a typed packet.
     Datagram(Box<TunnelDatagram>),
-    /// A datagram of an endpoint, as bytes.
+    /// An endpoint's datagram, as encrypted bytes.
     Sealed(Box<SealedDatagram>),
 }
 
-/// A combination of segments without their bytes.
+/// A combination of segments that carries their lengths instead of their bytes.
 pub type Combination = NcPacket<Length>;
 
-/// A typed datagram of a tunnel.
+/// A typed datagram of a tunnel. Its inner packets are labels instead of bytes.
 pub type TunnelDatagram = Datagram<LabelledPacket>;
 
-/// A datagram as two endpoints exchange it: sealed bytes, and the UDP addresses.
+/// A datagram as two endpoints exchange it: encrypted bytes, and the UDP addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedDatagram {
-    /// The address that it comes from.
+    /// The source address.
     pub from: SocketAddr,
-    /// The address that it goes to.
+    /// The destination address.
     pub to: SocketAddr,
-    /// The content of the UDP datagram.
+    /// The payload of the UDP datagram.
     pub bytes: Box<[u8]>,
 }

@@ -1,4 +1,7 @@
-//! What can be read off a world while it runs.
+//! Results that can be read from a world between two calls of [`World::run_until`].
+//!
+//! # Panics
+//! All methods panic if a flow, link, tunnel or endpoint of this number was not added.
 
 use super::World;
 use super::node::{NodeId, Outlet, SessionId};
@@ -13,14 +16,14 @@ use ripstop_proto::secure;
 use ripstop_proto::session::tunnel::TunnelEvent;
 use std::time::Duration;
 
-/// Flows.
+/// The state of flows.
 impl World {
-    /// How many flows were added.
+    /// The number of flows.
     pub fn flows(&self) -> usize {
         self.flows.len()
     }
 
-    /// What flow `flow` has done so far.
+    /// The counters of flow `flow` since the start.
     pub fn totals(&self, flow: usize) -> FlowTotals {
         match self.flows[flow] {
             NodeId::Udp(k) => self.udp[k as usize].totals(self.now()),
@@ -29,7 +32,7 @@ impl World {
         }
     }
 
-    /// The delays of flow `flow` since this was last asked.
+    /// The delays of flow `flow` since the last call.
     pub fn take_delays(&mut self, flow: usize) -> FlowDelays {
         match self.flows[flow] {
             NodeId::Udp(k) => self.udp[k as usize].take_delays(),
@@ -38,7 +41,8 @@ impl World {
         }
     }
 
-    /// Forgets the delays of flow `flow` so far, and those of packets that it has sent and that are still to be delivered.
+    /// Drops the delays of flow `flow` so far. Packets that were sent before now do not count later
+    /// either.
     pub fn forget_delays(&mut self, flow: usize) {
         let now = self.now();
         match self.flows[flow] {
@@ -48,7 +52,8 @@ impl World {
         }
     }
 
-    /// How often the mechanisms of flow `flow`'s sender did their work so far; None where it has none of them.
+    /// How often each mechanism of flow `flow`'s sender has acted so far. None if its variant has
+    /// no such mechanisms.
     pub fn mechanisms(&self, flow: usize) -> Option<Mechanisms> {
         match self.flows[flow] {
             NodeId::Tcp(k) => self.tcp.flows[k as usize].mechanisms(),
@@ -56,7 +61,8 @@ impl World {
         }
     }
 
-    /// How long each request of the UDP flow `flow` took until its answer came, in their order; None: not answered yet.
+    /// The time from each request of UDP flow `flow` until its answer, in the order of the
+    /// requests. An entry is None until its answer arrives. Empty for other flows.
     pub fn latencies(&self, flow: usize) -> &[Option<Duration>] {
         match self.flows[flow] {
             NodeId::Udp(k) => self.udp[k as usize].latencies(),
@@ -64,7 +70,7 @@ impl World {
         }
     }
 
-    /// What the coding layer of flow `flow` has done; None when it has none.
+    /// The counters of flow `flow`'s coding layer. None if it has no coding layer.
     pub fn coding(&self, flow: usize) -> Option<NcStatus> {
         let k = self.coding_layer(flow)?;
         let (sender, receiver) = (&self.nc_senders[k], &self.nc_receivers[k].end.session);
@@ -78,14 +84,14 @@ impl World {
         })
     }
 
-    /// What the coding layer of flow `flow` holds now; None when it has none.
+    /// What the coding layer of flow `flow` holds at the moment. None if it has no coding layer.
     pub fn coding_now(&self, flow: usize) -> Option<NcMoment> {
         let k = self.coding_layer(flow)?;
         let (sender, receiver) = (&self.nc_senders[k].end.session, &self.nc_receivers[k].end.session);
         Some(NcMoment { window: sender.held(), rows: receiver.rows(), deficit: receiver.deficit() })
     }
 
-    /// The place of the coding layer of flow `flow`: of its sender and of its receiver.
+    /// The place of flow `flow`'s coding layer in the lists of its senders and receivers.
     fn coding_layer(&self, flow: usize) -> Option<usize> {
         let NodeId::Tcp(k) = self.flows[flow] else { return None };
         match self.tcp.flows[k as usize].outlet() {
@@ -95,48 +101,48 @@ impl World {
     }
 }
 
-/// Links.
+/// The state of links.
 impl World {
-    /// How many directions of links were added.
+    /// The number of links. Each direction counts as one.
     pub fn links(&self) -> usize {
         self.fabric.pipes.len()
     }
 
-    /// How many packets wait for link `link`, the one that is being sent not counted.
+    /// The packets in the queue of link `link`, without the one that is being sent.
     pub fn queue(&mut self, link: usize) -> u64 {
         let now = self.now();
         self.fabric.pipes[link].link.backlog(now).packets
     }
 
-    /// What link `link` has done so far, and for how long.
+    /// The counters of link `link` since the start, and how long it was sending.
     pub fn link_totals(&self, link: usize) -> LinkTotals {
         self.fabric.pipes[link].totals()
     }
 
-    /// What link `link` has done so far.
+    /// The counters of link `link` since the start.
     pub fn link(&self, link: usize) -> &LinkCounters {
         self.fabric.pipes[link].link.counters()
     }
 
-    /// The impairments of link `link` that are configured and never fired.
+    /// The impairments that are configured on link `link` and have never fired.
     pub fn unfired(&self, link: usize) -> Vec<&'static str> {
         self.fabric.pipes[link].link.unfired()
     }
 
-    /// How many packets are on link `link` or wait for it.
+    /// The packets on link `link` and in its queue.
     pub fn on_link(&self, link: usize) -> usize {
         self.fabric.pipes[link].len()
     }
 
-    /// Packets that arrived damaged over link `link` and were dropped.
+    /// Packets that link `link` delivered damaged and that were dropped.
     pub fn damaged(&self, link: usize) -> u64 {
         self.fabric.pipes[link].damaged
     }
 }
 
-/// Sessions.
+/// The state of sessions.
 impl World {
-    /// How many tunnels were added.
+    /// The number of tunnels.
     pub fn tunnels(&self) -> usize {
         self.tunnels.len() / 2
     }
@@ -146,23 +152,23 @@ impl World {
         [0, 1].map(|side| self.tunnels[2 * tunnel + side].end.session.status())
     }
 
-    /// The events of end `side` of tunnel `tunnel`, with their moments.
+    /// The events of end `side` of tunnel `tunnel`, with their times.
     pub fn tunnel_events(&self, tunnel: usize, side: usize) -> &[(Time, TunnelEvent)] {
         &self.tunnels[2 * tunnel + side].events
     }
 
-    /// Packets that came out of tunnels or endpoints without having gone in, a second time, or after a later one of their
-    /// flow. There must be none.
+    /// Packets that came out of tunnels or endpoints wrongly: they never went in, they came out
+    /// twice, or they came out after a later packet of their flow. Must be 0.
     pub fn strays(&self) -> u64 {
         self.fabric.under_way.strays()
     }
 
-    /// What endpoint `endpoint` knows of its peer `other`.
+    /// What endpoint `endpoint` knows of its peer `other`. None if the two are not connected.
     pub fn peer_status(&self, endpoint: usize, other: usize) -> Option<PeerStatus> {
         self.endpoints[endpoint].peer_status(other as u32)
     }
 
-    /// What endpoint `endpoint` knew of its peers when it restarted, each time.
+    /// What endpoint `endpoint` knew of its peers just before each of its restarts.
     pub fn before_restart(&self, endpoint: usize) -> &[PeerStatus] {
         &self.endpoints[endpoint].before
     }
@@ -173,7 +179,7 @@ impl World {
         (endpoint.counters(), endpoint.secure_counters())
     }
 
-    /// The events of endpoint `endpoint`, with their moments.
+    /// The events of endpoint `endpoint`, with their times.
     pub fn endpoint_events(&self, endpoint: usize) -> &[(Time, EndpointEvent)] {
         &self.endpoints[endpoint].events
     }
