@@ -1,4 +1,5 @@
-//! How a world is built: links, flows, and the sessions that carry them.
+//! Builds a world: adds links, flows, and the tunnels, endpoints and coding layers that carry the
+//! flows.
 
 use super::World;
 use super::fabric::{Purpose, TimerKind};
@@ -18,56 +19,58 @@ use ripstop_proto::session::nc::{NcConfigError, NcReceiver, NcRelay, NcSender};
 use ripstop_proto::session::tunnel::{Tunnel, TunnelConfig};
 use std::time::Duration;
 
-/// A setting of a flow that cannot be.
+/// An invalid setting of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FlowError {
-    /// Of its coding layer.
+    /// A setting of the flow's coding layer is invalid.
     #[error(transparent)]
     Coding(#[from] NcConfigError),
-    /// Of its source.
+    /// A setting of the flow's traffic source is invalid.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// What carries a flow's packets.
+/// What carries a flow's packets from host to host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carrier<'a> {
-    /// The links there, and those back. An empty list arrives at once.
+    /// The links there, and the links back. Packets arrive at once where a list is empty.
     Links(&'a [usize], &'a [usize]),
-    /// As [`Carrier::Links`], with a coding layer below TCP.
+    /// Links as in [`Carrier::Links`], with a TCP/NC coding layer below TCP.
     Coded(&'a [usize], &'a [usize], &'a NcLayer),
     /// A tunnel.
     Tunnel {
-        /// Its number.
+        /// The number of the tunnel.
         tunnel: usize,
-        /// Whether data enters the tunnel where its route ends.
+        /// Whether data enters at the tunnel's second end and leaves at its first.
         backwards: bool,
     },
-    /// Two endpoints that are connected.
+    /// Two connected endpoints.
     Endpoints {
-        /// The number of the endpoint where data goes in.
+        /// The number of the endpoint where data enters.
         from: usize,
-        /// The number of the endpoint where data comes out.
+        /// The number of the endpoint where data leaves.
         to: usize,
     },
 }
 
 impl World {
-    /// Adds one direction of a link; returns its number. `name`, such as `link/2`, tells its random streams from others'.
+    /// Adds one direction of a link, and returns its number. `name`, such as `link/2`, selects the
+    /// link's own random streams.
     ///
     /// # Errors
-    /// The setting that cannot be.
+    /// If a setting of the link is invalid.
     pub fn add_link(&mut self, config: &LinkConfig, name: &str) -> Result<usize, LinkConfigError> {
         Ok(self.fabric.add_link(Link::new(config, self.seed, name)?))
     }
 
-    /// Adds a TCP flow; returns its number among all flows. `name` tells its random streams from others'.
+    /// Adds a TCP flow, and returns its number among all flows. `name` selects the flow's own
+    /// random streams.
     ///
     /// # Errors
-    /// The setting of its coding layer or of its source that cannot be.
+    /// If a setting of its coding layer or of its source is invalid.
     ///
     /// # Panics
-    /// On a link, a tunnel or an endpoint that was not added.
+    /// If `carrier` names a link, a tunnel or an endpoint that was not added.
     pub fn add_tcp(
         &mut self,
         mut config: TcpConfig,
@@ -94,11 +97,13 @@ impl World {
         Ok(number as usize)
     }
 
-    /// Adds a source of UDP datagrams with its sink; returns its number among all flows. `name` tells its random stream from
-    /// others'.
+    /// Adds a source of UDP datagrams with its sink, and returns its number among all flows. `name`
+    /// selects the source's own random stream.
+    ///
+    /// With [`Carrier::Coded`] the coding layer is ignored, because it takes TCP segments only.
     ///
     /// # Panics
-    /// On a link, a tunnel or an endpoint that was not added, and on a coding layer, which takes segments of a TCP only.
+    /// If `carrier` names a link, a tunnel or an endpoint that was not added.
     pub fn add_udp(&mut self, config: UdpConfig, carrier: &Carrier<'_>, name: &str) -> usize {
         let number = self.flows.len() as u32;
         let node = NodeId::Udp(self.udp.len() as u32);
@@ -113,7 +118,7 @@ impl World {
             let greedy = match session {
                 SessionId::Tunnel(k) => &mut self.tunnels[k as usize].end.greedy,
                 SessionId::Endpoint(k) => &mut self.endpoints[k as usize].end.greedy,
-                _ => unreachable!("only tunnels and endpoints carry UDP"),
+                _ => unreachable!("UDP is carried by tunnels and endpoints only"),
             };
             greedy.push(self.udp.len() as u32);
         }
@@ -122,54 +127,63 @@ impl World {
         number as usize
     }
 
-    /// Lets flow `answers` answer the requests of flow `requests`. TCP: the one is of the pattern
-    /// [`Answers`](crate::tcp::Pattern::Answers), the other of [`Requests`](crate::tcp::Pattern::Requests) or
-    /// [`Scheduled`](crate::tcp::Pattern::Scheduled). UDP: [`UdpPattern::Answers`] and [`UdpPattern::Requests`].
+    /// Lets flow `answers` answer the requests of flow `requests`. Both are TCP or both are UDP.
+    ///
+    /// - TCP: `answers` has the pattern [`Answers`](crate::tcp::Pattern::Answers), and `requests`
+    ///   has the pattern [`Requests`](crate::tcp::Pattern::Requests) or
+    ///   [`Scheduled`](crate::tcp::Pattern::Scheduled).
+    /// - UDP: the patterns are [`UdpPattern::Answers`] and [`UdpPattern::Requests`].
     ///
     /// # Panics
-    /// On flows that were not added, or are not of these patterns.
+    /// If a flow was not added, or if `answers` or a TCP `requests` has another pattern.
     pub fn pair(&mut self, requests: usize, answers: usize) {
         match (self.flows[requests], self.flows[answers]) {
             (NodeId::Tcp(requests), NodeId::Tcp(answers)) => self.tcp.pair(requests, answers),
             (NodeId::Udp(requests), NodeId::Udp(answers)) => {
-                assert!(self.udp[answers as usize].answers(), "requests are answered by answers");
+                assert!(self.udp[answers as usize].answers(), "the second flow must have the pattern Answers");
                 self.udp[requests as usize].peer = Some(answers);
                 self.udp[answers as usize].peer = Some(requests);
             }
-            _ => panic!("requests of one protocol are answered by another"),
+            _ => panic!("the two flows must both be TCP or both be UDP"),
         }
     }
 
-    /// Makes TCP flow `answers` the way back of the connection of flow `requests`: besides what [`World::pair`] does, the one
-    /// opens when the other does, and the data of each takes the other's acknowledgements with it.
+    /// Joins two TCP flows into one connection: `requests` is its way there, and `answers` its way
+    /// back.
+    ///
+    /// Like [`World::pair`]. In addition, `answers` opens when `requests` does, and the data of
+    /// each flow carries the acknowledgements of the other.
     ///
     /// # Panics
-    /// As [`World::pair`]; on flows that are not between kernels ([`Hosts::Kernels`]), or not on each other's way back.
+    /// As [`World::pair`]. Also if a flow is not between kernels ([`Hosts::Kernels`]), or if the
+    /// data of one flow does not take the path of the other's acknowledgements.
     pub fn join(&mut self, requests: usize, answers: usize) {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
-            panic!("a connection of two ways is one of TCP");
+            panic!("both flows of a connection must be TCP");
         };
-        assert!(self.turns_back(a, b), "a connection has one way there and back");
+        assert!(self.turns_back(a, b), "each flow's data must take the path of the other's acknowledgements");
         self.tcp.join(a, b);
     }
 
-    /// Lets TCP flow `flow`, of the pattern [`Scheduled`](crate::tcp::Pattern::Scheduled), send requests at these `moments`
-    /// as well, in their order.
+    /// Adds requests at these `moments`, in ascending order, to TCP flow `flow` with the pattern
+    /// [`Scheduled`](crate::tcp::Pattern::Scheduled).
     ///
     /// # Panics
-    /// On a flow that was not added, or is not TCP.
+    /// If the flow was not added, or is not TCP.
     pub fn ask_at(&mut self, flow: usize, moments: &[Time]) {
-        let NodeId::Tcp(k) = self.flows[flow] else { panic!("a flow of TCP") };
+        let NodeId::Tcp(k) = self.flows[flow] else { panic!("the flow must be TCP") };
         let flow = &mut self.tcp.flows[k as usize];
         flow.schedule(moments);
         self.fabric.scheduler.set(flow.timer, flow.due());
     }
 
-    /// Adds a tunnel whose ends have `config`; returns its number. Its datagrams pass the links `there`, and the other end's
-    /// the links `back`. `names` tell the random streams of its two ends from others'.
+    /// Adds a tunnel, and returns its number. Both ends have the settings `config`.
+    ///
+    /// Datagrams of the first end pass the links `there`, and datagrams of the second end the links
+    /// `back`. `names` select the random streams of the two ends.
     ///
     /// # Panics
-    /// On a link that was not added, and on an empty way.
+    /// If a link was not added, or if `there` or `back` is empty.
     pub fn add_tunnel(
         &mut self,
         config: &TunnelConfig,
@@ -203,7 +217,7 @@ impl World {
         number
     }
 
-    /// Adds an endpoint that knows nobody yet; returns its number.
+    /// Adds an endpoint without peers, and returns its number.
     pub fn add_endpoint(&mut self, config: EndpointConfig) -> usize {
         let number = self.endpoints.len() as u32;
         let clock = self.clock(SessionId::Endpoint(number), &format!("endpoint/{number}"));
@@ -212,11 +226,13 @@ impl World {
         number as usize
     }
 
-    /// Connects two endpoints: datagrams of the first pass the links `there`, those of the second the links `back`. Each knows
-    /// the other's key and address.
+    /// Connects two endpoints. Each gets the other's public key and address.
+    ///
+    /// Datagrams of the first endpoint pass the links `there`, and datagrams of the second the
+    /// links `back`.
     ///
     /// # Panics
-    /// On an endpoint or a link that was not added, and on an empty way.
+    /// If an endpoint or a link was not added, or if `there` or `back` is empty.
     pub fn connect(&mut self, first: usize, second: usize, there: &[usize], back: &[usize]) {
         assert!(!there.is_empty() && !back.is_empty(), "two endpoints need links");
         let ends = [second, first].map(|end| NodeId::Session(SessionId::Endpoint(end as u32)));
@@ -226,7 +242,7 @@ impl World {
         self.endpoints[second].add_peer(now, first as u32, (route, true));
     }
 
-    /// The alarms of a session.
+    /// Adds the two alarms of a session.
     fn clock(&mut self, session: SessionId, name: &str) -> Clock {
         let node = NodeId::Session(session);
         Clock {
@@ -237,7 +253,8 @@ impl World {
         }
     }
 
-    /// Where the packets of flow `number` go, whose hosts are `node`.
+    /// Where the packets of flow `number` go. `node` has the flow's hosts. Adds a route if the flow
+    /// goes over links.
     fn outlet(&mut self, number: u32, node: NodeId, carrier: &Carrier<'_>) -> Outlet {
         match carrier {
             Carrier::Links(there, back) | Carrier::Coded(there, back, _) => {
@@ -245,19 +262,19 @@ impl World {
                 Outlet::Route(self.fabric.add_route(route))
             }
             Carrier::Tunnel { tunnel, backwards } => {
-                assert!(*tunnel < self.tunnels(), "a tunnel that was not added");
+                assert!(*tunnel < self.tunnels(), "the carrier is a tunnel that was not added");
                 let ends = [0, 1].map(|side| SessionId::Tunnel(2 * *tunnel as u32 + side));
                 let [first, second] = ends;
                 Outlet::Session(if *backwards { [second, first] } else { ends })
             }
             Carrier::Endpoints { from, to } => {
-                assert!(*from.max(to) < self.endpoints.len(), "an endpoint that was not added");
+                assert!(*from.max(to) < self.endpoints.len(), "the carrier has an endpoint that was not added");
                 Outlet::Session([*from, *to].map(|end| SessionId::Endpoint(end as u32)))
             }
         }
     }
 
-    /// Adds the coding layer of flow `number`.
+    /// Adds the coding layer of flow `number`, with its relays and its route.
     fn add_coding(
         &mut self,
         number: u32,
@@ -290,7 +307,7 @@ impl World {
         Ok(Outlet::Coding(sender))
     }
 
-    /// Whether data of one TCP flow takes the way of the other's acknowledgements.
+    /// Whether data of each of two TCP flows takes the path of the other's acknowledgements.
     fn turns_back(&self, a: u32, b: u32) -> bool {
         let outlet = |k: u32| self.tcp.flows[k as usize].outlet();
         match (outlet(a), outlet(b)) {

@@ -1,4 +1,4 @@
-//! One direction of a wired link, and the packets that are on it.
+//! One direction of a link, together with the packets that are on it.
 
 use super::packet::{Body, Ecn, NetworkPacket, UDP_IP_HEADERS};
 use crate::engine::{Alarm, Scheduler};
@@ -7,38 +7,41 @@ use ripstop_link::{Corruption, Delivery, Fate, Link, LinkCounters, ShortFate};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// One direction of a wired link, and the packets that are on it.
+/// One direction of a link, and the packets that are on it.
 ///
-/// Packets arrive in the order in which they left, except for those that the link holds back. So they wait in a queue, and
-/// only the head of the queue has an alarm.
+/// Packets arrive in the order in which they were offered, except those that the link reorders. So
+/// the pipe keeps them in a queue sorted by arrival, and sets one alarm, for the first of them.
 #[derive(Debug)]
 pub(super) struct Pipe {
+    /// The model of the link, which decides the fate of each packet.
     pub(super) link: Link,
+    /// Rings when the first packet of the queue arrives.
     alarm: Alarm,
-    /// When each packet arrives, when it was offered, and the packet.
+    /// For each packet: when it arrives, when it was offered, and the packet. Sorted by arrival.
     travelling: VecDeque<(Time, Time, NetworkPacket)>,
-    /// Packets that arrived damaged and were dropped: a checksum tells.
+    /// Packets that arrived damaged and were dropped, because a checksum would fail.
     pub(super) damaged: u64,
     /// ECN-capable packets that the link marked.
     pub(super) marked: u64,
     /// When the last bit of the last packet leaves.
     free: Time,
-    /// For how long the link has been sending, ns.
+    /// How long the link has been sending, ns.
     busy: u64,
 }
 
-/// What a link has done since the beginning of the run.
+/// The work of a link since the beginning of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkTotals {
     /// The link's own counters.
     pub counters: LinkCounters,
-    /// For how long the link was sending.
+    /// How long the link was sending.
     pub busy: Duration,
     /// ECN-capable packets that the link marked with Congestion Experienced.
     pub marked: u64,
 }
 
 impl Pipe {
+    /// A pipe without packets. `alarm` will ring when its next packet arrives.
     pub(super) fn new(link: Link, alarm: Alarm) -> Pipe {
         Pipe {
             link,
@@ -51,7 +54,7 @@ impl Pipe {
         }
     }
 
-    /// What the link did so far.
+    /// The link's counters, and how long it was sending.
     pub(super) fn totals(&self) -> LinkTotals {
         LinkTotals {
             counters: *self.link.counters(),
@@ -60,7 +63,7 @@ impl Pipe {
         }
     }
 
-    /// Offers the link a packet of so many bytes.
+    /// Offers the link a packet of `bytes` bytes.
     #[inline]
     pub(super) fn offer(&mut self, now: Time, bytes: u32) -> Fate {
         let fate = self.link.offer(now, bytes as usize);
@@ -70,7 +73,8 @@ impl Pipe {
         fate
     }
 
-    /// As [`Pipe::offer`], on the link's fast path. None: the packet is not offered yet.
+    /// Like [`Pipe::offer`], on the link's fast path. None means that the fast path does not apply,
+    /// and that the packet was not offered.
     #[inline]
     pub(super) fn offer_fast(&mut self, now: Time, bytes: u32) -> Option<ShortFate> {
         let fate = self.link.offer_fast(now, bytes as usize)?;
@@ -80,16 +84,19 @@ impl Pipe {
         Some(fate)
     }
 
-    /// The last bit of a packet that was offered at `now` leaves at `departure`.
+    /// Counts the time for which the link sends a packet. The packet was offered at `now`, and its
+    /// last bit leaves at `departure`.
     #[inline]
     fn sends_until(&mut self, now: Time, departure: Time) {
-        // Packets leave one after another, in the order in which they came.
+        // Packets leave one after another, in the order in which they were offered.
         self.busy = self.busy.saturating_add(departure.nanos_since(now.max(self.free)));
         self.free = departure;
     }
 
-    /// Carries a packet that was offered at `now` and is to be delivered. A damaged packet is dropped, unless it is sealed
-    /// bytes: then the bit is flipped, and the receiver has to notice.
+    /// Carries a packet that was offered at `now` and that the link delivers.
+    ///
+    /// If the link corrupts a packet of sealed bytes, one bit is flipped, and the receiver has to
+    /// notice. Any other corrupted packet is dropped.
     #[inline]
     pub(super) fn carry(
         &mut self,
@@ -116,7 +123,7 @@ impl Pipe {
         }
     }
 
-    /// Takes the packet that arrives now.
+    /// Takes the packet that arrives now, and sets the alarm for the next one.
     #[inline]
     pub(super) fn arrive(&mut self, scheduler: &mut Scheduler) -> Option<NetworkPacket> {
         let (_, _, packet) = self.travelling.pop_front()?;
@@ -126,12 +133,12 @@ impl Pipe {
         Some(packet)
     }
 
-    /// How many packets are on the link, those that wait for it included.
+    /// The number of packets on the link and in its queue.
     pub(super) fn len(&self) -> usize {
         self.travelling.len()
     }
 
-    /// Whether no packet is on the link.
+    /// Whether no packet is on the link or in its queue.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.travelling.is_empty()
@@ -148,6 +155,7 @@ impl Pipe {
         self.travelling.push_back((at, now, packet));
     }
 
+    /// Inserts a packet that arrives before packets that were offered earlier.
     #[cold]
     fn overtake(&mut self, scheduler: &mut Scheduler, now: Time, at: Time, packet: NetworkPacket) {
         let overtaken = self.travelling.iter().rev().take_while(|(other, ..)| *other > at).count();
@@ -159,8 +167,9 @@ impl Pipe {
     }
 }
 
-/// Flips the bit in a packet of bytes. False: the packet has no bytes, and a checksum would drop it. A bit of the IP and UDP
-/// headers stays as it is.
+/// Flips one bit in a packet of sealed bytes. A bit in the IP and UDP headers stays as it is.
+///
+/// False if the packet is not sealed bytes: its checksum would fail, and the caller drops it.
 fn damage(packet: &mut NetworkPacket, mut corruption: Corruption) -> bool {
     let Body::Sealed(sealed) = &mut packet.body else { return false };
     if let Some(byte) = corruption.byte.checked_sub(UDP_IP_HEADERS as usize) {

@@ -1,7 +1,7 @@
 //! Results that can be read from a world between two calls of [`World::run_until`].
 //!
 //! # Panics
-//! All methods panic if a flow, link, tunnel or endpoint of this number was not added.
+//! All methods that take a number panic if no flow, link, tunnel or endpoint has it.
 
 use super::World;
 use super::node::{NodeId, Outlet, SessionId};
