@@ -1,4 +1,5 @@
-//! What can befall a node while the world runs. A link's own troubles, such as blackouts, are settings of the link.
+//! Incidents: events outside of the protocol that happen to a node at a scheduled time. Troubles of
+//! a link, such as blackouts, are settings of the link instead.
 
 use super::World;
 use super::fabric::Purpose;
@@ -7,52 +8,56 @@ use super::observer::Observer;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Something that befalls a node.
+/// An event that happens to an endpoint or a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incident {
-    /// An endpoint loses its memory, except for its keys, and starts anew.
+    /// An endpoint restarts: it forgets everything except its keys.
     Restart {
         /// The number of the endpoint.
         endpoint: usize,
     },
-    /// An endpoint's datagrams come from another address from now on. Those that are still on their way to the old one are lost.
+    /// An endpoint changes its UDP port. Datagrams on their way to the old port are lost.
     Roam {
         /// The number of the endpoint.
         endpoint: usize,
     },
-    /// A stranger sends an endpoint random bytes, and its peer's last datagram once more.
+    /// A stranger sends an endpoint random bytes, and replays the last datagram that the endpoint
+    /// has received.
     Nuisance {
         /// The number of the endpoint.
         endpoint: usize,
     },
-    /// Both ends of a tunnel get the processor late from now on, as on a busy machine. From when a packet comes, or a timer
-    /// is due, until the session runs passes a time between nothing and `most`, drawn anew each time. Hosts are not late.
+    /// Both ends of a tunnel get the processor late from now on, as on a busy machine. Hosts are
+    /// not late.
+    ///
+    /// From the moment when a packet arrives or a timer is due, a session waits for a random time
+    /// before it runs. The time is drawn anew each time, evenly between zero and `most`.
     LateProcessor {
         /// The number of the tunnel.
         tunnel: usize,
-        /// The longest delay.
+        /// The longest delay. Zero ends the lateness.
         most: Duration,
     },
 }
 
-/// An incident of a world.
+/// An incident that was scheduled.
 #[derive(Debug)]
 pub(super) struct Scheduled(Incident);
 
 impl World {
-    /// Lets `incident` happen at `at`.
+    /// Schedules `incident` for the time `at`.
     ///
     /// # Panics
-    /// On an endpoint or a tunnel that was not added.
+    /// If the endpoint or the tunnel was not added.
     pub fn schedule(&mut self, at: Time, incident: Incident) {
         match incident {
             Incident::Restart { endpoint }
             | Incident::Roam { endpoint }
             | Incident::Nuisance { endpoint } => {
-                assert!(endpoint < self.endpoints.len(), "an endpoint that was not added");
+                assert!(endpoint < self.endpoints.len(), "the incident names an endpoint that was not added");
             }
             Incident::LateProcessor { tunnel, .. } => {
-                assert!(tunnel < self.tunnels(), "a tunnel that was not added");
+                assert!(tunnel < self.tunnels(), "the incident names a tunnel that was not added");
             }
         }
         let alarm = self.fabric.alarm(Purpose::Incident(self.incidents.len() as u32));
@@ -60,7 +65,7 @@ impl World {
         self.fabric.scheduler.set(alarm, at);
     }
 
-    /// The incident of this number happens.
+    /// Carries out the incident with this number. The endpoint is called before the step ends.
     pub(super) fn happen(&mut self, number: u32, _observer: &mut impl Observer) {
         let now = self.fabric.now();
         let Scheduled(incident) = self.incidents[number as usize];

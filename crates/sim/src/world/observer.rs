@@ -1,80 +1,81 @@
-//! Observers: what is told of a world while it runs.
+//! Observers: they are told what happens in a world while it runs.
 
 use super::packet::NetworkPacket;
 use crate::tcp::Completion;
 use ripstop_base::Time;
 use ripstop_link::Fate;
 
-/// What the packets of a route belong to.
+/// The flow or session that the packets of a route belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The flow of this number.
+    /// The flow with this number.
     Flow(u32),
-    /// The tunnel of this number.
+    /// The tunnel with this number.
     Tunnel(u32),
-    /// The path of this number between two endpoints.
+    /// The connection of two endpoints. The number is the first endpoint's.
     Endpoints(u32),
 }
 
-/// Something that happened.
+/// Something that happened in a world.
 #[derive(Clone, Copy, Debug)]
 pub enum Happening<'a> {
-    /// A packet was offered to a link, which answered with its fate.
+    /// A packet was offered to a link, and the link has decided its fate.
     Offered {
-        /// Number of the link, as [`super::World::add_link`] gave it.
+        /// Number of the link, as [`super::World::add_link`] returned it.
         link: usize,
         /// The packet.
         packet: &'a NetworkPacket,
-        /// The flow or session that it belongs to.
+        /// The flow or session that the packet belongs to.
         owner: Owner,
-        /// Whether this is the first link of its way.
+        /// Whether this is the first link of the packet's way.
         first: bool,
-        /// What becomes of it.
+        /// What the link does with the packet.
         fate: &'a Fate,
     },
-    /// A packet has come to the end of a link.
+    /// A packet has arrived at the end of a link.
     Arrived {
         /// Number of the link.
         link: usize,
         /// The packet.
         packet: &'a NetworkPacket,
-        /// The flow or session that it belongs to.
+        /// The flow or session that the packet belongs to.
         owner: Owner,
-        /// Whether this was the last link of its way.
+        /// Whether this was the last link of the packet's way.
         last: bool,
     },
-    /// A sender has taken in an acknowledgement or a time-out.
+    /// A sender has sent what it may send after an acknowledgement, a time-out or new data.
     Window {
         /// Number of the flow.
         flow: usize,
-        /// Its congestion window, packets; it may exceed the receiver's.
+        /// Its congestion window, packets. It may exceed the receiver's window.
         cwnd: f64,
         /// Its smoothed round-trip time, s.
         srtt: Option<f64>,
     },
-    /// A receiver has taken in a packet.
+    /// A receiver has processed a packet.
     Received {
         /// Number of the flow.
         flow: usize,
-        /// Bytes of payload that have arrived in order so far.
+        /// Bytes that have arrived so far: payload in order for TCP, payload in any order for UDP.
         bytes: u64,
     },
-    /// A transfer is complete: a file, an answer; a request, with its answer.
+    /// A transfer is complete: a file, an answer, or a request with its answer.
     Completed {
         /// Number of the flow.
         flow: usize,
-        /// When it was due, when it was complete, and its size.
+        /// When the transfer was due, when it was complete, and its size.
         completion: Completion,
     },
 }
 
-/// Is told of everything that happens. The world is compiled for each kind of observer, so that `()`, which sees nothing,
-/// costs nothing.
+/// Is told of everything that happens in a world. The world's code is compiled for each type of
+/// observer, so the observer `()`, which ignores everything, costs nothing.
 pub trait Observer {
-    /// Whether it observes at all. Where nobody observes, packets may pass several links in one step; the effects are the same.
+    /// Whether the observer uses what it is told. Without an observer that does, packets may pass
+    /// several links in one step. The results are the same.
     const LOOKS: bool = true;
 
-    /// Called with everything that happens, in the order in which it does.
+    /// Called for each happening, in the order in which they happen.
     fn note(&mut self, now: Time, happening: Happening<'_>);
 }
 

@@ -1,51 +1,55 @@
-//! The ways of packets through the world, and the links over which packets can be carried on without an event.
+//! Routes: the lists of links that packets pass. This file also finds the links after which a
+//! packet can go on to the next link without an alarm.
 
 use super::node::NodeId;
 use super::observer::Owner;
 use super::pipe::Pipe;
 
-/// A link of a way.
+/// A link of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     /// The number of the link.
     pub(super) link: u32,
-    /// Whether a packet that arrives over this link can be offered to the next one before its time has come; see
-    /// [`Routes::settle`].
+    /// Whether a packet on this link can be offered to the next link early, before it arrives
+    /// there. [`Routes::settle`] decides this.
     pub(super) through: bool,
 }
 
-/// A way there and a way back, and the nodes at their ends.
+/// A list of links there, a list of links back, and the nodes at their ends.
 #[derive(Clone, Debug)]
 pub(super) struct Route {
-    /// The links there, and those back.
+    /// The links there, and the links back.
     pub(super) ways: [Vec<Hop>; 2],
-    /// The nodes at which the way there and the way back end.
+    /// The node at the end of the way there, and the node at the end of the way back.
     pub(super) ends: [NodeId; 2],
-    /// Nodes on the way there that take the packets off the route: behind how many links, and which.
+    /// Relays on the way there, which take packets off the route. Each entry has the number of
+    /// links before the relay, and the relay.
     pub(super) relays: Vec<(usize, NodeId)>,
-    /// The flow or the session that an observer is told.
+    /// The flow or session that observers are told.
     pub(super) owner: Owner,
 }
 
-/// All routes.
+/// All routes of a world.
 #[derive(Debug, Default)]
 pub(super) struct Routes {
     routes: Vec<Route>,
-    /// Whether links and routes are the same as at the last call of [`Routes::settle`].
+    /// Whether no route was added since the last call of [`Routes::settle`].
     settled: bool,
 }
 
 /// Where the packets of a link come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Feeder {
+    /// No route uses the link.
     Nobody,
-    /// This link and nothing else.
+    /// All packets come from this link.
     Link(u32),
+    /// From hosts, sessions or relays, or from more than one link.
     Others,
 }
 
 impl Route {
-    /// A route over the links `there` and back over the links `back`.
+    /// A route there over the links `there`, and back over the links `back`.
     pub(super) fn new(there: &[usize], back: &[usize], ends: [NodeId; 2], owner: Owner) -> Route {
         let hop = |link: &usize| Hop { link: *link as u32, through: false };
         Route {
@@ -58,27 +62,29 @@ impl Route {
 }
 
 impl Routes {
-    /// Adds a route; returns its number.
+    /// Adds a route, and returns its number.
     pub(super) fn add(&mut self, route: Route) -> u32 {
         self.routes.push(route);
         self.settled = false;
         self.routes.len() as u32 - 1
     }
 
-    /// A route by its number.
+    /// The route with this number.
     #[inline]
     pub(super) fn get(&self, number: u32) -> &Route {
         &self.routes[number as usize]
     }
 
-    /// The links of a way.
+    /// The links of a route: back if `back`, else there.
     #[inline]
     pub(super) fn way(&self, route: u32, back: bool) -> &[Hop] {
         &self.routes[route as usize].ways[usize::from(back)]
     }
 
-    /// Finds the links that are fed by a single other link, in whose order packets then come. A packet on its way to such a
-    /// link can be offered to it at once, at the moment at which it will arrive: nothing else can come in between.
+    /// Finds the links that get all their packets from a single other link, in that link's order.
+    ///
+    /// A packet for such a link can be offered to it early, with its future arrival time as the
+    /// time of the offer. No other packet can be offered in between.
     pub(super) fn settle(&mut self, pipes: &[Pipe]) {
         if self.settled {
             return;
@@ -100,7 +106,8 @@ impl Routes {
         for way in self.routes.iter_mut().flat_map(|route| &mut route.ways) {
             for k in 1..way.len() {
                 let (link, next) = (way[k - 1].link, way[k].link);
-                // Over a link without delay a packet would come within the moment, and events of one moment have an order.
+                // A link without delay could deliver at the very time of the offer. Events at the
+                // same time have an order, which the early offer would change.
                 way[k - 1].through = feeders[next as usize] == Feeder::Link(link)
                     && pipes[link as usize].link.keeps_order()
                     && pipes[next as usize].link.always_delays();

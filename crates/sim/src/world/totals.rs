@@ -1,28 +1,34 @@
-//! What a flow has done, as counters whose differences tell what it did in between.
+//! Counters of what a flow has done. The difference of two readings tells what it did in between.
 
 use ripstop_base::DelayHistogram;
 
-/// The delays of a flow between two moments at which they were taken.
+/// The delays of a flow since the last time they were taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowDelays {
     /// Delays of packets, from first transmission to delivery in order.
     pub packets: DelayHistogram,
-    /// Durations of transfers: a file, an answer, a request with its answer.
+    /// Durations of transfers: a file, an answer, or a request with its answer.
     pub transfers: DelayHistogram,
 }
 
-/// What a flow has done since the beginning of the run. A source of UDP datagrams has no window, no SRTT and no transfers.
+/// The counters of a flow since the beginning of the run.
+///
+/// A UDP source has no window, no SRTT, no retransmissions and no transfers. Its packets count in
+/// the order in which they arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTotals {
     /// Packets with payload that arrived in order.
     pub packets: u64,
     /// Bytes of payload that arrived in order.
     pub bytes: u64,
-    /// The integral over time of the congestion window, limited by the receiver's window: packets times seconds.
+    /// The integral of the window over time, packets times seconds. The window is the smaller of
+    /// the congestion window and the receiver's window.
     pub window: f64,
-    /// Samples of the smoothed round-trip time (one for each acknowledgement), their sum in seconds, and their number.
+    /// Sum of the smoothed round-trip times, s, and how many were added. Each acknowledgement adds
+    /// one.
     pub srtt: (f64, u64),
-    /// From first transmission to delivery in order: sum in seconds, and the number of packets.
+    /// Sum of the delays from first transmission to delivery in order, s, and the number of
+    /// packets.
     pub delay: (f64, u64),
     /// Packets sent, retransmissions included.
     pub sent: u64,
@@ -30,20 +36,21 @@ pub struct FlowTotals {
     pub retransmits: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
-    /// Losses that duplicate acknowledgements told.
+    /// Losses detected from duplicate acknowledgements.
     pub fast_retransmits: u64,
-    /// For how long the flow was to send, s: from its start until it stops, or its file is complete.
+    /// How long the flow was active, s: from its start until it stops or its file is complete.
     pub active: f64,
     /// Transfers begun: files, requests, answers.
     pub begun: u64,
-    /// Of these, complete.
+    /// How many of the transfers begun are complete.
     pub completed: u64,
-    /// Acknowledgements that were merged with the one after them ([`Hosts::Kernels`](super::Hosts::Kernels)).
+    /// Acknowledgements that were merged with the following one
+    /// ([`Hosts::Kernels`](super::Hosts::Kernels)).
     pub merged_acks: u64,
 }
 
 impl FlowTotals {
-    /// What was done between `earlier` and this.
+    /// The counters between the reading `earlier` and this one.
     pub fn less(&self, earlier: &FlowTotals) -> FlowTotals {
         let pair = |a: (f64, u64), b: (f64, u64)| (a.0 - b.0, a.1 - b.1);
         FlowTotals {
