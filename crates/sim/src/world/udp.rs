@@ -1,4 +1,5 @@
-//! Sources of UDP datagrams and their sinks: constant rate, Poisson, on-off, bursts, sources that always have more, requests.
+//! Sources of UDP datagrams, each with its sink. The patterns are constant rate, Poisson, on-off,
+//! bursts, greedy, and requests with answers.
 
 use super::fabric::Fabric;
 use super::node::{Entering, Handoff, Outlet};
@@ -11,44 +12,50 @@ use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Packets whose arrival is waited for at most; of an older one nothing is known when it arrives. A path holds fewer.
+/// The most packets, from the oldest one that has not arrived, that a flow keeps a record of. When
+/// the record is full, the oldest packet is forgotten, and it no longer counts if it arrives.
+///
+/// No path holds this many packets. Half the value would forget packets only on a path that holds
+/// more than 65 536. Double the value costs memory only.
 const MOST_UNDER_WAY: usize = 1 << 17;
-/// The least time between two packets of a source at equal intervals: virtual time has to advance.
+/// The shortest interval between bursts of a source: 1 ns, the resolution of [`Time`]. With zero,
+/// virtual time would not advance. Twice the value changes nothing at any realistic rate.
 const SHORTEST_INTERVAL: Duration = Duration::from_nanos(1);
 
 /// When a source sends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum UdpPattern {
-    /// Always has more to send: keeps this many packets waiting on the way into a session. Over links alone it sends
-    /// nothing, because nothing holds it back.
+    /// Always has more to send, and keeps `backlog` packets queued in the session that carries it.
+    /// Over links alone it sends nothing, because nothing would limit its rate.
     Greedy {
-        /// Packets kept waiting.
+        /// Packets kept in the queue.
         backlog: usize,
     },
-    /// At random moments.
+    /// At random times, as a Poisson process.
     Poisson {
-        /// Packets a second, the mean.
+        /// Mean rate, packets per second.
         per_second: f64,
     },
-    /// Bursts of packets at once, at a fixed interval. A burst of one packet is a constant rate.
+    /// Bursts at a fixed interval. With a burst of one packet this is a constant rate.
     Periodic {
-        /// From burst to burst.
+        /// Time from burst to burst.
         every: Duration,
         /// Packets in a burst.
         burst: u32,
     },
-    /// A constant rate while on, nothing while off.
+    /// A constant rate during on periods, nothing during off periods.
     OnOff {
-        /// For how long on.
+        /// Length of an on period.
         on: Period,
-        /// For how long off.
+        /// Length of an off period.
         off: Period,
-        /// From packet to packet while on.
+        /// Time from packet to packet during an on period.
         every: Duration,
     },
-    /// A request at each of these moments. Its latency counts from that moment to the arrival of its answer.
+    /// One request at each of these times, in ascending order. A request's latency counts from its
+    /// time to the arrival of its answer.
     Requests(Vec<Time>),
-    /// A packet for each request that arrives over the flow with which this one is paired.
+    /// One packet for each request that arrives over the paired flow ([`super::World::pair`]).
     Answers,
 }
 
@@ -57,20 +64,21 @@ pub enum UdpPattern {
 pub struct UdpConfig {
     /// When it sends.
     pub pattern: UdpPattern,
-    /// Length of the smallest and of the largest packet, IP bytes; each size in between is as likely.
+    /// Lengths of the smallest and of the largest packet, IP bytes. All lengths between are equally
+    /// likely.
     pub len: (u32, u32),
-    /// Of these, bytes of headers, which the sink does not count.
+    /// How many bytes of each packet are headers. The sink does not count them.
     pub header: u32,
-    /// Whether a session delivers packets as they come, and not in order.
+    /// Whether a session delivers the packets as they arrive, instead of in order.
     pub immediate: bool,
-    /// When the source begins.
+    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] ignore it.
     pub start: Time,
     /// When the source ends.
     pub stop: Time,
 }
 
 impl UdpConfig {
-    /// Packets of `len` bytes in this pattern, from the beginning and without end.
+    /// Packets of `len` bytes with this pattern, from time zero and without end.
     pub fn new(pattern: UdpPattern, len: u32) -> UdpConfig {
         UdpConfig {
             pattern,
@@ -82,52 +90,56 @@ impl UdpConfig {
         }
     }
 
-    /// A source of packets of `len` bytes that always has more, with forty packets waiting.
+    /// A greedy source of packets of `len` bytes, which keeps 40 packets queued.
     pub fn greedy(len: u32) -> UdpConfig {
         UdpConfig::new(UdpPattern::Greedy { backlog: 40 }, len)
     }
 
-    /// Packets of `len` bytes at random moments, `per_second` on average.
+    /// Packets of `len` bytes at random times, `per_second` on average.
     pub fn poisson(len: u32, per_second: f64) -> UdpConfig {
         UdpConfig::new(UdpPattern::Poisson { per_second }, len)
     }
 }
 
-/// A source of UDP datagrams with its sink.
+/// A source of UDP datagrams with its sink, and what is measured at both.
 #[derive(Debug)]
 pub(super) struct UdpFlow {
     /// Its number among all flows of the world.
     number: u32,
     config: UdpConfig,
     outlet: Outlet,
+    /// Random lengths and intervals.
     draws: Stream,
     pub(super) timer: Alarm,
-    /// The source whose requests this one answers, or that answers this one's: its place among the UDP flows.
+    /// The paired UDP flow, by its place among the UDP flows: it answers this one's requests, or
+    /// sends the requests that this one answers.
     pub(super) peer: Option<u32>,
-    /// Whether its start has come.
+    /// Whether its timer has rung for the first time.
     started: bool,
-    /// Until when it is on ([`UdpPattern::OnOff`]).
+    /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet
+    /// begins a new one.
     on_until: Time,
-    /// Requests that were sent ([`UdpPattern::Requests`]).
+    /// How many requests were sent ([`UdpPattern::Requests`]).
     asked: usize,
-    /// How long each request took until its answer came; None: not yet.
+    /// For each request, the time from its due time to its answer. None until the answer arrives.
     latencies: Vec<Option<Duration>>,
-    /// Which request each answer belongs to ([`UdpPattern::Answers`]).
+    /// For each answer sent, the number of its request ([`UdpPattern::Answers`]).
     answered: Vec<usize>,
     /// The number of the first packet in `under_way`.
     first: u64,
-    /// When each packet was sent, and its length; None: it has arrived.
+    /// When each packet was sent, and its length in bytes. None once it has arrived.
     under_way: VecDeque<Option<(Time, u32)>>,
     sent: u64,
     delivered: u64,
     bytes: u64,
     delay: f64,
     delays: FlowDelays,
-    /// Delays of packets sent before this moment are not kept.
+    /// Delays of packets sent before this time are not recorded.
     delays_from: Time,
 }
 
 impl UdpFlow {
+    /// A source with its settings. `draws` is its random stream.
     pub(super) fn new(
         number: u32,
         config: UdpConfig,
@@ -159,7 +171,7 @@ impl UdpFlow {
         }
     }
 
-    /// When its timer is to ring first.
+    /// When its timer rings first.
     pub(super) fn first_due(&self) -> Time {
         match &self.config.pattern {
             UdpPattern::Requests(due) => due.first().copied().unwrap_or(Time::NEVER),
@@ -168,7 +180,7 @@ impl UdpFlow {
         }
     }
 
-    /// The source's timer is due.
+    /// Sends the packets that are due, and sets the timer for the next ones.
     pub(super) fn wake(&mut self, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
         self.started = true;
@@ -210,7 +222,8 @@ impl UdpFlow {
         fabric.scheduler.set(self.timer, next);
     }
 
-    /// How many packets the source wants to have waiting at `now`, where it always has more.
+    /// How many packets a greedy source wants to keep queued. None for other sources, and when the
+    /// source is not active at `now`.
     pub(super) fn wants(&self, now: Time) -> Option<usize> {
         match self.config.pattern {
             UdpPattern::Greedy { backlog } if self.started && now < self.config.stop => Some(backlog),
@@ -218,12 +231,12 @@ impl UdpFlow {
         }
     }
 
-    /// The source's outlet.
+    /// Where its packets go.
     pub(super) fn outlet(&self) -> Outlet {
         self.outlet
     }
 
-    /// The next packet on its way into a session.
+    /// Makes the next packet, which enters a session. None if no session carries the source.
     pub(super) fn make(&mut self, now: Time) -> Option<Entering> {
         let Outlet::Session([_, to]) = self.outlet else { return None };
         let (number, bytes) = self.next_packet(now);
@@ -246,7 +259,7 @@ impl UdpFlow {
         }
     }
 
-    /// The number and the length of the next packet, which leaves now.
+    /// The number and the length of the next packet, which is recorded as sent at `now`.
     fn next_packet(&mut self, now: Time) -> (u64, u32) {
         let (least, most) = self.config.len;
         let bytes = least + self.draws.below(u64::from(most.saturating_sub(least)) + 1) as u32;
@@ -259,7 +272,8 @@ impl UdpFlow {
         (self.sent - 1, bytes)
     }
 
-    /// Packet `number` has come to the sink. False: it has come before, or so late that nothing is known of it any more.
+    /// Records that packet `number` has reached the sink. False if it is a duplicate, or if it
+    /// arrives so late that its record is gone.
     pub(super) fn receive<O: Observer>(&mut self, number: u64, now: Time, observer: &mut O) -> bool {
         let at = number.checked_sub(self.first).and_then(|ahead| usize::try_from(ahead).ok());
         let entry = at.and_then(|at| self.under_way.get_mut(at)).and_then(Option::take);
@@ -281,18 +295,18 @@ impl UdpFlow {
         true
     }
 
-    /// Request `number` of the peer has arrived: it is answered.
+    /// Answers request `number` of the paired source.
     pub(super) fn answer(&mut self, number: u64, fabric: &mut Fabric, observer: &mut impl Observer) {
         self.answered.push(number as usize);
         self.send(fabric, observer);
     }
 
-    /// Which request the answer `number` belongs to.
+    /// The number of the request that the answer `number` belongs to.
     pub(super) fn request_of(&self, number: u64) -> Option<usize> {
         self.answered.get(number as usize).copied()
     }
 
-    /// The answer to request `k` has arrived.
+    /// Records that the answer to request `k` has arrived.
     pub(super) fn on_answer(&mut self, k: usize, now: Time) {
         let UdpPattern::Requests(due) = &self.config.pattern else { return };
         if let Some((due, latency)) = due.get(k).zip(self.latencies.get_mut(k)) {
@@ -305,11 +319,12 @@ impl UdpFlow {
         self.config.pattern == UdpPattern::Answers
     }
 
-    /// How long each request took, in their order; None: not answered yet.
+    /// For each request, in order, the time to its answer. None until the answer arrives.
     pub(super) fn latencies(&self) -> &[Option<Duration>] {
         &self.latencies
     }
 
+    /// The flow's counters at `now`.
     pub(super) fn totals(&self, now: Time) -> FlowTotals {
         let active = now.min(self.config.stop).since(self.config.start).as_secs_f64();
         FlowTotals {
@@ -322,11 +337,12 @@ impl UdpFlow {
         }
     }
 
+    /// The delays recorded since the last call.
     pub(super) fn take_delays(&mut self) -> FlowDelays {
         std::mem::take(&mut self.delays)
     }
 
-    /// Keeps the delays of packets sent from `now` on only.
+    /// Drops all delays so far. Only packets sent from `now` on count later.
     pub(super) fn forget_delays(&mut self, now: Time) {
         self.delays = FlowDelays::default();
         self.delays_from = now;

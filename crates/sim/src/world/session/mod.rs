@@ -1,6 +1,9 @@
-//! Sessions as nodes: what waits for a session, and what a session's packets are on the network.
+//! Sessions as nodes of the world: a common frame around the tunnel, the endpoint, and the coding
+//! layers.
 //!
-//! [`World::drain`](super::World) is the one loop that drives them all, by the contract of [`Session`].
+//! Each kind of session implements [`SessionNode`], which translates between the session's packets
+//! and the world's packets. [`SessionEnd`] holds the session and its input queues. `World::drain`
+//! (in `world/drive.rs`) is the only loop that drives sessions, by the contract of [`Session`].
 
 mod coding;
 mod endpoint;
@@ -27,35 +30,39 @@ use ripstop_proto::session::{Received, Session};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Where a packet of a session goes on the network.
+/// A session's packet, ready for the network: where it goes, and its content.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// The route.
+    /// The number of the route.
     pub(super) route: u32,
     /// Whether it takes the route's way back.
     pub(super) back: bool,
-    /// How many links of the way lie behind it.
+    /// How many links of the way are behind it. A relay sends from the middle of the way.
     pub(super) hop: u16,
-    /// What it is.
+    /// The packet's content.
     pub(super) body: Body,
 }
 
 /// A node that runs a session.
 pub(super) trait SessionNode: Sized {
-    /// The session.
+    /// The type of the session.
     type Session: Session;
 
-    /// Whether inner packets of one moment go in together, as a daemon reads its device. A TCP hands its segments down one by
-    /// one, and each leaves before the next comes.
+    /// Whether the session takes all inner packets of a step together, as a daemon reads a batch
+    /// from its device.
+    ///
+    /// Coding layers do not. A TCP hands down its segments one by one, and each is sent before the
+    /// next one enters.
     const BATCHES: bool;
 
-    /// The node of this number, and what all nodes stand on.
+    /// The node with this number, and the fabric that it uses.
     fn split(world: &mut World, number: u32) -> (&mut Self, &mut Fabric);
 
-    /// The session, and what waits for it.
+    /// The session and its input queues.
     fn end(&mut self) -> &mut SessionEnd<Self::Session>;
 
-    /// A packet of a flow as the session takes it. None: the session takes no such packet, as by default.
+    /// Turns a flow's packet into the session's inner packet. None if the session takes no such
+    /// packet, which is the default.
     fn enter(
         &mut self,
         _entering: Entering,
@@ -64,60 +71,63 @@ pub(super) trait SessionNode: Sized {
         None
     }
 
-    /// A packet of the network as the session takes it. None: it is not for this session.
+    /// Turns a packet from the network into one that the session takes. None if the packet is not
+    /// for this session.
     fn unpack(&mut self, body: Body, fabric: &mut Fabric) -> Option<<Self::Session as Session>::Incoming>;
 
-    /// A packet of the session as the network carries it. None: it leads nowhere.
+    /// Turns a packet of the session into one for the network. None if it has no route.
     fn pack(&mut self, packet: <Self::Session as Session>::Outgoing, fabric: &mut Fabric) -> Option<Packed>;
 
-    /// What the session delivers, for the flow that it belongs to. None: nobody has sent it.
+    /// Turns a delivery of the session into a handoff to the host of its flow. None if no flow has
+    /// sent this packet.
     fn leave(
         &mut self,
         delivered: <Self::Session as Session>::Delivered,
         fabric: &mut Fabric,
     ) -> Option<Handoff>;
 
-    /// The session says something.
+    /// Records an event of the session.
     fn note(&mut self, now: Time, event: <Self::Session as Session>::Event);
 
-    /// Inner packets that wait for the session at the other end. A source that always has more packets refills this backlog.
-    /// None: the session takes no packets now, as by default.
+    /// The number of inner packets that are queued for the session at the other end, `to`. Greedy
+    /// sources refill this backlog. None, the default, if the session accepts no packets at
+    /// present.
     fn backlog(&self, _to: SessionId) -> Option<usize> {
         None
     }
 }
 
-/// A session, and what waits for it.
+/// A session and its input queues.
 #[derive(Debug)]
 pub(super) struct SessionEnd<S: Session> {
     pub(super) session: S,
-    /// Packets of the peer that have come and were not taken in.
+    /// Packets from the peer that the session has not processed yet.
     pub(super) inbox: VecDeque<Received<S::Incoming>>,
-    /// Inner packets that want to go in.
+    /// Inner packets that have not entered the session yet.
     pub(super) entering: VecDeque<S::Inner>,
-    /// Sources that always have more to send, by the numbers of their flows.
+    /// The greedy sources that this session carries, by their places among the UDP flows.
     pub(super) greedy: Vec<u32>,
-    /// Whether its outputs are being taken at the moment.
+    /// Whether the session is being drained at the moment.
     pub(super) busy: bool,
-    /// None: the session asks for no time-out.
+    /// Its alarms. None if the session asks for no time-outs.
     pub(super) clock: Option<Clock>,
 }
 
-/// The alarms of a session.
+/// The alarms of a session, and how late it gets the processor.
 #[derive(Debug)]
 pub(super) struct Clock {
     /// Rings when the session's time-out is due.
     pub(super) timer: Alarm,
     /// Rings when a late session gets the processor.
     pub(super) processor: Alarm,
-    /// How late at most; zero: at once.
+    /// The longest delay before the session runs. Zero means that it runs at once.
     pub(super) lateness: Duration,
-    /// Draws how late each time.
+    /// Draws the delay each time.
     pub(super) draws: Stream,
 }
 
 impl<S: Session> SessionEnd<S> {
-    /// A session for which nothing waits.
+    /// A session without input.
     pub(super) fn new(session: S, clock: Option<Clock>) -> SessionEnd<S> {
         SessionEnd {
             session,
@@ -129,7 +139,7 @@ impl<S: Session> SessionEnd<S> {
         }
     }
 
-    /// Takes in what has come from the peer, and does what is due.
+    /// Gives the session its stored packets from the peer, and its time-out if that is due.
     pub(super) fn take_arrived(&mut self, now: Time) {
         while let Some(received) = self.inbox.pop_front() {
             self.session.handle_datagram(now, received);
@@ -139,7 +149,8 @@ impl<S: Session> SessionEnd<S> {
         }
     }
 
-    /// Takes in inner packets that wait: all of them, or one. Whether more wait.
+    /// Gives the session its inner packets: all of them with `batch`, else only the first. True if
+    /// more are left.
     pub(super) fn take_entering(&mut self, now: Time, batch: bool) -> bool {
         while let Some(inner) = self.entering.pop_front() {
             self.session.handle_inner(now, inner);
