@@ -71,7 +71,8 @@ pub struct UdpConfig {
     pub header: u32,
     /// Whether a session delivers the packets as they arrive, instead of in order.
     pub immediate: bool,
-    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] ignore it.
+    /// When the source begins. [`UdpPattern::Requests`] and [`UdpPattern::Answers`] send regardless
+    /// of it.
     pub start: Time,
     /// When the source ends.
     pub stop: Time,

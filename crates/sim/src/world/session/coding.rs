@@ -1,4 +1,7 @@
-//! TCP/NC below a connection, as nodes: a coding layer at both ends, and relays that code anew between.
+//! TCP/NC below a TCP connection, as nodes: a coding layer at each end, and relays that recode on
+//! the way.
+//!
+//! The protocol itself is in [`ripstop_proto::session::nc`].
 
 use super::{Packed, SessionEnd, SessionNode};
 use crate::tcp::Ack;
@@ -15,16 +18,17 @@ use ripstop_proto::session::nc::{
 };
 use std::convert::Infallible;
 
-/// The coding layer of a connection.
+/// The settings of a connection's coding layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NcLayer {
     /// Settings of its sender, its receiver and its relays.
     pub session: NcConfig,
-    /// Relays: behind how many links of the route, with how many combinations for each that arrives.
+    /// The relays on the way there. Each entry has the number of links before the relay, and how
+    /// many combinations it sends for each one that arrives.
     pub relays: Vec<(usize, Factor)>,
 }
 
-/// What the coding layer of a connection has done.
+/// The counters of a connection's coding layer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NcStatus {
     /// The sender's counters.
@@ -33,20 +37,20 @@ pub struct NcStatus {
     pub receiver: ReceiverCounts,
     /// The relays' counters, in the order of the route.
     pub relays: Vec<RelayCounts>,
-    /// How long segments took from seen to decoded.
+    /// The time from when a segment is seen until it is decoded.
     pub decode_delays: DelayHistogram,
-    /// Combinations that wait at the receiver, mean over time.
+    /// Combinations that the receiver holds undecoded, mean over time.
     pub mean_rows: f64,
 }
 
-/// What the coding layer of a connection holds at a moment.
+/// What a connection's coding layer holds at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NcMoment {
-    /// Segments that the sender holds and combines.
+    /// Segments in the sender's coding window.
     pub window: usize,
-    /// Combinations that wait at the receiver.
+    /// Combinations that the receiver holds undecoded.
     pub rows: usize,
-    /// Segments that the receiver has heard of and not seen.
+    /// Degrees of freedom still missing: segments that the receiver knows of and has not seen.
     pub deficit: usize,
 }
 
@@ -56,8 +60,9 @@ pub(in crate::world) struct NcSenderNode {
     pub(in crate::world) end: SessionEnd<NcSender<Length>>,
     /// The number of the flow.
     pub(in crate::world) flow: u32,
+    /// The route to the receiver. It has the relays.
     pub(in crate::world) route: u32,
-    /// Its relays, by their numbers.
+    /// Its relays, by their places in the world's list.
     pub(in crate::world) relays: Vec<u32>,
 }
 
@@ -67,15 +72,17 @@ pub(in crate::world) struct NcReceiverNode {
     pub(in crate::world) end: SessionEnd<NcReceiver<Length>>,
     /// The number of the flow.
     pub(in crate::world) flow: u32,
+    /// The route whose way back leads to the sender.
     pub(in crate::world) route: u32,
 }
 
-/// A node on the way that codes anew.
+/// A relay between the two, which recodes combinations.
 #[derive(Debug)]
 pub(in crate::world) struct NcRelayNode {
     pub(in crate::world) end: SessionEnd<NcRelay<Length>>,
+    /// The route that it is on.
     pub(in crate::world) route: u32,
-    /// How many links of the route lie before it.
+    /// How many links of the route are before it.
     pub(in crate::world) behind: u16,
 }
 
@@ -176,7 +183,8 @@ impl SessionNode for NcRelayNode {
     }
 }
 
-/// A combination as a packet's content, in memory that an earlier one has left.
+/// Makes a combination the content of a packet. Reuses the box of an earlier combination if there
+/// is one.
 fn load(packet: Combination, fabric: &mut Fabric) -> Body {
     match fabric.spare.pop() {
         Some(mut spare) => {
@@ -187,7 +195,8 @@ fn load(packet: Combination, fabric: &mut Fabric) -> Body {
     }
 }
 
-/// The combination in a packet, which leaves its memory to a later one.
+/// Takes the combination out of a packet. Its box is kept for a later combination. None if the
+/// content is something else.
 fn unload(body: Body, fabric: &mut Fabric) -> Option<Combination> {
     let Body::Coded(mut body) = body else { return None };
     let nothing = Combination {

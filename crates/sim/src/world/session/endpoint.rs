@@ -1,4 +1,4 @@
-//! A whole endpoint as a node: handshakes, keys, the search for the MTU, and sealed bytes on the links.
+//! A whole endpoint as a node: handshakes, keys, path MTU discovery, and sealed bytes on the links.
 
 use super::inner_packet::{inner_packet, label_of};
 use super::{Packed, SessionEnd, SessionNode};
@@ -14,43 +14,50 @@ use ripstop_proto::session::tunnel::Delivered;
 use ripstop_proto::session::{Received, Session, Transmit};
 use std::net::{Ipv4Addr, SocketAddr};
 
-/// Where endpoints listen.
+/// The UDP port on which each endpoint listens at the start. The value is arbitrary: every endpoint
+/// has an IP address of its own.
 const PORT: u16 = 5182;
-/// The largest UDP datagram.
+/// The size of the buffer for one datagram, bytes. A UDP datagram has at most 65 535, so double the
+/// value changes nothing. Half the value still exceeds any usual MTU.
 const MAX_DATAGRAM: usize = 65_536;
 
-/// An endpoint by the contract of [`Session`].
+/// An endpoint that keeps the contract of [`Session`].
 pub(in crate::world) struct EndpointSession {
+    /// The shipped endpoint.
     pub(in crate::world) endpoint: Endpoint,
-    /// Where datagrams are written.
+    /// The endpoint writes each outgoing datagram here.
     buffer: Box<[u8]>,
-    /// The address that its datagrams come from.
+    /// The source address of its datagrams. Roaming changes it.
     address: SocketAddr,
 }
 
-/// An endpoint and what it needs to start anew.
+/// An endpoint, its peers, and what it needs for a restart.
 #[derive(Debug)]
 pub(in crate::world) struct EndpointNode {
     pub(in crate::world) end: SessionEnd<EndpointSession>,
+    /// Its number among all endpoints of the world.
     number: u32,
     config: EndpointConfig,
     seed: Seed,
     peers: Vec<Peering>,
-    /// What the endpoint said, and when.
+    /// The endpoint's events, with their times.
     pub(in crate::world) events: Vec<(Time, EndpointEvent)>,
-    /// The state of each peer when this endpoint restarted, each time.
+    /// The state of each peer just before each restart of this endpoint.
     pub(in crate::world) before: Vec<PeerStatus>,
+    /// The last datagram that the endpoint received. A stranger may replay it.
     last_datagram: Option<SealedDatagram>,
+    /// How often the endpoint was restarted.
     restarts: u64,
 }
 
-/// Another endpoint that this one talks to.
+/// Another endpoint that this one is connected to.
 #[derive(Debug)]
 struct Peering {
     /// The number of the other endpoint.
     node: u32,
+    /// The peer's id at this endpoint, since its last start.
     id: PeerId,
-    /// The route to it, and whether its way back leads there.
+    /// The route to the peer, and whether the route's way back leads there.
     path: (u32, bool),
 }
 
@@ -71,7 +78,7 @@ impl Session for EndpointSession {
         self.endpoint.handle_inner(now, &mut inner);
     }
 
-    /// A datagram for an address that the endpoint has left is lost.
+    /// Drops a datagram that is addressed to a port that the endpoint has left.
     fn handle_datagram(&mut self, now: Time, received: Received<SealedDatagram>) {
         let SealedDatagram { from, to, mut bytes } = received.packet;
         if to == self.address {
@@ -144,7 +151,7 @@ impl SessionNode for EndpointNode {
         self.events.push((now, event));
     }
 
-    /// Before there is a session nothing is taken in: a source that always has more would only see it dropped.
+    /// None before there is a session: a greedy source's packets would be dropped then.
     fn backlog(&self, to: SessionId) -> Option<usize> {
         let peer = self.peers.iter().find(|peer| SessionId::Endpoint(peer.node) == to)?;
         self.end.session.endpoint.backlog_packets(peer.id)
@@ -152,7 +159,7 @@ impl SessionNode for EndpointNode {
 }
 
 impl EndpointNode {
-    /// An endpoint that knows nobody yet. `clock` has its alarms.
+    /// An endpoint without peers. `clock` has its alarms.
     pub(in crate::world) fn new(
         number: u32,
         config: EndpointConfig,
@@ -177,19 +184,20 @@ impl EndpointNode {
         }
     }
 
-    /// Makes the endpoint `other` a peer, which is reached by this route. Each knows where the other listens at the start.
+    /// Makes the endpoint `other` a peer, reached over `path`. The peer's configured address is
+    /// where `other` listens at the start.
     pub(in crate::world) fn add_peer(&mut self, now: Time, other: u32, path: (u32, bool)) {
         let id = add_peer(&mut self.end.session.endpoint, now, other, self.seed);
         self.peers.push(Peering { node: other, id, path });
     }
 
-    /// The state of the peer `other`.
+    /// The state of the peer `other`. None if it is no peer.
     pub(in crate::world) fn peer_status(&self, other: u32) -> Option<PeerStatus> {
         let peer = self.peers.iter().find(|peer| peer.node == other)?;
         self.end.session.endpoint.peer_status(peer.id)
     }
 
-    /// The endpoint loses its memory, except for its keys, and starts anew.
+    /// Restarts the endpoint: it forgets everything except its keys.
     pub(in crate::world) fn restart(&mut self, now: Time) {
         let session = &mut self.end.session;
         self.before.extend(self.peers.iter().filter_map(|peer| session.endpoint.peer_status(peer.id)));
@@ -200,13 +208,14 @@ impl EndpointNode {
         }
     }
 
-    /// The endpoint's datagrams come from another address from now on.
+    /// Moves the endpoint to the next UDP port.
     pub(in crate::world) fn roam(&mut self) {
         let session = &mut self.end.session;
         session.address = outer_address(self.number, session.address.port().wrapping_add(1).max(PORT));
     }
 
-    /// A stranger sends the endpoint random bytes, and its peer's last datagram once more.
+    /// Gives the endpoint random bytes from a stranger's address, and replays the last datagram
+    /// that it received.
     pub(in crate::world) fn disturb(&mut self, now: Time, random: &mut Stream) {
         let from = SocketAddr::from(([203, 0, 113, 9], 9));
         let mut bytes = vec![0; random.below(200) as usize];
@@ -219,30 +228,35 @@ impl EndpointNode {
     }
 }
 
+/// The address of an endpoint's hosts inside the tunnel.
 fn inner_address(node: u32) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, (node >> 8) as u8, 1 + node as u8)
 }
 
+/// The address of an endpoint on the network.
 fn outer_address(node: u32, port: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1 + node as u8], port))
 }
 
+/// The private key of an endpoint. It stays the same through restarts.
 fn private_key(node: u32, seed: Seed) -> PrivateKey {
     PrivateKey::generate(&mut seed.stream(&format!("key/{node}")))
 }
 
-/// The endpoint of a node when it starts for the `run`-th time.
+/// The endpoint of node `node` after `run` restarts. Each start has random streams of its own.
 fn endpoint(node: u32, config: &EndpointConfig, seed: Seed, run: u64) -> Endpoint {
     let stream = |name: &str| Box::new(seed.run(run).stream(&format!("{name}/{node}")));
     Endpoint::new(private_key(node, seed), config.clone(), stream("endpoint"), stream("secure"))
 }
 
+/// Adds the endpoint `other` as a peer of `endpoint`, with its public key, address and inner
+/// address.
 fn add_peer(endpoint: &mut Endpoint, now: Time, other: u32, seed: Seed) -> PeerId {
     let peer = PeerConfig {
         public: private_key(other, seed).public(),
         endpoint: Some(outer_address(other, PORT)),
-        allowed_ips: vec![format!("{}/32", inner_address(other)).parse().expect("a prefix")],
+        allowed_ips: vec![format!("{}/32", inner_address(other)).parse().expect("a valid prefix")],
         keepalive: None,
     };
-    endpoint.add_peer(now, &peer).expect("a peer with another key and another address")
+    endpoint.add_peer(now, &peer).expect("each peer has a key and an inner address of its own")
 }

@@ -1,4 +1,7 @@
-//! Inner packets as real IP packets: IPv4 and UDP headers, a label, and bytes that follow from the label.
+//! Inner packets of endpoints: real IP packets with IPv4 and UDP headers, a label, and content
+//! derived from the label.
+//!
+//! The receiving end rebuilds the packet from its label, so any damaged byte is noticed.
 
 use super::label::Label;
 use ripstop_base::Seed;
@@ -6,11 +9,14 @@ use ripstop_codes::Symbol;
 use ripstop_proto::wire::symbol::unframe;
 use std::net::Ipv4Addr;
 
-/// The shortest packet, bytes: IPv4 and UDP headers, and the label.
+/// The length of the shortest packet, bytes: IPv4 header (20), UDP header (8), and the label (12).
 pub(super) const LEAST: u32 = 20 + 8 + 12;
+/// The IP header's traffic class for packets that are delivered as soon as they arrive: DSCP 46,
+/// Expedited Forwarding (RFC 3246), with an ECN field of 0. A tunnel recognises these packets by
+/// it.
 const EXPEDITED: u8 = 46 << 2;
 
-/// The inner packet with this label, from one inner address to another.
+/// Makes the inner packet with this label, from one inner address to another.
 pub(super) fn inner_packet(label: Label, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
     let len = label.len.clamp(LEAST, 65_535) as usize;
     let mut bytes = vec![0; len];
@@ -28,18 +34,21 @@ pub(super) fn inner_packet(label: Label, from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8
     bytes[24..26].copy_from_slice(&((len - 20) as u16).to_be_bytes());
     bytes[28..32].copy_from_slice(&label.flow.to_be_bytes());
     bytes[32..40].copy_from_slice(&label.sequence.to_be_bytes());
-    // Content that differs between any two packets, so that a mix-up cannot pass.
+    // The content differs between any two packets, so a packet that is mistaken for another is
+    // noticed.
     Seed::new(u64::from(label.flow) << 32).run(label.sequence).stream("content").fill(&mut bytes[40..]);
     bytes
 }
 
+/// The Internet checksum of an IPv4 header (RFC 1071).
 fn ones_complement(header: &[u8]) -> u16 {
     let sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let sum = (sum & 0xffff) + (sum >> 16);
     !(sum as u16)
 }
 
-/// The label of a packet that came out. None: the packet is not, byte for byte, one that [`inner_packet`] makes.
+/// The label of a delivered packet. None unless the packet equals, byte for byte, the packet that
+/// [`inner_packet`] makes for this label.
 pub(super) fn label_of(symbol: &Symbol) -> Option<Label> {
     let (_, bytes) = unframe(symbol.as_slice()).ok()?;
     let address = |at: usize| Some(Ipv4Addr::from(<[u8; 4]>::try_from(bytes.get(at..at + 4)?).ok()?));

@@ -1,28 +1,30 @@
-//! Inner packets of a tunnel without bytes: a label goes through the coders.
+//! Inner packets of a tunnel without their bytes: the coders work on a 16-byte label instead.
 
 use ripstop_codes::{Matrix, Payload, Sketch};
 use ripstop_proto::session::tunnel::{InnerPacket, Meta, Order};
 use ripstop_proto::wire::Gap;
 
-/// What identifies an inner packet.
+/// The identity of an inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::world) struct Label {
     /// Its flow inside the tunnel.
     pub(in crate::world) flow: u32,
-    /// Its place in the flow, from 0.
+    /// Its number in the flow, from 0.
     pub(in crate::world) sequence: u64,
     /// Its length, bytes.
     pub(in crate::world) len: u32,
-    /// Whether it is delivered as soon as it is there, and not in order.
+    /// Whether the other end delivers it as soon as it arrives, instead of in order.
     pub(in crate::world) immediate: bool,
 }
 
-/// An inner packet without bytes. Its label is really coded, so a decoder that errs gives another label.
+/// An inner packet without its bytes. The coders really combine labels, so a decoder with an error
+/// delivers a wrong label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelledPacket(Sketch);
 
 impl LabelledPacket {
-    /// The packet with this label. Layout of the sixteen bytes: gap 1, immediate 1, flow 4, length 4, sequence 6.
+    /// The packet with this label. Layout of the 16 bytes: gap 1, immediate 1, flow 4, length 4,
+    /// sequence 6.
     pub(in crate::world) fn new(label: Label) -> LabelledPacket {
         let mut content = [0; 16];
         content[1] = u8::from(label.immediate);
@@ -32,7 +34,7 @@ impl LabelledPacket {
         LabelledPacket(Sketch::new(label.len as usize + 1, content))
     }
 
-    /// The packet's label. None: [`LabelledPacket::new`] makes no such packet.
+    /// The packet's label. None if [`LabelledPacket::new`] makes no such packet.
     pub(in crate::world) fn label(&self) -> Option<Label> {
         let content = self.0.content();
         let four =

@@ -1,4 +1,5 @@
-//! One end of a tunnel as a node: the shipped session, with typed packets.
+//! One end of a tunnel as a node. It runs the shipped tunnel session with typed packets, whose
+//! inner packets are labels.
 
 use super::label::LabelledPacket;
 use super::{Packed, SessionEnd, SessionNode};
@@ -9,16 +10,16 @@ use crate::world::packet::{Body, TunnelDatagram};
 use ripstop_base::Time;
 use ripstop_proto::session::tunnel::{Delivered, Status, Tunnel, TunnelEvent};
 
-/// The states of the two ends of a tunnel: that from which its route leads there, and the other.
+/// The states of the two ends of a tunnel. The first end is where the tunnel's way there begins.
 pub type TunnelStatus = [Status; 2];
 
 /// One end of a tunnel.
 #[derive(Debug)]
 pub(in crate::world) struct TunnelNode {
     pub(in crate::world) end: SessionEnd<Tunnel<LabelledPacket>>,
-    /// The route to the other end, and whether its way back leads there.
+    /// The route to the other end, and whether the route's way back leads there.
     pub(in crate::world) path: (u32, bool),
-    /// What the session said, and when.
+    /// The session's events, with their times.
     pub(in crate::world) events: Vec<(Time, TunnelEvent)>,
 }
 

@@ -1,22 +1,26 @@
-//! The inner packets that are inside a tunnel or between two endpoints.
+//! The inner packets that have entered a tunnel or an endpoint and have not come out at the other
+//! end.
 
 use super::label::Label;
 use crate::world::packet::Body;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Inner packets that one end has sent and the other has not delivered.
+/// Inner packets that have entered at one end and have not come out at the other.
 ///
-/// A label goes through the coders in the packet's place, and brings the packet back at the other end: once, and never after
-/// a later packet of the same flow and direction. Whatever comes out otherwise is a stray.
+/// Only a label passes through the coders. At the other end, the label is exchanged for the packet
+/// that is kept here. That works once for each label, and not after a later packet of the same flow
+/// and direction. Any other label that comes out counts as a stray.
 #[derive(Debug, Default)]
 pub(in crate::world) struct UnderWay {
-    /// By inner flow: the sequence number of the first packet kept, then the packets with their lengths.
+    /// For each inner flow: the sequence number of the first packet kept, then the packets with
+    /// their lengths in bytes.
     flows: BTreeMap<u32, (u64, VecDeque<(u32, Body)>)>,
+    /// How many packets came out wrongly.
     strays: u64,
 }
 
 impl UnderWay {
-    /// A packet of flow `flow` goes in; returns its label.
+    /// Keeps a packet of flow `flow` that enters a session, and returns its label.
     pub(in crate::world) fn send(
         &mut self,
         flow: u32,
@@ -32,19 +36,22 @@ impl UnderWay {
         Label { flow, sequence, len, immediate }
     }
 
-    /// The packet with this label has come out: the number of its flow, and what it is. Earlier packets of its flow never
-    /// will. None: no such packet was under way, which is counted.
+    /// Exchanges a label that has come out for the number of its flow and its packet. Earlier
+    /// packets of the flow are forgotten.
+    ///
+    /// None if no such packet was kept. This counts as a stray.
     pub(in crate::world) fn deliver(&mut self, label: Option<Label>) -> Option<(u32, Body)> {
         let found = label.and_then(|label| self.take(label));
         self.strays += u64::from(found.is_none());
         found
     }
 
-    /// How many packets came out that were not under way.
+    /// How many packets came out wrongly.
     pub(in crate::world) fn strays(&self) -> u64 {
         self.strays
     }
 
+    /// As [`UnderWay::deliver`], without counting.
     fn take(&mut self, label: Label) -> Option<(u32, Body)> {
         let (first, kept) = self.flows.get_mut(&label.flow)?;
         while *first < label.sequence && kept.pop_front().is_some() {
@@ -59,7 +66,7 @@ impl UnderWay {
     }
 }
 
-/// What tells a flow's data and acknowledgements apart inside.
+/// The number inside a tunnel of a flow's data, or with `back` of its acknowledgements.
 fn inner_flow(flow: u32, back: bool) -> u32 {
     2 * flow + u32::from(back)
 }
@@ -73,11 +80,11 @@ mod tests {
         let mut under_way = UnderWay::default();
         let labels = [0, 1, 2].map(|k| under_way.send(3, false, 100 + k, false, Body::Udp(u64::from(k))));
         assert_eq!(under_way.deliver(Some(labels[1])), Some((3, Body::Udp(1))));
-        assert_eq!(under_way.deliver(Some(labels[1])), None, "a second time");
-        assert_eq!(under_way.deliver(Some(labels[0])), None, "after a later one");
-        assert_eq!(under_way.deliver(Some(Label { len: 7, ..labels[2] })), None, "of another length");
-        assert_eq!(under_way.deliver(Some(Label { flow: 9, ..labels[2] })), None, "of another flow");
-        assert_eq!(under_way.deliver(None), None, "nobody's");
+        assert_eq!(under_way.deliver(Some(labels[1])), None, "the packet came out a second time");
+        assert_eq!(under_way.deliver(Some(labels[0])), None, "the packet came out after a later one");
+        assert_eq!(under_way.deliver(Some(Label { len: 7, ..labels[2] })), None, "the length is wrong");
+        assert_eq!(under_way.deliver(Some(Label { flow: 9, ..labels[2] })), None, "the flow is wrong");
+        assert_eq!(under_way.deliver(None), None, "there is no label");
         assert_eq!(under_way.strays(), 5);
         assert_eq!(under_way.deliver(Some(labels[2])), Some((3, Body::Udp(2))));
     }
