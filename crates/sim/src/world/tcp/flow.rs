@@ -1,4 +1,4 @@
-//! One TCP flow: its sender, its receiver, and what is measured of it.
+//! One TCP flow: its sender, its receiver, its traffic source, and its measurements.
 
 use super::kernel::{Hosts, Kernel};
 use crate::engine::Alarm;
@@ -16,14 +16,16 @@ use std::collections::VecDeque;
 pub struct TcpConfig {
     /// Congestion control.
     pub variant: Variant,
-    /// The sender.
+    /// The sender's settings.
     pub sender: SenderConfig,
-    /// What the receiver does with packets that are out of order.
+    /// What the receiver does with packets that arrive out of order.
     pub reassembly: Reassembly,
-    /// What the hosts do besides congestion control: headers, how long an acknowledgement may wait, what a packet carries. With
-    /// a coding layer, which answers for the receiver, hosts are always [`Hosts::Agents`].
+    /// How the hosts behave besides congestion control: header sizes, delayed acknowledgements, and
+    /// packet filling. With a coding layer, which acknowledges for the receiver, it is always
+    /// [`Hosts::Agents`].
     pub hosts: Hosts,
-    /// The receiver acknowledges one packet in this many, or after [`Hosts`]'s delay.
+    /// The receiver acknowledges every `ack_every`-th packet. An acknowledgement waits no longer
+    /// than the delay of [`Hosts`].
     pub ack_every: u32,
     /// Payload of a full packet, bytes. [`Hosts::packet_bytes`] adds the headers.
     pub payload: u32,
@@ -31,12 +33,13 @@ pub struct TcpConfig {
     pub pattern: Pattern,
     /// When the flow begins to send.
     pub start: Time,
-    /// When the flow stops sending anything new.
+    /// When the flow stops to send new data.
     pub stop: Time,
 }
 
 impl Default for TcpConfig {
-    /// A NewReno that sends 1000 bytes a packet, from the beginning and without end; every packet is acknowledged.
+    /// NewReno with 1000 bytes per packet, from time zero and without end. Every packet is
+    /// acknowledged.
     fn default() -> TcpConfig {
         TcpConfig {
             variant: Variant::default(),
@@ -53,7 +56,7 @@ impl Default for TcpConfig {
 }
 
 impl TcpConfig {
-    /// The source of the flow's data.
+    /// The settings of the flow's traffic source.
     pub fn source(&self) -> SourceConfig {
         let packing = match self.hosts {
             Hosts::Agents => Packing::Whole,
@@ -64,8 +67,10 @@ impl TcpConfig {
     }
 }
 
-/// A TCP flow. Its sender and its receiver stand at different nodes of the network, and exchange nothing but packets; what is
-/// measured needs both.
+/// A TCP flow with both of its hosts.
+///
+/// Sender and receiver are at different places in the network and exchange nothing but packets.
+/// They share this struct because most measurements need both.
 #[derive(Debug)]
 pub(in crate::world) struct TcpFlow {
     /// Its number among all flows of the world.
@@ -74,41 +79,48 @@ pub(in crate::world) struct TcpFlow {
     pub(super) outlet: Outlet,
     pub(super) config: TcpConfig,
     pub(super) sender: Sender,
+    /// What the application writes.
     source: TrafficSource,
     receiver: Receiver,
-    /// Rings when the sender's timer runs out, or when the flow starts or stops.
+    /// Rings when the sender's timer expires, or when the traffic source has data or stops.
     pub(in crate::world) timer: Alarm,
-    /// Rings when an acknowledgement that was put off leaves.
+    /// Rings when a delayed acknowledgement is due.
     pub(super) ack_timer: Alarm,
-    /// The flow that answers this one's requests, or whose requests this one answers: its place among the TCP flows.
+    /// The paired flow, by its place among the TCP flows: it answers this one's requests, or sends
+    /// the requests that this one answers.
     pub(super) peer: Option<u32>,
-    /// The state of its hosts, where these are kernels.
+    /// The state of its hosts if they are kernels ([`Hosts::Kernels`]).
     pub(super) kernel: Option<Kernel>,
-    /// Whether something came out of a session for it at this moment, and the answer to that is due.
+    /// Whether a packet came out of a session for this flow and is not answered yet.
     pub(super) touched: bool,
-    /// Complete transfers that no observer was told of.
+    /// Complete transfers that the observer was not told of yet.
     completions: VecDeque<Completion>,
-    /// Transfers that have arrived, of which the peer has not been told.
+    /// Transfers that have arrived and that the paired flow was not told of yet.
     arrived: u32,
+    /// Whether the flow has started.
     started: bool,
-    /// When the flow stopped, or its file was complete.
+    /// When the flow stopped, or when its file was complete.
     ended: Time,
-    /// When packets that are not delivered yet were first sent, from number `delivered` on.
+    /// When each packet from number `delivered` on was first sent.
     first_sent: VecDeque<Time>,
+    /// How many packets have arrived in order, the SYN included.
     delivered: u64,
-    /// When the window last changed.
+    /// The time up to which `totals.window` is counted.
     window_since: Time,
+    /// Counters. [`TcpFlow::totals`] adds the sender's.
     totals: FlowTotals,
+    /// Delays since they were last taken.
     delays: FlowDelays,
-    /// Delays of packets first sent before this moment are not kept.
+    /// Delays of packets first sent before this time are not recorded.
     delays_from: Time,
 }
 
 impl TcpFlow {
-    /// A flow of this number, whose packets go to `outlet`. `random` is for its sender, `draws` for its source.
+    /// The flow with this number, whose packets go to `outlet`. `random` is for its sender, and
+    /// `draws` for its traffic source.
     ///
     /// # Errors
-    /// A setting of its source that cannot be.
+    /// If a setting of its source is invalid.
     pub(in crate::world) fn new(
         number: u32,
         outlet: Outlet,
@@ -147,7 +159,7 @@ impl TcpFlow {
         self.outlet
     }
 
-    /// What it did until `now`.
+    /// The flow's counters at `now`.
     pub(in crate::world) fn totals(&self, now: Time) -> FlowTotals {
         let mut totals = self.totals;
         totals.window += self.window_area(now);
@@ -161,34 +173,38 @@ impl TcpFlow {
         totals
     }
 
-    /// What it went through since this was last asked.
+    /// The delays recorded since the last call.
     pub(in crate::world) fn take_delays(&mut self) -> FlowDelays {
         std::mem::take(&mut self.delays)
     }
 
-    /// Keeps the delays of packets first sent from `now` on only.
+    /// Drops all delays so far. Only packets first sent from `now` on count later.
     pub(in crate::world) fn forget_delays(&mut self, now: Time) {
         self.delays = FlowDelays::default();
         self.delays_from = now;
     }
 
-    /// How often its sender's mechanisms did their work; None where the variant has none of them.
+    /// How often each mechanism of its sender has acted. None if the variant has no such
+    /// mechanisms.
     pub(in crate::world) fn mechanisms(&self) -> Option<Mechanisms> {
         let has_them = self.config.variant.is_modern();
         has_them.then(|| self.sender.mechanisms())
     }
 
-    /// The moment of the sender's alarm: its timer, or when its source has something for it.
+    /// When the flow's main timer should ring: when the sender's timer expires, or when the traffic
+    /// source has something to do.
     pub(in crate::world) fn due(&self) -> Time {
         if self.started { self.sender.timeout().min(self.source.next_due()) } else { self.config.start }
     }
 
-    /// The sender's alarm has rung.
+    /// Handles the main timer: starts the flow, takes what the source has, and handles a
+    /// retransmission time-out.
     pub(in crate::world) fn wake(&mut self, now: Time) {
         self.note_window(now);
         if !self.started && now >= self.config.start {
             self.started = true;
-            // It is connected before the first request is due. The way back of a connection opens when the other way does.
+            // The SYN is sent here, so that the connection is open before the first request is due.
+            // The way back of a joined connection opens in [`TcpFlow::accept`] instead.
             let joined = self.kernel.as_ref().is_some_and(|kernel| kernel.joined);
             match self.config.pattern {
                 Pattern::Scheduled { .. } => self.sender.offer(now, 0),
@@ -202,7 +218,7 @@ impl TcpFlow {
         }
     }
 
-    /// Gives the sender what its source has for it.
+    /// Gives the sender all data that its source has.
     fn feed(&mut self, now: Time) {
         while let Some(demand) = self.source.poll(now) {
             match demand {
@@ -223,13 +239,14 @@ impl TcpFlow {
         }
     }
 
-    /// Transfers that have arrived since this was last asked, for the peer.
+    /// How many transfers have arrived since the last call. The paired flow is told.
     #[inline]
     pub(in crate::world) fn take_arrived(&mut self) -> u32 {
         std::mem::take(&mut self.arrived)
     }
 
-    /// The other end has opened the connection that this is the way back of; the answer to that carries no data either.
+    /// Opens this flow, the way back of a connection, because the SYN of the way there has arrived.
+    /// The answer, a SYN-ACK, carries no data either.
     pub(in crate::world) fn accept(&mut self, now: Time) {
         self.note_window(now);
         self.started = true;
@@ -239,17 +256,17 @@ impl TcpFlow {
         }
     }
 
-    /// Lets it send requests at these moments ([`Pattern::Scheduled`]).
+    /// Adds requests at these times ([`Pattern::Scheduled`]).
     pub(in crate::world) fn schedule(&mut self, moments: &[Time]) {
         self.source.schedule(moments);
     }
 
-    /// The next transfer that is complete and nobody was told of.
+    /// The next complete transfer that the observer was not told of yet.
     pub(in crate::world) fn pop_completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 
-    /// So many transfers of the peer have arrived here.
+    /// Handles the arrival of this many transfers from the paired flow.
     pub(in crate::world) fn on_arrivals(&mut self, now: Time, transfers: u32) {
         self.note_window(now);
         if let Some(kernel) = &mut self.kernel {
@@ -260,6 +277,7 @@ impl TcpFlow {
         self.feed(now);
     }
 
+    /// Counts the transfers that are complete now. A complete file ends the flow.
     fn note_completions(&mut self) {
         while let Some(completion) = self.source.poll_completion() {
             self.totals.completed += 1;
@@ -272,7 +290,7 @@ impl TcpFlow {
         }
     }
 
-    /// An acknowledgement has come back.
+    /// Handles an acknowledgement.
     pub(in crate::world) fn on_ack(&mut self, now: Time, ack: &Ack) {
         self.note_window(now);
         self.sender.on_ack(now, ack);
@@ -286,7 +304,7 @@ impl TcpFlow {
         }
     }
 
-    /// The number of the next packet that leaves.
+    /// The number of the next packet to send. None if nothing may be sent now.
     pub(in crate::world) fn transmit(&mut self, now: Time) -> Option<u64> {
         let number = self.sender.poll_transmit()?;
         if let Some(kernel) = &mut self.kernel {
@@ -298,7 +316,7 @@ impl TcpFlow {
         Some(number)
     }
 
-    /// What packet `number` takes on the way.
+    /// Size of packet `number` on the network, bytes.
     pub(in crate::world) fn packet_bytes(&self, number: u64) -> u32 {
         let payload = match &self.kernel {
             Some(kernel) => kernel.segments.payload(number),
@@ -307,7 +325,8 @@ impl TcpFlow {
         self.config.hosts.packet_bytes(self.config.variant, number, payload)
     }
 
-    /// Payload of packet `number`, which is not acknowledged yet: the first one stands for the SYN.
+    /// Payload of packet `number`, bytes. The packet must not be acknowledged yet. Packet 0 stands
+    /// for the SYN and has none.
     pub(in crate::world) fn payload(&self, number: u64) -> u32 {
         match &self.kernel {
             Some(kernel) => kernel.segments.payload(number),
@@ -316,12 +335,13 @@ impl TcpFlow {
         }
     }
 
-    /// An acknowledgement as the sender is told it, and what it takes on the way: blocks are for those who heed them.
+    /// An acknowledgement as the sender receives it, and its size in bytes. SACK blocks are left
+    /// out for a sender that ignores them.
     pub(in crate::world) fn acknowledgement(&self, ack: Ack) -> (Ack, u32) {
         self.config.hosts.acknowledgement(self.config.variant, ack)
     }
 
-    /// Packet `number` has arrived; the acknowledgement that leaves for it, if one does at once.
+    /// Handles the arrival of packet `number`. Returns the acknowledgement if one is sent at once.
     pub(in crate::world) fn on_packet(&mut self, now: Time, number: u64) -> Option<Ack> {
         let ack = self.receiver.on_packet(number);
         while self.delivered < self.receiver.in_order() {
@@ -352,21 +372,24 @@ impl TcpFlow {
         self.totals.bytes
     }
 
-    /// How many packets have arrived in order, the first one, without data, included.
+    /// How many packets have arrived in order, the SYN included.
     pub(in crate::world) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// The acknowledgement that was put off.
+    /// The delayed acknowledgement, if there is one.
     pub(in crate::world) fn flush(&mut self) -> Option<Ack> {
         self.receiver.flush()
     }
 
+    /// Adds the window since the last call to the integral.
     fn note_window(&mut self, now: Time) {
         self.totals.window += self.window_area(now);
         self.window_since = now;
     }
 
+    /// The integral of the window since `window_since`, packets times seconds. The window is the
+    /// smaller of the congestion window and the receiver's window.
     fn window_area(&self, now: Time) -> f64 {
         let window = self.sender.cwnd().min(f64::from(self.config.sender.window));
         let until = now.min(self.ended);

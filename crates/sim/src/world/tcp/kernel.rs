@@ -1,5 +1,7 @@
-//! What the hosts of a connection do besides congestion control, where they are kernels of today: which headers they write, how
-//! they put off and merge acknowledgements, where they cut what an application writes.
+//! The behaviour of a connection's hosts besides congestion control: header sizes, delayed and
+//! merged acknowledgements, and how written data is cut into packets.
+//!
+//! Hosts behave like the agents of ns-2, or like the kernels of today.
 
 use super::flow::TcpFlow;
 use super::segments::Segments;
@@ -8,29 +10,39 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Bytes of the headers of IPv4 and TCP with time stamps: 12 more than without (RFC 7323, section 3.2 and appendix A).
+/// IPv4 and TCP headers with time stamps, bytes: 12 more than without (RFC 7323, section 3.2 and
+/// appendix A).
 pub const STAMPED_HEADERS: u32 = 52;
-/// Bytes of a SACK option without its blocks, aligned, and of a block (RFC 2018, section 3).
+/// A SACK option without its blocks, padded to 4 bytes (RFC 2018, section 3).
 const SACK_OPTION: u32 = 4;
+/// One block of a SACK option, bytes (RFC 2018, section 3).
 const SACK_BLOCK: u32 = 8;
 
-/// What the hosts at both ends of a connection do besides congestion control.
+/// The behaviour of the hosts at both ends of a connection, besides congestion control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hosts {
-    /// As ns-2's one-way agents: packets and acknowledgements take what [`Variant::packet_bytes`] and [`Variant::ack_bytes`]
-    /// say, every packet of data is full, each acknowledgement leaves on its own, and waits 100 ms at most.
+    /// Like the one-way agents of ns-2.
+    ///
+    /// - Sizes are those of [`Variant::packet_bytes`] and [`Variant::ack_bytes`], and every data
+    ///   packet is full.
+    /// - Each acknowledgement is sent on its own, and is delayed for at most 100 ms.
     #[default]
     Agents,
-    /// As Linux has them. Time stamps are in every header ([`STAMPED_HEADERS`]); packets carry what there is to send and no
-    /// more, and what an application writes while nothing may leave goes together. A receiver puts an acknowledgement off for
-    /// 40 ms at most (Linux's `TCP_DELACK_MIN`; RFC 1122, section 4.2.3.2, and RFC 5681, section 4.2, allow 500 ms), and what
-    /// comes out of a tunnel in order at one moment is merged by receive offload and acknowledged once.
+    /// Like Linux.
+    ///
+    /// - Every header has time stamps ([`STAMPED_HEADERS`]).
+    /// - A packet carries only the data that is there. Small writes that wait to be sent share a
+    ///   packet.
+    /// - A receiver delays an acknowledgement for at most 40 ms (Linux's `TCP_DELACK_MIN`). RFC
+    ///   1122, section 4.2.3.2, and RFC 5681, section 4.2, allow 500 ms.
+    /// - Packets that come out of a tunnel in order at one moment are merged by receive offload and
+    ///   acknowledged once.
     Kernels,
 }
 
 impl Hosts {
-    /// Bytes of packet `number` on the way, of a flow whose packets, or this one, carry `payload` bytes of data. The first one,
-    /// the SYN, carries none.
+    /// Size of packet `number` on the network, bytes. `payload` is the payload of this packet or of
+    /// a full one. Packet 0, the SYN, has no payload.
     pub fn packet_bytes(self, variant: Variant, number: u64, payload: u32) -> u32 {
         match (self, number) {
             (Hosts::Agents, _) => variant.packet_bytes(number, payload as usize) as u32,
@@ -39,7 +51,8 @@ impl Hosts {
         }
     }
 
-    /// Bytes of an acknowledgement on the way, and how it is told: blocks to a `variant` that heeds them only.
+    /// An acknowledgement as the sender receives it, and its size in bytes. SACK blocks are left
+    /// out for a `variant` that ignores them.
     pub(super) fn acknowledgement(self, variant: Variant, ack: Ack) -> (Ack, u32) {
         let bare = variant.ack_bytes(&Ack::new(ack.next, [])) as u32;
         let blocks = (variant.ack_bytes(&ack) as u32 - bare) / SACK_BLOCK;
@@ -53,34 +66,37 @@ impl Hosts {
         (told, bytes)
     }
 
-    /// How long an acknowledgement may be put off.
+    /// How long an acknowledgement may be delayed.
     pub(super) fn ack_delay(self) -> Duration {
         match self {
-            // Agent/TCPSink/DelAck's interval_.
+            // `interval_` of ns-2's Agent/TCPSink/DelAck.
             Hosts::Agents => Duration::from_millis(100),
             Hosts::Kernels => Duration::from_millis(40),
         }
     }
 }
 
-/// What kernels at both ends of a connection keep of it.
+/// The state of the kernels at both ends of a connection.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    /// What is in the packets that are not acknowledged.
+    /// The payload of the packets that are not acknowledged.
     pub(super) segments: Segments,
-    /// Acknowledgements that leave next.
+    /// Acknowledgements that are ready to be sent.
     ready: VecDeque<Ack>,
-    /// When one that was put off leaves.
+    /// When the delayed acknowledgement is due. [`Time::NEVER`] if there is none.
     pub(super) delayed: Time,
-    /// Whether the flow's peer is the other direction of the same connection, whose data takes acknowledgements with it.
+    /// Whether the paired flow is the other direction of the same connection. Data of each flow
+    /// then carries the other's acknowledgements.
     pub(super) joined: bool,
-    /// Whether the sender was told something since it was asked what leaves.
+    /// Whether the sender had input since it was last asked for packets.
     pub(super) told: bool,
-    /// Acknowledgements that said no more than the one after them, and did not leave.
+    /// Acknowledgements that were replaced by the following one and never sent, because they said
+    /// no more than it.
     pub(super) merged: u64,
 }
 
 impl Kernel {
+    /// Kernels without data. A full packet has a payload of `payload` bytes.
     pub(super) fn new(payload: u32) -> Kernel {
         Kernel {
             segments: Segments::new(payload),
@@ -92,26 +108,27 @@ impl Kernel {
         }
     }
 
-    /// The receiver answers.
+    /// Makes an acknowledgement ready. It replaces the last ready one if both are plain.
     fn acknowledge(&mut self, ack: Ack) {
         if is_plain(&ack) && self.ready.back().is_some_and(is_plain) {
             self.ready.pop_back();
             self.merged += 1;
         }
         self.ready.push_back(ack);
-        // It says what a delayed one would have said.
+        // This acknowledgement covers what the delayed one would have said.
         self.delayed = Time::NEVER;
     }
 }
 
-/// Whether an acknowledgement says no more than what arrived in order.
+/// Whether an acknowledgement has neither SACK blocks nor a duplicate to report.
 fn is_plain(ack: &Ack) -> bool {
     ack.duplicate.is_none() && ack.blocks().next().is_none()
 }
 
 /// The receiving host of a flow between kernels.
 impl TcpFlow {
-    /// Packet `number` has arrived at a kernel; whether it opens the connection.
+    /// Handles the arrival of packet `number` at a kernel. True if the packet is the first SYN,
+    /// which opens the connection.
     pub(super) fn hear(&mut self, now: Time, number: u64) -> bool {
         let opens = number == 0 && self.delivered() == 0;
         let ack = self.on_packet(now, number);
@@ -125,7 +142,7 @@ impl TcpFlow {
         opens
     }
 
-    /// The acknowledgement that was put off is due.
+    /// Makes the delayed acknowledgement ready, because it is due.
     pub(super) fn stop_waiting(&mut self) {
         let ack = self.flush();
         if let Some(kernel) = &mut self.kernel {
@@ -134,20 +151,20 @@ impl TcpFlow {
         }
     }
 
-    /// The next acknowledgement that leaves alone.
+    /// The next acknowledgement to send without data.
     pub(super) fn poll_ack(&mut self) -> Option<Ack> {
         if self.kernel.as_ref()?.ready.is_empty() {
             return None;
         }
-        // The odd one of what came at this moment goes with it.
+        // A packet whose acknowledgement is delayed is acknowledged along with the rest.
         let odd = self.flush();
         let kernel = self.kernel.as_mut()?;
         odd.into_iter().for_each(|ack| kernel.acknowledge(ack));
         kernel.ready.pop_front()
     }
 
-    /// The acknowledgement that leaves with data, if there is anything to acknowledge. What has blocks leaves alone: a full
-    /// packet has no room for them.
+    /// The acknowledgement to send with data, if there is anything to acknowledge. An
+    /// acknowledgement with SACK blocks is sent alone, because a full packet has no room for them.
     pub(super) fn ride_along(&mut self) -> Option<Ack> {
         let ready = &mut self.kernel.as_mut()?.ready;
         if let Some(next) = ready.front() {
