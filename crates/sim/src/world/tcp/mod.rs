@@ -1,4 +1,9 @@
-//! TCP flows as nodes: what their hosts do when a packet comes or a timer is due.
+//! TCP flows as nodes: what their hosts do when a packet arrives or a timer is due.
+//!
+//! Hosts like ns-2's agents answer each packet at once. Hosts that are kernels first process
+//! everything that arrives in one step (`take_in`), and then send data and acknowledgements
+//! together (`settle`). `flow` has a single flow, `kernel` the hosts' behaviour, and `segments` the
+//! payload of packets.
 
 mod flow;
 mod kernel;
@@ -20,12 +25,12 @@ use ripstop_base::Time;
 #[derive(Debug, Default)]
 pub(super) struct TcpFlows {
     pub(super) flows: Vec<TcpFlow>,
-    /// Flows for which something came out of a session at this moment, and the answer to that is due.
+    /// Flows that got packets from a session and have not answered them yet.
     touched: Vec<u32>,
 }
 
 impl TcpFlows {
-    /// A timer of flow `k` is due.
+    /// Handles a timer of flow `k`.
     pub(super) fn wake(
         &mut self,
         k: u32,
@@ -45,7 +50,7 @@ impl TcpFlows {
             return;
         }
         let due = flow.due();
-        // The timer was put off since.
+        // The timer may have been moved to a later time without changing the alarm.
         if due > now {
             fabric.scheduler.set(alarm, due);
         } else {
@@ -54,7 +59,7 @@ impl TcpFlows {
         }
     }
 
-    /// A packet of flow `k` has come over a link to the host where it belongs.
+    /// Handles a packet of flow `k` that has arrived over a link.
     pub(super) fn receive(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         if self.flows[k as usize].kernel.is_some() {
             self.take_in(k, body, fabric, observer);
@@ -84,8 +89,10 @@ impl TcpFlows {
         }
     }
 
-    /// A packet of flow `k` has come out of a session. Hosts that are kernels, and a coding layer's receiver, answer all that
-    /// came at one moment together, with [`TcpFlows::settle_touched`].
+    /// Handles a packet of flow `k` that has come out of a session.
+    ///
+    /// Kernels answer later, in [`TcpFlows::settle_touched`]: all packets of one moment together.
+    /// So does a TCP above a coding layer.
     pub(super) fn deliver(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
         let coded = matches!(flow.outlet, Outlet::Coding(_));
@@ -97,14 +104,15 @@ impl TcpFlows {
         }
         match body {
             Body::Data(segment) if coded => {
-                // The layer has acknowledged already: the receiving TCP's acknowledgement is absorbed.
+                // The coding layer has acknowledged already, so the receiving TCP's acknowledgement
+                // is dropped.
                 let _ = flow.on_packet(fabric.now(), segment);
             }
             body => self.take_in(k, body, fabric, observer),
         }
     }
 
-    /// What came out of sessions at this moment is answered.
+    /// Answers the packets that came out of sessions in this step.
     pub(super) fn settle_touched(&mut self, fabric: &mut Fabric, observer: &mut impl Observer) {
         let mut touched = std::mem::take(&mut self.touched);
         for k in touched.drain(..) {
@@ -121,13 +129,13 @@ impl TcpFlows {
     /// Lets flow `answers` answer the requests of flow `requests`.
     ///
     /// # Panics
-    /// On flows of other patterns.
+    /// If a flow has another pattern.
     pub(super) fn pair(&mut self, requests: u32, answers: u32) {
         let pattern = |flow: u32| self.flows[flow as usize].config.pattern;
         assert!(
             matches!(pattern(requests), Pattern::Requests { .. } | Pattern::Scheduled { .. })
                 && matches!(pattern(answers), Pattern::Answers { .. }),
-            "requests are answered by answers"
+            "one flow must send requests, and the other must have the pattern Answers"
         );
         self.flows[requests as usize].peer = Some(answers);
         self.flows[answers as usize].peer = Some(requests);
@@ -136,16 +144,17 @@ impl TcpFlows {
     /// Makes two flows the two directions of one connection.
     ///
     /// # Panics
-    /// As [`TcpFlows::pair`]; on flows whose hosts are not kernels.
+    /// As [`TcpFlows::pair`]. Also if the hosts of a flow are not kernels.
     pub(super) fn join(&mut self, requests: u32, answers: u32) {
         self.pair(requests, answers);
         for flow in [requests, answers] {
             let kernel = self.flows[flow as usize].kernel.as_mut();
-            kernel.expect("a connection of two ways is one between kernels").joined = true;
+            kernel.expect("both flows of a connection must be between kernels").joined = true;
         }
     }
 
-    /// A packet of flow `k` has come to a kernel. What is to be sent for it leaves with [`TcpFlows::settle`].
+    /// Handles a packet of flow `k` that has arrived at a kernel. The answer is sent later, by
+    /// [`TcpFlows::settle`].
     fn take_in(&mut self, k: u32, body: Body, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
         let peer = self.flows[k as usize].peer;
@@ -172,8 +181,8 @@ impl TcpFlows {
         }
     }
 
-    /// Sends what the hosts of flow `k` have to send after [`TcpFlows::take_in`]: data, which takes acknowledgements with it,
-    /// then what is left of these.
+    /// Sends what the hosts of flow `k` have to send after [`TcpFlows::take_in`]. Data goes first
+    /// and carries acknowledgements. The remaining acknowledgements follow.
     fn settle(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let both = [Some(k), self.flows[k as usize].peer];
         for flow in both.into_iter().flatten() {
@@ -195,7 +204,8 @@ impl TcpFlows {
         }
     }
 
-    /// The alarm of an acknowledgement that was put off has rung. Most have left before, and the next one is due later.
+    /// Handles the alarm of a delayed acknowledgement at a kernel. Often that acknowledgement was
+    /// sent earlier, and the alarm only has to be moved to the next one.
     fn send_delayed_ack(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let flow = &mut self.flows[k as usize];
         match flow.kernel.as_ref().map(|kernel| kernel.delayed) {
@@ -208,15 +218,16 @@ impl TcpFlows {
         }
     }
 
-    /// Tells the flow in the other direction which requests, or answers, have arrived over flow `k`.
+    /// Tells the paired flow which requests or answers have arrived over flow `k`, and lets it
+    /// send.
     fn tell_peer(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         if let Some(peer) = self.note_received(k, fabric.now(), observer) {
             self.pump(peer, fabric, observer);
         }
     }
 
-    /// A packet of flow `k` was received: the observer is told, and of transfers that have arrived whole the peer. Some(peer):
-    /// there were any.
+    /// Tells the observer that flow `k` has received a packet, and tells the paired flow which
+    /// transfers are complete. Returns the paired flow if there are any.
     fn note_received<O: Observer>(&mut self, k: u32, now: Time, observer: &mut O) -> Option<u32> {
         let flow = &mut self.flows[k as usize];
         if O::LOOKS {
@@ -240,7 +251,7 @@ impl TcpFlows {
         peer
     }
 
-    /// Sends what flow `k` has to send.
+    /// Sends all that flow `k` may send now, and sets its timer.
     fn pump(&mut self, k: u32, fabric: &mut Fabric, observer: &mut impl Observer) {
         let now = fabric.now();
         while let Some(number) = self.flows[k as usize].transmit(now) {
@@ -252,13 +263,15 @@ impl TcpFlows {
         let srtt = sender.srtt().map(|srtt| srtt.as_secs_f64());
         let window = Happening::Window { flow: flow.number as usize, cwnd: sender.cwnd(), srtt };
         observer.note(now, window);
-        // A timer that is put off is looked at when it rings: most are put off with every acknowledgement.
+        // A timer that moves to a later time keeps its early alarm, and is checked when that rings.
+        // Almost every acknowledgement moves the timer, so this saves most updates.
         if due < fabric.scheduler.when(flow.timer) {
             fabric.scheduler.set(flow.timer, due);
         }
     }
 
-    /// Packet `number` of flow `k` as it leaves, and its size: with an acknowledgement where the connection has two ways.
+    /// The content of packet `number` of flow `k`, and its size in bytes. On a connection of two
+    /// flows the packet also carries an acknowledgement.
     fn load(&mut self, k: u32, number: u64) -> (Body, u32) {
         let flow = &self.flows[k as usize];
         let bytes = flow.packet_bytes(number);
@@ -267,13 +280,13 @@ impl TcpFlows {
         (ack.map_or(Body::Data(number), |ack| Body::Both(Box::new((number, ack)))), bytes)
     }
 
-    /// Sends an acknowledgement of flow `k` on its way.
+    /// Sends an acknowledgement for flow `k`.
     fn send_ack(&mut self, k: u32, ack: Ack, fabric: &mut Fabric, observer: &mut impl Observer) {
         let (ack, bytes) = self.flows[k as usize].acknowledgement(ack);
         self.send(k, true, bytes, Body::Ack(ack), fabric, observer);
     }
 
-    /// Sends a packet of flow `k` on its way.
+    /// Sends a packet of flow `k`: onto its route, or into the session that carries the flow.
     #[inline]
     fn send(
         &mut self,

@@ -1,29 +1,35 @@
-//! What is in the packets of a connection between kernels: a stream of bytes, cut where the application's writes left it.
+//! The payload of each packet of a connection between kernels. Written data is a stream of bytes,
+//! which is cut into packets.
 
 use std::collections::VecDeque;
 
-/// The payload of packets by their numbers.
+/// The payload of packets, by the packets' numbers. Only packets that are not acknowledged are
+/// kept.
 #[derive(Clone, Debug)]
 pub(super) struct Segments {
     /// Payload of a full packet, bytes.
     full: u32,
-    /// How many packets have which payload, from number `first` on. Only full ones are counted together.
+    /// Runs of packets with equal payload, from packet `first` on: the number of packets, and the
+    /// payload of each in bytes. Only full packets share a run.
     runs: VecDeque<(u64, u32)>,
+    /// The first packet that is not acknowledged.
     first: u64,
-    /// One past the last packet that something was written into.
+    /// One past the last packet that has payload.
     end: u64,
     /// The first packet that was never sent.
     unsent: u64,
 }
 
 impl Segments {
-    /// Nothing is written yet; a packet has room for `full` bytes. The first one, the SYN, carries none.
+    /// No data yet. A full packet has a payload of `full` bytes. Packet 0, the SYN, has no payload.
     pub(super) fn new(full: u32) -> Segments {
         Segments { full, runs: VecDeque::with_capacity(16), first: 1, end: 1, unsent: 0 }
     }
 
-    /// The application writes so many bytes (`u64::MAX`: without end): how many packets more that makes. What waits already is
-    /// filled up first.
+    /// Adds `bytes` bytes of data from the application. `u64::MAX` means data without end. A last
+    /// packet that was not sent yet is filled up first.
+    ///
+    /// Returns the number of packets added.
     pub(super) fn write(&mut self, bytes: u64) -> u64 {
         if bytes == u64::MAX {
             self.runs.push_back((u64::MAX, self.full));
@@ -48,12 +54,12 @@ impl Segments {
         packets
     }
 
-    /// Packet `number` leaves.
+    /// Records that packet `number` is sent.
     pub(super) fn leave(&mut self, number: u64) {
         self.unsent = self.unsent.max(number + 1);
     }
 
-    /// Payload of packet `number`, which is not acknowledged yet.
+    /// Payload of packet `number`, bytes. The packet must not be acknowledged yet.
     pub(super) fn payload(&self, number: u64) -> u32 {
         let mut beyond = match number.checked_sub(self.first) {
             Some(beyond) if number > 0 => beyond,
@@ -68,7 +74,7 @@ impl Segments {
         0
     }
 
-    /// Everything before packet `number` is acknowledged.
+    /// Drops all packets before `number`, because they are acknowledged.
     pub(super) fn forget(&mut self, number: u64) {
         while self.first < number
             && let Some((packets, _)) = self.runs.front_mut()
@@ -110,7 +116,7 @@ mod tests {
         segments.leave(0);
         assert_eq!(segments.write(100), 1);
         segments.leave(1);
-        assert_eq!([100, 100, 100].map(|bytes| segments.write(bytes)), [1, 0, 1], "packet 1 has left");
+        assert_eq!([100, 100, 100].map(|bytes| segments.write(bytes)), [1, 0, 1], "packet 1 was sent, so it must not be filled up");
         assert_eq!([1, 2, 3].map(|number| segments.payload(number)), [100, 250, 50]);
         segments.leave(3);
         segments.forget(3);
