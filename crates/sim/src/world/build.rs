@@ -140,7 +140,10 @@ impl World {
         match (self.flows[requests], self.flows[answers]) {
             (NodeId::Tcp(requests), NodeId::Tcp(answers)) => self.tcp.pair(requests, answers),
             (NodeId::Udp(requests), NodeId::Udp(answers)) => {
-                assert!(self.udp[answers as usize].answers(), "the second flow must have the pattern Answers");
+                assert!(
+                    self.udp[answers as usize].answers(),
+                    "the second flow must have the pattern Answers"
+                );
                 self.udp[requests as usize].peer = Some(answers);
                 self.udp[answers as usize].peer = Some(requests);
             }
@@ -268,7 +271,10 @@ impl World {
                 Outlet::Session(if *backwards { [second, first] } else { ends })
             }
             Carrier::Endpoints { from, to } => {
-                assert!(*from.max(to) < self.endpoints.len(), "the carrier has an endpoint that was not added");
+                assert!(
+                    *from.max(to) < self.endpoints.len(),
+                    "the carrier has an endpoint that was not added"
+                );
                 Outlet::Session([*from, *to].map(|end| SessionId::Endpoint(end as u32)))
             }
         }

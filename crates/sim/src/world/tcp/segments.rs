@@ -116,7 +116,11 @@ mod tests {
         segments.leave(0);
         assert_eq!(segments.write(100), 1);
         segments.leave(1);
-        assert_eq!([100, 100, 100].map(|bytes| segments.write(bytes)), [1, 0, 1], "packet 1 was sent, so it must not be filled up");
+        assert_eq!(
+            [100, 100, 100].map(|bytes| segments.write(bytes)),
+            [1, 0, 1],
+            "packet 1 was sent, so it must not be filled up"
+        );
         assert_eq!([1, 2, 3].map(|number| segments.payload(number)), [100, 250, 50]);
         segments.leave(3);
         segments.forget(3);

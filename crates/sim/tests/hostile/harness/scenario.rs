@@ -7,17 +7,20 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
-/// The share of links with a block code.
+/// The share of links with a block code. Half the value tests block codes in half as many sessions;
+/// double the value in twice as many.
 const CODED: f64 = 0.2;
-/// The greatest share of full packets that a link loses.
+/// The largest share of full packets that a link with a block code may lose. If a random code loses
+/// more, its loss is halved until it complies. Half the value leaves less hostile links; double the
+/// value allows links that carry almost nothing.
 const MOST_LOSS: f64 = 0.6;
 
-/// One of the two ends.
+/// One of the two ends of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The end that sends over the first link.
     Left,
-    /// The other end.
+    /// The end that sends over the second link.
     Right,
 }
 
@@ -34,7 +37,7 @@ impl Side {
     }
 }
 
-/// A mishap of an end.
+/// Something that happens to one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mishap {
     /// [`Incident::Restart`].
@@ -45,29 +48,31 @@ pub(crate) enum Mishap {
     Nuisance,
 }
 
-/// A random scenario: two endpoints, one link each way, traffic, and mishaps.
+/// A random scenario: two endpoints, one link in each direction, traffic, and mishaps.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileScenario {
-    /// The link from left to right, and the link back.
+    /// The link from left to right, and the link from right to left.
     pub(crate) links: [LinkConfig; 2],
     /// The settings of both ends.
     pub(crate) config: TunnelConfig,
-    /// The flows into the left and into the right end.
+    /// The sources at the left end, and the sources at the right end.
     pub(crate) traffic: [Vec<UdpConfig>; 2],
-    /// When the flows end.
+    /// When all sources end.
     pub(crate) stop: Time,
-    /// The mishaps: when, of which end, and what.
+    /// For each mishap: when it happens, to which end, and what it is.
     pub(crate) mishaps: Vec<(Time, Side, Mishap)>,
-    /// Whether a blackout, a restart or roaming interrupts the session.
+    /// Whether the session is interrupted by a blackout, a restart or roaming.
     pub(crate) interrupted: bool,
-    /// Loss of full packets in the worse direction, without blackouts.
+    /// Share of full packets lost in the worse direction, outside of blackouts.
     pub(crate) loss: f64,
 }
 
 impl HostileScenario {
-    /// The scenario of `seed`. Rates are 0.5 to 100 Mbit/s, round trips 2 to 800 ms, losses 0 to 60 % (bursts of up to 8).
-    /// Some scenarios have reordering, duplication, corruption, jitter, block codes, rate changes, blackouts, restarts,
-    /// roaming or strangers' datagrams.
+    /// The scenario of `seed`.
+    ///
+    /// Rates are 0.5 to 100 Mbit/s, round trips 2 to 800 ms, and losses 0 to 60 % (bursts of up to
+    /// 8 packets). Some scenarios have reordering, duplication, corruption, jitter, block codes,
+    /// rate changes, blackouts, restarts, roaming, or datagrams from strangers.
     pub(crate) fn random(seed: Seed) -> HostileScenario {
         let mut r = seed.stream("hostile");
         let rate = Rate::from_bps(log_uniform(&mut r, 0.5e6, 100e6) as u64);
@@ -77,7 +82,8 @@ impl HostileScenario {
         let length = 4.0 + 40.0 * delay.as_secs_f64();
         let stop = Time::from_secs_f64(length);
         let mut links = [0, 1].map(|_| random_link(&mut r, rate, delay, heavy, blackout, length));
-        // Block codes have a random stream of their own, so they do not change sessions without them.
+        // Block codes draw from a random stream of their own, so that they do not change the
+        // sessions without them.
         let mut r_fec = seed.stream("hostile/fec");
         for link in &mut links {
             if r_fec.chance(CODED) {
@@ -94,7 +100,8 @@ impl HostileScenario {
         let mut mishaps = Vec::new();
         for (mishap, chance) in [(Mishap::Restart, 0.15), (Mishap::Roam, 0.2), (Mishap::Nuisance, 0.3)] {
             for side in Side::BOTH {
-                // If both ends move at once, they can never find each other again.
+                // Only the left end roams. If both ends changed address at once, they could never
+                // find each other again.
                 if r.chance(chance) && (mishap, side) != (Mishap::Roam, Side::Right) {
                     mishaps.push((Time::from_secs_f64(length * (0.1 + 0.6 * r.unit())), side, mishap));
                 }
@@ -109,10 +116,11 @@ impl HostileScenario {
         self.mishaps.iter().filter(|(_, _, mishap)| *mishap == Mishap::Restart).count()
     }
 
-    /// The world of the scenario at its start. Endpoint 0 is the left one, and link 0 leads from left to right.
+    /// The world of the scenario at its start. Endpoint 0 is the left one, and link 0 leads from
+    /// left to right.
     ///
     /// # Errors
-    /// The invalid setting of a link; none for a scenario from [`HostileScenario::random`].
+    /// If a setting of a link is invalid. The links of [`HostileScenario::random`] are valid.
     pub(crate) fn world(&self, seed: Seed) -> Result<HostileWorld, LinkConfigError> {
         let config = EndpointConfig { tunnel: self.config.clone(), ..EndpointConfig::default() };
         let mut world = World::new(seed);
@@ -147,33 +155,37 @@ impl HostileScenario {
 /// The world of a hostile scenario.
 #[derive(Debug)]
 pub(crate) struct HostileWorld {
-    /// The world. An endpoint, and the link it sends over, has the number of its side.
+    /// The world. An endpoint has the number of its side, and so has the link that it sends over.
     pub(crate) world: World,
-    /// The numbers of the flows into the left and into the right end.
+    /// The numbers of the flows that start at the left end, and of those that start at the right
+    /// end.
     pub(crate) flows: [Vec<usize>; 2],
 }
 
 impl HostileWorld {
-    /// The state that the end on `side` has of its peer.
+    /// What the end on `side` knows of its peer.
     pub(crate) fn status(&self, side: Side) -> Option<PeerStatus> {
         self.world.peer_status(side as usize, side.other() as usize)
     }
 
-    /// Packets sent on `side`, and how many of them came out.
+    /// How many packets the sources on `side` sent, and how many of them were delivered.
     pub(crate) fn packets(&self, side: Side) -> (u64, u64) {
         let totals = self.flows[side as usize].iter().map(|flow| self.world.totals(*flow));
         totals.fold((0, 0), |(sent, out), flow| (sent + flow.sent, out + flow.packets))
     }
 }
 
+/// A random number between `least` and `most` whose logarithm is uniform.
 fn log_uniform(r: &mut Stream, least: f64, most: f64) -> f64 {
     least * (most / least).powf(r.unit())
 }
 
+/// A fraction from a number, which is limited to 0 to 1.
 fn share(value: f64) -> Fraction {
     Fraction::new(value.clamp(0.0, 1.0)).unwrap_or(Fraction::ZERO)
 }
 
+/// A link with random impairments. `length` is the length of the session in seconds.
 fn random_link(
     r: &mut Stream,
     rate: Rate,
@@ -185,7 +197,8 @@ fn random_link(
     let p = if heavy { 0.3 + 0.3 * r.unit() } else { 0.3 * r.unit() * r.unit() };
     let burst = 1.0 + 7.0 * r.unit();
     let loss = if r.chance(0.4) && p > 0.0 {
-        // Bursts are no shorter than those of independent losses.
+        // Independent losses already have a mean burst of 1 / (1 - p), so the burst is at least
+        // this long.
         Loss::Gilbert { mean: share(p), burst: burst.max(1.0 / (1.0 - p)) }
     } else {
         Loss::bernoulli(share(p))
@@ -231,8 +244,10 @@ fn random_link(
     }
 }
 
-/// Adds a block code to the link, and losses of units that the code mostly repairs. A block is at most about a third of a
-/// full packet: the last block is padded, and costs as much as a full one.
+/// Adds a block code to the link, and losses of units that the code mostly repairs.
+///
+/// A block is at most about a third of a full packet. The last block of a packet is padded and
+/// costs as much as a full one.
 fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
     let unit = 53 + r.below(100);
     let k = 1 + r.below(500 / unit) as u32;
@@ -255,9 +270,11 @@ fn random_code(r: &mut Stream, link: &mut LinkConfig, seed: Seed) {
     }
 }
 
-/// The share of full packets that a link loses. With a block code the losses are counted, because the residual loss depends
-/// on the packet.
+/// The share of full packets that a link loses. With a block code, packets are sent over a copy of
+/// the link and counted, because the loss after repair depends on the packet.
 fn packet_loss(link: &LinkConfig, seed: Seed) -> f64 {
+    /// How many packets are counted. Half the value makes the estimate less precise; double the
+    /// value takes twice the time.
     const PACKETS: u32 = 3000;
     if link.fec.is_none() {
         return link.loss.mean();
@@ -268,6 +285,7 @@ fn packet_loss(link: &LinkConfig, seed: Seed) -> f64 {
     lost as f64 / f64::from(PACKETS)
 }
 
+/// A source with a random pattern, and packets of at most `mtu` bytes.
 fn random_traffic(r: &mut Stream, mtu: u32, rate: Rate, stop: Time) -> UdpConfig {
     let packets = rate.bps() as f64 / 8.0 / f64::from(mtu);
     let pattern = match r.below(4) {

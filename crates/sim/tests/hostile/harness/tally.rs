@@ -1,25 +1,31 @@
-//! Many sessions, added up and judged together.
+//! Adds up many hostile sessions and finds problems that no single session shows: too much loss
+//! overall, and impairments that never happen.
 
 use super::judge::HostileSession;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// The greatest share of packets that calm sessions may lose in the tunnel.
+/// The largest share of packets that calm sessions may lose in the tunnel. Half the value finds
+/// smaller regressions but fails more often by chance; double the value lets twice the loss pass.
 const MAX_RESIDUAL: f64 = 1e-4;
-/// The least number of packets for this share: losses come in clumps, and one clump in few packets is no rate.
+/// The smallest number of packets that [`MAX_RESIDUAL`] is applied to. Losses come in clumps, so
+/// one clump among few packets says nothing about the rate. With fewer packets the limit is the one
+/// for this number. Half the value is stricter for small runs; double the value is more lenient.
 const POOL: u64 = 1_000_000;
 
-/// The number of worst sessions that are named.
+/// How many of the worst sessions are named. More names make a longer message and nothing else.
 const NAMED: usize = 10;
 
-/// An impairment configured on this many links or ends must have happened at least once.
+/// An impairment that is configured on this many links or ends must have happened at least once.
+/// Half the value fails more often by chance; double the value misses a dead impairment in more
+/// runs.
 const ENOUGH: u64 = 20;
 
-/// The sum of many sessions. The order of adding makes no difference.
+/// The sum of many sessions. The order in which they are added makes no difference.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// Sessions.
+    /// Number of sessions.
     pub(crate) sessions: u64,
     /// Packets sent in all sessions.
     pub(crate) sent: u64,
@@ -31,23 +37,26 @@ pub(crate) struct Tally {
     pub(crate) recovered: u64,
     /// Events processed.
     pub(crate) events: u64,
-    /// Sessions in which no handshake got through for a minute; see [`super::Outcome::unconnected`].
+    /// Sessions in which no handshake completed; see
+    /// [`Outcome::unconnected`](super::judge::Outcome::unconnected).
     pub(crate) unconnected: u64,
     /// Calm sessions; see [`HostileSession::is_calm`].
     pub(crate) calm_sessions: u64,
-    /// Packets sent through the tunnels of calm sessions, lost ones included.
+    /// Packets that entered the tunnels of calm sessions and were not dropped at the entrance.
     pub(crate) calm_packets: u64,
     /// Packets lost in the tunnels of calm sessions.
     pub(crate) calm_residual: u64,
-    /// Lost packets among these: longer than the tunnel's MTU, given up, late for their flow.
+    /// Why packets were lost in calm sessions: longer than the tunnel's MTU, given up by the
+    /// receiver, or too late for their flow.
     pub(crate) calm_reasons: (u64, u64, u64),
-    /// Calm sessions with losses, the worst first: packets lost, packets sent, seed.
+    /// Calm sessions with losses, the worst first: packets lost, packets that entered, seed.
     worst: Vec<(u64, u64, u64)>,
     /// The longest stalls, the longest first, with their seeds.
     stalls: Vec<(Duration, u64)>,
-    /// The faults by seed.
+    /// The faults, by the seeds of their sessions.
     faults: BTreeMap<u64, Vec<String>>,
-    /// How often each impairment was configured, and happened.
+    /// For each impairment, on how many links or ends it was configured, and on how many it
+    /// happened.
     impairments: BTreeMap<&'static str, (u64, u64)>,
 }
 
@@ -94,7 +103,7 @@ impl Tally {
         self.faults.len()
     }
 
-    /// How often the impairment or mishap `name` happened.
+    /// On how many links or ends the impairment or mishap `name` happened.
     pub(crate) fn happened(&self, name: &str) -> u64 {
         self.impairments.get(name).map_or(0, |(_, fired)| *fired)
     }
@@ -104,7 +113,8 @@ impl Tally {
         if self.calm_packets == 0 { 0.0 } else { self.calm_residual as f64 / self.calm_packets as f64 }
     }
 
-    /// The problems of the sessions in words, with the seeds that reproduce them; empty without problems.
+    /// All problems of the sessions in words, with the seeds that reproduce them. Empty if there
+    /// are none.
     pub(crate) fn problems(&self) -> Vec<String> {
         let mut problems: Vec<String> =
             self.faults.iter().map(|(seed, faults)| format!("seed {seed}: {}", faults.join("; "))).collect();
