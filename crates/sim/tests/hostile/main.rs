@@ -1,5 +1,6 @@
-//! Random hostile sessions, a small number of those that `make soak` runs. A failure names the seeds. One session in
-//! detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
+//! Random hostile sessions: a small part of those that `make soak` runs. A failure names the seeds.
+//!
+//! To see one session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -14,10 +15,13 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig};
 use std::time::Duration;
 
-/// Sessions of one test; the tests run in parallel. Two seeds that follow soon (55, 56) take half a minute each: `make
-/// soak` has them.
+/// Sessions in each of the four tests, which run in parallel. Double the value would include seeds
+/// 55 and 56, which take half a minute each; `make soak` runs them. Half the value may leave out an
+/// impairment that each test must see.
 const RUNS: u64 = 13;
 
+/// Runs `RUNS` sessions from the seed `first` on, and checks that every impairment and mishap
+/// happened.
 fn sessions(first: u64) {
     let mut tally = Tally::default();
     (first..first + RUNS).for_each(|seed| tally.add(&HostileSession::run(seed)));
@@ -28,7 +32,7 @@ fn sessions(first: u64) {
             .into_iter()
             .chain(["restart", "roam", "nuisance"])
     {
-        assert!(tally.happened(name) > 0, "no `{name}` in the seeds from {first} on\n{tally}");
+        assert!(tally.happened(name) > 0, "`{name}` never happened in the {RUNS} seeds from {first} on\n{tally}");
     }
     assert!(tally.recovered > 0, "no packet was recovered by a repair\n{tally}");
 }
@@ -60,8 +64,9 @@ fn equal_seeds_give_equal_sessions() {
     assert!(one.events > 0 && one.delivered > 0);
 }
 
-/// A path of half a megabit per second and three tenths of a second, unknown to the sender. A first window from a guessed
-/// rate and a measured round trip was fourteen times what the path holds. Most of it was given up.
+/// The path has about 0.5 Mbit/s and a round trip of about 0.3 s, which the sender does not know. A
+/// first window from a guessed rate and the measured round trip would be 14 times what the path
+/// holds, and most of it would be given up.
 #[test]
 fn a_guessed_rate_does_not_flood_a_slow_path() {
     for seed in [4507, 2917] {
@@ -70,7 +75,7 @@ fn a_guessed_rate_does_not_flood_a_slow_path() {
     }
 }
 
-/// The tally must be able to fail.
+/// The tally itself must be able to report problems.
 #[test]
 fn faults_and_losses_are_problems() {
     let mut session = HostileSession::run(3);
@@ -89,11 +94,11 @@ fn faults_and_losses_are_problems() {
         "worst seeds: 3 (",
         "`jitter` was configured 30",
     ] {
-        assert!(problems.contains(words), "no `{words}` in: {problems}");
+        assert!(problems.contains(words), "the problems lack `{words}`: {problems}");
     }
 }
 
-/// Every impairment of a link, on both links at once: each must act.
+/// Every impairment of a link, on both links at once. Each must act.
 #[test]
 fn every_impairment_of_a_link_fires() {
     const SEED: u64 = 5;

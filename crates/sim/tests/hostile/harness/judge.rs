@@ -1,4 +1,5 @@
-//! One session, run beyond its end and judged.
+//! Runs one hostile session past its end and judges it. Each property that does not hold becomes a
+//! fault.
 
 use super::scenario::{HostileScenario, HostileWorld, Mishap, Side};
 use ripstop_base::{Seed, Time};
@@ -8,60 +9,68 @@ use ripstop_proto::session::tunnel::Status;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Time that a session has to come to rest after its last packet was sent.
+/// How long a session may take to come to rest after its sources have ended. Half the value may
+/// report slow but healthy sessions as faults. Double the value takes longer, and hides sessions
+/// that come to rest late.
 const SETTLING_TIME: Duration = Duration::from_secs(60);
 
-/// How often a session's memory and progress are checked.
+/// How often a session's memory and progress are checked, in virtual time. Half the value checks
+/// twice as often and takes longer. Double the value may miss short violations.
 const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// One hostile session: its seed, its scenario, and its outcome.
 #[derive(Clone, Debug)]
 pub(crate) struct HostileSession {
-    /// The master seed that replays the session.
+    /// The master seed, which reproduces the session.
     pub(crate) seed: u64,
     /// The paths, traffic and mishaps.
     pub(crate) scenario: HostileScenario,
-    /// The outcome.
+    /// The measurements and the faults.
     pub(crate) outcome: Outcome,
 }
 
-/// The outcome of a scenario.
+/// The measurements and the faults of a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
-    /// The faults in words; empty without a fault.
+    /// The faults in words. Empty if there are none.
     pub(crate) faults: Vec<String>,
     /// Packets sent into the tunnel, in both directions.
     pub(crate) sent: u64,
     /// Packets delivered.
     pub(crate) delivered: u64,
-    /// Packets dropped at the entrance: queue full, CoDel, deadline.
+    /// Packets dropped at the entrance because the queue was full, by CoDel, or after their
+    /// deadline.
     pub(crate) queue_drops: u64,
-    /// Packets lost in the tunnel: sent, and never delivered.
+    /// Packets lost in the tunnel: they entered and were never delivered.
     pub(crate) residual: u64,
-    /// Lost packets longer than the tunnel's MTU: the search for the path's MTU had taken losses for a smaller one.
+    /// Lost packets longer than the tunnel's MTU. Path MTU discovery had mistaken losses for a
+    /// smaller MTU.
     pub(crate) too_long: u64,
     /// Lost packets that the receiver gave up.
     pub(crate) given_up: u64,
-    /// Lost packets that were late for their flow.
+    /// Lost packets that arrived too late for their flow.
     pub(crate) late: u64,
-    /// Packets not delivered because a later one of their flow superseded them.
+    /// Packets that were not delivered because a later packet of their flow superseded them.
     pub(crate) excused: u64,
     /// Packets recovered from repairs.
     pub(crate) recovered: u64,
     /// Events processed.
     pub(crate) events: u64,
-    /// Whether no handshake completed until shortly before the end, though both ends tried often enough. Bursts count in
-    /// packets, so on an idle link they can last long.
+    /// Whether no handshake completed until shortly before the end, although both ends tried often
+    /// enough. This is possible without a fault: a loss burst has a length in packets, so it can
+    /// last long on an idle link.
     pub(crate) unconnected: bool,
-    /// The longest time without a delivery although packets were waiting and the path was whole. The path must have carried
-    /// datagrams, or none were sent.
+    /// The longest time without a delivery although packets were waiting and the path was not
+    /// interrupted. Time counts only if the path carried enough datagrams, or if the side offered
+    /// none.
     pub(crate) longest_stall: Duration,
-    /// The configured impairments and mishaps by name, and whether each happened. A name comes once for each link or end.
+    /// The configured impairments and mishaps, and whether each happened. A name appears once for
+    /// each link or end.
     pub(crate) impairments: Vec<(&'static str, bool)>,
 }
 
 impl HostileSession {
-    /// Runs the session of the master seed `seed`. A panic is a fault.
+    /// Runs the session of the master seed `seed`. A panic becomes a fault.
     pub(crate) fn run(seed: u64) -> HostileSession {
         let scenario = HostileScenario::random(Seed::new(seed));
         let outcome =
@@ -73,15 +82,15 @@ impl HostileSession {
         HostileSession { seed, scenario, outcome }
     }
 
-    /// Whether the path was never cut, no end restarted or moved, and neither direction lost more than 30 %. Then almost
-    /// nothing may be lost.
+    /// Whether almost nothing may be lost: no blackout, restart or roaming interrupts the session,
+    /// and neither direction loses more than 30 %.
     pub(crate) fn is_calm(&self) -> bool {
         !self.scenario.interrupted && self.scenario.loss <= 0.3
     }
 }
 
 impl HostileScenario {
-    /// Runs the scenario beyond its end. Then every packet must be delivered or given up.
+    /// Runs the scenario past its end. By then every packet must be delivered or given up.
     pub(crate) fn run(&self, seed: Seed) -> Outcome {
         let mut world = match self.world(seed) {
             Ok(world) => world,
@@ -98,6 +107,7 @@ impl HostileScenario {
         outcome
     }
 
+    /// Adds the faults of the whole session, and the totals of both sides.
     fn judge(&self, world: &HostileWorld, outcome: &mut Outcome) {
         let strays = world.world.strays();
         if strays > 0 {
@@ -126,6 +136,8 @@ impl HostileScenario {
             outcome.sent.saturating_sub(outcome.delivered + outcome.queue_drops + outcome.excused);
     }
 
+    /// Adds the faults and the totals of the packets that `side` sent. `here` is what this side
+    /// knows of its peer, and `there` is what the peer knows of this side.
     fn judge_side(
         &self,
         world: &HostileWorld,
@@ -146,7 +158,7 @@ impl HostileScenario {
             return;
         };
         if outcome.unconnected {
-            // The session is too young to be at rest.
+            // The session began too late to be at rest yet.
         } else if mine.outstanding.0 != 0 || mine.backlog.0 != 0 {
             outcome.faults.push(format!(
                 "{side:?}: not at rest: {:?} outstanding, {:?} waiting",
@@ -190,6 +202,7 @@ impl HostileScenario {
         outcome.recovered += theirs.received.recovered;
     }
 
+    /// See [`Outcome::unconnected`].
     fn is_unconnected(&self, world: &HostileWorld) -> bool {
         let late = self.stop + SETTLING_TIME - Duration::from_secs(20);
         let in_time = |side| {
@@ -232,14 +245,15 @@ impl HostileScenario {
         all
     }
 
-    /// The longest stall that heavy loss, a slow path and a handshake may cause after an interruption.
+    /// The longest stall that heavy loss, a slow path and a handshake may cause after an
+    /// interruption.
     fn longest_excusable_stall(&self) -> Duration {
         let rtt =
             self.links.iter().map(|link| link.delay.duration() + link.jitter.duration()).sum::<Duration>();
         Duration::from_secs(10) + 20 * rtt
     }
 
-    /// The end of the last interruption that began by `now`.
+    /// The end of the last interruption that began at or before `now`.
     fn whole_since(&self, now: Time) -> Time {
         let cuts = self.links.iter().flat_map(|link| &link.blackouts);
         let cuts = cuts.map(|cut| (Time::ZERO + cut.at.duration(), cut.length.duration()));
@@ -255,30 +269,39 @@ impl HostileScenario {
 /// Watches a session for stalls while it runs.
 #[derive(Debug, Default)]
 struct StallWatch {
-    /// The progress of the packets of each side.
+    /// The progress of each side's packets.
     progress: [Progress; 2],
 }
 
-/// The counters when the last packet came out, or the path became whole, or nothing was left to send.
+/// The counters at the last check at which a packet had been delivered, an interruption of the path
+/// had just ended, or nothing waited to be sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
+    /// When the counters were read.
     at: Time,
+    /// Packets delivered.
     delivered: u64,
-    /// Datagrams that the links had carried, there and back.
+    /// Datagrams that the link there and the link back had delivered.
     carried: [u64; 2],
-    /// Since when the links have carried enough. A burst of losses counts in packets, and can last long on an idle link.
+    /// When both links had delivered enough datagrams for progress. None before. A loss burst has a
+    /// length in packets, so it can last long on an idle link.
     able: Option<Time>,
-    /// The datagrams that this side had offered to its link, and when it last offered one.
+    /// How many datagrams this side had offered to its link, and when it last offered one.
     tried: (u64, Time),
 }
 
-/// Arriving datagrams that must be enough for progress.
+/// Datagrams that each link must deliver before missing progress counts as a stall. Half the value
+/// counts stalls earlier, and may blame the tunnel for a loss burst. Double the value misses stalls
+/// on slow paths.
 const ENOUGH: u64 = 20;
 
-/// Handshake messages that an end must have sent before the session counts as unconnected.
+/// Handshake messages that an end must have sent before a session may count as unconnected. Half
+/// the value excuses ends that give up early. Double the value may report a session without a
+/// fault.
 const TRIES: u64 = 10;
 
 impl Progress {
+    /// The progress of the packets that `side` sent, now.
     fn of(world: &HostileWorld, side: Side) -> Progress {
         let (now, (_, delivered)) = (world.world.now(), world.packets(side));
         let link = |side: Side| world.world.link(side as usize);
@@ -286,7 +309,8 @@ impl Progress {
         Progress { at: now, delivered, carried, able: None, tried: (link(side).offered, now) }
     }
 
-    /// How long nothing came out although the links carried enough, or because nothing was sent.
+    /// How long nothing was delivered although both links carried enough datagrams, or how long the
+    /// side has offered no datagram. The longer of the two.
     fn stall(&mut self, is: &Progress) -> Duration {
         if self.able.is_none() && is.carried.iter().zip(&self.carried).all(|(is, was)| is - was >= ENOUGH) {
             self.able = Some(is.at);
@@ -299,6 +323,7 @@ impl Progress {
 }
 
 impl StallWatch {
+    /// Checks memory bounds and stalls of both sides now.
     fn check(&mut self, scenario: &HostileScenario, world: &HostileWorld, outcome: &mut Outcome) {
         let whole = scenario.whole_since(world.world.now());
         for side in Side::BOTH {
@@ -321,7 +346,7 @@ impl StallWatch {
     }
 }
 
-/// The bound of its memory that an end exceeded, in words.
+/// A memory bound that an end exceeds, in words. None if it keeps all bounds.
 fn exceeded_bound(scenario: &HostileScenario, tunnel: &Status) -> Option<String> {
     let window = scenario.config.window_symbols as usize;
     let (undecoded, rows, held) = tunnel.receiving;
@@ -357,6 +382,6 @@ fn configured(link: &LinkConfig) -> Vec<&'static str> {
 
 /// Packets that a session dropped at its entrance.
 fn dropped(status: &Status) -> u64 {
-    // Packets made before the path's MTU was found can be too long.
+    // Packets that were made before path MTU discovery ended can be too long.
     status.drops.full + status.drops.aqm + status.drops.expired + status.sent.too_long + status.sent.malformed
 }

@@ -7,12 +7,12 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, Incident, UdpConfig, UdpPattern, World};
 use std::time::Duration;
 
-/// The share of links with a block code. Half the value tests block codes in half as many sessions;
-/// double the value in twice as many.
+/// The share of links with a block code. Half the value gives half as many links with one; double
+/// the value gives twice as many.
 const CODED: f64 = 0.2;
 /// The largest share of full packets that a link with a block code may lose. If a random code loses
 /// more, its loss is halved until it complies. Half the value leaves less hostile links; double the
-/// value allows links that carry almost nothing.
+/// value removes the limit.
 const MOST_LOSS: f64 = 0.6;
 
 /// One of the two ends of a session.
