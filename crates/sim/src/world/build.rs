@@ -164,7 +164,10 @@ impl World {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
             panic!("both flows of a connection must be TCP");
         };
-        assert!(self.turns_back(a, b), "each flow's data must take the path of the other's acknowledgements");
+        assert!(
+            self.turns_back(a, b),
+            "the two flows must share one way there and back, in opposite directions"
+        );
         self.tcp.join(a, b);
     }
 

@@ -32,7 +32,7 @@ fn sessions(first: u64) {
             .into_iter()
             .chain(["restart", "roam", "nuisance"])
     {
-        assert!(tally.happened(name) > 0, "`{name}` never happened in the {RUNS} seeds from {first} on\n{tally}");
+        assert!(tally.happened(name) > 0, "no `{name}` in the {RUNS} seeds from {first} on\n{tally}");
     }
     assert!(tally.recovered > 0, "no packet was recovered by a repair\n{tally}");
 }
