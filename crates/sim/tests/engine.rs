@@ -1,4 +1,5 @@
-//! The virtual-time engine through its public interface: the scheduler, parallel runs, and statistics.
+//! The virtual-time engine through its public interface: the scheduler, parallel runs, and
+//! statistics.
 
 use proptest::prelude::*;
 use ripstop_base::{Seed, Time};
@@ -15,14 +16,14 @@ fn alarms_ring_in_order_of_time_then_of_setting() {
     let rung: Vec<Alarm> = std::iter::from_fn(|| scheduler.next_until(Time::from_millis(1000))).collect();
     assert_eq!(rung, [0, 1, 2, 3, 4].map(|k| alarms[k]));
     assert_eq!((scheduler.now(), scheduler.rung()), (Time::from_millis(1000), 5));
-    // At the same moment those come first that were set first.
+    // Alarms for the same time ring in the order in which they were set.
     scheduler.set(alarms[4], Time::from_millis(2000));
     assert_eq!(scheduler.next_until(Time::from_millis(1100)), None);
     scheduler.set(alarms[2], Time::from_millis(2000));
     scheduler.set_since(alarms[1], Time::from_millis(2000), Time::from_millis(1050));
     let rung: Vec<Alarm> = std::iter::from_fn(|| scheduler.next_until(Time::from_millis(2000))).collect();
     assert_eq!(rung, [4, 1, 2].map(|k| alarms[k]));
-    // A moment that is past counts as now, and the clock never goes back.
+    // An alarm in the past rings now, and the clock never goes back.
     scheduler.set(alarms[0], Time::from_millis(7));
     assert_eq!(scheduler.when(alarms[0]), Time::from_millis(2000));
     assert_eq!(scheduler.next_until(Time::from_millis(1)), None);
@@ -30,7 +31,7 @@ fn alarms_ring_in_order_of_time_then_of_setting() {
 }
 
 proptest! {
-    /// The reference is a list that is searched each time.
+    /// The scheduler rings the same alarms as a plain list that is searched each time.
     #[test]
     fn agrees_with_a_list(steps in prop::collection::vec((0u8..4, 0usize..7, 0u64..50), 1..400)) {
         let mut scheduler = Scheduler::new();
@@ -67,17 +68,19 @@ fn the_order_is_that_of_the_runs() {
     assert!(replicate(0, 4, |k| k).is_empty());
 }
 
+/// The statistic of these values.
 fn of(values: &[f64]) -> Statistic {
     values.iter().copied().collect::<Sample>().statistic()
 }
 
 #[test]
 fn a_worked_example() {
-    // Mean 5, s = sqrt(2.5), t(4) = 2.776445: half width 2.776445 * sqrt(2.5 / 5).
+    // The mean is 5, s = sqrt(2.5), and t(4) = 2.776445, so the half width is 2.776445 * sqrt(2.5 /
+    // 5).
     let got = of(&[3.0, 4.0, 5.0, 6.0, 7.0]);
     assert_eq!((got.mean, got.n), (Some(5.0), 5));
     assert!((got.ci95.unwrap() - 1.963243).abs() < 1e-6);
-    // A large mean costs no digits.
+    // A large mean costs no precision.
     let far = of(&[3.0, 4.0, 5.0, 6.0, 7.0].map(|x| x + 1e9));
     assert!((far.ci95.unwrap() - got.ci95.unwrap()).abs() < 1e-6);
 }
@@ -98,13 +101,13 @@ fn the_interval_covers_the_mean_as_often_as_it_says() {
     let mut stream = Seed::new(11).stream("coverage");
     let covered = (0..4000)
         .filter(|_| {
-            // The sum of twelve uniforms is all but normal.
+            // The sum of twelve uniform numbers is nearly normal.
             let normal = |_| (0..12).map(|_| stream.unit()).sum::<f64>();
             let Statistic { mean, ci95, .. } = (0..6).map(normal).collect::<Sample>().statistic();
             (mean.unwrap() - 6.0).abs() <= ci95.unwrap()
         })
         .count();
-    // 3800 with a standard error of 13.8.
+    // The expected count is 3800, with a standard error of 13.8.
     assert!((3745..3855).contains(&covered), "{covered}");
 }
 

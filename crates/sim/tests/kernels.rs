@@ -1,5 +1,5 @@
-//! Kernels at both ends of a connection, besides congestion control: headers, acknowledgements, the contents of packets,
-//! and two-way connections.
+//! The hosts of a connection between kernels, apart from congestion control: headers,
+//! acknowledgements, payloads of packets, and connections of two flows.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
@@ -8,9 +8,10 @@ use ripstop_sim::world::{Body, Carrier, Happening, Hosts, TcpConfig, World};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// The seed of all tests here.
 const SEED: u64 = 21;
 
-/// 10 Mbit/s, 20 ms each way.
+/// Adds a link of 10 Mbit/s and 20 ms in each direction.
 fn links(world: &mut World, loss: f64) -> [usize; 2] {
     let mut config = LinkConfig {
         rate: Rate::from_bps(10_000_000),
@@ -23,6 +24,7 @@ fn links(world: &mut World, loss: f64) -> [usize; 2] {
     ["link/0", "link/1"].map(|name| world.add_link(&config, name).expect("the link is valid"))
 }
 
+/// A CUBIC flow between kernels with this traffic pattern.
 fn kernel(pattern: Pattern) -> TcpConfig {
     TcpConfig {
         variant: Variant::LinuxCubic,
@@ -79,8 +81,9 @@ fn an_odd_packet_is_acknowledged_after_40_ms() {
     }
 }
 
-/// Two flows: 20 requests, one every 100 ms, and their answers. Returns the world, the completed transfers, and the
-/// packets.
+/// Runs two flows: 20 requests, one every 100 ms, and their answers. Returns the world, the
+/// completed transfers, and the numbers of packets with data, with an acknowledgement, and with
+/// both.
 fn asking(joined: bool, loss: f64) -> (World, Vec<(usize, Duration)>, [u64; 3]) {
     let mut world = World::new(Seed::new(SEED));
     let [there, back] = links(&mut world, loss);
@@ -120,13 +123,21 @@ fn a_two_way_connection_acknowledges_with_its_data() {
     let took: Vec<Duration> = done.iter().filter(|(flow, _)| *flow == 0).map(|(_, took)| *took).collect();
     // The delay of 40 ms, and 152 bytes sent twice.
     let want = Duration::from_nanos(40_000_000 + 2 * 121_600);
-    assert_eq!(took, vec![want; 20], "each request takes one round trip on an open connection");
+    assert_eq!(took, vec![want; 20], "each request must take one round trip on an open connection");
     // There are 21 data packets: the SYN and the requests. A request acknowledges nothing new: the answer before it was
     // acknowledged after 40 ms. An answer carries the acknowledgement of its request, and the first packet back that of the
     // SYN.
-    assert_eq!(packets, [21, 21, 21], "packets with data, with an acknowledgement, with both");
+    assert_eq!(
+        packets,
+        [21, 21, 21],
+        "wrong numbers of packets with data, with an acknowledgement, or with both"
+    );
     let (_, apart, [data, acks, both]) = asking(false, 0.0);
-    assert_eq!((apart.len(), data, acks, both), (40, 42, 42, 0), "two connections");
+    assert_eq!(
+        (apart.len(), data, acks, both),
+        (40, 42, 42, 0),
+        "two connections must not send data and acknowledgement in one packet"
+    );
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Path {
     }
 
     fn counters(&self) -> (FlowTotals, Mechanisms) {
-        (self.world.totals(0), self.world.mechanisms(0).expect("the modern sender"))
+        (self.world.totals(0), self.world.mechanisms(0).expect("the sender has modern mechanisms"))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Presets as files: the text of a scenario gives the same scenario, and leaves defaults out.
+//! Presets as scenario files. Writing a scenario as text and reading it back gives the same
+//! scenario, and the text leaves defaults out.
 
 use proptest::prelude::*;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};

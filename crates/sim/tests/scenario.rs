@@ -13,7 +13,11 @@ fn link(loss: f64) -> LinkConfig {
         rate: Rate::from_bps(2_000_000),
         delay: Span::from(Duration::from_millis(100)),
         queue: Some(QueueLimit::Packets(200)),
-        loss: if loss > 0.0 { Loss::bernoulli(Fraction::new(loss).expect("a share")) } else { Loss::None },
+        loss: if loss > 0.0 {
+            Loss::bernoulli(Fraction::new(loss).expect("a share from 0 to 1"))
+        } else {
+            Loss::None
+        },
         ..LinkConfig::default()
     }
 }

@@ -1,7 +1,8 @@
-//! Scenarios as TOML: what is read, and which errors name which line.
+//! Scenarios as TOML: what is accepted, and which line each error names.
 
 use ripstop_sim::scenario::Scenario;
 
+/// A scenario with two nodes, one link and two flows. The tests change single lines of it.
 const TWO_NODES: &str = r#"
 [run]
 duration = "100s"
@@ -23,7 +24,7 @@ fn a_scenario_survives_a_round_trip() {
     assert_eq!(Scenario::parse(&scenario.to_toml().unwrap()).unwrap(), scenario);
 }
 
-/// Over links without rate and delay virtual time would stand still.
+/// Over links with neither rate nor delay, virtual time would not advance.
 #[test]
 fn a_path_without_rate_and_delay_is_refused() {
     let bare = "[[link]]\nbetween = [\"a\", \"b\"]\n[[flow]]\nfrom = \"a\"\nto = \"b\"\n";
@@ -68,7 +69,8 @@ fn answers_must_fit_their_requests() {
     }
 }
 
-/// Replaces `from` by `to` in the scenario of two nodes. The error must name this line and contain these words.
+/// Replaces `from` by `to` in the scenario of two nodes. The error must name the given line and
+/// contain the given words.
 fn assert_errors(cases: &[(&str, &str, usize, &str)]) {
     for (from, to, line, words) in cases {
         let text = TWO_NODES.replace(from, to);

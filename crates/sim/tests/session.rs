@@ -30,8 +30,14 @@ fn a_steady_sender_detects_a_silent_peer() {
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
-    let silent = events.iter().find(|(_, event)| *event == TunnelEvent::Silent).expect("a silence, seed 11");
-    let heard = events.iter().find(|(_, event)| *event == TunnelEvent::Heard).expect("an end of it, seed 11");
+    let silent = events
+        .iter()
+        .find(|(_, event)| *event == TunnelEvent::Silent)
+        .expect("the sender reports a silence, seed 11");
+    let heard = events
+        .iter()
+        .find(|(_, event)| *event == TunnelEvent::Heard)
+        .expect("the sender reports the end of the silence, seed 11");
     assert!(silent.0 > Time::from_secs_f64(5.0) && silent.0 < Time::from_secs_f64(6.5), "{silent:?}");
     assert!(heard.0 > Time::from_secs_f64(15.0) && heard.0 < Time::from_secs_f64(16.5), "{heard:?}");
 }
@@ -119,7 +125,8 @@ fn a_slower_path_and_a_longer_path_are_distinguished() {
         long.push(goodput(&mut world, source, 18.0, 26.0) / (5e6 * 0.95));
         accepted[1] += world.tunnel(TUNNEL)[0].path.delays_accepted;
     }
-    let medians = [&mut fast, &mut slow, &mut long].map(|shares| percentile(shares, 50.0).expect("some"));
+    let medians = [&mut fast, &mut slow, &mut long]
+        .map(|shares| percentile(shares, 50.0).expect("there is at least one sample"));
     assert!(medians.iter().all(|share| *share > 0.8), "seed 14: {fast:.2?} {slow:.2?} {long:.2?}");
     // The full queue of the slower path looks like a delay of its own for a while, now and then.
     assert!(accepted[0] <= 2 && accepted[1] - accepted[0] >= 5, "seed 14: {accepted:?}");
@@ -163,7 +170,7 @@ fn long_runs_of_losses_do_not_stall_a_start() {
         repeats += world.tunnel(0).iter().map(|end| end.received.repeats).sum::<u64>();
     }
     assert!(repeats > 0, "seed 16: no report was repeated");
-    let median = percentile(&mut shares, 50.0).expect("some");
+    let median = percentile(&mut shares, 50.0).expect("there is at least one sample");
     assert!(median > 0.45, "seed 16: {shares:.2?}");
 }
 
@@ -190,7 +197,7 @@ fn runs_of_losses_leave_a_long_fast_path_filled() {
         (spread, ranges) = (spread + repairs.spread, ranges + repairs.ranges);
     }
     assert!(spread > 0 && ranges > 0, "seed 17: {spread} spread, {ranges} over ranges");
-    let median = percentile(&mut shares, 50.0).expect("some");
+    let median = percentile(&mut shares, 50.0).expect("there is at least one sample");
     assert!(median > 0.78, "seed 17: {shares:.2?}");
 }
 
@@ -213,7 +220,7 @@ fn a_late_processor_costs_little() {
         [(2, 0.0, 0.85), (10, 0.0, 0.8), (30, 0.0, 0.6), (10, 0.05, 0.75), (30, 0.05, 0.5)]
     {
         let mut shares: Vec<f64> = (0..3).map(|run| share(run, late, loss)).collect();
-        let median = percentile(&mut shares, 50.0).expect("some");
+        let median = percentile(&mut shares, 50.0).expect("there is at least one sample");
         assert!(median > least, "seed 16: {late} ms late, loss {loss}: {shares:.3?}");
     }
 }

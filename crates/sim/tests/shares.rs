@@ -1,7 +1,9 @@
-//! The tunnel's share of each link, as a snapshot in the sources: a change of behaviour shows as a diff.
+//! The tunnel's share of each link, compared with snapshots in the sources. A change of behaviour
+//! shows as a diff.
 //!
-//! One bulk source over the tunnel alone, or one TCP connection through it, in virtual time under one seed. The figures are
-//! exact and equal on every machine. `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares` rewrites the snapshots.
+//! Each run has one bulk source over the tunnel alone, or one TCP connection through it, in virtual
+//! time under one seed. The figures are exact and the same on every machine. `UPDATE_SNAPSHOTS=1
+//! cargo test -p ripstop-sim --test shares` rewrites the snapshots.
 
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::{LinkConfig, Loss};
@@ -11,11 +13,14 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
+/// The seed of all runs. Another seed gives other figures, so the snapshots must be rewritten.
 const SEED: u64 = 1;
 
+/// The share of packets that both links lose. Each is a column of the tables.
 const LOSSES: [f64; 6] = [0.0, 0.01, 0.05, 0.10, 0.20, 0.30];
 
-/// Name, rate in bit/s, round-trip time in ms, mean length of a burst of losses.
+/// The links of the bulk source: name, rate in bit/s, round-trip time in ms, and mean length of a
+/// loss burst in packets.
 const LINKS: [(&str, u64, u64, f64); 6] = [
     ("1 Mbit/s, 50 ms", 1_000_000, 50, 1.0),
     ("2 Mbit/s, 800 ms", 2_000_000, 800, 1.0),
@@ -25,7 +30,8 @@ const LINKS: [(&str, u64, u64, f64); 6] = [
     ("100 Mbit/s, 20 ms", 100_000_000, 20, 1.0),
 ];
 
-/// Links with a TCP inside the tunnel, which limits what there is to send. Short paths and small queues are among them.
+/// The links of a TCP inside the tunnel: name, rate in bit/s, round-trip time in ms, and queue in
+/// packets. The TCP limits how much there is to send. Short paths and a short queue are included.
 const TCP_LINKS: [(&str, u64, u64, Option<&str>); 6] = [
     ("5 Mbit/s, 50 ms", 5_000_000, 50, None),
     ("20 Mbit/s, 10 ms", 20_000_000, 10, None),
@@ -35,7 +41,7 @@ const TCP_LINKS: [(&str, u64, u64, Option<&str>); 6] = [
     ("100 Mbit/s, 30 ms", 100_000_000, 30, None),
 ];
 
-/// Bytes on the link per useful byte at the default MTU: 1500 / (1436 - 52).
+/// Bytes on the link for each useful byte at the default MTU: 1500 / (1436 - 52).
 const HEADERS: f64 = 1500.0 / 1384.0;
 
 #[test]
@@ -72,6 +78,7 @@ fn shares_of_bbr_inside_match_the_snapshot() {
     compare("bbr.txt", &text);
 }
 
+/// The table of the bulk source.
 fn table() -> String {
     let mut text = String::from(
         "# Share of C(1-p), and sent/useful over h/(1-p), of one bulk source through the tunnel alone in virtual time,\n\
@@ -82,7 +89,7 @@ fn table() -> String {
     text
 }
 
-/// Writes a title and a line for each link: share and sent/useful by loss.
+/// Writes a title and one line for each link: share and sent/useful for each loss.
 fn rows(text: &mut String, links: &[(&str, impl Fn(f64) -> (f64, f64))]) {
     let titles = LOSSES.map(|p| format!("{:>13}", format!("{:.0}%", 100.0 * p)));
     let _ = writeln!(text, "{:32}{}", "", titles.concat());
@@ -95,6 +102,7 @@ fn rows(text: &mut String, links: &[(&str, impl Fn(f64) -> (f64, f64))]) {
     }
 }
 
+/// Share and sent/useful of a bulk source over the tunnel alone.
 fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
     let rtt = Duration::from_millis(rtt);
     let loss = Fraction::new(p).expect("a share from 0 to 1");
@@ -105,17 +113,18 @@ fn measure(rate: u64, rtt: u64, p: f64, burst: f64) -> (f64, f64) {
     figures(link, rtt, p, Scheme::Packets)
 }
 
+/// Share and sent/useful of a TCP connection through the tunnel.
 fn measure_tcp(rate: u64, rtt: u64, p: f64, queue: Option<&str>, variant: Variant) -> (f64, f64) {
     let rtt = Duration::from_millis(rtt);
     let mut link =
         LinkConfig::path(Rate::from_bps(rate), rtt, Fraction::new(p).expect("a share from 0 to 1"));
     if let Some(queue) = queue {
-        link.queue = Some(queue.parse().expect("a queue"));
+        link.queue = Some(queue.parse().expect("the queue limit is valid"));
     }
     figures(link, rtt, p, Scheme::Tcp(variant, PathKind::Tunnel))
 }
 
-/// Share and sent/useful of a bulk source over equal links in both directions.
+/// Share and sent/useful over equal links in both directions.
 fn figures(link: LinkConfig, rtt: Duration, p: f64, scheme: Scheme) -> (f64, f64) {
     let rate = link.rate.bps();
     let trial = Trial {
@@ -131,14 +140,15 @@ fn figures(link: LinkConfig, rtt: Duration, p: f64, scheme: Scheme) -> (f64, f64
     };
     let got = trial.run(|_| ()).expect("the link is valid");
     assert_eq!(got.violations, 0, "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
-    // Only loss is configured. On the way back packets are few, and rare bursts may not occur.
+    // Loss is the only impairment configured. The link back is not checked, because it carries few
+    // packets and a rare burst may not occur.
     assert_eq!(got.link.lost_channel > 0, p > 0.0, "seed {SEED}, {rate} bit/s, {rtt:?}, loss {p}");
     let useful = got.bulk_bytes.0 as f64;
     let share = 8.0 * useful / (trial.until - trial.from).as_secs_f64() / (rate as f64 * (1.0 - p));
     (share, got.offered_bytes as f64 / useful * (1.0 - p) / HEADERS)
 }
 
-/// Asserts that `text` equals tests/snapshots/`name`, or stores it there.
+/// Asserts that `text` equals the file tests/snapshots/`name`, or stores it there.
 fn compare(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {

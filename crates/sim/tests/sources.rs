@@ -1,4 +1,4 @@
-//! The data of flows over all TCPs: files, bursts, requests and answers.
+//! The traffic sources of flows over every TCP variant: files, bursts, requests and answers.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Stream};
 use ripstop_link::{LinkConfig, Loss};
@@ -12,6 +12,7 @@ fn span(ms: u64) -> Span {
     Span::from(Duration::from_millis(ms))
 }
 
+/// A link of 4 Mbit/s and 20 ms with this share of random losses.
 fn link(loss: f64) -> LinkConfig {
     LinkConfig {
         rate: Rate::from_bps(4_000_000),
@@ -26,20 +27,24 @@ fn link(loss: f64) -> LinkConfig {
     }
 }
 
+/// A scenario of these flows over a chain of two links.
 fn chain(seconds: u64, seed: u64, loss: f64, flows: Vec<FlowSpec>) -> Scenario {
     let run = RunSpec { duration: span(1000 * seconds), runs: 1, seed, ..RunSpec::default() };
     let (forth, back) = (link(loss), link(loss));
     Tandem { run, hops: 2, forth, back, flows, tunnel: None }.scenario()
 }
 
+/// A flow with a window of 200 packets.
 fn spec() -> FlowSpec {
     FlowSpec { window: 200, ..FlowSpec::new("", "") }
 }
 
+/// The report of a scenario.
 fn done(scenario: &Scenario) -> ScenarioReport {
     run(scenario, 2, || ()).expect("the scenario is valid")
 }
 
+/// A random element of a list.
 fn pick<T: Copy>(random: &mut Stream, of: &[T]) -> T {
     of[(random.unit() * of.len() as f64) as usize]
 }
@@ -62,7 +67,7 @@ fn every_file_arrives_whole_over_every_tcp() {
                 nc: coded.then(|| NcSpec {
                     redundancy: pick(&mut random, &["1", "1.2", "rule", "auto"])
                         .parse()
-                        .expect("a redundancy"),
+                        .expect("the redundancy is valid"),
                     ..NcSpec::default()
                 }),
                 ..spec()
@@ -74,16 +79,18 @@ fn every_file_arrives_whole_over_every_tcp() {
             let at = || format!("{name}, seed {seed}, loss {loss}: {flow:?}\n{flow_:?}");
             let count = |s: Option<ripstop_sim::engine::Statistic>| s.and_then(|s| s.mean);
             assert_eq!((count(flow_.completed), count(flow_.unfinished)), (Some(1.0), Some(0.0)), "{}", at());
-            // Every byte arrives once and in order. With ns-2's agents and TCP/NC the last packet counts as full.
+            // Every byte arrives once and in order. With ns-2's agents, and with TCP/NC, the last
+            // packet counts as full.
             let whole =
                 if variant.is_modern() && !coded { bytes } else { bytes.next_multiple_of(1000) } as f64;
-            let arrived = flow_.goodput_bps.mean.expect("known") * 20_000.0 / 8.0;
+            let arrived = flow_.goodput_bps.mean.expect("the report has this figure") * 20_000.0 / 8.0;
             assert!((arrived - whole).abs() < 1e-3, "{arrived} of {whole}, {}", at());
-            // The flow ends with the file: its active rate is the file's size over its time.
-            let took = flow_.completion_s.mean.expect("known");
-            let rate = flow_.active_goodput_bps.and_then(|s| s.mean).expect("known");
+            // The flow ends with its file, so its active rate is the file's size over the time that
+            // it took.
+            let took = flow_.completion_s.mean.expect("the report has this figure");
+            let rate = flow_.active_goodput_bps.and_then(|s| s.mean).expect("the report has this figure");
             assert!((rate * took / (8.0 * whole) - 1.0).abs() < 1e-9, "{}", at());
-            let p50 = flow_.completion_s.p50.expect("known");
+            let p50 = flow_.completion_s.p50.expect("the report has this figure");
             assert!((p50 - took).abs() < 1e-9 && took > 0.08, "{}", at());
         }
     }
@@ -91,14 +98,15 @@ fn every_file_arrives_whole_over_every_tcp() {
 
 #[test]
 fn a_file_takes_its_time() {
-    // SYN, SYN-ACK, then ten packets at once: 1.5 round trips of 80 ms and the serialisation.
-    let file = SourceSpec::File("10kB".parse().expect("a size"));
+    // The SYN, the SYN-ACK, and then ten packets at once take 1.5 round trips of 80 ms and the
+    // serialisation.
+    let file = SourceSpec::File("10kB".parse().expect("the size is valid"));
     let flow = FlowSpec { tcp: Variant::Cubic, source: file, start: span(500), ..spec() };
     let report = done(&chain(10, 1, 0.0, vec![flow]));
-    let took = report.flows[0].completion_s.mean.expect("known");
+    let took = report.flows[0].completion_s.mean.expect("the report has this figure");
     let want = 0.120 + 4.0 * 52.0 * 8.0 / 4e6 + 11.0 * 1052.0 * 8.0 / 4e6;
     assert!((took - want).abs() < 1e-6, "{took} {want}");
-    let cwnd = report.flows[0].cwnd_packets.mean.expect("known");
+    let cwnd = report.flows[0].cwnd_packets.mean.expect("the report has this figure");
     assert!((1.0..10.5).contains(&cwnd), "the mean covers the active time only: {cwnd}");
 }
 
@@ -110,18 +118,20 @@ fn on_off_sources_keep_their_rate() {
     for (source, slack) in [(fixed, 0.01), (drawn, 0.2)] {
         let flow = FlowSpec { source, tcp: Variant::LinuxCubic, ..spec() };
         let report = done(&chain(1_000, 3, 0.0, vec![flow]));
-        let goodput = report.flows[0].goodput_bps.mean.expect("known");
+        let goodput = report.flows[0].goodput_bps.mean.expect("the report has this figure");
         assert!((goodput / 200_000.0 - 1.0).abs() < slack, "{goodput}, seed 3");
         assert!(report.flows[0].completed.is_none() && report.flows[0].active_goodput_bps.is_none());
     }
 }
 
+/// Two flows that send requests, and two flows that answer them.
 fn pair(request: &str, answer: &str, think: &str) -> Vec<FlowSpec> {
     let asks = SourceSpec::Requests {
-        length: request.parse().expect("a size"),
-        think: think.parse().expect("a time"),
+        length: request.parse().expect("the size is valid"),
+        think: think.parse().expect("the time is valid"),
     };
-    let answers = SourceSpec::Answers { to: "ask".to_owned(), length: answer.parse().expect("a size") };
+    let answers =
+        SourceSpec::Answers { to: "ask".to_owned(), length: answer.parse().expect("the size is valid") };
     let of = |name: &str, source| FlowSpec { name: name.to_owned(), source, count: 2, ..spec() };
     vec![of("ask", asks), of("answer", answers)]
 }
@@ -130,14 +140,18 @@ fn pair(request: &str, answer: &str, think: &str) -> Vec<FlowSpec> {
 fn a_request_and_its_answer_take_a_round_trip() {
     let report = done(&chain(100, 1, 0.0, pair("500B", "500B", "1s")));
     let [ask, answer] = [&report.flows[0], &report.flows[2]];
-    // 80 ms and the serialisation of four packets, once connected. Two pairs share the links.
-    let p50 = ask.completion_s.p50.expect("known");
+    // Once connected, a request and its answer take 80 ms and the serialisation of four packets.
+    // Two pairs share the links.
+    let p50 = ask.completion_s.p50.expect("the report has this figure");
     assert!((0.08 + 4.0 * 0.00208 - 1e-3..0.1).contains(&p50), "{p50}");
-    assert!((0.04..0.05).contains(&answer.completion_s.p50.expect("known")), "{answer:?}");
-    let count = |flow: &FlowReport| flow.completed.and_then(|s| s.mean).expect("known");
-    // One request every 1.09 s, the first a round trip later: 91 or 92.
+    assert!(
+        (0.04..0.05).contains(&answer.completion_s.p50.expect("the report has this figure")),
+        "{answer:?}"
+    );
+    let count = |flow: &FlowReport| flow.completed.and_then(|s| s.mean).expect("the report has this figure");
+    // One request is sent every 1.09 s, and the first one after a round trip. That makes 91 or 92.
     assert!((90.0..93.0).contains(&count(ask)) && (count(answer) - count(ask)).abs() < 1.5, "{report:?}");
-    // With losses some requests wait for a time-out, which shows in the 99th percentile.
+    // With losses some requests wait for a time-out. The 99th percentile shows this.
     let lossy = done(&chain(2_000, 1, 0.03, pair("500B", "exp:20kB", "exp:1s")));
     let ask = &lossy.flows[0].completion_s;
     assert!(ask.p99 > ask.p50.map(|p50| 3.0 * p50) && lossy.flows[0].unfinished.is_some(), "{ask:?}, seed 1");
@@ -159,7 +173,8 @@ fn the_number_of_threads_changes_nothing() {
         assert_eq!(report, run(&scenario, threads, || ()).expect("the scenario is valid"), "seed 9");
     }
     // Another run has other random numbers.
-    let once = |k| format!("{:?}", ripstop_sim::scenario::run_once(&scenario, k, &mut ()).expect("a run"));
+    let once =
+        |k| format!("{:?}", ripstop_sim::scenario::run_once(&scenario, k, &mut ()).expect("a valid run"));
     assert!(once(0) == once(0) && once(0) != once(1), "seed 9");
 }
 
@@ -174,7 +189,9 @@ fn intervals_have_their_own_percentiles() {
     // Little is in flight when the flow stops.
     assert!(delay(0).p99 > delay(0).p50 && delay(0).p50 > Some(0.04), "{:?}, seed 2", delay(0));
     let active = report.flows[0].active_goodput_bps.and_then(|s| s.mean).expect("the flow stops halfway");
-    assert!((active / report.flows[0].goodput_bps.mean.expect("known") - 2.0).abs() < 1e-3);
+    assert!(
+        (active / report.flows[0].goodput_bps.mean.expect("the report has this figure") - 2.0).abs() < 1e-3
+    );
     assert_eq!(report.intervals[1].flows[0].cwnd_packets.n, 0, "the flow had stopped");
 }
 
@@ -186,7 +203,7 @@ fn the_mechanisms_of_modern_senders_act() {
         done(&scenario).flows.remove(0).mechanisms
     };
     let did = |tcp, source, loss, names: &[&str]| {
-        let mechanisms = run_of(tcp, source, loss).expect("a modern sender");
+        let mechanisms = run_of(tcp, source, loss).expect("the sender has modern mechanisms");
         for name in names {
             assert!(mechanisms[name].mean > Some(0.0), "{tcp:?} {name}: {mechanisms:?}, seed 4");
         }
@@ -210,7 +227,7 @@ fn links_are_reported() {
     let mut scenario = chain(100, 5, 0.02, vec![FlowSpec { tcp: Variant::Bbr, count: 3, ..spec() }]);
     scenario.run.warmup = span(10_000);
     let report = done(&scenario);
-    let mean = |s: ripstop_sim::engine::Statistic| s.mean.expect("known");
+    let mean = |s: ripstop_sim::engine::Statistic| s.mean.expect("the report has this figure");
     let [first, second] = [&report.links[0], &report.links[2]];
     assert_eq!((first.name.as_str(), second.name.as_str(), report.links.len()), ("n0>n1", "n1>n2", 4));
     let sum = mean(first.dropped_queue_packets) + mean(first.lost_packets) + mean(first.delivered_packets);
@@ -236,7 +253,7 @@ fn tunnels_are_reported() {
         done(&scenario)
     };
     let (clean, lossy) = (of(0.0), of(0.03));
-    let mean = |s: ripstop_sim::engine::Statistic| s.mean.expect("known");
+    let mean = |s: ripstop_sim::engine::Statistic| s.mean.expect("the report has this figure");
     let way = |report: &ScenarioReport, k: usize| report.tunnels[0].directions[k].clone();
     let (forth, back) = (way(&lossy, 0), way(&lossy, 1));
     assert_eq!((forth.from.as_str(), forth.to.as_str(), back.from.as_str()), ("n0", "n2", "n2"));
@@ -246,7 +263,7 @@ fn tunnels_are_reported() {
     assert!(back.sent_per_useful.n == 0 && mean(back.delivered_packets) > 100.0, "{back:?}");
     assert!(mean(forth.repairs_exact) + mean(forth.repairs_ahead) > 100.0, "{forth:?}, seed 6");
     assert!(mean(forth.recovered) > 100.0 && mean(forth.residual_loss) < 0.01, "{forth:?}, seed 6");
-    let repairs = way(&clean, 0).repairs_ahead.mean.expect("known");
+    let repairs = way(&clean, 0).repairs_ahead.mean.expect("the report has this figure");
     assert!(mean(way(&clean, 0).recovered) == 0.0 && repairs < 50.0, "{clean:?}, seed 6");
     assert!((0.03..0.09).contains(&mean(forth.loss)) && mean(forth.rtt_s) > 0.08, "{forth:?}, seed 6");
     assert!((2e6..6e6).contains(&mean(forth.rate_bps)), "{forth:?}, seed 6");

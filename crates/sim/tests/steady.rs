@@ -1,5 +1,7 @@
-//! Memory does not grow with virtual time, nor work per packet with the number of flows. Observers, and pauses between
-//! calls, do not change results.
+//! Costs stay constant in a long run: memory does not grow with virtual time, and work per packet
+//! does not grow with the number of flows.
+//!
+//! Observers, and pauses between two calls of `run_until`, do not change results.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Fec, LinkConfig, Loss};
@@ -10,7 +12,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-/// The system's allocator, which counts the allocations of each thread.
+/// The system's allocator, with a count of the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -41,6 +43,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
+/// A link of `mbits` Mbit/s and 100 ms with this share of random losses.
 fn link(mbits: u64, loss: f64) -> LinkConfig {
     LinkConfig {
         rate: Rate::from_bps(mbits * 1_000_000),
@@ -55,12 +58,12 @@ fn link(mbits: u64, loss: f64) -> LinkConfig {
     }
 }
 
-/// A world of equal flows over a chain of links.
+/// A world of equal flows over a chain of `hops` links.
 fn chain(hop: &LinkConfig, hops: usize, flows: usize, variant: Variant) -> World {
     coded_chain(hop, hops, flows, variant, None)
 }
 
-/// As [`chain`], with TCP/NC of this redundancy below each flow.
+/// Like [`chain`]. With `redundancy`, TCP/NC runs below each flow.
 fn coded_chain(
     hop: &LinkConfig,
     hops: usize,
@@ -76,7 +79,7 @@ fn coded_chain(
     for k in 0..flows {
         let config = TcpConfig { variant, ..TcpConfig::default() };
         let coding = redundancy.map(|factor| {
-            let factor = Factor::new(factor).expect("a factor");
+            let factor = Factor::new(factor).expect("the factor is valid");
             let redundancy = CombinationRate::Fixed { factor, rounding: Rounding::Accumulator };
             NcLayer { session: NcConfig { redundancy, ..NcConfig::default() }, relays: Vec::new() }
         });
@@ -94,7 +97,7 @@ fn nothing_is_allocated_in_the_steady_state() {
     let fec = Fec {
         k: 20,
         n: 22,
-        unit: "53B".parse().expect("a size"),
+        unit: "53B".parse().expect("the size is valid"),
         loss: Loss::bernoulli(Fraction::new(0.01).expect("a share from 0 to 1")),
     };
     let coded = LinkConfig { fec: Some(fec), ..link(2, 0.0) };
@@ -112,13 +115,13 @@ fn nothing_is_allocated_in_the_steady_state() {
         world.run_until(Time::from_millis(3_000_000), &mut ());
         let (packets, allocated) = (world.totals(0).packets - packets, ALLOCATIONS.get() - before);
         assert!(packets > 500, "{name}: {packets} packets, seed 11");
-        // A decoder's memory grows with the longest wait so far, which is rarely exceeded.
+        // The decoder's memory grows with the longest wait so far, and a longer wait is rare.
         let most = if redundancy.is_some() { 12 } else { 0 };
         assert!(allocated <= most, "{name}: {allocated} allocations for {packets} packets, seed 11");
     }
 }
 
-/// The counters of a network.
+/// All counters of a world as text.
 fn counters(world: &World) -> String {
     let links: Vec<_> = (0..world.links()).map(|k| (world.link(k), world.on_link(k))).collect();
     let flows: Vec<_> = (0..world.flows()).map(|k| world.totals(k)).collect();
@@ -127,7 +130,8 @@ fn counters(world: &World) -> String {
 
 #[test]
 fn an_observer_changes_nothing() {
-    // With an observer every packet stops at every node. Without one a packet passes nodes where it can.
+    // With an observer, every packet stops at every node. Without one, packets can pass several
+    // links in one step.
     for (loss, variant) in [(0.0, Variant::Reno), (0.02, Variant::Sack), (0.005, Variant::Cubic)] {
         let hop = link(2, loss);
         let (mut passing, mut stopping, mut cut) =
@@ -149,7 +153,8 @@ fn an_observer_changes_nothing() {
 
 #[test]
 fn packets_stop_at_shared_links() {
-    // Two flows join and part again: packets from two links keep their order.
+    // Two flows share a link and part again. Packets from two links must keep their order on the
+    // shared one.
     let join = |looking: bool| {
         let mut world = World::new(Seed::new(12));
         let links: Vec<usize> = (0..7)
@@ -173,7 +178,8 @@ fn packets_stop_at_shared_links() {
 
 #[test]
 fn work_per_packet_does_not_grow_with_flows() {
-    // Events per packet sent, over a chain whose rate grows with the flows.
+    // The number of events for each packet sent, over a chain whose rate grows with the number of
+    // flows.
     let share = |flows: usize| {
         let hop = LinkConfig { queue: None, ..link(2 * flows as u64, 0.0) };
         let mut world = chain(&hop, 4, flows, Variant::Reno);
@@ -182,7 +188,8 @@ fn work_per_packet_does_not_grow_with_flows() {
         assert!(sent > 100 * flows as u64, "{flows} flows sent {sent}, seed 11");
         world.events() as f64 / sent as f64
     };
-    // A packet passes eight links there and back. Packets in flight at the end have passed fewer, and timers are few.
+    // A packet and its acknowledgement pass eight links. Packets in flight at the end have passed
+    // fewer, and timers are few.
     for flows in [2, 50, 1000] {
         let events = share(flows);
         assert!(events < 8.0 + 0.25, "{flows} flows: {events} events a packet, seed 11");

@@ -1,5 +1,5 @@
-//! The wire format carries every packet that a session emits, whatever the links do. So simulated and real tunnels exchange
-//! the same packets.
+//! The wire format can carry every packet that a tunnel session sends, whatever the links do. So
+//! simulated and real tunnels exchange the same packets.
 
 mod common;
 
@@ -12,7 +12,7 @@ use ripstop_proto::wire::Packet as TunnelPacket;
 use ripstop_sim::world::{Body, Happening, LabelledPacket, Observer, UdpConfig, UdpPattern};
 use std::time::Duration;
 
-/// Checks every datagram offered to a link, and counts them by kind.
+/// Checks every datagram that is offered to a link, and counts datagrams by kind.
 #[derive(Debug, Default)]
 struct Checked {
     sources: u64,
@@ -20,6 +20,7 @@ struct Checked {
     reports: u64,
     windows: u64,
     probes: u64,
+    /// Packets that the wire format would change, in words.
     changed: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ fn ms(n: u64) -> Span {
     Span::from(Duration::from_millis(n))
 }
 
-/// Random hostile links: loss in runs, jitter, reordering, duplication, corruption, a blackout.
+/// Random hostile links: loss bursts, jitter, reordering, duplication, corruption, and a blackout.
 fn link() -> impl Strategy<Value = LinkConfig> {
     let path = (500_000u64..40_000_000, 1u64..300, 0.0..0.5, 1.0..8.0f64, 4u64..2000);
     let troubles = (0u64..30, 0.0..0.1, 0.0..0.1, 0.0..0.05, 100u64..2000);
@@ -78,7 +79,7 @@ proptest! {
     #[test]
     fn the_wire_format_carries_every_packet(there in link(), back in link(), seed: u64, backlog in 1usize..60) {
         let config = TunnelConfig::default();
-        let mut world = tunnel(&config, [&there, &back], Seed::new(seed)).expect("links");
+        let mut world = tunnel(&config, [&there, &back], Seed::new(seed)).expect("the links are valid");
         add_source(&mut world, UdpConfig::new(UdpPattern::Greedy { backlog }, config.inner_mtu()));
         add_source(&mut world, UdpConfig { len: (20, config.inner_mtu()), ..UdpConfig::poisson(20, 40.0) });
         let mut checked = Checked::default();
@@ -89,7 +90,7 @@ proptest! {
     }
 }
 
-/// A fast lossy path, on which a report exceeds a datagram: the receiver cuts the report.
+/// On a fast lossy path a report may exceed a datagram. The receiver shortens it then.
 #[test]
 fn reports_that_do_not_fit_are_cut_by_the_receiver() {
     let link = LinkConfig {
@@ -98,7 +99,7 @@ fn reports_that_do_not_fit_are_cut_by_the_receiver() {
     };
     let config =
         TunnelConfig { rate: RateMode::Fixed(Rate::from_bps(800_000_000)), ..TunnelConfig::default() };
-    let mut world = tunnel(&config, [&link; 2], Seed::new(1)).expect("links");
+    let mut world = tunnel(&config, [&link; 2], Seed::new(1)).expect("the links are valid");
     add_source(&mut world, UdpConfig::greedy(config.inner_mtu()));
     let mut checked = Checked::default();
     world.run_until(Time::from_millis(1_000), &mut checked);

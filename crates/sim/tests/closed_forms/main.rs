@@ -131,7 +131,10 @@ fn drop_tail_is_m_d_1_k() {
                 samples.iter().zip([exact.loss, exact.wait, exact.waiting]).zip(names)
             {
                 let statistic = sample.statistic();
-                let (got, ci) = (statistic.mean.expect("a mean"), statistic.ci95.expect("an interval"));
+                let (got, ci) = (
+                    statistic.mean.expect("the mean is known"),
+                    statistic.ci95.expect("there is a confidence interval"),
+                );
                 // Two half-widths of 95 % are four standard errors.
                 assert!(
                     (got - want).abs() <= 2.0 * ci + 1e-9,
@@ -195,7 +198,7 @@ fn random_matrices_have_the_rank_of_theory() {
                         let coefficients =
                             members.iter().map(|i| elements[row[*i as usize] as usize - 1]).collect();
                         break (
-                            Members::new(members, K..K).expect("ascending"),
+                            Members::new(members, K..K).expect("the members are in ascending order"),
                             Coding::Explicit(coefficients),
                         );
                     }

@@ -1,4 +1,4 @@
-//! Two ends of a tunnel over one link each way, used by several tests.
+//! Helpers that several test programs share: a tunnel over one link in each direction.
 
 use ripstop_base::{Seed, Time};
 use ripstop_link::{LinkConfig, LinkConfigError};
@@ -6,11 +6,13 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::tcp::{SenderConfig, Variant};
 use ripstop_sim::world::{Carrier, Hosts, STAMPED_HEADERS, TcpConfig, UdpConfig, World};
 
-/// The number of the tunnel, and of its links there and back.
+/// The number of the tunnel. It is the first one, so its number is 0.
 pub(crate) const TUNNEL: usize = 0;
+/// The numbers of the link there and of the link back.
 pub(crate) const LINKS: [usize; 2] = [0, 1];
 
-/// A world with a tunnel and no traffic. Links and tunnel have the same random streams as those of `ripstop demo`.
+/// A world with a tunnel and no traffic. Links and tunnel have the same random streams as in
+/// `ripstop demo`.
 pub(crate) fn tunnel(
     config: &TunnelConfig,
     links: [&LinkConfig; 2],
@@ -31,7 +33,7 @@ pub(crate) fn add_source(world: &mut World, source: UdpConfig) -> usize {
     world.add_udp(source, &Carrier::Tunnel { tunnel: TUNNEL, backwards: false }, &name)
 }
 
-/// One endless connection between kernels, through a tunnel over these links.
+/// A world with one endless TCP connection between kernels, through a tunnel over two such links.
 #[allow(dead_code, reason = "not every test program has a TCP")]
 pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> World {
     let config = TunnelConfig::default();
@@ -45,7 +47,7 @@ pub(crate) fn connected(variant: Variant, link: &LinkConfig, seed: Seed) -> Worl
     world
 }
 
-/// Goodput of flow `flow` from one time to another (s), bit/s.
+/// Goodput of flow `flow` between two times, bit/s. `from` and `to` are in seconds.
 #[allow(dead_code, reason = "not every test program measures it")]
 pub(crate) fn goodput(world: &mut World, flow: usize, from: f64, to: f64) -> f64 {
     world.run_until(Time::from_secs_f64(from), &mut ());

@@ -33,7 +33,7 @@ fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(u64) -> u64) -> Vec<
         let runs = runs(cells.iter().map(|cell| cell.n).max().unwrap_or(1));
         let scenario = settings::scenario(&setting, runs as u32);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let report = ripstop_sim::scenario::run(&scenario, threads, || ()).expect("a scenario");
+        let report = ripstop_sim::scenario::run(&scenario, threads, || ()).expect("the scenario is valid");
         let rows = cells.into_iter().map(|cell| {
             let ours = settings::measured(&setting, &cell, &scenario, &report);
             let agrees = cell.agrees(&ours);

@@ -31,7 +31,7 @@ fn code(setting: &Setting, run: RunSpec) -> Scenario {
     let share = |name: &str| {
         Fraction::new(setting.number(name).expect("a share from 0 to 1")).expect("a share from 0 to 1")
     };
-    let units = |name: &str| setting.number(name).expect("units") as u32;
+    let units = |name: &str| setting.number(name).expect("the setting has units") as u32;
     let loss = match setting.case.as_str() {
         "003-F13" => Loss::gilbert(share("L"), share("q")),
         _ => Loss::bernoulli(share("p")),
