@@ -1,5 +1,8 @@
-//! One hostile session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]`. Prints both
-//! ends every STEP_MS (250 ms by default), then their events and counters, and the verdict.
+//! Shows one hostile session in detail: `cargo run --release -p ripstop-sim --example hostile --
+//! SEED [STEP_MS]`.
+//!
+//! Prints the state of both ends every STEP_MS (250 ms by default), then their events and counters,
+//! and the verdict.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program shows one session")]
@@ -12,11 +15,13 @@ use std::time::Duration;
 
 fn main() {
     let mut args = std::env::args().skip(1);
-    let seed: Seed = args.next().expect("a seed").parse().expect("a seed");
-    let step: u64 = args.next().map_or(250, |a| a.parse().expect("milliseconds"));
+    let seed: Seed =
+        args.next().expect("the first argument must be a seed").parse().expect("SEED must be a whole number");
+    let step: u64 =
+        args.next().map_or(250, |a| a.parse().expect("STEP_MS must be a whole number of milliseconds"));
     let scenario = HostileScenario::random(seed);
     println!("{scenario:#?}");
-    let mut world = scenario.world(seed).expect("links");
+    let mut world = scenario.world(seed).expect("the links are valid");
     let mut at = Time::ZERO;
     while at < scenario.stop + Duration::from_secs(60) {
         at += Duration::from_millis(step);

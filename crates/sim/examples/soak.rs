@@ -1,8 +1,9 @@
-//! Random hostile sessions on all cores: `make soak`, or
-//! `cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST_SEED]`.
+//! Runs random hostile sessions on all cores: `make soak`, or `cargo run --release -p ripstop-sim
+//! --example soak -- RUNS [FIRST_SEED]`.
 //!
-//! Prints the seed of each faulty session at once, and a summary at the end. The exit status is 1 when a session had a
-//! fault, or when calm sessions together lost more than they may. `--example hostile -- SEED` shows one session in detail.
+//! Prints the seed of each faulty session at once, and a summary at the end. The exit status is 1
+//! if a session had a fault, or if calm sessions together lost more than the limit. `--example
+//! hostile -- SEED` shows one session in detail.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program does not look into sessions")]
@@ -50,17 +51,20 @@ fn main() -> ExitCode {
     if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// RUNS (100 by default) and FIRST_SEED (0 by default). None if an argument is no whole number, or
+/// if there are too many.
 fn arguments() -> Option<(u64, u64)> {
     let mut words = std::env::args().skip(1).map(|word| word.parse().ok());
     let (runs, first) = (words.next().unwrap_or(Some(100))?, words.next().unwrap_or(Some(0))?);
     words.next().is_none().then_some((runs, first))
 }
 
-/// Progress on standard error: one line redrawn on a terminal, or one line per tenth of the sessions.
+/// Prints progress on standard error: one line that is redrawn on a terminal, otherwise one line
+/// for each tenth of the sessions.
 fn progress(tally: &Tally, runs: u64) {
     let mut err = std::io::stderr();
     let words = format!("{} of {runs} sessions, {} with a fault", tally.sessions, tally.faulty());
-    // An unread progress line is no failure.
+    // If the progress line cannot be written, the sessions still count.
     let _ = if err.is_terminal() {
         let end = if tally.sessions == runs { "\n" } else { "" };
         write!(err, "\r{words}{end}").and_then(|()| err.flush())

@@ -1,20 +1,25 @@
-//! The speed of the simulator and of ns-2 in the same run. It is part of `make bench`; alone it is `cargo run --release -p
-//! ripstop-sim --example speed [-- --json] [--repeats 3]`.
+//! Compares the speed of the simulator with that of ns-2. It is part of `make bench`; alone it is
+//! `cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3]`.
 //!
-//! Both run each case in turn, several times with other seeds. A ratio is the median over the pairs, so other load on the
-//! machine matters little. Times are CPU times of one thread. A comparison is void when ns-2's script makes fewer than 4
-//! million events per CPU second. It is also void when the two deliver different amounts: more than 5 % and more than two
-//! half-widths of the 95 % intervals apart. Without ns-2 (Debian package `ns2`) only the simulator's figures are printed.
+//! Both simulators run each case in turn, several times with other seeds. A ratio is the median
+//! over the pairs, so other load on the machine matters little. Times are CPU times of one thread.
 //!
-//! Then follow the events per CPU second by the number of flows. The last table is the peak memory of runs 100 times as
-//! long, each in its own process.
+//! A comparison is void in two cases. First, if ns-2's script makes fewer than 4 million events per
+//! CPU second. Second, if the two deliver amounts that differ by more than 5 % and by more than two
+//! half-widths of the 95 % intervals. Without ns-2 (Debian package `ns2`) only the simulator's
+//! figures are printed.
+//!
+//! Then follow the events per CPU second by the number of flows. The last table is the peak memory
+//! of runs of 1000 s and of runs 100 times as long, each in its own process.
 
 use ripstop_sim::engine::{Sample, Statistic};
 use ripstop_sim::scenario::{Scenario, run};
 use serde::Serialize;
 use std::process::{Command, ExitCode};
 
-/// The least events per CPU second of ns-2 for a valid comparison.
+/// The fewest events per CPU second of ns-2 for a valid comparison. Fewer mean that ns-2 or the
+/// machine was slowed down. Half the value accepts slower runs of ns-2, which flatter the
+/// simulator; double the value voids more comparisons.
 const VALID: f64 = 4e6;
 
 fn main() -> ExitCode {
@@ -96,7 +101,7 @@ fn chain(duration: &str, seed: u64, loss: &str, flow: &str) -> String {
     format!("{}{links}[[flow]]\nfrom = \"n0\"\nto = \"n4\"\n{flow}\n", head(duration, seed, ""))
 }
 
-/// Paper 003's link: 20 units and two repair units per block.
+/// Paper 003's link: 20 units and two repair units in each block.
 fn coded_link(duration: &str, seed: u64) -> String {
     let link = "[[link]]\nbetween = [\"a\", \"b\"]\n\
         forth = { rate = \"1.272Mbit/s\", delay = \"280ms\", queue = \"100\", \
@@ -105,21 +110,25 @@ fn coded_link(duration: &str, seed: u64) -> String {
     head(duration, seed, "unit = \"53B\"\nwarmup = \"100s\"\n") + link + flow
 }
 
+/// The `[run]` section of a scenario.
 fn head(duration: &str, seed: u64, more: &str) -> String {
     format!("[run]\nduration = \"{duration}\"\nruns = 1\nseed = {seed}\n{more}")
 }
 
-/// A case that both simulate.
+/// A case that both simulators run.
 struct Case {
     name: &'static str,
-    /// The ratio to reach.
+    /// The ratio that must be reached. None if there is no requirement.
     need: Option<f64>,
-    /// Virtual seconds of the simulator and of ns-2.
+    /// Virtual seconds that the simulator runs, and that ns-2 runs.
     spans: (u32, u32),
+    /// Makes the simulator's scenario from a duration and a seed.
     ours: fn(&str, u64) -> String,
+    /// The Tcl script of ns-2.
     script: &'static str,
+    /// The arguments of the script.
     arguments: &'static [&'static str],
-    /// Whether ns-2 simulates the same network and must deliver the same.
+    /// Whether ns-2 simulates the same network, so that both must deliver the same amount.
     same: bool,
 }
 
@@ -183,12 +192,15 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// One run of one simulator.
+/// The measurements of one run of one simulator.
 struct Done {
+    /// Virtual seconds.
     simulated: f64,
+    /// CPU seconds.
     cpu: f64,
+    /// Events processed.
     events: f64,
-    /// Bit/s of the mean flow, or units/s of all flows.
+    /// Goodput of the mean flow, bit/s, or throughput of all flows, units/s.
     delivered: f64,
 }
 
@@ -235,7 +247,7 @@ impl Case {
         comparison
     }
 
-    /// None if ns-2 is missing, or prints something unexpected.
+    /// Runs ns-2. None if ns-2 is missing, or if it prints something unexpected.
     fn ns2(&self, seed: u64) -> Option<Done> {
         let script = format!("{}/../../tools/ns2/{}", env!("CARGO_MANIFEST_DIR"), self.script);
         let (seed, duration) = (seed.to_string(), self.spans.1.to_string());
@@ -358,8 +370,8 @@ struct Flows {
 
 impl Flows {
     fn measure(flows: u32) -> Flows {
-        // At most 40 packets per flow are in flight, and the links' rate grows with the flows. So the number of events does
-        // not depend on the flows.
+        // At most 40 packets per flow are in flight, and the links' rate grows with the flows. So
+        // the number of events does not depend on the flows.
         let seconds = (20_000 / flows).max(4);
         let rate = format!("{}Mbit/s", 2 * flows.max(1));
         let flow = format!("count = {flows}\ntcp = \"reno\"\nwindow = 40");

@@ -1,10 +1,12 @@
-//! The tunnel alone over a virtual link, with one endless source: share, sent/useful and delays over a list of losses. With
-//! connections inside: `ripstop sim tandem --hops 1 --tunnel`.
+//! Measures the tunnel alone over a virtual link, with one endless source: share, sent/useful and
+//! delays for a list of losses.
 //!
 //! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
 //!
-//! RUNS=N repeats each loss with other seeds. JITTER=20ms adds jitter. QUEUE=15 sets the queue. TRACE=1 prints the sender's
-//! state every 25 ms.
+//! Environment: RUNS=N repeats each loss with other seeds. JITTER=20ms adds jitter. QUEUE=15 sets
+//! the queue. TRACE=1 prints the sender's state every 25 ms.
+//!
+//! For TCP connections inside the tunnel, use `ripstop sim tandem --hops 1 --tunnel`.
 
 use ripstop_base::{Fraction, Rate, Seed, Span, Time};
 use ripstop_link::LinkConfig;
@@ -12,34 +14,40 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use ripstop_sim::world::{Carrier, UdpConfig, World};
 use std::time::Duration;
 
-/// Bytes on the link per useful byte without losses: 1500 / (1436 - 52).
+/// Bytes on the link for each useful byte without losses: 1500 / (1436 - 52).
 const HEADERS: f64 = 1500.0 / 1384.0;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let rate: Rate = args.first().map_or("20Mbit/s", String::as_str).parse().expect("a rate");
-    let rtt: Span = args.get(1).map_or("100ms", String::as_str).parse().expect("a round-trip time");
+    let rate: Rate = args
+        .first()
+        .map_or("20Mbit/s", String::as_str)
+        .parse()
+        .expect("RATE must be a rate, such as 20Mbit/s");
+    let rtt: Span =
+        args.get(1).map_or("100ms", String::as_str).parse().expect("RTT must be a time, such as 100ms");
     let words: Vec<&str> = match args.get(2..) {
         Some(losses) if !losses.is_empty() => losses.iter().map(String::as_str).collect(),
         _ => vec!["0", "1%", "2%", "5%", "10%", "20%", "30%"],
     };
-    let runs: u64 = std::env::var("RUNS").map_or(1, |n| n.parse().expect("a number of runs"));
+    let runs: u64 = std::env::var("RUNS").map_or(1, |n| n.parse().expect("RUNS must be a whole number"));
     println!("loss    share   sent/useful over ideal  delay beyond rtt/2, ms: mean p50 p99   repairs");
     for word in words {
-        let loss: Fraction = word.parse().expect("a loss");
+        let loss: Fraction = word.parse().expect("LOSS must be a share, such as 5%");
         for run in 0..runs {
             let mut link = LinkConfig::path(rate, rtt.duration(), loss);
             if let Ok(jitter) = std::env::var("JITTER") {
-                link.jitter = jitter.parse().expect("a jitter");
+                link.jitter = jitter.parse().expect("JITTER must be a time, such as 20ms");
             }
             if let Ok(queue) = std::env::var("QUEUE") {
-                link.queue = Some(queue.parse().expect("a queue"));
+                link.queue = Some(queue.parse().expect("QUEUE must be a queue limit, such as 15"));
             }
             measure(&link, rtt.duration(), loss, Seed::new(7).run(run));
         }
     }
 }
 
+/// Runs the tunnel over two equal links, and prints one line of the table.
 fn measure(link: &LinkConfig, rtt: Duration, loss: Fraction, seed: Seed) {
     let config = TunnelConfig { initial_rtt: rtt, ..TunnelConfig::default() };
     let mut world = World::new(seed);

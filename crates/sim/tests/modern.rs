@@ -1,6 +1,8 @@
-//! CUBIC (by the RFCs and as in Linux), BBR and Reno on the modern sender over a bare link. Every mechanism acts where it
-//! should, every file arrives, and a table of shares is compared with a snapshot. `UPDATE_SNAPSHOTS=1 cargo test -p
-//! ripstop-sim --test modern` rewrites the snapshot.
+//! CUBIC (by the RFCs and as in Linux), BBR and Reno on the modern sender, over a bare link.
+//!
+//! Every mechanism must act where it should, and every file must arrive. A table of shares is
+//! compared with a snapshot, which `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern`
+//! rewrites.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Change, Duplicate, LinkConfig, Loss, Policer, Reorder};
@@ -9,16 +11,17 @@ use ripstop_sim::world::{Carrier, FlowTotals, Happening, Hosts, TcpConfig, World
 use std::fmt::Write;
 use std::time::Duration;
 
+/// The seed of most runs here. Another seed gives another snapshot.
 const SEED: Seed = Seed::new(1);
-/// Payload of a full packet in bytes: 1500 less 52 of headers.
+/// Payload of a full packet, bytes: 1500 less 52 bytes of headers.
 const PAYLOAD: u32 = 1448;
-/// The algorithms on the modern sender.
+/// All algorithms of the modern sender.
 const ALL: [Variant; 4] = [Variant::Cubic, Variant::LinuxCubic, Variant::Bbr, Variant::LinuxReno];
 
 /// One connection between kernels over a link. The link back has no queue limit and no policer.
 struct Path {
     world: World,
-    /// The largest congestion window during the last [`Path::run`], in packets.
+    /// The largest congestion window during the last [`Path::run`], packets.
     cwnd: f64,
 }
 
@@ -27,7 +30,7 @@ impl Path {
         Path::until(variant, link, seed, pattern, Time::NEVER)
     }
 
-    /// As [`Path::new`], but the connection sends nothing new from `stop` on.
+    /// Like [`Path::new`], but the connection sends nothing new from `stop` on.
     fn until(variant: Variant, link: &LinkConfig, seed: Seed, pattern: Pattern, stop: Time) -> Path {
         let back = LinkConfig { queue: None, policer: None, ..link.clone() };
         let mut world = World::new(seed);
@@ -47,7 +50,7 @@ impl Path {
         Path { world, cwnd: 0.0 }
     }
 
-    /// Runs until `end` (s). Returns the data packets in order by then.
+    /// Runs until `end`, in seconds. Returns how many data packets have arrived in order by then.
     fn run(&mut self, end: f64) -> u64 {
         self.cwnd = 0.0;
         let cwnd = &mut self.cwnd;
@@ -72,7 +75,7 @@ fn ms(n: u64) -> Span {
     Span::from(Duration::from_millis(n))
 }
 
-/// 20 Mbit/s, 100 ms, a queue of one bandwidth-delay product.
+/// 20 Mbit/s, 100 ms, and a queue of one bandwidth-delay product.
 fn path(loss: f64) -> LinkConfig {
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), share(loss))
 }
@@ -99,9 +102,11 @@ fn slow_start_ends_when_the_delay_rises() {
     assert!(did.resumed_starts > 0, "{did:?}");
 }
 
-/// The kernel's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms. At 50 Mbit/s and 300 ms it needs 2.76 s. It
-/// leaves slow start when the path is full. Rounds that begin in the midst of a flight mistake the flight's own queue for a
-/// full path, and take 9.4 s and 2.94 s.
+/// Linux's CUBIC has sent 3 MB after 5.60 s at 20 Mbit/s and 600 ms, and after 2.76 s at 50 Mbit/s
+/// and 300 ms. It leaves slow start when the path is full.
+///
+/// If HyStart's rounds begin in the middle of a flight, they mistake the flight's own queue for a
+/// full path. The transfers then take 9.4 s and 2.94 s.
 #[test]
 fn slow_start_lasts_until_a_long_path_is_full() {
     for (rate, rtt, kernel) in [(20_000_000, 600, 5.60), (50_000_000, 300, 2.76)] {
@@ -126,7 +131,8 @@ fn losses_are_detected_by_time_and_repaired_in_proportion() {
 #[test]
 fn a_lost_tail_triggers_a_probe() {
     for variant in ALL {
-        // The link loses the last of 21 packets; the first one carries no data. The next burst follows 2 s later.
+        // The link loses the last of 21 packets; the first packet carries no data. The next burst
+        // follows 2 s later.
         let on_off = Pattern::OnOff {
             on: Period::Fixed(Duration::from_nanos(20 * u64::from(PAYLOAD))),
             off: Period::Fixed(Duration::from_secs(2)),
@@ -141,7 +147,7 @@ fn a_lost_tail_triggers_a_probe() {
         let (_, did) = path.counters();
         assert_eq!((did.tail_losses, did.needless), (1, 0), "{variant:?} {did:?}");
         assert!(did.app_limited > 0, "{variant:?} {did:?}");
-        // An idle time reduces CUBIC's window, and not BBR's.
+        // An idle period reduces CUBIC's window, but not BBR's.
         path.run(30.0);
         assert_eq!(path.counters().1.idle_restarts > 0, variant != Variant::Bbr);
     }
@@ -161,7 +167,7 @@ fn reordering_is_learned_and_spurious_recoveries_are_undone() {
 #[test]
 fn a_spurious_time_out_is_undone() {
     for variant in ALL {
-        // The delay grows by more than the time-out.
+        // The delay grows by more than the retransmission time-out.
         let longer = Change { at: ms(5_000), delay: Some(ms(2_000)), ..Change::default() };
         let link = LinkConfig { schedule: vec![longer], ..path(0.0) };
         let mut path = Path::new(variant, &link, SEED, Pattern::Endless);
@@ -175,7 +181,7 @@ fn a_spurious_time_out_is_undone() {
 
 #[test]
 fn bbr_finds_the_rate_drains_and_probes() {
-    // Jitter hides the least round-trip time, so BBR must probe for it.
+    // Jitter hides the smallest round-trip time, so BBR must probe for it.
     let (counts, did) = run(Variant::Bbr, &LinkConfig { jitter: ms(2), ..path(0.0) }, 25.0);
     assert_eq!((did.full_pipes, did.drains, counts.timeouts), (1, 1, 0), "{did:?}");
     assert!(did.rtt_probes >= 1 && did.gain_phases > 100 && did.paced > 10_000, "{did:?}");
@@ -192,7 +198,7 @@ fn bbr_finds_a_policer() {
     let arrived = path.run(15.0);
     let after = path.counters();
     assert!(after.1.policed > 0, "{after:?}");
-    // Few packets are lost after the detection.
+    // Few packets are lost once BBR has detected the policer.
     let lost = after.1.rack_losses - before.1.rack_losses;
     assert!(arrived > 3_000 && lost * 10 < after.0.sent - before.0.sent, "{arrived} {before:?} {after:?}");
 }

@@ -1,4 +1,4 @@
-//! Scenarios: networks, connections and reports.
+//! Scenarios as a whole: networks, connections and reports.
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Duplicate, LinkConfig, Loss, Reorder};
@@ -8,6 +8,7 @@ use ripstop_sim::world::{Body, Carrier, Happening, TcpConfig, World};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+/// A link of 2 Mbit/s and 100 ms with this share of random losses.
 fn link(loss: f64) -> LinkConfig {
     LinkConfig {
         rate: Rate::from_bps(2_000_000),
@@ -22,7 +23,7 @@ fn link(loss: f64) -> LinkConfig {
     }
 }
 
-/// Paper 000's chain, for a short run.
+/// Paper 000's chain of four links, for a short run.
 fn tandem(loss: f64, flow: FlowSpec, tunnel: bool) -> Scenario {
     Tandem {
         run: RunSpec {
@@ -40,6 +41,7 @@ fn tandem(loss: f64, flow: FlowSpec, tunnel: bool) -> Scenario {
     .scenario()
 }
 
+/// Two flows with the default settings.
 fn flow() -> FlowSpec {
     FlowSpec { count: 2, ..FlowSpec::new("", "") }
 }
@@ -52,7 +54,8 @@ fn a_window_of_one_packet_takes_a_round_trip_per_packet() {
     let sender = SenderConfig { window: 1, ..SenderConfig::default() };
     let config = TcpConfig { sender, ..TcpConfig::default() };
     let flow = world.add_tcp(config, &Carrier::Links(&links[..2], &links[2..]), "flow/0").unwrap();
-    // On each link 40 bytes take 160 us and 1040 bytes 4160 us. Each link has 100 ms.
+    // On each link, 40 bytes take 160 us and 1040 bytes take 4160 us. Each link adds a delay of 100
+    // ms.
     let syn = 400_000 + 4 * 160;
     let round = 400_000 + 2 * 4160 + 2 * 160;
     world.run_until(Time::from_micros(syn + 10 * round - 1), &mut ());
@@ -62,7 +65,8 @@ fn a_window_of_one_packet_takes_a_round_trip_per_packet() {
     assert_eq!((totals.packets, totals.sent, totals.bytes), (10, 12, 10_000));
     assert!((totals.delay.0 / totals.delay.1 as f64 - 0.208_32).abs() < 1e-9, "{totals:?}");
     assert!((totals.window - (syn + 10 * round) as f64 * 1e-6).abs() < 1e-6, "{totals:?}");
-    // Arrivals, the start, and checks of a timer that was postponed.
+    // Events are arrivals, the start, and the alarms of a timer that had been moved to a later
+    // time.
     assert!((11 * 4 + 1..11 * 4 + 15).contains(&world.events()), "{}", world.events());
 }
 

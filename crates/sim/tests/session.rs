@@ -1,4 +1,5 @@
-//! The tunnel session in virtual time: what a steady sender notices, and how a TCP inside the tunnel performs.
+//! The tunnel session in virtual time: how it reacts to outages and changes of the path, and how a
+//! TCP inside the tunnel performs.
 
 mod common;
 
@@ -11,6 +12,7 @@ use ripstop_sim::tcp::Variant;
 use ripstop_sim::world::{Happening, Incident, UdpConfig};
 use std::time::Duration;
 
+/// A path of 20 Mbit/s and 100 ms with this share of random losses.
 fn path(loss: f64) -> LinkConfig {
     let loss = Fraction::new(loss).expect("a share from 0 to 1");
     LinkConfig::path(Rate::from_bps(20_000_000), Duration::from_millis(100), loss)
@@ -26,7 +28,7 @@ fn a_steady_sender_detects_a_silent_peer() {
     let link = LinkConfig { blackouts: vec![cut], ..path(0.0) };
     let seed = Seed::new(11);
     let mut world = tunnel(&TunnelConfig::default(), [&link; 2], seed).expect("the links are valid");
-    // Packets leave more often than a probe time-out expires.
+    // Packets are sent more often than a probe time-out expires.
     add_source(&mut world, UdpConfig::poisson(300, 100.0));
     world.run_until(Time::from_secs_f64(20.0), &mut ());
     let events = world.tunnel_events(TUNNEL, 0);
@@ -59,11 +61,12 @@ fn a_tcp_inside_sees_only_the_losses_of_the_tunnels_queue() {
         assert!(tcp.packets > 5_000, "{why}");
         assert_eq!(right.received.recovered > 0, loss > 0.0, "{why}");
         assert_eq!((left.given_up, left.drops.full, left.drops.expired), (0, 0, 0), "{why}");
-        // TCP retransmits what the queue dropped to slow it down, and what a time-out declared lost.
+        // TCP may retransmit only what the queue dropped to slow it down, and what a time-out
+        // declared lost.
         assert!(tcp.retransmits <= left.drops.aqm + 300 * tcp.timeouts, "{why}");
         let reductions = tcp.fast_retransmits + tcp.timeouts;
         assert!(reductions <= left.drops.aqm + tcp.timeouts && window > 10.0, "{why}");
-        // Recovered packets come out together, and are acknowledged together.
+        // Recovered packets come out together, and receive offload merges their acknowledgements.
         assert_eq!(tcp.merged_acks > 0, loss > 0.0, "{why}");
         assert!(acknowledgements < tcp.packets * 6 / 10, "{acknowledgements}, {why}");
         assert_eq!(world.strays(), 0, "{why}");
@@ -76,20 +79,20 @@ fn unacknowledged_datagrams_cause_a_tail_probe() {
         let seed = Seed::new(13).run(run);
         let mut world =
             tunnel(&TunnelConfig::default(), [&path(loss); 2], seed).expect("the links are valid");
-        // Each packet is followed by a pause.
+        // A pause follows each packet.
         add_source(&mut world, UdpConfig::poisson(300, 2.0));
         world.run_until(Time::from_secs_f64(600.0), &mut ());
         let sent = world.tunnel(TUNNEL)[0].sent;
         assert_eq!(sent.tail_probes > 0, loss > 0.0, "seed 13 run {run}: {sent:?}");
-        // Most pauses end with the answer to the probe and are not taken for a silence.
+        // Most pauses end with the answer to the probe, so they are not reported as a silence.
         let events = world.tunnel_events(TUNNEL, 0);
         let silent = events.iter().filter(|(_, event)| *event == TunnelEvent::Silent).count() as u64;
         assert!(2 * silent <= sent.tail_probes, "seed 13 run {run}: {silent} {sent:?}");
     }
 }
 
-/// Jitter that keeps the order: sparse packets see all of it, dense ones only its upper end, which looks like a standing
-/// queue.
+/// Jitter that keeps the order. Sparse packets see its whole range. Dense packets see only its
+/// upper end, which looks like a standing queue.
 #[test]
 fn a_delay_that_does_not_shrink_is_accepted_as_the_paths() {
     let (mut shares, mut accepted) = (Vec::new(), 0);
@@ -106,7 +109,8 @@ fn a_delay_that_does_not_shrink_is_accepted_as_the_paths() {
     assert!(shares.iter().all(|share| *share > 0.4), "seed 7, run by run: {shares:.2?}");
 }
 
-/// A slower path has a queue that takes many rounds to shrink; a longer path has none.
+/// A path that becomes slower builds a queue, which takes many rounds to shrink. A path that
+/// becomes longer has no queue.
 #[test]
 fn a_slower_path_and_a_longer_path_are_distinguished() {
     let change = |seconds| Change { at: Span::from(Duration::from_secs(seconds)), ..Change::default() };
@@ -128,18 +132,20 @@ fn a_slower_path_and_a_longer_path_are_distinguished() {
     let medians = [&mut fast, &mut slow, &mut long]
         .map(|shares| percentile(shares, 50.0).expect("there is at least one sample"));
     assert!(medians.iter().all(|share| *share > 0.8), "seed 14: {fast:.2?} {slow:.2?} {long:.2?}");
-    // The full queue of the slower path looks like a delay of its own for a while, now and then.
+    // Now and then, the full queue of the slower path looks like a longer delay for a while.
     assert!(accepted[0] <= 2 && accepted[1] - accepted[0] >= 5, "seed 14: {accepted:?}");
 }
 
-/// A fast long path whose queue is short: a start-up's overrun loses thousands of symbols, in more places than a report lists.
+/// A fast long path with a short queue. The overshoot of slow start loses thousands of symbols, in
+/// more places than a report can list.
 #[test]
 fn a_loss_of_very_many_is_brought_back_in_time() {
     let loss = Fraction::new(0.1).expect("a share from 0 to 1");
     let mut link = LinkConfig::path(Rate::from_bps(400_000_000), Duration::from_millis(300), loss);
     link.queue = Some(QueueLimit::Bytes(1_500_000));
     let seed = Seed::new(15);
-    // With room for all waiting repairs, and with too little: then some symbols are given up, and delivery goes on.
+    // First with room for all repairs that wait, then with too little. With too little, some
+    // symbols are given up and delivery goes on.
     for (matrix_bytes, is_full, least) in
         [(TunnelConfig::default().matrix_bytes, false, 120_000), (1_000_000, true, 40_000)]
     {
@@ -157,7 +163,8 @@ fn a_loss_of_very_many_is_brought_back_in_time() {
     }
 }
 
-/// Long runs of losses in both directions: one run takes a whole flight, its repairs, and the reports of earlier packets.
+/// Long loss bursts in both directions. One burst can take a whole flight, its repairs, and the
+/// reports of earlier packets.
 #[test]
 fn long_runs_of_losses_do_not_stall_a_start() {
     let loss = Loss::Gilbert { mean: Fraction::new(0.17).expect("a share from 0 to 1"), burst: 11.0 };
@@ -174,8 +181,8 @@ fn long_runs_of_losses_do_not_stall_a_start() {
     assert!(median > 0.45, "seed 16: {shares:.2?}");
 }
 
-/// A path that holds thousands of packets, with long runs of losses. Repairs over spread symbols hide most losses, and
-/// repairs over ranges of missing symbols recover the rest.
+/// A path that holds thousands of packets, with long loss bursts. Repairs over spread symbols hide
+/// most losses, and repairs over ranges of missing symbols recover the rest.
 #[test]
 fn runs_of_losses_leave_a_long_fast_path_filled() {
     let loss = Loss::Gilbert { mean: Fraction::new(0.1).expect("a share from 0 to 1"), burst: 10.0 };
@@ -201,7 +208,8 @@ fn runs_of_losses_leave_a_long_fast_path_filled() {
     assert!(median > 0.78, "seed 17: {shares:.2?}");
 }
 
-/// A busy machine: packets are handled late, and timers expire late. This delay must not set the pace.
+/// On a busy machine, packets are handled late and timers expire late. This delay must not limit
+/// the rate.
 #[test]
 fn a_late_processor_costs_little() {
     let share = |run: u64, late: u64, loss: f64| {
@@ -225,7 +233,8 @@ fn a_late_processor_costs_little() {
     }
 }
 
-/// An ECN-capable tunnel over a link that marks: the marks reach the sender, which slows down without losses.
+/// An ECN-capable tunnel over a link that marks. The marks reach the sender, which slows down
+/// without losses.
 #[test]
 fn ecn_marks_reach_the_sender() {
     let of = |ecn: bool| {
@@ -240,7 +249,7 @@ fn ecn_marks_reach_the_sender() {
     let (totals, left, right) = of(true);
     assert!(totals.marked > 0 && right.received.marked == totals.marked, "seed 18: {totals:?} {right:?}");
     assert!(left.sent.peer_marked > 0, "seed 18: {left:?}");
-    // ECN is off by default until the controller handles marks as it should.
+    // ECN is off by default, until the rate controller handles marks correctly.
     assert!(!TunnelConfig::default().ecn);
     let (totals, _, right) = of(false);
     assert!(totals.counters.congested > 0, "seed 18: {totals:?}");

@@ -234,7 +234,8 @@ fn links_are_reported() {
     assert!((mean(first.offered_packets) - sum).abs() < 0.5 && mean(first.dropped_queue_packets) > 0.0);
     let lost = mean(first.lost_packets) / (mean(first.lost_packets) + mean(first.delivered_packets));
     assert!((0.015..0.025).contains(&lost), "{lost}, seed 5");
-    // The rate carried matches the utilisation: a packet at the edge of the span counts on one side.
+    // The rate carried matches the utilisation: a packet at the edge of the span counts on one
+    // side.
     let carried = mean(first.delivered_bps) / (1.0 - lost) / 4e6;
     assert!((mean(first.utilisation) - carried).abs() < 0.005 && carried > 0.9, "{first:?}");
     // Little's law ties the queue to the wait.
@@ -257,7 +258,8 @@ fn tunnels_are_reported() {
     let way = |report: &ScenarioReport, k: usize| report.tunnels[0].directions[k].clone();
     let (forth, back) = (way(&lossy, 0), way(&lossy, 1));
     assert_eq!((forth.from.as_str(), forth.to.as_str(), back.from.as_str()), ("n0", "n2", "n2"));
-    // The ratio is at least 1.17: 1.04 for TCP's headers, 56 bytes for the tunnel's, and 1/(1 - .06) for the losses.
+    // The ratio is at least 1.17: 1.04 for TCP's headers, 56 bytes for the tunnel's, and 1/(1 -
+    // .06) for the losses.
     assert!((1.15..1.5).contains(&mean(forth.sent_per_useful)), "{forth:?}, seed 6");
     assert!((1.08..1.2).contains(&mean(way(&clean, 0).sent_per_useful)), "{clean:?}, seed 6");
     assert!(back.sent_per_useful.n == 0 && mean(back.delivered_packets) > 100.0, "{back:?}");

@@ -1,5 +1,5 @@
-//! The measurement of contenders: requests are answered, files arrive, figures add up, equal seeds give equal runs, and all
-//! contenders meet the same losses.
+//! The demonstration's measurement in virtual time: requests are answered, files arrive, figures
+//! add up, equal seeds give equal runs, and all contenders meet the same losses.
 
 use ripstop_base::{Bytes, Fraction, Rate, Seed, Span};
 use ripstop_link::{DropReason, Fate, Link, LinkConfig, Loss};
@@ -9,6 +9,7 @@ use ripstop_sim::trial::{BulkTraffic, PathKind, Scheme, Trial};
 use ripstop_sim::world::Happening;
 use std::time::Duration;
 
+/// All contenders under test.
 const SCHEMES: [Scheme; 8] = [
     Scheme::Packets,
     Scheme::Tcp(Variant::LinuxCubic, PathKind::Tunnel),
@@ -20,6 +21,8 @@ const SCHEMES: [Scheme; 8] = [
     Scheme::Tcp(Variant::Sack, PathKind::Link),
 ];
 
+/// A trial over 20 Mbit/s and 100 ms with this share of random losses. Requests are due every 50 ms
+/// from 2 s to 4.75 s.
 fn trial(scheme: Scheme, loss: f64, bulk: BulkTraffic) -> Trial {
     let link = LinkConfig::path(
         Rate::from_bps(20_000_000),
@@ -99,8 +102,8 @@ fn equal_seeds_give_equal_runs() {
     }
 }
 
-/// The k-th packet on a link meets the same chance for every contender. A link with the emulator's name has the same
-/// chances.
+/// Whether the k-th packet on a link is lost does not depend on the contender. A link with the
+/// emulator's name loses the same packets.
 #[test]
 fn all_contenders_meet_the_same_losses() {
     for loss in [
@@ -118,7 +121,7 @@ fn all_contenders_meet_the_same_losses() {
                 let mut alone = Link::new(&unhurried, trial.seed, name).unwrap();
                 for (k, fate) in fates.iter().enumerate() {
                     let chance = alone.offer(ripstop_base::Time::ZERO, 1500).reason();
-                    // A refused packet draws no chance.
+                    // A packet that the queue refuses draws no random number.
                     if !matches!(fate, Fate::Refused { .. }) {
                         assert_eq!(fate.reason(), chance, "{scheme:?}, {name}, packet {k}, seed 3");
                         compared += usize::from(chance == Some(DropReason::Channel));
@@ -130,7 +133,8 @@ fn all_contenders_meet_the_same_losses() {
     }
 }
 
-/// `ripstop sim tandem --hops 1` (with `--tunnel`) and the trial simulate the same connection: bytes and fates are equal.
+/// `ripstop sim tandem --hops 1` (with `--tunnel`) and the trial simulate the same connection, so
+/// bytes and fates are equal.
 #[test]
 fn a_chain_of_one_link_equals_the_trial() {
     for (variant, way) in [

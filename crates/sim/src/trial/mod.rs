@@ -1,5 +1,5 @@
-//! A trial: one run of a contender over one link, measured as the demonstration measures it. The contender sends a stream
-//! without end, or a file, with requests beside it.
+//! A trial: one run of a contender over one link, measured as the demonstration measures it. The
+//! contender sends a stream without end, or a file, with requests beside it.
 
 mod world;
 
@@ -46,7 +46,8 @@ pub enum BulkTraffic {
     None,
     /// Data without end.
     Endless,
-    /// A file of this many bytes, over TCP. A source of bare packets has no files and sends without end.
+    /// A file of this many bytes, over TCP. A source of bare packets has no files and sends without
+    /// end.
     File(u64),
 }
 
@@ -88,20 +89,23 @@ pub struct Measured {
     pub first_1mb: Option<Duration>,
     /// The same for a whole file.
     pub complete: Option<Duration>,
-    /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only packets sent and delivered
-    /// in the measured interval count. A source without TCP counts from the entrance of the tunnel.
+    /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only
+    /// packets sent and delivered in the measured interval count. A source without TCP counts from
+    /// the entrance of the tunnel.
     pub delays: DelayHistogram,
-    /// For each request, in order: the time from its due time to its reply, or without a reply the time it waited until the
-    /// end.
+    /// For each request, in order: the time from its due time to its reply, or without a reply the
+    /// time it waited until the end.
     pub latencies: Vec<Result<Duration, Duration>>,
     /// Counters of the link in the data direction at the end of the measured interval.
     pub link: LinkCounters,
-    /// Packets that the bulk traffic's TCP had retransmitted by the end of the measured interval; None without a TCP.
+    /// Packets that the bulk traffic's TCP had retransmitted by the end of the measured interval;
+    /// None without a TCP.
     pub retransmits: Option<u64>,
-    /// Repairs of the tunnel in the data direction by the end of the measured interval; None without a tunnel.
+    /// Repairs of the tunnel in the data direction by the end of the measured interval; None
+    /// without a tunnel.
     pub tunnel: Option<TunnelLosses>,
-    /// The fates of the packets on the link in the data direction and on the link back, in the order offered. Empty unless
-    /// the trial keeps them.
+    /// The fates of the packets on the link in the data direction and on the link back, in the
+    /// order offered. Empty unless the trial keeps them.
     pub fates: [Vec<Fate>; 2],
     /// Impairments that are configured on either link and never fired.
     pub unfired: Vec<&'static str>,
@@ -119,10 +123,11 @@ pub struct TunnelLosses {
 }
 
 impl Trial {
-    /// Runs the trial. The run of a file ends when the file has arrived. `progress` receives the virtual time now and then.
+    /// Runs the trial. The run of a file ends when the file has arrived. `progress` receives the
+    /// virtual time now and then.
     ///
-    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty path, as after a
-    /// handshake.
+    /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty
+    /// path, as after a handshake.
     ///
     /// # Errors
     /// The invalid setting of a link.

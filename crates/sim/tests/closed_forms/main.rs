@@ -1,7 +1,7 @@
 //! The links and the coder against theory, and TCP in rounds against the equations of paper 000.
 //!
-//! Where an equation and its subject differ, both are asserted. They agree under the equation's own assumptions, and differ
-//! by a known amount without them.
+//! Where an equation and its subject differ, both are asserted. They agree under the equation's own
+//! assumptions, and differ by a known amount without them.
 
 mod rounds;
 mod tcp_in_rounds;
@@ -46,7 +46,8 @@ fn assert_share(hits: u64, n: u64, want: f64, what: &str) {
 
 // Queues.
 
-/// The M/D/1/K queue: `rho` Poisson arrivals per service time, and room for `k` packets, the one in service included.
+/// The M/D/1/K queue: `rho` Poisson arrivals per service time, and room for `k` packets, the one in
+/// service included.
 struct Queue {
     /// Share of arrivals that find no room.
     loss: f64,
@@ -56,22 +57,23 @@ struct Queue {
     waiting: f64,
 }
 
-/// Solves the chain embedded at departures: the number left behind is the previous number, less one, plus the arrivals
-/// during a service.
+/// Solves the chain embedded at departures: the number left behind is the previous number, less
+/// one, plus the arrivals during a service.
 fn m_d_1_k(rho: f64, k: usize) -> Queue {
     let mut arrivals = vec![(-rho).exp()];
     for n in 1..=k {
         arrivals.push(arrivals[n - 1] * rho / n as f64);
     }
-    // The unnormalised distribution of the number left behind, 0 to k - 1, from its balance equations.
+    // The unnormalised distribution of the number left behind, 0 to k - 1, from its balance
+    // equations.
     let mut left = vec![1.0];
     for n in 0..k - 1 {
         let reached: f64 = (1..=n).map(|i| left[i] * arrivals[n + 1 - i]).sum();
         left.push((left[n] - reached - left[0] * arrivals[n]) / arrivals[0]);
     }
     let sum: f64 = left.iter().sum();
-    // Departures come every 1 when busy, and every 1 + 1/rho after an empty system. This gives the distribution at any
-    // time, and its full part.
+    // Departures come every 1 when busy, and every 1 + 1/rho after an empty system. This gives the
+    // distribution at any time, and its full part.
     let per_departure = left[0] / sum + rho;
     let loss = 1.0 - 1.0 / per_departure;
     let at_any_time = |n: usize| if n == k { loss } else { left[n] / sum / per_departure };
@@ -91,7 +93,8 @@ fn the_exact_queue_matches_known_cases() {
     assert!((m_d_1_k(0.9, 2).loss - by_hand).abs() < 1e-12);
 }
 
-/// Offers Poisson arrivals to a drop-tail link. Returns loss, mean wait and mean number waiting, in service times.
+/// Offers Poisson arrivals to a drop-tail link. Returns loss, mean wait and mean number waiting, in
+/// service times.
 fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64) -> [f64; 3] {
     const ARRIVALS: u64 = 50_000;
     let seed = SEED.run(run);
@@ -112,8 +115,8 @@ fn drop_tail(config: &LinkConfig, bytes: usize, service: f64, rho: f64, run: u64
 #[test]
 fn drop_tail_is_m_d_1_k() {
     const RUNS: u64 = 10;
-    // The service time is 2.5 ms with and without a block code. It is that of 1000 bytes at 3.2 Mbit/s, or of 20 cells sent
-    // as 25 at 10 000 cells per second.
+    // The service time is 2.5 ms with and without a block code. It is that of 1000 bytes at 3.2
+    // Mbit/s, or of 20 cells sent as 25 at 10 000 cells per second.
     let plain = LinkConfig { rate: Rate::from_bps(3_200_000), ..LinkConfig::default() };
     let fec = Some(Fec::new(25, 20, Loss::None));
     let coded = LinkConfig { rate: Rate::from_bps(4_240_000), fec, ..LinkConfig::default() };
@@ -149,7 +152,8 @@ fn drop_tail_is_m_d_1_k() {
 
 /// The nonzero elements of the subfield of GF(256) with `q` elements: 2, 4, 16 or 256.
 fn nonzero_elements(q: usize) -> Vec<u8> {
-    // Powers of the generator 2 modulo x^8 + x^4 + x^3 + x^2 + 1. The powers of 2^(255 / (q-1)) make the subfield.
+    // Powers of the generator 2 modulo x^8 + x^4 + x^3 + x^2 + 1. The powers of 2^(255 / (q-1))
+    // make the subfield.
     let mut powers = vec![1u8];
     for i in 0..254usize {
         let next = u16::from(powers[i]) << 1;
@@ -158,7 +162,8 @@ fn nonzero_elements(q: usize) -> Vec<u8> {
     powers.into_iter().step_by(255 / (q - 1)).collect()
 }
 
-/// The number of combinations beyond k that a decoder of k symbols needs; `combine` makes each combination.
+/// The number of combinations beyond k that a decoder of k symbols needs; `combine` makes each
+/// combination.
 fn needs(k: u64, mut combine: impl FnMut() -> (Members, Coding)) -> usize {
     let mut decoder = Decoder::new(0, Limits::default());
     for sent in 1.. {
@@ -173,8 +178,8 @@ fn needs(k: u64, mut combine: impl FnMut() -> (Members, Coding)) -> usize {
     unreachable!("the loop ends by returning")
 }
 
-/// The probability that k + j random combinations of k symbols over a field of `q` elements decode them: the matrix has
-/// rank k.
+/// The probability that k + j random combinations of k symbols over a field of `q` elements decode
+/// them: the matrix has rank k.
 fn rank_probability(q: f64, k: i32, j: i32) -> f64 {
     (j + 1..=j + k).map(|i| 1.0 - q.powi(-i)).product()
 }
@@ -220,8 +225,8 @@ fn random_matrices_have_the_rank_of_theory() {
 
 #[test]
 fn seeded_repairs_have_the_rank_of_theory() {
-    // Their coefficients are never 0, so the last dimension fails with 1/255 instead of 1/256. The trials cannot resolve
-    // the difference.
+    // Their coefficients are never 0, so the last dimension fails with 1/255 instead of 1/256. The
+    // trials cannot resolve the difference.
     const K: u64 = 8;
     const TRIALS: u64 = 30_000;
     let mut random = SEED.stream("rank/seeds");
@@ -245,8 +250,8 @@ fn seeded_repairs_have_the_rank_of_theory() {
 
 #[test]
 fn a_symbol_costs_1_over_1_minus_the_loss() {
-    // A rateless code: combinations cross a lossy link until k symbols are decoded. The number that must arrive is k + sum
-    // 1/(256^i - 1), and each is sent 1/(1-p) times.
+    // A rateless code: combinations cross a lossy link until k symbols are decoded. The number that
+    // must arrive is k + sum 1/(256^i - 1), and each is sent 1/(1-p) times.
     const K: u64 = 16;
     let must_arrive = K as f64 + (1..=K as i32).map(|i| 1.0 / (256f64.powi(i) - 1.0)).sum::<f64>();
     for p in [0.0, 0.05, 0.2, 0.5] {
@@ -272,8 +277,8 @@ fn a_symbol_costs_1_over_1_minus_the_loss() {
     }
 }
 
-/// Sends combinations of all undecoded symbols over a link of one packet per slot, with a new symbol for every `redundancy`
-/// combinations. Returns the degrees of freedom that arrive per slot.
+/// Sends combinations of all undecoded symbols over a link of one packet per slot, with a new
+/// symbol for every `redundancy` combinations. Returns the degrees of freedom that arrive per slot.
 fn streaming(p: f64, redundancy: f64, slots: u64, seed: Seed) -> f64 {
     let rate = Rate::from_bps(8_000_000);
     let config = LinkConfig { rate, loss: Loss::bernoulli(share(p)), ..LinkConfig::default() };
@@ -303,13 +308,14 @@ fn coding_carries_the_smaller_of_c_minus_losses_and_c_over_r() {
         let want = (1.0_f64 - p).min(1.0 / redundancy);
         let rates = (0..RUNS).map(|run| streaming(p, redundancy, SLOTS, SEED.run(run)));
         let (got, _) = mean(rates);
-        // The tolerance is the spread of the arrivals. Where the source is the limit, the symbols still waiting at the end
-        // add some 1/(1-p-1/R).
+        // The tolerance is the spread of the arrivals. Where the source is the limit, the symbols
+        // still waiting at the end add some 1/(1-p-1/R).
         let error = 4.0 * (p * (1.0 - p) / (RUNS * SLOTS) as f64).sqrt();
         let tail = 3.0 / ((1.0 - p - 1.0 / redundancy).abs() * SLOTS as f64);
         assert!((got - want).abs() < error + tail, "p {p} R {redundancy}: {got}, not {want}, seed {SEED}");
     }
-    // At exactly R = 1/(1-p) the number waiting is a random walk: the rate is below both limits by some sqrt(p(1-p)/SLOTS).
+    // At exactly R = 1/(1-p) the number waiting is a random walk: the rate is below both limits by
+    // some sqrt(p(1-p)/SLOTS).
     let (critical, _) = mean((0..RUNS).map(|run| streaming(0.2, 1.25, SLOTS, SEED.run(run))));
     assert!((0.77..0.8).contains(&critical), "{critical}");
 }

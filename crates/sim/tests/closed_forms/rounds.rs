@@ -1,16 +1,20 @@
-//! TCP in rounds, as paper 000, section III assumes: a simulation of the subject of section IV's equations.
+//! TCP in rounds, as paper 000, section III assumes: a simulation of the subject of section IV's
+//! equations.
 //!
-//! A round is one round-trip time, and its window W is sent at once. If every packet arrives, the next window is W + 1, at
-//! most W_max. In the round of the first loss only the a packets before the loss count, since the receiver keeps nothing
-//! out of order (go-back-N). The window becomes W + a/W, and one more round is sent with it. Its arrivals are duplicate
-//! acknowledgements. Three of them make a triple-duplicate event (TD), which halves the window. Fewer make a time-out (TO)
-//! of T_o rounds. Then one packet is sent with a window of 1. The packet may be lost again, with twice the time-out each
-//! time, up to 64 T_o. Packets are lost independently. There is no slow start.
+//! A round is one round-trip time, and its window W is sent at once. If every packet arrives, the
+//! next window is W + 1, at most W_max. In the round of the first loss only the a packets before
+//! the loss count, since the receiver keeps nothing out of order (go-back-N). The window becomes W
+//! + a/W, and one more round is sent with it. Its arrivals are duplicate acknowledgements. Three of
+//! them make a triple-duplicate event (TD), which halves the window. Fewer make a time-out (TO) of
+//! T_o rounds. Then one packet is sent with a window of 1. The packet may be lost again, with twice
+//! the time-out each time, up to 64 T_o. Packets are lost independently. There is no slow start.
 //!
-//! [`Rounds`] advances from loss to loss: each [`Cycle`] has the quantities of equations (2) to (7) and (13).
+//! [`Rounds`] advances from loss to loss: each [`Cycle`] has the quantities of equations (2) to (7)
+//! and (13).
 //!
-//! The paper leaves two details open. Windows are real numbers here. The next round may send the fraction that a round does
-//! not send: a window of 4.5 sends four and five packets by turns. A window is never below 1.
+//! The paper leaves two details open. Windows are real numbers here. The next round may send the
+//! fraction that a round does not send: a window of 4.5 sends four and five packets by turns. A
+//! window is never below 1.
 
 use ripstop_base::{Fraction, Stream};
 use ripstop_model::tcp::time_out_series;
@@ -24,7 +28,8 @@ pub(crate) struct Rules {
     pub(crate) spacing: Spacing,
     /// W_max: the largest window, in packets, at least 1.
     pub(crate) window: f64,
-    /// T_o: length of the first time-out, in rounds. None: there are no time-outs, and every loss halves the window.
+    /// T_o: length of the first time-out, in rounds. None: there are no time-outs, and every loss
+    /// halves the window.
     pub(crate) time_out: Option<f64>,
 }
 
@@ -33,8 +38,8 @@ pub(crate) struct Rules {
 pub(crate) enum Spacing {
     /// Each packet is lost with probability p, so the spacing is geometric, as section III says.
     Independent,
-    /// (1-p)/p packets, and up to half a window more or less. Section IV assumes this spacing when it puts `E[r]^2` for
-    /// `E[r^2]` in (8), and lets the loss fall evenly anywhere in its round.
+    /// (1-p)/p packets, and up to half a window more or less. Section IV assumes this spacing when
+    /// it puts `E[r]^2` for `E[r^2]` in (8), and lets the loss fall evenly anywhere in its round.
     Even,
 }
 
@@ -118,7 +123,8 @@ impl Rounds {
         true
     }
 
-    /// The number of consecutive time-outs, the first included: the retransmission is lost with probability p each time.
+    /// The number of consecutive time-outs, the first included: the retransmission is lost with
+    /// probability p each time.
     fn series(&mut self) -> u32 {
         let lost = libm::log(1.0 - self.random.unit()) / libm::log(self.rules.loss.get());
         (lost as u32).saturating_add(1)
@@ -195,8 +201,8 @@ mod tests {
             for cycle in rounds(loss, f64::INFINITY, time_out).take(20_000) {
                 let r = cycle.rounds as f64;
                 assert!((cycle.last_window - (cycle.first_window + r - 1.0)).abs() < 1e-9 * r, "{cycle:?}");
-                // (7): the packets of r - 1 whole rounds and of the last round up to the loss, except for a fraction
-                // carried over.
+                // (7): the packets of r - 1 whole rounds and of the last round up to the loss,
+                // except for a fraction carried over.
                 let whole = (r - 1.0) * cycle.first_window + (r - 1.0) * (r - 2.0) / 2.0;
                 let sent = whole + cycle.last_acknowledged as f64;
                 assert!((cycle.acknowledged as f64 - sent).abs() < 1.0 + 1e-9, "{cycle:?}");

@@ -1,9 +1,10 @@
 //! The simulator against ns-2.35: the same networks, the same TCPs, means over independent runs.
 //!
-//! `make oracle` runs every cell of `ns2.csv` as often as ns-2 did, at least 40 times; `make test` runs each a few times.
-//! The file has the results of the unmodified ns-2: mean, half of the 95 % interval, runs. Its cells are the uncoded
-//! baselines of papers 000 and 003. A cell agrees when the means differ by at most 5 %, or by at most two half-widths,
-//! whichever is larger. The half-width is the root of the sum of the squares of both.
+//! `make oracle` runs every cell of `ns2.csv` as often as ns-2 did, at least 40 times; `make test`
+//! runs each a few times. The file has the results of the unmodified ns-2: mean, half of the 95 %
+//! interval, runs. Its cells are the uncoded baselines of papers 000 and 003. A cell agrees when
+//! the means differ by at most 5 %, or by at most two half-widths, whichever is larger. The
+//! half-width is the root of the sum of the squares of both.
 
 mod cells;
 mod settings;
@@ -18,7 +19,8 @@ struct Compared {
     rows: Vec<(Cell, Statistic, bool)>,
 }
 
-/// Runs of a setting in `make test`: enough for an interval. Twice as many take twice the time, a minute on two cores.
+/// Runs of a setting in `make test`: enough for an interval. Twice as many take twice the time, a
+/// minute on two cores.
 const FEW_RUNS: u64 = 6;
 
 /// Runs the settings that `wanted` selects. `runs` gives the number of runs from ns-2's number.

@@ -112,8 +112,8 @@ pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &S
     megabits(statistic)
 }
 
-/// The queue for ns-2's `limit`. While ns-2 sends a packet, it refuses the packet that would fill the queue to its limit,
-/// so one packet less waits.
+/// The queue for ns-2's `limit`. While ns-2 sends a packet, it refuses the packet that would fill
+/// the queue to its limit, so one packet less waits.
 fn waiting(limit: u64) -> QueueLimit {
     QueueLimit::Packets(limit - 1)
 }

@@ -1,6 +1,7 @@
-//! The packets that each sender sends when given packets are lost, compared with ns-2.35. The network is one hop of 1 Gb/s
-//! and 52 ms each way, with an `ErrorModel/List` of the same indices. `window` is 50, all other settings are ns-2's
-//! defaults. The clock is .418 of a tick ahead, which seed 2520 gives here.
+//! The packets that each sender sends when given packets are lost, compared with ns-2.35. The
+//! network is one hop of 1 Gb/s and 52 ms each way, with an `ErrorModel/List` of the same indices.
+//! `window` is 50, all other settings are ns-2's defaults. The clock is .418 of a tick ahead, which
+//! seed 2520 gives here.
 
 use ripstop_base::{Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
@@ -11,7 +12,8 @@ use std::time::Duration;
 /// The seed that sets the sender's clock .418 of a tick ahead.
 const SEED: u64 = 2520;
 
-/// The first `count` packets that the sender sends when the transmissions in `lost` (counted from 0) are lost.
+/// The first `count` packets that the sender sends when the transmissions in `lost` (counted from
+/// 0) are lost.
 fn sends(variant: Variant, config: SenderConfig, lost: &[u64], count: usize) -> Vec<u64> {
     let back = LinkConfig {
         rate: Rate::from_bps(1_000_000_000),

@@ -36,7 +36,8 @@ fn disorder_is_acknowledged_at_once() {
 
 #[test]
 fn a_copy_of_the_last_packet_may_wait_for_its_acknowledgement() {
-    // ns-2's sink treats the copy as in order: an immediate answer would be a duplicate acknowledgement.
+    // ns-2's sink treats the copy as in order: an immediate answer would be a duplicate
+    // acknowledgement.
     let mut receiver = Receiver::new(Reassembly::Buffer, 2);
     assert_eq!(acks(&mut receiver, &[0, 1, 2, 2, 3]), [Some(1), None, Some(3), None, Some(4)]);
     // The rule does not hold after a gap, nor for the SYN.

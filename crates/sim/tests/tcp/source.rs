@@ -49,8 +49,8 @@ fn an_on_off_source_keeps_its_rate_and_its_share_of_time() {
         at.push(due.as_nanos() / 1_000_000);
     }
     assert_eq!(at, [100, 110, 120, 200, 210, 220]);
-    // The source is on for a third of the time, at 100 packets a second: 1997 packets in 59.9 s, standard deviation about
-    // 100.
+    // The source is on for a third of the time, at 100 packets a second: 1997 packets in 59.9 s,
+    // standard deviation about 100.
     let mean = |ms| Period::Exponential(span(ms));
     let mut random = source(Pattern::OnOff { on: mean(100), off: mean(200), rate });
     while random.next_due() < MS(60_000) {
