@@ -1,5 +1,8 @@
-//! Shows one hostile session in detail: `cargo run --release -p ripstop-sim --example hostile --
-//! SEED [STEP_MS]`.
+//! Shows one hostile session in detail.
+//!
+//! ```text
+//! cargo run --release -p ripstop-sim --example hostile -- SEED [STEP_MS]
+//! ```
 //!
 //! Prints the state of both ends every STEP_MS (250 ms by default), then their events and counters,
 //! and the verdict.

@@ -1,9 +1,12 @@
-//! Runs random hostile sessions on all cores: `make soak`, or `cargo run --release -p ripstop-sim
-//! --example soak -- RUNS [FIRST_SEED]`.
+//! Runs random hostile sessions on all cores. `make soak` runs this program.
+//!
+//! ```text
+//! cargo run --release -p ripstop-sim --example soak -- RUNS [FIRST_SEED]
+//! ```
 //!
 //! Prints the seed of each faulty session at once, and a summary at the end. The exit status is 1
-//! if a session had a fault, or if calm sessions together lost more than the limit. `--example
-//! hostile -- SEED` shows one session in detail.
+//! if a session had a fault, or if the sessions together had a problem, such as too many packets
+//! lost in calm sessions. The example `hostile` shows one session in detail.
 
 #[path = "../tests/hostile/harness/mod.rs"]
 #[allow(dead_code, reason = "this program does not look into sessions")]

@@ -1,5 +1,8 @@
-//! Compares the speed of the simulator with that of ns-2. It is part of `make bench`; alone it is
-//! `cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3]`.
+//! Compares the speed of the simulator with that of ns-2. `make bench` runs this program.
+//!
+//! ```text
+//! cargo run --release -p ripstop-sim --example speed [-- --json] [--repeats 3]
+//! ```
 //!
 //! Both simulators run each case in turn, several times with other seeds. A ratio is the median
 //! over the pairs, so other load on the machine matters little. Times are CPU times of one thread.

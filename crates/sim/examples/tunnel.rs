@@ -1,7 +1,9 @@
 //! Measures the tunnel alone over a virtual link, with one endless source: share, sent/useful and
 //! delays for a list of losses.
 //!
-//! `cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]`
+//! ```text
+//! cargo run --release -p ripstop-sim --example tunnel -- [RATE RTT [LOSS ...]]
+//! ```
 //!
 //! Environment: RUNS=N repeats each loss with other seeds. JITTER=20ms adds jitter. QUEUE=15 sets
 //! the queue. TRACE=1 prints the sender's state every 25 ms.

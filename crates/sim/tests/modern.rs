@@ -1,8 +1,11 @@
 //! CUBIC (by the RFCs and as in Linux), BBR and Reno on the modern sender, over a bare link.
 //!
 //! Every mechanism must act where it should, and every file must arrive. A table of shares is
-//! compared with a snapshot, which `UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern`
-//! rewrites.
+//! compared with a snapshot, which this command rewrites:
+//!
+//! ```text
+//! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test modern
+//! ```
 
 use ripstop_base::{Fraction, QueueLimit, Rate, Seed, Span, Time};
 use ripstop_link::{Change, Duplicate, LinkConfig, Loss, Policer, Reorder};

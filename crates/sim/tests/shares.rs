@@ -2,8 +2,12 @@
 //! shows as a diff.
 //!
 //! Each run has one bulk source over the tunnel alone, or one TCP connection through it, in virtual
-//! time under one seed. The figures are exact and the same on every machine. `UPDATE_SNAPSHOTS=1
-//! cargo test -p ripstop-sim --test shares` rewrites the snapshots.
+//! time under one seed. The figures are exact and the same on every machine. This command rewrites
+//! the snapshots:
+//!
+//! ```text
+//! UPDATE_SNAPSHOTS=1 cargo test -p ripstop-sim --test shares
+//! ```
 
 use ripstop_base::{Fraction, Rate, Seed};
 use ripstop_link::{LinkConfig, Loss};

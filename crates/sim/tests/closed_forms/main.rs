@@ -1,7 +1,8 @@
-//! The links and the coder against theory, and TCP in rounds against the equations of paper 000.
+//! The links, the coder and TCP in rounds, compared with theory: queueing theory, coding theory,
+//! and the equations of paper 000.
 //!
-//! Where an equation and its subject differ, both are asserted. They agree under the equation's own
-//! assumptions, and differ by a known amount without them.
+//! Where an equation and the simulation differ, both are asserted. They agree under the equation's
+//! own assumptions. Without these they differ by a known amount.
 
 mod rounds;
 mod tcp_in_rounds;
@@ -13,6 +14,7 @@ use ripstop_link::{Fec, Link, LinkConfig, Loss};
 use ripstop_sim::engine::Sample;
 use std::time::Duration;
 
+/// The seed of all tests here.
 const SEED: Seed = Seed::new(40);
 
 fn share(value: f64) -> Fraction {
@@ -31,16 +33,18 @@ fn mean(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (mean, (squares / (n - 1.0) / n).sqrt())
 }
 
-/// Asserts that a measured mean is `want` within four standard errors and the share `slack` of it.
+/// Asserts that a measured mean is `want`. The tolerance is four standard errors plus the share
+/// `slack` of `want`.
 fn assert_mean((got, error): (f64, f64), want: f64, slack: f64, what: &str) {
     let within = 4.0 * error + slack * want.abs();
     assert!((got - want).abs() <= within, "{what}: {got}, not {want} (within {within:.3e}), seed {SEED}");
 }
 
-/// Asserts a share among `n` independent trials.
+/// Asserts that `hits` of `n` independent trials have the probability `want`.
 fn assert_share(hits: u64, n: u64, want: f64, what: &str) {
     let error = (want * (1.0 - want) / n as f64).sqrt();
-    // A nearly impossible event may still happen once.
+    // The tolerance includes a quarter of a hit, because a nearly impossible event may still happen
+    // once.
     assert_mean((hits as f64 / n as f64, error + 0.25 / n as f64), want, 0.0, what);
 }
 
@@ -57,8 +61,8 @@ struct Queue {
     waiting: f64,
 }
 
-/// Solves the chain embedded at departures: the number left behind is the previous number, less
-/// one, plus the arrivals during a service.
+/// The exact M/D/1/K queue, from the Markov chain of the number of packets that each departure
+/// leaves behind. This number is the previous one, less one, plus the arrivals during a service.
 fn m_d_1_k(rho: f64, k: usize) -> Queue {
     let mut arrivals = vec![(-rho).exp()];
     for n in 1..=k {

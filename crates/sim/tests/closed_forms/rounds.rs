@@ -1,20 +1,24 @@
-//! TCP in rounds, as paper 000, section III assumes: a simulation of the subject of section IV's
-//! equations.
+//! A simulation of TCP in rounds, under the assumptions of paper 000, section III. The equations of
+//! its section IV describe this process.
 //!
-//! A round is one round-trip time, and its window W is sent at once. If every packet arrives, the
-//! next window is W + 1, at most W_max. In the round of the first loss only the a packets before
-//! the loss count, since the receiver keeps nothing out of order (go-back-N). The window becomes W
-//! + a/W, and one more round is sent with it. Its arrivals are duplicate acknowledgements. Three of
-//! them make a triple-duplicate event (TD), which halves the window. Fewer make a time-out (TO) of
-//! T_o rounds. Then one packet is sent with a window of 1. The packet may be lost again, with twice
-//! the time-out each time, up to 64 T_o. Packets are lost independently. There is no slow start.
+//! A round is one round-trip time. All W packets of the window are sent at its start.
 //!
-//! [`Rounds`] advances from loss to loss: each [`Cycle`] has the quantities of equations (2) to (7)
+//! - If every packet arrives, the next window is W + 1, and at most W_max.
+//! - In the round of the first loss, only the *a* packets before the loss count, because the
+//!   receiver keeps nothing out of order (go-back-N). The window becomes W + a/W, and one more
+//!   round is sent with it. Its arrivals are duplicate acknowledgements.
+//! - Three duplicate acknowledgements make a triple-duplicate event (TD), which halves the window.
+//! - Fewer make a time-out (TO) of T_o rounds. Then one packet is sent with a window of 1. If that
+//!   packet is lost again, the time-out doubles, up to 64 T_o.
+//!
+//! Packets are lost independently. There is no slow start.
+//!
+//! [`Rounds`] advances from loss to loss. Each [`Cycle`] has the quantities of equations (2) to (7)
 //! and (13).
 //!
-//! The paper leaves two details open. Windows are real numbers here. The next round may send the
-//! fraction that a round does not send: a window of 4.5 sends four and five packets by turns. A
-//! window is never below 1.
+//! The paper leaves two details open. First, windows are real numbers here. The fraction of a
+//! packet that a round does not send is left to the next round, so a window of 4.5 sends four and
+//! five packets in turn. Second, a window is never below 1.
 
 use ripstop_base::{Fraction, Stream};
 use ripstop_model::tcp::time_out_series;
@@ -24,26 +28,27 @@ use ripstop_model::tcp::time_out_series;
 pub(crate) struct Rules {
     /// p: the probability that a packet is lost.
     pub(crate) loss: Fraction,
-    /// The spacing of the first losses of cycles.
+    /// How far apart the first losses of successive cycles are.
     pub(crate) spacing: Spacing,
     /// W_max: the largest window, in packets, at least 1.
     pub(crate) window: f64,
-    /// T_o: length of the first time-out, in rounds. None: there are no time-outs, and every loss
-    /// halves the window.
+    /// T_o: length of the first time-out, in rounds. None means that there are no time-outs, and
+    /// that every loss halves the window.
     pub(crate) time_out: Option<f64>,
 }
 
-/// The spacing of the first losses of cycles.
+/// How far apart the first losses of successive cycles are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {
     /// Each packet is lost with probability p, so the spacing is geometric, as section III says.
     Independent,
-    /// (1-p)/p packets, and up to half a window more or less. Section IV assumes this spacing when
-    /// it puts `E[r]^2` for `E[r^2]` in (8), and lets the loss fall evenly anywhere in its round.
+    /// (1-p)/p packets, plus or minus up to half a window. Section IV assumes this when it puts
+    /// `E[r]^2` for `E[r^2]` in (8), and when it lets the loss fall anywhere in its round with
+    /// equal probability.
     Even,
 }
 
-/// From one loss to the next: rounds j to j + r, and the time-outs.
+/// One cycle, from one loss to the next: rounds j to j + r, and the time-outs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Cycle {
     /// W_j: the window of the first round.
@@ -52,23 +57,24 @@ pub(crate) struct Cycle {
     pub(crate) rounds: u64,
     /// W_(j+r-1): the window in the round of the loss.
     pub(crate) last_window: f64,
-    /// Packets sent in that round.
+    /// Packets sent in the round of the loss.
     pub(crate) last_sent: u64,
-    /// a_(j+r-1): the packets of that round before the loss.
+    /// a_(j+r-1): the packets before the loss in the round of the loss.
     pub(crate) last_acknowledged: u64,
     /// N: packets acknowledged, each counted once.
     pub(crate) acknowledged: u64,
     /// Packets sent in round j + r, after the loss.
     pub(crate) sent_after: u64,
-    /// Time-outs of the series that ended the cycle; 0 for a triple-duplicate event.
+    /// Time-outs in the series that ended the cycle. 0 for a triple-duplicate event.
     pub(crate) time_outs: u32,
-    /// Whether a time-out came before: the first packet is then one that has arrived.
+    /// Whether the cycle before ended with a time-out. The first packet of this cycle is then one
+    /// that has arrived already.
     pub(crate) after_time_out: bool,
-    /// Length in rounds: r + 1 and the time-outs.
+    /// Length in rounds: r + 1, and the time-outs.
     pub(crate) duration: f64,
 }
 
-/// An endless iterator over cycles; empty when no packet is ever lost, or none ever arrives.
+/// An endless iterator over cycles. It is empty if no packet is ever lost, or if none ever arrives.
 #[derive(Clone, Debug)]
 pub(crate) struct Rounds {
     rules: Rules,
@@ -77,7 +83,7 @@ pub(crate) struct Rounds {
     /// The fraction of a packet left over from earlier windows.
     credit: f64,
     after_time_out: bool,
-    /// The window of the last loss: the number of packets over which an even spacing varies.
+    /// The window at the last loss. Even spacing varies over this many packets.
     width: f64,
 }
 
@@ -91,7 +97,7 @@ impl Rounds {
     fn packets(&mut self) -> u64 {
         let p = self.rules.loss.get();
         let luck = self.random.unit();
-        // `as` saturates.
+        // A conversion with `as` saturates.
         let packets = match self.rules.spacing {
             Spacing::Independent => (libm::log(1.0 - luck) / libm::log1p(-p)) as u64,
             Spacing::Even => libm::round((1.0 - p) / p + (luck - 0.5) * self.width).max(0.0) as u64,

@@ -1,4 +1,4 @@
-//! TCP in rounds against the equations of paper 000, section IV.
+//! The simulation of TCP in rounds, compared with the equations of paper 000, section IV.
 
 use super::rounds::{Cycle, Rounds, Rules, Spacing};
 use super::{SEED, assert_mean, assert_share, mean, share};
@@ -8,15 +8,16 @@ use ripstop_model::tcp::{
     time_out_probability,
 };
 
+/// `n` cycles at the loss rate `p`.
 fn cycles(p: f64, spacing: Spacing, window: f64, time_out: Option<f64>, n: usize) -> Vec<Cycle> {
     let rules = Rules { loss: share(p), spacing, window, time_out };
-    // The first cycles start from a window of 1. Each later cycle keeps a quarter of that
-    // influence.
+    // The first cycles start from a window of 1. Each cycle keeps a quarter of that influence, so
+    // the first 30 are skipped.
     Rounds::new(rules, SEED.stream(&format!("rounds/{p}"))).skip(30).take(n).collect()
 }
 
-/// A mean over cycles, with the standard error of the means of batches: neighbouring cycles depend
-/// on each other through the window.
+/// The mean of a quantity over cycles. Its standard error comes from the means of batches, because
+/// the window makes neighbouring cycles depend on each other.
 fn over(cycles: &[Cycle], of: impl Fn(&Cycle) -> f64) -> (f64, f64) {
     mean(
         cycles
@@ -25,7 +26,9 @@ fn over(cycles: &[Cycle], of: impl Fn(&Cycle) -> f64) -> (f64, f64) {
     )
 }
 
+/// A receiver's window without limit.
 const NO_LIMIT: f64 = f64::INFINITY;
+/// T_o: length of the first time-out, in rounds.
 const T_O: f64 = 3.75;
 
 #[test]
@@ -51,28 +54,31 @@ fn windows_follow_equations_3_to_5() {
         let td = cycles(p, Spacing::Independent, NO_LIMIT, None, 200_000);
         let r = over(&td, |c| c.rounds as f64).0;
         assert_mean(over(&td, |c| c.duration), r + 1.0, 1e-12, "(3)");
-        // In the long run (4) makes E[W_j] = E[r] - 1 + E[a/W] for any losses. (5) assumes a/W even
-        // on [0, 1]. But a is a whole number below W: E[a/W] = 1/2 (1 - E[1/W]) when each packet of
-        // the round is equally likely to be the first lost.
+        // In the long run (4) gives E[W_j] = E[r] - 1 + E[a/W] for any losses. (5) assumes that a/W
+        // is uniform on [0, 1]. But a is a whole number below W. If each packet of the round is
+        // equally likely to be the first lost, then E[a/W] = 1/2 (1 - E[1/W]).
         let part = over(&td, |c| c.last_acknowledged as f64 / c.last_sent as f64);
         assert_mean(over(&td, |c| c.first_window), r - 1.0 + part.0, 2e-4, &format!("(4) at {p}"));
         assert_mean(over(&td, |c| c.last_window), 2.0 * (r - 1.0) + part.0, 2e-4, &format!("(4) at {p}"));
         assert!((0.44..0.5).contains(&part.0), "{part:?}");
         let early = 0.5 - part.0;
         let whole = over(&td, |c| 0.5 / c.last_sent as f64).0;
-        // The first loss falls early in its round more often than late. This adds p W / 12 for p W
-        // packets lost in the round.
+        // The first loss is more often early in its round than late. This adds p W / 12, where p W
+        // packets of the round are lost.
         let skewed = over(&td, |c| p * c.last_sent as f64 / 12.0).0;
         assert!((early - whole - skewed).abs() < 0.1 * early + 4.0 * part.1, "{p}: {early} {whole} {skewed}");
     }
 }
 
-/// E[r] sqrt(p) for small p and independent losses.
+/// The constant E[r] sqrt(p) for small p and independent losses.
 ///
-/// Between losses the window's area grows by N ~ Exp(1/p). With S = p W^2 / 2 at the loss and a
-/// quarter of it after, S' = S/4 + E, E ~ Exp(1). So S is the sum of E_k / 4^k. Its density is sum
-/// a_k 4^k exp(-4^k s) with a_k = prod over j != k of 1/(1 - 4^(k-j)). Then E[r] sqrt(p) = E[W]
-/// sqrt(p) / 2 = E[sqrt(S/2)]. (Ott, Kemperman and Mathis, 1996: 1.31 = 1 / 0.7635.)
+/// Between losses the area under the window grows by N, which has the distribution Exp(1/p). Let S
+/// = p W^2 / 2 at a loss. After the loss a quarter of S is left, so the next value is S' = S/4 + E,
+/// where E has the distribution Exp(1). In the long run S is the sum of E_k / 4^k.
+///
+/// The density of S is sum a_k 4^k exp(-4^k s), where a_k is the product of 1/(1 - 4^(k-j)) over
+/// all j != k. Then `E[r] sqrt(p) = E[W] sqrt(p) / 2 = E[sqrt(S/2)]`. (Ott, Kemperman and Mathis,
+/// 1996: 1.31 = 1 / 0.7635.)
 fn independent_losses_constant() -> f64 {
     let weight =
         |k: i32| -> f64 { (0..40).filter(|j| *j != k).map(|j| 1.0 / (1.0 - 4f64.powi(k - j))).product() };
@@ -116,10 +122,12 @@ fn equation_9_holds_for_even_losses_only() {
 
 #[test]
 fn equation_12_is_never_reached() {
-    // The minimum of two bounds is a bound: a window that stops at W_max loses its further growth.
+    // The throughput stays below the minimum of two bounds, because a window that stops at W_max
+    // loses its further growth.
     let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
-    // The throughput is furthest from the bound where both bounds meet: four fifths of it. A rare
-    // loss costs the packets that windows of 25, 26, ... 49 lack: a round and a half of 50.
+    // The throughput is furthest from the bound where both bounds meet: it is four fifths of the
+    // bound there. A rare loss costs the packets by which the windows 25, 26, ... 49 are below 50,
+    // and a round and a half of 50 packets.
     let lacks = (1..=25).map(f64::from).sum::<f64>() + 1.5 * 50.0;
     let rare = |p: f64| 1.0 / (1.0 + p * lacks);
     for (p, share) in [(1e-5, rare(1e-5)), (1e-4, rare(1e-4)), (5.46e-4, 0.809), (1e-3, 0.952)] {
@@ -146,9 +154,9 @@ fn time_outs_follow_equation_13_window_by_window() {
         }
         assert!(seen >= 4, "{seen} windows at {p}");
     }
-    // (16) uses the window's mean, rounded down, as the window. But P(TO | W) is far from linear.
-    // Where the mean is 8.6, nearly all time-outs come from small windows (measured .0018 for
-    // 1.7e-9). Where the mean is 2.5, (16) takes every loss for a time-out.
+    // (16) takes the mean window, rounded down, for the window. But P(TO | W) is far from linear in
+    // W. At a mean of 8.6, nearly all time-outs come from small windows: 0.0018 was measured, and
+    // (16) gives 1.7e-9. At a mean of 2.5, (16) takes every loss for a time-out.
     for (p, measured) in
         [(0.01985050, 1.8e-3), (0.05866345, 0.0465), (0.09631211, 0.145), (0.18549375, 0.450)]
     {
@@ -169,11 +177,12 @@ fn equation_14_weighs_twice() {
         let all = cycles(p, Spacing::Independent, NO_LIMIT, Some(T_O), 400_000);
         let series: Vec<Cycle> = all.into_iter().filter(|c| c.time_outs > 0).collect();
         assert!(series.len() > 500, "{} at {p}", series.len());
-        // A series of time-outs lasts as Padhye and others say: (1 + p + 2p^2 + ...) T_o / (1-p).
+        // Padhye and others give the length of a series of time-outs: (1 + p + 2p^2 + ...) T_o /
+        // (1-p).
         let lasts = mean(series.iter().map(|c| c.duration - (c.rounds + 1) as f64));
         assert_mean(lasts, mean_time_out_series(T_O, p), 0.0, &format!("time-outs at {p}"));
-        // (14) has p times that: its weights are those of all losses of a packet, the first
-        // included. (16) multiplies them by the probability of a time-out again.
+        // (14) gives p times this length, because its weights include the first loss of a packet.
+        // (16) then multiplies by the probability of a time-out again.
         let printed = mean_time_out(T_O, p);
         assert_mean((lasts.0 * p, lasts.1 * p), printed, 0.0, &format!("(14) at {p}"));
         assert!(printed < 0.5 * lasts.0);
@@ -184,14 +193,14 @@ fn equation_14_weighs_twice() {
 fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
     let tcp = Tcp { rtt: 1.0, time_out: T_O, window: 50.0 };
     let throughput = |all: &[Cycle]| over(all, |c| c.acknowledged as f64).0 / over(all, |c| c.duration).0;
-    // (16) holds while time-outs are rare and losses even.
+    // (16) holds while time-outs are rare and losses evenly spaced.
     for (p, within) in [(0.005, 0.003), (0.01, 0.005), (0.01985050, 0.01)] {
         let even = cycles(p, Spacing::Even, 50.0, Some(T_O), 100_000);
         let ratio = throughput(&even) / tcp.throughput(p);
         assert!((ratio - 1.0).abs() < within, "(16), even, at {p}: {ratio}");
     }
-    // Independent losses at the loss rates of Table I and beyond: the measured throughput over that
-    // of (16).
+    // Independent losses, at the loss rates of Table I and above. `measured` is the simulated
+    // throughput over that of (16).
     for (p, measured) in [
         (0.01, 1.053),
         (0.01985050, 1.043),
@@ -205,9 +214,9 @@ fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
         let got = throughput(&all);
         let ratio = got / tcp.throughput(p);
         assert!((ratio - measured).abs() < 0.01, "(16) at {p}: {ratio}, not {measured}");
-        // Four corrections explain the ratio: E[r] and P(TO) of independent losses, a series'
-        // duration in place of (14), and the packet that ends a series. With them (16)'s form gives
-        // the measured throughput.
+        // Four corrections explain the ratio: E[r] and P(TO) of independent losses, the length of a
+        // series instead of (14), and the packet that ends a series. With them, the form of (16)
+        // gives the simulated throughput.
         let r = over(&all, |c| c.rounds as f64).0;
         let time_out = over(&all, |c| f64::from(u8::from(c.time_outs > 0))).0;
         let packets = packets_between_losses(p) + time_out;
@@ -216,7 +225,7 @@ fn equation_16_holds_for_its_assumptions_and_misses_by_known_parts() {
     }
 }
 
-/// The helper refuses a value off by more than four standard errors.
+/// `assert_mean` must refuse a value that is off by more than four standard errors.
 #[test]
 #[should_panic(expected = "not 1.5")]
 fn a_wrong_mean_is_refused() {

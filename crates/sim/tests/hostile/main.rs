@@ -1,6 +1,9 @@
 //! Random hostile sessions: a small part of those that `make soak` runs. A failure names the seeds.
+//! This shows one session in detail:
 //!
-//! To see one session in detail: `cargo run --release -p ripstop-sim --example hostile -- SEED`.
+//! ```text
+//! cargo run --release -p ripstop-sim --example hostile -- SEED
+//! ```
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,28 +1,32 @@
-//! The file of ns-2's results.
+//! Reads the file of ns-2's results, `ns2.csv`.
 
 use ripstop_sim::engine::Statistic;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A network with its traffic, in the terms of the file.
+/// A network with its traffic, described as in the file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Setting {
+    /// The experiment of a paper, such as `003-F13`.
     pub(crate) case: String,
+    /// The parameters, by name.
     params: BTreeMap<String, String>,
 }
 
-/// One result.
+/// One result of ns-2.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
+    /// What was measured, with its unit.
     pub(crate) metric: String,
     pub(crate) mean: f64,
-    /// Half-width of the 95 % interval; 0 for a single run.
+    /// Half-width of the 95 % interval. 0 for a single run.
     pub(crate) ci95: f64,
+    /// Number of runs.
     pub(crate) n: u64,
 }
 
 impl Setting {
-    /// The value of a parameter; empty when it has none.
+    /// The value of a parameter. Empty if the setting does not have it.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.params.get(name).map_or("", String::as_str)
     }
@@ -41,12 +45,13 @@ impl fmt::Display for Setting {
 }
 
 impl Cell {
-    /// Goodput and throughput are compared. Other figures of the file explain differences.
+    /// Whether the cell is compared. Only goodput and throughput are. Other figures of the file
+    /// help to explain differences.
     pub(crate) fn is_compared(&self) -> bool {
         self.metric.starts_with("goodput") || self.metric == "thr_units_per_s"
     }
 
-    /// Whether `ours` is within 5 % or two half-widths.
+    /// Whether `ours` differs by at most 5 %, or by at most two half-widths.
     pub(crate) fn agrees(&self, ours: &Statistic) -> bool {
         let Some(mean) = ours.mean else { return false };
         let width = self.ci95.hypot(ours.ci95.unwrap_or(0.0));
@@ -54,7 +59,7 @@ impl Cell {
     }
 }
 
-/// All lines of the file.
+/// All cells of the file, with their settings.
 pub(crate) fn read(text: &str) -> Vec<(Setting, Cell)> {
     let line = |line: &str| {
         let mut fields = line.split(',');

@@ -1,10 +1,12 @@
-//! The simulator against ns-2.35: the same networks, the same TCPs, means over independent runs.
+//! The simulator compared with ns-2.35: the same networks and the same TCPs, means over independent
+//! runs.
 //!
-//! `make oracle` runs every cell of `ns2.csv` as often as ns-2 did, at least 40 times; `make test`
-//! runs each a few times. The file has the results of the unmodified ns-2: mean, half of the 95 %
-//! interval, runs. Its cells are the uncoded baselines of papers 000 and 003. A cell agrees when
-//! the means differ by at most 5 %, or by at most two half-widths, whichever is larger. The
-//! half-width is the root of the sum of the squares of both.
+//! `ns2.csv` has the results of the unmodified ns-2: mean, half of the 95 % interval, and number of
+//! runs. Its cells are the uncoded baselines of papers 000 and 003. `make oracle` runs every cell
+//! as often as ns-2 did, and at least 40 times. `make test` runs each cell a few times.
+//!
+//! A cell agrees if the means differ by at most 5 %, or by at most two half-widths. The half-width
+//! is the root of the sum of the squares of both half-widths.
 
 mod cells;
 mod settings;
@@ -13,17 +15,19 @@ use cells::{Cell, Setting};
 use ripstop_sim::engine::Statistic;
 use std::collections::BTreeMap;
 
-/// The compared cells of a setting.
+/// A setting with its compared cells.
 struct Compared {
     setting: Setting,
+    /// For each cell: ns-2's result, the simulator's result, and whether they agree.
     rows: Vec<(Cell, Statistic, bool)>,
 }
 
-/// Runs of a setting in `make test`: enough for an interval. Twice as many take twice the time, a
-/// minute on two cores.
+/// Runs of each setting in `make test`, enough for an interval. Twice as many take twice the time,
+/// a minute on two cores. Half as many make the intervals wider, so larger errors pass.
 const FEW_RUNS: u64 = 6;
 
-/// Runs the settings that `wanted` selects. `runs` gives the number of runs from ns-2's number.
+/// Runs the settings that `wanted` selects, and compares their cells. `runs` turns ns-2's number of
+/// runs into the simulator's.
 fn compare(wanted: impl Fn(&Setting) -> bool, runs: impl Fn(u64) -> u64) -> Vec<Compared> {
     let mut settings: BTreeMap<Setting, Vec<Cell>> = BTreeMap::new();
     for (setting, cell) in cells::read(include_str!("ns2.csv")) {

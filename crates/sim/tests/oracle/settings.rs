@@ -1,4 +1,4 @@
-//! The scenarios equivalent to ns-2's.
+//! The simulator's scenarios that correspond to ns-2's settings.
 
 use super::cells::{Cell, Setting};
 use ripstop_base::{Fraction, QueueLimit, Rate, Span};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The seed of all comparisons.
 pub(crate) const SEED: u64 = 1;
 
-/// Whether there is a scenario for the setting.
+/// Whether the simulator has a scenario for the setting.
 pub(crate) fn known(setting: &Setting) -> bool {
     setting.case.starts_with("000-") || setting.case.starts_with("003-")
 }
@@ -19,14 +19,14 @@ pub(crate) fn known(setting: &Setting) -> bool {
 /// The scenario of the setting, with `runs` runs.
 pub(crate) fn scenario(setting: &Setting, runs: u32) -> Scenario {
     let mut run = RunSpec { runs, seed: SEED, ..RunSpec::default() };
-    // Paper 000's parts of a run with a second flow in its middle.
+    // Paper 000 reports three parts of the run: before, during and after a second flow.
     if setting.get("start1") == "350" {
         run.intervals = [[0, 350], [400, 650], [700, 1000]].map(|pair| pair.map(seconds)).to_vec();
     }
     if setting.case.starts_with("003-") { code(setting, run) } else { chain(setting, run) }
 }
 
-/// Paper 003, section 4.3.
+/// The link with a block code of paper 003, section 4.3.
 fn code(setting: &Setting, run: RunSpec) -> Scenario {
     let share = |name: &str| {
         Fraction::new(setting.number(name).expect("a share from 0 to 1")).expect("a share from 0 to 1")
@@ -54,7 +54,7 @@ fn code(setting: &Setting, run: RunSpec) -> Scenario {
     .scenario()
 }
 
-/// Paper 000, fig. 8.
+/// The chain of links of paper 000, fig. 8.
 fn chain(setting: &Setting, run: RunSpec) -> Scenario {
     let q = setting.number("q").unwrap_or(0.0);
     let forth = LinkConfig {
@@ -87,7 +87,7 @@ fn chain(setting: &Setting, run: RunSpec) -> Scenario {
     Tandem { run, hops: 4, forth, back, flows, tunnel: None }.scenario()
 }
 
-/// The simulated figure for a cell, in the cell's unit.
+/// The simulator's figure for a cell, in the cell's unit.
 pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &ScenarioReport) -> Statistic {
     if cell.metric == "thr_units_per_s" {
         return report.throughput_units_per_s.expect("a unit is given");
@@ -97,7 +97,7 @@ pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &S
         ci95: statistic.ci95.map(|ci95| ci95 / 1e6),
         n: statistic.n,
     };
-    // `goodput_Mbps`, `goodput1_Mbps`, `goodput0_400-650_Mbps`
+    // For example `goodput_Mbps`, `goodput1_Mbps`, or `goodput0_400-650_Mbps`.
     let words: Vec<&str> = cell.metric.split('_').collect();
     let flow = words[0].trim_start_matches("goodput").parse::<usize>().ok();
     let part = |interval: &&IntervalReport| words[1] == format!("{}-{}", interval.from_s, interval.to_s);
@@ -112,8 +112,8 @@ pub(crate) fn measured(_: &Setting, cell: &Cell, scenario: &Scenario, report: &S
     megabits(statistic)
 }
 
-/// The queue for ns-2's `limit`. While ns-2 sends a packet, it refuses the packet that would fill
-/// the queue to its limit, so one packet less waits.
+/// The queue limit that corresponds to ns-2's `limit`. While ns-2 sends a packet, it refuses the
+/// packet that would fill the queue to `limit`, so one packet fewer can wait.
 fn waiting(limit: u64) -> QueueLimit {
     QueueLimit::Packets(limit - 1)
 }

@@ -1,7 +1,9 @@
-//! The packets that each sender sends when given packets are lost, compared with ns-2.35. The
-//! network is one hop of 1 Gb/s and 52 ms each way, with an `ErrorModel/List` of the same indices.
-//! `window` is 50, all other settings are ns-2's defaults. The clock is .418 of a tick ahead, which
-//! seed 2520 gives here.
+//! The exact order in which each sender sends packets when given packets are lost, compared with
+//! ns-2.35.
+//!
+//! The network is one hop of 1 Gb/s and 52 ms each way. In ns-2 an `ErrorModel/List` loses the
+//! packets with the same indices. `window` is 50, and all other settings are ns-2's defaults. The
+//! sender's clock is 0.418 of a tick ahead, as it is in ns-2.
 
 use ripstop_base::{Rate, Seed, Span, Time};
 use ripstop_link::{LinkConfig, Loss};
@@ -9,11 +11,12 @@ use ripstop_sim::tcp::{Ack, Sender, SenderConfig, Variant, VegasConfig};
 use ripstop_sim::world::{Body, Carrier, Happening, TcpConfig, World};
 use std::time::Duration;
 
-/// The seed that sets the sender's clock .418 of a tick ahead.
+/// The seed that sets the sender's clock 0.418 of a tick ahead. Another seed gives another clock,
+/// and the packets may then differ from ns-2's.
 const SEED: u64 = 2520;
 
-/// The first `count` packets that the sender sends when the transmissions in `lost` (counted from
-/// 0) are lost.
+/// The first `count` packets that the sender sends. The transmissions in `lost`, counted from 0,
+/// are lost.
 fn sends(variant: Variant, config: SenderConfig, lost: &[u64], count: usize) -> Vec<u64> {
     let back = LinkConfig {
         rate: Rate::from_bps(1_000_000_000),
@@ -40,6 +43,7 @@ fn sends(variant: Variant, config: SenderConfig, lost: &[u64], count: usize) -> 
     sent
 }
 
+/// Asserts that each variant sends the expected packets.
 fn check(lost: &[u64], config: SenderConfig, expected: [(Variant, &[u64]); 5]) {
     for (variant, sequence) in expected {
         assert_eq!(sends(variant, config, lost, sequence.len()), sequence, "{variant:?}, {lost:?} lost");

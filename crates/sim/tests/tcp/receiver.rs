@@ -1,4 +1,4 @@
-//! What the receiver acknowledges, and when.
+//! The TCP receiver: what it acknowledges, and when.
 
 use ripstop_sim::tcp::{Reassembly, Receiver};
 

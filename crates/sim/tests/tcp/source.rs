@@ -1,4 +1,5 @@
-//! What a source offers, and which transfers it reports as complete.
+//! The traffic source of a TCP flow: what it offers to the sender, and which transfers it reports
+//! as complete.
 
 use ripstop_base::{Rate, Seed, Time};
 use ripstop_sim::tcp::{
