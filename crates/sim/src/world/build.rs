@@ -118,7 +118,7 @@ impl World {
             let greedy = match session {
                 SessionId::Tunnel(k) => &mut self.tunnels[k as usize].end.greedy,
                 SessionId::Endpoint(k) => &mut self.endpoints[k as usize].end.greedy,
-                _ => unreachable!("UDP is carried by tunnels and endpoints only"),
+                _ => unreachable!("only tunnels and endpoints carry UDP"),
             };
             greedy.push(self.udp.len() as u32);
         }
@@ -147,7 +147,7 @@ impl World {
                 self.udp[requests as usize].peer = Some(answers);
                 self.udp[answers as usize].peer = Some(requests);
             }
-            _ => panic!("the two flows must both be TCP or both be UDP"),
+            _ => panic!("requests of one protocol are answered by another"),
         }
     }
 
@@ -162,7 +162,7 @@ impl World {
     /// data of one flow does not take the path of the other's acknowledgements.
     pub fn join(&mut self, requests: usize, answers: usize) {
         let (NodeId::Tcp(a), NodeId::Tcp(b)) = (self.flows[requests], self.flows[answers]) else {
-            panic!("both flows of a connection must be TCP");
+            panic!("a connection of two ways is one of TCP");
         };
         assert!(
             self.turns_back(a, b),
@@ -177,7 +177,7 @@ impl World {
     /// # Panics
     /// If the flow was not added, or is not TCP.
     pub fn ask_at(&mut self, flow: usize, moments: &[Time]) {
-        let NodeId::Tcp(k) = self.flows[flow] else { panic!("the flow must be TCP") };
+        let NodeId::Tcp(k) = self.flows[flow] else { panic!("a flow of TCP") };
         let flow = &mut self.tcp.flows[k as usize];
         flow.schedule(moments);
         self.fabric.scheduler.set(flow.timer, flow.due());
