@@ -1,4 +1,4 @@
-//! Builds the world of a scenario.
+//! Builds the world of a scenario for one run.
 
 use super::routes::Topology;
 use super::{FlowSpec, Scenario, ScenarioError, SourceSpec};
@@ -7,13 +7,15 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
-/// The initial round-trip time of a tunnel over a path without delay: a session needs one above 0.
+/// The initial round-trip time of a tunnel over a path without delay: 100 us. A session needs a
+/// value above 0. The session replaces it with its first measurement, so half or double the value
+/// changes little.
 const SHORTEST_RTT: Duration = Duration::from_micros(100);
 
 /// Builds the world of `scenario` for the run with this `seed`.
 ///
 /// # Errors
-/// The invalid setting.
+/// If a setting is invalid.
 pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioError> {
     let mut world = World::new(seed);
     let numbers = add_links(scenario, &mut world)?;
@@ -62,8 +64,8 @@ pub(super) fn build(scenario: &Scenario, seed: Seed) -> Result<World, ScenarioEr
     Ok(world)
 }
 
-/// Adds both directions of every link and returns their numbers in the world. The way back of a one-way link keeps its
-/// place, without a number.
+/// Adds both directions of every link, and returns their numbers in the world. A one-way link has
+/// None in the place of its way back.
 fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>>, ScenarioError> {
     let mut numbers = Vec::with_capacity(2 * scenario.link.len());
     for (k, link) in scenario.link.iter().enumerate() {
@@ -79,8 +81,8 @@ fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>
     Ok(numbers)
 }
 
-/// The name of the random streams of the `number`-th direction. A single link has the emulator's names: under one seed the
-/// k-th packet meets the same fate in both.
+/// The name of the random streams of link direction `number`. A single link has the emulator's
+/// names, so under one seed the k-th packet meets the same fate in both.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     match scenario.link.len() {
         1 => format!("link/{number}"),
@@ -88,7 +90,7 @@ fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     }
 }
 
-/// Adds one connection or one source of datagrams, which starts at `start`.
+/// Adds one TCP connection or one source of datagrams, which starts at `start`.
 fn add_flow(
     world: &mut World,
     flow: &FlowSpec,
@@ -108,8 +110,9 @@ fn add_flow(
     Ok(())
 }
 
-/// The most by which a flow's start is delayed, as the scenario says. The default is the time of a full packet on the
-/// slowest link of the way `there`. A flow of answers starts with the first request, without delay.
+/// The longest delay of a flow's start. The default is the time of a full packet on the slowest
+/// link of the way `there`. A flow of answers has no delay, because it starts with the first
+/// request.
 fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Duration {
     if matches!(flow.source, SourceSpec::Answers { .. }) {
         return Duration::ZERO;
@@ -121,8 +124,9 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Durati
     scenario.run.start_jitter.map_or_else(slowest, |jitter| jitter.duration())
 }
 
-/// When the connection `name` of `flow` starts: within `jitter` of the written start, and before the flow stops or the run
-/// of `duration` ends.
+/// When the connection `name` of `flow` starts: at its written start plus a random delay of at most
+/// `jitter`. The delay is at most half of the time until the flow stops or the run of `duration`
+/// ends.
 fn start_time(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
     let written = flow.start.duration();
     let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));

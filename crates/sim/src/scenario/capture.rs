@@ -7,12 +7,13 @@ use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHea
 use ripstop_base::Time;
 use std::io::{self, Write};
 
-/// Writes what the first node of each route sends and receives as a capture file, with nanoseconds of virtual time. The
-/// file shows what `tcpdump` would see at that node: headers without payload.
+/// Writes what the first node of each route sends and receives as a capture file, with nanoseconds
+/// of virtual time. The file shows what `tcpdump` would see at that node: headers without payload.
 ///
-/// Each node has an address of 10.0.0.0/8, and each flow has its own ports. Sequence numbers count payload bytes, from 1 on
-/// after the packet that stands for the SYN. The first acknowledgement is the SYN-ACK. SYN and SYN-ACK have a connection's
-/// options: MSS, window scale, SACK permitted. Every segment has the receiver's window. A tunnel's datagrams are UDP.
+/// Each node has an address of 10.0.0.0/8, and each flow has its own ports. Sequence numbers count
+/// payload bytes, from 1 on after the packet that stands for the SYN. The first acknowledgement is
+/// the SYN-ACK. SYN and SYN-ACK have a connection's options: MSS, window scale, SACK permitted.
+/// Every segment has the receiver's window. A tunnel's datagrams are UDP.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
@@ -35,7 +36,8 @@ struct Conversation {
     sack: bool,
     /// Whether the SYN-ACK was captured.
     open: bool,
-    /// The first byte of each packet in the stream, by packet number, as far as captured. Packets need not be full.
+    /// The first byte of each packet in the stream, by packet number, as far as captured. Packets
+    /// need not be full.
     begins: Vec<u32>,
 }
 
@@ -47,7 +49,8 @@ const LINKTYPE_RAW: u32 = 101;
 const IP_HEADER: u32 = 20;
 /// The most bytes that may follow an IPv4 header.
 const MOST_CONTENT: usize = 65_535 - IP_HEADER as usize;
-/// The UDP port of a tunnel in the capture.
+/// The UDP port of a tunnel in the capture. It only appears in the headers, and any other port
+/// would do.
 const TUNNEL_PORT: u16 = 5182;
 
 impl<W: Write> Capture<W> {

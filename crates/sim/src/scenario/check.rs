@@ -1,4 +1,4 @@
-//! Checks of a scenario.
+//! Checks of a scenario before it runs. Each error names the field and what would be right.
 
 use super::error::{ScenarioError, refuse};
 use super::routes::Topology;
@@ -9,19 +9,24 @@ use ripstop_base::Span;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The most connections of a scenario: the numbers of packets and alarms then fit their types.
+/// The most connections of a scenario. With this many, the numbers of packets and alarms fit their
+/// types. Half the value refuses large scenarios earlier; double the value allows larger ones,
+/// which need more memory.
 const MOST_FLOWS: u32 = 100_000;
-/// The most pieces of a series: each is kept in memory for every run.
+/// The most pieces of a series. Each piece is kept in memory for every run, so double the value
+/// allows twice the memory, and half the value half of it.
 const MOST_SAMPLES: u128 = 100_000;
-/// The most runs: their results stay in memory until the last run ends.
+/// The most runs. Their results stay in memory until the last run ends, so double the value allows
+/// twice the memory, and half the value half of it.
 const MOST_RUNS: u32 = 1_000_000;
-/// The MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path (RFC 791) to the largest IP packet.
+/// The allowed MTU of a tunnel's path in bytes: from the least that IPv4 requires of every path
+/// (RFC 791) to the largest IP packet.
 const TUNNEL_MTU: RangeInclusive<u64> = 576..=65_535;
-/// The largest IP packet in bytes.
+/// The largest IP packet, bytes (RFC 791).
 const MOST_PACKET: u64 = 65_535;
 
 impl Scenario {
-    /// Checks every setting, as [`super::run`] does.
+    /// Checks every setting, as [`super::run()`] does.
     ///
     /// # Errors
     /// The first invalid setting.
@@ -95,8 +100,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Refuses a path without rate and delay: a window of packets and its acknowledgements would then take no time, for
-    /// ever.
+    /// Refuses a path without rate and without delay. Packets and acknowledgements would take no
+    /// time on it, so the virtual time would never advance.
     fn check_time_passes(&self, index: usize, way: &[Vec<usize>; 2]) -> Result<(), ScenarioError> {
         let takes_time = |k: &usize| {
             let link = self.direction(*k);
@@ -113,7 +118,8 @@ impl Scenario {
         refuse(format!("flow[{index}]"), problem)
     }
 
-    /// The links that the packets of flow `index` pass, there and back. `tunnel` is the answer of [`Scenario::tunnel_of`].
+    /// The links that the packets of flow `index` pass, there and back. `tunnel` is the result of
+    /// [`Scenario::tunnel_of`].
     pub(super) fn flow_links(
         &self,
         topology: &Topology<'_>,
@@ -125,7 +131,8 @@ impl Scenario {
         Ok(if backwards { [back, there] } else { [there, back] })
     }
 
-    /// The number of the tunnel that carries flow `index`, and whether the flow enters it at its second end.
+    /// The number of the tunnel that carries flow `index`, and whether the flow enters it at its
+    /// second end.
     pub(super) fn tunnel_of(&self, index: usize, name: &str) -> Result<(usize, bool), ScenarioError> {
         let flow = &self.flow[index];
         let field = |name: &str| format!("flow[{index}].{name}");

@@ -1,4 +1,4 @@
-//! Scenarios as TOML.
+//! Scenarios as TOML text: reading with the place of each error, and writing.
 
 use super::{Scenario, ScenarioError};
 use ripstop_base::Place;
@@ -39,12 +39,14 @@ impl Scenario {
     }
 }
 
+/// An error at the byte `at` of the text.
 fn place(text: &str, at: usize, problem: String) -> FileError {
     let Place { line, column } = Place::of(text, at);
     FileError { line, column, problem }
 }
 
-/// The position of the field of an error: of as much of its path as the text has.
+/// The position in the text of an error's field. If the text lacks the last parts of the field's
+/// path, it is the position of the part before them.
 fn position(text: &str, error: &ScenarioError) -> usize {
     let Ok(table) = DeTable::parse(text) else { return 0 };
     let mut at = table.span().start;

@@ -1,4 +1,9 @@
-//! Scenarios: networks and traffic as data, run several times, with statistics over the runs.
+//! Scenarios: networks and traffic described as data, run several times, and reported with
+//! statistics over the runs.
+//!
+//! `spec` defines what a file may contain, `check` checks it, and `file` reads and writes TOML.
+//! `build` makes a world of it, `run` runs the world, `totals` reads its counters, and `report`
+//! computes the figures. `trace` and `capture` record single events.
 
 mod build;
 mod capture;

@@ -1,4 +1,4 @@
-//! Scenarios that the papers use repeatedly.
+//! Scenarios that the papers use repeatedly: a chain of links, and a link with a block code.
 
 use super::{FlowSpec, LinkSpec, RunSpec, Scenario, SourceSpec, TunnelSpec};
 use ripstop_base::{Bytes, QueueLimit, Rate, Span};
@@ -15,8 +15,8 @@ pub struct Tandem {
     pub forth: LinkConfig,
     /// Every link in the other direction.
     pub back: LinkConfig,
-    /// The flows. Their ends become those of the chain: answers go from its last node to its first, other flows the other
-    /// way.
+    /// The flows. Their ends are set to the ends of the chain. Answers go from the last node to the
+    /// first, and other flows from the first to the last.
     pub flows: Vec<FlowSpec>,
     /// The tunnel that carries all flows between the ends of the chain. Its ends are set as well.
     pub tunnel: Option<TunnelSpec>,
@@ -73,7 +73,8 @@ pub struct FecPath {
 }
 
 impl FecPath {
-    /// The scenario, with nodes `sender` and `receiver`. Acknowledgements return without loss and without a rate limit.
+    /// The scenario, with nodes `sender` and `receiver`. Acknowledgements return without loss and
+    /// without a rate limit.
     pub fn scenario(&self) -> Scenario {
         let unit = self.fec.unit.get();
         let delay = Span::from(self.rtt.duration() / 2);

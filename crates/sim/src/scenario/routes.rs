@@ -1,10 +1,11 @@
-//! Routes: from node names to lists of links.
+//! Routes: finds the lists of links between the nodes that a scenario names.
 
 use super::error::{ScenarioError, refuse};
 use super::spec::Scenario;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The directed links of a scenario: link `2k` is `forth` of the k-th, `2k + 1` its `back`, if there is one.
+/// The links of a scenario as a directed graph. Link `2k` is the `forth` of the k-th link, and `2k
+/// + 1` is its `back`, if there is one.
 #[derive(Debug)]
 pub(super) struct Topology<'a> {
     nodes: BTreeMap<&'a str, usize>,
@@ -137,7 +138,8 @@ impl<'a> Topology<'a> {
         self.out[from].iter().find(|(_, end)| *end == to).map(|(link, _)| *link)
     }
 
-    /// The route with the fewest links. Among equals, the links named first win.
+    /// The route with the fewest links. If several have the fewest, the one whose links come first
+    /// in the file wins.
     fn shortest(&self, from: usize, to: usize) -> Option<Vec<usize>> {
         let mut came_by: Vec<Option<(usize, usize)>> = vec![None; self.out.len()];
         let mut waiting = VecDeque::from([from]);

@@ -1,4 +1,4 @@
-//! Runs a scenario the given number of times, on several threads.
+//! Runs a scenario as often as it says, on several threads.
 
 use super::build::build;
 use super::error::ScenarioError;
@@ -9,11 +9,11 @@ use crate::engine::replicate;
 use crate::world::Observer;
 use ripstop_base::Seed;
 
-/// Runs `scenario` and reports the measurements, on at most `threads` threads. The result does not depend on their number.
-/// `progress` is called after each run.
+/// Runs `scenario` on at most `threads` threads, and reports the measurements. The result does not
+/// depend on the number of threads. `progress` is called after each run.
 ///
 /// # Errors
-/// The invalid setting.
+/// If a setting is invalid.
 pub fn run(
     scenario: &Scenario,
     threads: usize,
@@ -22,10 +22,10 @@ pub fn run(
     Ok(ScenarioReport::new(scenario, &run_all(scenario, threads, progress)?))
 }
 
-/// As [`run`], but returns the totals of each run, in order.
+/// Like [`run()`], but returns the totals of each run, in order.
 ///
 /// # Errors
-/// The invalid setting.
+/// If a setting is invalid.
 pub fn run_all(
     scenario: &Scenario,
     threads: usize,
@@ -40,10 +40,10 @@ pub fn run_all(
     runs.into_iter().collect()
 }
 
-/// Makes the `k`-th run of `scenario` under an `observer`.
+/// Makes run `k` of `scenario` alone. The `observer` is told what happens in it.
 ///
 /// # Errors
-/// The invalid setting.
+/// If a setting is invalid.
 pub fn run_once(
     scenario: &Scenario,
     k: u64,

@@ -1,4 +1,4 @@
-//! The counters of each run, as a scenario reads them.
+//! The counters of each run, read at the times that the report needs.
 
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
@@ -16,6 +16,7 @@ pub struct RunTotals {
     pub(super) spans: Vec<SpanTotals>,
     /// The coding layer of each flow at the end.
     pub(super) coding: Vec<Option<NcStatus>>,
+    /// How many events the run had.
     pub(super) events: u64,
 }
 
@@ -33,16 +34,20 @@ pub(super) struct Snapshot {
 /// The totals of a span that is reported.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanTotals {
+    /// Details of each flow.
     pub(super) flows: Vec<FlowDetail>,
+    /// The totals of each link.
     pub(super) links: Vec<LinkSpan>,
+    /// The status of each tunnel.
     pub(super) tunnels: Vec<TunnelSpan>,
 }
 
-/// What is kept of a flow for a reported span, besides its totals.
+/// Measurements of a flow in a reported span that [`FlowTotals`] does not have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FlowDetail {
+    /// Delays of packets and transfers in the span.
     pub(super) delays: FlowDelays,
-    /// The counters at the start and at the end.
+    /// The counters of the sender's mechanisms at the start and at the end of the span.
     pub(super) mechanisms: Option<(Mechanisms, Mechanisms)>,
 }
 
@@ -57,6 +62,7 @@ pub(super) type TunnelSpan = [(Status, Status); 2];
 pub(super) struct ReadTimes {
     /// Start and end of the whole measurement, then of the intervals.
     pub(super) spans: Vec<[Time; 2]>,
+    /// All times at which counters are read, in ascending order.
     moments: Vec<Time>,
 }
 
@@ -85,7 +91,7 @@ impl RunTotals {
     }
 }
 
-/// Closes and opens the spans that end and begin at `at`.
+/// Ends the spans that end at `at`, and begins those that begin at `at`.
 fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
     let flows = 0..world.flows();
     // The delays since the previous span edge belong to each span around them.

@@ -1,4 +1,4 @@
-//! The events of a run, one line each.
+//! A trace of a run: its events as CSV, one line each.
 
 use super::{FlowSpec, Scenario};
 use crate::world::{Body, Happening, NetworkPacket, Observer, Owner};
@@ -116,8 +116,8 @@ impl<W: Write> Observer for Trace<W> {
     }
 }
 
-/// The kind of a packet, and its number: a segment's own, the next one that an acknowledgement requests, or a datagram's
-/// own.
+/// The kind of a packet, and its number. For a segment or a datagram it is its own number. For an
+/// acknowledgement it is the next segment that it requests.
 fn kind_and_number(packet: &NetworkPacket) -> (&'static str, u64) {
     match &packet.body {
         Body::Data(number) => ("data", *number),

@@ -1,4 +1,4 @@
-//! The report of a flow.
+//! The report of a flow: goodput, window, delays, losses and transfers.
 
 use crate::engine::{DelayStatistic, Sample, Statistic};
 use crate::scenario::spec::FlowSpec;
@@ -15,11 +15,12 @@ pub struct FlowReport {
     pub name: String,
     /// Payload that arrived in order in the measured time, bit/s.
     pub goodput_bps: Statistic,
-    /// The same over the active time of the flow, until it stopped or its file was complete. None where that is all of the
-    /// time.
+    /// The same over the flow's active time, which ends when it stops or its file is complete. None
+    /// if the flow is active all the time.
     pub active_goodput_bps: Option<Statistic>,
-    /// Mean over the active time of the congestion window in packets, limited by the receiver's window. For UDP this and
-    /// the next three have no value.
+    /// Mean of the window in packets over the active time. The window is the smaller of the
+    /// congestion window and the receiver's window. For UDP, this and the next three fields have no
+    /// value.
     pub cwnd_packets: Statistic,
     /// Mean of the smoothed round-trip time, over acknowledgements.
     pub srtt_s: Statistic,
@@ -31,19 +32,22 @@ pub struct FlowReport {
     pub packets_sent: Statistic,
     /// UDP packets sent less packets delivered in the measured time; None for TCP.
     pub packets_lost: Option<Statistic>,
-    /// Time from a packet's first transmission to its delivery in order. Percentiles are accurate to .8 %.
+    /// Time from a packet's first transmission to its delivery in order. Percentiles are accurate
+    /// to .8 %.
     pub delay_s: DelayStatistic,
-    /// Time from when a transfer was due until its last byte arrived: a file, an answer, or a request with its answer. Only
-    /// transfers that completed in the measured time count. Percentiles are accurate to .8 %.
+    /// Time from when a transfer was due until its last byte arrived. A transfer is a file, an
+    /// answer, or a request with its answer. Only transfers that completed in the measured time
+    /// count. Percentiles are accurate to 0.8 %.
     pub completion_s: DelayStatistic,
     /// Transfers that completed in the measured time; None for sources without transfers.
     pub completed: Option<Statistic>,
     /// Transfers begun and not complete at the end; None for sources without transfers.
     pub unfinished: Option<Statistic>,
-    /// Time from seen to decoded in the coding layer, over whole runs; unknown without one. Percentiles are accurate to .8
-    /// %.
+    /// Time from seen to decoded in the coding layer, over whole runs. It has no value without a
+    /// coding layer. Percentiles are accurate to 0.8 %.
     pub decode_delay_s: DelayStatistic,
-    /// How often the sender's mechanisms acted, by the field names of [`Mechanisms`](crate::tcp::Mechanisms). None for the ns-2 algorithms.
+    /// How often each mechanism of the sender acted, by the field names of
+    /// [`Mechanisms`](crate::tcp::Mechanisms). None for the ns-2 algorithms.
     pub mechanisms: Option<BTreeMap<&'static str, Statistic>>,
     /// The coding layer over each whole run; None without one.
     pub nc: Option<NcReport>,
@@ -56,6 +60,7 @@ pub(super) struct FlowSpan<'a> {
     pub(super) did: FlowTotals,
     /// The totals at the end.
     pub(super) end: FlowTotals,
+    /// Delays and mechanisms in the span.
     pub(super) detail: Option<&'a FlowDetail>,
 }
 
@@ -115,7 +120,8 @@ impl FlowReport {
     }
 }
 
-/// Statistic of the delays of all runs: the mean of the runs' means, and percentiles over all delays.
+/// Statistic of the delays of all runs: the mean of the runs' means, and percentiles over all
+/// delays.
 pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> DelayStatistic {
     let (mut means, mut all) = (Sample::default(), DelayHistogram::default());
     for delays in runs {
@@ -126,6 +132,7 @@ pub fn delay_statistic<'a>(runs: impl Iterator<Item = &'a DelayHistogram>) -> De
     DelayStatistic { mean, ci95, n, p50: all.quantile_s(0.5), p99: all.quantile_s(0.99) }
 }
 
+/// How often each mechanism acted, over the runs. None if the sender has no mechanisms.
 fn mechanisms(parts: &[FlowSpan<'_>]) -> Option<BTreeMap<&'static str, Statistic>> {
     let mut counts: BTreeMap<&'static str, Sample> = BTreeMap::new();
     for (start, end) in parts.iter().filter_map(|part| part.detail?.mechanisms.as_ref()) {

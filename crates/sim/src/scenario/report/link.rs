@@ -1,4 +1,4 @@
-//! The report of a link.
+//! The report of a link: packets by fate, rate, and queue.
 
 use crate::engine::{Sample, Statistic};
 use crate::scenario::totals::LinkSpan;
@@ -61,11 +61,13 @@ impl LinkReport {
     }
 }
 
+/// The difference of a counter between the start and the end of the span.
 fn did((start, end): &LinkSpan, value: fn(&LinkCounters) -> u64) -> u64 {
     value(&end.counters) - value(&start.counters)
 }
 
-/// The sum of all packets' waits; divided by the time, the mean queue (Little's law).
+/// The sum of the waiting times of all packets, s. Divided by the time, it is the mean queue
+/// (Little's law).
 fn waited_s((start, end): &LinkSpan) -> f64 {
     (end.counters.queue_packet_ns - start.counters.queue_packet_ns) as f64 * 1e-9
 }

@@ -1,4 +1,4 @@
-//! The report of a scenario.
+//! The report of a scenario: figures over all runs, for flows, links and tunnels.
 
 mod flow;
 mod link;
@@ -21,8 +21,8 @@ use serde::Serialize;
 pub struct ScenarioReport {
     /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows.
     pub goodput_bps: Statistic,
-    /// Units per second in packets that arrived in order, headers included, over all flows. The unit's size is the
-    /// scenario's; None without one.
+    /// Units per second in packets that arrived in order, headers included, over all flows. The
+    /// unit's size is the scenario's; None without one.
     pub throughput_units_per_s: Option<Statistic>,
     /// The flows.
     pub flows: Vec<FlowReport>,

@@ -1,4 +1,4 @@
-//! The series of a report.
+//! The report of a scenario over time: one value for each piece of the run.
 
 use crate::scenario::spec::{FlowSpec, Scenario};
 use crate::scenario::totals::{ReadTimes, RunTotals, sample_times};
@@ -7,7 +7,8 @@ use ripstop_base::Time;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Measurements over time. Each list has one value for each piece of the run, the mean over the runs.
+/// Measurements over time. Each list has one value for each piece of the run, the mean over the
+/// runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
     /// End of each piece, s.

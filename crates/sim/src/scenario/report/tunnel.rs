@@ -1,4 +1,4 @@
-//! The report of a tunnel.
+//! The report of a tunnel: what it sent, repaired, dropped and measured in each direction.
 
 use crate::engine::{Sample, Statistic};
 use crate::scenario::spec::Scenario;
@@ -22,8 +22,8 @@ pub struct DirectionReport {
     pub from: String,
     /// The node that receives.
     pub to: String,
-    /// Bytes of all datagrams sent, feedback included, per byte of payload that arrived in order in this direction's flows.
-    /// Only runs with such payload count.
+    /// Bytes of all datagrams sent, feedback included, per byte of payload that arrived in order in
+    /// this direction's flows. Only runs with such payload count.
     pub sent_per_useful: Statistic,
     /// Datagrams sent, of all kinds.
     pub datagrams: Statistic,
@@ -61,11 +61,11 @@ pub struct DirectionReport {
     pub rtt_s: Statistic,
     /// Estimate of the loss probability at the end.
     pub loss: Statistic,
-    /// Estimate of the mean length of a run of losses at the end, in packets.
+    /// Estimate of the mean length of a loss burst at the end, in packets.
     pub burst_packets: Statistic,
     /// Datagrams declared lost that arrived after all.
     pub spurious: Statistic,
-    /// Times that everything in flight was given up because no feedback arrived.
+    /// Times that everything in flight was declared lost because no feedback arrived.
     pub silences: Statistic,
     /// Probes sent because the last datagrams were not reported.
     pub tail_probes: Statistic,
@@ -80,7 +80,8 @@ pub struct DirectionReport {
 }
 
 impl TunnelReport {
-    /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by direction.
+    /// The report of tunnel `k`. `useful` is the payload that arrived in order in each run, by
+    /// direction.
     pub(super) fn new(
         scenario: &Scenario,
         k: usize,

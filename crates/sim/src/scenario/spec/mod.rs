@@ -1,4 +1,5 @@
-//! The parts of a scenario, as written in a file.
+//! The parts of a scenario, as they are written in a file. `nc`, `source` and `udp` have the larger
+//! parts of a flow.
 
 mod nc;
 mod source;
@@ -36,7 +37,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The names of all link directions by their nodes, such as `n0>n1`, in the order of their numbers.
+    /// The names of all link directions by their nodes, such as `n0>n1`, in the order of their
+    /// numbers.
     pub fn link_names(&self) -> Vec<String> {
         let names = |link: &LinkSpec| {
             let [a, b] = &link.between;
@@ -64,9 +66,11 @@ pub struct RunSpec {
     pub runs: u32,
     /// Master seed. The randomness of run k follows from the seed and k.
     pub seed: u64,
-    /// The most by which the start of each flow is delayed; the delay is uniform. The default is the time of the flow's
-    /// full packet on the slowest link of its way. Runs without random losses then differ in their phases, as real runs do.
-    /// `0s` starts every flow of every run at its written start.
+    /// The longest delay of each flow's start. The delay is drawn uniformly, so that runs without
+    /// random losses differ in their phases, as real runs do.
+    ///
+    /// The default is the time of the flow's full packet on the slowest link of its way. `0s`
+    /// starts every flow of every run at its written start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_jitter: Option<Span>,
     /// Intervals that are measured separately, each from its first time to its second.
@@ -142,7 +146,8 @@ pub struct TunnelSpec {
     pub name: String,
     /// The nodes at the ends. Flows may use the tunnel in both directions.
     pub between: [String; 2],
-    /// Repairs sent before a loss is reported: `adaptive`, `none`, or packets sent per packet, such as `1.25`.
+    /// Repairs sent before a loss is reported: `adaptive`, `none`, or packets sent per packet, such
+    /// as `1.25`.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
     /// Rate control: `fair`, `scavenge`, or a fixed rate.
@@ -198,8 +203,9 @@ pub struct FlowSpec {
     /// The coding layer below TCP; none when left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nc: Option<NcSpec>,
-    /// The nodes that data passes, ends included; the route with the fewest links when left out. Acknowledgements return on
-    /// the same route where its links have both directions, otherwise on the route with the fewest links.
+    /// The nodes that data passes, ends included. If it is left out, the route with the fewest
+    /// links is taken. Acknowledgements return on the same route if all its links have both
+    /// directions. Otherwise they take the route with the fewest links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
     /// The number of connections.
@@ -223,13 +229,15 @@ pub struct FlowSpec {
     /// The greatest time-out; 60 s when left out, 120 s for modern TCPs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_max: Option<Span>,
-    /// The tick of the clock that measures round trips; 10 ms when left out. Modern TCPs measure exactly.
+    /// The tick of the clock that measures round trips; 10 ms when left out. Modern TCPs measure
+    /// exactly.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tick: Option<Span>,
-    /// The thresholds of Vegas; 28, 30 and 2 when left out, as for paper 000.
+    /// The thresholds of Vegas. If left out, they are 28, 30 and 2, as for paper 000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vegas: Option<VegasConfig>,
-    /// The number of packets per acknowledgement. An acknowledgement waits at most 100 ms, for modern TCPs 40 ms.
+    /// The number of packets for each acknowledgement. An acknowledgement is delayed at most 100
+    /// ms, or 40 ms for modern TCPs.
     #[serde(default = "defaults::one")]
     pub ack_every: u32,
     /// What the receiver does with packets out of order.
@@ -295,7 +303,8 @@ impl FlowSpec {
         sender
     }
 
-    /// The model of the hosts: a modern TCP has kernels at both ends. TCP/NC answers for the receiver itself.
+    /// The model of the hosts: a modern TCP has kernels at both ends. TCP/NC answers for the
+    /// receiver itself.
     pub fn hosts(&self) -> Hosts {
         if self.tcp.is_modern() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
     }

@@ -1,4 +1,4 @@
-//! TCP/NC in a scenario.
+//! The settings of TCP/NC in a scenario, and the session that they configure.
 
 use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
@@ -102,7 +102,8 @@ pub enum Recode {
 }
 
 impl NcSpec {
-    /// The configuration for a flow over these nodes, both ends included, whose links have these loss probabilities.
+    /// The configuration of the session and its relays. The flow passes these `nodes`, both ends
+    /// included, over links with these loss probabilities.
     pub(in crate::scenario) fn config(
         &self,
         flow: &FlowSpec,

@@ -1,4 +1,4 @@
-//! What a flow of a scenario sends.
+//! The traffic source of a TCP flow in a scenario.
 
 use crate::tcp::{Distribution, Pattern};
 use ripstop_base::{Bytes, Rate, Span};

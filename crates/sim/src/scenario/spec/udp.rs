@@ -1,4 +1,4 @@
-//! A flow of a scenario that is a source of UDP datagrams.
+//! A source of UDP datagrams in a scenario.
 
 use super::FlowSpec;
 use crate::tcp::Distribution;
@@ -7,8 +7,8 @@ use ripstop_base::{Rate, Span, Time, word};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The send times of a source of UDP datagrams. Every datagram has the flow's `packet` bytes of payload, and rates count
-/// payload.
+/// When a source of UDP datagrams sends. Every datagram has the flow's `packet` bytes of payload,
+/// and rates count payload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub enum UdpSpec {
@@ -29,7 +29,8 @@ pub enum UdpSpec {
     },
 }
 
-/// The least time between two datagrams. A faster source would exceed every link here and slow the simulator down.
+/// The least time between two datagrams. A faster source would exceed every link here and slow the
+/// simulator down.
 const LEAST_INTERVAL: Duration = Duration::from_nanos(100);
 
 impl UdpSpec {
@@ -40,7 +41,8 @@ impl UdpSpec {
         }
     }
 
-    /// Checks the source, and that `flow` sets no field of a TCP. An error is the field and the problem.
+    /// Checks the source, and that `flow` sets no field of a TCP. An error is the field and the
+    /// problem.
     pub(in crate::scenario) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
         let usual = FlowSpec::new(&flow.from, &flow.to);
         let of_tcp = [
