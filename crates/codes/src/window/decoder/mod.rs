@@ -37,6 +37,7 @@ mod arrivals;
 mod bookkeeping;
 mod components;
 mod echelon;
+mod outcome;
 mod payloads;
 mod recombine;
 mod runs;
@@ -48,34 +49,10 @@ use super::{Coding, Members};
 use crate::Payload;
 use components::{Component, OtherComponents};
 pub use echelon::Pivots;
+pub use outcome::{Arrival, DecoderCounters};
 use payloads::PayloadWork;
 use std::collections::VecDeque;
 use std::ops::Range;
-
-/// What the decoder did with a symbol that arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// The symbol added one degree of freedom. One more source symbol is *seen*.
-    Innovative,
-    /// A repair that follows from what the decoder already has.
-    Redundant,
-    /// A source symbol whose value was known already.
-    Duplicate,
-    /// The symbol came too late: it lies before the window or was given up.
-    Old,
-    /// The symbol lies too far ahead of the lowest undecoded symbol ([`Limits::ahead`]). The
-    /// decoder is unchanged.
-    Beyond,
-    /// A repair whose row, together with the rows that wait, would exceed [`Limits::matrix`]. The
-    /// decoder is unchanged.
-    Full,
-    /// A repair whose tail range has more unseen members than [`Limits::unseen`] allows. The
-    /// decoder is unchanged.
-    Wide,
-    /// A repair with a member that the decoder no longer holds (given up or freed), or with
-    /// coefficients that do not fit its members. The decoder is unchanged.
-    Unusable,
-}
 
 /// Limits on a decoder's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,44 +82,6 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits { ahead: 16_384, history: 16_384, matrix: 64_000_000, unseen: usize::MAX }
     }
-}
-
-/// What a decoder has done since it was made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DecoderCounters {
-    /// Symbols that were [`Arrival::Innovative`].
-    pub innovative: u64,
-    /// Repairs that were [`Arrival::Redundant`].
-    pub redundant: u64,
-    /// Source symbols that were [`Arrival::Duplicate`].
-    pub duplicate: u64,
-    /// Symbols that were [`Arrival::Old`].
-    pub old: u64,
-    /// Symbols that were [`Arrival::Beyond`].
-    pub beyond: u64,
-    /// Repairs that were [`Arrival::Full`].
-    pub full: u64,
-    /// Repairs that were [`Arrival::Wide`].
-    pub wide: u64,
-    /// Repairs that were [`Arrival::Unusable`].
-    pub unusable: u64,
-    /// Source symbols recovered by repairs.
-    pub decoded: u64,
-    /// Source symbols given up, one by one or by a moving window.
-    pub given_up: u64,
-    /// Products of a coefficient and a payload that were computed and added. This is the cost of
-    /// the work on payloads.
-    pub payload_combinations: u64,
-    /// Source symbols recovered by repairs that were decoded together ([`Decoder::repairs`]).
-    pub simultaneous: u64,
-    /// How often known payloads were subtracted from the stored repairs, so that they could be
-    /// freed.
-    pub folds: u64,
-    /// How often the stored repairs were replaced by one payload for each row. Rows that are given
-    /// up leave payloads behind; this removes them.
-    pub consolidations: u64,
-    /// How often a repair joined two components, which had no unknown symbol in common before.
-    pub joined: u64,
 }
 
 /// What the decoder knows about one source symbol.

@@ -247,8 +247,6 @@ pub struct Fair {
     up: Settled,
     /// Estimated rate when the last probe began, byte/s.
     up_from: f64,
-    /// Whether the last probe ended in losses.
-    up_exceeded: bool,
     /// Whether to check if the last probe has raised the estimated rate.
     check_after_up: bool,
     /// When the controller last left [`State::Up`], [`State::Down`] or [`State::Drain`].
@@ -303,7 +301,6 @@ impl Fair {
             calm: 1.0,
             up: Settled::default(),
             up_from: 0.0,
-            up_exceeded: false,
             check_after_up: false,
             probe_ended: now,
             last_cut: now,
@@ -684,7 +681,6 @@ impl Fair {
                 let queued = self.queue.delay() > 0.2 * self.min_rtt + 0.003;
                 let exceeded = self.exceeds(self.up, 0.02);
                 if spent > least && (full || queued || exceeded || spent > 2.5 * least) {
-                    self.up_exceeded = exceeded;
                     self.calm =
                         if exceeded { (self.calm * 2.0).min(8.0) } else { (self.calm / 2.0).max(1.0) };
                     self.check_after_up = !exceeded;

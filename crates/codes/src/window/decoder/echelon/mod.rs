@@ -16,6 +16,7 @@
 //! columns. `room.rs` assigns columns and slots.
 
 mod columns;
+mod removal;
 mod room;
 mod rows;
 
@@ -360,131 +361,6 @@ impl Echelon {
             let transform = other.transform(row);
             slots.iter().for_each(|(from, to)| work[room + to] = transform[*from]);
             self.push(other.pivot(row));
-        }
-    }
-
-    /// Removes a column whose symbol became known. The symbol is no unknown in any row any more.
-    pub(super) fn erase_column(&mut self, column: u32) {
-        match &mut self.store {
-            Store::Rows(rows) => rows.erase_column(column as usize),
-            Store::Columns(columns) => columns.erase_column(column as usize),
-        }
-        self.release_column(column);
-    }
-
-    /// Removes the pivot of `row`, because it became known. What is left of the row still says
-    /// something about its free columns, so it gets a new pivot, which is returned. None if nothing
-    /// is left.
-    pub(super) fn repivot(&mut self, row: usize) -> Option<u64> {
-        self.take_up(row);
-        self.remove(row);
-        self.insert()
-    }
-
-    /// Removes `row`; the last row takes its place.
-    pub(super) fn remove(&mut self, row: usize) {
-        match &mut self.store {
-            Store::Rows(rows) => rows.remove(row),
-            Store::Columns(columns) => columns.remove(row, self.columns.len()),
-        }
-        self.pivots_ascend &= row == self.rows() - 1;
-        self.pivots.swap_remove(row);
-    }
-
-    /// Makes the working row a copy of `row`.
-    fn take_up(&mut self, row: usize) {
-        self.work.clear();
-        self.work.resize(self.stride(), Chunk::ZERO);
-        match &self.store {
-            Store::Rows(rows) => bytes_mut(&mut self.work).copy_from_slice(rows.row(row)),
-            Store::Columns(columns) => {
-                let work = bytes_mut(&mut self.work)[..self.columns.len()].iter_mut();
-                work.enumerate().for_each(|(column, c)| *c = columns.at(row, column));
-            }
-        }
-    }
-
-    /// Removes a column whose symbol was given up: replaces the rows by all their combinations that
-    /// do not contain the symbol. One row is lost, and its pivot becomes a free column again.
-    /// Returns that pivot and its column; None when no row contains the symbol.
-    ///
-    /// Of the rows that contain the symbol, the one with the highest pivot is lost, or with
-    /// [`Pivots::Highest`] the one with the lowest pivot. Room for one column must have been
-    /// reserved.
-    pub(super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
-        let involved = |row: &usize| self.at(*row, column as usize) != 0;
-        let involved = (0..self.rows()).filter(involved);
-        let row = match self.order {
-            Pivots::Lowest => involved.max_by_key(|row| self.pivots[*row]),
-            Pivots::Highest => involved.min_by_key(|row| self.pivots[*row]),
-        };
-        let freed = row.map(|row| {
-            let pivot = self.pivots[row];
-            self.take_up(row);
-            self.remove(row);
-            let again = self.claim_column(pivot);
-            bytes_mut(&mut self.work)[again as usize] = 1;
-            let scale = inv(bytes(&self.work)[column as usize]);
-            Kernel::chosen().mul(bytes_mut(&mut self.work), scale);
-            self.clear_column(column as usize);
-            (pivot, again)
-        });
-        self.release_column(column);
-        freed
-    }
-
-    /// Lists in `units` the rows whose pivot is determined: those that are zero at all free
-    /// columns. Ascending.
-    pub(super) fn units(&mut self, units: &mut Vec<usize>) {
-        units.clear();
-        if self.columns_used == 0 {
-            units.extend(0..self.rows());
-            return;
-        }
-        match &mut self.store {
-            Store::Rows(rows) => rows.units(self.order, self.columns.len(), units),
-            Store::Columns(columns) => {
-                let some = self.live.iter().position(|live| *live != 0).unwrap_or(0);
-                columns.units(self.columns.len(), some, units);
-            }
-        }
-    }
-
-    /// Removes the rows `units` (ascending), whose symbols are known now. One stored repair is
-    /// freed for each of them: its slot is released, and `freed` is called with the slot. When all
-    /// rows are removed, all slots are freed.
-    ///
-    /// A repair can be freed because a unit row is a combination of repairs and known symbols. So
-    /// it expresses one of these repairs by the others.
-    pub(super) fn retire(&mut self, units: &[usize], mut freed: impl FnMut(usize)) {
-        if units.len() == self.rows() {
-            for slot in 0..self.slots.len() {
-                if self.slots[slot] {
-                    freed(slot);
-                }
-            }
-            self.clear();
-            return;
-        }
-        if let Store::Columns(columns) = &mut self.store {
-            // All at once. The other rows keep their order.
-            columns.remove_all(units, self.columns.len());
-            let mut going = units.iter().copied().peekable();
-            let mut row = 0..;
-            return self.pivots.retain(|_| going.next_if_eq(&row.next().unwrap_or(usize::MAX)).is_none());
-        }
-        for unit in units {
-            let Some(slot) = self.transform(*unit).iter().position(|c| *c != 0) else { continue };
-            let at = self.column_room() + slot;
-            self.take_up(*unit);
-            let scale = inv(bytes(&self.work)[at]);
-            Kernel::chosen().mul(bytes_mut(&mut self.work), scale);
-            self.clear_column(at);
-            self.release_slot(slot);
-            freed(slot);
-        }
-        for unit in units.iter().rev() {
-            self.remove(*unit);
         }
     }
 

@@ -1,0 +1,64 @@
+//! What a decoder reports about the symbols that it took: the outcome of each, and counters.
+
+/// What the decoder did with a symbol that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// The symbol added one degree of freedom. One more source symbol is *seen*.
+    Innovative,
+    /// A repair that follows from what the decoder already has.
+    Redundant,
+    /// A source symbol whose value was known already.
+    Duplicate,
+    /// The symbol came too late: it lies before the window or was given up.
+    Old,
+    /// The symbol lies too far ahead of the lowest undecoded symbol ([`Limits::ahead`](super::Limits::ahead)). The
+    /// decoder is unchanged.
+    Beyond,
+    /// A repair whose row, together with the rows that wait, would exceed [`Limits::matrix`](super::Limits::matrix). The
+    /// decoder is unchanged.
+    Full,
+    /// A repair whose tail range has more unseen members than [`Limits::unseen`](super::Limits::unseen) allows. The
+    /// decoder is unchanged.
+    Wide,
+    /// A repair with a member that the decoder no longer holds (given up or freed), or with
+    /// coefficients that do not fit its members. The decoder is unchanged.
+    Unusable,
+}
+
+/// What a decoder has done since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecoderCounters {
+    /// Symbols that were [`Arrival::Innovative`].
+    pub innovative: u64,
+    /// Repairs that were [`Arrival::Redundant`].
+    pub redundant: u64,
+    /// Source symbols that were [`Arrival::Duplicate`].
+    pub duplicate: u64,
+    /// Symbols that were [`Arrival::Old`].
+    pub old: u64,
+    /// Symbols that were [`Arrival::Beyond`].
+    pub beyond: u64,
+    /// Repairs that were [`Arrival::Full`].
+    pub full: u64,
+    /// Repairs that were [`Arrival::Wide`].
+    pub wide: u64,
+    /// Repairs that were [`Arrival::Unusable`].
+    pub unusable: u64,
+    /// Source symbols recovered by repairs.
+    pub decoded: u64,
+    /// Source symbols given up, one by one or by a moving window.
+    pub given_up: u64,
+    /// Products of a coefficient and a payload that were computed and added. This is the cost of
+    /// the work on payloads.
+    pub payload_combinations: u64,
+    /// Source symbols recovered by repairs that were decoded together ([`Decoder::repairs`](super::Decoder::repairs)).
+    pub simultaneous: u64,
+    /// How often known payloads were subtracted from the stored repairs, so that they could be
+    /// freed.
+    pub folds: u64,
+    /// How often the stored repairs were replaced by one payload for each row. Rows that are given
+    /// up leave payloads behind; this removes them.
+    pub consolidations: u64,
+    /// How often a repair joined two components, which had no unknown symbol in common before.
+    pub joined: u64,
+}
