@@ -1,4 +1,5 @@
-//! The sender of the ns-2 algorithms: the shared state, and the algorithm that decides.
+//! The sender of the ns-2 algorithms. It has the state that all of them share (`core`), and passes
+//! each event to the algorithm in use.
 
 use super::reno::{NewReno, Reno, tahoe_on_ack};
 use super::sack::Sack;
@@ -7,12 +8,16 @@ use super::vegas::Vegas;
 use super::{Ack, SenderConfig};
 use ripstop_base::{Stream, Time};
 
+/// A sender with one of the ns-2 algorithms.
 #[derive(Clone, Debug)]
 pub(super) struct Classic {
+    /// The state that all ns-2 algorithms share.
     pub(super) core: Core,
+    /// The algorithm, and the state of its own.
     pub(super) algorithm: Algorithm,
 }
 
+/// The ns-2 algorithms.
 #[derive(Clone, Debug)]
 pub(super) enum Algorithm {
     Tahoe,

@@ -1,22 +1,26 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never below Reno's window.
-//! HyStart++ (RFC 9406) ends slow start when the delay rises.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last loss, and never
+//! below Reno's window. HyStart++ (RFC 9406) ends slow start when the delay rises.
 //!
 //! Linux differs in three visible ways, which [`Flavour`] selects:
 //!
-//! * The older HyStart ends slow start.
-//! * Reno's window never grows faster than the average of CUBIC and Reno allows.
-//! * Before the first loss the window grows by at least 5 % a round trip.
+//! - The older HyStart ends slow start.
+//! - Reno's window never grows faster than the average of CUBIC and Reno allows.
+//! - Before the first loss the window grows by at least 5 % in each round trip.
 
 use super::hystart::{HyStart, LinuxHyStart, PlusPlus};
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// C in packets/s^3: scales the cubic (RFC 9438, section 5).
+/// C in packets/s^3: the steepness of the cubic (RFC 9438, section 5). Half the value takes longer
+/// to reach the old window after a loss (K grows with the cube root of 1/C); double the value gets
+/// there sooner and takes more from other flows.
 const C: f64 = 0.4;
-/// The share of the window kept after a loss (RFC 9438, section 5).
+/// The share of the window kept after a loss (RFC 9438, section 5). A smaller share gives room to
+/// other flows but leaves the path idle; a share close to 1 keeps the queue full.
 const BETA: f64 = 0.7;
-/// The least slow-start threshold in packets (RFC 5681, eq. (4)).
+/// The smallest slow-start threshold in packets (RFC 5681, eq. (4)). It matters only for windows
+/// this small.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 /// The specification that CUBIC follows.
@@ -118,7 +122,8 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, eq. (2). At or above the old window, and before the first loss, the curve begins here.
+            // RFC 9438, eq. (2). At or above the old window, and before the first loss, the curve
+            // begins here.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });

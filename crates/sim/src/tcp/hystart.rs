@@ -1,24 +1,34 @@
-//! The end of slow start before a loss, when the delay rises.
+//! HyStart: ends slow start when the delay rises, before packets are lost. HyStart++ (RFC 9406) and
+//! Linux's version.
 
 use super::modern::{FlowState, Phase};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The least rise of the delay that ends slow start. This and the next five are the constants of RFC 9406, section 4.3.
+/// The smallest rise of the delay that can end slow start. This and the next five are the constants
+/// of RFC 9406, section 4.3. Smaller values end slow start at jitter; larger ones let the queue
+/// grow more.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-/// The rise of the delay that always ends slow start.
+/// A rise of the delay that always counts. Smaller values end slow start earlier on long paths;
+/// larger ones later.
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-/// The divisor of the round-trip time that gives the rise between these bounds.
+/// Between these two bounds the rise that counts is the round-trip time over this number. Half the
+/// value tolerates twice the rise.
 const MIN_RTT_DIVISOR: u32 = 8;
-/// Samples of the round-trip time that a round needs before its delay counts.
+/// How many round-trip times a round must measure before its delay counts. Fewer let noise decide;
+/// more delay the decision.
 const N_RTT_SAMPLE: u32 = 8;
-/// The divisor of the window's growth in conservative slow start.
+/// Conservative slow start grows the window slower by this factor. Half the value overshoots more;
+/// double the value takes longer to fill the path if the rise was no sign of a queue.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
-/// Rounds of conservative slow start before it ends slow start.
+/// Rounds of conservative slow start after which slow start ends. Half the value ends it sooner;
+/// double the value gives a passing rise more time to go away.
 const CSS_ROUNDS: u32 = 5;
-/// The least window in packets on which Linux's HyStart acts (Linux's value).
+/// The smallest window in packets at which Linux's HyStart acts (Linux's value). Smaller windows
+/// give too few acknowledgements to judge by.
 const LEAST_WINDOW: f64 = 16.0;
-/// The longest gap between the acknowledgements of a train (Linux's value).
+/// The longest gap between the acknowledgements of a train (Linux's value). With half the value a
+/// gap ends a train more often; with double the value fewer do, and slow start ends more often.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
 
 /// The two versions of HyStart.
@@ -51,8 +61,9 @@ fn allowance(rtt: Duration) -> Duration {
     (rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
 }
 
-/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and a lasting rise ends slow start. Growth per
-/// acknowledgement has no limit (the RFC's L): offload merges acknowledgements, and Linux has no limit either.
+/// HyStart++ (RFC 9406, section 4.3): a rise of the delay slows growth down, and a lasting rise
+/// ends slow start. Growth per acknowledgement has no limit (the RFC's L): offload merges
+/// acknowledgements, and Linux has no limit either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PlusPlus {
     /// The round ends when this packet is acknowledged.
@@ -106,8 +117,9 @@ impl PlusPlus {
     }
 }
 
-/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good in two cases. A round's delay rises above the least
-/// delay ever, or a train of acknowledgements lasts half of the least round trip.
+/// HyStart as in Linux (Ha and Rhee 2011). Slow start ends for good in two cases. A round's delay
+/// rises above the least delay ever, or a train of acknowledgements lasts half of the least round
+/// trip.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LinuxHyStart {
     window_end: u64,
@@ -120,9 +132,10 @@ pub(super) struct LinuxHyStart {
 impl LinuxHyStart {
     fn on_ack(&mut self, flow: &mut FlowState, now: Time, rtt: Option<Duration>) {
         let (una, nxt) = flow.una_and_nxt();
-        // A round begins beyond the mark, not at it: with the first acknowledgement of a flight, when the whole flight is
-        // on the path. A round that began one packet earlier would drift into the midst of a flight after a few rounds. It
-        // would mistake the delay of the flight's later packets for a rise.
+        // A round begins beyond the mark, not at it: with the first acknowledgement of a flight,
+        // when the whole flight is on the path. A round that began one packet earlier would drift
+        // into the midst of a flight after a few rounds. It would mistake the delay of the flight's
+        // later packets for a rise.
         if una > self.window_end {
             *self = LinuxHyStart {
                 window_end: nxt,

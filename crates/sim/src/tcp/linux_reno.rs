@@ -1,12 +1,14 @@
-//! Reno as in Linux: RFC 5681's window on the modern sender, which detects losses by time and selective acknowledgements.
-//! ns-2's agents do neither; they are in `reno` and `sack`.
+//! Reno as in Linux: the window of RFC 5681 on the modern sender, which detects losses by time and
+//! by selective acknowledgements. ns-2's Reno and SACK are in `reno` and `sack`.
 
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
-/// The share of the window kept after a loss (RFC 5681, eq. (4)).
+/// The share of the window kept after a loss (RFC 5681, eq. (4)). A larger share takes more of a
+/// shared path than Reno may; a smaller one less.
 const BETA: f64 = 0.5;
-/// The least slow-start threshold in packets (RFC 5681, eq. (4)).
+/// The smallest slow-start threshold in packets (RFC 5681, eq. (4)). It matters only for windows
+/// this small.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,16 @@
-//! TCP in virtual time, counted in packets: senders, a receiver, and the acknowledgements between them.
+//! TCP in virtual time, counted in packets: senders, a receiver, and the acknowledgements between
+//! them.
 //!
-//! Tahoe, Reno, NewReno, SACK and Vegas behave as ns-2's one-way agents do, so that results can be compared with ns-2.
-//! Window and threshold count packets, the clock ticks, and a first packet without data replaces the handshake. A sender
-//! has neither clock nor timer. The caller passes each input with the time, drains [`Sender::poll_transmit`], and calls
-//! again at [`Sender::timeout`].
+//! Tahoe, Reno, NewReno, SACK and Vegas behave like ns-2's one-way agents, so that results can be
+//! compared with ns-2. Window and threshold count packets, the clock ticks, and a first packet
+//! without data replaces the handshake.
 //!
-//! CUBIC, BBR and `linux-reno` run on a sender as in today's kernels ([`SenderConfig::linux`]), behind the same interface.
-//! [`TrafficSource`] says when a connection has something to send.
+//! CUBIC, BBR and `linux-reno` run on a sender as in today's kernels ([`SenderConfig::linux`]),
+//! behind the same interface.
+//!
+//! A sender has neither clock nor timer. The caller passes each input with the time, drains
+//! [`Sender::poll_transmit`], and calls again at [`Sender::timeout`]. [`TrafficSource`] says when a
+//! connection has something to send.
 
 mod bbr;
 mod classic;
@@ -43,7 +47,8 @@ use std::str::FromStr;
 use std::time::Duration;
 use vegas::Vegas;
 
-/// The most SACK blocks in an acknowledgement: as many as fit beside time stamps (RFC 2018, section 3).
+/// The most SACK blocks in an acknowledgement. Three fit beside time stamps (RFC 2018, section 3).
+/// With one block a sender learns of lost blocks less reliably; six do not fit into the header.
 pub const MAX_BLOCKS: usize = 3;
 
 /// A congestion control algorithm.
@@ -57,25 +62,27 @@ pub enum Variant {
     /// Fast recovery that repairs several losses.
     #[default]
     NewReno,
-    /// Selective acknowledgements.
+    /// Selective acknowledgements (SACK).
     Sack,
-    /// The round-trip time decides, not loss.
+    /// The round-trip time controls the window, not loss.
     Vegas,
-    /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern sender.
+    /// The window is a cubic function of the time since the last loss (RFC 9438, RFC 9406). Modern
+    /// sender.
     Cubic,
-    /// CUBIC as in Linux: HyStart instead of HyStart++, and slower growth where Reno's window decides. Modern sender.
+    /// CUBIC as in Linux: HyStart instead of HyStart++, and slower growth where Reno's window is
+    /// larger than CUBIC's. Modern sender.
     #[serde(rename = "linux-cubic")]
     LinuxCubic,
-    /// The sending rate follows the path's delivery rate. Modern sender.
+    /// The sending rate follows the delivery rate of the path. Modern sender.
     Bbr,
     /// Reno's window as in Linux. Modern sender.
     #[serde(rename = "linux-reno")]
     LinuxReno,
 }
 
-/// Bytes of the headers of IPv4 and TCP without options.
+/// Bytes of the headers of IPv4 and TCP without options (RFC 791, RFC 9293).
 const HEADER: usize = 40;
-/// Bytes of a SACK block: two sequence numbers.
+/// Bytes of a SACK block: two sequence numbers of 4 bytes (RFC 2018, section 3).
 const BLOCK: usize = 8;
 
 impl Variant {
@@ -92,7 +99,8 @@ impl Variant {
         (Variant::LinuxReno, "linux-reno"),
     ];
 
-    /// Whether the algorithm runs on the modern sender, which has an exact clock and detects losses by time.
+    /// Whether the algorithm runs on the modern sender, which has an exact clock and detects losses
+    /// by time.
     pub fn is_modern(self) -> bool {
         match self {
             Variant::Tahoe | Variant::Reno | Variant::NewReno | Variant::Sack | Variant::Vegas => false,
@@ -100,8 +108,10 @@ impl Variant {
         }
     }
 
-    /// Bytes of packet `number` on the wire when `payload` bytes of data fill a packet. The first packet, the SYN, is a
-    /// header alone. Vegas charges the payload without headers, in the first packet as well, as ns-2's agent does.
+    /// Bytes of packet `number` on the wire. `payload` is the payload of a full packet. The first
+    /// packet, the SYN, is a header alone.
+    ///
+    /// Vegas counts the payload without headers, for the first packet too, as ns-2's agent does.
     pub fn packet_bytes(self, number: u64, payload: usize) -> usize {
         match (self, number) {
             (Variant::Vegas, _) => payload,
@@ -137,7 +147,7 @@ impl FromStr for Variant {
     }
 }
 
-/// An acknowledgement.
+/// An acknowledgement. Packets are named by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// The first packet that has not arrived.
@@ -149,8 +159,8 @@ pub struct Ack {
 }
 
 impl Ack {
-    /// Acknowledges everything before `next`, and the first [`MAX_BLOCKS`] of the `blocks` beyond it, up to 2^32 packets
-    /// away.
+    /// Acknowledges everything before `next`. Of the `blocks` beyond it, the first [`MAX_BLOCKS`]
+    /// are kept, up to 2^32 packets away.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
@@ -194,8 +204,8 @@ macro_rules! dispatch {
 }
 
 impl Sender {
-    /// A sender with nothing to send yet. `random` draws the phase of the sender's clock, and where BBR's gain cycles
-    /// begin.
+    /// A sender with nothing to send yet. `random` draws the phase of the sender's clock, and where
+    /// BBR's gain cycles begin.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
         let modern = |algorithm| Family::Modern(Box::new(Modern::new(config, algorithm)));
         let classic = |algorithm, random: &mut Stream| {
@@ -217,7 +227,8 @@ impl Sender {
         Sender { family }
     }
 
-    /// Adds `packets` to send; `u64::MAX` is without end. A connection's first packet carries no data and is not counted.
+    /// Adds `packets` to send; `u64::MAX` is without end. A connection's first packet carries no
+    /// data and is not counted.
     pub fn offer(&mut self, now: Time, packets: u64) {
         dispatch!(&mut self.family, sender => sender.offer(now, packets));
     }
@@ -242,8 +253,11 @@ impl Sender {
         dispatch!(&mut self.family, classic => classic.core.poll(), modern => modern.out.pop_front())
     }
 
-    /// When to call [`Sender::on_timeout`], BBR's pacing included; [`Time::NEVER`] when nothing is in flight. After the
-    /// last acknowledgement there is one more time-out: an idle sender then restarts with one packet.
+    /// When to call [`Sender::on_timeout`]. BBR's pacing is included. [`Time::NEVER`] when nothing
+    /// is in flight.
+    ///
+    /// After the last acknowledgement of an ns-2 algorithm there is one more time-out. An idle
+    /// sender then restarts with one packet.
     pub fn timeout(&self) -> Time {
         dispatch!(&self.family, classic => classic.core.deadline, modern => modern.timeout())
     }
@@ -253,7 +267,8 @@ impl Sender {
         dispatch!(&self.family, classic => classic.core.cwnd, modern => modern.flow.cwnd)
     }
 
-    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to clock ticks.
+    /// The smoothed round-trip time; None before the first sample. The ns-2 algorithms round it to
+    /// clock ticks.
     pub fn srtt(&self) -> Option<Duration> {
         dispatch!(&self.family, classic => classic.core.rto.srtt(), modern => modern.flow.rtt.smoothed())
     }
@@ -263,7 +278,7 @@ impl Sender {
         dispatch!(&self.family, classic => classic.core.una, modern => modern.flow.una_and_nxt().0)
     }
 
-    /// What the sender has done so far.
+    /// The counters of the sender.
     pub fn counts(&self) -> TcpCounts {
         dispatch!(&self.family, classic => classic.core.counts, modern => modern.counts)
     }

@@ -3,21 +3,24 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Fraction bits of the smoothed round-trip time, which counts ticks.
+/// Fraction bits of the smoothed round-trip time in ticks. They also set its gain: 2^-3 = 1/8 (RFC
+/// 6298). Another value gives other time-outs than ns-2's.
 const SRTT_BITS: u32 = 3;
-/// Fraction bits of the variation of the round-trip time, which counts ticks.
+/// Fraction bits of the variation in ticks. They also set its gain: 2^-2 = 1/4 (RFC 6298). Another
+/// value gives other time-outs than ns-2's.
 const RTTVAR_BITS: u32 = 2;
-/// The exponent e in RTO = srtt + 2^e rttvar (RFC 6298: 4 rttvar).
+/// The exponent e in RTO = srtt + 2^e rttvar. RFC 6298 has 4 rttvar. One more doubles the margin
+/// above the round-trip time, and one less halves it.
 const RTTVAR_EXPONENT: u32 = 2;
 
-/// The bounds of the time-out.
+/// The bounds of the retransmission time-out, and the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RtoConfig {
     /// The time-out before the first sample.
     pub initial: Duration,
-    /// The least time-out, before back-off.
+    /// The smallest time-out, before back-off.
     pub min: Duration,
-    /// The greatest time-out, after back-off.
+    /// The largest time-out, after back-off.
     pub max: Duration,
     /// The tick of the clock that measures round trips.
     pub tick: Duration,
@@ -52,7 +55,8 @@ pub(super) struct Rto {
 }
 
 impl Rto {
-    /// An estimator. `phase` (0 to 1) is the part of a tick that had passed at time zero: the clocks of hosts do not agree.
+    /// An estimator without samples. `phase` (0 to 1) is the part of a tick that has passed at time
+    /// zero, because the clocks of hosts do not agree.
     pub(super) fn new(config: RtoConfig, phase: f64) -> Rto {
         let tick = config.tick.as_nanos() as u64;
         let mut rto = Rto {
@@ -113,7 +117,8 @@ impl Rto {
         }
     }
 
-    /// The smoothed round-trip time; None before the first sample, and after time-outs have discarded the estimate.
+    /// The smoothed round-trip time; None before the first sample, and after time-outs have
+    /// discarded the estimate.
     #[inline]
     pub(super) fn srtt(&self) -> Option<Duration> {
         self.smoothed

@@ -1,21 +1,24 @@
-//! SACK (Fall and Floyd 1996; ns-2's Sack1): acknowledgements report what arrived beyond a gap. An estimate of the packets
-//! on the path, the "pipe", decides when to send.
+//! SACK as in ns-2 (Fall and Floyd 1996; ns-2's Sack1). Acknowledgements report what arrived beyond
+//! a gap. An estimate of the packets on the path, the "pipe", decides when to send.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES};
 use ripstop_base::Time;
 use std::ops::Range;
 
+/// The state of SACK beyond what all ns-2 algorithms share.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sack {
+    /// Whether a recovery is in progress.
     recovering: bool,
-    /// Whether a time-out was the last event: duplicates then indicate nothing.
+    /// Whether a time-out was the last event. Duplicate acknowledgements are then ignored.
     timed_out: bool,
     /// Estimate of the packets on the path.
     pipe: i64,
-    /// The first unacknowledged packet at the start of the recovery; equal to `una` outside a recovery.
+    /// The first unacknowledged packet at the start of the recovery; equal to `una` outside a
+    /// recovery.
     begun: u64,
-    /// Ranges that arrived beyond `una`: disjoint and in order.
+    /// Ranges of packets that arrived beyond `una`: disjoint and in ascending order.
     sacked: Vec<Range<u64>>,
     /// Gaps below this number were retransmitted.
     resent: u64,

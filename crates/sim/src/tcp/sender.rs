@@ -1,15 +1,20 @@
-//! The state that the ns-2 algorithms share: sequence space, window, retransmission timer, and the rules for sending.
+//! The state that the ns-2 algorithms share: sequence numbers, window, retransmission timer, and
+//! the rules for sending.
 //!
-//! Packets are numbered from 0. The first packet stands for the SYN: it carries no data, and its acknowledgement opens the
-//! initial window. The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is the next
-//! to send; a time-out sets it back to `una`. `max` is one past the highest packet ever sent.
+//! Packets are numbered from 0. The first packet stands for the SYN: it carries no data, and its
+//! acknowledgement opens the initial window.
+//!
+//! The names are those of RFC 793 and RFC 5681. `una` is the first unacknowledged packet. `nxt` is
+//! the next packet to send; a time-out sets it back to `una`. `max` is one past the highest packet
+//! ever sent.
 
 use super::rto::{Rto, RtoConfig};
 use ripstop_base::{Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2).
+/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). Fewer take reordering
+/// for loss; more repair later, and small windows only by time-out.
 pub(super) const DUPLICATES: u32 = 3;
 
 /// The settings of a sender.
@@ -28,7 +33,8 @@ pub struct SenderConfig {
 }
 
 impl Default for SenderConfig {
-    /// A window of 50 packets, 2 at first, with limited transmit. Time-out and Vegas are as in ns-2.
+    /// A window of 50 packets, 2 at first, with limited transmit. Time-out and Vegas are as in
+    /// ns-2.
     fn default() -> SenderConfig {
         SenderConfig {
             window: 50,
@@ -40,23 +46,25 @@ impl Default for SenderConfig {
     }
 }
 
-/// The thresholds for a connection's packets in the queues of its path.
+/// The thresholds of Vegas: how many packets of a connection are queued on its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct VegasConfig {
-    /// The window grows with fewer packets queued.
+    /// The window grows while fewer packets are queued.
     pub alpha: u32,
-    /// The window shrinks with more packets queued.
+    /// The window shrinks while more packets are queued.
     pub beta: u32,
-    /// Slow start ends with more packets queued.
+    /// Slow start ends when more packets are queued.
     pub gamma: u32,
 }
 
 impl VegasConfig {
-    /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over Vegas. After a loss fewer
-    /// packets than the window arrive in a round trip, which looks like a queue. Thresholds this high do not mistake losses
-    /// for a queue. With them all of ns-2's cells for paper 000 agree. With ns-2's own defaults ns-2 itself is 5 % below
-    /// them at q = .005.
+    /// 28, 30 and 2, as in the work that TCP/NC comes from (Sundararajan et al.), which runs over
+    /// Vegas.
+    ///
+    /// After a loss fewer packets than the window arrive in a round trip, which looks like a queue.
+    /// Thresholds this high do not mistake losses for a queue. With them all of ns-2's cells for
+    /// paper 000 agree. With ns-2's own defaults, ns-2 itself is 5 % below them at q = .005.
     pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
 }
 
@@ -84,7 +92,7 @@ pub struct TcpCounts {
     pub duplicate_acks: u64,
 }
 
-/// What caused the last reduction of the window.
+/// The cause of the last reduction of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastReduction {
     Never,
@@ -106,7 +114,8 @@ pub(super) struct Core {
     pub(super) cwnd: f64,
     pub(super) ssthresh: f64,
     pub(super) duplicates: u32,
-    /// `max` when the window was last reduced: one flight causes one reduction ("bugfix" in ns-2, RFC 6582).
+    /// `max` when the window was last reduced: one flight causes one reduction ("bugfix" in ns-2,
+    /// RFC 6582).
     pub(super) recover: u64,
     pub(super) last_reduction: LastReduction,
     pub(super) rto: Rto,
@@ -155,7 +164,8 @@ impl Core {
         self.out.iter().copied()
     }
 
-    /// The most unacknowledged packets allowed: the smaller of congestion window and receiver's window, in whole packets.
+    /// The most unacknowledged packets allowed: the smaller of congestion window and receiver's
+    /// window, in whole packets.
     pub(super) fn window(&self) -> u64 {
         self.cwnd.min(f64::from(self.config.window)) as u64
     }
@@ -203,8 +213,8 @@ impl Core {
         }
     }
 
-    /// Handles a duplicate acknowledgement of Reno and NewReno. `inflation` counts the packets that have left the path
-    /// during fast recovery.
+    /// Handles a duplicate acknowledgement of Reno and NewReno. `inflation` counts the packets that
+    /// have left the path during fast recovery.
     pub(super) fn take_duplicate(&mut self, now: Time, inflation: &mut u64) {
         self.duplicates += 1;
         if self.duplicates == DUPLICATES {
@@ -218,8 +228,8 @@ impl Core {
         }
     }
 
-    /// The window in fast recovery. The receiver's window bounds it, so at a full window no new packet leaves during
-    /// recovery.
+    /// The window in fast recovery. The receiver's window bounds it, so at a full window no new
+    /// packet leaves during recovery.
     pub(super) fn inflated_window(&self, inflation: u64) -> u64 {
         (self.cwnd as u64 + inflation).min(u64::from(self.config.window))
     }
@@ -234,7 +244,8 @@ impl Core {
         self.nxt = self.nxt.max(una);
     }
 
-    /// Handles an acknowledgement of new data outside recovery: samples the round trip and restarts the timer.
+    /// Handles an acknowledgement of new data outside recovery: samples the round trip and restarts
+    /// the timer.
     pub(super) fn take_new_ack(&mut self, now: Time, una: u64) {
         self.duplicates = 0;
         self.advance(una);
@@ -245,12 +256,13 @@ impl Core {
             self.rto.end_back_off();
             self.rto.sample(sent, now);
         }
-        // The timer restarts with nothing in flight, too: after an idle time-out the sender restarts with one packet (RFC
-        // 2581, 4.1).
+        // The timer restarts with nothing in flight, too: after an idle time-out the sender
+        // restarts with one packet (RFC 2581, 4.1).
         self.set_timer(now);
     }
 
-    /// Handles an acknowledgement of new data in a recovery that goes on: takes no round-trip sample.
+    /// Handles an acknowledgement of new data in a recovery that goes on: takes no round-trip
+    /// sample.
     pub(super) fn take_partial_ack(&mut self, una: u64) {
         self.advance(una);
         if self.timed.is_some_and(|(number, _)| una > number) {
@@ -259,13 +271,14 @@ impl Core {
         }
     }
 
-    /// Grows the window: slow start below the threshold, one packet a round trip above it. The receiver's window is no
-    /// limit.
+    /// Grows the window: slow start below the threshold, one packet a round trip above it. The
+    /// receiver's window is no limit.
     pub(super) fn open_window(&mut self) {
         self.cwnd += if self.cwnd < self.ssthresh { 1.0 } else { 1.0 / self.cwnd };
     }
 
-    /// Grows the window after an acknowledgement of new data. The acknowledgement of the SYN opens the initial window.
+    /// Grows the window after an acknowledgement of new data. The acknowledgement of the SYN opens
+    /// the initial window.
     pub(super) fn grow_after_ack(&mut self) {
         self.open_window();
         if self.una == 1 {
@@ -290,7 +303,8 @@ impl Core {
         }
     }
 
-    /// Sets the threshold to half of the window, at least two packets. Returns that half, at least 1.
+    /// Sets the threshold to half of the window, at least two packets. Returns that half, at least
+    /// 1.
     pub(super) fn halve(&mut self) -> f64 {
         let half = self.cwnd.min(f64::from(self.config.window)) / 2.0;
         self.ssthresh = half.floor().max(2.0);
@@ -302,8 +316,8 @@ impl Core {
         self.una > self.recover || self.una == 1
     }
 
-    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. False for a flight that has
-    /// reduced the window already.
+    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. False
+    /// for a flight that has reduced the window already.
     pub(super) fn fast_retransmit(&mut self, now: Time) -> bool {
         if !self.may_reduce() {
             return false;
@@ -330,7 +344,8 @@ impl Core {
         self.set_timer(now);
     }
 
-    /// Handles a time-out: window of one packet, slow start, everything from `una` on is sent again.
+    /// Handles a time-out: window of one packet, slow start, everything from `una` on is sent
+    /// again.
     pub(super) fn time_out(&mut self, now: Time) {
         if self.una < self.max {
             self.counts.timeouts += 1;

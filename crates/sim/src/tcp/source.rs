@@ -1,7 +1,9 @@
-//! What a connection has to send, and when: data without end, a file, bursts, or requests and their answers.
+//! The traffic source of a connection: what it has to send, and when. It sends data without end, a
+//! file, bursts, or requests and their answers.
 //!
-//! A source has no clock. [`TrafficSource::next_due`] says when to call [`TrafficSource::poll`]. The caller reports
-//! arrivals to [`TrafficSource::on_delivered`], and complete transfers come out of [`TrafficSource::poll_completion`].
+//! A source has no clock. [`TrafficSource::next_due`] says when to call [`TrafficSource::poll`].
+//! The caller reports arrivals to [`TrafficSource::on_delivered`], and takes complete transfers
+//! from [`TrafficSource::poll_completion`].
 
 use super::{Distribution, Period, Sender};
 use ripstop_base::{Rate, Stream, Time};
@@ -25,14 +27,16 @@ pub enum Pattern {
         /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests, each a think time after the answer to the previous one arrived ([`TrafficSource::on_arrival`]).
+    /// Requests, each a think time after the answer to the previous one arrived
+    /// ([`TrafficSource::on_arrival`]).
     Requests {
         /// Bytes of a request.
         length: Distribution<u64>,
         /// Time from an answer to the next request.
         think: Period,
     },
-    /// Requests at given times ([`TrafficSource::schedule`]), whether or not earlier requests are answered.
+    /// Requests at given times ([`TrafficSource::schedule`]), whether or not earlier requests are
+    /// answered.
     Scheduled {
         /// Bytes of a request.
         length: Distribution<u64>,
@@ -50,7 +54,7 @@ pub enum Packing {
     /// The last packet is padded and counts as full.
     #[default]
     Whole,
-    /// The last packet carries what is left, and whatever is written while it waits.
+    /// The last packet carries the rest, and whatever is written before it is sent.
     Exact,
 }
 
@@ -85,10 +89,11 @@ pub struct SourceError {
     pub(crate) problem: &'static str,
 }
 
-/// What a source asks of its sender.
+/// An instruction of a source to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` is without end.
+    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` is
+    /// without end.
     Offer(u64),
     /// Send nothing new any more ([`Sender::stop`]).
     Stop,
@@ -158,7 +163,8 @@ impl TrafficSource {
         Ok(source)
     }
 
-    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in order. A request waits at least for the start.
+    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in order. A request waits at
+    /// least for the start.
     pub fn schedule(&mut self, scheduled: &[Time]) {
         self.scheduled.extend(scheduled);
         if self.due == Time::NEVER {
@@ -166,12 +172,13 @@ impl TrafficSource {
         }
     }
 
-    /// When [`TrafficSource::poll`] next has something; [`Time::NEVER`] when nothing is known to come.
+    /// When [`TrafficSource::poll`] next has something; [`Time::NEVER`] when nothing is known to
+    /// come.
     pub fn next_due(&self) -> Time {
         if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
     }
 
-    /// What the sender must do at `now`. Call again until the answer is None.
+    /// The next instruction to the sender at `now`. Call again until it is None.
     pub fn poll(&mut self, now: Time) -> Option<Demand> {
         if self.stopped || now < self.next_due() {
             return None;
@@ -236,7 +243,8 @@ impl TrafficSource {
         arrived
     }
 
-    /// A whole transfer of the other end arrived here: an answer to a request, or a request to answer.
+    /// A whole transfer of the other end arrived here: an answer to a request, or a request to
+    /// answer.
     pub fn on_arrival(&mut self, now: Time) {
         match self.config.pattern {
             Pattern::Requests { .. } | Pattern::Scheduled { .. } => {

@@ -1,17 +1,22 @@
-//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, measured by the round-trip time. The source
-//! is Brakmo and Peterson 1995, in ns-2's version. The behaviour where ns-2's table of send times wraps is included.
+//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, measured by the
+//! round-trip time.
+//!
+//! The source is Brakmo and Peterson 1995, in ns-2's version. ns-2 keeps send times in a table that
+//! wraps around. What ns-2 does at the wrap is reproduced here, so that results agree.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES, LastReduction, VegasConfig};
 use ripstop_base::Time;
 
-/// The window in packets after a time-out, as in ns-2.
+/// The window in packets after a time-out, as in ns-2. Another value gives other packets than
+/// ns-2's.
 const RESTART: f64 = 2.0;
 
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     config: VegasConfig,
-    /// When the first packet left, or left again after its loss: the origin of the times below, in seconds.
+    /// When the first packet left, or left again after its loss: the origin of the times below, in
+    /// seconds.
     began: Time,
     first: bool,
     base_rtt: f64,
@@ -32,8 +37,8 @@ pub(super) struct Vegas {
     /// The window without the inflation by duplicates.
     base_window: f64,
     reduced_at: f64,
-    /// Tables by packet number modulo the receiver's window: when a packet last left (negative once acknowledged), and how
-    /// often.
+    /// Tables by packet number modulo the receiver's window: when a packet last left (negative once
+    /// acknowledged), and how often.
     sent: Vec<f64>,
     transmissions: Vec<u32>,
 }
@@ -175,7 +180,8 @@ impl Vegas {
         self.round_began = at;
     }
 
-    /// Clears the acknowledged packets from the tables. Samples the round trip of the newest one if it was sent once.
+    /// Clears the acknowledged packets from the tables. Samples the round trip of the newest one if
+    /// it was sent once.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
         let (sent, transmissions) = (self.sent[last], self.transmissions[last]);
