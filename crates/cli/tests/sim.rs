@@ -294,7 +294,7 @@ fn redundancy_below_tcp_pays_until_it_costs_more() {
     schema::check("sim.schema.json", &bursts);
     assert_eq!(bursts["scenario"]["flow"][0]["packet"], "2.08kB");
     for (flags, words) in [
-        (&["--n", "19"][..], "--n: 19 units cannot carry the 20 of a block"),
+        (&["--n", "19"][..], "--n: 19 units cannot carry the 20 source units of a block"),
         (&["--k", "0"], "--k: a block cannot have 0 source units"),
         (&["--unit", "0"], "--unit"),
         (&["--mu", "0"], "--mu: 0 units a second"),

@@ -344,8 +344,9 @@ fn cells_that_cannot_be_are_refused_or_passed_over() {
     let output = place.sweep(&[]);
     let said = stderr(&output);
     assert!(
-        said.contains("plan.toml:7:6: n: 20 units cannot carry the 22 of a block (cell 4: k=22, n=20)")
-            || said.contains("plan.toml:7:6: n: 20 units cannot carry"),
+        said.contains(
+            "plan.toml:7:6: n: 20 units cannot carry the 22 source units of a block (cell 4: k=22, n=20)"
+        ) || said.contains("plan.toml:7:6: n: 20 units cannot carry"),
         "{said}"
     );
     assert!(output.status.code() == Some(2) && !place.at("plan.results.redb").exists());

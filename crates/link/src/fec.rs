@@ -62,7 +62,9 @@ impl Fec {
         if n < k {
             return wrong(
                 "n",
-                format!("{n} units cannot carry the {k} of a block; write {k} to {MAX_BLOCK_UNITS}"),
+                format!(
+                    "{n} units cannot carry the {k} source units of a block; write {k} to {MAX_BLOCK_UNITS}"
+                ),
             );
         }
         if n > MAX_BLOCK_UNITS {

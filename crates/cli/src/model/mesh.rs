@@ -178,7 +178,7 @@ impl Flags {
         match (self.hops, longest) {
             (Some(hops), Some(longest)) if hops != longest => {
                 let problem = format!(
-                    "{hops} is not the longest of --paths, which is {longest}; leave one of them out"
+                    "{hops} is not the longest of --paths, which is {longest}; leave out --hops or --paths"
                 );
                 Err(Failure::flag("--hops", problem))
             }
@@ -195,7 +195,7 @@ impl Flags {
             if n > 0 && n != flows {
                 return Err(Failure::flag(
                     flag,
-                    format!("{n} of {flows} flows are listed; give one for each"),
+                    format!("{n} values for {flows} flows; give one value for each flow"),
                 ));
             }
         }

@@ -128,14 +128,15 @@ fn advice(plan: &PlanAnswer) -> String {
     if let Some(accuracy) = &plan.accuracy {
         let _ = writeln!(
             text,
-            "- how sure: by closed forms alone, the scheme that plan names was within 3 % of the best on {:.1} % of {} simulated links, and on \
-             {:.1} % of the {} with {}; the best scheme of its family (plain or tunnel) was on {:.1} %",
+            "- how sure: on {:.1} % of {} simulated links, the scheme that plan names by closed forms alone was within 3 % of the best. On the {} \
+             with {}: {:.1} %. The best scheme of the named family (plain or tunnel) was within 3 % on {:.1} % of the {}",
             accuracy.scheme * 100.0,
             accuracy.links,
-            accuracy.pattern_scheme * 100.0,
             accuracy.pattern_links,
             accuracy.pattern,
-            accuracy.family * 100.0
+            accuracy.pattern_scheme * 100.0,
+            accuracy.family * 100.0,
+            accuracy.links
         );
     }
     for caution in &plan.cautions {

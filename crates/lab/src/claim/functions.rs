@@ -25,8 +25,8 @@ const fn function(name: &'static str, arguments: usize, asserts: bool, about: &'
 /// [`ripstop_model::published::FUNCTIONS`] lists them.
 #[rustfmt::skip]
 pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
-    function("rising", 1, true, "rising(curve): no step down by more than two half-widths"),
-    function("falling", 1, true, "falling(curve): no step up by more than two half-widths"),
+    function("rising", 1, true, "rising(curve): no step down by more than two half-widths of its 95 % interval"),
+    function("falling", 1, true, "falling(curve): no step up by more than two half-widths of its 95 % interval"),
     function("increasing", 1, true, "increasing(curve): every step goes up"),
     function("decreasing", 1, true, "decreasing(curve): every step goes down"),
     function("within", 3, true, "within(a, b, share): |a - b| <= share |b|"),
@@ -40,7 +40,7 @@ pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
     function("argmax", 1, false, "argmax(curve): where it is largest"),
     function("argmin", 1, false, "argmin(curve): where it is smallest"),
     function("part", 3, false, "part(curve, from, to): its points with from <= x <= to"),
-    function("x", 1, false, "x(curve): the parameter as a curve"),
+    function("x", 1, false, "x(curve): the same points, with y replaced by x"),
     function("truth", 1, false, "truth(assertion): 1 where it holds, 0 where it does not"),
     function("abs", 1, false, "abs(value)"),
     function("sqrt", 1, false, "sqrt(value)"),
@@ -50,11 +50,11 @@ pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
     function("least", 2, false, "least(a, b): the smaller one"),
     function("most", 2, false, "most(a, b): the larger one"),
     function("path_loss", 2, false, "path_loss(q, hops): 1 - (1 - q)^hops"),
-    function("tcp", 1, false, "tcp(p): paper 000, eq. (16), in its own network, Mbit/s"),
-    function("td_tcp", 1, false, "td_tcp(p): paper 000, eq. (12), without time-outs, in its own network, Mbit/s"),
+    function("tcp", 1, false, "tcp(p): paper 000, eq. (16), with the network of that paper, Mbit/s"),
+    function("td_tcp", 1, false, "td_tcp(p): paper 000, eq. (12), without time-outs, with the network of that paper, Mbit/s"),
     function("fec", 4, false, "fec(K, N, p, C): paper 003, eq. (6), mu 3000 units/s, RTT .56 s, units/s"),
     function("burst_fec", 4, false, "burst_fec(K, N, q, L): paper 003, eqs. (3) and (7), mu 3000 units/s, RTT .56 s, units/s"),
-    function("clean_n", 3, false, "clean_n(K, p, C): paper 003, the N of the largest eq. (6)"),
+    function("clean_n", 3, false, "clean_n(K, p, C): paper 003, the N at which eq. (6) is largest"),
 ];
 
 /// Calls the function `name` with `values`. The caller has checked their number.
@@ -160,7 +160,7 @@ fn found(points: &[CurvePoint], is_wrong: impl Fn(&[CurvePoint]) -> bool) -> Cla
     let wrong = points.windows(2).find(|pair| is_wrong(pair));
     let mut values = ClaimValue::Curve(points.to_vec()).show();
     if let Some(pair) = wrong {
-        values += &format!(" (not from {} to {})", pair[0].label, pair[1].label);
+        values += &format!(" (fails from x = {} to x = {})", pair[0].label, pair[1].label);
     }
     ClaimValue::Truth(ClaimFinding { holds: wrong.is_none(), values })
 }

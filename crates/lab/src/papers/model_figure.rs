@@ -106,8 +106,7 @@ impl ModelFigure {
             for curve in &figure.curves {
                 let along = figure.along(curve);
                 if along.is_empty() || along.len() > MOST_POINTS {
-                    let wanted =
-                        "write `values`, or `from`, `to` and `points` (2 to 2000; with `log-x` from above 0)";
+                    let wanted = "write `values`, or `from`, `to` and `points` (2 to 2000 points; with `log-x`, `from` and `to` above 0)";
                     return Err(wrong(format!("{} points along the axis; {wanted}", along.len())));
                 }
                 // Compute the first point to check the function and the arguments.
@@ -197,7 +196,10 @@ impl ModelFigure {
         let Some(name) = &self.x_over else { return Ok(1.0) };
         match self.arguments(curve).get(name) {
             Some(Value::Number(number)) if *number != 0.0 => Ok(*number),
-            _ => Err(format!("curve `{}`: `x-over` is `{name}`, which is no argument of it", curve.name)),
+            _ => Err(format!(
+                "curve `{}`: `x-over` names `{name}`, but the curve has no argument of this name that is a number other than 0",
+                curve.name
+            )),
         }
     }
 }

@@ -161,7 +161,7 @@ pub(super) fn caution(caution: Caution) -> String {
 
 /// The lines of the tunnel's configuration that differ from the defaults or matter on this link.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
-    let mut text = "[interface]\n# private-key-file, address, [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
+    let mut text = "[interface]\n# add private-key-file, address and [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();
     if let Some(budget) = budget {
         let percent = (budget.min(1.0) * 100.0).round();

@@ -81,7 +81,7 @@ impl<'a> GivenParameters<'a> {
         let found = words.iter().find(|(word, _)| *word == text);
         found.map(|(_, value)| value.clone()).ok_or_else(|| {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            PresetError::new(name, format!("there is no `{text}`; there are {}", known.join(", ")))
+            PresetError::new(name, format!("`{text}` is not a choice; write one of {}", known.join(", ")))
         })
     }
 

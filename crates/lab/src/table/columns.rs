@@ -99,7 +99,7 @@ impl StatisticColumns {
         let flows = self.too_many_flows.then(|| format!("more than {MOST_FLOWS} flows"));
         let links = self.too_many_links.then(|| format!("more than {MOST_LINKS} links"));
         let all: Vec<String> = flows.into_iter().chain(links).collect();
-        (!all.is_empty()).then(|| format!("cells with {} have no columns for each of them", all.join(" or ")))
+        (!all.is_empty()).then(|| format!("a cell with {} has no columns for them", all.join(" or ")))
     }
 
     /// Removes the columns whose name is already taken by a grid key.

@@ -420,7 +420,7 @@ fn overhead(text: &str) -> Result<f64, String> {
     match number.parse::<f64>() {
         Ok(value) if (0.0..=10.0).contains(&(value * scale)) => Ok(value * scale),
         _ => Err(format!(
-            "`{text}` is not a share of the data between 0 and 1000%; write for example \"100%\" or 0.2"
+            "`{text}` is not an overhead between 0 and 1000% (repair bytes per source byte); write for example \"100%\" or 0.2"
         )),
     }
 }

@@ -70,7 +70,7 @@ impl UdpSpec {
         let interval = self.rate().time_for(flow.packet.get() as usize);
         if interval < LEAST_INTERVAL {
             let problem = format!(
-                "{} in packets of {} is one packet in {interval:?}; write at most one in {LEAST_INTERVAL:?}",
+                "{} in packets of {} is one packet every {interval:?}, but the shortest interval is {LEAST_INTERVAL:?}; write a lower rate or larger packets",
                 self.rate(),
                 flow.packet
             );
