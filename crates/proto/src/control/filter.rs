@@ -1,6 +1,6 @@
 //! The maximum over a sliding window, in constant amortised time per value.
 //!
-//! The rate controllers use it for the path's rate, and with negated values for the least delay.
+//! The rate controllers use it for the path's rate. With negated values it gives the least delay.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug)]
 pub struct WindowedMax {
     span: u64,
-    /// Values that may still become the maximum: ascending in time, descending in value.
+    /// The times and values that may still become the maximum: ascending in time, descending in
+    /// value.
     candidates: VecDeque<(u64, f64)>,
 }
 
@@ -31,7 +32,7 @@ impl WindowedMax {
         self.candidates[0].1
     }
 
-    /// Removes values older than the window that ends at `at`. The last candidate always stays.
+    /// Removes values older than the window that ends at `at`. The newest value always stays.
     pub fn expire(&mut self, at: u64) {
         while self.candidates.len() > 1 && self.candidates[0].0.saturating_add(self.span) < at {
             self.candidates.pop_front();

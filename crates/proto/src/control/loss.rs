@@ -1,14 +1,19 @@
 //! Estimates the losses of one direction of a path: the share of packets lost, and the mean length
 //! of a run of losses. The number of repairs depends on both.
+//!
+//! The estimates begin with a *prior*: a sample that is assumed before anything is measured. While
+//! little is known about this direction, losses are *presumed* from the other direction. A datagram
+//! is *settled* when it is known whether it arrived.
 
 use ripstop_base::Time;
 use std::time::Duration;
 
 /// Time without a loss after which the path counts as clean, 5 s.
 ///
-/// On a clean path there are no proactive repairs, so that they do no harm. Half the value leaves
-/// the first loss after a pause in losses unprotected more often. Double the value sends repairs
-/// for twice as long after the last loss.
+/// On a clean path there are no proactive repairs (repairs sent before a loss is known), because
+/// they would only displace packets. With half the value, the first loss after a pause in losses is
+/// more often unprotected. With double the value, repairs are sent for twice as long after the last
+/// loss.
 pub const CLEAN_AFTER: Duration = Duration::from_secs(5);
 
 /// Weight of one packet in the slow average: the average covers about 600 packets.
@@ -17,31 +22,32 @@ pub const CLEAN_AFTER: Duration = Duration::from_secs(5);
 const SLOW: f64 = 1.0 / 600.0;
 /// Weight of one packet in the fast average: the average covers about 100 packets.
 ///
-/// The fast average notices a change of the path. Half the weight notices it later. Double the
-/// weight follows chance more often.
+/// The fast average notices a change of the path. With half the weight it notices a change later.
+/// With double the weight it more often mistakes chance for a change.
 const FAST: f64 = 1.0 / 100.0;
-/// Losses in the prior sample, packets. With [`PRIOR_PACKETS`] this is a loss of 1 %.
+/// Losses in the prior sample, packets. Divided by [`PRIOR_PACKETS`] this is a loss of 1 %.
 ///
 /// Double the value starts with a loss estimate of 2 %, half the value with 0.5 %.
 const PRIOR_LOST: f64 = 0.3;
 /// Size of the prior sample, packets.
 ///
-/// The prior is the estimate for a path that has not been measured. Half the value (with half of
-/// [`PRIOR_LOST`]) lets the first packets move the estimate more; double the values let them move
-/// it less.
+/// The prior is the estimate for a path that has not been measured. If this value and
+/// [`PRIOR_LOST`] are halved, the first packets move the estimate more. If both are doubled, the
+/// first packets move it less.
 const PRIOR_PACKETS: f64 = 30.0;
 /// Number of packets after which the presumed losses no longer count.
 ///
-/// The presumed losses are those of the other direction, which is a better guess than none. Their
-/// weight falls to zero over this many packets. Half the value stops protecting the first packets
-/// sooner. Double the value costs more repairs on a path that loses nothing in this direction.
+/// The presumed losses come from the other direction, which is a better guess than none. Their
+/// weight falls to zero during the first packets, up to this number. Half the value stops
+/// protecting the first packets sooner. Double the value costs more repairs on a path that loses
+/// nothing in this direction.
 const PRESUMED_PACKETS: f64 = 60.0;
 /// Presumed share of packets lost before the other direction is known.
 ///
 /// Someone who sets up this kind of tunnel probably has a path that loses packets. If a packet of
-/// the first burst is missing, the packets after it wait for a round trip. The inner TCP takes this
-/// delay for a queue, and leaves slow start. Half the value protects the first burst less. Double
-/// the value costs more repairs at the start of each session.
+/// the first burst is missing, the packets after it wait for a round trip. The TCP inside the
+/// tunnel mistakes this delay for a queue, and leaves slow start. Half the value protects the first
+/// burst less. Double the value costs more repairs at the start of each session.
 const GUESS: f64 = 0.05;
 /// Weight of [`GUESS`], as a number of packets in which that share was lost.
 ///
@@ -50,20 +56,21 @@ const GUESS: f64 = 0.05;
 const GUESS_PACKETS: f64 = 20.0;
 /// Presumed length of a run of losses, packets. It counts like one observed run.
 ///
-/// If the guess is too small, the first flight waits for a round trip. Half the value makes this
-/// more likely on a path with long runs. Double the value costs more repairs at the start.
+/// If the guess is too small, too few repairs protect the first packets, which then wait for a
+/// round trip. Half the value makes this more likely on a path with long runs. Double the value
+/// costs more repairs at the start.
 const GUESS_BURST: f64 = 8.0;
-/// Number of observed runs of losses from which on the presumed length no longer counts.
+/// After this many observed runs of losses the presumed length no longer counts.
 ///
 /// Half the value trusts two runs. Double the value costs more repairs on paths without long runs.
 const PRESUMED_BURSTS: u32 = 4;
-/// The mean length of a run of losses covers about this many runs.
+/// The mean length of a run of losses is taken from about this many recent runs.
 ///
 /// Half the value makes the mean vary more; double the value makes it follow the path more slowly.
 const BURSTS: u32 = 16;
 /// Longest run of losses that counts, packets. Longer runs count as this long.
 ///
-/// A longer run is an outage, against which repairs do not help. Double the value lets an outage
+/// A longer run is an outage, and repairs do not help in an outage. Double the value lets an outage
 /// raise the number of repairs more. Half the value underestimates paths with long runs.
 const LONGEST_BURST: u32 = 64;
 
@@ -78,8 +85,8 @@ pub struct Losses {
 
 /// Estimates the losses of one direction of a path from the fate of each datagram, in number order.
 ///
-/// Losses of all causes count, also those from congestion, because repairs must make up for all of
-/// them. The rate controllers ([`super::rate`]) decide which losses the rate may ignore.
+/// Losses of all causes count, also losses from congestion, because repairs must make up for all
+/// losses. The rate controllers ([`super::rate`]) decide which losses the rate may ignore.
 #[derive(Clone, Debug)]
 pub struct LossEstimator {
     /// Datagrams settled so far.
@@ -90,7 +97,7 @@ pub struct LossEstimator {
     slow: f64,
     /// Fast average of the share lost.
     fast: f64,
-    /// What to expect while this direction is unknown.
+    /// The losses to expect while little is known about this direction.
     presumed: Losses,
     /// When the last loss became known.
     last_loss: Option<Time>,
@@ -123,7 +130,7 @@ impl LossEstimator {
     pub fn settle(&mut self, now: Time, lost: bool) {
         self.packets += 1;
         let x = f64::from(u8::from(lost));
-        // At first the average covers the prior and all packets so far.
+        // At first the averages cover the prior and all packets so far.
         let weight = |full: f64| full.max(1.0 / (self.packets as f64 + PRIOR_PACKETS));
         self.slow += (x - self.slow) * weight(SLOW);
         self.fast += (x - self.fast) * weight(FAST);
@@ -151,9 +158,9 @@ impl LossEstimator {
 
     /// The expected share of packets lost, 0 to 1.
     ///
-    /// It follows the slow average, unless the fast average differs by more than chance explains:
-    /// by 2 standard deviations upwards or 2.5 downwards. Then it follows the fast average, moved
-    /// by one deviation towards the slow one.
+    /// It is the slow average, unless the fast average differs by more than chance explains: by 2
+    /// standard deviations upwards or 2.5 downwards. Then it is the fast average, moved by one
+    /// deviation towards the slow one. At first the presumed share raises it.
     pub fn expected(&self) -> f64 {
         let deviation = (self.slow.max(1e-3) * (1.0 - self.slow) * FAST / 2.0).sqrt();
         let difference = self.fast - self.slow;
@@ -169,8 +176,8 @@ impl LossEstimator {
 
     /// The expected share of losses and length of their runs.
     ///
-    /// Before 4 runs were observed, the length is the larger one of the observed and
-    /// the presumed length.
+    /// Until 4 runs ([`PRESUMED_BURSTS`]) have been observed, the length is the larger of the
+    /// observed and the presumed length.
     pub fn losses(&self) -> Losses {
         let burst =
             if self.bursts < PRESUMED_BURSTS { self.burst.max(self.presumed.burst) } else { self.burst };
@@ -180,7 +187,7 @@ impl LossEstimator {
     /// The expected share of losses for proactive repairs, 0 to 1.
     ///
     /// It is zero when the last loss is [`CLEAN_AFTER`] ago or more. Before the first loss it is
-    /// the presumed share, which falls to zero over the first 60 packets.
+    /// the presumed share times a weight that falls to zero during the first 60 packets.
     pub fn proactive(&self, now: Time) -> f64 {
         match self.last_loss {
             Some(at) if now.since(at) < CLEAN_AFTER => self.expected(),
@@ -199,7 +206,7 @@ impl LossEstimator {
         self.burst
     }
 
-    /// Numbers of datagrams so far: those whose fate is known, and those lost.
+    /// Two counts of datagrams so far: settled ones, and lost ones.
     pub fn totals(&self) -> (u64, u64) {
         (self.packets, self.lost)
     }

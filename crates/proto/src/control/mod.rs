@@ -2,7 +2,7 @@
 //!
 //! [`rate`] has the rate controllers, [`loss`] the estimators of a path's losses, and
 //! [`redundancy`] the rules for repairs. [`filter`] has the sliding maximum that the rate
-//! controllers use. Events that carry their time drive all of them; none of them reads a clock.
+//! controllers use. None of them reads a clock: callers pass the time with each event.
 
 pub mod filter;
 pub mod loss;

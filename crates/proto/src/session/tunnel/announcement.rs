@@ -1,22 +1,24 @@
-//! Window announcements: what the sender tells the receiver about its coding window, and when.
+//! Window announcements: packets in which the sender tells the receiver which symbols repairs may
+//! still span.
 //!
 //! An announcement also carries the report interval and the deadline that the receiver shall use.
+//! See `mod.rs` for the terms.
 
 use super::{InnerPacket, Tunnel};
 use crate::wire::{Window, whole_micros};
 use std::time::Duration;
 
-/// Bytes of reports per byte that the reported direction carries: 0.4 %.
+/// Bytes of reports for each byte that the path carries in the reported direction: 0.4 %.
 ///
 /// On slow paths this share sets the report interval, within the limits in `Tunnel::window_now`.
-/// Half the share makes reports half as frequent there, so losses are known later. Double the share
-/// doubles the cost of reports.
+/// With half the share, reports are half as frequent there, so losses are known later. With double
+/// the share, reports cost twice as much.
 const REPORT_SHARE: f64 = 0.004;
 /// Assumed length of a report, bytes.
 ///
 /// A report that lists a few gaps is about this long. The value only estimates what reports cost.
-/// Double the value makes reports on slow paths half as frequent; half the value doubles their
-/// number.
+/// With double the value, reports on slow paths are half as frequent. With half the value, they are
+/// twice as frequent.
 pub(super) const REPORT_BYTES: f64 = 110.0;
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -37,7 +39,8 @@ impl<P: InnerPacket> Tunnel<P> {
         differs(now.report_every, said.report_every) || differs(now.deadline, said.deadline)
     }
 
-    /// How many symbols before the newest one the receiver must keep for repairs.
+    /// The *reach*: how many symbols before the newest one the receiver must keep, because repairs
+    /// may span them.
     ///
     /// This is at least twice the number of outstanding symbols, rounded up to a power of two, and
     /// at least 1024. The power of two keeps announcements rare while the window grows.

@@ -57,7 +57,8 @@ pub struct TunnelConfig {
     pub header: u32,
     /// How the sending rate is chosen.
     pub rate: RateMode,
-    /// How many proactive repairs are sent.
+    /// How many proactive repairs are sent, that is, repairs that do not wait for a report of a
+    /// loss.
     pub redundancy: Redundancy,
     /// Limit on proactive repair bytes per source byte for bulk flows.
     pub max_overhead_bulk: f64,
@@ -74,11 +75,13 @@ pub struct TunnelConfig {
     pub initial_rtt: Duration,
     /// Whether datagrams are sent as ECN-capable, ECT(0) (RFC 3168).
     ///
-    /// Off by default: the rate controller reacts too weakly to marks to promise a reaction.
+    /// Off by default: a sender of ECT(0) promises to slow down for marks, and the rate controller
+    /// reacts too weakly to them.
     pub ecn: bool,
     /// Limit on the bytes in the ingress queues, all flows together.
     pub queue_bytes: usize,
-    /// Limit on outstanding source symbols. It bounds the memory of both ends.
+    /// Limit on outstanding source symbols: from the oldest one not known to be decoded to the
+    /// newest one sent. It bounds the memory of both ends.
     pub window_symbols: u32,
     /// Limit on the memory for the coefficients of the repairs that the decoder holds, bytes
     /// ([`Limits::matrix`](ripstop_codes::window::Limits)).

@@ -1,7 +1,7 @@
-//! How the tunnel handles a report of the peer.
+//! How the tunnel handles a report of the peer. See `mod.rs` for the terms.
 //!
 //! A report updates the sent-packet history, the rate, the loss estimate, the coding window and the
-//! list of exact repairs.
+//! list of exact repairs (the repairs that answer a report).
 
 use super::announcement::REPORT_BYTES;
 use super::outcome::apply_outcome;
@@ -15,16 +15,17 @@ use std::time::Duration;
 
 /// Share of a round trip's bytes that repetitions of one report may take.
 ///
-/// The first [`FEW_PACKETS`] packets of the round trip do not count. The share bounds the cost of
-/// repetitions when losses come in long runs. Half the share allows half as many repetitions, so
-/// all of them are lost more often. Double the share lets them displace more data.
+/// This end also sends reports, and repeats the last one while no datagram follows it. The first
+/// [`FEW_PACKETS`] packets of the round trip do not count. The share bounds the cost of repetitions
+/// when losses come in long runs. Half the share allows half as many repetitions, so all of them
+/// are lost more often. Double the share lets them displace more data.
 const REPEAT_SHARE: f64 = 0.2;
-/// Packets per round trip up to which no more than
-/// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS) repetitions are allowed.
+/// A path that carries at most this many packets per round trip gets no extra repetitions: only
+/// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
 ///
-/// A path that holds this few packets has no room for extra repetitions. Half the value allows
-/// repetitions on shorter and slower paths. Double the value forbids them on more paths. On a path
-/// of hundreds of packets the value hardly matters.
+/// Such a path has no room for them. Half the value allows extra repetitions on shorter and slower
+/// paths. Double the value forbids them on more paths. On a path of hundreds of packets the value
+/// hardly matters.
 const FEW_PACKETS: f64 = 4.0;
 
 impl<P: InnerPacket> Tunnel<P> {
@@ -65,8 +66,8 @@ impl<P: InnerPacket> Tunnel<P> {
             self.counts.peer_undecoded = u64::from(feedback.undecoded);
             self.counts.peer_redundant = feedback.redundant;
             self.counts.peer_marked = feedback.ce;
-            // A path that holds only a few packets has no room for extra repetitions. A path
-            // without losses needs none.
+            // How often this end repeats its own reports. A path that holds only a few packets has
+            // no room for extra repetitions. A path without losses needs none.
             let spare = (path.packets - FEW_PACKETS).max(0.0) * f64::from(self.config.path_mtu);
             let affordable = (REPEAT_SHARE * spare / REPORT_BYTES) as u32;
             let losses = Losses { share: self.loss.proactive(now), ..path.losses };

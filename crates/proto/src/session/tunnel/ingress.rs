@@ -2,10 +2,12 @@
 //! (RFC 8289) keeps each sub-queue short.
 //!
 //! The ingress queue is the bottleneck that an inner TCP sees. Bursts of the inner TCP wait here,
-//! and CoDel's drops here tell it to slow down. No later stage drops packets for lack of room.
+//! and CoDel's drops here tell the inner TCP to slow down. No later part of the tunnel drops
+//! packets for lack of room.
 //!
-//! The queue also classifies flows by rate. An *interactive* flow uses so little of the path that
-//! its packets can have many proactive repairs at little cost.
+//! The queue also classifies flows by rate. An *interactive* flow uses little of the path. So its
+//! packets can have many proactive repairs (repairs sent before a loss is known) at little cost.
+//! All other flows are *bulk*.
 
 use super::inner::{Meta, Order};
 use ripstop_base::Time;
@@ -62,7 +64,7 @@ pub(super) struct Ingress<P> {
     buckets: Vec<Bucket<P>>,
     /// Buckets that have just become active. They are served before `old` (RFC 8290, section 4.2).
     new: VecDeque<u16>,
-    /// The other active buckets, served in turn.
+    /// The other active buckets, served one after the other.
     old: VecDeque<u16>,
     /// Bytes in all buckets.
     bytes: usize,
@@ -79,7 +81,7 @@ pub(super) struct Ingress<P> {
     drops: QueueDrops,
 }
 
-/// The queue of all flows that hash to one bucket.
+/// A bucket: the queue of all flows with the same [`bucket_of`].
 #[derive(Debug)]
 struct Bucket<P> {
     queue: VecDeque<Queued<P>>,
@@ -122,17 +124,23 @@ impl<P> Ingress<P> {
     /// Sets CoDel's target and interval for the tunnel's round-trip time `rtt`.
     ///
     /// `held` is the longest recent time that the receiver held packets until earlier ones were
-    /// recovered. Three needs of an inner TCP give the target and the interval:
-    /// - It needs a queue of part of the round-trip time, to keep the path busy while it reduces
-    ///   its window.
-    /// - It needs a queue for bursts: held packets are released together and acknowledged together.
-    /// - It needs a round trip, as long as its own packets take, to react to a drop.
+    /// recovered.
+    ///
+    /// - The target includes 2/5 of `rtt`. A queue of this length keeps the path busy while an
+    ///   inner TCP reduces its window.
+    /// - The target also includes 3/4 of `held`. Held packets are released together and
+    ///   acknowledged together, so the inner TCP answers with a burst.
+    /// - The interval is twice `rtt` plus `held`. An inner TCP measures about one such round trip,
+    ///   and needs it to react to a drop.
+    ///
+    /// Neither value is less than CoDel's default, 5 ms and 100 ms (RFC 8289).
     pub(super) fn set_rtt(&mut self, rtt: Duration, held: Duration) {
         self.target = (rtt * 2 / 5 + held * 3 / 4).max(Duration::from_millis(5));
         self.interval = (2 * (rtt + held)).max(Duration::from_millis(100));
     }
 
-    /// Adds a packet. A flow is interactive when its rate is less than `interactive_below`, byte/s.
+    /// Adds a packet. It is interactive if it must be delivered in order, its flow's rate is less
+    /// than `interactive_below`, byte/s, and fewer than 16 000 bytes of the flow wait.
     pub(super) fn push(&mut self, now: Time, payload: P, meta: Meta, interactive_below: f64) {
         let index = bucket_of(meta.flow);
         let len = meta.len as usize;
@@ -141,7 +149,8 @@ impl<P> Ingress<P> {
         }
         let bucket = &mut self.buckets[usize::from(index)];
         let rate = bucket.rate.count(now, len);
-        // A bare acknowledgement needs no repair: the next acknowledgement makes up for its loss.
+        // Packets with `Order::Immediate` are not interactive. A bare acknowledgement, for
+        // instance, needs no repair: the next acknowledgement makes up for its loss.
         let interactive = meta.order == Order::InOrder && rate < interactive_below && bucket.bytes < 16_000;
         let class = if interactive { Class::Interactive } else { Class::Bulk };
         bucket.queue.push_back(Queued { payload, meta, class, since: now });
@@ -187,7 +196,8 @@ impl<P> Ingress<P> {
                 self.drops.expired += 1;
                 continue;
             }
-            // CoDel must not drop from a queue of two packets or fewer: it cannot become shorter.
+            // CoDel must not drop from a queue of at most two full packets: such a queue cannot
+            // become shorter.
             let short = sojourn < self.target || bucket.bytes <= 2 * self.quantum as usize;
             if bucket.codel.drops(now, short, self.interval) {
                 self.drops.aqm += 1;
@@ -238,7 +248,7 @@ impl<P> Ingress<P> {
 /// CoDel's control law (RFC 8289, section 5).
 #[derive(Clone, Copy, Debug, Default)]
 struct Codel {
-    /// Since when the time in the queue has exceeded the target.
+    /// Since when the time in the queue has exceeded the target. `None`: it has not.
     above_since: Option<Time>,
     /// Whether CoDel is in its dropping state.
     dropping: bool,
@@ -251,7 +261,8 @@ struct Codel {
 }
 
 impl Codel {
-    /// Whether to drop the packet that leaves the queue now. `short`: the queue is short enough.
+    /// Whether to drop the packet that leaves the queue now. `short`: the packet's time in the
+    /// queue was below the target, or the queue is nearly empty.
     fn drops(&mut self, now: Time, short: bool, interval: Duration) -> bool {
         if short {
             self.above_since = None;

@@ -36,8 +36,8 @@ pub enum Order {
 
 /// A symbol that holds an inner packet.
 ///
-/// The first byte holds the packet's [`Gap`]; the inner packet follows. See
-/// `docs/contributors/wire-format.md`.
+/// The first byte holds the packet's [`Gap`]: how far back the previous symbol of its flow is. The
+/// inner packet follows. See `docs/contributors/wire-format.md`.
 pub trait InnerPacket: Payload {
     /// Writes the gap into the symbol.
     fn set_gap(&mut self, gap: Gap);
@@ -53,8 +53,8 @@ const EXPEDITED: u8 = 46;
 /// Mask that is XORed to the flow of a bare TCP acknowledgement.
 ///
 /// The mask makes bare acknowledgements a flow of their own, so that data of the same connection
-/// waits only for data. The value is 2^64 over the golden ratio, an arbitrary number with mixed
-/// bits. Both ends must use the same mask.
+/// waits only for data. The value is 2^64 divided by the golden ratio, an arbitrary number with
+/// mixed bits. Both ends must use the same mask.
 const ACKNOWLEDGEMENTS: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl InnerPacket for Symbol {

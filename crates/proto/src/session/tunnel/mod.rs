@@ -11,6 +11,24 @@
 //!
 //! Both ends run the same state machine. Each direction has its own rate control, loss estimate and
 //! repairs.
+//!
+//! Terms of this module and its files:
+//!
+//! * An *inner packet* is an IP packet that the tunnel carries. The *user* of the session sends and
+//!   receives inner packets.
+//! * A *source symbol*, or source, is one inner packet as the coder takes it: one byte (the
+//!   [`Gap`](crate::wire::Gap)), then the packet. Source symbols are numbered.
+//! * A *repair* is a linear combination of source symbols. These symbols are the *members* of the
+//!   repair; the repair *spans* them.
+//! * The *coding window* holds the source symbols that repairs may still span. These symbols are
+//!   *outstanding*.
+//! * A *datagram* carries one source symbol, repair, report, announcement or probe. Datagrams have
+//!   numbers of their own.
+//! * A *report* (`Feedback`) tells the sender which datagrams arrived and which symbols are
+//!   missing.
+//! * An *exact repair* answers a report. A *proactive repair* is sent before a loss is known.
+//! * The *deadline* is how long the ends wait for a symbol before they give it up.
+//! * A *probe* is a datagram that asks for a report. It usually carries nothing but padding.
 
 mod announcement;
 mod config;
@@ -55,29 +73,30 @@ use sources::Sources;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Share of the path's estimated rate. A flow whose rate is below this share is interactive.
+/// A flow is interactive when its rate is below this share of the path's estimated rate.
 ///
-/// Interactive flows may spend more repair bytes per source byte than bulk flows. The share keeps
-/// the cost small beside the path's rate. Double the share treats twice as fast flows as
-/// interactive, at up to twice the cost. Half the share leaves more flows as bulk.
+/// Interactive flows may spend more repair bytes per source byte than bulk flows. The share is
+/// small, so these repairs take little of the path's rate. With double the share, flows of up to
+/// twice the rate are interactive, at up to twice the cost. With half the share, more flows are
+/// bulk.
 const INTERACTIVE_SHARE: f64 = 0.02;
 /// A flow below this rate is interactive on every path, byte/s.
 ///
-/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives less. Half
-/// the floor leaves more small flows of slow paths as bulk. Double the floor gives proactive
-/// repairs for interactive flows to faster flows on slow paths.
+/// The floor decides on paths slower than 400 kB/s, where [`INTERACTIVE_SHARE`] gives less. With
+/// half the floor, more small flows on slow paths are bulk. With double the floor, faster flows on
+/// slow paths also get the repairs of interactive flows.
 const INTERACTIVE_FLOOR: f64 = 8_000.0;
 
 /// An event of the tunnel that its user should know of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TunnelEvent {
-    /// Datagrams were sent, and the peer did not report in time. The path may be gone.
+    /// Datagrams were sent, and the peer did not report in time. The path may have failed.
     Silent,
     /// A report of the peer has arrived after a silence.
     Heard,
     /// The peer ended the session.
     Closed,
-    /// The fate of a probe is known.
+    /// It is known whether a probe arrived. See [`Tunnel::request_probe`].
     Probe {
         /// Padding of the probe, bytes.
         padding: u32,
@@ -102,11 +121,11 @@ pub struct Tunnel<P: InnerPacket> {
     loss: LossEstimator,
     receiver: Receiver<P>,
     silence: Silence,
-    /// The last window announcement that was sent to the peer.
+    /// The last window announcement that was sent to the peer (see `announcement.rs`).
     announced: Window,
     /// Whether the window must be announced again.
     announce: bool,
-    /// Set when the round-trip time or the rate may have changed a time in the window announcement.
+    /// Set when the report interval or the deadline may differ from the last window announcement.
     /// Cleared by `announcement_due`.
     window_outdated: bool,
     /// How long a symbol is waited for before it is given up. Updated with each report of the peer.
@@ -116,7 +135,8 @@ pub struct Tunnel<P: InnerPacket> {
     /// The running totals in the peer's reports.
     reported: ReportedTotals,
     recovery_wait: RecoveryWait,
-    /// The seed of the last repair's coefficients. Each repair takes the next seed.
+    /// The seed from which the last repair's coefficients were derived. Each repair takes the next
+    /// seed.
     seed: u16,
     /// Padding of a requested probe that has not been sent yet, bytes.
     requested_probe: Option<u16>,
@@ -129,8 +149,9 @@ pub struct Tunnel<P: InnerPacket> {
 impl<P: InnerPacket> Tunnel<P> {
     /// Creates a tunnel that begins at `now`.
     ///
-    /// `entropy` seeds the random numbers that spread probes and repairs. On the wire it must
-    /// differ at every start. In virtual time it comes from a named random stream.
+    /// `entropy` seeds all random numbers of the tunnel: when to probe for more rate, when to send
+    /// repairs, and the repairs' coefficients. In the daemon it must differ at every start. In the
+    /// simulator it comes from a named random stream.
     pub fn new(now: Time, config: TunnelConfig, entropy: u64) -> Tunnel<P> {
         let seed = Seed::new(entropy);
         let rate = match config.rate {
@@ -217,7 +238,8 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.since()
     }
 
-    /// The reference numbers for expanding the truncated numbers in the peer's packets.
+    /// The reference numbers for expanding the peer's packets. On the wire, packets carry only the
+    /// low bits of their numbers.
     pub fn expand(&self) -> WireContext {
         WireContext {
             id_near: self.receiver.end(),
@@ -234,7 +256,7 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Removes all packets from the ingress queue and returns them in the order of sending.
     ///
-    /// CoDel may drop packets in the course of this, as it does when packets are sent.
+    /// CoDel may drop some of the packets instead, as it does when packets are sent.
     pub fn take_waiting(&mut self) -> Vec<P> {
         std::iter::from_fn(|| self.ingress.pop(self.now, Duration::MAX))
             .map(|queued| queued.payload)
@@ -271,7 +293,8 @@ impl<P: InnerPacket> Tunnel<P> {
     }
 
     /// Works out the deadline and marks the window announcement as outdated. Both depend on the
-    /// path's MTU, the round-trip time and the rate. Only reports change the last two.
+    /// path's MTU, the round-trip time and the rate. So this is called after each report and each
+    /// new MTU.
     fn follow(&mut self) {
         self.deadline = self.config.deadline(self.sent_history.srtt(), self.rate.view().bandwidth);
         self.window_outdated = true;
@@ -292,10 +315,12 @@ impl<P: InnerPacket> Tunnel<P> {
         }
     }
 
+    /// Whether the rate controller's window allows one more full datagram in flight.
     fn has_room(&self) -> bool {
         self.sent_history.in_flight() + u64::from(self.config.path_mtu) <= self.rate.window()
     }
 
+    /// Whether the coding window may take one more source symbol.
     fn window_open(&self) -> bool {
         self.sources.len() < self.config.window_symbols as usize
     }

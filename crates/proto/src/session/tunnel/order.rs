@@ -1,10 +1,10 @@
 //! In-order delivery. Packets of one flow are delivered in the order in which the peer's user sent
 //! them. Flows do not wait for each other.
 //!
-//! A packet waits only for missing symbols that may be the previous symbol of its flow. The
-//! packet's [`Gap`] gives a range of identifiers that contains the previous symbol. For each known
-//! symbol in this range the receiver knows the flow. Each missing symbol in the range may belong to
-//! the flow.
+//! Each packet travels in one numbered symbol (see `mod.rs`). Its [`Gap`] gives a range of symbol
+//! numbers that contains the previous symbol of its flow. Known symbols in this range have been
+//! sorted into their flows already. A missing symbol in the range may belong to the packet's flow.
+//! So the packet waits for the missing symbols in the range, and for no others.
 
 use super::ingress::{BUCKETS, bucket_of};
 use super::inner::{Meta, Order};
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// An inner packet for the user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivered<P> {
-    /// The symbol that holds the packet: one byte, then the packet.
+    /// The symbol that holds the packet: one byte with the gap, then the packet.
     pub payload: P,
     /// Flow, order and length of the packet.
     pub meta: Meta,
@@ -33,7 +33,7 @@ pub struct OrderCounts {
     pub skipped: u64,
     /// Packets dropped because their flow had already gone on without them.
     pub late: u64,
-    /// [`Order::Immediate`] packets dropped because a later one of their flow was delivered.
+    /// [`Order::Immediate`] packets dropped because a later packet of their flow was delivered.
     pub superseded: u64,
 }
 
@@ -53,7 +53,7 @@ pub(super) struct InOrder<P> {
     counts: OrderCounts,
 }
 
-/// The state of one flow bucket.
+/// The state of one flow bucket: all flows with the same [`bucket_of`].
 #[derive(Debug)]
 struct Flow<P> {
     /// The last symbol delivered in order.
@@ -121,8 +121,8 @@ impl<P> InOrder<P> {
         self.resolve(id, missing);
     }
 
-    /// Lets the flows go on that waited for symbol `id`. The symbol is known now, and its packet
-    /// has been passed to `arrive`, or the symbol was given up.
+    /// Lets the flows go on that waited for symbol `id`. Either its packet has been passed to
+    /// `arrive`, or the symbol was given up.
     pub(super) fn resolve(&mut self, id: u64, missing: &BTreeSet<u64>) {
         for index in self.blocked.remove(&id).unwrap_or_default() {
             self.release(index, missing);

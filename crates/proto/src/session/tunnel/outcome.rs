@@ -1,4 +1,5 @@
-//! Passes a datagram's outcome (received, lost, or late) to the parts of the tunnel that need it.
+//! Passes a datagram's outcome to the parts of the tunnel that need it. A *late* datagram arrived
+//! after it was declared lost.
 
 use super::repair::Repairs;
 use super::sent_history::{Content, Outcome};
@@ -8,7 +9,8 @@ use std::collections::VecDeque;
 
 /// Tells the part that supplied a datagram's content what became of the datagram.
 ///
-/// Sets `announce` when a window announcement was lost. Adds an event for the fate of a probe.
+/// Sets `announce` when a window announcement was lost, so that it is sent again. Adds an event
+/// when a probe was received or lost.
 pub(super) fn apply_outcome<P: InnerPacket>(
     outcome: Outcome,
     sources: &mut Sources<P>,

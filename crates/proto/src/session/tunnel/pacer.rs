@@ -3,23 +3,24 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Extra delay of a timer after the next datagram is due, 1 ms.
+/// The pacer's timer is set this long after the next datagram is due, 1 ms.
 ///
-/// Several datagrams that are due then share one wake-up. Half the value wakes the program more
-/// often. Double the value makes larger bursts, and exceeds [`BURST`] when the timer is late.
+/// Several datagrams that have become due then share one wake-up. Half the value wakes the program
+/// more often. Double the value makes larger bursts. It also uses up all of [`BURST`], so a late
+/// timer may lose rate.
 const BATCH: Duration = Duration::from_millis(1);
-/// Unused time that later datagrams may make up for, when no datagram was waiting, 2 ms.
+/// Unused sending time that later datagrams may still use if no datagram was waiting, 2 ms.
 ///
 /// The value covers one batch ([`BATCH`]) and a timer that is a little late. Half the value loses
 /// rate when timers are late. Double the value allows bursts of twice the size.
 const BURST: Duration = Duration::from_millis(2);
-/// Unused time that later datagrams may make up for, when a datagram was waiting, at most 25 ms.
+/// Unused sending time that later datagrams may still use if a datagram was waiting, at most 25 ms.
 ///
 /// If a datagram was waiting, only the timer was late. On a busy machine a timer is late by many
 /// milliseconds. Without this allowance the timer would limit the rate. The rate controller would
 /// then measure a slower path and lower the rate further. The allowance is also at most half a
-/// round trip. Half the value loses rate on machines with later timers. Double the value allows
-/// longer bursts on paths with a round-trip time above 50 ms.
+/// round trip (but at least [`BURST`]). Half the value loses rate on machines with later timers.
+/// Double the value allows longer bursts on paths with a round-trip time above 50 ms.
 const LATE: Duration = Duration::from_millis(25);
 
 /// Decides when the next datagram may leave.
@@ -27,7 +28,7 @@ const LATE: Duration = Duration::from_millis(25);
 pub(super) struct Pacer {
     /// When the next datagram may leave.
     next: Time,
-    /// Whether a datagram waits only for the pacer.
+    /// Whether a datagram waited only for the pacer when none left last.
     held: bool,
 }
 
@@ -41,12 +42,12 @@ impl Pacer {
         self.next <= now
     }
 
-    /// When to call again if no datagram may leave now.
+    /// When to try again if no datagram may leave now.
     pub(super) fn opens(&self) -> Time {
         self.next + BATCH
     }
 
-    /// Records, when no datagram leaves, whether one waits only for the pacer.
+    /// Call this when no datagram leaves. `held`: a datagram waits only for the pacer.
     pub(super) fn hold(&mut self, held: bool) {
         self.held = held;
     }
@@ -54,7 +55,7 @@ impl Pacer {
     /// Records that a datagram of `bytes` leaves. `rate` is the pacing rate, byte/s. Bursts last at
     /// most half the round-trip time `srtt`, or [`BURST`] if that is longer.
     pub(super) fn sent(&mut self, now: Time, bytes: u32, rate: f64, srtt: Duration) {
-        // Time before `now - most` is lost; datagrams cannot make up for it.
+        // Sending time that passed unused before `now - most` is lost.
         let most = if self.held { (srtt / 2).clamp(BURST, LATE) } else { BURST };
         let from = self.next.max(now - most);
         self.next = from + Duration::from_nanos((f64::from(bytes) / rate * 1e9) as u64);

@@ -1,5 +1,9 @@
 //! The receiving half of a tunnel. It records which datagrams have arrived, decodes symbols,
 //! delivers packets in order, and makes the reports for the peer.
+//!
+//! A missing symbol is *seen* (RFC 8406) if the receiver holds a repair for it. It is decoded when
+//! the *unseen* symbols of that repair are known. So reports ask only for repairs of unseen
+//! symbols. See `mod.rs` for the other terms.
 
 use super::inner::InnerPacket;
 use super::order::{Delivered, InOrder, OrderCounts};
@@ -15,24 +19,23 @@ use std::time::Duration;
 /// Limit on the ranges of unseen symbols that a report lists. The lowest ranges are listed.
 ///
 /// About this many ranges fit into a report. The list should hold all losses of a round trip, or
-/// repairs do not keep up on long fast paths. Half the value makes repairs of many losses slower
-/// there. Of double the value most would be cut: a report is at most
-/// [`MAX_FEEDBACK`](crate::wire::MAX_FEEDBACK) bytes long.
+/// repairs do not keep up on long fast paths. With half the value, losses are repaired more slowly
+/// there. With double the value, most of the added ranges would be cut: a report has at most
+/// [`MAX_FEEDBACK`](crate::wire::MAX_FEEDBACK) bytes.
 const UNSEEN_RANGES: usize = 512;
-/// Limit on the unseen symbols in the range of a repair. The decoder does not hold a repair with
-/// more.
+/// The decoder does not hold a repair whose range contains more unseen symbols than this.
 ///
-/// After a sender's overshoot, more symbols are missing than such repairs can recover. Exact
-/// repairs span only a few symbols each, so the limit does not affect them. Held repairs that
-/// overlap cost the square of the missing symbols in computing time: a hostile session (seed 891 of
-/// `make soak`) took 130 s of CPU time without the limit, and 10 s with it. Double the value allows
-/// up to four times that cost. Half the value discards repairs that could have recovered long runs
-/// of losses.
+/// After the sender has overshot the path's rate, more symbols are missing than such repairs can
+/// recover. Exact repairs span only a few symbols each, so the limit does not affect them. Held
+/// repairs that overlap cost computing time in proportion to the square of the missing symbols. A
+/// hostile session (seed 891 of `make soak`) took 130 s of CPU time without the limit, and 10 s
+/// with it. Double the value allows up to four times that cost. Half the value discards repairs
+/// that could have recovered long runs of losses.
 const MAX_UNSEEN: usize = 128;
-/// Number of known symbols that are kept for repairs until the sender announces its reach.
+/// The *reach* is the number of known symbols that are kept, because later repairs may span them.
+/// This is the reach until the sender announces one, and the least reach ever used.
 ///
-/// It is also the least reach that is used. Half the value makes early repairs of old symbols
-/// unusable. Double the value takes more memory.
+/// Half the value makes early repairs of old symbols unusable. Double the value takes more memory.
 const DEFAULT_REACH: u64 = 1024;
 
 /// Counts of the receiving half.
@@ -42,7 +45,7 @@ pub struct ReceiveCounts {
     pub datagrams: u64,
     /// Datagrams received that were marked Congestion Experienced.
     pub marked: u64,
-    /// Datagrams that were received before, or are too old to tell.
+    /// Datagrams dropped because their number was received before, or is too old to tell.
     pub duplicates: u64,
     /// Source symbols received.
     pub sources: u64,
@@ -52,11 +55,12 @@ pub struct ReceiveCounts {
     pub repairs: u64,
     /// Repairs that added no information.
     pub redundant: u64,
-    /// Repairs that span symbols no longer held, and sources and repairs too far ahead.
+    /// Repairs that span symbols no longer kept. Also sources and repairs of symbols too far ahead
+    /// of all known ones.
     pub unusable: u64,
-    /// Repairs that span too many missing symbols to be held.
+    /// Repairs not held because they span too many unseen symbols.
     pub wide: u64,
-    /// Repairs that found no room among the held repairs.
+    /// Repairs not held because the memory for held repairs was full.
     pub full: u64,
     /// Symbols that were given up before they were received or recovered.
     pub given_up: u64,
@@ -64,7 +68,7 @@ pub struct ReceiveCounts {
     pub malformed: u64,
     /// Reports sent, repetitions included.
     pub reports: u64,
-    /// Reports that only repeated the one before, because no datagram had arrived since.
+    /// Reports that only repeated the last report, because no datagram had arrived since.
     pub repeats: u64,
     /// Reports whose lists were shortened to fit a datagram.
     pub cut_reports: u64,
@@ -84,13 +88,13 @@ pub(super) struct Receiver<P: InnerPacket> {
     limit: u64,
     order: InOrder<P>,
     reporter: ReportTimer,
-    /// Number of known symbols that are kept for repairs.
+    /// Number of known symbols that are kept for repairs. See [`DEFAULT_REACH`].
     reach: u64,
     /// Known symbols before this one have been freed.
     freed_to: u64,
     /// How long a packet waits for missing ones, by the last window announcement.
     deadline: Option<Duration>,
-    /// Repairs over a range of symbols that added no information.
+    /// Repairs that span a range of symbols and added no information.
     redundant: u64,
     counts: ReceiveCounts,
 }
@@ -103,8 +107,9 @@ impl<P: InnerPacket> Receiver<P> {
         Receiver {
             numbers: ReceivedNumbers::new(),
             received_bytes: 0,
-            // The highest pivots make the oldest missing symbols the unseen ones. The report then
-            // asks for these, because later packets wait for them.
+            // Each held repair makes one of its missing symbols seen: its pivot. With the highest
+            // symbol as pivot, the oldest missing symbols stay unseen. Reports then ask for them
+            // first, which is right because later packets wait for them.
             decoder: Decoder::with_pivots(
                 0,
                 Limits { ahead: limit as usize, history: limit as usize, matrix, unseen: MAX_UNSEEN },
@@ -199,14 +204,14 @@ impl<P: InnerPacket> Receiver<P> {
         self.advance(now, window.base);
     }
 
-    /// Sets how often a report is repeated when no datagram follows it. `repeats` is at least
+    /// Sets how often a report is repeated while no datagram follows it. `repeats` is at least
     /// [`LEAST_REPEATS`](crate::control::redundancy::LEAST_REPEATS).
     pub(super) fn set_repeats(&mut self, repeats: u32) {
         self.reporter.most_repeats = repeats;
     }
 
-    /// Delivers packets that have waited longer than the announced deadline. `deadline` counts
-    /// until the first announcement.
+    /// Delivers packets that have waited longer than the announced deadline. Until the first
+    /// announcement, `deadline` is used instead.
     pub(super) fn expire(&mut self, now: Time, deadline: Duration) {
         let deadline = self.deadline.unwrap_or(deadline);
         self.order.expire(now, deadline, &self.missing);
@@ -266,8 +271,8 @@ impl<P: InnerPacket> Receiver<P> {
         self.end
     }
 
-    /// Three numbers about the peer's datagrams: those that have not arrived (yet), those sent, and
-    /// the runs of losses.
+    /// Three numbers about the peer's datagrams: how many have not arrived so far, how many were
+    /// sent, and in how many runs they were lost.
     pub(super) fn losses(&self) -> (u64, u64, u64) {
         let sent = self.numbers.largest.map_or(0, |largest| largest + 1);
         (sent.saturating_sub(self.counts.datagrams), sent, self.numbers.gaps)
@@ -279,8 +284,8 @@ impl<P: InnerPacket> Receiver<P> {
         (self.missing.len(), self.decoder.rows(), self.order.waiting())
     }
 
-    /// Records that all symbols before `end` exist. Returns false when `end` is further ahead than
-    /// a window can be.
+    /// Records that all symbols before `end` exist; new ones count as missing. Returns false when
+    /// `end` is further ahead than a window can be.
     fn extend(&mut self, end: u64) -> bool {
         if end > self.end + self.limit {
             return false;

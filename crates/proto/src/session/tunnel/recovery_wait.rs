@@ -5,7 +5,8 @@
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The longest recent recovery time of the oldest outstanding symbol, beyond the round-trip time.
+/// The longest recent time that the oldest outstanding symbol has waited, beyond the round-trip
+/// time. All packets of its flow behind it wait for it at the receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RecoveryWait {
     /// The longest recent recovery time at the time `last`, s.
@@ -16,7 +17,7 @@ pub(super) struct RecoveryWait {
 impl RecoveryWait {
     /// Time constant with which the maximum decays, s.
     ///
-    /// Half the value lowers CoDel's target sooner after a hard recovery. Double the value keeps
+    /// Half the value lowers CoDel's target sooner after a long recovery. Double the value keeps
     /// longer queues for longer.
     const TIME_CONSTANT: f64 = 4.0;
 

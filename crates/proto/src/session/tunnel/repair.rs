@@ -1,13 +1,15 @@
-//! Decides which repairs to send, and which symbols each repair spans.
+//! Decides which repairs to send, and which symbols each repair spans. See `mod.rs` for the terms.
 //!
-//! *Exact repairs* answer reports. An exact repair spans a few *holes*: lost symbols that the
-//! receiver has not *seen* (RFC 8406). Its span ends at the last hole and never reaches the newest
-//! symbol. Otherwise it could not be decoded before later losses are repaired, too. The tunnel
-//! counts exact repairs in flight, because a report that left before they arrived asks for the same
-//! holes again.
+//! *Exact repairs* answer reports. An exact repair spans a few *holes*: lost symbols for which the
+//! receiver holds no repair yet (it has not *seen* them, RFC 8406). Holes that are repaired
+//! together form a *group*. The span of an exact repair ends at the group's last hole and never
+//! reaches the newest symbol. Otherwise later losses would have to be repaired before this repair
+//! could be decoded. The tunnel counts exact repairs in flight, because a report that left before
+//! they arrived asks for the same holes again.
 //!
-//! *Proactive repairs* are sent before any report. [`crate::control::redundancy`] has the rules for
-//! their number.
+//! *Proactive repairs* are sent before any report. They protect packets of *interactive* flows
+//! (which use little of the path, see `ingress.rs`) or of *bulk* flows (all others).
+//! [`crate::control::redundancy`] has the rules for the number of repairs.
 
 use super::inner::InnerPacket;
 use super::sources::Sources;
@@ -24,21 +26,22 @@ use std::time::Duration;
 
 /// Limit on the holes that one exact repair lists by number.
 ///
-/// A group of n listed holes is recovered by any n of its repairs. Half the value makes more and
-/// smaller groups, of whose repairs the share lost varies more. Double the value makes repair
-/// headers longer, so a repair of full-size packets may have no room for the list.
+/// A group of n listed holes is recovered by any n of its repairs. With half the value there are
+/// more and smaller groups, and the share of a group's repairs that is lost varies more. Double the
+/// value makes repair headers longer, so a repair of full-size packets may have no room for the
+/// list.
 const LISTED: usize = 5;
-/// Limit on the holes of a group whose holes lie within one span ([`SPAN`]).
+/// Limit on the holes of a group if they are close together: all within [`SPAN`] symbols.
 ///
 /// A repair of a group with more holes than it can list spans all symbols from the first hole to
 /// the last one. Large groups pay off because the share of repairs lost varies less among many
-/// repairs than among few. Half the value makes this share vary more. Double the value makes a
-/// group wait for more repairs.
+/// repairs than among few. With half the value this share varies more. With double the value a
+/// group waits for more repairs.
 const GROUP: usize = 32;
 /// Limit on the interactive symbols that one repair spans.
 ///
-/// Half the value sends more repairs after a burst of small packets. Double the value lets one lost
-/// repair affect twice as many packets.
+/// Half the value sends more repairs after a burst of small packets. With double the value, one
+/// lost repair leaves twice as many packets unprotected.
 const MAX_INTERACTIVE: usize = 8;
 
 /// The purpose of a repair.
@@ -62,7 +65,7 @@ pub(super) struct PlannedRepair {
     pub(super) bytes: u32,
 }
 
-/// The state of the path that decides about repairs.
+/// What the decisions about repairs must know about the path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathView {
     /// Expected losses, for exact repairs.
@@ -71,7 +74,7 @@ pub(super) struct PathView {
     pub(super) proactive: Losses,
     /// Smoothed round-trip time.
     pub(super) srtt: Duration,
-    /// How long a symbol is waited for.
+    /// How long the ends wait for a symbol before they give it up.
     pub(super) deadline: Duration,
     /// Longest repair body that fits a datagram, bytes.
     pub(super) room: u32,
@@ -97,11 +100,12 @@ struct Group {
     holes: Vec<u64>,
     /// Number of exact repairs in flight for this group.
     in_flight: u32,
-    /// How often no repair of the group was in flight any more while holes were left.
+    /// How often all repairs in flight for the group were received or lost, and holes were left.
     failed: u32,
 }
 
-/// A budget of repair bytes (a token bucket). Source bytes add to it.
+/// A budget of repair bytes (a token bucket). Each source symbol sent adds tokens in proportion to
+/// its length.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     /// Repair bytes that each source byte adds.
@@ -113,8 +117,8 @@ struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget with a limit of 20 packets of `packet` bytes. It starts with the limit
-    /// times `share`, where `share` counts up to 1.
+    /// Creates a budget with a limit of 20 packets of `packet` bytes. It starts with this limit
+    /// times min(`share`, 1).
     fn new(share: f64, packet: u32) -> Budget {
         let burst = 20.0 * f64::from(packet);
         Budget { share, tokens: share.min(1.0) * burst, burst }
@@ -140,15 +144,15 @@ pub struct RepairCounts {
     pub exact: u64,
     /// Exact repairs sent that span all symbols from the first hole of a group to the last one.
     pub ranges: u64,
-    /// Proactive repairs sent for bulk flows, or by a fixed redundancy.
+    /// Proactive repairs sent for bulk flows, or because the user has set a fixed redundancy.
     pub bulk: u64,
-    /// Proactive repairs among `bulk` that span symbols at a distance greater than 1.
+    /// Proactive repairs among `bulk` that span only every second, fourth, ... symbol of a range.
     pub spread: u64,
     /// Proactive repairs sent for interactive flows.
     pub interactive: u64,
     /// Proactive repairs that were due but not sent, because the budget was used up.
     pub over_budget: u64,
-    /// Times that proactive repair was suspended because it recovered nothing.
+    /// Times that proactive repair was suspended because its repairs recovered nothing.
     pub suspended: u64,
 }
 
@@ -163,28 +167,30 @@ pub(super) struct Repairs {
     group_of: BTreeMap<u64, u64>,
     /// Number of the next group.
     next_group: u64,
-    /// Exact repairs to send, in order: for each repair the number of its group. Worked out from
-    /// the newest report.
+    /// Exact repairs to send, in order, as worked out from the newest report. Each entry is the
+    /// number of the repair's group.
     due: VecDeque<u64>,
-    /// Proactive repairs from number `first_proactive` on. `None`: the fate is known.
+    /// Proactive repairs, numbered from `first_proactive` on. `None`: this repair was received or
+    /// lost.
     proactive: VecDeque<Option<Proactive>>,
     first_proactive: u64,
-    /// When each recent source left. [`RECENT`] and [`RECENT_PACKETS`] say what is recent.
+    /// When each recent source symbol left. [`RECENT`] and [`RECENT_PACKETS`] define recent.
     recent: VecDeque<Time>,
     /// When each recent bulk repair left.
     recent_repairs: VecDeque<Time>,
     bulk_rule: BulkRule,
-    /// Distance of neighbouring members of a bulk repair, symbols.
+    /// Distance between neighbouring members of a bulk repair, symbols.
     step: u32,
     /// Random offset from -0.5 to 0.5 that moves the next proactive repair.
     dither: f64,
-    /// With a fixed redundancy: number of repairs that the sources have earned.
+    /// With a fixed redundancy: number of repairs that may be sent for the sources sent so far.
     credit: f64,
     /// Budget for bulk flows.
     bulk: Budget,
     /// Whether the bulk budget refused a repair since the last source symbol.
     denied: bool,
-    /// Set when a source leaves. Cleared when no repair is due.
+    /// Whether repairs may be due for sources that have just left. Set when a source leaves,
+    /// cleared when no repair is due.
     unguarded: bool,
     /// When the last source left. Cleared when the burst has ended and no repair is due.
     tail: Option<Time>,
@@ -198,7 +204,8 @@ impl Repairs {
     /// Creates the state for `redundancy`.
     ///
     /// `bulk` and `interactive` limit the proactive repair bytes per source byte. `packet` is the
-    /// path's MTU, bytes. `random` gives the dither.
+    /// path's MTU, bytes. `random` gives the dither: random offsets of the times of proactive
+    /// repairs.
     pub(super) fn new(
         redundancy: Redundancy,
         bulk: f64,
@@ -282,7 +289,7 @@ impl Repairs {
 
     /// Takes all holes of the newest report, ascending, and works out which exact repairs are due.
     ///
-    /// `redundant` is the receiver's count of repairs over a range of symbols that added no
+    /// `redundant` is the receiver's count of repairs that span a range of symbols and added no
     /// information.
     pub(super) fn take_holes<P: InnerPacket>(
         &mut self,
@@ -330,7 +337,7 @@ impl Repairs {
         let mut used = 0;
         for (id, group) in &self.groups {
             let missing = rule.wanted(group.wanted(now, sources, path)).saturating_sub(group.in_flight);
-            // A proactive repair recovers one hole among all that it spans.
+            // A proactive repair in flight replaces one exact repair of one group that it spans.
             let last = group.holes.last().copied().unwrap_or(0);
             let ahead = starts.partition_point(|start| *start <= last) as u32;
             let covered = missing.min(ahead.saturating_sub(used));
@@ -451,8 +458,8 @@ impl Repairs {
         let holes = &group.holes;
         let listed = Self::fit(holes, LISTED, sources, path.room) == holes.len();
         let members = match (holes.first(), holes.last()) {
-            // The first hole is listed separately. This marks the repair as exact, because the
-            // receiver counts a pure range as proactive.
+            // The first hole is listed separately, which marks the repair as exact: the receiver
+            // counts a repair of a pure range as proactive.
             (Some(first), Some(last)) if !listed => Members::new(vec![*first], first + 1..last + 1),
             _ => Members::new(holes.clone(), 0..0),
         }
@@ -483,8 +490,8 @@ impl Repairs {
         let members = Members::new(ids, 0..0)?;
         let bytes = longest(&members, sources);
         if !self.interactive.allows(bytes) {
-            // The repair counts as sent. The next one is due a step later, when the budget may have
-            // more.
+            // The repair counts as sent. The next one is due [`INTERACTIVE_STEP`] later, when the
+            // budget may have more.
             self.counts.over_budget += 1;
             members.iter().for_each(|id| sources.cover(id));
             return None;
@@ -532,7 +539,7 @@ impl Repairs {
                 };
                 let left =
                     if self.is_tail(now, path) { Backlog::Nothing } else { Backlog::Waiting(path.waiting) };
-                // The dither is at most half the distance of two repairs, earlier or later.
+                // The dither moves a repair by at most half the distance between two repairs.
                 let dither = self.dither / path.proactive.share.max(0.01);
                 self.bulk_rule.is_due(all, recent, path.proactive, spread, left, dither)
             }
@@ -540,7 +547,7 @@ impl Repairs {
         if !due {
             return None;
         }
-        // Successive repairs begin at successive symbols, so that they take turns.
+        // Successive repairs begin at successive symbols, so that together they span every symbol.
         let first = start + (self.counts.bulk + step - start % step) % step;
         let members = Members::stepped(first, step, end.saturating_sub(first).div_ceil(step))?;
         if members.is_empty() {
@@ -568,8 +575,8 @@ impl Repairs {
         count
     }
 
-    /// How many of the first `ids` one repair can list if its body is at most `room` bytes long. At
-    /// least one, if there is one, and at most `most`.
+    /// How many of `ids`, from the first on, one repair can list if its body is at most `room`
+    /// bytes long. At least one (if `ids` is not empty), and at most `most`.
     fn fit<P: InnerPacket>(ids: &[u64], most: usize, sources: &Sources<P>, room: u32) -> usize {
         let mut bytes = 0;
         for (i, id) in ids.iter().enumerate().take(most) {
@@ -585,8 +592,8 @@ impl Repairs {
 }
 
 impl Group {
-    /// The degrees of freedom to plan for: one for each hole, plus extra ones if repairs failed or
-    /// the deadline is near.
+    /// Number of repairs to plan for: one for each hole, plus extra ones if repairs failed or the
+    /// deadline is near.
     fn wanted<P: InnerPacket>(&self, now: Time, sources: &Sources<P>, path: &PathView) -> u32 {
         // The group has little time left for another round of repairs, so send two more.
         let late = self
@@ -601,7 +608,7 @@ impl Group {
 
 /// Writes each group's number into `into` once for each repair due.
 ///
-/// Up to [`INTERLEAVED`] groups take turns. A run of losses then takes a few repairs of each group,
+/// Up to [`INTERLEAVED`] groups take turns. A run of losses then hits a few repairs of each group,
 /// not all repairs of one group.
 fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
     into.clear();
@@ -615,8 +622,8 @@ fn interleave(mut due: Vec<(u64, u32)>, into: &mut VecDeque<u64>) {
     }
 }
 
-/// When the next repair is due for an interactive packet that left at `sent` and has `covered`
-/// repairs.
+/// When the next repair is due for an interactive packet that left at `sent` and is spanned by
+/// `covered` repairs.
 fn due_at(sent: Time, covered: u8) -> Time {
     sent + INTERACTIVE_STEP * (u32::from(covered) + 1)
 }
@@ -650,7 +657,7 @@ impl Usefulness {
     const SAMPLE: u64 = 400;
     /// Minimum time before proactive repair is judged, 1 s.
     ///
-    /// On a fast path, 400 repairs may pass between two runs of losses. Half the value suspends
+    /// On a fast path, 400 repairs may be sent between two runs of losses. Half the value suspends
     /// repair there too soon. Double the value sends useless repairs for longer.
     const WHILE: Duration = Duration::from_secs(1);
     /// How long proactive repair stays suspended, 5 s.

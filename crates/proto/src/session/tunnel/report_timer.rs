@@ -18,22 +18,21 @@ const REPORTS: usize = 8;
 /// The value matters when few datagrams arrive between reports. A larger value helps when several
 /// reports are lost, and makes reports longer.
 const LEAST_REPORTED: u64 = 64;
-/// Number of datagrams at the beginning of a session of which every [`EARLY_EVERY`]-th is reported
-/// at once.
+/// Among this many first datagrams of a session, every [`EARLY_EVERY`]-th is reported immediately.
 ///
 /// The sender learns the round-trip time and the rate of the path from these reports. Half the
 /// value gives the sender fewer early reports. Double the value costs up to eight more reports.
 const EARLY: u64 = 32;
-/// Distance between two early datagrams that are reported at once. See [`EARLY`].
+/// Distance between two early datagrams that are reported immediately. See [`EARLY`].
 ///
 /// Half the value doubles the number of early reports; double the value halves it.
 const EARLY_EVERY: u64 = 4;
-/// Least number of arrivals since the last report for which the new report is repeated. A report is
-/// repeated only while no datagram follows it.
+/// A report is repeated only if it covers at least this many new arrivals, and only while no
+/// further datagram arrives.
 ///
-/// After this many arrivals the sender may be waiting for the report, which may be lost. A smaller
-/// value repeats reports of one or two datagrams as well. Double the value leaves reports of up to
-/// five datagrams unrepeated.
+/// After this many arrivals the sender may be waiting for the report, and the report may be lost. A
+/// smaller value repeats reports of one or two datagrams as well. Double the value leaves reports
+/// of up to five datagrams unrepeated.
 const BUSY: u32 = 3;
 /// Time from an arrival to its report until the sender announces an interval.
 ///
@@ -52,19 +51,19 @@ pub(super) struct ReportTimer {
     repeats: u32,
     /// How often a report is repeated when no datagram follows it.
     pub(super) most_repeats: u32,
-    /// Whether a datagram that asks for a report arrived since the last one.
+    /// Whether a datagram that asks for a report has arrived since the last report.
     fresh: bool,
     /// When the largest datagram number arrived.
     pub(super) largest_at: Time,
     /// Arrivals since the last report.
     pub(super) count: u32,
-    /// The lowest number among these arrivals, and when it arrived.
+    /// The lowest datagram number that arrived since the last report, and when it arrived.
     lowest: (u64, Time),
-    /// When the first of these arrivals took place.
+    /// When the first datagram since the last report arrived.
     first: Time,
-    /// Sum of the arrival times of these arrivals, relative to `first`, s.
+    /// Sum of the arrival times since the last report, each relative to `first`, s.
     sum: f64,
-    /// The largest number in each of the last reports.
+    /// The largest datagram number in each of the last reports, oldest first.
     marks: VecDeque<u64>,
 }
 
@@ -151,8 +150,8 @@ impl ReportTimer {
     }
 
     /// Number of consecutive reports that list each datagram number: [`REPORTS`], or the number of
-    /// repetitions if that is larger. Many repetitions mean that losses come in long runs, which
-    /// take more reports.
+    /// repetitions if that is larger. Many repetitions mean that losses come in long runs. A long
+    /// run may lose several reports.
     fn remembered(&self) -> usize {
         REPORTS.max(self.most_repeats as usize)
     }

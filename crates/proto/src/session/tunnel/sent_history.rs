@@ -15,9 +15,9 @@ use std::time::Duration;
 ///
 /// A datagram counts as lost when a later one was received whose number is higher by this much or
 /// more. The later one must also have left later by at least the reordering window (see
-/// `detect_losses`). RFC 9002 recommends 3. Half the value takes more reordered datagrams for lost.
-/// Double the value detects losses later, and at the end of a burst leaves more of them to the tail
-/// probe.
+/// `detect_losses`). RFC 9002 recommends 3. With half the value, more reordered datagrams are
+/// declared lost. With double the value, losses are detected later, and more losses at the end of a
+/// burst are left to the tail probe.
 const PACKET_THRESHOLD: u64 = 3;
 
 /// What a datagram carried, as far as a part of the tunnel needs to know its fate.
@@ -66,7 +66,7 @@ struct Record {
     bytes: u32,
     /// When the datagram left.
     sent: Time,
-    /// Bytes of all datagrams up to and including this one.
+    /// Bytes of all datagrams sent, up to and including this one.
     passed: u64,
     /// The state of the newest report when this datagram left. The datagram's rate sample begins
     /// there.
@@ -94,9 +94,9 @@ struct Base {
 pub(super) enum Outcome {
     /// The datagram arrived.
     Received(Content),
-    /// The datagram is taken for lost.
+    /// The datagram is declared lost.
     Lost(Content),
-    /// The datagram was taken for lost, but has arrived.
+    /// The datagram was declared lost, but has arrived.
     Late(Content),
 }
 
@@ -110,9 +110,9 @@ pub(super) struct SentHistory {
     in_flight: u64,
     /// Bytes of all datagrams sent so far.
     passed: u64,
-    /// The highest datagram number that the peer has reported as received.
+    /// The datagram with the highest number that the peer has reported as received.
     largest: Option<Base>,
-    /// The datagram number that the first report had as its highest.
+    /// The datagram with the highest number in the first report.
     origin: Option<Base>,
     /// Number of datagrams marked Congestion Experienced, by the peer's reports.
     ce: u64,
@@ -124,7 +124,7 @@ pub(super) struct SentHistory {
     rttvar: Duration,
     /// Round-trip time of the handshake.
     initial_rtt: Duration,
-    /// How much later than its successors a datagram may arrive without being lost, s.
+    /// How much later than its successors a datagram may arrive without being declared lost, s.
     reordering: f64,
     /// Number of window announcements and probes in flight. The tunnel waits for reports of them
     /// even when all symbols are decoded.
@@ -136,13 +136,13 @@ pub(super) struct SentHistory {
     /// The wait begins with a report after which datagrams are still in flight. Otherwise it begins
     /// when the next datagram leaves that asks for a report.
     unanswered: Option<Time>,
-    /// Datagrams taken for lost that arrived after all.
+    /// Datagrams declared lost that arrived after all.
     spurious: u64,
-    /// Datagrams taken for lost.
+    /// Datagrams declared lost.
     lost: u64,
-    /// The last datagram after which nothing waited to be sent.
+    /// Number of the last datagram after which nothing waited to be sent.
     ///
-    /// Until it is acknowledged, rate samples may show less than the path can carry.
+    /// Until this datagram is acknowledged, rate samples may show less than the path can carry.
     limited: Option<u64>,
 }
 
@@ -204,10 +204,10 @@ impl SentHistory {
 
     /// Takes in a report and returns the data that the rate controller needs.
     ///
-    /// Calls `outcome` for each datagram about which something has become known: first for those
-    /// received, then for those lost, in the order of their numbers. Calls `settle` for each
-    /// datagram that asks for a report, in the order of numbers, when its fate is known: true means
-    /// lost.
+    /// Calls `outcome` for each datagram about which something has become known: first for received
+    /// datagrams, then for lost ones, in order of number. Also calls `settle` in order of number,
+    /// once for each datagram that asks for a report, as soon as all earlier fates are known: true
+    /// means lost.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -241,7 +241,7 @@ impl SentHistory {
         report
     }
 
-    /// Takes everything in flight for lost, because no report came for too long. `outcome` and
+    /// Declares everything in flight lost, because no report came for too long. `outcome` and
     /// `settle` are called as in [`SentHistory::take`].
     pub(super) fn give_up_in_flight(&mut self, mut outcome: impl FnMut(Outcome), settle: impl FnMut(bool)) {
         let from = (self.settled_to.max(self.first) - self.first) as usize;
@@ -284,7 +284,7 @@ impl SentHistory {
         self.unanswered
     }
 
-    /// Lets the pause in sending count from `pause`, although a datagram has left since then.
+    /// Lets the pause in sending begin at `pause`, although a datagram has left since then.
     pub(super) fn go_on_from(&mut self, pause: Time) {
         self.last_eliciting = pause;
     }
@@ -305,15 +305,15 @@ impl SentHistory {
         self.srtt.unwrap_or(self.initial_rtt)
     }
 
-    /// Numbers of datagrams taken for lost, and of those among them that arrived after all.
+    /// Number of datagrams declared lost, and how many of them arrived after all.
     pub(super) fn losses(&self) -> (u64, u64) {
         (self.lost, self.spurious)
     }
 
     /// Records that datagram `number` was received.
     ///
-    /// A datagram that was taken for lost widens the reordering window by half, up to one round
-    /// trip. Every other datagram narrows it by 0.05 %.
+    /// If the datagram had been declared lost, the reordering window grows by half, up to one round
+    /// trip. Otherwise the window shrinks by 0.05 %.
     fn receive(&mut self, number: u64, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(record) = self.records.get_mut((number - self.first) as usize) else { return };
         match record.fate {
@@ -421,8 +421,9 @@ impl SentHistory {
                 }
             }
         }
-        // After reordering, earlier arrivals may lie between the batch's numbers. Then only the
-        // datagram with the highest number is used.
+        // The batch holds the arrivals since the last report. After reordering, numbers that
+        // arrived earlier may lie between the batch's numbers. Then only the highest number is
+        // used.
         let mean_before = if count == batch.count && count > 0 {
             f64::from(batch.mean_before_us) / 1e6 + sent / f64::from(count) / 1e9
         } else {
@@ -435,7 +436,7 @@ impl SentHistory {
     ///
     /// A datagram is lost if a later one has arrived. The later one's number must be higher by at
     /// least [`PACKET_THRESHOLD`], and it must have left later by at least the reordering window.
-    /// The window is the larger of `reordering` and srtt / 16, where the latter counts up to 10 ms.
+    /// The window is the larger of `reordering` and min(srtt / 16, 10 ms).
     fn detect_losses(&mut self, report: &mut Report, outcome: &mut impl FnMut(Outcome)) {
         let Some(largest) = self.largest else { return };
         let srtt = self.srtt().as_secs_f64();

@@ -1,9 +1,12 @@
 //! Reaction to missing reports: tail probes and silences.
 //!
-//! A *tail probe* is one datagram that asks soon after the end of a burst whether the last
-//! datagrams arrived (RFC 8985, section 7). If no report comes for longer, a *silence* begins. The
-//! tunnel then takes everything in flight for lost. It sends a few packets at a time as probes
-//! until the peer reports.
+//! A *pause* is the time since the last datagram that asks for a report left. Sources, repairs,
+//! window announcements and probes ask for a report; reports do not.
+//!
+//! A *tail probe* is one datagram that asks early in a pause whether the last datagrams arrived
+//! (RFC 8985, section 7). If no report comes for longer, a *silence* begins. The tunnel then
+//! declares everything in flight lost. It sends a few packets at a time as probes until the peer
+//! reports.
 
 use super::inner::InnerPacket;
 use super::outcome::apply_outcome;
@@ -17,17 +20,18 @@ use std::time::Duration;
 
 /// Limit on full-size packets among the probes of one batch, as a share of a round trip's packets.
 ///
-/// The other probes are small. Full-size probes repair or deliver something, and they use the path
-/// while it may be down. Half the value sends fewer repairs during a silence. Double the value puts
-/// more load on a path that may be full. A batch has at least
-/// [`LEAST_PROBES`] full-size packets on any path.
+/// The other probes are small. Full-size probes repair or deliver something, but load a path that
+/// may have failed. Half the value sends fewer repairs during a silence. Double the value puts more
+/// load on a path that may be full. A batch has at least [`LEAST_PROBES`] full-size packets on any
+/// path.
 const FULL_PROBES: f64 = 0.25;
 /// Factor by which the wait grows from one batch of probes to the next, up to [`LONGEST_SILENCE`].
 ///
-/// Double the factor soon reaches the longest wait. A factor of 1 would send batches at a constant
-/// interval.
+/// With double the factor, the wait soon reaches its limit. A factor of 1 would send batches at a
+/// constant interval.
 const BACK_OFF: f64 = 1.3;
-/// Longest wait between two batches of probes, 500 ms, if the first wait is not longer.
+/// Longest wait between two batches of probes, 500 ms. If the first wait is longer, all waits are
+/// as long as the first.
 ///
 /// Half the value notices the return of the path up to 250 ms sooner, and sends twice as many
 /// probes. Double the value notices it up to 500 ms later.
@@ -42,6 +46,7 @@ pub(super) struct Silence {
     due: u32,
     /// When the silence began. It has no meaning while `probes` is 0.
     since: Time,
+    /// The tail probe of the present pause.
     pub(super) tail: TailProbe,
 }
 
@@ -92,13 +97,14 @@ impl<P: InnerPacket> Tunnel<P> {
         if !self.is_waiting() {
             return (self.sent_history.in_flight() > 0).then_some(pause);
         }
-        // A sender that never pauses must notice a silence, too.
+        // While datagrams leave all the time, no pause becomes long. Then the time since the last
+        // report counts.
         let unanswered = self.sent_history.unanswered().filter(|_| self.silence.probes == 0);
         let steady = unanswered.map(|since| since + silence_limit(self.srtt()));
         Some(steady.map_or(pause, |steady| steady.min(pause)))
     }
 
-    /// When to suspect that the last datagrams are lost, because no report about them has come.
+    /// When to send a tail probe, because no report about the last datagrams has come.
     pub(super) fn tail_probe_due(&self) -> Option<Time> {
         let possible = self.silence.tail == TailProbe::Possible && self.silence.probes == 0;
         (possible && self.is_waiting()).then(|| {
@@ -121,7 +127,7 @@ impl<P: InnerPacket> Tunnel<P> {
         sent
     }
 
-    /// Handles the lack of reports: takes everything in flight for lost. If the tunnel waits for a
+    /// Handles the lack of reports: declares everything in flight lost. If the tunnel waits for a
     /// report, begins or continues a silence and allows the next batch of probes.
     pub(super) fn on_silence(&mut self) {
         let waiting = self.is_waiting();
@@ -138,7 +144,7 @@ impl<P: InnerPacket> Tunnel<P> {
         self.silence.due = silence_probes(self.loss.losses());
     }
 
-    /// Takes every datagram in flight for lost.
+    /// Declares every datagram in flight lost.
     fn give_up_in_flight(&mut self) {
         let (sources, repairs, announce) = (&mut self.sources, &mut self.repairs, &mut self.announce);
         let events = &mut self.events;
@@ -151,16 +157,16 @@ impl<P: InnerPacket> Tunnel<P> {
 
     /// Sends the next probe of the current batch. `None`: the batch is complete.
     ///
-    /// The rate controller keeps its rate during a silence, but sending at this rate may be
-    /// useless. So only a few packets leave at a time.
+    /// The rate controller keeps its rate during a silence, but the path may be down. So only a few
+    /// packets leave at a time.
     pub(super) fn probe(&mut self, now: Time) -> Option<Transmit<Datagram<P>>> {
         if self.silence.due == 0 {
             return None;
         }
         self.silence.due -= 1;
         let path = self.path(now);
-        // The first probes only test whether the path is back, for which small ones suffice. The
-        // last probes are repairs or sources.
+        // The first probes of a batch only test whether the path is back, for which small probes
+        // suffice. The last probes are repairs or sources.
         if f64::from(self.silence.due) >= (path.packets * FULL_PROBES).max(f64::from(LEAST_PROBES)) {
             return Some(self.send_probe(now, 0));
         }

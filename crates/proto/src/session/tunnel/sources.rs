@@ -1,8 +1,8 @@
-//! The sender's coding window.
+//! The sender's coding window. See `mod.rs` for the terms.
 //!
 //! The window holds every source symbol from its transmission until this symbol and all earlier
-//! ones are decoded or given up. Received symbols between holes stay in the window, because a
-//! repair for many holes spans them as well.
+//! ones are decoded or given up. Some received symbols lie between *holes* (missing symbols). They
+//! stay in the window, because a repair for many holes spans them as well.
 
 use super::ingress::{BUCKETS, Class, Queued, bucket_of};
 use super::inner::{InnerPacket, Order};
@@ -32,7 +32,8 @@ struct Source {
     /// When the symbol was sent. Its deadline runs from here; the ingress queue has its own
     /// deadline.
     sent: Time,
-    /// Number of proactive repairs for interactive packets that span the symbol.
+    /// Number of interactive repairs that span the symbol: proactive repairs for packets of
+    /// interactive flows.
     covered: u8,
 }
 
@@ -49,9 +50,10 @@ pub(super) struct Sources<P> {
     in_flight: u32,
     /// Symbols whose datagram is lost and that are not known to be decoded.
     lost: BTreeSet<u64>,
-    /// Interactive symbols, ascending. All symbols before `tail` have been removed.
+    /// Symbols of interactive flows, ascending. All symbols before `tail` have been removed.
     interactive: VecDeque<u64>,
-    /// The last in-order symbol of each flow bucket.
+    /// For each flow bucket (see `ingress.rs`), the number of its last symbol that is delivered in
+    /// order.
     last_of_flow: Vec<Option<u64>>,
     /// Number of symbols given up.
     given_up: u64,
@@ -154,7 +156,7 @@ impl<P: InnerPacket> Sources<P> {
         }
     }
 
-    /// Records that the datagram of symbol `id` was received, perhaps after it was taken for lost.
+    /// Records that the datagram of symbol `id` was received, perhaps after it was declared lost.
     pub(super) fn received(&mut self, id: u64) {
         self.settle(id, State::Known);
         self.lost.remove(&id);
@@ -170,17 +172,17 @@ impl<P: InnerPacket> Sources<P> {
 
     /// Takes the receiver's report on symbols. Returns the *holes*, ascending.
     ///
-    /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A lost symbol that is
-    /// *seen* is no hole: the receiver holds a repair for it, and decodes it when the holes are
-    /// filled.
+    /// A hole is a lost symbol that the receiver has not *seen* (RFC 8406). A *seen* symbol is no
+    /// hole: the receiver holds a repair for it, and decodes it when the holes are filled.
     pub(super) fn take(&mut self, feedback: &Feedback) -> Vec<u64> {
         let decoded_to = feedback.next_undecoded.min(self.next());
         while self.first < decoded_to {
             self.drop_first();
         }
         let listed: u64 = feedback.unseen.iter().map(|range| range.end - range.start).sum();
-        // If the list was cut, only the number of the other holes is known. The oldest lost symbols
-        // beyond the list then count as holes.
+        // The deficit is the number of degrees of freedom still missing. If the list of unseen
+        // symbols was cut, the deficit is larger than the list. The oldest lost symbols beyond the
+        // list then count as holes.
         let mut beyond = u64::from(feedback.deficit).saturating_sub(listed);
         let known_to = match feedback.unseen.last() {
             Some(last) if beyond > 0 => last.end,
@@ -280,7 +282,7 @@ mod tests {
     use crate::session::tunnel::inner::Meta;
     use ripstop_codes::Symbol;
 
-    /// A window of `n` symbols, of which the symbols in `lost` are lost.
+    /// A window of `n` symbols. The symbols in `lost` are lost.
     fn window(n: u64, lost: impl Iterator<Item = u64>) -> Sources<Symbol> {
         let mut sources = Sources::new();
         for _ in 0..n {

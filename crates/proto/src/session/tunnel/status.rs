@@ -28,17 +28,17 @@ pub struct SendCounts {
     pub datagrams: u64,
     /// Bytes of all datagrams sent, IP and UDP headers included.
     pub bytes: u64,
-    /// Batches of probes allowed in silences. Before each batch everything in flight was taken for
-    /// lost, because no report had come.
+    /// Batches of probes that the tunnel started in silences. Before each batch it declared
+    /// everything in flight lost, because no report had come.
     pub silences: u64,
-    /// Tail probes sent, because no report on the last datagrams came for a little more than a
-    /// round trip.
+    /// Tail probes sent: single datagrams that ask for a report, because none on the last datagrams
+    /// came for a little more than a round trip.
     pub tail_probes: u64,
     /// Symbols that the peer had not decoded, by its last report.
     pub peer_undecoded: u64,
     /// Datagrams that reached the peer marked Congestion Experienced, by its last report.
     pub peer_marked: u64,
-    /// Repairs over a range of symbols (mostly proactive repairs for bulk flows) that added no
+    /// Repairs that span a range of symbols (mostly proactive repairs for bulk flows) and added no
     /// information at the peer, by its last report.
     pub peer_redundant: u64,
 }
@@ -60,17 +60,19 @@ pub struct Status {
     pub loss: f64,
     /// Estimated mean length of a run of losses to the peer, packets.
     pub mean_burst: f64,
-    /// Datagrams to the peer whose fate is known, and those among them that are lost.
+    /// Two counts of datagrams to the peer: all whose fate is known, and the lost ones among them.
     pub settled: (u64, u64),
-    /// Datagrams taken for lost that arrived after all.
+    /// Datagrams declared lost that arrived after all.
     pub spurious: u64,
-    /// Packets and bytes in the ingress queue.
+    /// Number of packets, and number of bytes, in the ingress queue.
     pub backlog: (usize, usize),
-    /// Outstanding symbols, and those among them known to be lost.
+    /// Number of outstanding symbols (see [`Tunnel::outstanding`]), and number of them known to be
+    /// lost.
     pub outstanding: (usize, usize),
     /// Symbols that the sending half gave up.
     pub given_up: u64,
-    /// Symbols missing at this end, repairs held for them, and packets that wait for earlier ones.
+    /// Three numbers at this end: missing symbols, repairs held for them, and packets that wait for
+    /// earlier ones.
     pub receiving: (usize, usize, usize),
     /// Counts of the sending half.
     pub sent: SendCounts,

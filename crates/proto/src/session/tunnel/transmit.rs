@@ -35,8 +35,8 @@ impl<P: InnerPacket> Tunnel<P> {
     /// window.
     pub(super) fn send_repair(&mut self, now: Time, plan: &PlannedRepair) -> Option<Transmit<Datagram<P>>> {
         self.seed = self.seed.wrapping_add(1);
-        // The encoder refuses a member that has left the coding window. Plans are used at once, so
-        // this does not happen.
+        // The encoder refuses a member that has left the coding window. A plan is sent right after
+        // it was made, so this does not happen.
         let payload = self.sources.encoder().repair(&plan.members, self.seed).ok()?;
         let content = match plan.purpose {
             Purpose::Exact(group) => Content::Exact(group),
@@ -48,7 +48,8 @@ impl<P: InnerPacket> Tunnel<P> {
         Some(self.send(now, content, Packet::Repair { members, coding: Coding::Seed(self.seed), payload }))
     }
 
-    /// Makes the datagram of `packet`, records it and tells the pacer. Reports are not paced.
+    /// Makes the datagram of `packet`, records it and tells the pacer. Reports and the end of the
+    /// session ([`Content::Feedback`]) are not paced.
     pub(super) fn send(&mut self, now: Time, content: Content, packet: Packet<P>) -> Transmit<Datagram<P>> {
         debug_assert_eq!(packet.check_carried(None), Ok(()), "the wire format would change this packet");
         let bytes = self.config.header + packet.wire_len() as u32;
