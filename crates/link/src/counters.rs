@@ -3,8 +3,8 @@
 use serde::Serialize;
 use std::time::Duration;
 
-/// Everything a link counts since its start. Counts are packets and bytes unless the name says
-/// otherwise. A copy made by duplication is counted in `duplicated` only.
+/// Everything a link counts since its start. A copy made by duplication is counted in `duplicated`
+/// only.
 ///
 /// Two equations hold at every moment: `offered = refused_mtu + refused_policer + refused_queue +
 /// serialised` and `serialised = lost_channel + lost_blackout + delivered`. A packet is counted
@@ -15,17 +15,18 @@ pub struct LinkCounters {
     pub offered: u64,
     /// Bytes offered.
     pub offered_bytes: u64,
-    /// Packets larger than the MTU.
+    /// Packets refused because they were larger than the MTU.
     pub refused_mtu: u64,
-    /// Packets the policer refused.
+    /// Packets that the policer refused.
     pub refused_policer: u64,
-    /// Packets that found the queue full.
+    /// Packets refused because the queue was full.
     pub refused_queue: u64,
-    /// Packets serialised.
+    /// Packets serialised, that is, sent on the link. Some of them are lost later.
     pub serialised: u64,
     /// Bytes serialised, without the repair units and padding of a block code.
     pub serialised_bytes: u64,
-    /// Packets lost by the loss model or because a block of their units was lost.
+    /// Packets lost by the loss model, or (under a block code, [`Fec`](crate::Fec)) because a block
+    /// of their units was lost.
     pub lost_channel: u64,
     /// Packets of `lost_channel` that were lost only because of a block: the loss model for packets
     /// would have let them pass.
@@ -40,25 +41,25 @@ pub struct LinkCounters {
     pub duplicated: u64,
     /// Delivered packets with a flipped bit.
     pub corrupted: u64,
-    /// Delivered packets that met congestion: [`mark`](crate::LinkConfig::mark) was exceeded when
-    /// they were offered.
+    /// Delivered packets that met congestion: they had to wait, and did not fit within the limit
+    /// [`mark`](crate::LinkConfig::mark).
     pub congested: u64,
     /// Delivered packets that jitter delayed by more than 0 ns.
     pub jittered: u64,
-    /// Delivered packets that reordering held back.
+    /// Delivered packets that reordering held back, so that others could overtake them.
     pub held_back: u64,
     /// Delivered packets that arrive before a packet that was offered earlier.
     pub overtakes: u64,
-    /// Units sent under a block code, including padding and repair units. The steps that the
-    /// channel makes while the link is idle are not counted.
+    /// Units sent under a block code, including padding and repair units. Steps that a two-state
+    /// chain makes while the link is idle (see [`Fec`](crate::Fec)) are not counted.
     pub units_sent: u64,
     /// Units that the channel lost.
     pub units_lost: u64,
-    /// Blocks that lost units, but no more than their code repairs.
+    /// Blocks that lost units, but no more than the block code repairs.
     pub blocks_recovered: u64,
-    /// Blocks that lost more units than their code repairs.
+    /// Blocks that lost more units than the block code repairs.
     pub blocks_lost: u64,
-    /// Scheduled changes that have applied to at least one packet.
+    /// Scheduled changes that have taken effect for at least one packet.
     pub changes_applied: u64,
     /// Largest number of waiting packets. The packet being serialised is not counted.
     pub queue_max_packets: u64,
@@ -69,7 +70,8 @@ pub struct LinkCounters {
     /// Queue length integrated over time, in packet-nanoseconds: the sum of all packets' waiting
     /// times.
     pub queue_packet_ns: u128,
-    /// Queue length integrated over time, in byte-nanoseconds.
+    /// Queue length integrated over time, in byte-nanoseconds: the sum of each packet's size times
+    /// its waiting time.
     pub queue_byte_ns: u128,
 }
 
@@ -79,12 +81,14 @@ impl LinkCounters {
         self.offered - self.delivered
     }
 
-    /// Mean number of waiting packets over `elapsed` (Little's law); 0 when `elapsed` is zero.
+    /// Mean number of waiting packets during the time `elapsed` since the start (Little's law); 0
+    /// when `elapsed` is zero.
     pub fn mean_queue_packets(&self, elapsed: Duration) -> f64 {
         per(self.queue_packet_ns, elapsed)
     }
 
-    /// Mean number of waiting bytes over `elapsed`; 0 when `elapsed` is zero.
+    /// Mean number of waiting bytes during the time `elapsed` since the start; 0 when `elapsed` is
+    /// zero.
     pub fn mean_queue_bytes(&self, elapsed: Duration) -> f64 {
         per(self.queue_byte_ns, elapsed)
     }

@@ -1,12 +1,12 @@
 //! The error that names an invalid setting of a link.
 
-/// An invalid setting: which one, and what would be right.
+/// An invalid setting: its name, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("link setting `{field}`: {problem}")]
 pub struct LinkConfigError {
     /// The setting's name as in a configuration file, such as `schedule[2].loss.burst`.
     pub field: String,
-    /// What is wrong with it and what would be right.
+    /// What is wrong with the setting, and what would be right.
     pub problem: String,
 }
 

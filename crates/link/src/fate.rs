@@ -42,9 +42,9 @@ pub struct Delivery {
 /// A single flipped bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corruption {
-    /// Offset of the byte hit, below the packet's size.
+    /// Offset of the byte with the flipped bit, less than the packet's size.
     pub byte: usize,
-    /// Which bit of it: 0 is the least significant, 7 the most.
+    /// The flipped bit of this byte: 0 is the least significant, 7 the most significant.
     pub bit: u8,
 }
 
@@ -60,7 +60,7 @@ pub enum DropReason {
     Queue,
     /// Lost by the loss model.
     Channel,
-    /// Lost because one block of its units lost more units than its code repairs.
+    /// Lost because one block of its units lost more units than the block code repairs.
     Fec,
     /// Lost because its last bit left during a blackout.
     Blackout,

@@ -1,5 +1,9 @@
 //! Block codes below the network layer (paper 003, section 2). A packet crosses the link in units,
 //! and a block that loses only a few units is restored.
+//!
+//! Units are lost independently, by a list (a trace), or by a two-state chain. The chain is in a
+//! good or a bad state and makes one step per unit; see [`Loss::Gilbert`] and
+//! [`Loss::GilbertElliott`].
 
 use crate::counters::LinkCounters;
 use crate::error::LinkConfigError;
@@ -12,15 +16,15 @@ use serde::{Deserialize, Serialize};
 /// units and is restored when at least K of them arrive. A packet is lost when one of its blocks is
 /// not restored.
 ///
-/// * A packet takes a whole number of blocks: the last block is padded and sent as N units too.
-/// * [`crate::LinkConfig::rate`] is the channel's rate. A packet of B blocks takes the time of B N
-///   units, so packets get K/N of the rate. Queue, MTU and policer see the packet before it is
+/// * A packet is sent in whole blocks: the last block is padded and sent as N units too.
+/// * [`crate::LinkConfig::rate`] is the channel's rate. A packet of B blocks takes the time of B ×
+///   N units, so packets get K/N of the rate. Queue, MTU and policer see the packet before it is
 ///   coded and count its own bytes.
-/// * `loss` applies to units: read "unit" for "packet" in its description.
+/// * `loss` applies to units: in the description of [`Loss`], read "unit" for "packet".
 ///   [`crate::LinkConfig::loss`] applies in addition, to the packet as a whole.
-/// * A two-state chain steps once per unit. While the link is idle, the chain steps once in the
-///   time that a unit would take. At an unlimited rate it does not step while idle. Traces count
-///   only the units sent.
+/// * A two-state chain makes one step per unit. While the link is idle, the chain makes one step in
+///   the time that a unit would take. At an unlimited rate it makes no steps while idle. The
+///   positions in a list or a sequence count only units sent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fec {
@@ -39,8 +43,8 @@ pub struct Fec {
 }
 
 impl Fec {
-    /// The code that sends each block of `k` units as `n`. Units are ATM cells of 53 bytes and are
-    /// lost by `loss`.
+    /// The code that sends each block of `k` units as `n` units. Units are ATM cells of 53 bytes
+    /// and are lost by `loss`.
     pub fn new(n: u32, k: u32, loss: Loss) -> Fec {
         Fec { k, n, unit: cell(), loss }
     }
@@ -91,31 +95,37 @@ const MAX_BLOCK_UNITS: u32 = 255;
 /// The largest unit in bytes: as large as the largest IP packet.
 const MAX_UNIT_BYTES: u64 = 65_535;
 
-/// How many units of a packet may be lost. All units after these arrive. The limit bounds the time
-/// that one offer takes: half the value halves it. It matters only for packets above 64 kB. (A 64
-/// kB packet has more units only if a unit is one or two bytes long.)
+/// Only this many units of a packet can be lost: the first ones. All later units arrive.
+///
+/// The limit bounds the time that one [`Link::offer`](crate::Link::offer) takes: with half the
+/// value the longest time is half as long. A packet of up to 64 kB has more units only if K units
+/// together have fewer than 16 bytes.
 const MAX_WALKED_UNITS: u64 = 1 << 20;
 
-/// The coder, the channel of units and the decoder of one link.
+/// The block code of one link, and the channel that loses its units.
 #[derive(Clone, Debug)]
 pub(crate) struct Codec {
     code: Fec,
     channel: UnitLoss,
+    /// One random number for each packet offered.
     draws: Stream,
-    /// Units sent so far: the position in a trace.
+    /// Units sent so far: the position in a list or sequence of lost units.
     sent: u64,
-    /// Whether the two-state chain was bad at the last unit; None before the first unit.
+    /// Whether the two-state chain was in the bad state at the last unit; None before the first
+    /// unit.
     bad: Option<bool>,
-    /// Steps of the chain since the last unit.
+    /// Steps that the chain has made since the last unit without a unit being sent.
     idle: u128,
-    /// Idle time that did not fill a whole step, in bit-nanoseconds.
+    /// Idle time that did not fill a whole step, in nanobits (10^-9 bit) that the link could have
+    /// sent.
     rest: u128,
-    /// The last packet's length in units, and the probability that none of its units is lost.
+    /// The length of the last packet in units, and the probability that it loses no unit. Most
+    /// packets have the same size as the last one.
     clean: (u64, f64),
 }
 
 impl Codec {
-    /// The codec of the link called `name`. The code has been checked.
+    /// The codec of the link called `name`. `code` must be valid (see [`Fec::check`]).
     pub(crate) fn new(code: &Fec, seed: Seed, name: &str) -> Codec {
         Codec {
             channel: UnitLoss::new(&code.loss),
@@ -134,8 +144,7 @@ impl Codec {
         u128::from(self.units(bytes)) * u128::from(self.code.unit.get())
     }
 
-    /// Steps the chain on for an idle time in which the link could have sent `work`
-    /// bit-nanoseconds.
+    /// Makes the chain's steps for an idle time in which the link could have sent `work` nanobits.
     pub(crate) fn idles(&mut self, work: u128) {
         let unit = u128::from(self.code.unit.get()) * 8_000_000_000;
         let work = work.saturating_add(self.rest);
@@ -153,7 +162,8 @@ impl Codec {
         matches!(self.channel, UnitLoss::Chain(_))
     }
 
-    /// Draws the number of a refused packet, so that later packets keep their numbers.
+    /// Draws the random number of a refused packet, so that each later packet gets the same random
+    /// number as without the refusal.
     pub(crate) fn skip(&mut self) {
         let _ = self.draws.next_u64();
     }
@@ -161,9 +171,9 @@ impl Codec {
     /// Sends a packet of `bytes`, counts its units and blocks, and returns whether the packet is
     /// lost.
     ///
-    /// Each packet draws one number. The number decides whether any unit is lost at all; most often
-    /// none is. If one is, the number seeds a stream for everything else. So the random numbers of
-    /// packet k depend only on k.
+    /// Each packet draws one random number. This number decides whether any unit is lost at all;
+    /// most often none is. If a unit is lost, the number seeds a stream for all further draws of
+    /// this packet. So the random numbers of packet k depend only on the seed and on k.
     pub(crate) fn loses(&mut self, bytes: usize, counters: &mut LinkCounters) -> bool {
         let number = self.draws.next_u64();
         let luck = (number >> 11) as f64 * (1.0 / (1u64 << 53) as f64);
@@ -189,8 +199,8 @@ impl Codec {
                 if self.clean.0 != walked {
                     self.clean = (walked, loss.survives(walked));
                 }
-                // No unit of the packet is lost unless the first run of good units is shorter than
-                // the packet.
+                // A unit is lost only if the first run of units that arrive is shorter than the
+                // packet.
                 if 1.0 - luck > self.clean.1 {
                     let mut random = packet_stream(number);
                     let mut at = loss.run(luck).min(walked - 1);
@@ -206,8 +216,8 @@ impl Codec {
                 }
                 let p = chain.bad_after(self.bad, self.idle);
                 let bad = luck < p;
-                // What remains of the number is uniform again; it gives the length of the first
-                // stay in the good state.
+                // If `luck` is at least p, then (luck - p)/(1 - p) is uniform on [0, 1). It gives
+                // the length of the first stay in the good state.
                 let rest = ((luck - p) / (1.0 - p)).clamp(0.0, 1.0);
                 if !bad && chain.losses[0].never() && 1.0 - rest <= self.clean.1 {
                     self.bad = Some(false);
@@ -218,7 +228,8 @@ impl Codec {
                 }
             }
         }
-        // The chain has also made a step for each unit beyond MAX_WALKED_UNITS.
+        // The chain has also made a step for each unit beyond MAX_WALKED_UNITS. These steps count
+        // as idle steps.
         self.idle = u128::from(units - walked);
         blocks.count(counters)
     }
@@ -276,13 +287,13 @@ impl Trials {
         self.p <= 0.0
     }
 
-    /// Number of failures before the first success, for a number `luck` uniform on [0, 1):
-    /// geometric, by inversion.
+    /// Number of failures before the first success. `luck` must be uniform on [0, 1); the result
+    /// then has a geometric distribution (inversion method).
     fn run(self, luck: f64) -> u64 {
         if self.never() {
             return u64::MAX;
         }
-        // `as` saturates. For p = 1 this is 0 divided by minus infinity.
+        // `as` saturates. For p = 1 the divisor is minus infinity and the result is 0.
         (libm::log(1.0 - luck) / self.ln_fail) as u64
     }
 
@@ -295,38 +306,39 @@ impl Trials {
 /// The two-state chain of units. Index 0 is the good state, index 1 the bad state.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
-    /// Trials that succeed when the chain leaves the state.
+    /// For each state, trials that succeed when the chain leaves the state.
     leaves: [Trials; 2],
-    /// Trials that succeed when a unit sent in the state is lost.
+    /// For each state, trials that succeed when a unit sent in the state is lost.
     losses: [Trials; 2],
     /// Share of time in the bad state, in the long run.
     bad: f64,
-    /// The factor by which one step shrinks the distance from that share: 1 - P(to bad) - P(to
-    /// good).
+    /// The factor by which one step shrinks the distance of the probability of the bad state from
+    /// `bad`: 1 - P(to bad) - P(to good).
     memory: f64,
 }
 
 impl Chain {
-    /// Probability of the bad state at the first unit after `idle` steps that began in state
-    /// `from`. Each step multiplies the distance from the stationary probability by `memory`, so
-    /// many steps are one power.
+    /// Probability of the bad state at the next unit. The last unit was sent in state `from` (true:
+    /// bad), and the chain has made `idle` steps since. The step to the next unit follows. Each
+    /// step multiplies the distance from the stationary probability by `memory`, so n steps
+    /// multiply it by `memory`^n.
     fn bad_after(&self, from: Option<bool>, idle: u128) -> f64 {
         let Some(from) = from else { return self.bad };
         let away = if from { 1.0 - self.bad } else { -self.bad };
         let left = if idle == 0 {
             self.memory
         } else {
-            // The sign is computed apart: an odd u128 exponent may become even when it is rounded
-            // to f64.
+            // The sign is computed separately: an odd u128 exponent may become even when it is
+            // rounded to f64.
             let size = libm::pow(self.memory.abs(), idle as f64 + 1.0);
             if self.memory < 0.0 && idle.is_multiple_of(2) { -size } else { size }
         };
         (self.bad + away * left).clamp(0.0, 1.0)
     }
 
-    /// Walks through `units` units from the state of the first one, loses some, and returns the
-    /// state of the last one. `first` gives the length of the first stay instead of a number from
-    /// `random`.
+    /// Goes through a packet's `units` units, records the lost ones in `blocks`, and returns the
+    /// state at the last unit (true: bad). `bad` is the state at the first unit. `first`, if given,
+    /// replaces the random number for the length of the first stay in a state.
     fn walk(
         &self,
         mut bad: bool,
@@ -361,13 +373,17 @@ impl Chain {
 #[derive(Clone, Copy, Debug)]
 struct BlockLosses {
     n: u64,
-    /// N - K: the losses that a block survives.
+    /// N - K: how many lost units a block can repair.
     spare: u64,
-    /// The end of the last block that lost a unit, and the units it lost.
+    /// The end of the last block that lost a unit.
     end: u64,
+    /// Number of units that this block has lost.
     hits: u64,
+    /// Units lost so far, in all blocks.
     units_lost: u64,
+    /// Finished blocks that lost units, but no more than `spare`.
     recovered: u64,
+    /// Finished blocks that lost more than `spare` units.
     lost: u64,
 }
 
@@ -377,7 +393,7 @@ impl BlockLosses {
         BlockLosses { n, spare: n.saturating_sub(k), end: n, hits: 0, units_lost: 0, recovered: 0, lost: 0 }
     }
 
-    /// The units `from..to` are lost.
+    /// Records that the units `from..to` are lost.
     fn lose(&mut self, mut from: u64, to: u64) {
         self.units_lost += to - from;
         while from < to {
@@ -391,7 +407,7 @@ impl BlockLosses {
         }
     }
 
-    /// Counts the last block that lost a unit.
+    /// Finishes the last block that lost a unit, and counts it.
     fn close(&mut self) {
         if self.hits > self.spare {
             self.lost += 1;
@@ -418,7 +434,8 @@ impl BlockLosses {
 mod tests {
     use super::*;
 
-    /// A chain by what it does, in paper 003's letters.
+    /// A Gilbert chain in paper 003's letters: `p` is the probability that a unit after a good one
+    /// is lost, `q` that a unit after a lost one is lost.
     fn chain(p: f64, q: f64) -> Chain {
         Chain {
             leaves: [Trials::new(p), Trials::new(1.0 - q)],

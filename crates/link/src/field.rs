@@ -1,4 +1,4 @@
-//! Functions that read one setting each. They put the setting's name in front of an error.
+//! Deserialising functions, one for each setting. They put the setting's name in front of an error.
 
 use serde::{Deserialize, Deserializer, de::Error};
 

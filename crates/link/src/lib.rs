@@ -1,10 +1,10 @@
 //! What a network does to packets: one direction of one hop, sans-I/O.
 //!
-//! A caller offers one packet at a time to a [`Link`], as a moment and a size. The link answers at
-//! once with the packet's [`Fate`]: when its last bit leaves and when it (and perhaps a copy)
-//! arrives, or why it does not arrive. The fate also names the bit that corruption flips. The
-//! caller keeps the packet and acts at those times. The simulator needs one event per hop for this,
-//! the emulator one timer. Both run this same code.
+//! A caller offers one packet at a time to a [`Link`], as a moment and a size. The link answers
+//! immediately with the packet's [`Fate`]: when its last bit leaves and when it (and perhaps a
+//! copy) arrives, or why it does not arrive. The fate also names the bit that corruption flips. The
+//! caller keeps the packet and acts at these times. So the simulator needs one event per hop, and
+//! the emulator needs one timer. Both run this same code.
 //!
 //! ```
 //! use ripstop_base::{Fraction, Rate, Seed, Time};
@@ -25,20 +25,23 @@
 //! A packet meets these elements in this order, as at a sender's interface:
 //!
 //! 1. MTU, policer and drop-tail queue may *refuse* it. A refused packet takes no time on the link.
-//! 2. It waits and is serialised.
-//! 3. The channel may *lose* it. A lost packet has used its time on the link. Otherwise the channel
-//!    may corrupt it, delay it, hold it back so that others overtake it, or deliver it twice.
+//! 2. It waits and is *serialised*: its bits are sent one after the other at the link's rate.
+//! 3. The *channel* may *lose* it. A lost packet has used its time on the link. Otherwise the
+//!    channel may corrupt it, delay it, hold it back so that others overtake it, or deliver it
+//!    twice.
 //!
 //! With a block code ([`Fec`]) a packet crosses the channel in units, and each unit may be lost.
 //!
-//! Every impairment has its own random stream and draws once for every packet *offered*, even if
-//! the packet is refused. So what impairments do to the k-th packet depends only on the seed and on
-//! k. It is the same in the simulator and in the emulator, and two schemes can be compared on the
-//! same losses.
+//! Each random effect (loss, jitter, reordering, duplication, corruption) has its own random
+//! stream. It draws once for every packet *offered*, even if the packet is refused. So these
+//! effects on the k-th packet depend only on the seed and on k. They are the same in the simulator
+//! and in the emulator, and two schemes can be compared on the same losses.
 //!
-//! There is one exception: a two-state chain of units also steps while the link is idle, as the
-//! channel that it models does. The random numbers of the k-th packet then still depend only on the
-//! seed and k, but the outcome also depends on how long the link was idle.
+//! There is one exception: units may be lost by a chain with a good and a bad state
+//! ([`Loss::Gilbert`] and [`Loss::GilbertElliott`]). This chain also makes steps while the link is
+//! idle, because the channel that it models changes with time. The random numbers of the k-th
+//! packet still depend only on the seed and on k. But its fate also depends on how long the link
+//! was idle.
 
 mod config;
 mod counters;

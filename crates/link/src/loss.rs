@@ -19,19 +19,19 @@ pub enum Loss {
         /// Probability that a packet is lost.
         probability: Fraction,
     },
-    /// Gilbert's two-state channel by its effect: every packet sent in the bad state is lost and
-    /// none in the good state (paper 003, section 2.1). The chain starts in its stationary
-    /// distribution.
+    /// Gilbert's two-state channel (paper 003, section 2.1), given by its effect. The channel is a
+    /// chain that is in a good or a bad state. Every packet sent in the bad state is lost, and none
+    /// in the good state. The first state is drawn from the chain's stationary distribution.
     Gilbert {
         /// Share of packets lost in the long run.
         mean: Fraction,
-        /// Mean length of a run of losses, in packets; at least 1. Independent losses of the same
-        /// mean have 1/(1 - mean).
+        /// Mean length of a run of losses, in packets; at least 1. With 1/(1 - mean) the losses are
+        /// independent.
         burst: f64,
     },
-    /// Gilbert and Elliott's two-state channel by its transition probabilities. The chain makes one
-    /// step per packet, then the state's loss probability applies. The chain starts in its
-    /// stationary distribution.
+    /// Gilbert and Elliott's two-state channel, given by its transition probabilities. The chain
+    /// makes one step per packet, then the new state's loss probability applies. The first state is
+    /// drawn from the chain's stationary distribution.
     GilbertElliott {
         /// Probability of a step from good to bad.
         to_bad: Fraction,
@@ -46,10 +46,11 @@ pub enum Loss {
     Indices {
         /// Indices of the lost packets, in any order.
         lost: Vec<u64>,
-        /// Length of the list's repetition, in packets; None: the list applies once.
+        /// The list repeats after this many packets; None: it applies once.
         period: Option<u64>,
     },
-    /// A recorded sequence, `1` for a lost packet and `0` for one that passes, repeated for ever.
+    /// A recorded sequence: `1` for a lost packet, `0` for a packet that passes. It repeats for
+    /// ever.
     Sequence {
         /// The sequence, for example `"0001"`.
         pattern: String,
@@ -57,8 +58,9 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// Gilbert's channel in paper 003's letters. `mean` is L. `stay_bad` is q = 1 - 1/burst, the
-    /// probability that a loss follows a loss. With q = L the losses are independent.
+    /// Gilbert's channel in paper 003's letters. `mean` is L, the share of packets lost. `stay_bad`
+    /// is q, the probability that a loss follows a loss; q = 1 - 1/burst. With q = L the losses are
+    /// independent.
     pub fn gilbert(mean: Fraction, stay_bad: Fraction) -> Loss {
         Loss::Gilbert { mean, burst: 1.0 / (1.0 - stay_bad.get()) }
     }
@@ -187,7 +189,8 @@ impl<'de> Deserialize<'de> for Loss {
     }
 }
 
-/// [`Loss`] as a table in a file: the same variants, with defaults for fields that may be left out.
+/// [`Loss`] as a table in a configuration file: the same variants, with defaults for fields that
+/// may be left out.
 #[derive(Deserialize)]
 #[serde(tag = "model", rename_all = "snake_case", deny_unknown_fields)]
 enum Table {
@@ -265,7 +268,7 @@ pub(crate) enum LossModel {
 }
 
 impl LossModel {
-    /// Prepares a description that has been checked.
+    /// Prepares a description that [`Loss::check`] has accepted.
     pub(crate) fn new(loss: &Loss) -> LossModel {
         match loss {
             Loss::None => LossModel::None,
@@ -292,7 +295,7 @@ impl LossModel {
         }
     }
 
-    /// Whether a trace (a list or a sequence) loses the packet of this index. False for other
+    /// Whether a trace (a list or a sequence) loses the packet with this index. False for other
     /// models.
     pub(crate) fn lists(&self, index: u64) -> bool {
         match self {
@@ -328,8 +331,8 @@ impl Channel {
         }
     }
 
-    /// One draw of 53 bits from the loss stream: all that independent losses need. The chain's
-    /// stream is not drawn from.
+    /// Draws 53 bits from the loss stream. Independent losses need nothing else, so the chain's
+    /// stream is not used.
     #[inline]
     pub(crate) fn draw(&mut self) -> u64 {
         self.loss.next_u64() >> 11
@@ -356,8 +359,8 @@ impl Channel {
     }
 }
 
-/// The share of time that the chain spends in the bad state; 0 for a chain that never changes its
-/// state.
+/// The share of steps that the chain spends in the bad state in the long run; 0 for a chain that
+/// never changes its state.
 pub(crate) fn stationary_bad(to_bad: f64, to_good: f64) -> f64 {
     if to_bad + to_good > 0.0 { to_bad / (to_bad + to_good) } else { 0.0 }
 }

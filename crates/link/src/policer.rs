@@ -3,14 +3,16 @@
 use crate::config::Policer;
 use ripstop_base::Time;
 
-/// Bit-nanoseconds (bits times 10^9) per byte. In this unit the bucket fills exactly at any rate.
+/// Nanobits (10^-9 bit) per byte. A rate in bit/s times a time in ns gives nanobits, so the bucket
+/// is computed without rounding at any rate.
 const PER_BYTE: u128 = 8_000_000_000;
 
 /// How full the bucket is. It starts full.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bucket {
-    /// Tokens taken out and not filled in again, in bit-nanoseconds.
+    /// How much the bucket lacks to be full, in nanobits.
     missing: u128,
+    /// When the bucket was last brought up to date.
     filled_at: Time,
 }
 

@@ -1,5 +1,7 @@
 //! The transmitter: it sends one packet at a time, at a rate that may change while a packet is
 //! being sent.
+//!
+//! Work is counted in nanobits (10^-9 bit): a rate in bit/s times a time in ns gives nanobits.
 
 use ripstop_base::{Rate, Time};
 use std::time::Duration;
@@ -7,27 +9,31 @@ use std::time::Duration;
 /// A FIFO server whose rate is a step function of time, integrated exactly.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Serialiser {
-    /// When the last bit accepted so far has left, rounded up to a nanosecond.
+    /// When the last bit accepted so far will have left, rounded up to a nanosecond.
     free_at: Time,
-    /// Work left over by rounding up, in bit-nanoseconds. The next packet of the same busy period
-    /// starts with it, so rounding errors never add up and a full link runs at its exact rate.
+    /// Rounding a packet's time up to a nanosecond leaves time in which the link could have sent
+    /// this many nanobits. If the next packet follows without a pause, this credit counts as sent
+    /// already. So rounding errors never add up, and a full link runs at its exact rate.
     credit: u128,
     /// The index of the rate step that applies at `free_at`.
     step: usize,
-    /// The last packet served at a constant rate without credit. Most packets have the size of the
-    /// one before.
+    /// The last packet served at a constant rate without credit. Most packets have the same size as
+    /// the last one, so its result is used again.
     last: Served,
 }
 
-/// Work in bit-nanoseconds, the time it took in ns, and the credit that was left over.
+/// A packet that was served without credit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Served {
+    /// The packet's work, nanobits.
     work: u64,
+    /// The time that the packet took, ns.
     nanos: u64,
+    /// The credit that the packet left over (see `Serialiser::credit`), nanobits.
     credit: u64,
 }
 
-/// When a packet is on the transmitter.
+/// The interval in which a packet is on the transmitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     /// When the first bit leaves, rounded up to a nanosecond.
@@ -43,9 +49,8 @@ impl Serialiser {
         self.free_at
     }
 
-    /// Work that the idle transmitter could have done between `free_at` and `now`, in
-    /// bit-nanoseconds. Time at an unlimited rate counts as no work. `rates` is as in
-    /// [`Serialiser::serve`].
+    /// Work that the idle transmitter could have done between `free_at` and `now`, nanobits. Time
+    /// at an unlimited rate counts as no work. `rates` is as in [`Serialiser::serve`].
     pub(crate) fn idle_work(&self, now: Time, rates: &[(Time, Rate)]) -> u128 {
         let mut at = self.free_at;
         let mut step = step_at(rates, self.step, at);
@@ -59,8 +64,8 @@ impl Serialiser {
         work
     }
 
-    /// Like [`Serialiser::serve`], for a rate that never changes. Returns the end of the slot.
-    /// `bytes` is at most 2^30. Neither `now` nor `free_at` is later than 2^63 ns.
+    /// Like [`Serialiser::serve`], for a rate of `rate` bit/s that never changes. Returns the end
+    /// of the slot. `bytes` is at most 2^30. Neither `now` nor `free_at` is later than 2^63 ns.
     #[inline]
     pub(crate) fn serve_steadily(&mut self, now: Time, bytes: u64, rate: u64) -> Time {
         let (start, credit) = if now < self.free_at { (self.free_at, self.credit as u64) } else { (now, 0) };
@@ -75,11 +80,12 @@ impl Serialiser {
         self.free_at
     }
 
-    /// How long `work` takes at `rate` after using up `credit`, in ns.
+    /// How long `work` takes at `rate` after using up `credit`, in ns. Stores the new credit.
     fn serve_work(&mut self, work: u64, credit: u64, rate: u64) -> u64 {
         let used = credit.min(work);
         let rest = work - used;
-        // A packet of zero bytes leaves credit over. An unlimited rate gives no credit.
+        // A packet of zero bytes does not use up the credit. At an unlimited rate nothing is
+        // rounded, so no credit arises.
         let nanos = if rate == 0 { 0 } else { rest.div_ceil(rate) };
         let left = match rest {
             0 => credit - used,
@@ -99,7 +105,7 @@ impl Serialiser {
         let start = now.max(self.free_at);
         let credit = if waits { self.credit } else { 0 };
         let mut work = bytes * 8_000_000_000;
-        // A packet of zero bytes leaves credit over.
+        // A packet of zero bytes does not use up the credit.
         let used = credit.min(work);
         work -= used;
         self.credit = credit - used;
@@ -132,7 +138,8 @@ impl Serialiser {
     }
 }
 
-/// The index of the step that applies at `at`. The search goes forward from `step`.
+/// The index of the step that applies at `at`. The search begins at index `step` and only goes
+/// forward.
 pub(crate) fn step_at<T>(steps: &[(Time, T)], mut step: usize, at: Time) -> usize {
     while steps.get(step + 1).is_some_and(|(from, _)| *from <= at) {
         step += 1;

@@ -22,19 +22,19 @@ pub struct LinkConfig {
     /// Rate in bit/s, network-layer headers included; 0: unlimited.
     #[serde(deserialize_with = "field::rate")]
     pub rate: Rate,
-    /// The most that may wait for serialisation; None: any amount. The packet being serialised is
-    /// not counted, so a packet that finds the link idle needs no queue.
+    /// The most packets or bytes that may wait for serialisation; None: any amount. The packet
+    /// being serialised is not counted, so a packet that finds the link idle needs no queue.
     #[serde(deserialize_with = "field::queue")]
     pub queue: Option<QueueLimit>,
-    /// A packet that must wait and does not fit within this limit meets congestion. The link marks
-    /// it with Congestion Experienced if it is ECN-capable (RFC 3168). None: nothing is marked.
+    /// A packet that must wait and does not fit within this limit meets congestion. It is then
+    /// marked with Congestion Experienced if it is ECN-capable (RFC 3168). None: nothing is marked.
     #[serde(deserialize_with = "field::mark", skip_serializing_if = "Option::is_none")]
     pub mark: Option<QueueLimit>,
     /// Propagation delay, from the departure of the last bit to the arrival.
     #[serde(deserialize_with = "field::delay")]
     pub delay: Span,
-    /// A delay drawn per packet, uniform on [0, jitter] and added to `delay`. It keeps the order: a
-    /// packet never arrives before an earlier one.
+    /// A random delay of each packet, uniform on [0, jitter] and added to `delay`. It keeps the
+    /// order: a packet never arrives before an earlier one.
     #[serde(deserialize_with = "field::jitter")]
     pub jitter: Span,
     /// Packets larger than this are refused; None: any size passes.
@@ -47,7 +47,7 @@ pub struct LinkConfig {
     #[serde(deserialize_with = "field::loss")]
     pub loss: Loss,
     /// Sends packets in units under a block code, and loses units. `rate` is then the channel's
-    /// rate, of which packets get K/N. The code cannot change on schedule.
+    /// rate; packets get the share K/N of it (see [`Fec`]). The schedule cannot change the code.
     #[serde(deserialize_with = "field::fec", skip_serializing_if = "Option::is_none")]
     pub fec: Option<Fec>,
     /// Holds some packets back, so that others overtake them.
@@ -74,7 +74,7 @@ pub struct Policer {
     /// The rate at which the bucket fills.
     pub rate: Rate,
     /// The capacity of the bucket, which is full at the start. Packets larger than this never pass.
-    /// A file may leave it out; it is then the value of [`Policer::new`].
+    /// A file may leave out `burst`; [`Policer::new`] has the default.
     pub burst: Bytes,
 }
 
@@ -109,28 +109,30 @@ pub struct Duplicate {
     pub extra_delay: Span,
 }
 
-/// An interval in which every packet whose last bit leaves is lost.
+/// An interval of time. Every packet whose last bit leaves in this interval is lost.
 ///
-/// A file gives a table with `at` and `length`, or with `from` and `to`. `every` is added if the
-/// interval repeats. A pair such as `["30s", "40s"]` is short for `from` and `to`.
+/// A file gives a table with `at` and `length`, or with `from` and `to`. If the interval repeats,
+/// the table also has `every`. A pair such as `["30s", "40s"]` is short for `from` and `to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "BlackoutText")]
 pub struct Blackout {
-    /// When it begins.
+    /// When the blackout begins, from the epoch (the time 0 of [`crate::Link::offer`]).
     pub at: Span,
-    /// How long it lasts.
+    /// How long the blackout lasts.
     pub length: Span,
-    /// Time from one beginning to the next; None: the blackout happens once.
+    /// Time from the beginning of one blackout to the beginning of the next; None: the blackout
+    /// happens once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
 }
 
-/// New values for some settings from a moment on. A setting that is None does not change.
+/// New values for some settings, which apply from a moment on. A setting that is None does not
+/// change.
 ///
-/// Rate, delay and impairments change for the bits and packets that leave after that moment. A
-/// packet that is partly sent continues at the new rate. MTU, policer and queue limit change for
-/// packets offered after that moment. Packets that already wait stay, even when the queue limit
-/// shrinks.
+/// A new rate applies to all bits that leave after that moment: a packet that is partly sent
+/// continues at the new rate. A new delay and new impairments apply to packets whose last bit
+/// leaves after that moment. A new MTU, policer, queue limit or mark applies to packets offered
+/// after that moment. Packets that already wait stay, even when the queue limit shrinks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -194,7 +196,7 @@ impl Default for LinkConfig {
 }
 
 impl Default for Change {
-    /// An empty change at the epoch: a base for struct update syntax.
+    /// A change of nothing, at the epoch. Use it as the base of struct update syntax.
     fn default() -> Change {
         Change {
             at: no_time(),

@@ -7,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// A policer as a file gives it.
+/// A policer as a configuration file writes it.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table with `rate`, and `burst` if you like")]
 pub(crate) struct PolicerText {
@@ -24,7 +24,7 @@ impl From<PolicerText> for Policer {
     }
 }
 
-/// A blackout as a file gives it: a pair or a table.
+/// A blackout as a configuration file writes it: a pair or a table.
 pub(crate) enum BlackoutText {
     Pair([Span; 2]),
     Table(BlackoutTable),

@@ -10,10 +10,10 @@ use crate::fate::{Delivery, DropReason, Fate};
 use crate::loss::Loss;
 use ripstop_base::{QueueLimit, Time};
 
-/// The largest packet on the fast path, in bytes. For larger ones, their bits times 10^9 do not fit
-/// 64 bits.
+/// The largest packet on the fast path, in bytes. The size of a larger packet in nanobits (10^-9
+/// bit, the unit of `serialiser.rs`) does not fit 64 bits.
 const MAX_BYTES: usize = 1 << 30;
-/// Packets that begin to be sent after this moment, 292 years after the epoch, take the full path
+/// Packets that begin to leave after this moment, 292 years after the epoch, take the full path
 /// too. [`Serialiser::serve_steadily`](crate::serialiser::Serialiser::serve_steadily) requires this
 /// limit.
 const MAX_TIME: Time = Time::from_nanos(1 << 63);
@@ -22,8 +22,9 @@ const MAX_TIME: Time = Time::from_nanos(1 << 63);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FastPath {
     mtu: u64,
-    /// Most packets that may wait; u64::MAX without a limit. `bytes` is the limit in bytes.
+    /// Limit on the waiting packets; u64::MAX: no limit.
     packets: u64,
+    /// Limit on the waiting bytes; u64::MAX: no limit.
     bytes: u64,
     rate_bps: u64,
     delay_ns: u64,
@@ -35,7 +36,7 @@ pub(crate) struct FastPath {
 enum LossDraw {
     /// Nothing is lost and nothing is drawn.
     Never,
-    /// Packets whose draw of 53 bits is below this number are lost.
+    /// A packet is lost if its draw, a random number of 53 bits, is below this number.
     Below(u64),
     /// The loss model decides.
     Model,
@@ -52,7 +53,8 @@ impl FastPath {
             || config.fec.is_some()
             || !config.blackouts.is_empty()
             || !config.schedule.is_empty();
-        // At a higher rate the work left over by rounding up to a nanosecond would not fit 64 bits.
+        // Rounding up to a nanosecond leaves work over. At a higher rate this work would not fit 64
+        // bits.
         if more || !never || config.rate.bps() > 1 << 60 {
             return None;
         }
@@ -69,8 +71,8 @@ impl FastPath {
             delay_ns: u64::try_from(config.delay.duration().as_nanos()).unwrap_or(u64::MAX),
             loss: match &config.loss {
                 loss if !loss.is_active() => LossDraw::Never,
-                // A draw of k is lost when k/2^53 < p, that is when k < p 2^53. The product is
-                // exact in f64.
+                // A packet with the draw k is lost when k/2^53 < p, that is, when k < p × 2^53. The
+                // product is exact in f64.
                 Loss::Bernoulli { probability } => {
                     LossDraw::Below((probability.get() * (1u64 << 53) as f64).ceil() as u64)
                 }
@@ -80,7 +82,7 @@ impl FastPath {
     }
 }
 
-/// The fate of a packet on a link that can neither copy, mark nor damage packets. It converts to a
+/// The fate of a packet on a link that cannot copy, mark or damage packets. It converts to a
 /// [`Fate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "the link does not keep the packet; the caller must carry out its fate"]
@@ -122,8 +124,8 @@ impl From<ShortFate> for Fate {
 
 impl Link {
     /// Offers a packet as [`Link::offer`] does, on a link that has only a rate, a queue, an MTU, a
-    /// delay and a loss model. None if the packet must take the full path. It has then not been
-    /// offered yet, so the caller must use [`Link::offer`].
+    /// delay and a loss model. Returns None if the packet must take the full path. The packet has
+    /// then not been offered yet, so the caller must call [`Link::offer`].
     #[inline(always)]
     pub fn offer_fast(&mut self, now: Time, bytes: usize) -> Option<ShortFate> {
         let fast = self.fast_path.as_ref()?;

@@ -1,4 +1,8 @@
-//! The link: all elements, in the order in which a packet meets them.
+//! The link: all elements, in the order in which a packet meets them (see the crate's
+//! documentation).
+//!
+//! The settings may change at given moments, the *steps* of the schedule. *Draws* are random
+//! numbers.
 
 mod fast_path;
 
@@ -20,19 +24,23 @@ use std::time::Duration;
 /// One direction of one hop. See the [crate's documentation](crate) for the order of its elements.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// The rate from each moment on. The moments are the same as in `steps`.
+    /// Each rate, with the moment from which it applies. The moments are the same as in `steps`.
     rates: Vec<(Time, Rate)>,
-    /// All other settings from each moment on. The first entry applies from the epoch.
+    /// All other settings, with the moment from which they apply. The first entry applies from the
+    /// epoch.
     pub(crate) steps: Vec<(Time, Settings)>,
     blackouts: Vec<Blackout>,
     configured: Configured,
 
-    /// The fast path; None for links that need the full one.
+    /// The settings for the fast path; None for a link that always needs the full path.
     pub(crate) fast_path: Option<FastPath>,
 
     /// The latest moment at which a packet was offered. Time does not go back.
     pub(crate) now: Time,
+    /// Index in `steps` of the settings that apply to the last packet offered, when it was offered.
     entry_step: usize,
+    /// Index in `steps` of the settings that apply to the last packet offered, when its last bit
+    /// leaves.
     pub(crate) exit_step: usize,
     bucket: Bucket,
     pub(crate) waiting: Waiting,
@@ -43,19 +51,19 @@ pub struct Link {
     reorder: Stream,
     duplicate: Stream,
     corrupt: Stream,
-    /// Latest arrival among the packets that keep their order.
+    /// Latest arrival of all packets that reordering did not hold back.
     latest_in_order: Time,
     /// Latest arrival of all packets, copies not counted.
     latest: Time,
     pub(crate) counters: LinkCounters,
 }
 
-/// The packets that wait for serialisation.
+/// How many packets and bytes wait for serialisation. The packet being serialised is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Packets, the one being serialised not counted.
+    /// Number of waiting packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Sum of the sizes of the waiting packets, bytes.
     pub bytes: u64,
 }
 
@@ -123,8 +131,8 @@ impl Link {
         let congested = refused.is_none() && self.is_congested(now, bytes);
         let slot = match refused {
             None => self.serialise(now, bytes),
-            // A refused packet draws the same random numbers as if it had been sent, at the time it
-            // would have left.
+            // A refused packet also draws its random numbers. It uses the settings that apply when
+            // the link is free again.
             Some(_) => Slot { start: now, end: now.max(self.serialiser.free_at()) },
         };
         self.exit_step = step_at(&self.steps, self.exit_step, slot.end);
@@ -156,7 +164,7 @@ impl Link {
         self.steps.iter().all(|(_, settings)| !settings.delay.is_zero())
     }
 
-    /// When everything accepted so far is serialised.
+    /// When all packets accepted so far are serialised.
     pub fn free_at(&self) -> Time {
         self.serialiser.free_at()
     }
@@ -166,9 +174,9 @@ impl Link {
         &self.counters
     }
 
-    /// Impairments that are configured but have not acted yet, by the names of their settings. A
-    /// run with a setting in this list tests nothing about it. Limits that a well-behaved sender
-    /// never meets (`queue`, `mtu`) are not listed.
+    /// The names of configured impairments that have not acted yet. A run tests nothing about a
+    /// setting in this list. Limits that a well-behaved sender never meets (`queue`, `mtu`) are not
+    /// listed.
     pub fn unfired(&self) -> Vec<&'static str> {
         let (on, did) = (&self.configured, &self.counters);
         [
@@ -211,7 +219,7 @@ impl Link {
         limit.is_some() && self.serialiser.free_at() > now && !self.waiting.has_room(limit, bytes)
     }
 
-    /// Gives the packet its time on the transmitter, and counts it.
+    /// Assigns the packet its time on the transmitter, and counts the packet.
     fn serialise(&mut self, now: Time, bytes: usize) -> Slot {
         let mut wire = bytes as u128;
         if let Some(codec) = &mut self.codec {
@@ -243,8 +251,9 @@ impl Link {
             counters.queue_byte_ns.saturating_add(u128::from(wait).saturating_mul(u128::from(bytes)));
     }
 
-    /// Draws from every stream in use, once for every packet offered, so that the k-th draw is
-    /// always the k-th packet's. Only a packet that is `sent` sends units.
+    /// Draws the random numbers of one packet, from every stream in use. This happens for every
+    /// packet offered, so the k-th draw of a stream always belongs to the k-th packet. A block code
+    /// sends units only if `sent` is true (the packet was not refused).
     fn draw(&mut self, index: u64, bytes: usize, sent: bool) -> Draws {
         let block_lost = match &mut self.codec {
             Some(codec) if sent => codec.loses(bytes, &mut self.counters),
@@ -262,7 +271,7 @@ impl Link {
         Draws {
             lost: on.loss && self.channel.loses(&settings.loss, index),
             block_lost,
-            // A share of the configured jitter; 0 without jitter.
+            // The share of the configured jitter that delays this packet; 0 without jitter.
             jitter: if on.jitter { self.jitter.unit() } else { 0.0 },
             held_back: luck(on.reorder, &mut self.reorder) < settings.reorder,
             duplicated: luck(on.duplicate, &mut self.duplicate) < settings.duplicate,
@@ -335,12 +344,12 @@ impl Link {
 #[derive(Clone, Copy, Debug, Default)]
 struct Draws {
     lost: bool,
-    /// A block of its units was lost.
+    /// Whether a block of the packet's units was lost.
     block_lost: bool,
     jitter: f64,
     held_back: bool,
     duplicated: bool,
-    /// Not random: the length of the queue decides.
+    /// Whether the packet met congestion. This is not random: the length of the queue decides.
     congested: bool,
     corruption: Option<Corruption>,
 }
@@ -381,7 +390,8 @@ impl Settings {
     }
 }
 
-/// Which impairments are configured at any time. Only their streams are drawn from.
+/// Whether each impairment is configured in any step. Only configured impairments draw random
+/// numbers.
 #[derive(Clone, Debug)]
 struct Configured {
     policer: bool,
@@ -414,9 +424,10 @@ impl Configured {
     }
 }
 
-/// The packets that wait: the time at which each begins to leave, and its size.
+/// The packets that wait for serialisation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
+    /// The time at which each packet begins to leave, and its size in bytes.
     queue: VecDeque<(Time, u64)>,
     pub(crate) backlog: Backlog,
 }
@@ -438,8 +449,8 @@ impl Waiting {
     /// Adds a packet that begins to leave at `start`.
     #[inline]
     pub(crate) fn join(&mut self, start: Time, bytes: usize) {
-        // The total must not saturate: it could not be counted down again. A size that would
-        // overflow it is cut.
+        // The sum of sizes must not saturate, because it could not be counted down again. A size
+        // that would overflow the sum is cut.
         let bytes = (bytes as u64).min(u64::MAX - self.backlog.bytes);
         self.queue.push_back((start, bytes));
         self.backlog.packets += 1;

@@ -176,8 +176,8 @@ impl LossEstimator {
 
     /// The expected share of losses and length of their runs.
     ///
-    /// Until 4 runs ([`PRESUMED_BURSTS`]) have been observed, the length is the larger of the
-    /// observed and the presumed length.
+    /// Until 4 runs have been observed, the length is the larger of the observed and the presumed
+    /// length.
     pub fn losses(&self) -> Losses {
         let burst =
             if self.bursts < PRESUMED_BURSTS { self.burst.max(self.presumed.burst) } else { self.burst };

@@ -2,26 +2,27 @@
 //!
 //! The erasure floor is the share of packets lost while the path's queue is short and the sender
 //! sends no faster than the path carries. It contains random loss, but neither congestion nor the
-//! drops of a policer.
+//! drops of a policer (a rate limiter that drops packets instead of queueing them).
 
 use super::{GainClass, Settled};
 
 /// Limit on the erasure floor, as a share of packets.
 ///
-/// A path that loses more is an outage. Half the value takes random loss above 30 % for congestion.
-/// Double the value would set no limit.
+/// A path that loses more is an outage. With half the value, random loss above 30 % counts as
+/// congestion. With double the value there would be no limit.
 const CAP: f64 = 0.6;
 
 /// Least number of packets that are remembered, however long ago they were sent.
 ///
-/// At a low rate too few packets arrive in the estimator's time constant. Then the sender would
+/// At a low rate, few packets arrive within the estimator's time constant. The sender would then
 /// never learn that its losses are random, and would lower its rate further because of them. On a
 /// path of 1 Mbit/s, 50 ms and 30 % loss, the goodput was 0.10 of what the path can carry after its
-/// losses. With this limit, and with rounds of at least 16 packets, it was 0.82. Half the value
-/// makes the estimate at low rates vary more. Double the value makes it slower there.
+/// losses. With this limit, and with rounds of at least 16 packets (see `fair.rs`), it was 0.82.
+/// Half the value makes the estimate at low rates vary more. Double the value makes it slower
+/// there.
 const LEAST: f64 = 60.0;
 
-/// Counts that are forgotten exponentially.
+/// Counts of packets. Old packets are forgotten exponentially.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     packets: f64,
@@ -43,17 +44,17 @@ impl Count {
 /// Estimator of the erasure floor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ErasureFloor {
-    /// Packets sent below the estimated rate.
+    /// Packets sent at a pacing gain below 0.95 ([`GainClass::Below`]).
     below: Count,
-    /// Packets sent at the estimated rate.
+    /// Packets sent at a pacing gain from 0.95 to 1.01 ([`GainClass::At`]).
     at: Count,
     /// The present estimate.
     floor: f64,
 }
 
 impl ErasureFloor {
-    /// Forgets counts after `dt` seconds, with the time constant `tau` seconds, but keeps at least
-    /// [`LEAST`] packets.
+    /// Forgets a part of the counts after `dt` seconds, with the time constant `tau` seconds, but
+    /// keeps at least [`LEAST`] packets.
     pub(super) fn fade(&mut self, dt: f64, tau: f64) {
         let packets = self.below.packets + self.at.packets;
         let keep = (-dt / tau).exp().max((LEAST / packets).min(1.0));
@@ -75,7 +76,7 @@ impl ErasureFloor {
         let mut floor = (self.below.lost + self.at.lost) / packets;
         if self.below.packets >= 20.0 {
             // A policer drops packets sent at its rate, but not those sent below it. So the floor
-            // is at most the loss below the rate, plus two standard deviations.
+            // is at most the loss among packets sent below the rate, plus two standard deviations.
             let n0 = self.below.packets;
             let p0 = self.below.lost / n0;
             floor = floor.min(p0 + 2.0 * ((p0 * (1.0 - p0)).max(0.25 / n0) / n0).sqrt());

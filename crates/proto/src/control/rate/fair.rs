@@ -1,17 +1,24 @@
 //! The erasure-aware rate controller. It finds the path's rate by itself, does not slow down for
 //! random loss, and yields to congestion.
 //!
-//! The controller rests on six rules. p_e is the erasure floor.
-//! * The rate sample counts the packets that *passed* the bottleneck, not only those that arrived.
-//!   It is min(passed, delivered / (1 - p_e)). This is exact when erasures cause the loss. When a
-//!   queue or a policer drops packets, it is about the delivered rate.
+//! Terms, in addition to the terms of `mod.rs`:
+//! * p_e is the erasure floor.
+//! * A *round* is a round trip, or longer if it has few packets.
+//! * A queue *stands* if it is never short during a whole round.
+//! * To *probe* is to send above the estimated rate for about a round trip, to see whether the path
+//!   carries more.
+//!
+//! The controller rests on six rules:
+//! * The rate sample counts the packets that *passed* the bottleneck, not only the packets that
+//!   arrived. It is min(passed, delivered / (1 - p_e)); see [`RateSample`]. This is exact when
+//!   erasures cause the loss. When a queue or a policer drops packets, it is about the delivered
+//!   rate.
 //! * p_e is learned only from packets sent at a gain of at most 1 while the queue is short.
 //! * Loss beyond p_e by more than chance explains is congestion. Then the rate follows the
 //!   delivered rate.
-//! * If a queue stands for a whole round, the delivered rate is this sender's true share. The rate
-//!   is set to it.
-//! * If a delay does not shrink while less is sent, it is no queue of this sender. It is a delay of
-//!   the path.
+//! * If a queue stands, the delivered rate is this sender's true share. The rate is set to it.
+//! * If a delay does not shrink while less is sent, it is not a queue of this sender. It is a delay
+//!   of the path.
 //! * Delay decides. A loss while the queue is short does not lower the rate.
 
 use super::super::filter::WindowedMax;
@@ -23,9 +30,9 @@ use ripstop_base::{Stream, Time};
 
 /// The first window, packets.
 ///
-/// A first request or page fits into it without a further round trip. RFC 6928 gives TCP 10
-/// packets, but TCP cannot pace from the first packet on. Half the value takes one more round trip
-/// to reach the path's rate. Double the value puts a larger burst on a slow path.
+/// A first request or page fits into this window without a further round trip. RFC 6928 gives TCP
+/// 10 packets, but TCP cannot pace its first packets, and this sender can. Half the value takes one
+/// more round trip to reach the path's rate. Double the value puts a larger burst on a slow path.
 const INITIAL_WINDOW_PACKETS: f64 = 32.0;
 /// Least time over which the first window is spread to give the first rate, s.
 ///
@@ -35,36 +42,36 @@ const INITIAL_WINDOW_PACKETS: f64 = 32.0;
 const FASTEST_START: f64 = 0.02;
 /// The first window leaves in this share of a round trip.
 ///
-/// An inner TCP doubles its window in bursts. It takes the time that a burst waits in this sender
-/// for a queue of the path (HyStart), and stops doubling. Without the faster start it stopped at a
-/// quarter of the path. Half the value sends larger bursts to the path. Double the value lets
-/// bursts of the inner TCP wait twice as long.
+/// An inner TCP doubles its window in bursts. If a burst waits in this sender, the inner TCP
+/// mistakes the wait for a queue of the path (HyStart), and stops doubling. Without this faster
+/// start it stopped at a quarter of the path's rate. Half the value sends larger bursts to the
+/// path. Double the value lets bursts of the inner TCP wait twice as long.
 const INITIAL_SPREAD: f64 = 0.15;
 /// Pacing gain in start-up. 4 ln 2 = 2.77 doubles the rate in each round trip.
 ///
-/// A smaller gain finds the rate later. A larger gain overshoots more. At 1 Gbit/s and 3 ms, a
-/// start-up that did not end sent 2.4 times the ideal number of bytes.
+/// A smaller gain finds the rate later. A larger gain overshoots the path's rate more. At 1 Gbit/s
+/// and 3 ms, a start-up that did not end sent 2.4 times the ideal number of bytes.
 const STARTUP_GAIN: f64 = 2.77;
 /// Pacing gain of a normal probe for more rate.
 ///
-/// With half the excess a probe finds new rate more slowly. With double the excess a probe makes
-/// twice the queue.
+/// The excess is the gain minus 1. With half the excess a probe finds new rate more slowly. With
+/// double the excess a probe makes twice the queue.
 const PROBE_GAIN: f64 = 1.15;
 /// Pacing gain of a probe after the last probe ended in losses.
 ///
-/// Such a path has a policer or a short queue, so a probe loses packets in proportion to the excess
-/// over 1. Half the excess loses fewer packets and finds new rate more slowly. Double the excess is
-/// above that of a normal probe.
+/// Such a path has a policer or a short queue, so a probe loses packets in proportion to its excess
+/// (the gain minus 1). Half the excess loses fewer packets and finds new rate more slowly. Double
+/// the excess would be above the excess of a normal probe.
 const GENTLE_PROBE_GAIN: f64 = 1.1;
 /// Pacing gain of a probe directly after a probe that found more rate.
 ///
-/// There may be much more rate. Half the excess finds it in about twice the number of probes.
-/// Double the excess overshoots more.
+/// The path may carry much more. With half the excess (the gain minus 1) it takes about twice the
+/// number of probes to find out. Double the excess overshoots more.
 const AGAIN_PROBE_GAIN: f64 = 1.35;
 /// Length of the maximum filter for the bottleneck's rate, rounds.
 ///
-/// The value covers two probes. Half the value may forget the rate between two probes. Double the
-/// value keeps a rate for longer after the path has become slower.
+/// The value covers two probes. Half the value may forget the path's rate between two probes.
+/// Double the value keeps a rate for longer after the path has become slower.
 const RATE_ROUNDS: u64 = 10;
 /// Excess loss that shows an overshoot in start-up, as a share of a round's packets. Excess loss is
 /// the loss beyond the erasure floor and chance, in a round that did not raise the delivered rate.
@@ -73,8 +80,8 @@ const RATE_ROUNDS: u64 = 10;
 /// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule came together with the
 /// rule for queues on short paths (see `Fair::step`). Both lowered the bytes sent for each useful
 /// byte from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of what
-/// the path can carry. Half the value may take random loss before the floor is known for an
-/// overshoot. Double the value hardly ever applies.
+/// the path can carry. Half the value may mistake random loss for an overshoot while the floor is
+/// unknown. A limit of double the value would hardly ever be reached.
 const OVERRUN: f64 = 0.35;
 /// Share of packets lost up to which repairs are the answer, while the erasure floor is unknown.
 ///
@@ -82,29 +89,29 @@ const OVERRUN: f64 = 0.35;
 /// value protects less at the start of a path with many losses. Double the value sends more repairs
 /// into an overshoot.
 const CODABLE_AT_FIRST: f64 = 0.3;
-/// Rounds for which a queue stands, although less is sent, until it counts as a delay of the path.
+/// A queue that stands for this many rounds, although less is sent, counts as a delay of the path.
 ///
-/// Half the value takes a queue of this sender for a delay of the path more often. Double the value
-/// keeps the rate low for longer on a path that has become longer.
+/// With half the value, a queue of this sender is more often mistaken for a delay of the path.
+/// Double the value keeps the rate low for longer on a path that has become longer.
 const DOUBT_ROUNDS: u32 = 3;
 /// Least number of packets in a round.
 ///
 /// On a short or slow path three or four packets fill a round trip. Now and then all of them are
-/// lost, which does not show congestion. At 1 Mbit/s, 50 ms and 30 % loss the rate fell for such
-/// losses: the goodput was 0.10 of what the path can carry after its losses. With this limit and
-/// the one in the erasure floor's estimator it was 0.82. Half the value trusts smaller samples.
-/// Double the value reacts later on slow paths.
+/// lost, which does not show congestion. At 1 Mbit/s, 50 ms and 30 % loss, such losses lowered the
+/// rate: the goodput was 0.10 of what the path can carry after its losses. With this limit and the
+/// limit in `erasure.rs` it was 0.82. Half the value trusts smaller samples. Double the value
+/// reacts later on slow paths.
 const ROUND_PACKETS: u32 = 16;
-/// Least factor by which the rate falls in one round in which too little was sent to show the
-/// path's rate.
+/// If too little was sent in a round to show the path's rate, the round lowers the rate at most to
+/// this share of itself.
 ///
-/// Half the value would lower the rate to 0.43 in one round without proof. A value of 1 would never
-/// lower it in such rounds.
+/// Half the value could lower the rate to 0.43 of itself in one round without proof. A value of 1
+/// would never lower it in such rounds.
 const UNSURE_CUT: f64 = 0.85;
 /// Least rate, byte/s: about one packet in 200 ms.
 ///
-/// Nothing could be measured at a lower rate. Half the value takes twice as long to notice that the
-/// path has more. Double the value may overload a slower path.
+/// Nothing could be measured at a lower rate. With half the value it takes twice as long to notice
+/// that the path carries more. Double the value may overload a slower path.
 const MIN_RATE: f64 = 6_000.0;
 
 /// How the controller behaves towards other traffic.
@@ -157,16 +164,18 @@ impl Round {
     };
 }
 
-/// A queue that stands although less is sent than the path carries. It may be a delay of the path.
+/// A queue that stands although less is sent than the path carries. It may be a delay of the path
+/// instead.
 #[derive(Clone, Copy, Debug)]
 struct Doubt {
-    /// Rounds since the queue was first found standing.
+    /// Number of rounds since the queue was first found standing.
     rounds: u32,
-    /// Queueing delay at first, s.
+    /// Queueing delay when the queue was first found standing, s.
     queue: f64,
-    /// By how much the queueing delay should have shrunk since then, s.
+    /// By how much the queueing delay should have shrunk since then if it were this sender's queue,
+    /// s.
     due: f64,
-    /// Estimated rate at first, byte/s.
+    /// Estimated rate when the queue was first found standing, byte/s.
     bandwidth: f64,
 }
 
@@ -203,7 +212,8 @@ pub struct Fair {
     report_every: f64,
     queue: QueueView,
     erasure: ErasureFloor,
-    /// Overdispersion of losses: 1 for independent losses, more for losses in runs.
+    /// Overdispersion of losses: their variance in a round, divided by the variance of independent
+    /// losses. 1 for independent losses, more for losses in runs.
     dispersion: f64,
     /// Recent losses, from all causes.
     losses: Losses,
@@ -219,7 +229,7 @@ pub struct Fair {
     /// The standing queue that may be a delay of the path. `None`: the queue is short or not
     /// judged.
     doubt: Option<Doubt>,
-    /// Number of standing queues that were taken for a delay of the path.
+    /// Number of standing queues that were reclassified as a delay of the path.
     delays_accepted: u64,
     /// When the queue was last short.
     last_short_queue: Time,
@@ -229,8 +239,8 @@ pub struct Fair {
     flat_rounds: u32,
     /// Start-up: reports in a row that showed a queue.
     queued_reports: u32,
-    /// Start-up: the datagrams of the last round. They count for the erasure floor if the rate
-    /// grows further.
+    /// Start-up: the datagrams settled in the last round. They count for the erasure floor if the
+    /// rate grows further, which shows that the path was not full.
     unproven: Settled,
     /// Start-up: least window, bytes.
     startup_window: f64,
@@ -239,9 +249,10 @@ pub struct Fair {
 
     /// Gain of the next probe.
     probe_gain: f64,
-    /// Time between two probes, round trips.
+    /// Time between two probes, round trips ([`State::Cruise`] lasts this long, times `calm`).
     cruise_for: f64,
-    /// Factor on `cruise_for`: from 1 up to 8 after probes that ended in losses.
+    /// Factor on `cruise_for`, 1 to 8. It doubles after a probe that ended in losses, and is halved
+    /// after any other probe.
     calm: f64,
     /// Datagrams settled during the present probe.
     up: Settled,
@@ -258,8 +269,8 @@ pub struct Fair {
 impl Fair {
     /// Creates a controller for packets of up to `packet` bytes.
     ///
-    /// `rtt` is the round-trip time of the handshake, s. `random` spreads the probes of flows that
-    /// share a bottleneck.
+    /// `rtt` is the round-trip time of the handshake, s. `random` varies the times of probes, so
+    /// that flows that share a bottleneck do not probe together.
     pub fn new(now: Time, mode: Mode, packet: u32, rtt: f64, random: Stream) -> Fair {
         let packet = f64::from(packet);
         let guess = INITIAL_WINDOW_PACKETS * packet / rtt.max(FASTEST_START) / STARTUP_GAIN;
@@ -317,7 +328,7 @@ impl Fair {
         self.observe_delay(report);
         self.top *= (-dt / 10.0).exp();
         if self.state != State::Startup {
-            // In start-up the estimate may still be the first rate, which the path has never shown.
+            // In start-up the estimate may still be the first rate, which is only a guess.
             self.top = self.top.max(self.bandwidth);
         }
         self.erasure.fade(dt, 1.5 + 6.0 * self.min_rtt);
@@ -346,8 +357,9 @@ impl Fair {
         }
         // The window does not grow for a sender that uses less than half of it (RFC 7661).
         if self.state == State::Startup && 2.0 * report.in_flight_before as f64 >= self.startup_window {
-            // An inner TCP doubles its window, so this window must at least double. Lost packets
-            // and repairs need room as well, so it grows by twice the acknowledged bytes.
+            // An inner TCP doubles its window in each round trip, so this window must at least
+            // double as well. Lost packets and repairs need room too, so the window grows by twice
+            // the acknowledged bytes.
             self.startup_window += 2.0 * report.acked_bytes as f64;
         }
         if report.ce > 0 {
@@ -362,8 +374,8 @@ impl Fair {
 
     /// The pacing rate, byte/s, when `waiting` bytes wait to be sent.
     pub fn pacing_rate(&self, waiting: usize) -> f64 {
-        // If more than a window waits, the inner traffic does not start slowly. Then this sender
-        // must start slowly itself.
+        // If more than a window of bytes waits, the inner traffic has no slow start of its own.
+        // Then this sender must start slowly itself.
         let starts = self.state == State::Startup && waiting as f64 <= self.startup_window;
         let least = if starts { STARTUP_GAIN * self.guess / INITIAL_SPREAD } else { 0.0 };
         (self.bandwidth * self.pacing_gain()).max(least).max(MIN_RATE)
@@ -394,13 +406,13 @@ impl Fair {
             State::Down | State::Cruise => 1.5,
             State::Up => (self.up_gain() + 0.25).max(1.5),
         };
-        // The first rate may set the pace, but not the window: times a long measured round trip it
-        // could give a window far larger than the path holds.
+        // The first rate may set the pace, but not the window. Multiplied by a long measured round
+        // trip, it could give a window far larger than the path holds.
         let bandwidth = match self.state {
             State::Startup => self.rates.get().unwrap_or(0.0),
             _ => self.bandwidth,
         };
-        // The slack keeps the sender going when the next one or two reports are lost.
+        // The slack lets the sender continue when the next one or two reports are lost.
         let slack = 4.0 * self.packet + 2.5 * self.report_every * bandwidth;
         let mut window = gain * bandwidth * self.min_rtt + slack;
         if self.state == State::Startup {
@@ -438,8 +450,8 @@ impl Fair {
         self.bandwidth * self.min_rtt
     }
 
-    /// A queueing delay up to this one counts as short, s. On fast paths it is below CoDel's target
-    /// of 5 ms.
+    /// A queue counts as short up to this queueing delay, s. On fast paths this is below CoDel's
+    /// target of 5 ms.
     fn short_queue(&self) -> f64 {
         let packets = 2.5 * self.packet / self.top.max(self.bandwidth);
         (0.03 * self.min_rtt).max(0.003).max(packets) + 2.0 * self.queue.jitter()
@@ -465,8 +477,8 @@ impl Fair {
         } else if report.now.since(self.min_rtt_renewed).as_secs_f64() > 30.0
             && self.queue.delay() <= self.short_queue()
         {
-            // The route has changed, or the minimum was an exceptional sample. Move slowly towards
-            // the measured times.
+            // The route has changed, or the minimum was an exceptional sample. Move `min_rtt`
+            // slowly towards the measured times.
             self.min_rtt += (rtt - self.min_rtt) * 0.05;
         }
     }
@@ -483,8 +495,8 @@ impl Fair {
             return;
         }
         let max = self.rates.offer(self.rounds, sample);
-        // In start-up the first rate is the minimum, because jitter may spread a sample of few
-        // packets and so make it too low.
+        // In start-up the estimate is at least the first rate. Jitter may spread the few packets of
+        // a sample, which makes the sample too low.
         self.bandwidth = if self.state == State::Startup { max.max(self.guess) } else { max };
     }
 
@@ -495,7 +507,7 @@ impl Fair {
     }
 
     /// Lowers the rate by a quarter, at most once in a round trip, for a mark of Congestion
-    /// Experienced. Erasures cannot imitate this signal.
+    /// Experienced. A random loss cannot produce such a mark.
     fn cut(&mut self, now: Time) {
         if now.since(self.last_cut).as_secs_f64() >= self.srtt {
             self.last_cut = now;
@@ -503,8 +515,8 @@ impl Fair {
         }
     }
 
-    /// Whether `settled` has more losses than the erasure floor explains, by more than two standard
-    /// deviations and the share `slack` of the packets.
+    /// Whether `settled` has more losses than the erasure floor explains. The losses must exceed it
+    /// by more than two standard deviations plus the share `slack` of the packets.
     fn exceeds(&self, settled: Settled, slack: f64) -> bool {
         let n = f64::from(settled.packets);
         let floor = self.erasure.get();
@@ -512,8 +524,7 @@ impl Fair {
         f64::from(settled.lost) > floor * n + chance + slack * n
     }
 
-    /// Whether a round has more losses than the erasure floor explains, with regard to runs of
-    /// losses.
+    /// Like [`Fair::exceeds`] for a round, but runs of losses count as chance.
     ///
     /// Runs of losses make rounds differ more than independent losses do. If runs of B packets are
     /// rare, the variance of the losses among n packets is 2B - 1 times as large. If most packets
@@ -575,13 +586,14 @@ impl Fair {
     ///
     /// A queue of this sender shrinks when the sender sends less. A queue that does not shrink is a
     /// delay of the path, or others keep it full. Sending less and less would then only leave the
-    /// path to others. So after [`DOUBT_ROUNDS`] rounds the rate goes back to its value at first.
+    /// path to others. So after [`DOUBT_ROUNDS`] rounds the rate returns to its value when the
+    /// queue was first found standing.
     fn doubt_queue(&mut self, queue: f64) {
         if queue <= self.short_queue() {
             self.doubt = None;
         }
-        // The queue is not judged during a probe and in the round after it. A scavenger must yield
-        // to any standing queue.
+        // In the round after a probe the queue is not judged (`standing` is false then). A
+        // scavenger must yield to any standing queue.
         if !self.standing || self.mode == Mode::Scavenge {
             return;
         }
@@ -623,7 +635,8 @@ impl Fair {
         }
     }
 
-    /// Updates the overdispersion of losses from a round without probe and with a short queue.
+    /// Updates the overdispersion of losses, but only from a round without a probe in which the
+    /// queue was short.
     fn learn_dispersion(&mut self, round: &Round) {
         if self.state == State::Cruise && round.min_queue <= self.short_queue() && round.all.packets > 0 {
             let n = f64::from(round.all.packets);

@@ -1,4 +1,4 @@
-//! The controller for a rate that the user has set.
+//! The controller for a sending rate that the user has set.
 
 use super::{Report, View};
 
@@ -44,13 +44,14 @@ impl Fixed {
 
     /// Limit on the bytes in flight: two round trips and 0.1 s at the rate, plus 16 000 bytes.
     ///
-    /// The window only stops the sender when the path fails. The pacing rate limits the sender
-    /// otherwise.
+    /// The window is so large that it stops the sender only when the path fails. Otherwise the
+    /// pacing rate limits the sender.
     pub fn window(&self) -> u64 {
         (self.rate * (2.0 * self.srtt + 0.1)) as u64 + 16_000
     }
 
-    /// What the controller knows about the path. All losses count as the erasure floor.
+    /// What the controller knows about the path. All losses count as the erasure floor, because
+    /// this controller does not tell random loss from congestion.
     pub fn view(&self) -> View {
         let min_rtt = if self.min_rtt.is_finite() { self.min_rtt } else { self.srtt };
         View {

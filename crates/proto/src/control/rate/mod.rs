@@ -1,13 +1,17 @@
 //! Rate controllers: how fast to send on a path, and how many bytes may be in flight.
 //!
-//! Random loss is not congestion. A controller must not take random loss for congestion, nor
+//! Random loss is not congestion. A controller must not mistake random loss for congestion, nor
 //! congestion for random loss. [`Fair`] distinguishes them by measuring the *erasure floor*: the
-//! share of packets lost among those sent no faster than the path carries while its queue is short.
+//! share of packets lost while the path's queue is short and the sender sends no faster than the
+//! path carries.
 //!
 //! Each report of the peer gives the controller one [`Report`]. The controller sets a pacing rate
-//! and a window. All sizes are in bytes, IP and UDP headers included. Times are in seconds unless
-//! they are a `Duration`. Repairs count like any other packet. So coding never adds load to a
-//! bottleneck; repairs displace source packets.
+//! and a window. The pacing rate is the estimated rate of the path times the *pacing gain*. A gain
+//! above 1 probes for more rate. A datagram is *settled* when it is known whether it arrived.
+//!
+//! All sizes are in bytes, IP and UDP headers included. Times are in seconds unless they are a
+//! `Duration`. Repairs count like any other packet. So coding never adds load to a bottleneck;
+//! repairs displace source packets.
 
 mod erasure;
 mod fair;
@@ -26,8 +30,8 @@ use std::time::Duration;
 pub struct Report {
     /// When the report arrived.
     pub now: Time,
-    /// The round-trip time sample, without the receiver's delay. `None`: the report acknowledged no
-    /// new highest number.
+    /// The round-trip time sample, without the time that the receiver waited before it reported.
+    /// `None`: the report acknowledged no new highest number.
     pub rtt: Option<Duration>,
     /// The smoothed round-trip time (RFC 6298), this sample included.
     pub srtt: Duration,
@@ -40,7 +44,7 @@ pub struct Report {
     pub in_flight: u64,
     /// Bytes newly acknowledged.
     pub acked_bytes: u64,
-    /// Datagrams whose fate this report settled, by the [`GainClass`] they were sent at.
+    /// Datagrams that this report settled, by their [`GainClass`].
     pub settled: [Settled; 3],
     /// A delivery-rate sample. `None`: no sample could be taken.
     pub rate: Option<RateSample>,
@@ -50,7 +54,7 @@ pub struct Report {
     pub next_number: u64,
     /// Interval between the receiver's reports.
     pub report_every: Duration,
-    /// Datagrams newly reported as marked Congestion Experienced.
+    /// Number of datagrams newly reported as marked Congestion Experienced.
     pub ce: u64,
     /// Recent losses of the path, from all causes.
     pub losses: Losses,
@@ -77,16 +81,17 @@ pub struct Settled {
 
 /// Rates over the interval between two datagrams that arrived, byte/s.
 ///
-/// The interval ends with the newest acknowledged datagram. It begins with the newest datagram that
-/// was acknowledged when this one was sent.
+/// The interval ends with the newest acknowledged datagram. It begins with the datagram that was
+/// the newest acknowledged one when the ending datagram was sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateSample {
-    /// Bytes received, over the longer of the receiving and the sending interval (the sample of
-    /// BBR).
+    /// Bytes received between the two datagrams, divided by the longer of the receiving and the
+    /// sending interval. This is BBR's rate sample.
     pub delivered: f64,
-    /// Bytes sent between the two datagrams (received or not), over the same interval.
+    /// Bytes sent between the two datagrams (received or not), divided by the same interval as for
+    /// `delivered`.
     pub passed: f64,
-    /// Bytes received, over the receiving interval alone.
+    /// Bytes received, divided by the receiving interval.
     pub received: f64,
     /// Whether too little was sent for the sample to show the path's rate.
     pub app_limited: bool,
@@ -94,7 +99,8 @@ pub struct RateSample {
 
 /// The class of the pacing gain at which a datagram was sent.
 ///
-/// Losses of packets sent at a gain of up to 1 are not caused by this sender.
+/// A packet sent at a gain of up to 1 does not overload the path, so its loss is not caused by this
+/// sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GainClass {
     /// Gain below 0.95: slower than the estimated rate.
@@ -180,11 +186,12 @@ pub struct View {
     /// Recent queueing delay, s.
     pub queue: f64,
     /// The erasure floor: the share of packets lost for reasons other than congestion, 0 to 1.
+    /// [`Fair`] measures it.
     pub erasure_floor: f64,
     /// The share of packets lost up to which repairs are the answer, 0 to 1. Loss beyond this is
     /// congestion, and the rate must answer it.
     pub codable: f64,
-    /// Number of times that a queueing delay was taken for a delay of the path, because it did not
-    /// shrink while less was sent.
+    /// Number of times that a queueing delay was reclassified as a delay of the path, because it
+    /// did not shrink while less was sent.
     pub delays_accepted: u64,
 }

@@ -5,9 +5,10 @@ use ripstop_base::Time;
 
 /// Period over which the least one-way delay is taken, 30 s in nanoseconds.
 ///
-/// The queueing delay is the one-way delay minus the least one. In this difference the clock offset
-/// and the propagation delay cancel. Half the value takes a queue that stands for 15 s for a delay
-/// of the path. Double the value is slower to notice a longer path and a drift of the clocks.
+/// The queueing delay is the one-way delay minus the least one. The clock offset of the two ends
+/// and the propagation delay cancel in this difference. With half the value, a queue that stands
+/// for 15 s is mistaken for a delay of the path. With double the value, a longer path and a drift
+/// of the clocks are noticed later.
 const BASE_WINDOW_NS: u64 = 30_000_000_000;
 
 /// The queueing delay and its jitter, s.
@@ -29,26 +30,28 @@ impl QueueView {
         QueueView { base: WindowedMax::new(BASE_WINDOW_NS), last: [0.0; 3], samples: 0, jitter: 0.0 }
     }
 
-    /// Takes the mean one-way delay `delay` of one report, s. Jitter cancels in the mean, but not
-    /// in the least delay.
+    /// Takes the mean one-way delay `delay` of one report's datagrams, s.
+    ///
+    /// Taking the mean reduces jitter. The least delay is lowered by jitter all the same.
     pub(super) fn offer(&mut self, now: Time, delay: f64) {
         let least = -self.base.offer(now.as_nanos(), -delay);
         let queue = delay - least;
         self.last = [queue, self.last[0], self.last[1]];
         self.samples += 1;
         if self.samples >= 3 {
-            // The second difference responds to jitter, but not to the steady rise of a queue that
-            // fills.
+            // The second difference of the delays responds to jitter. A queue that fills at a
+            // steady rate gives 0.
             let [q, q1, q2] = self.last;
             let bend = ((q - 2.0 * q1 + q2).abs() / 2.0).min(0.020);
             self.jitter += (bend - self.jitter) / 64.0;
         }
     }
 
-    /// Takes the delay `more`, s, for a delay of the path instead of a queue.
+    /// Counts the queueing delay `more`, s, as a delay of the path from now on.
     ///
-    /// Such a delay arises when the path becomes longer. It also arises from jitter: the least
-    /// delay of many sparse packets may be lower than dense packets ever see.
+    /// Such a delay arises when the path becomes longer. It also arises from jitter: among many
+    /// packets sent far apart, one may have a lower delay than packets sent close together ever
+    /// have.
     pub(super) fn is_no_queue(&mut self, now: Time, more: f64) {
         let least = -self.base.get().unwrap_or(0.0) + more;
         self.base.reset(now.as_nanos(), -least);

@@ -1,9 +1,17 @@
-//! Rules for the number of repairs.
+//! Rules for the number of repairs. A repair is a linear combination of source symbols (sources):
+//! the packets that the coder takes. It *spans* these symbols.
 //!
-//! Proactive repairs are sent before a loss is known. They save the round trip that a report takes,
-//! so they lower delay, not throughput. Each one takes the bandwidth of one packet. Exact repairs
-//! answer a report. They are sent whatever redundancy the user has set. The file also has the
-//! numbers of repeated reports and of probes in a silence.
+//! * *Proactive repairs* are sent before a loss is known. They save the round trip that a report
+//!   takes, so they lower delay, not throughput. Each one takes the bandwidth of one packet.
+//! * *Exact repairs* answer a report. They are sent whatever redundancy the user has set. Each one
+//!   is for a *group* of *holes*: lost symbols for which the receiver holds no repair yet.
+//!
+//! A *flight* is the sources and repairs in flight together. It is *masked* when it can very
+//! probably be decoded without further repairs, so that TCP does not notice its losses. The rules
+//! limit the opposite probability. A *run* is a number of losses in a row.
+//!
+//! The file also has the rules for repeated reports and for probes in a silence (the time in which
+//! no report arrives).
 
 #[cfg(test)]
 mod tests;
@@ -22,7 +30,8 @@ pub enum Redundancy {
     /// As many as the measured losses of the path require; none on a clean path.
     #[default]
     Adaptive,
-    /// R packets sent for each source packet, on every path. R is at least 1; 1 adds no repairs.
+    /// R packets are sent for each source packet, on every path, and R is this value. It is at
+    /// least 1; 1 adds no repairs.
     Fixed(f64),
     /// No proactive repairs. Losses are repaired when they are reported.
     None,
@@ -59,20 +68,20 @@ impl fmt::Display for Redundancy {
 /// Limit on the probability that a bulk flight cannot be decoded without further repairs, while
 /// sources wait to be sent.
 ///
-/// Proactive repairs are added until the probability is at most this. Repairs displace sources
-/// then, so the limit is loose: about as many repairs as losses. Half the value costs more
-/// bandwidth and lowers the delay of losses. Double the value turns this rule off.
+/// Proactive repairs are added until the probability is at most this. Repairs displace waiting
+/// sources, so the limit is loose: it gives about as many repairs as losses. Half the value costs
+/// more bandwidth and lowers the delay that losses cause. Double the value turns this rule off.
 const BULK_UNMASKED: f64 = 0.5;
 /// Limit on the same probability for the newest part of a flight ([`RECENT`]), while sources wait.
 ///
-/// The limit is stricter, because the receiver has not even reported the losses of this part yet.
-/// Half the value sent 1 % more bytes for each useful byte at 20 % loss. Double the value waits for
-/// exact repairs more often.
+/// The limit is stricter than [`BULK_UNMASKED`], because the receiver has not even reported the
+/// losses of this part yet. In an experiment at 20 % loss, half the value sent 1 % more bytes for
+/// each useful byte. Double the value waits for exact repairs more often.
 const RECENT_UNMASKED: f64 = 0.2;
 /// Least number of sources in a flight for which its newest part is protected separately, packets.
 ///
-/// In a smaller flight this protection costs much, and an exact repair arrives soon. Half the value
-/// costs more bandwidth on short paths. Double the value leaves more small flights to exact
+/// In a smaller flight this protection costs much, and an exact repair would arrive soon. Half the
+/// value costs more bandwidth on short paths. Double the value leaves more small flights to exact
 /// repairs.
 const LARGE_FLIGHT: u32 = 25;
 /// Limit on the probability that a flight cannot be decoded, used while the ingress queue is nearly
@@ -80,17 +89,18 @@ const LARGE_FLIGHT: u32 = 25;
 ///
 /// Repairs are free then, because they displace no other packet. An application-limited flow is
 /// held back by the delay of each unrepaired loss. Half the value adds repairs; double the value
-/// leaves twice as many flights to exact repairs. On paths that hold more than one span ([`SPAN`])
-/// in a round trip, each span must meet a limit that is stricter in proportion.
+/// leaves twice as many flights to exact repairs. If the path holds n > 1 spans of [`SPAN`] symbols
+/// in a round trip, the limit for each span is this value divided by n.
 const IDLE_UNMASKED: f64 = 0.03;
 /// Limit on the probability that a flight cannot be decoded, used after the end of a burst
 /// ([`tail_wait`]).
 ///
-/// A loss at the end of a burst is noticed late, because no later packet reveals it. Often it is
-/// the only packet that a user waits for. Half the value adds repairs at the end of each burst.
-/// Double the value makes such waits twice as likely.
+/// A loss at the end of a burst is noticed late, because no later packet reveals it. Often the lost
+/// packet is the only one that a user waits for. Half the value adds repairs at the end of each
+/// burst. Double the value makes such waits twice as likely.
 const TAIL_UNMASKED: f64 = 0.003;
-/// A backlog below this counts as nearly empty, round trips at the path's rate.
+/// The ingress queue counts as nearly empty when its backlog is below this, in round trips at the
+/// path's rate.
 ///
 /// Half the value applies [`IDLE_UNMASKED`] to fewer flights. Double the value lets repairs
 /// displace more waiting sources.
@@ -98,116 +108,119 @@ const IDLE: f64 = 0.05;
 /// Length of the newest part of a flight, 50 ms.
 ///
 /// If fewer than [`RECENT_PACKETS`] packets (times the step of [`Spread`]) left in this time, the
-/// part is extended to that number. Half the value protects a shorter part, at a higher price for
-/// each packet. Double the value makes the rule more like the one for the whole flight.
+/// part is extended to that number. Half the value protects a shorter part, with more repairs for
+/// each packet. Double the value makes the rule more similar to the rule for the whole flight.
 pub const RECENT: Duration = Duration::from_millis(50);
 /// Least number of packets in the newest part of a flight, for each step of [`Spread`].
 ///
-/// Fewer packets could only be protected at a high price, because their losses vary more. Half the
-/// value costs more repairs on slow paths. Double the value protects the newest packets of slow
-/// paths less.
+/// To protect fewer packets would take more repairs for each packet, because the share lost varies
+/// more. Half the value costs more repairs on slow paths. Double the value protects the newest
+/// packets of slow paths less.
 pub const RECENT_PACKETS: usize = 100;
 
 /// Limit on the probability that an interactive packet and all its repairs are lost.
 ///
-/// At this value, of 1000 requests and their 1000 answers, two are lost with all repairs. So the
-/// 99th percentile of the exchanges' delay is the delay of the path. Half the value adds repairs
-/// for each packet. Double the value delays twice as many exchanges.
+/// At this value, two packets are lost with all their repairs among 1000 requests and their 1000
+/// answers. So the 99th percentile of the exchanges' delay is the delay of the path. Half the value
+/// adds repairs for each packet. Double the value delays twice as many exchanges.
 const INTERACTIVE_LOST: f64 = 0.001;
 /// Limit on the repairs for one interactive packet.
 ///
-/// It bounds the cost on paths with many losses. Half the value is too few for 20 % loss in runs of
-/// 1.25 packets, where 4 repairs are wanted. Double the value only matters at higher loss or in
-/// longer runs.
+/// It bounds the cost on paths with many losses. At 20 % loss in runs of 1.25 packets,
+/// [`INTERACTIVE_LOST`] asks for 4 repairs, so half the value is too few. Double the value only
+/// matters at higher loss or in longer runs.
 const INTERACTIVE_REPAIRS: u32 = 4;
 /// Time between two repairs of one interactive packet, 2 ms.
 ///
-/// The distance keeps a short run of losses from taking all of them. Half the value is less safe in
-/// runs of losses. Double the value delays packets whose first repair is lost.
+/// Because of this distance a short run of losses does not hit all of them. With half the value a
+/// run hits all of them more often. Double the value delays packets whose first repair is lost.
 pub const INTERACTIVE_STEP: Duration = Duration::from_millis(2);
 
 /// Limit on the probability that a report and all its repetitions are lost.
 ///
-/// Half the value adds repetitions where losses come in runs; double the value drops some. At low
-/// loss without runs [`LEAST_REPEATS`] decides.
+/// Half the value adds repetitions where losses come in runs. Double the value removes some. At low
+/// loss without runs, [`LEAST_REPEATS`] sets the number instead.
 const REPORT_LOST: f64 = 0.01;
 /// Least number of repetitions of a report that no datagram follows. See [`report_repeats`].
 ///
-/// Half the value saves datagrams, and lets the sender wait for a lost report more often. Double
-/// the value doubles the cost of reports at the end of bursts.
+/// With half the value there are fewer datagrams, but the sender waits for a lost report more
+/// often. Double the value doubles the cost of reports at the end of bursts.
 pub const LEAST_REPEATS: u32 = 3;
 /// Limit on the repetitions of a report. See [`report_repeats`].
 ///
-/// It bounds the cost when the losses cannot be told from an outage. Half the value is still enough
-/// for 10 % loss in runs of 10 packets (22 repetitions). Double the value costs up to twice as
-/// much.
+/// The limit bounds the cost when the losses look like an outage. Half the value is still enough
+/// for 10 % loss in runs of 10 packets (22 repetitions). With double the value, repetitions cost up
+/// to twice as much.
 const MOST_REPEATS: u32 = 48;
 
 /// Limit on the probability that all probes of one batch in a silence are lost, if the path still
 /// works.
 ///
-/// Half the value adds probes to each batch. Double the value makes more batches, each after a
-/// wait.
+/// Half the value adds probes to each batch. With double the value, more batches are needed, and
+/// each one comes after a wait.
 const PROBES_LOST: f64 = 0.1;
 /// Least number of probes in a batch. See [`silence_probes`].
 ///
-/// Half the value saves probes; double the value finds a path that works again with more certainty.
+/// With half the value there are fewer probes. With double the value, a batch is more certain to
+/// find that the path works again.
 pub const LEAST_PROBES: u32 = 3;
 /// Limit on the probes in a batch. See [`silence_probes`].
 ///
-/// It bounds the load on a path that may be gone. Half the value is less than the 22 probes that
-/// runs of 10 packets need. Double the value doubles the load during an outage.
+/// The limit bounds the load on a path that may have failed. Half the value is less than the 22
+/// probes that runs of 10 packets need. Double the value doubles the load during an outage.
 const MOST_PROBES: u32 = 32;
 
 /// Limit on the symbols that a proactive repair spans.
 ///
-/// Half the value recovers fewer runs of losses for the same number of repairs. Double the value
+/// With half the value, the same number of repairs recovers fewer runs of losses. Double the value
 /// costs twice the computing time for each repair, which exceeds its benefit.
 pub const SPAN: u32 = 256;
-/// Limit on the step of [`Spread`]: how far apart the symbols of one repair may lie.
+/// Limit on the step of [`Spread`]: the distance between neighbouring symbols of one repair.
 ///
 /// The step grows with the number of spans that the path holds and with the length of runs of
-/// losses. Half the value leaves longer runs of losses to fewer repairs. Double the value lets a
-/// repair reach further back, so it recovers symbols later.
+/// losses. With half the value, a long run of losses hits more symbols of each repair. Double the
+/// value lets a repair reach further back, so it recovers symbols later.
 const MOST_SPREAD: f64 = 16.0;
 
 /// Limit on the exact repairs for each hole of a group.
 ///
-/// It bounds the cost when nearly all packets are lost. Half the value sends too few repairs at
-/// very high loss. Double the value doubles the load on a path that may be gone.
+/// The limit bounds the cost when nearly all packets are lost. Half the value sends too few repairs
+/// at very high loss. Double the value doubles the load on a path that may have failed.
 const MOST_FOR_A_HOLE: u32 = 8;
-/// Limit on the mean number of groups that are left with holes by the repairs in flight, while the
+/// Limit on the mean number of groups that cannot be decoded with the repairs in flight, while the
 /// ingress queue is nearly empty.
 ///
-/// A flow waits for the last of its groups, and a group with holes left waits for another round
-/// trip. So the limit for one group is this number over the number of groups, and at most
-/// [`IDLE_UNMASKED`]. Half the value adds repairs when many groups are open. Double the value waits
-/// for another round trip more often.
+/// A flow waits for the last of its groups, and a group that cannot be decoded waits for another
+/// round trip. So the limit on the probability for one group is this number divided by the number
+/// of groups, and at most [`IDLE_UNMASKED`]. Half the value adds repairs when there are many
+/// groups. With double the value, flows wait for another round trip more often.
 const GROUPS_UNMASKED: f64 = 0.5;
 /// Limit on the groups of holes whose exact repairs take turns.
 ///
-/// A run of losses then takes a few repairs of each group. Half the value lets a run take twice as
-/// much of one group. Double the value delays the oldest group.
+/// Because of the turns, a run of losses hits only a few repairs of each group. With half the value
+/// a run hits twice as many repairs of one group. With double the value the oldest group is
+/// repaired later.
 pub const INTERLEAVED: usize = 8;
 
-/// Losses that differ by at most this share count as the same, so that earlier results still hold.
+/// Losses that differ by at most this share count as the same, so that earlier results are used
+/// again.
 ///
-/// The probabilities for runs of losses take long to compute. Half the value computes them more
-/// often. Double the value uses older losses.
+/// The probabilities for runs of losses take long to compute. With half the value they are computed
+/// more often. With double the value the losses used are less up to date.
 const SAME: f64 = 0.1;
 
 impl Losses {
     /// The probability that a flight cannot be decoded without further repairs.
     ///
-    /// `deficit` degrees of freedom are still missing from before, and some of the `sources` and
-    /// `repairs` in flight are lost. The flight cannot be decoded when fewer repairs arrive than
-    /// these losses need.
+    /// `deficit` is the number of degrees of freedom still missing, by the last report. Some of the
+    /// `sources` and `repairs` in flight will be lost. The flight cannot be decoded when fewer
+    /// repairs arrive than `deficit` plus the number of lost sources.
     fn unmasked(self, deficit: u32, sources: u32, repairs: u32) -> f64 {
         unmasked_in_runs(deficit, sources, repairs, self.share, self.burst)
     }
 
-    /// How many further packets lower the probability that all are lost from `lost` to `limit`. At
-    /// most `most`.
+    /// How many further packets must be sent until all are lost with a probability of at most
+    /// `limit`. At most `most`. Without further packets the probability is `lost`.
     fn copies(self, mut lost: f64, limit: f64, most: u32) -> u32 {
         // A packet after a lost one is lost with probability 1 - 1/burst, and at least `share`.
         let again = (1.0 - 1.0 / self.burst.max(1.0)).max(self.share);
@@ -234,9 +247,10 @@ pub struct Flight {
 /// How the symbols that one proactive repair spans are spread over a flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Distance of neighbouring symbols: a power of two. 1: the symbols are consecutive.
+    /// Distance between neighbouring symbols: a power of two. 1: the symbols are consecutive.
     pub step: u32,
-    /// One span as a share of the packets that the path holds in a round trip, at most 1.
+    /// One span ([`SPAN`] packets), divided by the packets that the path holds in a round trip. At
+    /// most 1.
     part: f64,
 }
 
@@ -246,7 +260,7 @@ impl Spread {
     /// If the path holds many spans ([`SPAN`]) and losses come in runs, the symbols of one repair
     /// lie apart. A run of losses then hits a few symbols of several repairs instead of many
     /// symbols of one repair. The same number of repairs recovers longer runs. This costs delay,
-    /// which is small beside the round trip of such a path.
+    /// which is small compared with the round trip of such a path.
     pub fn of(packets: f64, losses: Losses) -> Spread {
         let spans = packets / f64::from(SPAN);
         let most = spans.min(losses.burst).clamp(1.0, MOST_SPREAD);
@@ -254,7 +268,7 @@ impl Spread {
         Spread { step, part: (1.0 / spans).min(1.0) }
     }
 
-    /// The part of `flight` at every `step`-th symbol.
+    /// The part of `flight` that one repair concerns: every `step`-th symbol.
     fn thin(self, flight: Flight) -> Flight {
         let Flight { deficit, sources, repairs } = flight;
         Flight {
@@ -274,10 +288,12 @@ pub enum Backlog {
     Nothing,
 }
 
-/// The pause after which a burst has ended: 1/16 of the round-trip time, from 2 ms to 10 ms.
+/// A burst has ended when no source has left for this time: 1/16 of the round-trip time, but from 2
+/// ms to 10 ms.
 ///
-/// A packet that follows within this time belongs to the same burst. Half the time sends repairs
-/// into bursts that go on. Double the time delays the repairs for the end of a burst.
+/// A packet that follows within this time belongs to the same burst. With half the time, repairs
+/// are sent into bursts that have not ended. With double the time, the repairs for the end of a
+/// burst are sent later.
 pub fn tail_wait(rtt: Duration) -> Duration {
     (rtt / 16).clamp(Duration::from_millis(2), Duration::from_millis(10))
 }
@@ -299,11 +315,11 @@ impl BulkRule {
     /// - `all` is the part of the flight that a repair can span.
     /// - `recent` is the newest part of the flight ([`RECENT`]), with the repairs sent in that
     ///   time.
-    /// - `ahead` is the backlog. While sources wait, the number of repairs follows the mean loss,
-    ///   without runs. While the ingress queue is nearly empty, repairs are free, and their number
-    ///   follows runs of losses as well.
-    /// - `dither` is a number of sources that is added to `all`. It keeps repairs from falling into
-    ///   step with the drops of a queue.
+    /// - `ahead` is the backlog in the ingress queue. While sources wait, the number of repairs
+    ///   follows the mean loss, without runs. While the ingress queue is nearly empty, repairs are
+    ///   free, and their number follows runs of losses as well.
+    /// - `dither` is a number of sources that is added to `all`. So repairs are not sent at equal
+    ///   distances, and a queue that drops packets at equal distances does not drop every repair.
     pub fn is_due(
         &mut self,
         all: Flight,
@@ -349,8 +365,7 @@ impl BulkRule {
 /// Remembers the last flight that needed no further repair.
 ///
 /// The result also holds for flights with fewer sources and the same repairs and deficit. A flight
-/// is
-/// *masked* when its probability of not being decodable is at most `unmasked`.
+/// is *masked* when the probability that it cannot be decoded is at most `unmasked`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Guard {
     /// The largest flight known to be masked for `losses` and `unmasked`.
@@ -360,8 +375,8 @@ struct Guard {
 }
 
 impl Guard {
-    /// Whether `flight` can be decoded on a path with `losses`, except with a probability of at
-    /// most `unmasked`.
+    /// Whether the probability that `flight` cannot be decoded on a path with `losses` is at most
+    /// `unmasked`.
     fn is_masked(&mut self, flight: Flight, losses: Losses, unmasked: f64) -> bool {
         let Flight { deficit, sources, repairs } = flight;
         let same = (self.losses, self.unmasked) == (losses, unmasked);
@@ -382,13 +397,14 @@ impl Guard {
     }
 }
 
-/// Decides how many exact repairs a group of holes needs, with repairs in flight included.
+/// Decides how many exact repairs a group of holes needs. Repairs in flight are part of this
+/// number.
 #[derive(Clone, Debug)]
 pub struct ExactRule {
     losses: Losses,
-    /// Limit on the probability that a group is left with holes.
+    /// Limit on the probability that a group cannot be decoded.
     unmasked: f64,
-    /// Number of repairs for each number of holes. 0: not computed yet.
+    /// Number of repairs, indexed by the number of holes. 0: not computed yet.
     found: Vec<u32>,
 }
 
@@ -397,8 +413,8 @@ impl ExactRule {
     ///
     /// `waiting` is the backlog in round trips. While sources wait, a group gets as many repairs as
     /// suffice on average. While the ingress queue is nearly empty, a group gets enough repairs to
-    /// be almost certain. The user may be waiting for this very packet. With more groups each one
-    /// must be more certain, because all later packets wait for the last group.
+    /// be decoded almost certainly, because the user may be waiting for it. The more groups there
+    /// are, the more certain each one must be, because all later packets wait for the last group.
     pub fn new(groups: usize, losses: Losses, waiting: f64) -> ExactRule {
         let turns = groups.clamp(1, INTERLEAVED) as f64;
         let unmasked = if waiting < IDLE {
@@ -444,7 +460,7 @@ pub fn report_repeats(losses: Losses, affordable: u32) -> u32 {
 /// Number of probes in one batch during a silence.
 ///
 /// One probe that arrives ends the silence. The run of losses that caused the silence may still go
-/// on. So a batch has enough probes to outlast it with a probability of 90 %. It has at least
+/// on. So a batch has enough probes to outlast this run with a probability of 90 %. It has at least
 /// [`LEAST_PROBES`] and at most 32 probes.
 pub fn silence_probes(losses: Losses) -> u32 {
     losses.copies(1.0, PROBES_LOST, MOST_PROBES).max(LEAST_PROBES)

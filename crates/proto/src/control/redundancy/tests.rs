@@ -13,7 +13,7 @@ fn a_clean_path_gets_no_repair() {
     assert_eq!(interactive_repairs(apart(0.0)), 0);
 }
 
-/// The spread on a path that holds one span.
+/// The spread on a path that holds one span ([`SPAN`] symbols) in a round trip.
 const SMALL: Spread = Spread { step: 1, part: 1.0 };
 
 /// Number of repairs that a flight of `n` sources gets.
@@ -101,7 +101,7 @@ fn of_many_groups_each_is_surer_and_runs_take_less_of_it() {
         "eight groups that take turns must not need more for runs of 8"
     );
     assert!(wanted(4, runs) > wanted(4, apart(0.2)));
-    // While much waits to be sent, a group gets as many as suffice on average.
+    // While much waits to be sent, a group gets as many repairs as suffice on average.
     assert_eq!(ExactRule::new(100, runs, 1.0).wanted(20), 25);
 }
 
@@ -122,7 +122,8 @@ fn spans_are_spread_where_the_path_holds_many_and_losses_come_in_runs() {
     let spread = Spread::of(8_200.0, runs);
     assert_eq!(wanted(runs, spread), wanted(apart(0.05), spread));
     assert!(wanted(runs, spread) * 3 < 2 * wanted(runs, Spread { step: 1, ..spread }));
-    // On a path with many spans each one is protected better, because a flow waits for all.
+    // On a path with many spans each span is protected better, because a flow waits for all of
+    // them.
     assert!(wanted(runs, SMALL) < wanted(runs, Spread { step: 1, ..spread }));
 }
 
