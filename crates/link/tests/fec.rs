@@ -301,7 +301,8 @@ fn runs_of_lost_units_are_geometric() {
                 &format!("L {l} q {q}: runs of {length} or more"),
             );
         }
-        // L_B = 1/(1 - q) and L_G = 1/p, eq. (1).
+        // Mean run of lost units L_B = 1/(1 - q), mean run of good units L_G = 1/p: equation (1) of
+        // paper 003.
         let bad = runs.iter().sum::<usize>() as f64 / n as f64;
         let error = (q / n as f64).sqrt() / (1.0 - q);
         assert!((bad - 1.0 / (1.0 - q)).abs() <= 4.0 * error, "L {l} q {q}: mean run {bad}");

@@ -32,7 +32,7 @@ fn a_burst_leaves_packet_by_packet() {
         assert_eq!(fate.departure(), Some(Time::from_millis(k)));
         assert_eq!(fate.arrival(), Some(Time::from_millis(30 + k)));
     }
-    // The link has become idle, so the next packet starts at once.
+    // The link has become idle, so the next packet begins to leave immediately.
     assert_eq!(link.offer(Time::from_millis(10), 500).departure(), Some(at_us(10_500)));
     let c = link.counters();
     assert_eq!((c.offered, c.delivered, c.delivered_bytes), (4, 4, 3500));

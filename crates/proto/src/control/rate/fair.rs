@@ -78,10 +78,10 @@ const RATE_ROUNDS: u64 = 10;
 ///
 /// Such a round counts as a round without growth, even if the inner traffic limits the rate. At 1
 /// Gbit/s and 3 ms an inner TCP otherwise kept the start-up going. This rule came together with the
-/// rule for queues on short paths (see `Fair::step`). Both lowered the bytes sent for each useful
-/// byte from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of what
-/// the path can carry. Half the value may mistake random loss for an overshoot while the floor is
-/// unknown. A limit of double the value would hardly ever be reached.
+/// rule for queues on short paths (see `Fair::step`). Together they lowered the bytes sent for each
+/// useful byte from 2.4 times the ideal to 0.99 times. They raised the goodput from 0.50 to 0.93 of
+/// what the path can carry. Half the value may mistake random loss for an overshoot while the floor
+/// is unknown. A limit of double the value would hardly ever be reached.
 const OVERRUN: f64 = 0.35;
 /// Share of packets lost up to which repairs are the answer, while the erasure floor is unknown.
 ///
@@ -102,11 +102,11 @@ const DOUBT_ROUNDS: u32 = 3;
 /// limit in `erasure.rs` it was 0.82. Half the value trusts smaller samples. Double the value
 /// reacts later on slow paths.
 const ROUND_PACKETS: u32 = 16;
-/// If too little was sent in a round to show the path's rate, the round lowers the rate at most to
-/// this share of itself.
+/// If too little was sent in a round to show the path's rate, the round lowers the rate to no less
+/// than this share of the rate before.
 ///
-/// Half the value could lower the rate to 0.43 of itself in one round without proof. A value of 1
-/// would never lower it in such rounds.
+/// Half the value could lower the rate to 0.43 of the rate before in one round, without proof. A
+/// value of 1 would never lower it in such rounds.
 const UNSURE_CUT: f64 = 0.85;
 /// Least rate, byte/s: about one packet in 200 ms.
 ///
@@ -515,8 +515,9 @@ impl Fair {
         }
     }
 
-    /// Whether `settled` has more losses than the erasure floor explains. The losses must exceed it
-    /// by more than two standard deviations plus the share `slack` of the packets.
+    /// Whether `settled` has more losses than the erasure floor explains. The losses must exceed
+    /// the expected number by more than two standard deviations plus the share `slack` of the
+    /// packets.
     fn exceeds(&self, settled: Settled, slack: f64) -> bool {
         let n = f64::from(settled.packets);
         let floor = self.erasure.get();

@@ -128,7 +128,8 @@ pub struct Tunnel<P: InnerPacket> {
     /// Set when the report interval or the deadline may differ from the last window announcement.
     /// Cleared by `announcement_due`.
     window_outdated: bool,
-    /// How long a symbol is waited for before it is given up. Updated with each report of the peer.
+    /// How long to wait for a symbol before it is given up. Updated with each report of the peer
+    /// and each new MTU.
     deadline: Duration,
     /// The datagram number of the newest report of the peer.
     newest_report: Option<u64>,
