@@ -1,5 +1,6 @@
-//! A worker thread and the handle through which other threads ask for its state. The worker never waits for
-//! them: it answers all pending requests with one snapshot between two turns of its loop.
+//! A worker thread and the handle through which other threads ask for its state. The worker never
+//! waits for the other threads. Between two turns of its loop it answers all pending requests with
+//! one snapshot.
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use ripstop_base::Time;
@@ -12,14 +13,18 @@ use std::time::Instant;
 /// snapshot.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
+    /// Zero of the worker's clock.
     start: Instant,
     /// Wakes the worker when it has a request or must stop.
     wakeup: Arc<EventFd>,
     stop: AtomicBool,
-    /// Number of snapshots requested. `answered` is the number of requests answered so far.
+    /// Number of snapshots requested so far.
     asked: AtomicU64,
+    /// How many of the requests have been answered.
     answered: AtomicU64,
+    /// The last snapshot, and the request that it answers.
     state: Mutex<Answer<T>>,
+    /// Notified when `state` changes.
     changed: Condvar,
 }
 

@@ -1,17 +1,21 @@
 //! The tunnel daemon: a TUN device, a UDP socket, and the protocol's [`ripstop_proto::endpoint::Endpoint`]
 //! between them.
 //!
-//! One thread moves the packets and owns everything on their path, so packets meet no lock. A second thread,
-//! the *status server*, answers requests for status and metrics from snapshots that the first thread takes
-//! between two turns. Host names are resolved on their own threads.
+//! One thread, the *packet thread*, moves the packets and owns everything on their path, so no
+//! packet waits for a lock. A second thread, the *status server*, answers requests for status and
+//! metrics. Its answers come from snapshots that the packet thread takes between two turns of its
+//! loop. Host names are resolved on their own threads.
 //!
 //! ```text
 //!   kernel -> TUN (GSO) -> Endpoint -> UDP (GSO, ECN) -> peer
 //!   peer -> UDP (GRO) -> Endpoint -> TUN (GRO) -> kernel
 //! ```
 //!
-//! A daemon works in the network namespace of the thread that starts it. The device and its routes disappear
-//! when the process ends in any way. Only the status socket's file may remain; the next start replaces it.
+//! With GSO and GRO one system call moves many packets as one large segment.
+//!
+//! A daemon works in the network namespace of the thread that starts it. The device and its routes
+//! disappear when the process ends in any way. Only the status socket's file may remain; the next
+//! start replaces it.
 
 mod config;
 mod packet_loop;
@@ -83,7 +87,7 @@ struct Shared {
     worker: Worker<DaemonStatus>,
     /// Why the packet thread ended, when nobody stopped it.
     error: OnceLock<String>,
-    /// Readable after the packet thread has ended.
+    /// Becomes readable when the packet thread has ended.
     ended: EventFd,
 }
 
@@ -103,7 +107,7 @@ impl Daemon {
         // If the system gives no randomness, this fails now and not in the middle of a session.
         getrandom::fill(&mut [0; 1])
             .map_err(|error| DaemonError::system("asking the system for randomness")(error.into()))?;
-        // The step that fails most often comes first.
+        // This opens the port and the device. These steps fail most often, so they come first.
         let packet_loop = PacketLoop::new(config, &Namespace::current()?, shared.clone())?;
         let status_server = StatusServer::open(config, shared.clone())?;
         let thread = std::thread::Builder::new()
@@ -113,7 +117,7 @@ impl Daemon {
         Ok(Daemon { shared, packet_loop: Some(thread), status_server: Some(status_server) })
     }
 
-    /// The state at one moment; None when the daemon ended before its first snapshot.
+    /// The daemon's state at one moment; None when the daemon ended before its first snapshot.
     pub fn status(&self) -> Option<DaemonStatus> {
         self.shared.worker.request()
     }
@@ -123,7 +127,7 @@ impl Daemon {
         self.shared.worker.is_running()
     }
 
-    /// Readable after the packet thread has ended.
+    /// Becomes readable when the packet thread has ended.
     pub fn ended(&self) -> &EventFd {
         &self.shared.ended
     }
@@ -159,7 +163,8 @@ struct System;
 
 impl Entropy for System {
     fn fill(&mut self, bytes: &mut [u8]) {
-        // It worked at the start. Without randomness no keys can be made, so the daemon must stop.
+        // The generator worked when the daemon started. Without randomness no keys can be made, so
+        // the daemon must stop.
         getrandom::fill(bytes).expect("the system gives randomness");
     }
 }

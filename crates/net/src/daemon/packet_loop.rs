@@ -1,7 +1,8 @@
 //! The thread that moves packets.
 //!
-//! It wakes when a descriptor is readable or the endpoint's next time-out is due. A turn reads up to a batch
-//! from each source and then sends all outputs once. So everything that waited for a wake-up shares its cost.
+//! The thread wakes when a descriptor is readable or the endpoint's next time-out is due. Each pass
+//! of its loop is a *turn*: it reads up to [`MAX_READS`] times from the socket and from the device,
+//! and then sends all outputs. So all packets that waited for one wake-up share its cost.
 
 mod events;
 mod snapshot;
@@ -24,23 +25,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most read calls per source and turn, before the outputs are sent. A call brings up to 64 KB from the
-/// device and up to 512 KB from the socket. Twice the value doubles the longest time that a packet waits for
-/// the rest of its turn. Half of it makes twice as many turns when much data waits. At a slow pace the value
-/// has no effect: a read finds nothing more after one or two calls.
+/// Most read calls per turn from the socket and from the device each, before the outputs are sent.
+/// A call brings up to 64 KB from the device and up to 512 KB from the socket. Twice the value
+/// doubles the longest time that a packet waits for the rest of its turn. Half the value makes
+/// twice as many turns while much data waits. With little traffic the value has no effect: a read
+/// finds nothing more after one or two calls.
 const MAX_READS: usize = 8;
-/// Length of the device's queue in packets: what applications may send while this process is not scheduled.
-/// 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter queue drops packets of fast senders. A longer one
-/// hides a backlog from the tunnel's queues, which have an AQM.
+/// Length of the device's queue in packets: what applications may send while this process is not
+/// scheduled. 2000 packets of 1436 bytes last 23 ms at 1 Gbit/s. A shorter queue drops packets of
+/// fast senders. A longer one hides a backlog from the tunnel's queues, which have active queue
+/// management (AQM).
 const DEVICE_QUEUE_PACKETS: u32 = 2_000;
-/// Time between two look-ups of the name of a peer that does not answer. It is the longest time by which a
-/// changed DNS entry is noticed late. Half of it doubles the load on the name server, which is small either way.
+/// Time between two look-ups of the name of a peer that does not answer. A changed DNS entry is
+/// noticed at most this much late. Half the value doubles the load on the name server, which is
+/// small either way.
 const RESOLVE_INTERVAL: Duration = Duration::from_secs(30);
-/// Shortest wait while the socket is blocked; see [`wait`]. It bounds the wake-ups of a blocked process to 100 a
-/// second. The wait ends early when the socket becomes writable, so the value delays only timers.
+/// Shortest wait while the socket is blocked; see [`wait`]. This limits a blocked process to 100
+/// wake-ups a second. The wait ends early when the socket becomes writable, so the value delays
+/// only timers.
 const MIN_BLOCKED_WAIT: Duration = Duration::from_millis(10);
-/// Time between two warnings about rejected datagrams. It keeps an attacker from filling the log: the figures in
-/// `status` do not depend on it.
+/// Time between two warnings about rejected datagrams. It keeps an attacker from filling the log.
+/// The figures in `status` do not depend on it.
 const REJECTED_LOG_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The state of the packet thread.
@@ -51,7 +56,7 @@ pub(super) struct PacketLoop {
     tun: Tun,
     udp: Udp,
     batch: DatagramBatch,
-    /// Whether the kernel had no room for the batch.
+    /// Whether the kernel had no room for `batch`. Sending continues when the socket is writable.
     blocked: bool,
     receive_buffers: ReceiveBuffers,
     read_buffers: ReadBuffers,
@@ -59,8 +64,9 @@ pub(super) struct PacketLoop {
     peers: Vec<PeerState>,
     resolver: Resolver,
     device: DeviceCounters,
+    /// The device's current MTU in bytes.
     mtu: u32,
-    /// The number of rejected datagrams at the last warning, and the time of that check.
+    /// The number of rejected datagrams at the last check, and the time of that check.
     rejected: (u64, Time),
 }
 
@@ -70,12 +76,16 @@ struct PeerState {
     name: String,
     /// The host name to resolve; None for a peer with an address or without an endpoint.
     lookup: Option<HostPort>,
+    /// When to start the next look-up; None: no look-up is needed.
     next_lookup: Option<Time>,
+    /// Since when there is a session; None: there is none.
     connected: Option<Time>,
     silent: bool,
     unreachable: bool,
     restarts: u64,
+    /// Largest inner packet to the peer, in bytes; None until the endpoint reports it.
     mtu: Option<u32>,
+    /// Number and bytes of inner packets received from the peer.
     received: (u64, u64),
 }
 
@@ -176,7 +186,7 @@ impl PacketLoop {
     }
 
     fn run_until_stopped(&mut self) -> io::Result<()> {
-        // Both are treated as readable at first.
+        // The first turn reads from both.
         let (mut device, mut socket) = (true, true);
         loop {
             let now = self.shared.worker.now();
@@ -249,7 +259,8 @@ impl PacketLoop {
                     (io::ErrorKind::WouldBlock, _) => return Ok(false),
                     // The device was removed.
                     (_, Some(libc::EBADF | libc::EBADFD | libc::ENODEV)) => return Err(error),
-                    // The device is down, or a segment could not be cut. The next read may succeed.
+                    // The device is down, or a segment could not be cut into packets. The next read
+                    // may succeed.
                     _ => {
                         self.device.read_errors += 1;
                         return Ok(false);
@@ -341,7 +352,7 @@ impl PacketLoop {
         }
     }
 
-    /// Resolves the names of peers where needed, and uses the answers.
+    /// Starts the look-ups of peers' names that are due, and uses the answers that have come.
     fn resolve_names(&mut self, now: Time) {
         for (index, peer) in self.peers.iter_mut().enumerate() {
             if let (Some(name), Some(at)) = (&peer.lookup, peer.next_lookup)
@@ -427,9 +438,10 @@ impl ReadBuffers {
     }
 }
 
-/// How long to wait when the next time-out is due in `due`. While the socket is blocked nothing is taken from
-/// the endpoint, so its time-out may lie in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`] and ends
-/// early when the socket becomes writable. Timers may be that much late.
+/// How long to wait when the next time-out is due in `due`. With `more` data to read there is no
+/// wait. While the socket is blocked, nothing is taken from the endpoint, so its time-out may lie
+/// in the past. The wait then lasts at least [`MIN_BLOCKED_WAIT`], so timers may be late by that
+/// time. The wait ends early when the socket becomes writable.
 fn wait(more: bool, blocked: bool, due: Option<Duration>) -> Option<Duration> {
     match due {
         _ if more => Some(Duration::ZERO),
@@ -455,6 +467,7 @@ fn open_device(config: &DaemonConfig, namespace: &Namespace, mtu: u32) -> Result
     })
 }
 
+/// The device's MTU when the largest inner packet has `inner` bytes.
 fn device_mtu(config: &DaemonConfig, inner: u32) -> u32 {
     let has_v6 = config.addresses.iter().any(|address| matches!(address, ipnet::IpNet::V6(_)));
     if has_v6 { inner.max(MIN_IPV6_MTU) } else { inner }

@@ -19,6 +19,7 @@ struct Page {
     text: String,
 }
 
+/// A metric: its name, its help text, and its value in the status.
 type Figure<T> = (&'static str, &'static str, fn(&T) -> f64);
 
 /// Counters of every peer.
@@ -35,7 +36,7 @@ const PEER_GAUGES: [Figure<DaemonPeerStatus>; 4] = [
     ("unreachable", "1 when the peer has not answered for long", |p| f64::from(u8::from(p.unreachable))),
     ("mtu_bytes", "Largest inner packet", |p| f64::from(p.mtu_bytes)),
 ];
-/// Counters of every session. They start at zero with each session.
+/// Counters of every session. They start at zero with each new session.
 const SESSION_COUNTERS: [Figure<SessionStatus>; 20] = [
     ("sent_datagrams_total", "Datagrams sent", |s| s.datagrams_sent as f64),
     ("sent_bytes_total", "Bytes sent, IP and UDP headers included", |s| s.bytes_sent as f64),

@@ -7,8 +7,9 @@ use ipnet::IpNet;
 use ripstop_proto::endpoint::IpPrefix;
 use std::net::IpAddr;
 
-/// Adds a route for every allowed prefix that the device's own addresses do not cover. A route that cannot be
-/// set is logged and left to the operator.
+/// Adds a route for every prefix in the peers' `allowed_ips` that the device's own addresses do not
+/// cover. A prefix that contains a peer's own address gets no route. A route that cannot be set is
+/// logged and left to the operator.
 pub(super) fn install(config: &DaemonConfig, namespace: &Namespace, device: &str) {
     for peer in &config.peers {
         for prefix in peer.allowed_ips.iter().filter(|prefix| !is_connected(config, prefix)) {

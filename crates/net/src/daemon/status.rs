@@ -1,4 +1,8 @@
 //! The daemon's status: one snapshot for `ripstop status`, metrics and tests.
+//!
+//! An *inner packet* is an IP packet that the tunnel carries. A *source symbol* is an inner packet
+//! as the coder sees it. A *repair* is a coded combination of source symbols, from which the peer
+//! recovers lost ones.
 
 use crate::os::udp::UdpCounters;
 use ripstop_proto::endpoint::{EndpointCounters, PeerStatus as EndpointPeer};
@@ -7,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// A text that is constant in the daemon, and read from JSON elsewhere.
+/// A text that is a constant in the daemon. Whoever reads the status from JSON gets a new string.
 type Name = Cow<'static, str>;
 
 /// The state of a daemon at one moment.
@@ -117,7 +121,7 @@ pub struct DaemonPeerStatus {
     pub silent: bool,
     /// Whether the peer has not answered for long. Handshakes are still repeated.
     pub unreachable: bool,
-    /// Sessions started.
+    /// Sessions with the peer so far.
     pub sessions: u64,
     /// Restarts of the peer.
     pub restarts: u64,
@@ -125,7 +129,7 @@ pub struct DaemonPeerStatus {
     pub mtu_bytes: u32,
     /// Inner packets received from the peer.
     pub inner_received: u64,
-    /// Bytes of these packets.
+    /// Bytes of the inner packets received.
     pub inner_received_bytes: u64,
     /// Packets that wait for a session.
     pub waiting: u64,
@@ -181,13 +185,15 @@ pub struct SessionStatus {
     pub datagrams_lost: u64,
     /// Datagrams declared lost that arrived later.
     pub datagrams_late: u64,
-    /// Probes sent because the last datagrams were not reported within a little more than a round trip.
+    /// Probes sent because the peer did not report the last datagrams within a little more than a
+    /// round trip.
     pub tail_probes: u64,
     /// How often everything in flight was declared lost because nothing was received.
     pub silences: u64,
     /// Repairs sent, by purpose.
     pub repairs_sent: BTreeMap<Name, u64>,
-    /// Proactive repairs for bulk traffic that brought the peer nothing new.
+    /// Repairs for bulk traffic that were sent before a loss was known, and brought the peer
+    /// nothing new.
     pub repairs_wasted: u64,
     /// Packets dropped from the send queue, by reason.
     pub queue_drops: BTreeMap<Name, u64>,
@@ -203,8 +209,8 @@ pub struct SessionStatus {
     pub repairs_received: u64,
     /// Repairs received that brought nothing new.
     pub redundant: u64,
-    /// Repairs dropped because they covered more missing symbols than the decoder solves at once. This
-    /// follows a very large loss.
+    /// Repairs dropped because they covered more missing symbols than the decoder solves together.
+    /// This follows a very large loss.
     pub repairs_wide: u64,
     /// Repairs dropped because the decoder's matrix was full: too many repairs waited for each other.
     pub repairs_full: u64,

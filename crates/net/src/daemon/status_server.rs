@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 /// Most time for one request. A slower client is disconnected. The server answers one client at a time, so this is
 /// also how long one slow client can delay the next.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred. It bounds the memory that a
-/// client can occupy.
+/// The longest HTTP request that is read, in bytes. Prometheus sends a few hundred. The limit
+/// bounds the memory that a client can occupy.
 const MAX_REQUEST: usize = 8192;
 
 /// The running status server. Dropping it stops it and removes the socket's file.
@@ -132,7 +132,8 @@ fn serve(shared: &Shared, wakeup: &EventFd, status: Option<&UnixListener>, metri
     }
 }
 
-/// The accepted connection. When no descriptor is left, waits 100 ms so as not to retry in a busy loop.
+/// The accepted connection. After an error, such as no free descriptor, waits 100 ms so as not to
+/// retry in a busy loop.
 fn accepted<T>(outcome: io::Result<T>) -> Option<T> {
     if outcome.is_err() {
         std::thread::sleep(Duration::from_millis(100));

@@ -13,7 +13,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The smallest MTU of IPv6, in bytes (RFC 8200, section 5). The kernel removes IPv6 from a device with less.
+/// The smallest MTU of IPv6, in bytes (RFC 8200, section 5). The kernel removes IPv6 from a device
+/// with a smaller MTU.
 pub(super) const MIN_IPV6_MTU: u32 = 1280;
 /// Default UDP port.
 pub const DEFAULT_PORT: u16 = 5182;
@@ -33,15 +34,15 @@ pub struct DaemonConfig {
     pub listen: Listen,
     /// Name of the device.
     pub name: String,
-    /// The tunnel's settings. The search for the path MTU starts at `path_mtu`.
+    /// The tunnel's settings. The search for the path MTU starts at the field `path_mtu`.
     pub tunnel: TunnelConfig,
-    /// Where metrics are served; None: nowhere.
+    /// The TCP address at which metrics are served over HTTP; None: metrics are not served.
     pub metrics: Option<SocketAddr>,
     /// The status socket; None: there is none.
     pub status: Option<StatusSocket>,
     /// The peers.
     pub peers: Vec<PeerSettings>,
-    /// Settings that are allowed but may not be intended.
+    /// Warnings about settings that are allowed but may not be intended.
     pub warnings: Vec<String>,
 }
 
@@ -54,7 +55,7 @@ pub enum Listen {
     At(SocketAddr),
 }
 
-/// The status socket.
+/// The Unix socket at which the daemon reports its status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusSocket {
     /// At a path that the configuration names. The daemon does not start if the socket cannot be opened.
@@ -63,16 +64,18 @@ pub enum StatusSocket {
     Default(PathBuf),
 }
 
-/// A peer.
+/// A peer: another host, at the other end of the tunnel.
 #[derive(Clone, Debug)]
 pub struct PeerSettings {
     /// The peer's public key.
     pub public: PublicKey,
     /// The peer's address; None when the peer starts the handshake.
     pub endpoint: Option<HostPort>,
-    /// The networks behind the peer.
+    /// The networks behind the peer. Packets to them go to the peer, and only packets from them are
+    /// accepted from the peer.
     pub allowed_ips: Vec<IpPrefix>,
-    /// Something is sent at least this often; None: only when there is something to send.
+    /// Longest time without a datagram to the peer; None: datagrams are sent only when there is
+    /// something to send.
     pub keepalive: Option<Duration>,
     /// The peer's name. Default: its public key as text.
     pub name: String,
@@ -87,7 +90,8 @@ pub struct HostPort {
     pub port: u16,
 }
 
-/// Why a configuration cannot be used: the place, the problem, and what would be right.
+/// Why a configuration cannot be used. The message says where the problem is, and what would be
+/// right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DaemonConfigError {
     /// The file cannot be read.
@@ -95,7 +99,7 @@ pub enum DaemonConfigError {
     File {
         /// The path of the file.
         path: String,
-        /// The system's error.
+        /// The system's error, or why the file as a whole cannot be used.
         problem: String,
     },
     /// The content of the file is not valid.
@@ -116,7 +120,7 @@ impl DaemonConfig {
     /// Reads the file at `path`. Relative paths in the file are relative to its directory.
     ///
     /// # Errors
-    /// The file, line, column, field, problem, and what would be right.
+    /// The file cannot be read, or its content is not valid. See [`DaemonConfigError`].
     pub fn load(path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
         DaemonConfig::parse(&read::text_of(path)?, path)
     }
@@ -124,7 +128,7 @@ impl DaemonConfig {
     /// Reads `text` as the content of the file at `path`.
     ///
     /// # Errors
-    /// As [`DaemonConfig::load`].
+    /// The content is not valid, or the file of the private key cannot be used.
     pub fn parse(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfigError> {
         read::read(text, path)
     }
@@ -167,7 +171,7 @@ impl HostPort {
         Some(SocketAddr::new(self.host.parse().ok()?, self.port))
     }
 
-    /// Reads `host:port`, `1.2.3.4:5182` or `[fd00::1]:5182`.
+    /// Reads `host:port`, `1.2.3.4:5182` or `[fd00::1]:5182`; None for any other form.
     pub fn parse(text: &str) -> Option<HostPort> {
         let (host, port) = text.trim().rsplit_once(':')?;
         let port = port.parse().ok().filter(|port| *port != 0)?;

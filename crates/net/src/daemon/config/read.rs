@@ -1,4 +1,5 @@
-//! From TOML to [`DaemonConfig`]. Every error names its line.
+//! From TOML to [`DaemonConfig`]. An error in the content names its line and column. An error of
+//! the file itself, such as a missing file, names only the path.
 
 use super::{
     DEFAULT_NAME, DEFAULT_PORT, DaemonConfig, DaemonConfigError, HostPort, Listen, MIN_IPV6_MTU,
@@ -20,13 +21,14 @@ use std::time::Duration;
 use toml::Spanned;
 use zeroize::Zeroizing;
 
-/// The smallest useful inner MTU, in bytes: every IPv4 host accepts datagrams of this size (RFC 791).
+/// The smallest useful inner MTU, in bytes. The inner MTU is the size of the largest packet that
+/// the tunnel carries. Every IPv4 host accepts datagrams of this size (RFC 791).
 const MIN_INNER_MTU: u32 = 576;
-/// Largest configuration file, in bytes. It only guards against reading a wrong file; real ones have a few
-/// kilobytes.
+/// Largest configuration file, in bytes. The limit only guards against reading a wrong file; real
+/// ones have a few kilobytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// The file as written.
+/// The sections of the file. Most values are still texts, which are checked later.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -49,7 +51,7 @@ struct Interface {
     rate: Option<Spanned<Word>>,
     redundancy: Option<Spanned<Word>>,
     max_overhead: Option<MaxOverhead>,
-    /// `patience` is the former name.
+    /// `patience` is the former name of this setting.
     #[serde(alias = "patience")]
     deadline: Option<Spanned<Word>>,
     metrics: Option<Spanned<String>>,
@@ -74,7 +76,7 @@ struct Peer {
     name: Option<Spanned<String>>,
 }
 
-/// The content of a file, at most [`MAX_FILE`] bytes long.
+/// The content of a file. More than [`MAX_FILE`] bytes are an error.
 pub(super) fn text_of(path: &Path) -> Result<Zeroizing<String>, DaemonConfigError> {
     use std::io::Read;
     let wrong = |problem: String| DaemonConfigError::File { path: path.display().to_string(), problem };
@@ -116,6 +118,7 @@ pub(super) fn read(text: &str, path: &Path) -> Result<DaemonConfig, DaemonConfig
     let has_v6 = addresses.iter().any(|address| matches!(address, IpNet::V6(_)));
     let name = reader.name(interface.name.as_ref())?;
     let peers = reader.peers(&file.peer, &private.public(), &addresses)?;
+    // The IP and UDP headers of a datagram take 48 bytes with IPv6 and 28 bytes with IPv4.
     let over_v6 = peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.address()).any(|a| a.is_ipv6());
     let tunnel = reader.tunnel(interface, if over_v6 { 48 } else { 28 }, has_v6)?;
     let status = match &interface.status {
@@ -162,7 +165,7 @@ impl Reader<'_> {
         self.at(value.span(), format_args!("{field}: {problem}"))
     }
 
-    /// An optional value, read by `read`.
+    /// Reads an optional value with the function `read`. An error names the field and its place.
     fn optional<T, V: AsRef<str>>(
         &self,
         field: &str,
@@ -173,7 +176,7 @@ impl Reader<'_> {
         read(value.get_ref().as_ref()).map(Some).map_err(|problem| self.wrong(field, value, problem))
     }
 
-    /// A path in the file, relative to the file's directory.
+    /// Resolves a path that is written in the file. A relative path starts at the file's directory.
     fn beside(&self, path: &str) -> std::path::PathBuf {
         self.path.parent().unwrap_or(Path::new("")).join(path)
     }
@@ -379,7 +382,8 @@ impl Reader<'_> {
         Ok(peers)
     }
 
-    /// The prefixes of the peer `name`. `prefixes` holds those of the peers before, each with its owner.
+    /// Reads the allowed prefixes of the peer `name` and adds them to `prefixes`. `prefixes` maps
+    /// the prefixes of all peers read so far to the name of the peer that owns them.
     fn allowed_ips(
         &self,
         at: std::ops::Range<usize>,
@@ -414,7 +418,8 @@ impl Reader<'_> {
     }
 }
 
-/// Repair bytes per source byte. Unlike a [`ripstop_base::Fraction`] it may exceed 1.
+/// Reads a limit on repair bytes per source byte, as a number or in per cent. Unlike a
+/// [`ripstop_base::Fraction`] it may exceed 1.
 fn overhead(text: &str) -> Result<f64, String> {
     let (number, scale) = text.trim().strip_suffix('%').map_or((text.trim(), 1.0), |n| (n.trim(), 0.01));
     match number.parse::<f64>() {

@@ -1,4 +1,4 @@
-//! Every error message, with its place.
+//! Tests of every error message with its place, and of the documented examples.
 
 use super::*;
 use ripstop_base::Seed;
@@ -166,7 +166,7 @@ fn example(with_comments: bool) -> String {
             .unwrap();
     let is_setting = |line: &str| {
         let name = line.split_once(" = ").map_or("", |(name, _)| name);
-        // These two are alternatives to settings that are already there.
+        // These two exclude `private-key` and `port`, which the text already sets.
         !name.is_empty() && !name.contains(' ') && name != "private-key-file" && name != "listen"
     };
     let line = |line: &str| match line.strip_prefix("# ") {

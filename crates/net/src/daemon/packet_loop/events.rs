@@ -1,4 +1,4 @@
-//! The endpoint's events: log messages and what follows from them.
+//! The endpoint's events: logs each one and updates what the daemon knows about the peer.
 
 use super::{PacketLoop, PeerState};
 use ripstop_proto::endpoint::EndpointEvent;
