@@ -14,13 +14,18 @@ use std::time::Duration;
 pub(super) struct Direction {
     link: Link,
     mtu: usize,
-    /// The packets. Each stays in its slot until it is delivered; then the slot is reused.
+    /// Buffers for packets, called slots. A packet stays in its slot until it is delivered; then
+    /// the slot is reused.
     slots: Vec<Box<[u8]>>,
+    /// Indices of the slots that hold no packet.
     free: Vec<usize>,
     /// Packets by arrival time; packets with the same arrival in the order in which they were offered.
     in_flight: BinaryHeap<Reverse<InFlight>>,
+    /// The order number of the next packet. It grows by 2 per packet: a copy gets the number after
+    /// that of its original.
     taken: u64,
-    /// Fates of the packets offered since the last [`Direction::move_fates`]; None: not kept.
+    /// Fates of the packets offered since the last [`Direction::move_fates`], one letter each
+    /// ([`ripstop_link::Fate::letter`]); None: not kept.
     fates: Option<Vec<u8>>,
     /// Most packets in flight.
     capacity: usize,
@@ -46,9 +51,10 @@ struct InFlight {
     damaged: bool,
 }
 
-/// Packets that arrive within this time of each other are written together, at its end. A timer and a thread
-/// switch cost as much as three packets, so this halves the cost of a fast link. Below 240 Mbit/s packets of
-/// 1500 bytes are further apart, and the constant has no effect.
+/// Packets that arrive within this time of the first one are written together, at the end of this
+/// time. A timer and a thread switch cost as much as three packets, so this halves the cost of a
+/// fast link. Below 240 Mbit/s packets of 1500 bytes are further apart, and the constant has no
+/// effect.
 const COALESCE_SPAN: Duration = Duration::from_micros(50);
 
 /// Most packets in flight. With an MTU of 1500 this takes about 400 MB: 3 s at 1 Gbit/s.
@@ -136,8 +142,8 @@ impl Direction {
         }
     }
 
-    /// When to write next; None when nothing is in flight. This is the next arrival, or a little later when
-    /// another packet follows at once: see [`COALESCE_SPAN`].
+    /// When to write next; None when nothing is in flight. This is the time of the next arrival.
+    /// When another packet arrives within [`COALESCE_SPAN`] after it, this is the end of that span.
     pub(super) fn next_due(&self) -> Option<Time> {
         // In a binary heap the second-earliest packet is one of the root's two children.
         let (root, rest) = self.in_flight.as_slice().split_first()?;
@@ -186,7 +192,8 @@ impl Direction {
         })
     }
 
-    /// Offers the packet in `slot` to the link and carries out its fate.
+    /// Offers the packet in `slot` to the link, and drops, marks, copies or damages it as the link
+    /// decides.
     fn accept(&mut self, now: Time, slot: usize, len: usize) {
         let version = self.slots.get(slot).filter(|_| len > 0).map_or(0, |packet| packet[0] >> 4);
         if !matches!(version, 4 | 6) {
@@ -221,7 +228,8 @@ impl Direction {
         if let Ok([from, to]) = self.slots.get_disjoint_mut([original, slot]) {
             to[..len].copy_from_slice(&from[..len]);
         }
-        // The original has the lower number: it comes first when both arrive at the same time.
+        // The original has the lower order number: it comes first when both arrive at the same
+        // time.
         let order = self.taken + 1;
         self.enter(slot, len, arrival, order, corruption);
     }

@@ -1,14 +1,15 @@
 //! A link between two namespaces in real time, in user space.
 //!
-//! Each namespace gets a TUN device. A packet that the kernel sends into one device is offered to the
-//! [`ripstop_link::Link`] of that direction. The packet leaves the other device at the time that the link
-//! gives. Rate, queue, delay and losses are those of the simulator and use the same random streams. No kernel
+//! Each namespace gets a TUN device. A packet that the kernel sends into one device is offered to
+//! the [`ripstop_link::Link`] of that direction. The packet leaves the other device at the time
+//! that the link gives. Rate, queue, delay and losses are those of the simulator. They use the same
+//! random streams (sequences of random numbers, each derived from the seed and a name). No kernel
 //! module and no `netem` are needed, so the emulator runs in containers.
 //!
-//! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each packet.
-//! Without offload the kernel computes every checksum before the emulator reads the packet and checks it
-//! afterwards. So the receiving kernel detects a flipped bit, except in the unprotected fields of an IPv6
-//! header and in an IPv4 header's version.
+//! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each
+//! packet. Without offload the sending kernel computes every checksum before the emulator reads the
+//! packet. The receiving kernel checks it. So the receiving kernel detects a flipped bit, except in
+//! the unprotected fields of an IPv6 header and in an IPv4 header's version.
 //!
 //! One thread moves the packets. It runs before all ordinary threads where the system allows it. On a busy
 //! machine it may still be late. The report says how late each packet was, so a measurement on a noisy
@@ -49,16 +50,16 @@ pub struct EmulatorConfig {
     pub left: EmulatorSide,
     /// The device in the right namespace.
     pub right: EmulatorSide,
-    /// The link for packets from left to right. Its epoch is the emulator's start.
+    /// The link for packets from left to right. Its time begins at the emulator's start.
     pub left_to_right: LinkConfig,
     /// The link for packets from right to left.
     pub right_to_left: LinkConfig,
     /// MTU of both devices, in bytes. A link with a smaller MTU silently drops larger packets.
     pub mtu: u16,
-    /// The master seed of all random streams.
+    /// The seed from which all random streams are derived.
     pub seed: Seed,
-    /// Whether to keep the fate of each packet, one byte per packet. [`Emulator::take_fates`] must then be
-    /// called regularly.
+    /// Whether to keep the fate of each packet (delivered, lost and how, ...), one byte per packet.
+    /// [`Emulator::take_fates`] must then be called regularly.
     pub fates: bool,
 }
 
@@ -103,14 +104,14 @@ pub struct Emulator {
     thread: Option<JoinHandle<()>>,
 }
 
-/// State shared by the handle and the emulator's thread. The directions belong to the thread alone: it never
-/// waits for a lock on them, and publishes its counters on request.
+/// State shared by the handle and the emulator's thread. The two [`Direction`]s belong to the
+/// thread alone, so it never waits for a lock on them. It publishes its counters on request.
 #[derive(Debug)]
 struct Shared {
     left: Tun,
     right: Tun,
     worker: Worker<EmulatorSnapshot>,
-    /// Fates of left to right, then of right to left.
+    /// Fates of packets from left to right, then from right to left.
     fates: Mutex<[Vec<u8>; 2]>,
 }
 
@@ -122,16 +123,16 @@ struct State {
     priority: Priority,
 }
 
-/// Packets read from one direction before the other direction has its turn. Larger batches delay the other
-/// direction; smaller ones cost more system calls per packet at high rates.
+/// Most packets read from one direction before the other direction has its turn. Larger batches
+/// delay the other direction; smaller ones cost more system calls per packet at high rates.
 const BATCH: usize = 32;
 
 /// Most fates that the thread keeps before it moves them to the shared log. The value trades memory for how often
 /// the log's lock is taken; the results do not depend on it.
 const MAX_KEPT_FATES: usize = 4096;
 
-/// Packets that the kernel holds while the emulator is not scheduled: more than the window of a fast sender,
-/// so that only the link loses packets.
+/// Length of each device's queue in packets: what the kernel holds while the emulator is not
+/// scheduled. This is more than the window of a fast sender, so that only the link loses packets.
 const DEVICE_QUEUE_PACKETS: u32 = 16_384;
 
 impl Emulator {
@@ -248,7 +249,7 @@ impl Shared {
     }
 
     fn move_packets(&self, state: &mut State) -> io::Result<()> {
-        // Both are treated as readable at first.
+        // The first turn reads from both devices.
         let (mut left, mut right) = (true, true);
         loop {
             let more = state.turn(self, left, right)?;

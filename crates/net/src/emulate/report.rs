@@ -26,14 +26,15 @@ pub struct EmulatorSnapshot {
 /// What happened to the packets of one direction.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct EmulatedDirectionReport {
-    /// The link's own counters. `link.offered_bytes` counts the IP bytes offered to the link. The difference
-    /// of two snapshots is the numerator of *sent/useful*.
+    /// The link's own counters. `link.offered_bytes` counts the IP bytes offered to the link. Its
+    /// difference between two snapshots is the numerator of *sent/useful*, the bytes sent per
+    /// useful byte.
     pub link: LinkCounters,
     /// Impairments that are configured but have not acted yet.
     pub unfired: Vec<&'static str>,
     /// Packets, copies included, written to the receiving device.
     pub handed_over: u64,
-    /// Bytes of these packets.
+    /// Bytes of the packets written.
     pub handed_over_bytes: u64,
     /// Written packets in which a bit was flipped.
     pub damaged: u64,
@@ -79,7 +80,7 @@ impl LatenessLog {
     const MOST_NS: u64 = 100_000_000_000;
 
     pub(super) fn new() -> LatenessLog {
-        // The bounds are constants that the histogram accepts, as the test below shows.
+        // The histogram accepts these constant bounds, as the test below shows.
         LatenessLog(
             Histogram::new_with_bounds(1, LatenessLog::MOST_NS, 2).expect("constant bounds are valid"),
         )

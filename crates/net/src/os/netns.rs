@@ -1,8 +1,8 @@
 //! Network namespaces: separate hosts within one machine.
 //!
-//! A [`Namespace`] is only an open file. It has no name in the file system and no process that keeps it. It
-//! lives as long as the file is open somewhere, or a process or device is inside. So nothing is left behind
-//! when this process ends, even by kill -9.
+//! A [`Namespace`] is only an open file. It has no name in the file system and needs no process.
+//! The kernel keeps a namespace as long as its file is open somewhere, or a process or device is
+//! inside. So nothing is left behind when this process ends, even by kill -9.
 //!
 //! Namespaces need privilege: root, or a user namespace, which most systems allow to everybody. Call
 //! [`gain_privilege`] early in `main`.
@@ -85,7 +85,7 @@ impl NetnsError {
     }
 }
 
-/// How this process has its privilege.
+/// How this process got its privilege.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Privilege {
     /// It was privileged when it was started.
@@ -147,8 +147,8 @@ impl Namespace {
     /// # Errors
     /// [`NetnsError::NotAllowed`] says what to do where namespaces are not allowed.
     pub fn create(name: &str) -> Result<Namespace, NetnsError> {
-        // Only a new thread enters the namespace, and it ends here, so this process stays in its own
-        // namespace.
+        // Only the new thread enters the new namespace, and the thread ends here. So this process
+        // stays in its own namespace.
         let file = on_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET)
                 .map_err(|errno| NetnsError::forbidden("making a network namespace", errno))?;
@@ -288,7 +288,8 @@ impl Namespace {
 
     /// Makes `command` enter the namespace before it starts, and die with its parent.
     fn arm(&self, command: &mut Command) {
-        // A process with CAP_NET_ADMIN only may not enter any namespace, not even the one that it is in.
+        // With CAP_NET_ADMIN alone a process may not enter any namespace, not even its own. So a
+        // process that is already inside does not try.
         let file = (!self.is_here()).then(|| self.file.clone());
         let parent = getpid();
         #[allow(unsafe_code, reason = "code between fork and exec has no safe interface")]
@@ -317,7 +318,7 @@ impl AsFd for Namespace {
     }
 }
 
-/// Runs `work` on a new thread. A panic of `work` is passed on.
+/// Runs `work` on a new thread. A panic of `work` is passed on to the caller.
 fn on_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NetnsError> {
     thread::scope(|scope| {
         let thread = thread::Builder::new()
@@ -353,8 +354,8 @@ fn loopback_up() -> Result<(), NetnsError> {
     let failed = |e: io::Error| NetnsError::system("setting the loopback device up", e);
     let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
     #[allow(unsafe_code, reason = "the call has no safe wrapper")]
-    // SAFETY: `request` is a valid ifreq for the whole call: all zero is one, and the name and
-    // flags are set below. The descriptor is open.
+    // SAFETY: `request` is a valid ifreq for the whole call: all zero is a valid value, and the
+    // name and flags are set below. The descriptor is open.
     let result = unsafe {
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name.iter_mut().zip(b"lo\0") {
@@ -366,8 +367,8 @@ fn loopback_up() -> Result<(), NetnsError> {
     Errno::result(result).map(drop).map_err(|errno| failed(errno.into()))
 }
 
-/// The user mapping that makes this user root in a new user namespace. The texts are prepared in advance
-/// because they may be needed between fork and exec.
+/// The user mapping that makes this user root in a new user namespace. The texts are prepared in
+/// advance, because no memory may be allocated between fork and exec.
 struct UserMap {
     uid_map: String,
     gid_map: String,

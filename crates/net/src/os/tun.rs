@@ -14,18 +14,19 @@ pub use tun_rs::{ExpandBuffer, GROTable, IDEAL_BATCH_SIZE, VIRTIO_NET_HDR_LEN};
 /// The settings of a device.
 #[derive(Clone, Debug)]
 pub struct TunConfig {
-    /// Its name, at most 15 bytes; None lets the kernel choose (`tun0`, ...).
+    /// The device's name, at most 15 bytes; None lets the kernel choose (`tun0`, ...).
     pub name: Option<String>,
-    /// Its addresses, each with the prefix reached through the device: at most one IPv4 address, any number
-    /// of IPv6 addresses. Without an IPv6 address IPv6 is turned off on the device, so the kernel sends no
-    /// router solicitations.
+    /// The device's addresses, each with the prefix reached through the device: at most one IPv4
+    /// address, any number of IPv6 addresses. Without an IPv6 address IPv6 is turned off on the
+    /// device, so the kernel sends no router solicitations.
     pub addresses: Vec<IpNet>,
     /// Largest IP packet in bytes: 68 to 65535, and at least 1280 with IPv6.
     pub mtu: u16,
     /// Whether to exchange large segments with the kernel (GSO/GRO) through [`Tun::recv_multiple`] and
     /// [`Tun::send_multiple`].
     pub offload: bool,
-    /// How many packets the kernel queues for the reader before it drops; see [`Tun::overflows`].
+    /// How many packets the kernel queues for the reader before it drops packets; see
+    /// [`Tun::overflows`].
     pub queue_packets: u32,
 }
 
@@ -133,12 +134,12 @@ impl Tun {
         self.device.set_mtu(mtu)
     }
 
-    /// Whether the kernel exchanges large TCP segments, and large UDP batches, through the device.
+    /// Whether the kernel exchanges large segments through the device: first for TCP, then for UDP.
     pub fn offload(&self) -> (bool, bool) {
         (self.device.tcp_gso(), self.device.udp_gso())
     }
 
-    /// Whether reads and writes return [`io::ErrorKind::WouldBlock`] instead of waiting.
+    /// Sets whether reads and writes return [`io::ErrorKind::WouldBlock`] instead of waiting.
     ///
     /// # Errors
     /// The system's error.
@@ -163,12 +164,12 @@ impl Tun {
         self.device.send(packet)
     }
 
-    /// Reads once and cuts the segment into packets of at most the MTU. Fills `packets` (from `offset` on)
-    /// and `sizes`, and returns the number of packets. `scratch` needs room for the segment: 65535 +
-    /// [`VIRTIO_NET_HDR_LEN`] bytes.
+    /// Reads one segment and cuts it into packets of at most the MTU. Writes the packets to
+    /// `packets` (each from `offset` on) and their lengths to `sizes`, and returns the number of
+    /// packets. `scratch` needs room for the segment: 65535 + [`VIRTIO_NET_HDR_LEN`] bytes.
     ///
     /// # Errors
-    /// The system's error, or that the segment makes more packets than `packets` has room for.
+    /// The system's error, or a segment that is cut into more packets than `packets` has room for.
     pub fn recv_multiple<B: AsRef<[u8]> + AsMut<[u8]>>(
         &self,
         scratch: &mut [u8],
@@ -179,7 +180,7 @@ impl Tun {
         self.device.recv_multiple(scratch, packets, sizes, offset)
     }
 
-    /// Writes packets. Packets that follow each other in a stream are joined to large segments. Each packet
+    /// Writes packets. Successive packets of one stream are joined to large segments. Each packet
     /// begins at `offset` of its buffer; `offset` is at least [`VIRTIO_NET_HDR_LEN`].
     ///
     /// # Errors
@@ -271,7 +272,7 @@ fn open_here(config: &TunConfig) -> Result<Tun, (&'static str, io::Error)> {
     let device = builder.build_sync().map_err(|e| (CREATE_STEP, e))?;
     let name = device.name().map_err(|e| ("asking its name", e))?;
     set_queue(&device, &name, config.queue_packets).map_err(|e| ("setting its queue length", e))?;
-    // This must come first: an IPv6 device sends packets of its own when it goes up.
+    // Before the device goes up, because an IPv6 device then sends packets of its own.
     restrict_ipv6(&name, config.has_v6());
     device.enabled(true).map_err(|e| ("bringing it up", e))?;
     for address in &config.addresses {
@@ -297,8 +298,9 @@ fn set_queue(device: &SyncDevice, name: &str, packets: u32) -> io::Result<()> {
     }
 }
 
-/// Turns IPv6 off, or keeps the kernel from inventing an address and soliciting routers. Where /proc/sys is
-/// read-only this has no effect; the kernel then sends a few small packets.
+/// Without `v6`, turns IPv6 off. With `v6`, keeps the kernel from inventing an address and
+/// soliciting routers. Where /proc/sys is read-only this has no effect, and the kernel sends a few
+/// small packets.
 fn restrict_ipv6(device: &str, v6: bool) {
     let set = |key: &str, value: &str| {
         let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/{key}"), value);

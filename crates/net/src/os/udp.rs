@@ -1,8 +1,10 @@
-//! UDP sockets that move many datagrams per system call (GSO, GRO, `recvmmsg`) and read and write ECN.
+//! UDP sockets that move many datagrams per system call and read and write ECN. One call sends
+//! several datagrams as one buffer (GSO) or receives several buffers (`recvmmsg`), each with
+//! several datagrams (GRO).
 //!
-//! A dual-stack socket is an IPv6 socket, to which the kernel shows IPv4 peers as `::ffff:a.b.c.d`. This
-//! module always shows them as IPv4. Datagrams are never fragmented: one that is larger than the path's MTU
-//! is refused or lost, and the protocol searches for the size that passes.
+//! A dual-stack socket is an IPv6 socket, to which the kernel shows IPv4 peers as `::ffff:a.b.c.d`.
+//! This module always shows them as IPv4. Datagrams are never fragmented: one that is larger than
+//! the path's MTU is refused or lost. The protocol searches for the largest size that passes.
 
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -13,14 +15,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// The largest datagram that is sent or received, in bytes.
 pub const MAX_DATAGRAM: usize = 65_535;
-/// Most bytes per send call: the largest UDP payload over IPv4. All segments of a call count together.
+/// Most bytes per send call, for all its datagrams together: the largest UDP payload over IPv4.
 const MAX_BATCH: usize = 65_507;
 /// Receive buffers filled by one call. Each may hold up to 64 datagrams of one sender (GRO), so 8 buffers matter
 /// only where many senders alternate or the kernel has no GRO. Each takes 64 KB of memory.
 const RECEIVE_BUFFERS: usize = 8;
-/// Kernel buffer per direction, in bytes. It must hold what arrives while this process is not scheduled: 3.75 MB in
-/// 30 ms at 1 Gbit/s. 16 MiB are more than four times as much. With less than is needed such a pause loses
-/// datagrams. More has no effect.
+/// Kernel buffer per direction, in bytes. It must hold what arrives while this process is not
+/// scheduled: 3.75 MB in 30 ms at 1 Gbit/s. 16 MiB are more than four times as much. A buffer that
+/// is too small loses datagrams in such a pause. A larger one has no effect.
 const SOCKET_BUFFER: usize = 16 << 20;
 
 /// A non-blocking UDP socket.
@@ -32,7 +34,7 @@ pub struct Udp {
     counters: UdpCounters,
 }
 
-/// What a socket has done.
+/// Counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct UdpCounters {
     /// System calls that tried to send.
@@ -182,7 +184,8 @@ impl Udp {
         Ok(count)
     }
 
-    /// Sends the collected datagrams and then the one that did not fit, unless more may join that one.
+    /// Sends the collected datagrams. If one did not fit, it starts the next batch, which is not
+    /// sent yet. [`DatagramBatch::is_empty`] then returns false.
     pub fn send(&mut self, batch: &mut DatagramBatch) -> SendOutcome {
         while let Some(common) = batch.common {
             if self.send_batch(&batch.buffer[..batch.filled], common) == SendOutcome::Blocked {
@@ -206,7 +209,8 @@ impl Udp {
             result = self.call(contents, common);
         }
         if result.is_err() && count > 1 && self.segments() == 1 {
-            // The kernel has no GSO. It may have shown that only in this call.
+            // The kernel has no GSO, which may have become known only in this call. So each
+            // datagram gets its own call.
             result = contents.chunks(segment).try_for_each(|one| self.call(one, common));
         }
         match result {
@@ -271,8 +275,9 @@ impl DatagramBatch {
         self.common.is_none()
     }
 
-    /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. Returns false when the
-    /// batch is complete; then call [`Udp::send`] before writing the next datagram.
+    /// Adds the datagram of `len` bytes that was written into [`DatagramBatch::room`]. `ect` marks
+    /// it as ECN-capable. A batch has at most `segments` datagrams ([`Udp::segments`]). Returns
+    /// false when the batch is complete; then call [`Udp::send`] before writing the next datagram.
     pub fn push(&mut self, to: SocketAddr, len: usize, ect: bool, segments: usize) -> bool {
         let fresh = BatchHeader { to, ect, segment: len };
         let Some(common) = self.common else {
@@ -329,8 +334,8 @@ fn no_such_family(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EAFNOSUPPORT | libc::EADDRNOTAVAIL))
 }
 
-/// Enlarges the kernel's buffers: beyond the system's limit where this process may, otherwise up to the
-/// limit.
+/// Enlarges the kernel's buffers to [`SOCKET_BUFFER`]. Where this process may not exceed the
+/// system's limit, enlarges them only up to the limit.
 fn enlarge_buffers(socket: &Socket) {
     if setsockopt(socket, sockopt::RcvBufForce, &SOCKET_BUFFER).is_err() {
         let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
@@ -344,7 +349,7 @@ fn enlarge_buffers(socket: &Socket) {
 mod tests {
     use super::*;
 
-    /// Sends datagrams of these sizes over loopback in one run. The first byte of each is its number.
+    /// Sends datagrams of these sizes over loopback. The first byte of each is its number.
     fn round_trip(listen: &str, sizes: &[usize]) -> (Vec<Vec<u8>>, Udp, Udp) {
         let mut from = Udp::bind(listen.parse().unwrap()).unwrap();
         let mut to = Udp::bind(listen.parse().unwrap()).unwrap();
@@ -400,7 +405,7 @@ mod tests {
         dual.receive(&mut buffers, |from, bytes, _| seen = Some((from, bytes.to_vec()))).unwrap();
         let (from, bytes) = seen.unwrap();
         assert_eq!((from, &bytes[..]), (four.local_addr().unwrap(), &b"hello"[..]));
-        // The answer goes to the address as it was shown.
+        // The answer goes to the IPv4 address that the dual-stack socket showed.
         batch.push(from, 5, false, 1);
         assert_eq!(dual.send(&mut batch), SendOutcome::All);
         assert_eq!(four.receive(&mut buffers, |_, _, _| {}).unwrap(), 1);
