@@ -1,4 +1,5 @@
-//! The timed cases. They are the code that the criterion benchmarks time.
+//! The timed cases: pieces of code, each of which gives one or more of the figures. The criterion
+//! benchmarks time the same code.
 
 use super::figures::{LEN, REPAIRS, WINDOW};
 use ripstop_codes::bench as codes;
@@ -11,7 +12,7 @@ const PACKET: usize = 1400;
 /// Share of the session's datagrams that is lost.
 const LOSS: f64 = 0.01;
 
-/// The time that one run of a case took.
+/// The bytes that a case has processed in one or more runs, and the time for them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lap {
     pub(super) bytes: u64,
@@ -21,14 +22,14 @@ pub(super) struct Lap {
 /// Runs a case once.
 type Run = Box<dyn FnMut(&mut [Lap])>;
 
-/// A timed case. Each run adds to one lap per figure of the case.
+/// A timed case. `run` adds to one lap per figure of the case.
 pub(super) struct Case {
     pub(super) keys: &'static [&'static str],
     pub(super) run: Run,
 }
 
-/// The cases that give at least one of the figures `wanted`. Other cases are not prepared, which would take
-/// time.
+/// The cases that give at least one of the figures `wanted`. Other cases are not prepared, because
+/// preparing takes time.
 pub(super) fn cases(wanted: &[&str]) -> Vec<Case> {
     let kernel = Kernel::chosen();
     let mut cases = Vec::new();
@@ -68,7 +69,7 @@ fn whole(mut run: impl FnMut() -> u64 + 'static) -> Run {
     })
 }
 
-/// A case of which only the second step is timed.
+/// A case that is prepared anew before each run. Only the run is timed.
 fn two_steps(mut case: codes::Case) -> Run {
     Box::new(move |laps| {
         case.prepare();
@@ -76,12 +77,13 @@ fn two_steps(mut case: codes::Case) -> Run {
     })
 }
 
-/// Both ends of a session, timed separately and together. The receiver counts delivered bytes. The sender,
-/// and both together, count bytes given to the sender; in the long run these are the same.
+/// Both ends of a session, timed separately and together. For the receiver, delivered bytes count.
+/// For the sender, and for both together, bytes given to the sender count. In the long run both
+/// counts are equal.
 fn session(mut session: proto::BenchSession) -> Run {
     Box::new(move |laps| {
-        // Enough steps that reports occur in between, and that the caches are filled again after the other
-        // cases.
+        // So many steps that the receiver sends reports among them, and that the caches are filled
+        // again after the other cases.
         for _ in 0..40 {
             let send = timed(|| session.send());
             session.carry();

@@ -1,4 +1,5 @@
-//! The figures: their names, their anchors, and the ratios to reach.
+//! The figures: their names, their anchors (the figures that they are compared with), and the
+//! ratios to reach.
 
 /// How a figure follows from the time per byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub enum SpeedUnit {
 pub struct SpeedAnchor {
     /// The key of the anchor.
     pub key: &'static str,
-    /// The anchor is divided by this number first: the multiplications per byte.
+    /// The anchor is divided by this number before it is compared. The number is how many
+    /// multiplications the computation needs per byte.
     pub over: f64,
     /// The ratio to reach; None without a target.
     pub target: Option<f64>,
@@ -25,13 +27,14 @@ pub struct SpeedAnchor {
 /// A figure.
 #[derive(Clone, Copy, Debug)]
 pub struct SpeedFigure {
-    /// Its key in the JSON object.
+    /// The figure's key in the JSON object.
     pub key: &'static str,
-    /// Its name for people.
+    /// The figure's name for people.
     pub what: &'static str,
     /// Its unit.
     pub unit: SpeedUnit,
-    /// What it is compared with; None: it is an anchor itself.
+    /// The anchor that the figure is compared with; None: the figure is an anchor itself, or has
+    /// none.
     pub anchor: Option<SpeedAnchor>,
 }
 
@@ -39,7 +42,8 @@ pub struct SpeedFigure {
 pub(super) const LEN: usize = 1408;
 /// Source symbols per coding window.
 pub(super) const WINDOW: usize = 50;
-/// Repairs per window in a systematic code, and also the number of losses that they recover.
+/// Repairs per window in a systematic code (source symbols sent unchanged, repairs added). This is
+/// also the number of losses that the repairs recover.
 pub(super) const REPAIRS: usize = 5;
 
 use SpeedUnit::{GigabitsPerSecond as Gbps, GigabytesPerSecond as Gbs, MicrosecondsPerPacket as Us};

@@ -1,7 +1,9 @@
-//! How fast this machine does the tunnel's computations, beside its limits.
+//! How fast this machine does the tunnel's computations, compared with what the machine can do at
+//! best.
 //!
-//! The [`FIGURES`] are measured in turns of a fraction of a millisecond. A figure's ratio to its anchor is the median over all turns, so
-//! that other load on the machine affects both.
+//! All computations take turns of a fraction of a millisecond, in many rounds. A figure's *anchor*
+//! is a simpler computation that it is compared with, such as XOR. The ratio of a figure to its
+//! anchor is the median over all rounds, so that other load on the machine affects both.
 
 mod cases;
 mod figures;

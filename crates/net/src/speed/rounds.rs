@@ -1,4 +1,4 @@
-//! The clock: runs all cases in turn, again and again, for a fraction of a millisecond each.
+//! Times all cases in rounds. In each round every case runs for a fraction of a millisecond.
 
 use super::cases::{Case, Lap, cases};
 use super::figures::FIGURES;
@@ -12,7 +12,7 @@ const TURN: Duration = Duration::from_micros(200);
 pub struct SpeedResult {
     /// The figure's key.
     pub key: &'static str,
-    /// In the figure's unit.
+    /// Median over all rounds, in the figure's unit.
     pub value: f64,
     /// Ratio to the figure's anchor; None without one.
     pub ratio: Option<f64>,

@@ -1,6 +1,9 @@
-//! What is measured on a testbed: requests on the idle link, a bulk stream with requests beside it, and a file.
+//! What is measured on a testbed: requests on the idle link, a bulk stream with requests at the
+//! same time, and a file.
 //!
-//! Each measurement has a new testbed. Testbeds with equal seeds lose the same packets, whatever carries the transfers.
+//! Each measurement sets up a new testbed: two hosts and the link between them (see `mod.rs`). A
+//! [`Carriage`] says with which TCP, and whether through the tunnel, the transfers run. Testbeds
+//! with equal seeds lose the same packets, whatever the carriage.
 
 use super::{Carriage, Testbed, TestbedError, TunnelRepairs, TwoWayLink};
 use crate::emulate::EmulatorSnapshot;
@@ -16,14 +19,16 @@ use std::time::{Duration, Instant};
 pub struct TransferSetup {
     /// The link.
     pub path: TwoWayLink,
-    /// Seed of the losses, the requests' moments and the content.
+    /// Seed of the losses, of the times at which requests are due, and of the bytes sent.
     pub seed: Seed,
     /// Start of the measured interval, counted from the start of the bulk connection.
     pub from: Duration,
-    /// End of the measured interval, unless requests take longer.
+    /// End of the measured interval, counted from the same start. The interval ends later if the
+    /// last request is due later.
     pub seconds: Duration,
-    /// Requests on the idle link, and as many beside the bulk stream. None: no requests on the idle link, and beside the bulk
-    /// stream as many as arrive.
+    /// Number of requests on the idle link, and again during the bulk stream. None: there are no
+    /// requests on the idle link. During the bulk stream, requests are then sent at their mean rate
+    /// until `seconds`.
     pub requests: Option<usize>,
     /// The round-trip time of the link without queues.
     pub rtt: Duration,
@@ -32,23 +37,23 @@ pub struct TransferSetup {
 /// How far a measurement is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// Requests that were answered, of so many.
+    /// Requests on their way to a fixed number of answers.
     Requests {
-        /// Answered.
+        /// Requests answered so far.
         answered: usize,
-        /// All.
+        /// Requests in all.
         of: usize,
     },
-    /// The mean rate of the bulk stream so far, bit/s.
+    /// The bulk stream.
     Bulk {
-        /// bit/s.
+        /// Mean rate since the start of the connection, in bit/s.
         mean_bps: f64,
     },
-    /// Bytes of the file that have arrived, of so many.
+    /// The file.
     File {
-        /// Arrived.
+        /// Bytes that have arrived so far.
         received: u64,
-        /// All.
+        /// Length of the file in bytes.
         of: u64,
     },
 }
@@ -58,14 +63,14 @@ pub trait Watcher {
     /// A step begins.
     fn begin(&self, step: &str);
 
-    /// Waits until `end`, or until `done`. `stage` tells how far the step is.
+    /// Waits until `end`, or earlier until `done` returns true. `stage` tells how far the step is.
     fn wait(&self, end: Instant, stage: &dyn Fn() -> Stage, done: &dyn Fn() -> bool);
 }
 
-/// Counters at one moment of the bulk run.
+/// Counters at one moment of the bulk measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark {
-    /// Time since the start of its connection.
+    /// Time since the start of the bulk connection.
     pub at: Duration,
     /// Bytes of the stream received.
     pub bulk: u64,
@@ -75,31 +80,32 @@ pub struct Mark {
     pub offered: u64,
 }
 
-/// A bulk stream with requests beside it.
+/// The results of a bulk stream with requests at the same time.
 #[derive(Debug)]
 pub struct BulkMeasurement {
-    /// The counters at the start of the measured interval, and at its end.
+    /// The counters at the start of the measured interval and at its end.
     pub marks: [Mark; 2],
-    /// The stream as a whole. Its CPU time includes the tunnel's.
+    /// The stream from the start of its connection to its end. Its CPU time includes the tunnel's.
     pub whole: BulkReport,
-    /// The requests beside it.
+    /// The requests during the stream.
     pub requests: RequestReport,
     /// What the tunnel repaired; None without a tunnel.
     pub tunnel: Option<TunnelRepairs>,
     /// The link's counters at the end.
     pub link: EmulatorSnapshot,
-    /// The fate of each packet in the data direction and back; empty where they were not asked for.
+    /// What the link did with each packet, one letter per packet ([`ripstop_link::Fate::letter`]):
+    /// in the data direction, then back. Empty unless asked for.
     pub fates: [Vec<u8>; 2],
 }
 
-/// A file's transfer.
+/// The result of a file's transfer.
 #[derive(Debug)]
 pub struct FileMeasurement {
     /// Bytes that arrived.
     pub arrived_bytes: u64,
-    /// When it had arrived, and its hash; None: not within the limit.
+    /// When the whole file had arrived, and its hash; None: it did not arrive within `limit`.
     pub arrived: Option<Arrived>,
-    /// The limit.
+    /// Longest time that the transfer was given.
     pub limit: Duration,
 }
 
@@ -128,7 +134,8 @@ impl TransferSetup {
         Ok(report)
     }
 
-    /// Measures a bulk stream with requests beside it. `fates` tells whether to keep the packets' fates.
+    /// Measures a bulk stream with requests at the same time. `fates` tells whether to keep what
+    /// the link did with each packet.
     ///
     /// # Errors
     /// See [`TestbedError`].
@@ -163,7 +170,8 @@ impl TransferSetup {
         let first = mark();
         watcher.wait(start + length, &stage, &|| false);
         let last = mark();
-        // The last replies still arrive beside the bulk stream, as the earlier ones did.
+        // The bulk stream continues while the last replies arrive, so these meet the same load as
+        // the earlier ones.
         watcher.wait(Instant::now() + self.grace(), &stage, &|| requests.is_settled(self.grace()));
         let requests = requests.finish().map_err(carriage.failed())?;
         let mut whole = bulk.finish().map_err(carriage.failed())?;
@@ -198,13 +206,14 @@ impl TransferSetup {
         Ok(FileMeasurement { arrived_bytes, arrived, limit })
     }
 
-    /// Longest wait for the reply to a request.
+    /// Longest wait for the reply to the last request.
     pub fn grace(&self) -> Duration {
         (10 * self.rtt).max(Duration::from_secs(2))
     }
 
-    /// Longest time of a file of `bytes`: the length of the bulk run, or three times what a perfect sender
-    /// needs if that is longer.
+    /// Longest time for the transfer of a file of `bytes`: three times what a perfect sender needs
+    /// at this loss rate, plus 20 round trips. It is at least the length of the bulk run, and at
+    /// most one day.
     pub fn file_limit(&self, bytes: u64) -> Duration {
         let perfect = self.path.forth.rate.time_for(usize::try_from(bytes).unwrap_or(usize::MAX));
         let through = 1.0 - self.path.forth.loss.mean();

@@ -23,10 +23,10 @@ pub struct TwoWayLink {
     pub back: LinkConfig,
 }
 
-/// How the transfers of a testbed are carried.
+/// How the transfers of a testbed are carried: with which TCP, and with or without the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carriage {
-    /// What messages call it.
+    /// The name of the carriage in messages.
     pub name: &'static str,
     /// The congestion control of the transfers' sockets, by the kernel's name.
     pub congestion: &'static str,
@@ -89,15 +89,17 @@ pub struct Testbed {
     emulator: Emulator,
 }
 
-/// Addresses of the link's ends, from the range for benchmarks (RFC 2544).
+/// Address of the sending host on the link, from the range for benchmarks (RFC 2544).
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
+/// Address of the receiving host on the link, from the same range.
 const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 
 /// MTU of the link, in bytes.
 pub const MTU: u16 = 1500;
 
 impl Testbed {
-    /// Sets up a testbed. Links with equal seeds lose the same packets. `fates` tells whether to keep the packets' fates.
+    /// Sets up a testbed. Links with equal seeds lose the same packets. `fates` tells whether to
+    /// keep the fate of each packet: delivered, or lost and how.
     ///
     /// # Errors
     /// The step that the system does not allow, and what to do.
@@ -158,7 +160,7 @@ impl Testbed {
     /// Removes the testbed and returns the last counters.
     ///
     /// # Errors
-    /// The tunnel or the link had failed, so nothing was measured.
+    /// The tunnel or the link failed at some time, so the measurement is not valid.
     pub fn tear_down(self) -> Result<EmulatorSnapshot, TestbedError> {
         let broken = self.tunnel.as_ref().and_then(TunnelPair::error);
         drop(self.tunnel);
@@ -180,7 +182,8 @@ fn connect_limit(path: &TwoWayLink) -> Duration {
 /// Sets the TCP parameters of this thread's namespace. Where /proc/sys is read-only the kernel's defaults
 /// remain; these are too small only for paths with a large bandwidth-delay product.
 fn prepare(path: &TwoWayLink) {
-    // A connection must not learn from an earlier one.
+    // Without this the kernel would start a connection with values that it learned from an earlier
+    // one.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
     for key in ["tcp_rmem", "tcp_wmem"] {
         let file = format!("/proc/sys/net/ipv4/{key}");
@@ -194,8 +197,9 @@ fn prepare(path: &TwoWayLink) {
     }
 }
 
-/// Four times what path and queue hold (one bandwidth-delay product each), because the kernel also counts its
-/// own overhead; at most 1 GB.
+/// TCP buffer in bytes: four times what path and queue hold, at most 1 GB. Path and queue each
+/// count as one bandwidth-delay product. The factor is needed because the kernel also counts its
+/// own overhead.
 fn buffer_bytes(path: &TwoWayLink) -> u64 {
     let rtt: Duration = path.forth.delay.duration() + path.back.delay.duration();
     let bytes = u128::from(path.forth.rate.max(Rate::from_bps(1)).bps()) * rtt.as_nanos() / 8_000_000_000;

@@ -10,8 +10,9 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-/// Addresses inside the tunnel.
+/// The sending host's address inside the tunnel.
 const SENDER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
+/// The receiving host's address inside the tunnel.
 const RECEIVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
 /// UDP port of both daemons.
 const PORT: u16 = daemon::DEFAULT_PORT;
@@ -43,7 +44,7 @@ impl TunnelPair {
             let started = host.run(|| Daemon::start(&config))?;
             started.map_err(|error| TestbedError::failed("starting the tunnel")(error.to_string()))
         };
-        // The receiver waits for the handshake.
+        // The receiver does not know the sender's address. It waits for the sender's handshake.
         let far = start(receiver.0, config(there, RECEIVER, mtu, public_here, SENDER, None))?;
         let near = start(sender.0, config(here, SENDER, mtu, public_there, RECEIVER, Some(receiver.1)))?;
         let tunnel = TunnelPair { sender: near, receiver: far };
@@ -71,7 +72,7 @@ impl TunnelPair {
         Duration::from_secs_f64(spent.map(|status| status.interface.cpu_s).sum())
     }
 
-    /// What the receiver has recovered and given up.
+    /// How many packets the receiver has recovered, and how many it has given up.
     pub(super) fn repairs(&self) -> TunnelRepairs {
         let session = self.receiver.status().and_then(|status| status.peers.into_iter().next()?.session);
         session.map_or(TunnelRepairs::default(), |session| TunnelRepairs {

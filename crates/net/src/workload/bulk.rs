@@ -44,8 +44,8 @@ pub struct BulkReport {
 }
 
 impl Bulk {
-    /// Starts to connect and then to send. If connecting takes longer than `limit`, nothing has arrived at
-    /// the end.
+    /// Starts to connect and then to send. If connecting takes longer than `limit`, nothing is sent
+    /// and the report has 0 bytes received.
     ///
     /// # Errors
     /// An immediate error of the system.
@@ -88,7 +88,7 @@ impl Bulk {
         Ok(bulk)
     }
 
-    /// When the connection was started.
+    /// When the stream began to connect.
     pub fn start_time(&self) -> Instant {
         self.start
     }
@@ -101,7 +101,7 @@ impl Bulk {
     /// Stops the stream.
     ///
     /// # Errors
-    /// The error that occurred before.
+    /// The error that ended the stream.
     pub fn finish(mut self) -> Result<BulkReport, WorkloadError> {
         self.shared.stop.store(true, Ordering::Relaxed);
         let sent = self.sender.take().map(join).transpose()?;
@@ -134,7 +134,7 @@ impl Shared {
         }
     }
 
-    /// Errors after the stop are not errors of the measurement.
+    /// The result of one side. Errors after the stop are ignored, because the stop causes them.
     fn outcome(&self, what: &str, outcome: std::io::Result<()>) -> Result<(), WorkloadError> {
         match outcome {
             Err(source) if !self.stop.load(Ordering::Relaxed) => {

@@ -44,7 +44,7 @@ pub struct Transfer {
     shared: Arc<Shared>,
     sender: Option<JoinHandle<Result<(), WorkloadError>>>,
     receiver: Option<JoinHandle<Result<Option<Arrived>, WorkloadError>>>,
-    /// The sender's socket stays open until the receiver has the whole file.
+    /// Keeps the sender's socket open until the receiver has the whole file.
     _socket: Arc<Socket>,
 }
 
@@ -138,12 +138,12 @@ impl Destination {
     }
 }
 
-/// The file at the receiver. It is deleted when dropped, unless it is kept: an incomplete file must not look
-/// complete.
+/// The file at the receiver. It is deleted when dropped without [`Incoming::keep`], because an
+/// incomplete file must not look complete.
 #[derive(Debug)]
 struct Incoming {
     file: File,
-    /// Its path, unless it has no name or is a device or pipe.
+    /// The path to delete; None for an unnamed file, a device or a pipe.
     path: Option<PathBuf>,
 }
 
@@ -156,7 +156,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // Another process may have created it in the meantime.
+            // An error is ignored: another process may have deleted the file.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -189,7 +189,7 @@ impl Transfer {
         let place = destination.to_string();
         let mut from =
             source.file.try_clone().map_err(WorkloadError::system("reading the file to be sent"))?;
-        // The clone shares its file position with all others.
+        // All clones of the file share one position.
         from.rewind().map_err(WorkloadError::system("reading the file to be sent"))?;
         let shared = Arc::new(Shared::default());
         let start = Instant::now();
@@ -299,7 +299,8 @@ fn send_from(
     loop {
         let n = from.read(&mut buffer)?;
         if n == 0 {
-            // The receiver gets the end of the file; the kernel keeps sending until it is acknowledged.
+            // The receiver sees the end of the file. The kernel keeps sending until all data is
+            // acknowledged.
             return socket.shutdown(std::net::Shutdown::Write);
         }
         if !write_all(socket, &buffer[..n], &shared.stop)? {

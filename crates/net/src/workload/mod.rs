@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Longest time that a read or write blocks before it checks the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The hosts of a workload, and its TCP.
+/// The two hosts of a workload, and how its TCP connects them.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The client's host. The client sends the data.
@@ -41,7 +41,7 @@ pub enum WorkloadError {
         /// Its name.
         name: &'static str,
     },
-    /// The kernel does not allow this user to use it.
+    /// The kernel does not allow this user to use this congestion control.
     #[error(
         "congestion control `{name}` is not allowed here; as root: \
          `sysctl net.ipv4.tcp_allowed_congestion_control=\"reno {name}\"`"
@@ -53,9 +53,9 @@ pub enum WorkloadError {
     /// Another error of the system.
     #[error("{what}: {source}")]
     System {
-        /// What was being done.
+        /// The step that failed.
         what: String,
-        /// The answer of the system.
+        /// The system's error.
         source: io::Error,
     },
     /// The namespace could not be entered.
@@ -121,7 +121,7 @@ impl Route {
     }
 }
 
-/// Connects the socket. False if this failed until `limit` or the workload was stopped.
+/// Connects the socket. False if there is no connection within `limit`.
 fn connect(socket: &Socket, to: SocketAddr, limit: Duration) -> io::Result<bool> {
     match socket.connect_timeout(&to.into(), limit) {
         Ok(()) => Ok(true),

@@ -1,9 +1,9 @@
 //! Requests and replies of 100 bytes over one TCP connection that stays open, like remote procedure calls or
 //! a terminal.
 //!
-//! The loop is open: the times of all requests are drawn in advance, and the latency of a request counts from
-//! the time when it was due. So a late reply or a sender that could not send in time does not hide any
-//! latency.
+//! The requests do not wait for replies: the times of all requests are drawn in advance. The
+//! latency of a request counts from the time when it was due. So neither a late reply nor a sender
+//! that could not send in time hides any latency.
 
 use super::{Route, WorkloadError, accept, connect, join, read_full, sleep_until, thread, write_all};
 use ripstop_base::Stream;
@@ -23,11 +23,12 @@ pub const MESSAGE_BYTES: usize = 100;
 /// Mean number of requests per second.
 pub const RATE_HZ: f64 = 20.0;
 
-/// The times at which requests are due, in ascending order, relative to a beginning.
+/// The times at which requests are due, in ascending order, counted from the schedule's
+/// [`Beginning`].
 #[derive(Clone, Debug)]
 pub struct Schedule(Vec<Duration>);
 
-/// The beginning of a schedule.
+/// When a schedule begins.
 #[derive(Clone, Copy, Debug)]
 pub enum Beginning {
     /// This moment.
@@ -41,7 +42,7 @@ pub enum Beginning {
 pub struct Requests {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Result<(), WorkloadError>>>,
-    /// The client's socket stays open until the server has been told to stop.
+    /// Keeps the client's socket open until the server has been told to stop.
     _socket: Arc<Socket>,
 }
 
@@ -49,6 +50,7 @@ pub struct Requests {
 struct Shared {
     stop: AtomicBool,
     schedule: Schedule,
+    /// When the schedule began; empty until then.
     beginning: OnceLock<Instant>,
     /// When the last request was sent.
     last_sent: OnceLock<Instant>,
@@ -155,8 +157,8 @@ impl Requests {
         self.shared.latencies().len()
     }
 
-    /// Whether waiting longer is useless: every request is answered, or the last one was sent `grace` ago, or
-    /// an error occurred.
+    /// Whether waiting longer is useless: every request is answered, the last one was sent `grace`
+    /// ago, or a thread has ended.
     pub fn is_settled(&self, grace: Duration) -> bool {
         self.answered() == self.shared.schedule.0.len()
             || self.shared.last_sent.get().is_some_and(|at| at.elapsed() >= grace)
@@ -166,7 +168,7 @@ impl Requests {
     /// Stops the requests and returns the results.
     ///
     /// # Errors
-    /// The error that occurred before.
+    /// The error that ended the requests.
     pub fn finish(mut self) -> Result<RequestReport, WorkloadError> {
         let end = Instant::now();
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -184,7 +186,7 @@ impl Drop for Requests {
 }
 
 impl Shared {
-    /// Only the first call counts.
+    /// Sets when the schedule begins. Only the first call has an effect.
     fn begin(&self, moment: Instant) {
         let _ = self.beginning.set(moment);
     }
@@ -203,7 +205,7 @@ impl Shared {
 
     /// The client: sends each request when it is due.
     fn ask(&self, socket: &Socket) -> io::Result<()> {
-        // Without this the kernel may delay the sleeper by 50 us to combine timers (timerslack).
+        // Without this the kernel may delay each wake-up by 50 us to combine timers (timerslack).
         let _ = nix::sys::prctl::set_timerslack(1);
         let Some(beginning) = self.beginning.get() else { return Ok(()) };
         for (index, due) in self.schedule.0.iter().enumerate() {
@@ -249,7 +251,7 @@ impl Shared {
         RequestReport::of(latencies.into_iter().map(Ok).chain(waiting.into_iter().map(Err)))
     }
 
-    /// Errors after the stop are not errors of the measurement.
+    /// The result of one side. Errors after the stop are ignored, because the stop causes them.
     fn outcome(&self, what: &str, outcome: io::Result<()>) -> Result<(), WorkloadError> {
         match outcome {
             Err(source) if !self.stop.load(Ordering::Relaxed) => {
