@@ -1,4 +1,5 @@
-//! `ripstop lab cells` and `ripstop lab cell`: what there is to run, and one of them run.
+//! `ripstop lab cells` prints the cells of an experiment that are to be run. `ripstop lab cell`
+//! runs one cell.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -51,10 +52,10 @@ Examples:
   ripstop lab cells 000.fig12 | head -n 1 | ripstop lab cell > result.json
   ripstop lab cells sweep.toml | parallel --pipe -N1 ripstop lab cell --threads 1 > results.jsonl";
 
-/// The longest cell that is read, bytes: far more than a scenario of 1000 links needs.
+/// The longest cell that is read, in bytes: far more than a scenario of 1000 links needs.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Prints the cells of an experiment.
+/// Prints the cells of an experiment that have no result in the store.
 pub(super) fn print_cells(flags: &CellsFlags) -> Outcome<()> {
     let (study, _) = find_study(&flags.experiment)?;
     study.refuse_wrong_cells()?;

@@ -1,4 +1,4 @@
-//! `ripstop lab figure`: what an experiment or a result shows, as SVG.
+//! `ripstop lab figure`: draws the figures of an experiment, or the curves of one result, as SVG.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;
@@ -42,7 +42,7 @@ fn measure(text: &str) -> Result<KnownMeasure, String> {
     text.parse()
 }
 
-/// Draws.
+/// Draws the figures and writes each to a file.
 pub(super) fn run(flags: &FigureFlags) -> Outcome<()> {
     let charts = if flags.what.ends_with(".json") { of_result(flags)? } else { of_experiment(flags)? };
     std::fs::create_dir_all(&flags.out).map_err(|error| Failure::work(flags.out.display(), error))?;

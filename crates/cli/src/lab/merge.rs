@@ -1,4 +1,4 @@
-//! `ripstop lab merge`: results from many machines in one store.
+//! `ripstop lab merge`: brings the results of many machines into one store.
 
 use crate::failure::Outcome;
 use crate::output;
@@ -29,7 +29,7 @@ Examples:
   ripstop lab merge all.redb north.redb south.redb
   ripstop lab merge sweep.results.redb results/*.json --json";
 
-/// Merges.
+/// Merges the stores and results into one store.
 pub(super) fn run(flags: &MergeFlags) -> Outcome<()> {
     let counts = merge(&ResultStore::open_or_create(&flags.into)?, &flags.from)?;
     if flags.json {

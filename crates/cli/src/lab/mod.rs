@@ -1,4 +1,4 @@
-//! `ripstop lab`: the cells of experiments, run anywhere, and their results brought together.
+//! `ripstop lab`: runs the cells of experiments on any machine, and brings their results together.
 
 mod cells;
 mod figure;
@@ -35,7 +35,7 @@ Examples:
   ripstop lab merge results.redb result.json
   ripstop lab table 000.fig12 --store results.redb";
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         LabCommand::Cells(flags) => cells::print_cells(flags),

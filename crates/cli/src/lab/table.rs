@@ -1,4 +1,4 @@
-//! `ripstop lab table`: the results of an experiment, as far as a store has them.
+//! `ripstop lab table`: prints the results of an experiment that a store has.
 
 use crate::failure::{Failure, Outcome};
 use crate::output;

@@ -1,9 +1,10 @@
-//! The parts that the flags of all models share: numbers without a unit, watts, metres, and the flag that a refused argument came from.
+//! What the flags of all models share: readers of numbers, watts and metres, and the way from an
+//! argument that a model refused to the flag that gave it.
 
 use crate::failure::{Failure, Outcome};
 use ripstop_model::domain::DomainError;
 
-/// The model's words for its arguments, and the flag that gives each.
+/// Pairs of an argument's name, as a model's errors write it, and the flag that gives the argument.
 pub(crate) type Named = &'static [(&'static str, &'static str)];
 
 /// The failure for an argument that a model refused. It names the flag that gave the argument.
@@ -14,7 +15,7 @@ pub(super) fn refused(error: DomainError, named: Named) -> Failure {
     }
 }
 
-/// A model's answer, or the failure that names the wrong flag.
+/// A model's answer. If the model refused an argument, the failure that names the argument's flag.
 pub(crate) fn answer<T>(result: Result<T, DomainError>, named: Named) -> Outcome<T> {
     result.map_err(|error| refused(error, named))
 }
@@ -39,7 +40,7 @@ pub(super) enum Length {
     Infinite,
 }
 
-/// A time, or `inf`.
+/// Reads a time, or `inf`.
 pub(super) fn length(text: &str) -> Result<Length, String> {
     if matches!(text.trim(), "inf" | "infinite") {
         return Ok(Length::Infinite);
@@ -60,7 +61,7 @@ pub(super) fn metres(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is not a distance; write for example `200m`, `1.2km` or `200` (m)"))
 }
 
-/// A number, optionally followed by `unit` with a decimal prefix.
+/// Reads a number, optionally followed by `unit` with a decimal prefix.
 fn scaled(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim();
     let (number, scale) = match text.strip_suffix(unit) {

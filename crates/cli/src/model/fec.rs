@@ -134,7 +134,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     };
     let exact = chain.map(|chain| CodedLink { losses: UnitLosses::Bursts(chain, spacing), ..link });
     let best = if flags.optimise { Some(answer(link.n_best(), NAMED)?) } else { None };
-    // Clap made sure that one of the two is given.
+    // Clap made sure that `--n` or `--optimise` is given.
     let n = flags.n.or(best).unwrap_or(flags.k);
     let block_loss = match chain {
         Some(chain) => answer(chain.block_loss(n, flags.k), NAMED)?,

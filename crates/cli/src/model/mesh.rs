@@ -94,18 +94,20 @@ const NAMED: Named = &[
     ("the number of blocks", "--block-time"),
 ];
 
-/// The number of flows that are listed.
+/// Most flows: the share of each one is listed.
 const MOST_FLOWS: usize = 100_000;
 
 #[derive(Serialize)]
 struct Report {
     capacity_bps: f64,
     shares_bps: Vec<f64>,
-    /// 1/(1-P) of the whole path, or of the longest of several; null where nothing arrives.
+    /// Packets sent for each packet that arrives: 1/(1-P), where P is the loss probability of the
+    /// whole path. Of several paths this is the longest. Null where nothing arrives.
     redundancy: f64,
     packet_time_s: f64,
     paths: Vec<Path>,
-    /// N_s-MAX, where --block-time is given.
+    /// Most blocks that the first flow may have in flight: N_s-MAX of equation (11) of paper 004.
+    /// Null without --block-time.
     blocks_max: Option<f64>,
 }
 

@@ -35,19 +35,20 @@ pub(super) struct MonteCarloFlags {
     file_mix: Vec<(f64, f64)>,
 }
 
-/// More draws would take minutes, and are probably a typing error.
+/// Most random draws of an experiment. More would take minutes, and are probably a typing error.
 const MOST_DRAWS: f64 = 2e9;
 
-/// Files: size in bits, share.
+/// The files that users transfer: the size of each in bits, and its share of the transfers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Mix(Vec<(f64, f64)>);
 
 /// The results.
 #[derive(Debug, Serialize)]
 pub(super) struct MonteCarloReport {
-    /// The mean over all slots of the slot's number of stations, rounded up. The paper plots this number.
+    /// The mean over all slots (0.1 s each) of the number of stations that the slot needs, rounded
+    /// up. The paper plots this number.
     mean_of_ceiling: Statistic,
-    /// The same without rounding.
+    /// The same mean without rounding.
     mean_fractional: Statistic,
     active_fraction: Statistic,
     transfers: Statistic,
@@ -62,10 +63,10 @@ impl MonteCarloFlags {
         self.monte_carlo
     }
 
-    /// The files, where they were given.
+    /// The files of `--file-mix`; None without that flag.
     ///
     /// # Errors
-    /// Shares that do not sum to 1; files that would have no effect.
+    /// The shares do not sum to 1, or the files would have no effect.
     pub(super) fn mix(&self, mean_is_given: bool) -> Outcome<Option<Mix>> {
         if self.file_mix.is_empty() {
             return Ok(None);
@@ -91,7 +92,7 @@ impl Mix {
         self.0.iter().map(|(bits, share)| bits * share).sum()
     }
 
-    /// The files of fig. 18a, scaled to another mean.
+    /// The files of fig. 18a of paper 000, scaled to another mean.
     fn of_mean(bits: f64) -> Mix {
         let paper = Mix(MIX_A.to_vec());
         let scale = bits / paper.mean_bits();

@@ -1,8 +1,8 @@
-//! A model's answer as text.
+//! A model's answer as text for people.
 
 use crate::output;
 
-/// Lines of a name, a value with its unit, and an explanation.
+/// Rows of three texts: the name of a value, the value with its unit, and an explanation.
 #[derive(Debug, Default)]
 pub(super) struct Lines(Vec<[String; 3]>);
 
@@ -11,6 +11,7 @@ impl Lines {
         Lines::default()
     }
 
+    /// Adds a row.
     pub(super) fn line(&mut self, name: &str, value: impl Into<String>, source: &str) {
         self.0.push([name.to_owned(), value.into(), source.to_owned()]);
     }
@@ -26,7 +27,9 @@ impl Lines {
     }
 }
 
-/// A number with four significant digits and its unit.
+/// A number with four significant digits and its unit, without trailing zeros. A whole number with
+/// more digits is shown in full. From 10^15 on and below 10^-4 a number has an exponent. An infinite
+/// one is `unlimited`.
 pub(super) fn number(value: f64, unit: &str) -> String {
     let text = match value.is_finite() {
         false => "unlimited".to_owned(),
@@ -35,17 +38,17 @@ pub(super) fn number(value: f64, unit: &str) -> String {
     if unit.is_empty() { text } else { format!("{text} {unit}") }
 }
 
-/// A number that may be absent.
+/// A number and its unit; `-` for a missing value.
 pub(super) fn optional(value: Option<f64>, unit: &str) -> String {
     output::or_dash(value, |value| number(value, unit))
 }
 
-/// A rate.
+/// A rate; `unlimited` for an infinite one.
 pub(super) fn rate(bps: f64) -> String {
     if bps.is_finite() { output::rate(bps) } else { "unlimited".to_owned() }
 }
 
-/// A share of 1 in per cent.
+/// A share in per cent; 1 is 100 %.
 pub(super) fn percent(share: f64) -> String {
     format!("{} %", digits(share * 100.0))
 }

@@ -124,8 +124,9 @@ struct Report {
     protocol: Name,
     #[serde(flatten)]
     asked: Figures,
-    /// Whole stations that TCP needs more than TCP/NC, and their power.
+    /// Whole stations that TCP needs in addition to those of TCP/NC.
     tcpnc_saves_stations: f64,
+    /// Power of the stations saved, in watts.
     tcpnc_saves_power_w: f64,
     protocols: Vec<Beside>,
     monte_carlo: Option<MonteCarloReport>,
@@ -137,7 +138,9 @@ struct Figures {
     stations: f64,
     whole_stations: f64,
     active_fraction: f64,
-    /// q mu_f / T: from 1 on, queues of transfers grow without bound.
+    /// Bits that a user asks for, as a share of what it can transfer: q mu_f / T. A user starts q
+    /// transfers a second of mu_f bits on average, with throughput T. From 1 on, queues of
+    /// transfers grow without bound.
     load: f64,
     throughput_bps: f64,
     power_w: f64,
@@ -208,7 +211,7 @@ impl Flags {
                 max_window: self.wmax,
                 first_window: 1.0,
                 packet_bytes,
-                // At p = 1 nothing arrives with any R.
+                // At a loss of 1 nothing arrives, whatever the redundancy.
                 redundancy: self.redundancy.unwrap_or(if self.loss.get() < 1.0 {
                     1.0 / (1.0 - self.loss.get())
                 } else {

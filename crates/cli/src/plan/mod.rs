@@ -1,7 +1,9 @@
-//! `ripstop plan`: what a link will bring before it is used, which scheme to use on it, and when coding will not help.
+//! `ripstop plan`: predicts what a link will bring, recommends a scheme, and says when coding will
+//! not help. A scheme is a way to use a link, such as plain CUBIC or the tunnel.
 //!
-//! [`ripstop_lab::plan`] makes the plan, [`show`] prints it. [`campaign_command`] runs a campaign of [`ripstop_lab::campaign`], which
-//! draws and simulates links and judges predictions.
+//! [`ripstop_lab::plan`] makes the plan, [`show`] prints it. [`campaign_command`] runs a campaign
+//! of [`ripstop_lab::campaign`]: it draws links, simulates them, and compares the results with the
+//! predictions.
 
 mod campaign_command;
 mod show;
@@ -114,10 +116,10 @@ impl HostsFlag {
     }
 }
 
-/// The largest `--budget`: a hundred bytes for each useful one.
+/// The largest `--budget`: 100 bytes of overhead for each useful byte.
 const MOST_OVERHEAD: f64 = 100.0;
 
-/// A share of 0 or more, which may exceed 1.
+/// Reads a share of 0 or more, which may exceed 1.
 fn overhead(text: &str) -> Result<f64, String> {
     let wrong =
         || format!("`{text}` is not an overhead; write a percentage such as 40%, or a share such as 0.4");
@@ -134,7 +136,7 @@ Examples:
   ripstop plan --rate 2Mbit/s --rtt 100ms --loss 2% --users 1000
   ripstop plan campaign --help                        compare predictions with simulations";
 
-/// The model's words for its arguments, and the flags that give them.
+/// The names of the model's arguments, as its errors write them, and the flags that give them.
 const NAMED: Named = &[
     ("the rate in bits a second", "--rate"),
     ("the round-trip time in seconds", "--rtt"),
@@ -146,7 +148,8 @@ const NAMED: Named = &[
     ("the number of users", "--users"),
 ];
 
-/// The smallest queue when none is given, packets. Routers have smaller queues only where somebody chose them.
+/// The smallest queue that is assumed when none is given, in packets. Routers have smaller queues
+/// only where somebody chose them.
 const USUAL_QUEUE: f64 = 10.0;
 
 /// Runs the command.

@@ -1,4 +1,7 @@
-//! Flags of the networks that parameters describe, made from the lab's table of parameters.
+//! The flags of `ripstop sim` and its subcommands, made from the lab's tables of parameters.
+//!
+//! A *preset* is a kind of network that a few parameters describe, such as `sim tandem`; see
+//! [`ripstop_lab::preset`]. Each parameter of a preset becomes a flag.
 
 use super::output::OutputFlags;
 use crate::failure::{Failure, WrongFlag};
@@ -13,13 +16,14 @@ use std::str::FromStr;
 pub(super) trait PresetCommand {
     /// The preset.
     const PRESET: Preset;
-    /// What the command does: a line, and a paragraph.
+    /// The description in the help text: a line, and a paragraph.
     const ABOUT: [&str; 2];
     /// Examples, for the end of the help text.
     const EXAMPLES: &'static str;
 }
 
-/// The parameters that were given, and what becomes of the result.
+/// The flags of a preset's command: the parameters that the user gave, and what to do with the
+/// result.
 pub(super) struct PresetFlags<C> {
     pub(super) given: Vec<(String, String)>,
     pub(super) output: OutputFlags,
@@ -29,7 +33,8 @@ pub(super) struct PresetFlags<C> {
 impl<C: PresetCommand> Args for PresetFlags<C> {
     fn augment_args(command: Command) -> Command {
         let [line, paragraph] = C::ABOUT;
-        // `augment_args` sets the description to that of `OutputFlags`, so the command's own comes last.
+        // `augment_args` sets the description to that of `OutputFlags`, so the command's own is set
+        // last.
         OutputFlags::augment_args(command.args(C::PRESET.parameters().map(argument)))
             .about(line)
             .long_about(format!("{line}\n\n{paragraph}"))
@@ -56,7 +61,8 @@ impl<C: PresetCommand> FromArgMatches for PresetFlags<C> {
     }
 }
 
-/// How often and how long a scenario from a file is run, and what becomes of the result.
+/// The flags of `sim run`: how often and how long to run the scenario of a file, and what to do
+/// with the result.
 pub(super) struct MeasureFlags {
     pub(super) given: Vec<(String, String)>,
     pub(super) output: OutputFlags,
@@ -91,6 +97,7 @@ impl From<PresetError> for Failure {
     }
 }
 
+/// The flag of a parameter.
 fn argument(parameter: &'static Parameter) -> Arg {
     let flag = Arg::new(parameter.name)
         .long(parameter.name)
@@ -119,7 +126,8 @@ fn argument(parameter: &'static Parameter) -> Arg {
     }
 }
 
-/// Whether a text is a value of the parameter's kind, so that what is wrong is said beside the flag.
+/// Checks that `text` is a value of the parameter's kind. So clap reports a wrong value together
+/// with its flag.
 fn check(parameter: &Parameter, text: &str) -> Result<(), String> {
     fn is<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
         text.trim().parse::<T>().map(drop).map_err(|error| error.to_string())
@@ -139,7 +147,7 @@ fn check(parameter: &Parameter, text: &str) -> Result<(), String> {
     }
 }
 
-/// The parameters that stand on the command line.
+/// The name and text of every parameter that stands on the command line. Defaults are left out.
 fn given<'a>(parameters: impl Iterator<Item = &'a Parameter>, matches: &ArgMatches) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for parameter in parameters {

@@ -1,4 +1,4 @@
-//! A scenario is run, and its result printed, recorded and judged.
+//! Runs a scenario; records, prints and judges its result.
 
 use super::show;
 use crate::failure::{Failure, Outcome};
@@ -37,7 +37,7 @@ pub(super) struct OutputFlags {
     print_scenario: bool,
 }
 
-/// Runs `scenario`, which was checked, and prints what was measured.
+/// Runs `scenario`, which has passed its check, and prints the result.
 pub(super) fn run(scenario: &Scenario, flags: &OutputFlags) -> Outcome<()> {
     let wrong = |error: ScenarioError| Failure::Usage(error.to_string());
     if flags.threads == Some(0) {
@@ -74,13 +74,14 @@ pub(super) fn run(scenario: &Scenario, flags: &OutputFlags) -> Outcome<()> {
     if wrong.is_empty() { Ok(()) } else { Err(Failure::work("not as expected", wrong.join("; "))) }
 }
 
-/// Why a run was not recorded.
+/// Why recording a run failed.
 enum Recording {
     Scenario(ScenarioError),
     File(Failure),
 }
 
-/// Makes the first run once more, with those looking on who were asked for.
+/// Performs the first run in addition to the measurement, and writes its packets (`--pcap`) and
+/// events (`--trace`) to files. Does nothing without these flags.
 fn record(scenario: &Scenario, flags: &OutputFlags) -> Result<(), Recording> {
     if flags.pcap.is_none() && flags.trace.is_none() {
         return Ok(());

@@ -7,7 +7,7 @@ use ripstop_sim::engine::Statistic;
 use ripstop_sim::scenario::{FlowReport, LinkReport, ScenarioReport, TunnelReport};
 use serde_json::Value;
 
-/// So many flows of a kind are listed one by one.
+/// Most rows of a table: further flows or links are not listed.
 const MOST_ROWS: usize = 20;
 
 /// The result for people.
@@ -44,7 +44,7 @@ pub(super) fn not_met(expect: &ExpectVerdict) -> String {
     format!("`{}` {how}: {}", expect.claim, expect.values)
 }
 
-/// What became of expectations, where there are any.
+/// The expectations, and whether each one was met; empty without expectations.
 fn expectations(all: &[ExpectVerdict]) -> String {
     let mut table = Table::titled(["expected", "", ""]);
     for expect in all {
@@ -58,7 +58,8 @@ fn expectations(all: &[ExpectVerdict]) -> String {
     if all.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }
 
-/// The report of one run with a number in place of each statistic over runs; of a statistic with percentiles these stay.
+/// The report of one run. Each statistic over runs is replaced by its mean. A statistic with
+/// percentiles keeps these and its mean.
 pub(super) fn numbers(report: &ScenarioReport) -> Value {
     fn plain(value: Value) -> Value {
         match value {
@@ -81,7 +82,7 @@ pub(super) fn numbers(report: &ScenarioReport) -> Value {
     serde_json::to_value(report).map_or(Value::Null, plain)
 }
 
-/// What became of files, requests and answers, where there are any.
+/// The transfers of files, requests and answers; empty without any.
 fn transfers(flows: &[FlowReport]) -> String {
     let any = flows.iter().filter_map(|flow| Some((flow, flow.completed?, flow.unfinished?)));
     let mut table = Table::titled(["transfers", "complete", "under way", "time", "p50", "p99"]);
@@ -96,7 +97,7 @@ fn transfers(flows: &[FlowReport]) -> String {
     if rows == 0 { String::new() } else { format!("\n{}", table.render()) }
 }
 
-/// What the links did.
+/// The counters of the links.
 fn links(links: &[LinkReport]) -> String {
     let mut table = Table::titled([
         "link",
@@ -129,7 +130,7 @@ fn links(links: &[LinkReport]) -> String {
     format!("\n{}", table.render())
 }
 
-/// What the tunnels did, where there are any.
+/// The counters of the tunnels; empty without tunnels.
 fn tunnels(tunnels: &[TunnelReport]) -> String {
     let mut table = Table::titled([
         "tunnel",
@@ -193,7 +194,7 @@ fn flows(title: &str, goodput: &Statistic, flows: &[FlowReport]) -> String {
     format!("{title}{}", table.render())
 }
 
-/// A rate, and half its interval behind a sign.
+/// A mean rate, and half of its confidence interval after `+-`.
 fn rate(statistic: &Statistic) -> [String; 2] {
     [
         or_dash(statistic.mean, output::rate),

@@ -1,4 +1,4 @@
-//! `ripstop sweep`: many simulations, of which only those are run whose results are not there.
+//! `ripstop sweep`: runs many simulations, except those whose results are already in the store.
 
 pub(crate) mod show;
 
@@ -73,7 +73,7 @@ Examples:
   ripstop sweep plan.toml --csv results.csv
   ripstop sweep plan.toml --only tcp=reno --only loss=1% --json";
 
-/// Runs what is left of a plan, and prints and writes all of it.
+/// Runs the cells of a plan that have no result, and prints and writes the results of all cells.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     let began = Instant::now();
     let jobs = match flags.jobs {
@@ -164,7 +164,7 @@ impl Flags {
         run_missing(tasks, cell, states, store, style)
     }
 
-    /// Refuses files that would only be refused when all is done.
+    /// Checks the flags' files before the work starts, so that no file is refused after it.
     fn check_files(&self, store: &Path) -> Outcome<()> {
         self.files.check(self.json, &[&self.plan, store])?;
         if is_same(store, &self.plan) {
@@ -174,7 +174,8 @@ impl Flags {
     }
 }
 
-/// A sweep that did not come to its end says what is there and how to go on. It writes no table.
+/// The failure of a sweep that was stopped, or in which a cell failed. The message says how many
+/// results there are and how to continue. No table is written.
 fn refuse_what_is_not_whole(
     flags: &Flags,
     plan: &Experiment,

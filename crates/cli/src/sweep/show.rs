@@ -1,4 +1,4 @@
-//! What a sweep prints.
+//! What a sweep prints: tables, words and JSON.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, or_dash};
@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// So many cells are listed one by one.
+/// Most rows of a table: further cells are not listed.
 const MOST_ROWS: usize = 60;
 
 /// The table for people.
@@ -51,7 +51,7 @@ pub(crate) fn table(sweep: &ResultTable<'_>) -> Outcome<String> {
     Ok(table.render() + &more(sweep.cells.len()))
 }
 
-/// The cells, and which of them are yet to be run.
+/// The cells, and whether each one is done, to be run, or invalid.
 pub(crate) fn dry(sweep: &ResultTable<'_>) -> String {
     let mut table = Table::titled(titles(sweep.experiment));
     for (cell, state) in sweep.cells.iter().zip(sweep.states) {
@@ -109,23 +109,24 @@ fn more(cells: usize) -> String {
     }
 }
 
-/// A mean, and half its interval behind a sign.
+/// A mean, and half of its confidence interval after `+-`.
 fn pair(statistic: &Value, show: impl Fn(f64) -> String) -> [String; 2] {
     let interval = statistic["ci95"].as_f64().map_or_else(String::new, |ci95| format!("+-{}", show(ci95)));
     [or_dash(statistic["mean"].as_f64(), &show), interval]
 }
 
-/// What `--json` prints of the whole; its cells are written one by one, so that they need not all be in memory.
+/// The fields of the JSON object, except its last one, the cells. The cells are written one by one,
+/// so that they need not all be in memory.
 #[derive(Serialize)]
 pub(crate) struct Frame<'a> {
     pub(crate) plan: String,
     pub(crate) store: String,
     pub(crate) version: &'a str,
     pub(crate) counts: &'a StateCounts,
-    /// What is left, where it can be told, s.
+    /// Estimated time of the cells that are left, in seconds; None where there is no estimate.
     pub(crate) estimate_s: Option<f64>,
     pub(crate) wall_s: f64,
-    /// What became of numbers and claims; None where the plan has none.
+    /// The verdicts on the plan's numbers and claims; None where the plan has none.
     pub(crate) judged: Option<&'a JudgedStudy>,
 }
 
@@ -156,10 +157,10 @@ impl Serialize for Axes<'_> {
     }
 }
 
-/// Prints one object.
+/// Prints `frame` and the cells of `sweep` as one JSON object.
 ///
 /// # Errors
-/// Output that is refused; a result that cannot be read.
+/// Printing failed, or a result cannot be read.
 pub(crate) fn json(frame: &Frame<'_>, sweep: &ResultTable<'_>) -> Outcome<()> {
     let text = serde_json::to_string(frame).map_err(|error| Failure::work("writing JSON", error))?;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());

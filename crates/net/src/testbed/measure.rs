@@ -37,7 +37,7 @@ pub struct TransferSetup {
 /// How far a measurement is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// Requests on their way to a fixed number of answers.
+    /// The requests on the idle link.
     Requests {
         /// Requests answered so far.
         answered: usize,
