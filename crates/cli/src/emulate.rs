@@ -94,7 +94,7 @@ pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     }
     let open = |flag: &str, text: &str| Namespace::open(text).map_err(|error| Failure::flag(flag, error));
     let (left, right) = (open("--left", &flags.left)?, open("--right", &flags.right)?);
-    // Before the emulator starts its thread, because it inherits the signal mask.
+    // Before the emulator starts its thread, because the thread inherits the signal mask.
     let signals = Signals::block()?;
     let config = EmulatorConfig {
         left: EmulatorSide { device: flags.left_device.clone(), addresses: flags.left_address.clone() },

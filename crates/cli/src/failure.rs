@@ -21,12 +21,12 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// An invalid value: the flag, the problem, and what would be right.
+    /// The failure for an invalid value. `problem` says what is wrong and what would be right.
     pub(crate) fn flag(flag: &str, problem: impl Display) -> Failure {
         Failure::Usage(format!("{flag}: {problem}"))
     }
 
-    /// What was tried, and why it failed.
+    /// The failure of the work: what was tried, and why it failed.
     pub(crate) fn work(what: impl Display, why: impl Display) -> Failure {
         Failure::Work(format!("{what}: {why}"))
     }

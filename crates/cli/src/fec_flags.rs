@@ -40,7 +40,7 @@ pub(crate) struct FecFacts {
 }
 
 impl FecFlags {
-    /// The code; None without its flags.
+    /// The block code; None without `--fec-k` and `--fec-n`.
     ///
     /// # Errors
     /// An invalid value, with its flag.

@@ -46,7 +46,7 @@ fn section(page: &mut String, parent: &str, command: &Command) {
     let about = command.get_long_about().or(command.get_about()).map(ToString::to_string).unwrap_or_default();
     let _ = writeln!(page, "{}", escaped(&about));
     let own: Vec<&Arg> = command.get_arguments().filter(|arg| is_listed(arg)).collect();
-    // In the order of definition, each once, the flags without a heading first.
+    // All headings once, in the order of definition. The flags without a heading come first.
     let mut headings: Vec<Option<&str>> = Vec::new();
     for heading in own.iter().map(|arg| arg.get_help_heading()) {
         if !headings.contains(&heading) {
@@ -73,7 +73,7 @@ fn is_listed(arg: &Arg) -> bool {
     !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version")
 }
 
-/// `` `--rate <RATE>` ``, with aliases.
+/// The flag as a user writes it, such as `` `--rate <RATE>` ``, with its aliases.
 fn usage(arg: &Arg) -> String {
     let values = arg.get_value_names().unwrap_or_default().iter().map(|name| format!("<{name}>"));
     let values = values.collect::<Vec<_>>().join(" ");
@@ -89,7 +89,7 @@ fn usage(arg: &Arg) -> String {
     }
 }
 
-/// The help, then the possible values.
+/// The flag's help text, then the possible values.
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
     // The default has a column of its own.
@@ -119,7 +119,8 @@ fn default(arg: &Arg) -> String {
     }
 }
 
-/// Text that Markdown and its tables show as it is. Text between backticks is code, in which only `|` is escaped.
+/// Escapes the text so that Markdown and its tables show it unchanged. Text between backticks is
+/// code, in which only `|` is escaped.
 fn escaped(text: &str) -> String {
     let escape = |(at, part): (usize, &str)| {
         let part = part.replace('|', "\\|");

@@ -18,7 +18,7 @@ impl Progress {
     /// A progress line, drawn only if standard error is a terminal.
     pub(crate) fn new() -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        // The template is a constant that the style accepts; a test shows it.
+        // The style accepts this constant template, as a test shows.
         if let Ok(style) = style() {
             bar.set_style(style);
         }
@@ -45,7 +45,8 @@ impl Progress {
         }
     }
 
-    /// Waits until `end` or until `done`, and shows `message` meanwhile. Returns whether it was done.
+    /// Waits until `end`, or earlier until `done` returns true, and shows `message` meanwhile.
+    /// Returns whether `done` returned true.
     pub(crate) fn wait_for(
         &self,
         end: Instant,

@@ -1,4 +1,5 @@
-//! Cells are run by the lab; here are the line that says how far it is, and Ctrl-C.
+//! Runs cells with the lab's [`run::run_missing`], shows the progress on standard error, and stops
+//! at Ctrl-C. A cell is one scenario with all its values: the unit that is run and stored.
 
 use crate::failure::{Failure, Outcome};
 use crate::progress::Progress;
@@ -12,18 +13,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How the cells of a command are run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunStyle {
-    /// What stands before the progress, such as `sweeping`.
+    /// The text before the progress, such as `sweeping`.
     pub(crate) what: &'static str,
-    /// Threads at most.
+    /// Most threads to use.
     pub(crate) threads: usize,
-    /// Whether the others are run when a cell fails.
+    /// Whether the other cells are still run when a cell fails.
     pub(crate) keep_going: bool,
 }
 
-/// Runs what is missing, as [`run::run_missing`] does, and shows on standard error how far it is.
+/// Runs the cells whose state is missing, as [`run::run_missing`] does, and shows the progress on
+/// standard error. `cell(k)` gives the cell of `tasks[k]`.
 ///
 /// # Errors
-/// What the store or the system refused.
+/// An error of the store or of the system.
 pub(crate) fn run_missing(
     tasks: &[CellTask],
     cell: impl FnMut(usize) -> Option<LabCell> + Send + 'static,
@@ -34,7 +36,7 @@ pub(crate) fn run_missing(
     if !states.contains(&CellState::Missing) {
         return Ok(RunEnd::All);
     }
-    // Before the first thread is there, so that all of them leave signals alone.
+    // Before the first thread starts, so that all threads inherit the blocked signals.
     let signals = Signals::block()?;
     let stop = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
@@ -60,7 +62,7 @@ fn words(at: &RunProgress, there: usize) -> String {
     format!("{} of {} cells{reused}{left}", at.done, at.to_do)
 }
 
-/// A time to wait for, as one would say it.
+/// An estimated time, rounded, in words.
 pub(crate) fn coarse(seconds: f64) -> String {
     match seconds {
         s if s < 1.0 => "a second".to_owned(),

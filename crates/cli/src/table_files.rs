@@ -30,7 +30,8 @@ impl TableFiles {
         self.csv.as_deref() == Some(Path::new("-"))
     }
 
-    /// Refuses before long work what would only come out after it: files that cannot be written, or that are `taken`.
+    /// Checks the files before long work starts. Refuses files that cannot be written, and files in
+    /// `taken`, which the command itself uses.
     pub(crate) fn check(&self, json: bool, taken: &[&Path]) -> Outcome<()> {
         if self.csv_is_output() && json {
             return Err(Failure::flag(
@@ -55,7 +56,7 @@ impl TableFiles {
         Ok(())
     }
 
-    /// Writes the files that were asked for, and names them.
+    /// Writes the table as the flags ask, and returns the paths of the files written.
     pub(crate) fn write(&self, table: &ResultTable<'_>) -> Outcome<Vec<PathBuf>> {
         let mut written = Vec::new();
         if let Some(path) = &self.csv {

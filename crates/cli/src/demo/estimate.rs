@@ -9,10 +9,11 @@ use std::time::Duration;
 const SETUP: Duration = Duration::from_millis(300);
 /// Bytes of TCP payload in a full packet.
 const SEGMENT_BYTES: f64 = 1448.0;
-/// CPU time per full packet of the link that a tunnelled contender takes in virtual time without loss. Measured with
-/// `demo --virtual` at 20 Mbit/s: 4 us. It grows with the loss rate p as 1 + 5 p.
+/// CPU time of a tunnelled contender in virtual time, for each full packet that the link can carry,
+/// without loss. Measured with `demo --virtual` at 20 Mbit/s: 4 us. It grows with the loss rate p
+/// as 1 + 5 p.
 const TUNNEL_S_PER_PACKET: f64 = 4e-6;
-/// The same for a TCP without the tunnel: .8 us.
+/// The same time for a TCP without the tunnel: .8 us.
 const PLAIN_S_PER_PACKET: f64 = 0.8e-6;
 
 /// Wall-clock time of all contenders on the emulated link, for a file of `file_bytes`.
@@ -61,8 +62,9 @@ fn bulk_time(setup: &TransferSetup) -> Duration {
     setup.seconds.max(requests.unwrap_or_default())
 }
 
-/// Time of the file's transfer. A TCP that takes losses for congestion is limited to 1.22 segments / (RTT sqrt(p)) (Mathis
-/// et al., 1997). All others fill about .85 of what the link delivers.
+/// Time of the file's transfer. A TCP that reduces its rate at every loss is limited to 1.22
+/// segments / (RTT sqrt(p)), where p is the loss rate (Mathis et al., 1997). All others reach about
+/// .85 of the rate that the link delivers after losses.
 fn file_time(contender: Contender, setup: &TransferSetup, bytes: u64) -> Duration {
     let link = &setup.path.forth;
     let loss = link.loss.mean();
@@ -73,7 +75,7 @@ fn file_time(contender: Contender, setup: &TransferSetup, bytes: u64) -> Duratio
         true => filled.min(1.22 * 8.0 * SEGMENT_BYTES / (rtt * loss.sqrt())),
         false => filled,
     };
-    // Start-up: the rate doubles once per round trip.
+    // 6 RTT for the start-up, in which the rate doubles once per round trip.
     seconds(8.0 * bytes as f64 / rate.max(1.0)) + 6 * setup.rtt
 }
 
@@ -109,7 +111,7 @@ mod tests {
         assert!((12.0..14.0).contains(&one(Contender::Ripstop, 0.0, None)));
         // CUBIC does not finish the file within its limit of 10 s.
         assert!((20.0..23.0).contains(&one(Contender::Cubic, 0.05, None)));
-        // 400 requests take 20 s on the quiet link, and 22 s beside the bulk.
+        // 400 requests take 20 s on the idle link, and 22 s during the bulk stream.
         assert!((44.0..47.0).contains(&one(Contender::Ripstop, 0.0, Some(400))));
         let two = real(&[Contender::Bbr, Contender::Ripstop], &setup(0.0, None), 3_000_000).as_secs_f64();
         assert!((two - 2.0 * one(Contender::Bbr, 0.0, None)).abs() < 1e-6);

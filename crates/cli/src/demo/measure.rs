@@ -17,7 +17,7 @@ use ripstop_net::workload::requests::RequestReport;
 use ripstop_net::workload::{self, WorkloadError};
 use std::time::Instant;
 
-/// The work for each contender.
+/// What to measure for each contender.
 #[derive(Debug)]
 pub(crate) struct DemoPlan {
     pub(crate) setup: TransferSetup,

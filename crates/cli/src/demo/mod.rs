@@ -165,7 +165,7 @@ fn measure_all(flags: &Flags, setup: TransferSetup, report: &mut Report) -> Outc
     Ok(())
 }
 
-/// Which contender of how many, for the progress line.
+/// The position of contender `k` among all contenders, for the progress line.
 fn scope(k: usize, contenders: &[Contender]) -> String {
     format!("contender {} of {}, ", k + 1, contenders.len())
 }

@@ -1,5 +1,5 @@
-//! `--virtual`: the same contenders in virtual time. It needs no namespaces, takes seconds, and gives
-//! confidence intervals.
+//! `--virtual`: the same contenders in virtual time. This mode needs no namespaces, takes seconds,
+//! and gives confidence intervals.
 
 use super::contenders::Contender;
 use super::measure::stats;
@@ -60,15 +60,19 @@ pub(super) fn measure(
     Ok(summary(contender, setup, &all))
 }
 
-/// The latency of a request, or how long it waited without a reply.
+/// The latency of an answered request, or the error: how long a request waited without a reply.
 type Latency = Result<Duration, Duration>;
 
 /// One independent run.
 struct Run {
+    /// The requests on the idle link; None unless asked for.
     quiet: Option<Vec<Latency>>,
+    /// The bulk stream and the requests during it.
     bulk: Measured,
     /// End of the measured interval.
     until: Duration,
+    /// The file's transfer and the time that it was given; None if the contender cannot send a
+    /// file.
     file: Option<(Measured, Duration)>,
 }
 
@@ -186,7 +190,7 @@ fn mean_of_all(times: impl Iterator<Item = Option<Duration>>) -> Option<f64> {
     times?.iter().map(Duration::as_secs_f64).collect::<Sample>().statistic().mean
 }
 
-/// The sums over all runs; None without a tunnel.
+/// What the tunnel did, summed over all runs; None without a tunnel.
 fn tunnel(runs: &[Run]) -> Option<TunnelFacts> {
     let each: Option<Vec<_>> = runs.iter().map(|run| run.bulk.tunnel).collect();
     each.map(|each| TunnelFacts {

@@ -1,4 +1,5 @@
-//! `ripstop papers`: the papers' experiments, run again, and what they state beside what comes out.
+//! `ripstop papers`: repeats the papers' experiments, and compares the results with what the papers
+//! state.
 
 mod check;
 pub(crate) mod report;
@@ -124,7 +125,7 @@ Examples:
   ripstop papers run 003 --pages pages
   ripstop papers run --dir my-papers --json > verdicts.json";
 
-/// Does what was asked for.
+/// Runs the subcommand.
 pub(crate) fn run(flags: &Flags) -> Outcome<()> {
     match &flags.command {
         Command::List(flags) => list(flags),
@@ -243,7 +244,7 @@ struct Outcomes<'a> {
     version: &'static str,
     quick: bool,
     experiments: &'a [JudgedStudy],
-    /// How many verdicts of each kind.
+    /// The number of verdicts of each kind.
     verdicts: std::collections::BTreeMap<Verdict, usize>,
     points_simulated: usize,
     points_kept: usize,
@@ -251,13 +252,15 @@ struct Outcomes<'a> {
 }
 
 impl RunFlags {
-    /// Where results are kept; in memory alone when they are not.
+    /// Opens the store of results. With `--fresh`, and where the user has no cache directory,
+    /// results are kept in memory only.
     fn open_store(&self) -> Outcome<ResultStore> {
         let usual = || self.store.clone().or_else(results::usual_file);
         let Some(path) = (if self.fresh { None } else { usual() }) else {
             return Ok(ResultStore::in_memory()?);
         };
-        // A cache that nobody has used yet; a folder of one's own one makes oneself.
+        // The directory in the user's cache is created when it is missing. A directory that the
+        // user names must exist.
         if let (None, Some(folder)) = (&self.store, path.parent()) {
             std::fs::create_dir_all(folder).map_err(|error| Failure::work(folder.display(), error))?;
         }
@@ -315,7 +318,7 @@ fn judge_all(flags: &RunFlags) -> Outcome<()> {
     report::refuse_wrong(&judged)
 }
 
-/// Writes the numbers of an experiment down, for `papers check`.
+/// Writes the numbers that an experiment's verdicts need to a file, for `papers check`.
 fn write_numbers(directory: &Path, study: &Study, text: &str) -> Outcome<()> {
     let folder = directory.join(study.paper()).join("results");
     std::fs::create_dir_all(&folder).map_err(|error| Failure::work(folder.display(), error))?;
@@ -324,14 +327,14 @@ fn write_numbers(directory: &Path, study: &Study, text: &str) -> Outcome<()> {
     std::fs::write(&path, text).map_err(|error| Failure::work(path.display(), error))
 }
 
-/// What it is, and its curves as a table.
+/// What the figure shows, and its curves as tables.
 fn describe(figure: &ModelFigure, chart: &FigureChart) -> String {
     let mut text = format!("{}  {} ({})\n\n{}\n", figure.id, figure.title, figure.place, figure.about.trim());
     let _ = writeln!(text, "\n{} by {}", chart.y, chart.x);
     for curve in &chart.curves {
         let _ = writeln!(text, "\n{}", curve.name);
         let mut table = Table::default();
-        // A screenful of each.
+        // At most 15 points of each curve, so that its table fits a screen.
         let step = curve.points.len().div_ceil(15).max(1);
         for (x, y, _) in curve.points.iter().step_by(step) {
             table.row([format!("  {}", show_number(*x)), show_number(*y)]);

@@ -41,7 +41,8 @@ pub(crate) fn experiment(judged: &JudgedStudy) -> String {
     text
 }
 
-/// Fails when a verdict of these experiments is not as it should be.
+/// Fails when a verdict of these experiments is [`Verdict::is_wrong`]: a failed, unexpected or
+/// erroneous one.
 pub(crate) fn refuse_wrong<'a>(all: impl IntoIterator<Item = &'a JudgedStudy>) -> Outcome<()> {
     let wrong = all.into_iter().flat_map(JudgedStudy::verdicts).filter(|verdict| verdict.is_wrong()).count();
     match wrong {
@@ -50,14 +51,14 @@ pub(crate) fn refuse_wrong<'a>(all: impl IntoIterator<Item = &'a JudgedStudy>) -
     }
 }
 
-/// How many verdicts of each kind.
+/// The number of verdicts of each kind, as text.
 pub(super) fn summary(all: &[JudgedStudy]) -> String {
     let counted = count(all);
     let words: Vec<String> = counted.iter().map(|(verdict, n)| format!("{n} {}", verdict.word())).collect();
     format!("{} experiments: {}", all.len(), words.join(", "))
 }
 
-/// Verdicts by kind.
+/// The number of verdicts of each kind.
 pub(super) fn count(all: &[JudgedStudy]) -> BTreeMap<Verdict, usize> {
     let mut counted = BTreeMap::new();
     for verdict in all.iter().flat_map(JudgedStudy::verdicts) {

@@ -1,4 +1,5 @@
-//! Runs the cells of experiments, and reads what they gave.
+//! Runs the cells of experiments, and reads their results. A cell is one scenario with all its
+//! values.
 
 use crate::failure::{Failure, Outcome};
 use crate::run_cells::{RunStyle, run_missing};
@@ -9,18 +10,19 @@ use ripstop_lab::study::{CellResults, PlannedCell, Study};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Results of experiments.
+/// The results of several experiments.
 pub(super) struct Results {
-    /// Of each experiment, the results of its cells.
+    /// For each experiment, the results of its cells.
     pub(super) studies: Vec<CellResults>,
-    /// Cells that were simulated now, and those that were there.
+    /// How many cells were simulated now, and how many results were in the store before.
     pub(super) counts: StateCounts,
 }
 
-/// Runs all cells of `studies` whose results are not in the store; with `quick` few runs of some of them.
+/// Runs all cells of `studies` whose results are not in the store. With `quick` runs only some of
+/// them, with few runs.
 ///
 /// # Errors
-/// A scenario that cannot be, or a result that cannot be stored.
+/// A scenario is invalid, or a result cannot be stored.
 pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &ResultStore) -> Outcome<Results> {
     let mut planned: Vec<Vec<Option<Vec<PlannedCell>>>> = Vec::with_capacity(studies.len());
     for study in studies {
@@ -60,7 +62,7 @@ pub(super) fn run(studies: &[&Study], quick: bool, threads: usize, store: &Resul
     Ok(Results { studies: all, counts: StateCounts::of(&states) })
 }
 
-/// Where results are kept when nothing is said: the user's cache.
+/// The file where results are kept by default, in the user's cache directory.
 pub(crate) fn usual_file() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;

@@ -1,5 +1,5 @@
-//! `ripstop speed`: measures how fast this machine does the tunnel's computations, and compares with its
-//! limits.
+//! `ripstop speed`: measures how fast this machine does the tunnel's computations, and compares the
+//! figures with the machine's limits.
 
 mod report;
 

@@ -85,7 +85,7 @@ fn to(anchor: SpeedAnchor) -> String {
     if anchor.over == 1.0 { short.to_owned() } else { format!("({short}) / {}", anchor.over) }
 }
 
-/// Three significant digits.
+/// A number with three significant digits where that needs at most three decimals.
 fn digits(value: f64) -> String {
     match value {
         v if v >= 99.95 => format!("{v:.0}"),

@@ -1,5 +1,5 @@
-//! The results of the demonstration: as JSON (docs/schemas/demo.schema.json) and for people. Shares are
-//! relative to C(1 - p), the link's rate less its losses.
+//! The results of the demonstration: as JSON (docs/schemas/demo.schema.json) and for people. Shares
+//! are relative to C (1 - p): the link's rate C, less the share p of packets that it loses.
 
 mod verdict;
 
@@ -56,21 +56,22 @@ pub(crate) struct ContenderReport {
     pub(crate) inner_cc: Option<&'static str>,
     #[serde(flatten)]
     pub(crate) bulk: BulkFacts,
-    /// goodput / C(1 - p).
+    /// Goodput in the measured interval / C (1 - p).
     pub(crate) share: Option<f64>,
     pub(crate) requests: Requests,
-    /// Null in real time.
+    /// Means over independent runs; null in real time.
     pub(crate) over_runs: Option<OverRuns>,
     /// Whether the received file has the right SHA-256; null when it did not arrive in time or none was sent.
     pub(crate) sha256_ok: Option<bool>,
-    /// Null when no file was sent.
+    /// The file's transfer; null when no file was sent.
     pub(crate) file: Option<FileReport>,
     pub(crate) wire: Wire,
-    /// Null for a contender without the tunnel.
+    /// What the tunnel repaired; null for a contender without the tunnel.
     pub(crate) tunnel: Option<TunnelFacts>,
 }
 
-/// What the tunnel did for the bulk's run, in the data direction. In virtual time the sum over all runs.
+/// What the tunnel did in the bulk run, in the data direction. In virtual time the sum over all
+/// runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TunnelFacts {
     /// Lost packets that the tunnel recovered from repairs.
@@ -82,15 +83,17 @@ pub(crate) struct TunnelFacts {
 /// The figures of the bulk stream.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct BulkFacts {
-    /// In the measured interval.
+    /// Goodput in the measured interval.
     pub(crate) goodput_bps: f64,
     /// IP bytes offered to the link in the data direction / application bytes received, in the measured
     /// interval; null when none were received.
     pub(crate) sent_per_useful: Option<f64>,
-    /// In the whole run, including the connection's start.
+    /// Goodput in the whole run, including the connection's start.
     pub(crate) goodput_whole_run_bps: f64,
-    /// Time since the start of the connection; null when it was not reached.
+    /// Time from the start of the connection until 100 kB had arrived; null when they did not
+    /// arrive.
     pub(crate) first_100kb_s: Option<f64>,
+    /// The same time for 1 MB.
     pub(crate) first_1mb_s: Option<f64>,
     /// CPU time of the processes at both ends per 10^9 bytes received, in the whole run.
     pub(crate) cpu_s_per_gb: Option<f64>,
@@ -104,7 +107,7 @@ pub(crate) struct BulkFacts {
 pub(crate) struct Requests {
     /// On the idle link; null unless `--requests` was given.
     pub(crate) quiet: Option<RequestStats>,
-    /// Beside the bulk stream.
+    /// During the bulk stream.
     pub(crate) beside_bulk: RequestStats,
 }
 
@@ -160,7 +163,8 @@ pub(crate) struct Wire {
 }
 
 impl BulkFacts {
-    /// From two marks, the second at the end of the run, and the totals of the workload.
+    /// From the counters at the start and at the end of the measured interval, and the figures of
+    /// the whole stream.
     pub(crate) fn between(first: &Mark, last: &Mark, whole: &BulkReport) -> BulkFacts {
         let bulk = (last.bulk - first.bulk) as f64;
         let useful = bulk + (last.requests - first.requests) as f64;

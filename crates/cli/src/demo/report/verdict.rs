@@ -15,9 +15,10 @@ pub(crate) struct Verdict {
     /// The best contender of the other kind (with or without the tunnel), or else the second best; null when the winner ran
     /// alone.
     pub(crate) compared_with: Option<&'static str>,
-    /// Goodput of the winner / goodput of `compared_with`; null without one, or when that one received nothing.
+    /// Goodput of the winner / goodput of `compared_with`; null if `compared_with` is null or
+    /// received nothing.
     pub(crate) goodput_ratio: Option<f64>,
-    /// All of it as one sentence for people.
+    /// The whole verdict as one sentence for people.
     pub(crate) sentence: String,
 }
 
@@ -66,7 +67,7 @@ impl Verdict {
     }
 }
 
-/// The one with the highest goodput above zero; of equal ones the first.
+/// The contender with the highest goodput above zero; the first one if several are equal.
 fn best<'a>(contenders: impl Iterator<Item = &'a ContenderReport>) -> Option<&'a ContenderReport> {
     contenders
         .filter(|c| c.bulk.goodput_bps > 0.0)
@@ -140,7 +141,7 @@ fn at_losses(contender: &ContenderReport) -> String {
     }
 }
 
-/// The wire bytes for each useful byte of both.
+/// The bytes that each of the two sent for each useful byte.
 fn overheads(plain: &ContenderReport, tunnelled: &ContenderReport) -> String {
     let shown = |c: &ContenderReport| output::or_dash(c.bulk.sent_per_useful, |s| format!("{s:.3}"));
     format!(

@@ -1,4 +1,5 @@
-//! `ripstop papers check`: what the papers state beside what closed forms compute and experiments gave.
+//! `ripstop papers check`: compares what the papers state with closed forms and with stored results
+//! of experiments.
 
 mod print;
 
@@ -51,8 +52,9 @@ Examples:
 struct Report<'a> {
     version: &'static str,
     papers: Vec<CheckedPaper<'a>>,
-    /// How many of each kind.
+    /// Published numbers with each verdict.
     numbers: BTreeMap<PaperVerdict, usize>,
+    /// Published trends with each verdict.
     trends: BTreeMap<PaperVerdict, usize>,
 }
 
@@ -98,7 +100,7 @@ pub(super) fn run(flags: &Flags) -> Outcome<()> {
     }
 }
 
-/// The papers that were asked for; all that have a `model.toml` without a name.
+/// The papers that the user named; without names, all papers that have a `model.toml`.
 fn chosen<'a>(library: &'a PaperLibrary, names: &[String]) -> Outcome<Vec<(&'a str, &'a StatedPaper)>> {
     if let Some(stranger) = names.iter().find(|name| !library.stated.contains_key(*name)) {
         let all: Vec<&str> = library.stated.keys().map(String::as_str).collect();

@@ -6,7 +6,7 @@ use ripstop_lab::papers::{CheckedPaper, PaperVerdict, digits, reasons};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// All papers, and the sum of it.
+/// The verdicts on all papers, and their totals.
 pub(super) fn text(report: &Report<'_>) -> String {
     let mut text: String = report.papers.iter().map(paper).collect();
     let count = |counted: &BTreeMap<PaperVerdict, usize>| {
