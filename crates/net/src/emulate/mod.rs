@@ -2,9 +2,9 @@
 //!
 //! Each namespace gets a TUN device. A packet that the kernel sends into one device is offered to
 //! the [`ripstop_link::Link`] of that direction. The packet leaves the other device at the time
-//! that the link gives. Rate, queue, delay and losses are those of the simulator. They use the same
-//! random streams (sequences of random numbers, each derived from the seed and a name). No kernel
-//! module and no `netem` are needed, so the emulator runs in containers.
+//! that the link gives. The link treats rate, queue, delay and losses as in the simulator, and uses
+//! the same random streams (sequences of random numbers, each derived from the seed and a name). No
+//! kernel module and no `netem` are needed, so the emulator runs in containers.
 //!
 //! The devices have no offload: a packet here is at most one MTU long, and loss is drawn for each
 //! packet. Without offload the sending kernel computes every checksum before the emulator reads the

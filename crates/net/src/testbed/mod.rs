@@ -1,6 +1,7 @@
 //! Testbeds: two new hosts (network namespaces) and the lossy link between them, with or without a tunnel.
 //!
-//! [`measure`] runs the kernel's TCP over a testbed: requests, a bulk stream with requests beside it, and a file.
+//! [`measure`] runs the kernel's TCP over a testbed: requests, a bulk stream with requests at the
+//! same time, and a file.
 
 pub mod measure;
 mod tunnel;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Longest time that a read or write blocks before it checks the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The two hosts of a workload, and how its TCP connects them.
+/// The two hosts of a workload, the server's address, and the congestion control of its TCP.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The client's host. The client sends the data.
@@ -112,9 +112,9 @@ impl Route {
         socket
             .set_read_timeout(Some(POLL_INTERVAL))
             .and_then(|()| socket.set_write_timeout(Some(POLL_INTERVAL)))
-            // With a linger time of zero, a closed socket disappears at once. Otherwise the kernel would try
-            // for minutes to deliver data that nobody reads, and keep the namespace alive. Accepted
-            // connections inherit this.
+            // With a linger time of zero, a closed socket disappears immediately. Otherwise the
+            // kernel would try for minutes to deliver data that nobody reads, and keep the namespace
+            // alive. Accepted connections inherit this.
             .and_then(|()| socket.set_linger(Some(Duration::ZERO)))
             .map_err(WorkloadError::system("setting a TCP socket up"))?;
         Ok(socket)
