@@ -350,8 +350,8 @@ mod tests {
             packet[1] = ecn;
             packet
         };
-        // The first packet is sent immediately, the second waits alone, and the third and fourth each find one
-        // packet waiting.
+        // The first packet is sent immediately, the second waits alone, and the third and fourth
+        // each find one packet waiting.
         feed(&mut d, Time::ZERO, &[&with_ecn(0, 2), &with_ecn(1, 2), &with_ecn(2, 2), &with_ecn(3, 0)]);
         let arrived = drain(&mut d, Time::from_millis(1));
         let marks: Vec<u8> = arrived.iter().map(|packet| packet[1] & 3).collect();
