@@ -28,8 +28,8 @@ impl Lines {
 }
 
 /// A number with four significant digits and its unit, without trailing zeros. A whole number with
-/// more digits is shown in full. From 10^15 on and below 10^-4 a number has an exponent. An infinite
-/// one is `unlimited`.
+/// more digits is shown in full. From 10^15 on and below 10^-4 a number has an exponent. An
+/// infinite one is `unlimited`.
 pub(super) fn number(value: f64, unit: &str) -> String {
     let text = match value.is_finite() {
         false => "unlimited".to_owned(),

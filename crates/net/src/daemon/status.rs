@@ -160,8 +160,8 @@ pub struct SessionStatus {
     pub loss_to_peer: f64,
     /// Share of the peer's source symbols that did not arrive as source symbols; null before the first one.
     pub loss_from_peer: Option<f64>,
-    /// How often a queueing delay did not shrink although less was sent. Such a delay is then counted
-    /// as a part of the path's own delay.
+    /// How often a queueing delay did not shrink although less was sent. Such a delay is then
+    /// counted as a part of the path's own delay.
     pub delays_accepted: u64,
     /// Loss rate that the controller attributes to the path, not to congestion.
     pub erasure_floor: f64,

@@ -113,8 +113,8 @@ impl Route {
             .set_read_timeout(Some(POLL_INTERVAL))
             .and_then(|()| socket.set_write_timeout(Some(POLL_INTERVAL)))
             // With a linger time of zero, a closed socket disappears immediately. Otherwise the
-            // kernel would try for minutes to deliver data that nobody reads, and keep the namespace
-            // alive. Accepted connections inherit this.
+            // kernel would try for minutes to deliver data that nobody reads, and keep the
+            // namespace alive. Accepted connections inherit this.
             .and_then(|()| socket.set_linger(Some(Duration::ZERO)))
             .map_err(WorkloadError::system("setting a TCP socket up"))?;
         Ok(socket)
