@@ -58,7 +58,7 @@ pub(crate) fn run_missing(
 
 fn words(at: &RunProgress, there: usize) -> String {
     let left = at.left_s().map_or_else(String::new, |left| format!(", about {} left", coarse(left)));
-    let reused = if there > 0 { format!(" ({there} were there)") } else { String::new() };
+    let reused = if there > 0 { format!(" ({there} from the store)") } else { String::new() };
     format!("{} of {} cells{reused}{left}", at.done, at.to_do)
 }
 

@@ -88,7 +88,7 @@ fn cells_run_elsewhere_make_the_table_that_a_sweep_makes() {
         assert_eq!(timeless(a["result"].clone()), timeless(b["result"].clone()));
     }
     let text = stdout(&folder.lab(&["merge", "all.redb", "other.redb"], ""));
-    assert_eq!(text, "2 results: 0 added, 2 were there\n");
+    assert_eq!(text, "2 results: 0 added, 2 already there\n");
     assert_eq!(stdout(&folder.lab(&["cells", "sweep.toml", "--store", "all.redb"], "")), "");
     let table = stdout(&folder.lab(&["table", "sweep.toml", "--store", "all.redb"], ""));
     assert!(table.contains("Mbit/s") || table.contains("kbit/s"), "{table}");

@@ -128,7 +128,7 @@ fn cells_are_what_single_simulations_are() {
     assert_eq!(csv, stdout(&place.sweep(&["--csv", "-"])));
     // And for people.
     let table = stdout(&place.sweep(&[]));
-    assert!(table.contains("bit/s") && table.contains("12 cells: 0 run, 12 were there, 0 failed"), "{table}");
+    assert!(table.contains("bit/s") && table.contains("12 cells: 0 run, 12 from the store, 0 failed"), "{table}");
 }
 
 #[test]
@@ -358,13 +358,13 @@ fn cells_that_cannot_be_are_refused_or_passed_over() {
     );
     assert_eq!(output.status.code(), Some(1));
     let table = stdout(&output);
-    assert!(table.contains("6 cells: 4 run, 0 were there, 2 failed") && table.contains("units/s"), "{table}");
+    assert!(table.contains("6 cells: 4 run, 0 from the store, 2 failed") && table.contains("units/s"), "{table}");
     let csv = std::fs::read_to_string(place.at("out.csv")).unwrap();
     assert_eq!(column(&csv, "state"), ["done", "done", "done", "failed", "failed", "done"]);
     let throughput = column(&csv, "throughput_units_per_s_mean");
     assert!(throughput[3].is_empty() && throughput[5].parse::<f64>().unwrap() > 0.0);
     let dry = stdout(&place.sweep(&["--dry-run", "--keep-going"]));
-    assert!(dry.contains("cannot be") && dry.contains("6 cells: 4 done, 0 to do, 2 cannot be"), "{dry}");
+    assert!(dry.contains("invalid") && dry.contains("6 cells: 4 done, 0 to do, 2 invalid"), "{dry}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub(super) struct CellsFlags {
 const CELLS_EXAMPLES: &str = "\
 Examples:
   ripstop lab cells 000.fig12 > cells.jsonl
-  ripstop lab cells sweep.toml --store sweep.results.redb | wc -l      cells that are yet to be run";
+  ripstop lab cells sweep.toml --store sweep.results.redb | wc -l      cells without a result";
 
 /// Read one cell from standard input, run it, and print its result
 ///

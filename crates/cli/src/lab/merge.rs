@@ -36,7 +36,7 @@ pub(super) fn run(flags: &MergeFlags) -> Outcome<()> {
         return output::json(&counts);
     }
     output::print(&format!(
-        "{} results: {} added, {} were there\n",
+        "{} results: {} added, {} already there\n",
         counts.results, counts.added, counts.known
     ))
 }

@@ -57,7 +57,7 @@ pub(crate) fn dry(sweep: &ResultTable<'_>) -> String {
     for (cell, state) in sweep.cells.iter().zip(sweep.states) {
         let word = match state {
             CellState::Reused | CellState::Run => "done",
-            CellState::Failed(_) => "cannot be",
+            CellState::Failed(_) => "invalid",
             CellState::Missing => "to do",
         };
         table.row(named(cell).into_iter().chain([word.to_owned()]));
@@ -68,11 +68,11 @@ pub(crate) fn dry(sweep: &ResultTable<'_>) -> String {
 /// What is left, in words.
 pub(crate) fn left(counts: &StateCounts, estimate_s: Option<f64>, jobs: usize) -> String {
     let StateCounts { cells, reused, failed, missing, .. } = counts;
-    let cannot = if *failed > 0 { format!(", {failed} cannot be") } else { String::new() };
+    let cannot = if *failed > 0 { format!(", {failed} invalid") } else { String::new() };
     let time = match (missing, estimate_s) {
         (0, _) => String::new(),
         (_, Some(seconds)) => format!(": about {} with {jobs} at a time", coarse(seconds)),
-        (_, None) => ": nothing is there yet to judge the time by".to_owned(),
+        (_, None) => ": no stored result yet to estimate the time from".to_owned(),
     };
     format!("{cells} cells: {reused} done, {missing} to do{cannot}{time}\n")
 }
@@ -82,7 +82,7 @@ pub(super) fn done(counts: &StateCounts, wall_s: f64, store: &Path, files: &[Pat
     let StateCounts { cells, run, reused, failed, .. } = counts;
     let files: String = files.iter().map(|file| format!(", {}", file.display())).collect();
     format!(
-        "{cells} cells: {run} run, {reused} were there, {failed} failed, in {}; {}{files}\n",
+        "{cells} cells: {run} run, {reused} from the store, {failed} failed, in {}; {}{files}\n",
         output::time(wall_s),
         store.display()
     )
