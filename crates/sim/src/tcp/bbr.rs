@@ -1,5 +1,9 @@
-//! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows the greatest delivery
-//! rate of ten rounds, and the window follows the bandwidth-delay product. Losses matter little.
+//! BBR version 1 as in Linux 6 (Cardwell et al., ACM Queue 14 (5), 2016). The sending rate follows
+//! the greatest delivery rate of ten rounds (round trips). The window follows the bandwidth-delay
+//! product. Losses matter little.
+//!
+//! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains: a factor on the pacing rate, and
+//! a factor on the bandwidth-delay product, which gives the window.
 
 mod policer;
 
@@ -8,35 +12,41 @@ use policer::Policer;
 use ripstop_base::{Seed, Stream, Time};
 use std::time::Duration;
 
-// All values are Linux's. The shares in tests/snapshots/bare.txt depend on them.
+// All values are Linux's. The results in tests/snapshots/bare.txt depend on them.
 
-/// The gain of start-up, 2/ln 2 in units of 1/256: fills a pipe as fast as slow start does.
+/// The gain in start-up: 2/ln 2, rounded up to a 256th. It fills the path as fast as slow start
+/// does.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
-/// The gain of the drain, the inverse of the high gain: removes the queue that start-up leaves.
+/// The pacing gain of the drain, the inverse of the high gain. It removes the queue that start-up
+/// leaves.
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
-/// The window in bandwidth-delay products after start-up: room for delayed and aggregated acknowledgements.
+/// The window in bandwidth-delay products after start-up. The second product is room for delayed
+/// and aggregated acknowledgements.
 const CWND_GAIN: f64 = 2.0;
-/// The gain cycle: probe for more, drain the queue of the probe, cruise.
+/// The pacing gains of a cycle, by phase. The first phase probes for more rate, the second drains
+/// the queue of the probe, and the others keep the estimated rate.
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
-/// The number of phases in which a cycle may begin: all but the draining one.
+/// The number of phases in which a cycle may begin: all but the draining phase.
 const CYCLE_STARTS: u64 = 7;
 /// Rounds over which the greatest delivery rate is kept.
 const RATE_ROUNDS: u64 = 10;
-/// The share of the rate at which packets are paced: slightly below 1, so that queues drain.
+/// The factor on each pacing rate: slightly below 1, so that queues drain.
 const PACING_MARGIN: f64 = 0.99;
-/// The least window in packets, also used to measure the round-trip time.
+/// The least window in packets. It is also the window while the round-trip time is measured.
 const LEAST_CWND: f64 = 4.0;
 /// The window in packets before the first sample of the round-trip time.
 const INITIAL_CWND: f64 = 10.0;
-/// The growth of the rate below which a round of start-up counts towards a full pipe.
+/// The factor by which the rate must grow in a round of start-up. A round with less growth is a
+/// sign that the path is full.
 const FULL_GROWTH: f64 = 1.25;
-/// Rounds without that growth after which the pipe is full.
+/// Successive rounds with less growth than [`FULL_GROWTH`] after which the path counts as full.
 const FULL_ROUNDS: u32 = 3;
 /// How long a least round-trip time is kept before it is measured again.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
-/// How long the window stays at its least to measure the round-trip time.
+/// How long the window stays at [`LEAST_CWND`] to measure the round-trip time.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Half of the rounds over which aggregation is remembered.
+/// Rounds that each of the two maxima in [`Aggregation`] covers. Together they cover the last 5 to
+/// 10 rounds.
 const AGGREGATION_ROUNDS: u32 = 5;
 /// The most that aggregation adds to the window, in seconds at the path's rate.
 const AGGREGATION_TIME: f64 = 0.1;
@@ -46,17 +56,23 @@ const AGGREGATION_RESET: u64 = 1 << 20;
 const BURST_TIME: f64 = 1.0 / 1024.0;
 /// The most packets of a paced burst.
 const BURST_MOST: f64 = 44.0;
-/// The rate in packets per second from which a burst has at least two packets: 1.2 Mbit/s for packets of 1500 bytes.
+/// The rate in packets per second from which a burst has at least two packets: 1.2 Mbit/s for
+/// packets of 1500 bytes.
 const TWO_PACKETS_FROM: f64 = 100.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
+    /// Raises the rate quickly until the path is full.
     Startup,
+    /// Empties the queue that start-up left.
     Drain,
+    /// Goes through the gain cycle ([`CYCLE`]).
     ProbeBw,
+    /// Keeps the least window to measure the round-trip time without a queue.
     ProbeRtt,
 }
 
+/// The state of BBR for one connection.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct Bbr {
     mode: Mode,
@@ -65,34 +81,52 @@ pub(in crate::tcp) struct Bbr {
     /// Delivery rates in packets per second, by round.
     rates: WindowedMax,
     rounds: u64,
-    /// The round ends when a packet is acknowledged that left after this many deliveries.
+    /// The deliveries when the round began. The round ends with the acknowledgement of a packet
+    /// that was sent after them.
     round_end: u64,
+    /// Whether the current acknowledgement begins a round.
     round_start: bool,
     min_rtt: Option<Duration>,
     min_rtt_at: Time,
+    /// Whether start-up has filled the path.
     full: bool,
+    /// The rate at the last sufficient growth in start-up, packets per second.
     full_rate: f64,
+    /// Rounds since the last sufficient growth in start-up.
     full_rounds: u32,
+    /// The phase of the gain cycle, an index into [`CYCLE`].
     phase: usize,
     phase_since: Time,
+    /// When [`Mode::ProbeRtt`] may end; None until the window has been emptied.
     probe_rtt_until: Option<Time>,
+    /// Whether a round has ended with the least window.
     probe_rtt_round_done: bool,
+    /// Whether the sender was idle, and nothing has been delivered since.
     idle_restart: bool,
+    /// The sender's state at the last acknowledgement.
     prior_phase: Phase,
+    /// The window in packets before a recovery or a probe of the round-trip time reduced it.
     prior_cwnd: f64,
+    /// Whether this is the first round of a recovery, which sends one packet for each delivered.
     conserves: bool,
     policer: Policer,
     aggregation: Aggregation,
     random: Stream,
 }
 
-/// How much more than the path's rate was acknowledged at once recently.
+/// Measures aggregation of acknowledgements: how many more packets were acknowledged than the
+/// estimated rate explains.
 #[derive(Clone, Debug, Default)]
 struct Aggregation {
+    /// When the count `acked` began.
     since: Time,
     acked: u64,
+    /// The greatest surplus in packets, for the current and for the previous
+    /// [`AGGREGATION_ROUNDS`] rounds.
     extra: [f64; 2],
+    /// The index of the current entry of `extra`.
     now: usize,
+    /// Rounds in the current entry so far.
     rounds: u32,
 }
 
@@ -282,11 +316,12 @@ impl Bbr {
         }
     }
 
-    /// The packets that may be in flight at a gain, the hosts' bursts included.
+    /// The packets that may be in flight with this rate and gain, including room for bursts.
     fn inflight(&self, flow: &FlowState, rate: f64, gain: f64) -> f64 {
         self.with_bursts(flow, self.bdp(rate, gain))
     }
 
+    /// The bandwidth-delay product times `gain`, in packets.
     fn bdp(&self, rate: f64, gain: f64) -> f64 {
         match self.min_rtt {
             None => INITIAL_CWND,
@@ -294,13 +329,15 @@ impl Bbr {
         }
     }
 
+    /// Adds three paced bursts to a window, and rounds it up to an even number of packets. The
+    /// probing phase gets two packets more.
     fn with_bursts(&self, flow: &FlowState, cwnd: f64) -> f64 {
         let cwnd = cwnd + 3.0 * f64::from(flow.burst);
         let even = 2.0 * ((cwnd + 1.0) / 2.0).floor();
         if self.mode == Mode::ProbeBw && self.phase == 0 { even + 2.0 } else { even }
     }
 
-    /// The packets in flight when the pacer releases the next packet.
+    /// Estimates the packets in flight at the moment when the pacer releases the next packet.
     fn inflight_at_departure(&self, flow: &FlowState, now: Time, in_flight: u64) -> f64 {
         let leaves = if self.pacing_gain > 1.0 { f64::from(flow.burst) } else { 0.0 };
         let arrives = (self.rate() * flow.next_departure.since(now).as_secs_f64()).floor();
@@ -357,7 +394,8 @@ impl Bbr {
         }
         let in_flight = self.inflight_at_departure(flow, now, acked.prior_in_flight);
         if self.pacing_gain > 1.0 {
-            // The probe lasts until this much is in flight, or until the queue overflows.
+            // The probe lasts until enough packets are in flight, or until a loss shows that the
+            // queue overflows.
             let enough = in_flight >= self.inflight(flow, self.max_rate(), self.pacing_gain);
             return full_length && (acked.lost > 0 || enough);
         }
@@ -402,7 +440,7 @@ impl Bbr {
         let (before, phase) = (self.prior_phase, flow.phase);
         self.prior_phase = phase;
         if phase == Phase::Recovery && before != Phase::Recovery {
-            // The first round of a recovery sends one packet for each that arrives.
+            // The first round of a recovery sends one packet for each that was delivered.
             self.conserves = true;
             self.round_end = flow.delivery.delivered;
             cwnd = flow.in_flight() as f64 + delivered;
@@ -429,13 +467,14 @@ impl Bbr {
         flow.cwnd = cwnd.max(LEAST_CWND);
     }
 
-    /// Saves the window before losses or a probe of the round-trip time reduce it.
+    /// Saves the window before a recovery or a probe of the round-trip time reduces it.
     fn save_cwnd(&mut self, flow: &FlowState) {
         let whole = self.prior_phase < Phase::Recovery && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if whole { flow.cwnd } else { self.prior_cwnd.max(flow.cwnd) };
     }
 }
 
+/// Sets the pacing rate from `rate` in packets per second, and the size of a paced burst.
 fn set_rate(flow: &mut FlowState, rate: f64) {
     let rate = (rate * PACING_MARGIN).max(1e-3);
     let least = if rate < TWO_PACKETS_FROM { 1.0 } else { 2.0 };

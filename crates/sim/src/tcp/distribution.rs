@@ -5,7 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A quantity that is the same each time, or exponentially distributed around a mean. Files write `2s` and `exp:2s`.
+/// A quantity that is the same each time, or exponentially distributed with a mean. Scenario files
+/// write `2s` for a fixed value, and `exp:2s` for a mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution<T> {
     /// The same each time.
@@ -25,7 +26,7 @@ impl<T> Distribution<T> {
         }
     }
 
-    /// The same distribution after `convert` of its value or mean.
+    /// The same kind of distribution, with `convert` applied to its value or mean.
     pub(crate) fn map<U>(self, convert: impl FnOnce(T) -> U) -> Distribution<U> {
         match self {
             Distribution::Fixed(value) => Distribution::Fixed(convert(value)),
@@ -35,7 +36,7 @@ impl<T> Distribution<T> {
 }
 
 impl Period {
-    /// The next period.
+    /// Draws a period.
     pub fn draw(self, random: &mut Stream) -> Duration {
         match self {
             Period::Fixed(span) => span,
@@ -48,7 +49,7 @@ impl Period {
 }
 
 impl Distribution<u64> {
-    /// The next number of bytes; a drawn number is at least 1.
+    /// Draws a number of bytes. An exponentially distributed number is at least 1.
     pub(super) fn draw_bytes(self, random: &mut Stream) -> u64 {
         match self {
             Distribution::Fixed(bytes) => bytes,

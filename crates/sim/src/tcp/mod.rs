@@ -2,11 +2,11 @@
 //! them.
 //!
 //! Tahoe, Reno, NewReno, SACK and Vegas behave like ns-2's one-way agents, so that results can be
-//! compared with ns-2. Window and threshold count packets, the clock ticks, and a first packet
-//! without data replaces the handshake.
+//! compared with ns-2. Window and threshold are counted in packets, and times are measured in clock
+//! ticks. A first packet without data replaces the handshake.
 //!
-//! CUBIC, BBR and `linux-reno` run on a sender as in today's kernels ([`SenderConfig::linux`]),
-//! behind the same interface.
+//! CUBIC, BBR and `linux-reno` run on the modern sender, which works as in today's kernels
+//! ([`SenderConfig::linux`]). Both kinds of sender have the same interface.
 //!
 //! A sender has neither clock nor timer. The caller passes each input with the time, drains
 //! [`Sender::poll_transmit`], and calls again at [`Sender::timeout`]. [`TrafficSource`] says when a
@@ -111,7 +111,7 @@ impl Variant {
     /// Bytes of packet `number` on the wire. `payload` is the payload of a full packet. The first
     /// packet, the SYN, is a header alone.
     ///
-    /// Vegas counts the payload without headers, for the first packet too, as ns-2's agent does.
+    /// With Vegas every packet, also the first one, has `payload` bytes and no header, as in ns-2.
     pub fn packet_bytes(self, number: u64, payload: usize) -> usize {
         match (self, number) {
             (Variant::Vegas, _) => payload,
@@ -152,15 +152,16 @@ impl FromStr for Variant {
 pub struct Ack {
     /// The first packet that has not arrived.
     pub next: u64,
-    /// A packet that arrived a second time (D-SACK, RFC 2883).
+    /// A packet that arrived again (D-SACK, RFC 2883).
     pub duplicate: Option<u64>,
-    /// Relative to `next` in 32 bits: acknowledgements are copied often.
+    /// The start and the end of each block, counted from `next`. 32 bits keep acknowledgements
+    /// small, because they are copied often. An unused entry is an empty range.
     blocks: [(u32, u32); MAX_BLOCKS],
 }
 
 impl Ack {
-    /// Acknowledges everything before `next`. Of the `blocks` beyond it, the first [`MAX_BLOCKS`]
-    /// are kept, up to 2^32 packets away.
+    /// Acknowledges everything before `next`. The `blocks` lie beyond `next`. The first
+    /// [`MAX_BLOCKS`] of them are kept, up to 2^32 packets away from `next`.
     pub fn new(next: u64, blocks: impl IntoIterator<Item = Range<u64>>) -> Ack {
         let mut ack = Ack { next, duplicate: None, blocks: [(0, 0); MAX_BLOCKS] };
         let beyond = |number: u64| u32::try_from(number.saturating_sub(next)).unwrap_or(u32::MAX);
@@ -186,11 +187,14 @@ pub struct Sender {
 
 #[derive(Clone, Debug)]
 enum Family {
+    /// A sender as in ns-2.
     Classic(Box<Classic>),
+    /// A sender as in today's kernels.
     Modern(Box<Modern>),
 }
 
-/// Evaluates an expression of the sender in use: one for both families, or one for each.
+/// Evaluates an expression on the sender in use. The caller gives one expression for both families,
+/// or one for each family.
 macro_rules! dispatch {
     ($family:expr, $sender:ident => $call:expr) => {
         dispatch!($family, $sender => $call, $sender => $call)
@@ -204,8 +208,8 @@ macro_rules! dispatch {
 }
 
 impl Sender {
-    /// A sender with nothing to send yet. `random` draws the phase of the sender's clock, and where
-    /// BBR's gain cycles begin.
+    /// A sender with nothing to send yet. `random` draws the phase of an ns-2 sender's clock ticks,
+    /// and the phase in which each of BBR's gain cycles begins.
     pub fn new(variant: Variant, config: SenderConfig, random: &mut Stream) -> Sender {
         let modern = |algorithm| Family::Modern(Box::new(Modern::new(config, algorithm)));
         let classic = |algorithm, random: &mut Stream| {
@@ -227,8 +231,8 @@ impl Sender {
         Sender { family }
     }
 
-    /// Adds `packets` to send; `u64::MAX` is without end. A connection's first packet carries no
-    /// data and is not counted.
+    /// Adds `packets` to send; `u64::MAX` means without end. `packets` does not count a
+    /// connection's first packet, which carries no data.
     pub fn offer(&mut self, now: Time, packets: u64) {
         dispatch!(&mut self.family, sender => sender.offer(now, packets));
     }
@@ -253,11 +257,11 @@ impl Sender {
         dispatch!(&mut self.family, classic => classic.core.poll(), modern => modern.out.pop_front())
     }
 
-    /// When to call [`Sender::on_timeout`]. BBR's pacing is included. [`Time::NEVER`] when nothing
-    /// is in flight.
+    /// When to call [`Sender::on_timeout`]: the earliest timer, BBR's pacing timer included.
+    /// [`Time::NEVER`] when no timer runs.
     ///
-    /// After the last acknowledgement of an ns-2 algorithm there is one more time-out. An idle
-    /// sender then restarts with one packet.
+    /// An ns-2 algorithm has one more time-out after its last acknowledgement. An idle sender then
+    /// restarts with one packet.
     pub fn timeout(&self) -> Time {
         dispatch!(&self.family, classic => classic.core.deadline, modern => modern.timeout())
     }
@@ -273,7 +277,7 @@ impl Sender {
         dispatch!(&self.family, classic => classic.core.rto.srtt(), modern => modern.flow.rtt.smoothed())
     }
 
-    /// Packets acknowledged, the first one without data included.
+    /// Packets acknowledged in order, including the first one without data.
     pub fn acknowledged(&self) -> u64 {
         dispatch!(&self.family, classic => classic.core.una, modern => modern.flow.una_and_nxt().0)
     }

@@ -1,4 +1,5 @@
-//! The receiving end: counts packets that arrive in order, and acknowledges.
+//! The receiving end of a connection. It counts packets that arrive in order, and builds the
+//! acknowledgements.
 
 use super::{Ack, MAX_BLOCKS};
 use serde::{Deserialize, Serialize};
@@ -20,22 +21,26 @@ pub enum Reassembly {
 #[derive(Clone, Debug)]
 pub struct Receiver {
     reassembly: Reassembly,
+    /// One acknowledgement is sent for this many packets in order.
     ack_every: u32,
     /// The first packet that has not arrived.
     next: u64,
     /// Whether each packet from `next + 1` on has arrived.
     beyond: VecDeque<bool>,
-    /// The runs of packets that grew last, the newest first: the source of SACK blocks.
+    /// Runs of successive packets beyond `next` that have arrived: the SACK blocks. The run that
+    /// changed last comes first.
     runs: VecDeque<Range<u64>>,
+    /// Packets since the last acknowledgement.
     unacknowledged: u32,
     /// A packet that arrived again and that no acknowledgement has reported yet.
     duplicate: Option<u64>,
+    /// Packets that arrived more than once.
     duplicates: u64,
 }
 
 impl Receiver {
-    /// A receiver that acknowledges every `ack_every`-th packet (at least 1). It acknowledges the SYN and packets out of
-    /// order at once.
+    /// A receiver that acknowledges every `ack_every`-th packet; 0 counts as 1. It acknowledges the
+    /// SYN, and packets out of order, without delay.
     pub fn new(reassembly: Reassembly, ack_every: u32) -> Receiver {
         Receiver {
             reassembly,
@@ -52,7 +57,8 @@ impl Receiver {
     /// Handles packet `number`. Returns the acknowledgement to send for it, if any.
     pub fn on_packet(&mut self, number: u64) -> Option<Ack> {
         if number == self.next {
-            // A packet that fills a gap is acknowledged at once, and so is the SYN (RFC 5681, section 4.2).
+            // A packet that fills a gap is acknowledged without delay (RFC 5681, section 4.2). So
+            // is the SYN.
             let at_once = number == 0 || !self.beyond.is_empty();
             self.next += 1;
             while let Some(arrived) = self.beyond.pop_front() {
@@ -71,8 +77,8 @@ impl Receiver {
         } else if number < self.next {
             self.duplicates += 1;
             self.duplicate = Some(number);
-            // A copy of the last packet in order, with nothing beyond it, is no sign of a loss: its acknowledgement may be
-            // delayed.
+            // A copy of the last packet in order is no sign of a loss while nothing beyond it has
+            // arrived. Its acknowledgement may be delayed.
             let in_order = number + 1 == self.next && number > 0 && self.beyond.is_empty();
             if in_order && self.unacknowledged + 1 < self.ack_every {
                 self.unacknowledged += 1;
@@ -98,7 +104,7 @@ impl Receiver {
         (std::mem::take(&mut self.unacknowledged) > 0).then(|| self.ack())
     }
 
-    /// Packets that arrived in order.
+    /// Packets that arrived in order, including the SYN.
     pub fn in_order(&self) -> u64 {
         self.next
     }
@@ -108,8 +114,8 @@ impl Receiver {
         self.duplicates
     }
 
-    /// Makes the run of `number` the newest one, whether the run was listed, grew, or had been forgotten (RFC 2018, section
-    /// 4).
+    /// Puts the run that contains `number` at the front of `runs`. The run may be known, may have
+    /// grown, or may have been dropped from `runs` before (RFC 2018, section 4).
     fn note_run(&mut self, number: u64) {
         let mut run = number..number + 1;
         self.runs.retain(|other| {
@@ -129,6 +135,7 @@ impl Receiver {
         self.runs.push_front(run);
     }
 
+    /// Whether `number` lies beyond `next` and has arrived.
     fn has(&self, number: u64) -> bool {
         number > self.next && self.beyond.get((number - self.next - 1) as usize).copied().unwrap_or(false)
     }

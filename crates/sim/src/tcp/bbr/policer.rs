@@ -1,36 +1,49 @@
-//! Token-bucket policers: BBR finds the policed rate and keeps to it.
+//! Detects token-bucket policers, which drop packets above a fixed rate. BBR then uses the
+//! policer's rate. Linux calls this long-term bandwidth sampling; the values are Linux's.
+//!
+//! A policer is assumed after two successive intervals that are lossy and have equal rates. Rounds
+//! are round trips.
 
 use super::{Bbr, Mode, PACING_MARGIN};
 use crate::tcp::modern::FlowState;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Rounds in an interval: at least this many, at most four times as many.
+/// The least number of rounds in an interval. An interval of more than four times this number is
+/// abandoned.
 const POLICER_ROUNDS: u32 = 4;
-/// Losses as a share of deliveries that make an interval lossy.
+/// An interval is lossy if packets lost divided by packets delivered is at least this: about 0.2.
 const POLICER_LOSS: f64 = 50.0 / 256.0;
-/// The share within which two rates count as equal.
+/// Two rates count as equal if they differ by at most this fraction of the earlier rate.
 const POLICER_RATIO: f64 = 1.0 / 8.0;
-/// The difference in packets per second within which two rates count as equal: 4 kbit/s for packets of 1500 bytes.
+/// Two rates also count as equal if they differ by at most this many packets per second: 4 kbit/s
+/// for packets of 1500 bytes.
 const POLICER_DIFFERENCE: f64 = 500.0 / 1500.0;
-/// Rounds for which the policer's rate is used.
+/// Rounds for which BBR uses the policer's rate before it looks for a new rate.
 const POLICER_USE: u32 = 48;
 
-/// Detects a token-bucket policer by two intervals of at least four rounds with equal rates and a fifth of losses.
+/// The detection of a policer, and the rate found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Policer {
+    /// Whether an interval is being measured. The first interval begins at a loss.
     sampling: bool,
-    /// The rate of the last interval in packets per second; 0 before the first.
+    /// The rate of the last lossy interval in packets per second; 0 before the first. Once a
+    /// policer is detected, the mean of the two equal rates.
     pub(super) rate: f64,
-    /// Whether BBR uses this rate.
+    /// Whether BBR uses `rate`.
     pub(super) used: bool,
+    /// Rounds in this interval so far, or rounds for which `rate` has been used.
     rounds: u32,
+    /// When the interval began.
     since: Time,
+    /// The flow's deliveries when the interval began.
     delivered: u64,
+    /// The flow's losses when the interval began.
     lost: u64,
 }
 
 impl Policer {
+    /// Forgets everything. The next loss begins an interval.
     pub(super) fn begin(flow: &FlowState) -> Policer {
         Policer {
             since: flow.delivery.delivered_at,
@@ -40,12 +53,15 @@ impl Policer {
         }
     }
 
+    /// Begins an interval and keeps the rate of the last one.
     fn next_interval(&mut self, flow: &FlowState) {
         *self = Policer { sampling: self.sampling, rate: self.rate, ..Policer::begin(flow) };
     }
 }
 
 impl Bbr {
+    /// Updates the detection. `losses`: packets were marked lost now. `app_limited`: the
+    /// application limited sending.
     pub(super) fn check_policer(&mut self, flow: &mut FlowState, losses: bool, app_limited: bool) {
         let policer = &mut self.policer;
         if policer.used {
@@ -59,7 +75,7 @@ impl Bbr {
             return;
         }
         if !policer.sampling {
-            // Intervals begin at a loss: the policer's tokens are used up then.
+            // The first interval begins at a loss, when the policer's tokens are used up.
             if !losses {
                 return;
             }

@@ -1,4 +1,4 @@
-//! The congestion controls of the modern sender, by name.
+//! The choice between the congestion controls of the modern sender.
 
 use super::control::{AckSummary, CongestionControl, FlowState};
 use crate::tcp::bbr::Bbr;
@@ -27,7 +27,8 @@ macro_rules! dispatch {
 }
 
 impl Algorithm {
-    /// Whether the algorithm sets its window in a recovery itself. Otherwise proportional rate reduction does (RFC 6937).
+    /// Whether the algorithm itself sets the window in a recovery. Otherwise the sender sets it by
+    /// proportional rate reduction (RFC 6937).
     pub(super) fn owns_recovery(&self) -> bool {
         matches!(self, Algorithm::Bbr(_))
     }

@@ -1,4 +1,5 @@
-//! The interface between the modern sender and a congestion control: events go one way, window and pacing rate the other.
+//! The interface between the modern sender and a congestion control. The sender reports events, and
+//! the congestion control sets the window and the pacing rate.
 
 use super::Mechanisms;
 use super::rate::{Delivery, RateSample};
@@ -7,7 +8,7 @@ use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// The state of the sender, by Linux's names. Later states are worse.
+/// The state of the sender. The names are Linux's, and each state is worse than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::tcp) enum Phase {
     /// No sign of loss.
@@ -29,7 +30,7 @@ pub(in crate::tcp) struct FlowState {
     pub(in crate::tcp) ssthresh: f64,
     /// The pacing rate in packets per second; None without pacing.
     pub(in crate::tcp) pacing_rate: Option<f64>,
-    /// Packets of a paced burst.
+    /// The number of packets in a paced burst.
     pub(in crate::tcp) burst: u32,
     /// The earliest departure of the next paced burst.
     pub(in crate::tcp) next_departure: Time,
@@ -38,7 +39,7 @@ pub(in crate::tcp) struct FlowState {
     pub(in crate::tcp) cwnd_limited: bool,
     /// The most packets outstanding in the last round trip.
     pub(in crate::tcp) most_outstanding: u64,
-    /// Packets marked lost so far; a packet counts each time.
+    /// Packets marked lost so far. A packet that is marked several times counts each time.
     pub(in crate::tcp) lost: u64,
     pub(in crate::tcp) delivery: Delivery,
     pub(in crate::tcp) rtt: Rtt,
@@ -57,7 +58,8 @@ impl FlowState {
         (self.board.una(), self.board.nxt())
     }
 
-    /// Whether the sender would use a larger window (RFC 7661). In slow start, using half of the window is enough.
+    /// Whether the sender uses its window, so that the window may grow (RFC 7661). In slow start it
+    /// is enough that more than half of the window was used.
     pub(in crate::tcp) fn uses_window(&self) -> bool {
         self.cwnd_limited || self.cwnd < self.ssthresh && self.cwnd < 2.0 * self.most_outstanding as f64
     }
@@ -66,32 +68,33 @@ impl FlowState {
 /// A summary of one acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::tcp) struct AckSummary {
-    /// Packets that it reports for the first time.
+    /// Packets that the acknowledgement reports for the first time.
     pub(in crate::tcp) delivered: u64,
-    /// Whether it acknowledges new packets in order.
+    /// Whether the acknowledgement covers new packets in order.
     pub(in crate::tcp) in_order: bool,
-    /// Packets that it caused to be marked lost.
+    /// Packets marked lost because of the acknowledgement.
     pub(in crate::tcp) lost: u64,
-    /// Packets in flight before it.
+    /// Packets in flight before the acknowledgement.
     pub(in crate::tcp) prior_in_flight: u64,
-    /// Round-trip time of the newest packet; None if ambiguous.
+    /// Round-trip time of the newest packet reported; None if ambiguous.
     pub(in crate::tcp) rtt: Option<Duration>,
     /// The sample of the delivery rate.
     pub(in crate::tcp) rate: Option<RateSample>,
 }
 
-/// A congestion control. Each event comes after the sender has handled it.
+/// A congestion control. The sender handles each event first, and then calls the method for it.
 pub(in crate::tcp) trait CongestionControl {
-    /// The first packet is acknowledged, and the initial window applies.
+    /// The first packet is acknowledged. The sender has set the initial window.
     fn on_established(&mut self, _flow: &mut FlowState, _now: Time) {}
-    /// A packet leaves after `idle` with nothing in flight.
+    /// A packet is about to leave while nothing is in flight. `idle` is the time since the last
+    /// packet.
     fn on_start(&mut self, _flow: &mut FlowState, _now: Time, _idle: Duration) {}
     /// An acknowledgement arrived.
     fn on_acked(&mut self, flow: &mut FlowState, now: Time, acked: &AckSummary);
-    /// A loss or a time-out requires a reduction: set the threshold.
+    /// A loss or a time-out requires a reduction. The method sets the slow-start threshold.
     fn on_loss(&mut self, flow: &mut FlowState, now: Time);
     /// A retransmission time-out expired. `on_loss` came first if a new reduction was due.
     fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {}
-    /// The last reduction was spurious; window and threshold are restored.
+    /// The last reduction was spurious. The sender has restored the window and the threshold.
     fn on_spurious(&mut self, _flow: &mut FlowState, _now: Time) {}
 }

@@ -1,4 +1,4 @@
-//! Counters of what the mechanisms of CUBIC, BBR and the sender under them did.
+//! Counters: how often each mechanism of CUBIC, of BBR, and of the modern sender acted.
 
 /// Defines the counters and the table of their names.
 macro_rules! counters {
@@ -18,16 +18,17 @@ macro_rules! counters {
 }
 
 counters! {
-    /// How often the mechanisms of CUBIC, BBR and the modern sender acted. All zero for the ns-2 algorithms.
+    /// How often each mechanism of CUBIC, of BBR, and of the modern sender acted. All counters are
+    /// 0 for the ns-2 algorithms.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     struct Mechanisms {
         /// Packets that RACK marked lost.
         rack_losses,
-        /// Retransmissions among them.
+        /// Packets that RACK marked lost although they had been retransmitted.
         rack_lost_again,
         /// Expirations of the reordering timer.
         reorder_timeouts,
-        /// Packets that arrived after later ones, without a retransmission.
+        /// Packets that arrived after packets with higher numbers, and were sent only once.
         reordered,
         /// Tail loss probes.
         tail_probes,
@@ -53,13 +54,15 @@ counters! {
         resumed_starts,
         /// CUBIC: slow starts that ended without a loss.
         hystart_exits,
-        /// CUBIC: losses at which fast convergence gave room to other flows (RFC 9438, section 4.7).
+        /// CUBIC: losses at which fast convergence gave room to other flows (RFC 9438, section
+        /// 4.7).
         fast_convergences,
-        /// CUBIC: acknowledgements after which the window followed Reno's (RFC 9438, section 4.3).
+        /// CUBIC: acknowledgements after which the window was Reno's estimate (RFC 9438, section
+        /// 4.3).
         reno_friendly,
         /// BBR: times that start-up found the path full.
         full_pipes,
-        /// BBR: times that the queue of the start-up was drained.
+        /// BBR: times that the queue left by start-up was drained.
         drains,
         /// BBR: phases of the gain cycle that ended.
         gain_phases,
@@ -67,9 +70,10 @@ counters! {
         rtt_probes,
         /// BBR: times that a policer was detected.
         policed,
-        /// BBR: first rounds of recoveries, which send one packet for each that arrives.
+        /// BBR: recoveries begun. Their first round sends one packet for each that is delivered.
         conserved,
-        /// BBR: acknowledgements that raised the estimate of aggregation.
+        /// BBR: acknowledgements that raised the estimate of how many packets are acknowledged
+        /// together.
         aggregated,
     }
 }

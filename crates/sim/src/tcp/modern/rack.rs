@@ -1,38 +1,44 @@
-//! RACK (RFC 8985, section 6): a packet is lost when one sent sufficiently later has arrived.
+//! Loss detection by time (RACK, RFC 8985, section 6). A packet is marked lost when another packet,
+//! which was sent sufficiently later, has arrived. The reordering window says how much later.
 
 use super::scoreboard::Scoreboard;
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// Packets beyond a gap that prove a loss, as long as no reordering was seen (RFC 8985, DupThresh).
+/// While no reordering was ever seen, this many packets that arrived beyond a gap prove a loss
+/// (RFC 8985, DupThresh).
 const DUP_THRESHOLD: u64 = 3;
-/// The most steps of the reordering window, each a quarter of the least round-trip time.
+/// The greatest reordering window in steps. A step is a quarter of the least round-trip time.
 const MAX_STEPS: u32 = 255;
 /// Recoveries after which the reordering window returns to one step (RFC 8985, section 6.2).
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rack {
-    /// The packet sent last among those that arrived: its order, and when it left.
+    /// Of the packets that arrived, the one that was sent last: its order of sending, and when it
+    /// left.
     newest: Option<(u64, Time)>,
+    /// The round-trip time of `newest`.
     rtt: Duration,
-    /// The same among packets sent only once.
+    /// `newest` and `rtt`, if only packets sent once are counted.
     certain: (Option<(u64, Time)>, Duration),
-    /// Whether `newest` moved since the last detection of losses.
+    /// Whether `newest` has changed since the last detection of losses.
     pub(super) advanced: bool,
     /// Whether reordering was ever seen.
     pub(super) reordering: bool,
     /// Steps of the reordering window beyond the first.
     extra_steps: u32,
+    /// Recoveries left until the reordering window returns to one step.
     persist: u32,
-    /// An unnecessary retransmission was reported.
+    /// Whether an unnecessary retransmission was reported that has not widened the window yet.
     needless: bool,
-    /// Deliveries when `extra_steps` last rose: it rises once a round trip.
+    /// Packets delivered when `extra_steps` last rose. It rises at most once per round trip.
     widened_at: u64,
 }
 
 impl Rack {
-    /// Records an arrival. A retransmission acknowledged sooner than the path allows answers the original packet.
+    /// Records an arrival. A retransmission that seems to be acknowledged sooner than `min_rtt` is
+    /// ignored: the acknowledgement answers the original packet.
     pub(super) fn on_delivered(
         &mut self,
         now: Time,
@@ -54,7 +60,8 @@ impl Rack {
         }
     }
 
-    /// A time-out was spurious: the arrivals credited to its retransmissions were those of the originals.
+    /// Handles a spurious time-out. The packets that arrived were the originals, not the
+    /// retransmissions, so only packets sent once remain counted.
     pub(super) fn undo(&mut self) {
         (self.newest, self.rtt) = self.certain;
     }
@@ -64,7 +71,8 @@ impl Rack {
         self.needless = true;
     }
 
-    /// Widens the reordering window after unnecessary retransmissions. Called once per acknowledgement.
+    /// Widens the reordering window after unnecessary retransmissions. Called once per
+    /// acknowledgement.
     pub(super) fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
         if self.needless && prior_delivered >= self.widened_at {
             self.needless = false;
@@ -80,7 +88,7 @@ impl Rack {
         self.persist = self.persist.saturating_sub(1);
     }
 
-    /// Marks the lost packets, and says when to look again for packets that may only be late.
+    /// Marks the lost packets, and says when to look again at packets that may only be late.
     pub(super) fn detect(&mut self, now: Time, board: &mut Scoreboard, window: Duration) -> Detected {
         self.advanced = false;
         let mut detected = Detected::default();
@@ -90,7 +98,8 @@ impl Rack {
                 break;
             }
             if packet.sent + self.rtt + window > now {
-                // One timer serves all: at this time the last packet sent before the newest is due.
+                // One timer serves all packets sent before the newest: by then the last of them is
+                // lost if it has not arrived.
                 detected.recheck_at = Some(newest_sent + self.rtt + window);
                 break;
             }
@@ -101,7 +110,8 @@ impl Rack {
         detected
     }
 
-    /// The reordering window: how late a packet may be before it is lost (RFC 8985, section 6.2, step 4).
+    /// The reordering window: how late a packet may be before it counts as lost (RFC 8985, section
+    /// 6.2, step 4).
     pub(super) fn window(
         &self,
         board: &Scoreboard,
@@ -122,10 +132,13 @@ impl Rack {
     }
 }
 
-/// The result of [`Rack::detect`]: packets marked lost, retransmissions among them, and when to look again.
+/// The result of [`Rack::detect`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Detected {
+    /// Packets marked lost.
     pub(super) lost: u64,
+    /// How many of the `lost` packets had been retransmitted before.
     pub(super) again: u64,
+    /// When to look again; None if no packet may be late.
     pub(super) recheck_at: Option<Time>,
 }

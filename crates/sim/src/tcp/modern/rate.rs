@@ -1,5 +1,7 @@
-//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation): the packets delivered between the sending of a
-//! packet and its acknowledgement, over that time. The slower of sending and acknowledging counts.
+//! Delivery-rate samples (draft-cheng-iccrg-delivery-rate-estimation). A sample is the number of
+//! packets delivered between the sending of a packet and its acknowledgement, divided by a time.
+//! The time is the longer of two: the time in which these packets were sent, and the time in which
+//! they were acknowledged.
 
 use ripstop_base::Time;
 use std::time::Duration;
@@ -7,11 +9,13 @@ use std::time::Duration;
 /// The state recorded with a packet when it leaves.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stamp {
-    /// Packets delivered by then, and when the last delivery was.
+    /// Packets delivered before the packet left.
     delivered: u64,
+    /// When the last of them was delivered.
     delivered_at: Time,
-    /// When the packet was sent whose acknowledgement came last.
+    /// When the last of them was sent. The sending time of a sample begins here.
     first_sent: Time,
+    /// Whether the application limited sending.
     app_limited: bool,
 }
 
@@ -20,9 +24,9 @@ pub(super) struct Stamp {
 pub(in crate::tcp) struct RateSample {
     /// Packets delivered when the newest packet of this sample left.
     pub(in crate::tcp) prior_delivered: u64,
-    /// Packets delivered since then.
+    /// Packets delivered since the newest packet of this sample left.
     pub(in crate::tcp) delivered: u64,
-    /// The time of the sample; not zero.
+    /// The time by which `delivered` is divided; not zero.
     pub(in crate::tcp) interval: Duration,
     /// Whether the application limited the sample.
     pub(in crate::tcp) app_limited: bool,
@@ -42,10 +46,12 @@ pub(in crate::tcp) struct Delivery {
     pub(in crate::tcp) delivered: u64,
     /// When the last delivery was.
     pub(in crate::tcp) delivered_at: Time,
+    /// When the packet that was delivered last had been sent.
     first_sent: Time,
     /// The application-limited phase ends when `delivered` exceeds this; 0 outside such a phase.
     app_limited_to: u64,
-    /// The newest packet that this acknowledgement reports: its order, when it left, and its stamp.
+    /// Of the packets that the current acknowledgement reports, the one sent last: its order of
+    /// sending, when it left, and its stamp.
     newest: Option<(u64, Time, Stamp)>,
 }
 
@@ -71,8 +77,9 @@ impl Delivery {
         }
     }
 
-    /// The sample of an acknowledgement, after all its packets were recorded. None when the interval is below `min_rtt`: an
-    /// earlier transmission of the same packet arrived then.
+    /// The sample of an acknowledgement. Call this after all packets of the acknowledgement were
+    /// recorded. None when the interval is below `min_rtt`, because an earlier transmission of the
+    /// same packet arrived then.
     pub(super) fn sample(&mut self, now: Time, min_rtt: Option<Duration>) -> Option<RateSample> {
         if self.app_limited_to > 0 && self.delivered > self.app_limited_to {
             self.app_limited_to = 0;
@@ -89,7 +96,8 @@ impl Delivery {
         })
     }
 
-    /// Begins an application-limited phase with `in_flight` packets on the path.
+    /// Begins an application-limited phase: the application offers too little data to fill the
+    /// path. The phase ends when the `in_flight` packets are delivered.
     pub(in crate::tcp) fn note_app_limited(&mut self, in_flight: u64) {
         self.app_limited_to = (self.delivered + in_flight).max(1);
     }
@@ -108,7 +116,8 @@ mod tests {
     fn the_slower_of_sending_and_acknowledging_counts() {
         let mut delivery = Delivery::default();
         let ms = Time::from_millis;
-        // Ten packets sent 1 ms apart. The last nine are acknowledged together, 2 ms for each.
+        // Ten packets are sent 1 ms apart. The last nine are acknowledged together, 18 ms after the
+        // first: 2 ms for each.
         let stamps: Vec<Stamp> = (0..10).map(|k| delivery.stamp(ms(k), k == 0)).collect();
         delivery.on_delivered(0, ms(0), stamps[0]);
         let first = delivery.sample(ms(100), None).unwrap();

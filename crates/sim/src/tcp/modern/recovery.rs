@@ -1,4 +1,7 @@
 //! Recoveries and time-outs: how they begin, how they end, and how spurious ones are undone.
+//!
+//! A recovery repairs the losses of one flight. It begins when a loss is detected, and ends when
+//! all packets sent before its start are acknowledged. The states are those of [`Phase`].
 
 use super::control::{AckSummary, CongestionControl, Phase};
 use super::scoreboard::SentPacket;
@@ -9,12 +12,14 @@ use std::time::Duration;
 /// The current recovery, or the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
-    /// One past the last packet sent when the recovery began. The recovery ends when all of them are acknowledged.
+    /// One past the last packet sent when the recovery or the repair of a time-out began. It ends
+    /// when all packets before this one are acknowledged.
     pub(super) high: u64,
     pub(super) frto: Frto,
-    /// Time-outs since the last acknowledgement in order.
+    /// Time-outs since the last acknowledgement of new packets in order.
     pub(super) timeouts: u32,
     pub(super) proportion: Proportion,
+    /// The state to restore if the last reduction proves spurious.
     undo: Option<Undo>,
 }
 
@@ -24,17 +29,22 @@ pub(super) enum Frto {
     /// No detection in progress.
     #[default]
     Off,
-    /// The first packet was retransmitted; the next acknowledgement decides.
+    /// The first unacknowledged packet was retransmitted. The next acknowledgement of new packets
+    /// in order decides.
     Waiting,
-    /// That acknowledgement did not decide. New packets were sent, and their acknowledgement decides.
+    /// The acknowledgement in [`Frto::Waiting`] did not decide. New packets are sent, and the next
+    /// acknowledgement decides.
     Probing,
 }
 
-/// Proportional rate reduction (RFC 6937).
+/// The state of proportional rate reduction in a recovery (RFC 6937).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Proportion {
+    /// The window in packets before the reduction.
     prior_cwnd: f64,
+    /// Packets delivered since the reduction.
     delivered: u64,
+    /// Packets sent since the reduction.
     pub(super) sent: u64,
 }
 
@@ -43,7 +53,8 @@ pub(super) struct Proportion {
 struct Undo {
     /// The first unacknowledged packet at the reduction.
     marker: u64,
-    /// Retransmissions not reported as unnecessary; None before the first retransmission.
+    /// Retransmissions that the receiver has not reported as unnecessary. The reduction was
+    /// spurious if this falls to 0. None before the first retransmission.
     needed: Option<u64>,
     cwnd: f64,
     ssthresh: f64,
@@ -56,13 +67,14 @@ impl Recovery {
         }
     }
 
-    /// The receiver reported `number` as received twice.
+    /// Notes that the receiver reported `number` as received twice.
     pub(super) fn on_duplicate(&mut self, number: u64) {
         if let Some(undo) = self.undo.as_mut().filter(|undo| number >= undo.marker) {
             undo.needed = undo.needed.map(|needed| needed.saturating_sub(1));
         }
     }
 
+    /// Whether all retransmissions since the reduction were unnecessary.
     fn is_needless(&self) -> bool {
         self.undo.as_ref().is_some_and(|undo| undo.needed == Some(0))
     }
@@ -73,24 +85,27 @@ impl Recovery {
 pub(super) struct AckNews {
     /// Whether new packets were acknowledged in order.
     pub(super) in_order: bool,
-    /// Packets that arrived.
+    /// The number of packets reported.
     pub(super) delivered: u64,
-    /// Whether some of them arrived out of order.
+    /// Whether some of the packets were acknowledged out of order.
     pub(super) sacked: bool,
-    /// Packets that arrived after later ones.
+    /// Packets that arrived after packets with higher numbers, and were sent only once.
     pub(super) reordered: u64,
     /// Whether the receiver reported a packet as received twice.
     pub(super) duplicate: bool,
-    /// Whether a packet arrived that was sent once, before the last recovery or time-out.
+    /// Whether one of the packets was sent once, before the last recovery or time-out.
     pub(super) original: bool,
-    /// Whether a retransmission was acknowledged in order: its round trip is ambiguous.
+    /// Whether a retransmitted packet was acknowledged in order. Its round-trip time is ambiguous.
     pub(super) ambiguous: bool,
-    /// When the oldest and the newest packet left, among those sent once: acknowledged in order, and out of order.
+    /// Of the packets sent once and acknowledged in order: when the oldest and the newest left.
     pub(super) acked: Option<(Time, Time)>,
+    /// Of the packets sent once and acknowledged out of order: when the oldest and the newest left.
     pub(super) blocks: Option<(Time, Time)>,
 }
 
 impl AckNews {
+    /// Adds packet `number`. `sacked`: it was acknowledged out of order. `high`: see
+    /// [`Recovery::high`]. `highest`: one past the highest packet acknowledged out of order before.
     pub(super) fn add(&mut self, number: u64, packet: &SentPacket, sacked: bool, high: u64, highest: u64) {
         self.delivered += 1;
         self.sacked |= sacked;
@@ -106,25 +121,26 @@ impl AckNews {
         *newest = (*newest).max(packet.sent);
     }
 
-    /// The round trip of the newest packet, which waited least for its acknowledgement.
+    /// The round-trip time of the newest packet, which waited least for its acknowledgement.
     pub(super) fn rtt(&self, now: Time) -> Option<Duration> {
         self.blocks.or(self.acked.filter(|_| !self.ambiguous)).map(|(_, newest)| now.since(newest))
     }
 
-    /// When the oldest packet that arrived out of order had left.
+    /// When the oldest of the packets acknowledged out of order left.
     pub(super) fn oldest_sacked(&self) -> Option<Time> {
         self.blocks.map(|(oldest, _)| oldest)
     }
 
-    /// The round trip of the oldest packet. It includes the delay of a delayed acknowledgement, which the time-out must
-    /// cover.
+    /// The round-trip time of the oldest packet. It includes the delay of a delayed
+    /// acknowledgement, which the retransmission time-out must cover.
     pub(super) fn rtt_of_oldest(&self, now: Time) -> Option<Duration> {
         self.acked.filter(|_| !self.ambiguous).or(self.blocks).map(|(oldest, _)| now.since(oldest))
     }
 }
 
 impl Modern {
-    /// Ends, undoes and begins recoveries after an acknowledgement. Returns whether the reordering timer was set.
+    /// Ends, undoes and begins recoveries after an acknowledgement. Returns whether the reordering
+    /// timer was set.
     pub(super) fn assess(&mut self, now: Time, news: &AckNews) -> bool {
         match self.flow.phase {
             Phase::Recovery if self.flow.board.una() >= self.recovery.high => self.end_recovery(now),
@@ -135,7 +151,7 @@ impl Modern {
         let (again, waits) = self.detect(now);
         let fresh = match self.flow.phase {
             Phase::Open | Phase::Disorder => self.flow.board.lost() > 0,
-            // A retransmission after the time-out is lost as well.
+            // A retransmission after the time-out was lost as well.
             Phase::Loss => again > 0,
             Phase::Recovery => false,
         };
@@ -146,8 +162,8 @@ impl Modern {
         waits
     }
 
-    /// Detects losses. Returns how many retransmissions are among them, and whether the reordering timer waits for other
-    /// packets.
+    /// Detects losses. Returns how many lost packets had been retransmitted before, and whether the
+    /// reordering timer waits for other packets.
     fn detect(&mut self, now: Time) -> (u64, bool) {
         if !self.rack.advanced {
             return (0, false);
@@ -162,6 +178,8 @@ impl Modern {
         (again, recheck_at.is_some())
     }
 
+    /// Marks lost packets. Returns how many of them had been retransmitted before, and when to look
+    /// again.
     fn find_losses(&mut self, now: Time) -> (u64, Option<Time>) {
         let flow = &mut self.flow;
         let recovering = flow.phase >= Phase::Recovery;
@@ -173,7 +191,7 @@ impl Modern {
         (found.again, found.recheck_at)
     }
 
-    /// Handles the reordering timer: packets that have not arrived by now are lost.
+    /// Handles the reordering timer: packets that are too late by now count as lost.
     pub(super) fn on_reordering_timeout(&mut self, now: Time) {
         self.flow.mechanisms.reorder_timeouts += 1;
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
@@ -182,7 +200,7 @@ impl Modern {
         if self.flow.lost > before && self.flow.phase != Phase::Recovery {
             self.begin_recovery(now);
             if !self.algorithm.owns_recovery() {
-                // The first retransmission leaves, as after an acknowledgement of one packet.
+                // Lets the first retransmission leave, as if one packet had been delivered.
                 self.reduce_by(1, false);
             }
         }
@@ -213,7 +231,8 @@ impl Modern {
         self.flow.phase = Phase::Open;
     }
 
-    /// Decides after a time-out whether it was spurious and whether it is over (RFC 5682, section 3.1).
+    /// Decides whether the last time-out was spurious, and whether its repair is finished (RFC
+    /// 5682, section 3.1).
     fn judge_timeout(&mut self, now: Time, news: &AckNews) {
         if self.recovery.frto != Frto::Off && news.original {
             // A packet sent once, before the time-out, has arrived.
@@ -249,8 +268,8 @@ impl Modern {
         }
         let fresh = self.flow.phase < Phase::Recovery;
         let again = self.recovery.timeouts > 0;
-        // One flight causes one reduction. A new reduction follows when the repair of the last time-out advanced and
-        // stopped again.
+        // One flight causes one reduction. A further reduction follows only if the repair of the
+        // last time-out had made progress and then stopped.
         if fresh || self.flow.board.una() >= self.recovery.high || self.flow.phase == Phase::Loss && !again {
             self.note_undo();
             self.reduce(now);
@@ -279,7 +298,8 @@ impl Modern {
         self.set_timer(now, true);
     }
 
-    /// Sends a tail loss probe (RFC 8985, section 7.3): a new packet if there is one, else the last packet again.
+    /// Sends a tail loss probe (RFC 8985, section 7.3): a new packet if there is one, else the last
+    /// packet again.
     pub(super) fn send_probe(&mut self, now: Time) {
         (self.timer, self.due) = (Timer::Off, Time::NEVER);
         let fresh = self.next_new();
@@ -290,12 +310,14 @@ impl Modern {
         self.set_timer(now, true);
     }
 
-    /// Ends a tail probe that is answered. A loss that the probe repaired requires a reduction (RFC 8985, section 7.4).
+    /// Ends a tail loss probe that was answered. If the probe repaired a loss, the window must be
+    /// reduced (RFC 8985, section 7.4).
     pub(super) fn finish_probe(&mut self, now: Time, ack: &Ack, next: u64, news: &AckNews) {
         let Some((end, again)) = self.probe.filter(|(end, _)| next >= *end) else { return };
         let duplicate = ack.duplicate == Some(end - 1);
         let repaired = again && !duplicate && next > end;
-        // An acknowledgement without new packets: original and probe have both arrived.
+        // The acknowledgement reports no new packets, so the original and the probe have both
+        // arrived.
         let both = !news.in_order && !news.sacked;
         if !again || duplicate || repaired || both {
             self.probe = None;
@@ -318,8 +340,10 @@ impl Modern {
         }
     }
 
-    /// RFC 6937, section 3. Above the threshold, packets are sent in proportion to deliveries. Below it, one packet is sent
-    /// per delivery, and one more where losses seem to have ended.
+    /// Proportional rate reduction (RFC 6937, section 3). While more packets than the slow-start
+    /// threshold are in flight, packets are sent in proportion to deliveries. Otherwise one packet
+    /// is sent for each delivered, and one more if the acknowledgement is `clean`: it covers new
+    /// packets in order and showed no loss.
     fn reduce_by(&mut self, delivered: u64, clean: bool) {
         let (flow, proportion) = (&mut self.flow, &mut self.recovery.proportion);
         proportion.delivered += delivered;
@@ -344,6 +368,7 @@ impl Modern {
         self.algorithm.on_loss(&mut self.flow, now);
     }
 
+    /// Saves the state before a reduction.
     fn note_undo(&mut self) {
         let flow = &self.flow;
         self.recovery.undo = Some(Undo {
@@ -354,7 +379,7 @@ impl Modern {
         });
     }
 
-    /// Undoes the last reduction, which was spurious.
+    /// Undoes the last reduction, which was spurious. `timeout`: a time-out caused the reduction.
     fn undo(&mut self, now: Time, timeout: bool) {
         let Some(undo) = self.recovery.undo.take() else { return };
         let flow = &mut self.flow;
@@ -369,12 +394,12 @@ impl Modern {
         flow.ssthresh = flow.ssthresh.max(undo.ssthresh);
         flow.phase = Phase::Open;
         self.recovery.frto = Frto::Off;
-        // Loss detection runs again.
+        // Makes the next detection of losses run.
         self.rack.advanced = true;
         self.algorithm.on_spurious(flow, now);
     }
 
-    /// Updates the state outside recoveries: whether packets arrived out of order.
+    /// Outside recoveries, sets the state by whether packets arrived out of order.
     fn update_disorder(&mut self) {
         let flow = &mut self.flow;
         if flow.phase < Phase::Recovery {

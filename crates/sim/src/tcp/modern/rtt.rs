@@ -5,7 +5,7 @@ use ripstop_base::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long a minimum of the round-trip time is kept, s (Linux's `tcp_min_rtt_wlen`).
+/// How long a minimum of the round-trip time is kept, in seconds (Linux's `tcp_min_rtt_wlen`).
 const MIN_RTT_WINDOW: u64 = 300;
 
 /// Estimates the round-trip time.
@@ -14,8 +14,9 @@ pub(in crate::tcp) struct Rtt {
     config: RtoConfig,
     smoothed: Option<Duration>,
     variation: Duration,
-    /// Round-trip times in ns, negated: the greatest is the least round-trip time.
+    /// Round-trip times in ns, negated, so that the maximum is the least round-trip time.
     negated_min: WindowedMax,
+    /// How often the time-out is doubled.
     back_off: u32,
 }
 
@@ -30,7 +31,7 @@ impl Rtt {
         }
     }
 
-    /// Takes an unambiguous sample (Karn's algorithm).
+    /// Takes a sample of a packet that was sent only once (Karn's algorithm).
     pub(super) fn sample(&mut self, rtt: Duration) {
         match &mut self.smoothed {
             None => (self.smoothed, self.variation) = (Some(rtt), rtt / 2),
@@ -41,7 +42,8 @@ impl Rtt {
         }
     }
 
-    /// Takes a sample of the newest acknowledged packet, which waited least for its acknowledgement.
+    /// Takes a sample of the newest acknowledged packet, which waited least for its
+    /// acknowledgement.
     pub(super) fn sample_least(&mut self, now: Time, rtt: Duration) {
         self.negated_min.push(now.as_nanos() / 1_000_000_000, -(rtt.as_nanos() as f64));
     }
@@ -56,7 +58,8 @@ impl Rtt {
         self.negated_min.get().map(|nanos| Duration::from_nanos(-nanos as u64))
     }
 
-    /// The retransmission time-out, back-off included. As in Linux the floor applies to the variation alone: RTT + 200 ms.
+    /// The retransmission time-out, back-off included. As in Linux, the floor applies to the
+    /// variation alone: the time-out is at least the round-trip time plus 200 ms.
     pub(super) fn timeout(&self) -> Duration {
         let base = match self.smoothed {
             None => self.config.initial,
@@ -65,7 +68,7 @@ impl Rtt {
         base.saturating_mul(1 << self.back_off.min(31)).min(self.config.max)
     }
 
-    /// The floor of the time-out, added to the round-trip time.
+    /// The least time that the time-out adds to the round-trip time.
     pub(super) fn floor(&self) -> Duration {
         self.config.min
     }
@@ -79,11 +82,12 @@ impl Rtt {
     }
 }
 
-/// The greatest value over a window of rounds or seconds. At most one entry per round or second is kept.
+/// The greatest value in a window of the last rounds or seconds. The caller chooses the unit. At
+/// most one entry per round or second is kept.
 #[derive(Clone, Debug)]
 pub(in crate::tcp) struct WindowedMax {
     window: u64,
-    /// Rounds rise and values fall along the list.
+    /// Pairs of round and value. From front to back, rounds rise and values fall.
     entries: VecDeque<(u64, f64)>,
 }
 

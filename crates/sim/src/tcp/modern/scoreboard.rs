@@ -1,8 +1,10 @@
-//! The state of each packet between the first unacknowledged one and the next to send (RFC 6675's scoreboard), by number
-//! and by order of sending.
+//! The state of each packet from the first unacknowledged one to the last one sent (RFC 6675's
+//! scoreboard). Packets can be found by number and by order of sending.
 //!
-//! Counts are updated as packets change. Each question has its own queue, cleaned when asked. So an acknowledgement costs
-//! time in proportion to what it reports, not to the packets in flight.
+//! An acknowledgement costs time in proportion to the packets that it reports, not to the packets
+//! in flight. For this the counts are updated with each change. The lowest packet to retransmit and
+//! the oldest packet on the path have queues of their own, from which stale entries are removed
+//! when a query meets them.
 
 use super::rate::Stamp;
 use crate::tcp::{Ack, MAX_BLOCKS};
@@ -16,19 +18,22 @@ use std::ops::Range;
 pub(super) struct SentPacket {
     /// When the packet was last sent.
     pub(super) sent: Time,
-    /// Transmissions before its last one: orders packets by their last transmission.
+    /// Transmissions of all packets before the last transmission of this one. It orders packets by
+    /// their last transmission.
     pub(super) order: u64,
     pub(super) stamp: Stamp,
+    /// Acknowledged out of order.
     sacked: bool,
     /// Marked lost, and not reported as received since.
     lost: bool,
     /// Retransmitted since it was last marked lost.
     resent: bool,
-    /// Sent more than once: an acknowledgement may answer either transmission (Karn's algorithm).
+    /// Sent more than once: an acknowledgement may answer any transmission (Karn's algorithm).
     pub(super) ambiguous: bool,
 }
 
 impl SentPacket {
+    /// Whether the last transmission is neither acknowledged nor marked lost.
     fn is_on_path(&self) -> bool {
         !self.sacked && (!self.lost || self.resent)
     }
@@ -37,18 +42,21 @@ impl SentPacket {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scoreboard {
     una: u64,
+    /// The packets from `una` on.
     packets: VecDeque<SentPacket>,
     sacked: u64,
     lost: u64,
     resent: u64,
     /// One past the highest packet acknowledged out of order.
     highest: u64,
-    /// Packets marked lost and not retransmitted, lowest first. Stale entries are dropped when met.
+    /// Packets marked lost and not retransmitted, lowest first. Some entries are stale.
     unrepaired: BinaryHeap<Reverse<u64>>,
-    /// Transmissions (order, number) in the order of sending. Stale entries are dropped when met.
+    /// Transmissions (order, number) in the order of sending. Some entries are stale.
     by_time: VecDeque<(u64, u64)>,
+    /// Transmissions so far.
     transmissions: u64,
-    /// The blocks of the last acknowledgement, whose packets are all marked.
+    /// The blocks of the last acknowledgement. Their packets are all marked, so blocks that the
+    /// next acknowledgement repeats are skipped.
     known: [(u64, u64); MAX_BLOCKS],
 }
 
@@ -125,7 +133,8 @@ impl Scoreboard {
         (packet.sent, packet.order, packet.stamp, packet.ambiguous) = (now, order, stamp, true);
     }
 
-    /// Marks the blocks of an acknowledgement. `each` receives the packets that were not marked before.
+    /// Marks the packets in an acknowledgement's blocks as received. `each` receives the packets
+    /// that were not marked before.
     pub(super) fn take_blocks(&mut self, ack: &Ack, mut each: impl FnMut(u64, &SentPacket)) {
         let mut known = [(0, 0); MAX_BLOCKS];
         for (slot, block) in known.iter_mut().zip(ack.blocks()) {
@@ -162,7 +171,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks `number` lost. Returns whether that changed anything.
+    /// Marks `number` lost. Returns whether the packet was on the path until now.
     pub(super) fn mark_lost(&mut self, number: u64) -> bool {
         let Some(packet) = number.checked_sub(self.una).and_then(|at| self.packets.get_mut(at as usize))
         else {
@@ -224,11 +233,13 @@ impl Scoreboard {
         self.una..self.nxt()
     }
 
+    /// Records a transmission of `number`, and returns its order.
     fn note(&mut self, number: u64) -> u64 {
         let order = self.transmissions;
         self.transmissions += 1;
         self.by_time.push_back((order, number));
-        // Packets acknowledged in order leave stale entries at the front. No question may ever meet them.
+        // Packets acknowledged in order leave stale entries at the front. They are removed here
+        // too, because no query may ever meet them.
         while self.by_time.front().is_some_and(|(_, number)| *number < self.una) {
             self.by_time.pop_front();
         }
@@ -281,7 +292,8 @@ mod tests {
     }
 
     proptest! {
-        /// The counts match a count from scratch after any sequence of steps, and the oldest packet is found.
+        /// After any sequence of steps, the counts match a count from scratch, and the oldest
+        /// packet is found.
         #[test]
         fn counts_match_a_recount(steps in prop::collection::vec((0u8..6, 0u64..40, 0u64..6), 1..200)) {
             let mut board = Scoreboard::default();
