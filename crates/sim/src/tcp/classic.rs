@@ -13,7 +13,7 @@ use ripstop_base::{Stream, Time};
 pub(super) struct Classic {
     /// The state that all ns-2 algorithms share.
     pub(super) core: Core,
-    /// The algorithm, and the state of its own.
+    /// The algorithm, with the state that it alone has.
     pub(super) algorithm: Algorithm,
 }
 
@@ -73,6 +73,7 @@ impl Classic {
         self.note_sent(now);
     }
 
+    /// Tells Vegas which packets leave now.
     fn note_sent(&mut self, now: Time) {
         if let Algorithm::Vegas(algorithm) = &mut self.algorithm {
             self.core.sent_now().for_each(|number| algorithm.on_sent(now, number));

@@ -4,7 +4,8 @@
 //! Linux differs in three visible ways, which [`Flavour`] selects:
 //!
 //! - The older HyStart ends slow start.
-//! - Reno's window never grows faster than the average of CUBIC and Reno allows.
+//! - The estimate of Reno's window keeps the slow growth of RFC 9438's equation (4). The RFC lets
+//!   the estimate grow as fast as Reno once it reaches the window before the last loss.
 //! - Before the first loss the window grows by at least 5 % in each round trip.
 
 use super::hystart::{HyStart, LinuxHyStart, PlusPlus};
@@ -12,15 +13,15 @@ use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 use std::time::Duration;
 
-/// C in packets/s^3: the steepness of the cubic (RFC 9438, section 5). Half the value takes longer
-/// to reach the old window after a loss (K grows with the cube root of 1/C); double the value gets
-/// there sooner and takes more from other flows.
+/// C in packets/s^3: the steepness of the cubic (RFC 9438, section 5). The time to reach the old
+/// window after a loss grows with the cube root of 1/C. So half the value takes longer. Double the
+/// value takes less time, and takes more from other flows.
 const C: f64 = 0.4;
 /// The share of the window kept after a loss (RFC 9438, section 5). A smaller share gives room to
-/// other flows but leaves the path idle; a share close to 1 keeps the queue full.
+/// other flows, but may leave the path idle. A share close to 1 keeps the queue full.
 const BETA: f64 = 0.7;
-/// The smallest slow-start threshold in packets (RFC 5681, eq. (4)). It matters only for windows
-/// this small.
+/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only for very
+/// small windows.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 /// The specification that CUBIC follows.
@@ -47,15 +48,17 @@ struct State {
     w_max: f64,
     /// The window before the last reduction.
     cwnd_prior: f64,
+    /// The current stage of congestion avoidance; None until it begins.
     epoch: Option<Epoch>,
 }
 
-/// A stage of congestion avoidance (RFC 9438 calls it an epoch).
+/// A stage of congestion avoidance between two reductions (RFC 9438 calls it an epoch).
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// Seconds from `start` until the window reaches `w_max` again.
+    /// K: seconds from `start` until the curve reaches `w_max`.
     k: f64,
+    /// The window where the curve is flat, packets.
     w_max: f64,
     /// Estimate of Reno's window.
     w_est: f64,
@@ -63,7 +66,7 @@ struct Epoch {
 
 impl CongestionControl for Cubic {
     fn on_start(&mut self, _flow: &mut FlowState, _now: Time, idle: Duration) {
-        // Idle time does not count: the path was not probed (RFC 9438, section 5.8).
+        // Idle time does not count, because the path was not probed (RFC 9438, section 5.8).
         if let Some(epoch) = &mut self.state.epoch {
             epoch.start += idle;
         }
@@ -75,7 +78,7 @@ impl CongestionControl for Cubic {
         if slow_start {
             self.hystart.on_ack(flow, now, acked.rtt);
         }
-        // Packets that arrive out of order raise the window once the gap is filled.
+        // An acknowledgement without new packets in order does not raise the window.
         if !acked.in_order || packets == 0.0 || !flow.uses_window() {
             return;
         }
@@ -100,7 +103,7 @@ impl CongestionControl for Cubic {
     }
 
     fn on_timeout(&mut self, _flow: &mut FlowState, _now: Time) {
-        // The next stage begins with K = 0 at the window it finds (RFC 9438, section 4.8).
+        // The next stage begins with K = 0, at the window of that moment (RFC 9438, section 4.8).
         self.state = State { w_max: 0.0, ..self.state };
         self.state.epoch = None;
     }
@@ -122,12 +125,12 @@ impl Cubic {
     fn avoid_congestion(&mut self, flow: &mut FlowState, now: Time, packets: f64) {
         let (w_max, cwnd) = (self.state.w_max, flow.cwnd);
         let epoch = self.state.epoch.get_or_insert_with(|| {
-            // RFC 9438, eq. (2). At or above the old window, and before the first loss, the curve
-            // begins here.
+            // RFC 9438, equation (2). K is 0 if the window is already at the old window or above,
+            // and before the first loss.
             let k = libm::cbrt(((w_max - cwnd) / C).max(0.0));
             Epoch { start: now, k, w_max: w_max.max(cwnd), w_est: cwnd }
         });
-        // Eq. (1), at t and one round trip later.
+        // RFC 9438, equation (1): evaluated now and one round trip later.
         let curve = |t: f64| {
             let away = t - epoch.k;
             C * away * away * away + epoch.w_max
@@ -135,7 +138,8 @@ impl Cubic {
         let t = now.since(epoch.start).as_secs_f64();
         let rtt = flow.rtt.smoothed().unwrap_or_default().as_secs_f64();
         let (here, target) = (curve(t), curve(t + rtt).clamp(cwnd, 1.5 * cwnd));
-        // Eq. (4): Reno's growth at the same average window, then Reno's own growth.
+        // RFC 9438, equation (4). First the estimate grows so that its average window is Reno's in
+        // spite of the larger `BETA`, and later as fast as Reno.
         let average = self.flavour == Flavour::Linux || epoch.w_est < self.state.cwnd_prior;
         let alpha = if average { 3.0 * (1.0 - BETA) / (1.0 + BETA) } else { 1.0 };
         epoch.w_est += alpha * packets / cwnd;
@@ -146,7 +150,8 @@ impl Cubic {
             flow.cwnd += ((target - cwnd) / cwnd * packets).min(packets / 2.0);
         }
         if self.flavour == Flavour::Linux && w_max == 0.0 {
-            // Before the first loss nothing is known of the path: at least 5 % a round trip.
+            // Before the first loss nothing is known of the path, so the window grows by at least
+            // 5 % in a round trip.
             flow.cwnd = flow.cwnd.max(cwnd + packets / 20.0);
         }
     }

@@ -4,11 +4,11 @@
 use super::modern::{AckSummary, CongestionControl, FlowState};
 use ripstop_base::Time;
 
-/// The share of the window kept after a loss (RFC 5681, eq. (4)). A larger share takes more of a
-/// shared path than Reno may; a smaller one less.
+/// The share of the window kept after a loss (RFC 5681, equation (4)). A larger share takes more of
+/// a shared path than Reno does. A smaller share takes less.
 const BETA: f64 = 0.5;
-/// The smallest slow-start threshold in packets (RFC 5681, eq. (4)). It matters only for windows
-/// this small.
+/// The smallest slow-start threshold in packets (RFC 5681, equation (4)). It matters only when the
+/// window is below about twice this value.
 const LEAST_THRESHOLD: f64 = 2.0;
 
 #[derive(Clone, Debug, Default)]
@@ -25,7 +25,8 @@ impl CongestionControl for LinuxReno {
             packets -= grown - flow.cwnd;
             flow.cwnd = grown;
         }
-        // RFC 5681, eq. (3), in packets: one more per window.
+        // RFC 5681, equation (3), in packets: the window grows by one packet when a whole window is
+        // acknowledged.
         flow.cwnd += packets / flow.cwnd;
     }
 

@@ -35,7 +35,7 @@ pub(super) fn tahoe_on_ack(core: &mut Core, now: Time, ack: &Ack) {
 /// recovery.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reno {
-    /// Packets that have left the path during fast recovery: they inflate the window.
+    /// Packets that have left the path during fast recovery. They are added to the window.
     inflation: u64,
 }
 
@@ -65,6 +65,7 @@ impl Reno {
 /// partial acknowledgement restarts the timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NewReno {
+    /// As [`Reno::inflation`].
     inflation: u64,
     /// Whether a partial acknowledgement arrived in this recovery.
     partial: bool,

@@ -9,8 +9,8 @@ const SRTT_BITS: u32 = 3;
 /// Fraction bits of the variation in ticks. They also set its gain: 2^-2 = 1/4 (RFC 6298). Another
 /// value gives other time-outs than ns-2's.
 const RTTVAR_BITS: u32 = 2;
-/// The exponent e in RTO = srtt + 2^e rttvar. RFC 6298 has 4 rttvar. One more doubles the margin
-/// above the round-trip time, and one less halves it.
+/// The exponent e in the time-out, srtt + 2^e rttvar, where rttvar is the variation. RFC 6298 has
+/// 4 rttvar. One more doubles the margin above the round-trip time, and one less halves it.
 const RTTVAR_EXPONENT: u32 = 2;
 
 /// The bounds of the retransmission time-out, and the clock.
@@ -44,9 +44,13 @@ pub(super) struct Rto {
     config: RtoConfig,
     /// The phase of this host's clock at time zero, in ns after a tick.
     phase: u64,
+    /// The smoothed round-trip time in ticks, times 2^[`SRTT_BITS`].
     srtt: i64,
+    /// The variation in ticks, times 2^[`RTTVAR_BITS`].
     rttvar: i64,
+    /// The time-out without back-off and bounds.
     current: Duration,
+    /// The factor on `current`.
     backoff: u32,
     /// `srtt` as a duration, cached: reads are far more frequent than changes.
     smoothed: Option<Duration>,
@@ -97,7 +101,7 @@ impl Rto {
         self.timeout
     }
 
-    /// Doubles the time-out. After four time-outs the estimate is discarded.
+    /// Doubles the time-out. After four time-outs in a row the estimate is discarded.
     pub(super) fn back_off(&mut self) {
         if self.backoff < 64 || self.timeout() < self.config.max {
             self.backoff = self.backoff.saturating_mul(2);

@@ -11,7 +11,8 @@ use std::ops::Range;
 pub(super) struct Sack {
     /// Whether a recovery is in progress.
     recovering: bool,
-    /// Whether a time-out was the last event. Duplicate acknowledgements are then ignored.
+    /// Whether nothing new was acknowledged since the last time-out. Duplicate acknowledgements are
+    /// then ignored.
     timed_out: bool,
     /// Estimate of the packets on the path.
     pipe: i64,
@@ -56,7 +57,8 @@ impl Sack {
             self.begun = core.una;
             self.forget();
         } else if ack.next > core.una {
-            // A retransmission arrived as well: recovery is never slower than slow start.
+            // A partial acknowledgement shows that two packets have left the path: the original
+            // and its retransmission. So recovery is never slower than slow start.
             self.pipe -= 1;
             core.una = ack.next;
             self.learn(core, ack);
@@ -78,6 +80,7 @@ impl Sack {
         self.fill(core, now);
     }
 
+    /// Begins a recovery, unless this flight has already reduced the window.
     fn recover(&mut self, core: &mut Core, now: Time) {
         if !core.may_reduce() {
             return;
@@ -115,12 +118,13 @@ impl Sack {
         true
     }
 
+    /// Forgets which packets arrived and which gaps were retransmitted.
     fn forget(&mut self) {
         self.sacked.clear();
         self.resent = 0;
     }
 
-    /// The next gap to retransmit: a packet below one that has arrived.
+    /// The next packet to retransmit: a gap below a packet that has arrived.
     fn hole(&self, core: &Core) -> Option<u64> {
         let highest = self.sacked.last()?.end;
         let hole = self.resent.max(core.una);

@@ -13,8 +13,9 @@ use ripstop_base::{Stream, Time};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). Fewer take reordering
-/// for loss; more repair later, and small windows only by time-out.
+/// Duplicate acknowledgements that indicate a loss (RFC 5681, section 3.2). A smaller value
+/// mistakes reordering for loss. A larger value repairs later, and losses in small windows wait for
+/// the time-out.
 pub(super) const DUPLICATES: u32 = 3;
 
 /// The settings of a sender.
@@ -63,8 +64,10 @@ impl VegasConfig {
     /// Vegas.
     ///
     /// After a loss fewer packets than the window arrive in a round trip, which looks like a queue.
-    /// Thresholds this high do not mistake losses for a queue. With them all of ns-2's cells for
-    /// paper 000 agree. With ns-2's own defaults, ns-2 itself is 5 % below them at q = .005.
+    /// Thresholds this high do not mistake losses for a queue. ns-2's figures for paper 000 were
+    /// made with them, and the simulator agrees with all these figures. With its own default
+    /// thresholds, ns-2 itself is 5 % below the figures where each link loses q = .005 of the
+    /// packets.
     pub const LOSSY: VegasConfig = VegasConfig { alpha: 28, beta: 30, gamma: 2 };
 }
 
@@ -80,7 +83,7 @@ impl Default for VegasConfig {
 pub struct TcpCounts {
     /// Packets sent, retransmissions included.
     pub sent: u64,
-    /// Retransmissions among them.
+    /// Retransmissions; `sent` includes them.
     pub retransmits: u64,
     /// Retransmission time-outs.
     pub timeouts: u64,
@@ -88,7 +91,7 @@ pub struct TcpCounts {
     pub fast_retransmits: u64,
     /// Acknowledgements handled.
     pub acks: u64,
-    /// Duplicates among them.
+    /// Duplicate acknowledgements handled.
     pub duplicate_acks: u64,
 }
 
@@ -97,7 +100,7 @@ pub struct TcpCounts {
 pub(super) enum LastReduction {
     Never,
     DuplicateAcks,
-    /// Duplicate acknowledgements, and that recovery is over.
+    /// Duplicate acknowledgements. The recovery that they began is over.
     Recovered,
     Timeout,
 }
@@ -170,7 +173,7 @@ impl Core {
         self.cwnd.min(f64::from(self.config.window)) as u64
     }
 
-    /// Sends new packets up to `window`, at most `burst`.
+    /// Sends at most `burst` new packets, while fewer than `window` packets are unacknowledged.
     pub(super) fn fill(&mut self, now: Time, window: u64, burst: u32) {
         for _ in 0..burst {
             if self.nxt >= self.una + window || self.nxt >= self.end {
@@ -256,8 +259,8 @@ impl Core {
             self.rto.end_back_off();
             self.rto.sample(sent, now);
         }
-        // The timer restarts with nothing in flight, too: after an idle time-out the sender
-        // restarts with one packet (RFC 2581, 4.1).
+        // The timer restarts even if nothing is in flight. When it expires, the sender is idle, and
+        // later restarts with one packet (RFC 2581, section 4.1).
         self.set_timer(now);
     }
 
@@ -311,13 +314,13 @@ impl Core {
         half.max(1.0)
     }
 
-    /// Whether duplicates may reduce the window: not twice for one flight.
+    /// Whether duplicate acknowledgements may reduce the window. They may do so once per flight.
     pub(super) fn may_reduce(&self) -> bool {
         self.una > self.recover || self.una == 1
     }
 
-    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. False
-    /// for a flight that has reduced the window already.
+    /// Halves the window, retransmits the first unacknowledged packet and begins a recovery. Does
+    /// nothing and returns false if this flight has already reduced the window.
     pub(super) fn fast_retransmit(&mut self, now: Time) -> bool {
         if !self.may_reduce() {
             return false;
@@ -344,8 +347,8 @@ impl Core {
         self.set_timer(now);
     }
 
-    /// Handles a time-out: window of one packet, slow start, everything from `una` on is sent
-    /// again.
+    /// Handles a time-out. The window becomes one packet, slow start begins, and everything from
+    /// `una` on will be sent again.
     pub(super) fn time_out(&mut self, now: Time) {
         if self.una < self.max {
             self.counts.timeouts += 1;

@@ -27,7 +27,7 @@ pub enum Pattern {
         /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests, each a think time after the answer to the previous one arrived
+    /// Requests. Each is due a think time after the answer to the previous one has arrived
     /// ([`TrafficSource::on_arrival`]).
     Requests {
         /// Bytes of a request.
@@ -41,7 +41,8 @@ pub enum Pattern {
         /// Bytes of a request.
         length: Distribution<u64>,
     },
-    /// Answers, one for each request that arrived ([`TrafficSource::on_arrival`]), without delay.
+    /// Answers. Each request that arrives ([`TrafficSource::on_arrival`]) is answered without
+    /// delay.
     Answers {
         /// Bytes of an answer.
         length: Distribution<u64>,
@@ -54,7 +55,8 @@ pub enum Packing {
     /// The last packet is padded and counts as full.
     #[default]
     Whole,
-    /// The last packet carries the rest, and whatever is written before it is sent.
+    /// The last packet carries the rest of the transfer. Data that is written before the packet is
+    /// sent fills it up.
     Exact,
 }
 
@@ -92,8 +94,8 @@ pub struct SourceError {
 /// An instruction of a source to its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
-    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` is
-    /// without end.
+    /// Send this many bytes more ([`SourceConfig::packets`], [`Sender::offer`]); `u64::MAX` means
+    /// data without end.
     Offer(u64),
     /// Send nothing new any more ([`Sender::stop`]).
     Stop,
@@ -117,14 +119,15 @@ pub struct TrafficSource {
     random: Stream,
     /// When the source next has something to send.
     due: Time,
-    /// When the on period ends, of an on-off source.
+    /// When the on period of an on-off source ends.
     on_until: Time,
     stopped: bool,
-    /// Bytes offered. A padded packet counts as full.
+    /// Bytes offered to the sender. A padded packet counts as full.
     offered: u64,
-    /// Transfers in progress: bytes offered up to their end, when they began, their own bytes.
+    /// For each transfer in progress: the bytes offered up to its end, when it was due, and its own
+    /// bytes.
     under_way: VecDeque<(u64, Time, u64)>,
-    /// Requests that wait for their answers: when they were due, their bytes.
+    /// For each request that waits for its answer: when the request was due, and its bytes.
     unanswered: VecDeque<(Time, u64)>,
     /// Requests that an answering source has not answered yet.
     unanswered_requests: u32,
@@ -163,8 +166,8 @@ impl TrafficSource {
         Ok(source)
     }
 
-    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in order. A request waits at
-    /// least for the start.
+    /// Adds times at which requests of [`Pattern::Scheduled`] are due, in ascending order. Requests
+    /// due before the start of the source are sent at the start.
     pub fn schedule(&mut self, scheduled: &[Time]) {
         self.scheduled.extend(scheduled);
         if self.due == Time::NEVER {
@@ -172,8 +175,8 @@ impl TrafficSource {
         }
     }
 
-    /// When [`TrafficSource::poll`] next has something; [`Time::NEVER`] when nothing is known to
-    /// come.
+    /// When [`TrafficSource::poll`] next has an instruction; [`Time::NEVER`] while no such time is
+    /// known.
     pub fn next_due(&self) -> Time {
         if self.stopped { Time::NEVER } else { self.due.min(self.config.stop) }
     }
@@ -229,7 +232,8 @@ impl TrafficSource {
         }
     }
 
-    /// The receiver has `bytes` in order. Returns how many transfers this completes.
+    /// Handles a delivery: the receiver now has `bytes` bytes in order. Returns how many transfers
+    /// of this source have thereby arrived.
     pub fn on_delivered(&mut self, now: Time, bytes: u64) -> u32 {
         let mut arrived = 0;
         while let Some((_, began, bytes)) = self.under_way.front().copied().filter(|(end, ..)| *end <= bytes)
@@ -243,8 +247,8 @@ impl TrafficSource {
         arrived
     }
 
-    /// A whole transfer of the other end arrived here: an answer to a request, or a request to
-    /// answer.
+    /// Handles the arrival of a whole transfer from the other end: an answer to a request, or a
+    /// request to answer.
     pub fn on_arrival(&mut self, now: Time) {
         match self.config.pattern {
             Pattern::Requests { .. } | Pattern::Scheduled { .. } => {
@@ -276,7 +280,8 @@ impl TrafficSource {
         self.scheduled.pop_front().map_or(Time::NEVER, |at| at.max(self.config.start))
     }
 
-    /// Begins a transfer of `bytes`. Returns the bytes it takes of the stream, padding included.
+    /// Begins a transfer of `bytes`. Returns the bytes that it adds to the stream, padding
+    /// included.
     fn begin(&mut self, began: Time, bytes: u64) -> u64 {
         let taken = match self.config.packing {
             Packing::Whole => self.config.packets(bytes).saturating_mul(u64::from(self.config.payload)),
@@ -292,7 +297,7 @@ impl TrafficSource {
 }
 
 impl SourceConfig {
-    /// The packets that `bytes` fill on their own; `u64::MAX` without end.
+    /// The number of packets that `bytes` need. `u64::MAX`, for data without end, stays the same.
     pub fn packets(&self, bytes: u64) -> u64 {
         if bytes == u64::MAX { bytes } else { bytes.div_ceil(u64::from(self.payload)) }
     }

@@ -1,8 +1,9 @@
-//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path, measured by the
-//! round-trip time.
+//! Vegas: keeps between `alpha` and `beta` packets in the queues of the path. The round-trip time
+//! shows how many are queued.
 //!
-//! The source is Brakmo and Peterson 1995, in ns-2's version. ns-2 keeps send times in a table that
-//! wraps around. What ns-2 does at the wrap is reproduced here, so that results agree.
+//! The algorithm is that of Brakmo and Peterson 1995, as in ns-2. ns-2 keeps send times in a table
+//! indexed by the packet number modulo its length. This file has the same table with the same
+//! faults, so that results agree.
 
 use super::Ack;
 use super::sender::{Core, DUPLICATES, LastReduction, VegasConfig};
@@ -15,31 +16,42 @@ const RESTART: f64 = 2.0;
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     config: VegasConfig,
-    /// When the first packet left, or left again after its loss: the origin of the times below, in
-    /// seconds.
+    /// When the first packet was last sent. The other times in this struct are seconds after it.
     began: Time,
+    /// Whether no acknowledgement has arrived yet.
     first: bool,
+    /// The round-trip time without a queue, in seconds.
     base_rtt: f64,
-    /// Eight times the mean round trip, and four times its deviation, in seconds.
+    /// Eight times the mean round-trip time, in seconds.
     mean: f64,
+    /// Four times the deviation of the round-trip time, in seconds.
     deviation: f64,
     /// The fine-grained time-out in seconds.
     timeout: f64,
-    /// How many more acknowledgements after a duplicate check for expired packets.
+    /// How many of the next acknowledgements of new data check whether the first unacknowledged
+    /// packet has expired.
     expiry_checks: u64,
-    /// The packet whose acknowledgement ends this round trip, and when the round trip began.
+    /// The acknowledgement of this packet ends the round trip.
     round_end: u64,
+    /// When the round trip began.
     round_began: f64,
+    /// Round-trip times sampled in this round trip.
     rtts: u32,
+    /// The sum of these samples, in seconds.
     rtt_sum: f64,
+    /// Packets by which each acknowledgement of new data raises the window.
     growth: f64,
+    /// Whether slow start may grow the window in this round trip.
     grows: bool,
-    /// The window without the inflation by duplicates.
+    /// The window in packets after the last reduction, without the packets added for duplicate
+    /// acknowledgements.
     base_window: f64,
+    /// When the window was last reduced.
     reduced_at: f64,
-    /// Tables by packet number modulo the receiver's window: when a packet last left (negative once
-    /// acknowledged), and how often.
+    /// When each packet was last sent; negative once it is acknowledged. The index is the packet
+    /// number modulo the receiver's window.
     sent: Vec<f64>,
+    /// How often each packet was sent; same index.
     transmissions: Vec<u32>,
 }
 
@@ -71,7 +83,8 @@ impl Vegas {
     /// Records that packet `number` leaves.
     pub(super) fn on_sent(&mut self, now: Time, number: u64) {
         if number == 0 {
-            // The clock restarts. Times recorded before lie ahead of it, as in ns-2.
+            // The clock restarts at 0. Times recorded before then seem to lie in the future, as in
+            // ns-2.
             self.began = now;
             self.transmissions.fill(0);
         }
@@ -131,7 +144,7 @@ impl Vegas {
         if self.growth == 1.0 && core.cwnd >= core.ssthresh {
             self.growth = 0.0;
         }
-        // The window does not grow while it is not used.
+        // The window does not grow while the sender leaves more than two packets of it unused.
         if self.growth > 0.0 && core.cwnd - (core.nxt + 1 - core.una) as f64 <= 2.0 {
             core.cwnd += self.growth;
         }
@@ -147,7 +160,7 @@ impl Vegas {
         }
     }
 
-    /// Estimates once a round trip how many packets are queued, and adjusts the window.
+    /// Estimates how many packets are queued, and adjusts the window. Runs once per round trip.
     fn end_round(&mut self, core: &mut Core, at: f64) {
         let rtt = if self.rtts > 0 { self.rtt_sum / f64::from(self.rtts) } else { at - self.round_began };
         (self.rtts, self.rtt_sum) = (0, 0.0);
@@ -180,12 +193,13 @@ impl Vegas {
         self.round_began = at;
     }
 
-    /// Clears the acknowledged packets from the tables. Samples the round trip of the newest one if
-    /// it was sent once.
+    /// Clears the acknowledged packets from the tables. Samples the round-trip time of the newest
+    /// acknowledged packet if it was sent once.
     fn take_rtt(&mut self, at: f64, before: u64, next: u64) {
         let last = self.slot(next - 1);
         let (sent, transmissions) = (self.sent[last], self.transmissions[last]);
-        // ns-2 does not follow the table around its end: those slots keep their counts.
+        // As in ns-2, the loop stops at the end of the table. Entries beyond the wrap keep their
+        // counts.
         let mut slot = self.slot(before);
         for _ in before..next {
             if slot > last {
@@ -229,7 +243,7 @@ impl Vegas {
         core.counts.fast_retransmits += 1;
         self.expiry_checks = 2.min(core.nxt + 1 - core.una);
         self.timeout *= if transmissions > 1 { 2.0 } else { 1.125 };
-        // A packet that left before the last reduction causes no other reduction.
+        // If the lost packet left before the last reduction, the window is not reduced again.
         if self.reduced_at < sent {
             let window = match (window, transmissions) {
                 (0..=3, _) => 2,
@@ -247,14 +261,17 @@ impl Vegas {
         }
     }
 
+    /// Whether packet `number` has waited longer than the fine-grained time-out.
     fn expired(&self, at: f64, number: u64) -> bool {
         at - self.sent[self.slot(number)] >= self.timeout
     }
 
+    /// The index of packet `number` in the tables.
     fn slot(&self, number: u64) -> usize {
         (number % self.sent.len() as u64) as usize
     }
 
+    /// Seconds since `began`.
     fn clock(&self, now: Time) -> f64 {
         now.since(self.began).as_secs_f64()
     }
