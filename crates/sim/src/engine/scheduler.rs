@@ -115,8 +115,8 @@ impl Scheduler {
 
     /// Like [`Scheduler::set`], but the alarm counts as set at `since`, which may be in the future.
     ///
-    /// A queue whose first entry has left uses it: the next entry's alarm counts as set when that
-    /// entry was queued.
+    /// A queue has one alarm, for its first entry. When that entry has left, the alarm is set for
+    /// the next entry, and counts as set when the next entry was queued.
     #[inline]
     pub fn set_since(&mut self, alarm: Alarm, when: Time, since: Time) {
         if self.stale == Some(alarm) {

@@ -97,9 +97,10 @@ pub fn percentile(values: &mut [f64], percent: f64) -> Option<f64> {
 
 /// The 97.5 % quantile of Student's t distribution.
 ///
-/// Up to 30 degrees of freedom it comes from a table. Above, it comes from the expansion of
-/// Abramowitz and Stegun, 26.7.5, around the normal quantile (error below 4e-8). The expansion uses
-/// only additions, multiplications and divisions, so every machine computes the same result.
+/// Up to 30 degrees of freedom the quantile comes from a table. Above, it comes from an expansion
+/// around the normal quantile (Abramowitz and Stegun, equation 26.7.5; error below 4e-8). The
+/// expansion uses only additions, multiplications and divisions, so every machine computes the same
+/// result.
 fn student_t95(freedom: u64) -> f64 {
     if let Some(t) = usize::try_from(freedom).ok().and_then(|n| n.checked_sub(1)).and_then(|i| T95.get(i)) {
         return *t;

@@ -1,5 +1,8 @@
-//! A trial: one run of a contender over one link, measured as the demonstration measures it. The
-//! contender sends a stream without end, or a file, with requests beside it.
+//! A trial: one run of a contender over one simulated link. The measurements are those of the
+//! command `ripstop demo`.
+//!
+//! A contender is a way to carry data ([`Scheme`]): a plain TCP, a TCP through the tunnel, or the
+//! tunnel alone. It carries bulk traffic (a stream without end, or a file) and small requests.
 
 mod world;
 
@@ -11,7 +14,7 @@ use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 use world::TrialWorld;
 
-/// Useful bytes of a request, and of its reply.
+/// Payload bytes of a request. Its reply has as many.
 pub const REQUEST_BYTES: u32 = 100;
 
 /// Bytes of a full packet on the link: Ethernet's MTU.
@@ -33,21 +36,21 @@ pub enum PathKind {
 /// What carries the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// The tunnel alone: a source of packets without end, and requests that nobody retransmits.
+    /// The tunnel alone: a source of packets without end, and requests. Nobody retransmits packets
+    /// that the tunnel loses.
     Packets,
     /// TCP connections between kernels.
     Tcp(Variant, PathKind),
 }
 
-/// The traffic beside the requests.
+/// The bulk traffic, which is sent at the same time as the requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BulkTraffic {
     /// No traffic.
     None,
     /// Data without end.
     Endless,
-    /// A file of this many bytes, over TCP. A source of bare packets has no files and sends without
-    /// end.
+    /// A file of this many bytes, over TCP. [`Scheme::Packets`] has no files and sends without end.
     File(u64),
 }
 
@@ -58,17 +61,18 @@ pub struct Trial {
     pub links: [LinkConfig; 2],
     /// What carries the data.
     pub scheme: Scheme,
-    /// The traffic beside the requests.
+    /// The bulk traffic.
     pub bulk: BulkTraffic,
-    /// When 100-byte requests are due, from the start.
+    /// When requests of [`REQUEST_BYTES`] are due, from the start of the run.
     pub requests: Vec<Duration>,
     /// Start of the measured interval, from the start of the run.
     pub from: Duration,
     /// End of the measured interval.
     pub until: Duration,
-    /// How long the run waits for replies after the interval, while the bulk traffic goes on.
+    /// How long the run waits for replies after the measured interval. The bulk traffic goes on
+    /// meanwhile.
     pub grace: Duration,
-    /// Whether to keep the fates of packets.
+    /// Whether to keep what the links did with each packet ([`Measured::fates`]).
     pub fates: bool,
     /// The source of all randomness.
     pub seed: Seed,
@@ -77,24 +81,25 @@ pub struct Trial {
 /// The measurements of a trial.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// Useful bytes of the bulk traffic delivered in the measured interval, and since the start.
+    /// Payload bytes of the bulk traffic delivered in the measured interval, and from the start of
+    /// the run to the end of the interval.
     pub bulk_bytes: (u64, u64),
-    /// Useful bytes of requests delivered in the measured interval.
+    /// Payload bytes of requests delivered in the measured interval.
     pub request_bytes: u64,
     /// IP bytes offered to the link in the data direction in the measured interval.
     pub offered_bytes: u64,
-    /// Time from the start until 100 kB of the bulk traffic were delivered.
+    /// Time from the start until 100 kB of the bulk traffic were delivered. None if they were not.
     pub first_100kb: Option<Duration>,
-    /// The same for 1 MB.
+    /// Time from the start until 1 MB of the bulk traffic was delivered. None if it was not.
     pub first_1mb: Option<Duration>,
-    /// The same for a whole file.
+    /// Time from the start until the whole file was delivered. None if it was not.
     pub complete: Option<Duration>,
     /// Delays of the bulk traffic's packets, from first transmission to delivery in order. Only
-    /// packets sent and delivered in the measured interval count. A source without TCP counts from
-    /// the entrance of the tunnel.
+    /// packets sent and delivered in the measured interval count. With [`Scheme::Packets`] a delay
+    /// begins when the packet enters the tunnel.
     pub delays: DelayHistogram,
-    /// For each request, in order: the time from its due time to its reply, or without a reply the
-    /// time it waited until the end.
+    /// For each request, in order: `Ok` has the time from its due time to its reply. `Err` means
+    /// that no reply came, and has the time from the due time to the end of the run.
     pub latencies: Vec<Result<Duration, Duration>>,
     /// Counters of the link in the data direction at the end of the measured interval.
     pub link: LinkCounters,
@@ -109,7 +114,8 @@ pub struct Measured {
     pub fates: [Vec<Fate>; 2],
     /// Impairments that are configured on either link and never fired.
     pub unfired: Vec<&'static str>,
-    /// Packets that came out without having gone in. Must be 0.
+    /// Packets that came out of the tunnel wrongly
+    /// ([`World::strays`](crate::world::World::strays)). Must be 0.
     pub violations: usize,
 }
 
@@ -123,8 +129,8 @@ pub struct TunnelLosses {
 }
 
 impl Trial {
-    /// Runs the trial. The run of a file ends when the file has arrived. `progress` receives the
-    /// virtual time now and then.
+    /// Runs the trial. A run with a file ends when the file has arrived. `progress` receives the
+    /// virtual time twice per virtual second.
     ///
     /// Both ends of a tunnel have a session from the start, with the round-trip time of the empty
     /// path, as after a handshake.
@@ -182,7 +188,7 @@ impl Trial {
         TunnelConfig { initial_rtt: rtt.max(Duration::from_micros(100)), ..TunnelConfig::default() }
     }
 
-    /// Payload bytes of a full packet, after the headers of IP and TCP.
+    /// Payload bytes of a full packet, without the headers of IP and TCP.
     fn payload(&self) -> u32 {
         let packet = match self.scheme {
             Scheme::Tcp(_, PathKind::Link) => LINK_MTU,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// A kernel acknowledges every second packet (RFC 5681, section 4.2).
 const ACK_EVERY: u32 = 2;
-/// The names of the links' random streams, there and back. The emulator has the same names, and so
-/// the same losses under the same seed.
+/// The names of the random streams of the link in the data direction and of the link back. The
+/// emulator uses the same names. So the same seed gives the same losses there.
 const LINKS: [&str; 2] = ["link/0", "link/1"];
 
 /// The world of a trial.
@@ -57,7 +57,7 @@ impl TrialWorld {
         self.world.run_until(end, &mut self.observer);
     }
 
-    /// Useful bytes delivered of the bulk traffic and of the requests.
+    /// Payload bytes delivered so far: of the bulk traffic, and of the requests.
     pub(super) fn useful(&self) -> (u64, u64) {
         let of = |flow: Option<usize>, payload: u32| {
             let totals = flow.map(|flow| self.world.totals(flow)).unwrap_or_default();
@@ -153,8 +153,8 @@ fn add_connections(
         None if backwards => Carrier::Links(&back, &there),
         None => Carrier::Links(&there, &back),
     };
-    // The random streams have a scenario's names, so a scenario of one link gives the very same
-    // run.
+    // The random streams have the names that a scenario gives them. So a scenario with one link and
+    // the same flows gives exactly the same run.
     let mut connect = |pattern, backwards, name| {
         let config = TcpConfig {
             variant,
@@ -187,16 +187,21 @@ fn add_connections(
 
 /// Records events while a trial runs.
 pub(super) struct TrialObserver {
+    /// The flow of the bulk traffic.
     bulk: Option<usize>,
-    /// Useful bytes of a bulk packet, for the source without TCP.
+    /// Payload bytes of a bulk packet with [`Scheme::Packets`]; None with TCP.
     payload: Option<u32>,
+    /// When each of [`TIMED_BYTES`] had arrived.
     pub(super) timed_at: [Option<Time>; 2],
+    /// With [`Scheme::Packets`], arrivals after this time do not count in `timed_at`.
     timed_until: Time,
-    /// The size of a file, and when the file had arrived.
+    /// The size of the file, if the bulk traffic is a file.
     file: Option<u64>,
+    /// When the file had arrived.
     pub(super) complete: Option<Time>,
+    /// The flow of the requests.
     requests: Option<usize>,
-    /// The latencies in the order of the requests: a connection answers them in that order.
+    /// Over TCP, the latencies of the requests in their order. A connection answers in that order.
     latencies: Vec<Duration>,
     fates: Option<[Vec<Fate>; 2]>,
 }

@@ -33,7 +33,7 @@ pub enum FlowError {
 /// What carries a flow's packets from host to host.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Carrier<'a> {
-    /// The links there, and the links back. Packets arrive at once where a list is empty.
+    /// The links there, and the links back. If a list is empty, packets arrive without delay.
     Links(&'a [usize], &'a [usize]),
     /// Links as in [`Carrier::Links`], with a TCP/NC coding layer below TCP.
     Coded(&'a [usize], &'a [usize], &'a NcLayer),
@@ -151,11 +151,11 @@ impl World {
         }
     }
 
-    /// Joins two TCP flows into one connection: `requests` is its way there, and `answers` its way
-    /// back.
+    /// Joins two TCP flows into one connection. `requests` is the direction there, and `answers`
+    /// the direction back.
     ///
-    /// Like [`World::pair`]. In addition, `answers` opens when `requests` does, and the data of
-    /// each flow carries the acknowledgements of the other.
+    /// The flows are paired as by [`World::pair`]. In addition, `answers` opens when the SYN of
+    /// `requests` arrives, and the data of each flow carries the acknowledgements of the other.
     ///
     /// # Panics
     /// As [`World::pair`]. Also if a flow is not between kernels ([`Hosts::Kernels`]), or if the
@@ -248,7 +248,7 @@ impl World {
         self.endpoints[second].add_peer(now, first as u32, (route, true));
     }
 
-    /// Adds the two alarms of a session.
+    /// Adds the two alarms of a session, and its random stream for late processors.
     fn clock(&mut self, session: SessionId, name: &str) -> Clock {
         let node = NodeId::Session(session);
         Clock {
@@ -259,8 +259,8 @@ impl World {
         }
     }
 
-    /// Where the packets of flow `number` go. `node` has the flow's hosts. Adds a route if the flow
-    /// goes over links.
+    /// Where the packets of flow `number` go. `node` is the node with the flow's hosts. Adds a
+    /// route if the flow goes over links.
     fn outlet(&mut self, number: u32, node: NodeId, carrier: &Carrier<'_>) -> Outlet {
         match carrier {
             Carrier::Links(there, back) | Carrier::Coded(there, back, _) => {

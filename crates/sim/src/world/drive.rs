@@ -201,8 +201,8 @@ impl World {
         }
     }
 
-    /// Calls a session that has input or a due time-out. It runs at once, or after a random delay
-    /// if its processor is late.
+    /// Calls a session that has input or a due time-out. The session runs at once, or after a
+    /// random delay if its processor is late.
     fn call<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         let (node, fabric) = N::split(self, number);
         match &mut node.end().clock {
@@ -223,8 +223,8 @@ impl World {
         self.drain::<N>(number, observer);
     }
 
-    /// The only loop that drives a session: feeds inner packets and takes all outputs, until there
-    /// are none of either. Then it records events and sets the timer.
+    /// The only loop that drives a session. It feeds inner packets and takes outputs until neither
+    /// is left. Then it records events and sets the timer.
     fn drain<N: SessionNode>(&mut self, number: u32, observer: &mut impl Observer) {
         N::split(self, number).0.end().busy = true;
         loop {

@@ -136,8 +136,8 @@ impl Fabric {
 
     /// Takes the packet that arrives over `link` now, and counts the link as passed.
     ///
-    /// The node is the one that receives the packet: the end of the route, or a relay. Without a
-    /// node, the packet goes on to the next link.
+    /// Returns the packet, and the node that receives it: the end of the route, or a relay. If
+    /// there is no such node, the packet goes on to the next link.
     #[inline]
     pub(super) fn arrive(
         &mut self,
@@ -166,7 +166,7 @@ impl Fabric {
     /// Puts a packet on the next link of its route. If the route has no link left, the packet
     /// becomes a handoff.
     ///
-    /// Without an observer, a packet can pass several links in one step, which saves an alarm for
+    /// If no observer looks, a packet can pass several links in one step, which saves an alarm for
     /// each. This is allowed while the next link is fed by the present link alone
     /// ([`Hop::through`]), no other packet is on the present link, and the arrival lies within the
     /// run. Nothing else can then happen to the packet in between.

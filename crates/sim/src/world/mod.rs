@@ -3,12 +3,14 @@
 //! # What a world consists of
 //!
 //! - A **node** is one of three kinds: a TCP flow with its two hosts (`tcp`), a UDP source with its
-//!   sink (`udp`), or a session (`session`). A session is one end of a tunnel (typed packets), a
-//!   whole endpoint (sealed bytes), or part of a TCP/NC coding layer (sender, receiver or relay).
+//!   sink (`udp`), or a session (`session`).
+//! - A **session** is one end of a tunnel, a whole endpoint, or part of a TCP/NC coding layer
+//!   (sender, receiver or relay). A tunnel end exchanges datagrams as Rust values (*typed
+//!   packets*). An endpoint exchanges them as encrypted bytes (*sealed bytes*).
 //! - A **link** is a [`ripstop_link::Link`], the same type that the real-time emulator uses.
 //! - A **route** is a list of links there and a list of links back. A packet passes the links one
 //!   after another. The node at the end of the list receives the packet.
-//! - A **handoff** is a packet that one node passes to another at the same place: a host's packet
+//! - A **handoff** is a packet that one node passes to another without a link: a host's packet
 //!   enters a tunnel, or a tunnel delivers a packet to a host.
 //!
 //! # How to use it
@@ -30,8 +32,8 @@
 //! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes
 //!    never call each other.
 //! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions
-//!    that have input, until the queue is empty and no session has input. A tunnel end or an
-//!    endpoint therefore gets all its input of the step before it answers.
+//!    that have input, until the queue is empty and no session has input. A tunnel end or an endpoint
+//!    therefore gets all its input of the step before it answers.
 //!
 //! Read on in this order: `drive` tells how nodes are called and how sessions are driven; `node`
 //! names the nodes and defines handoffs.
@@ -84,7 +86,7 @@ pub struct World {
     udp: Vec<UdpFlow>,
     /// The node of each flow, by the flow's number.
     flows: Vec<NodeId>,
-    /// The ends of tunnels. Tunnel k has the places 2k and 2k + 1.
+    /// The ends of tunnels. The ends of tunnel k are at 2k and 2k + 1.
     tunnels: Vec<TunnelNode>,
     endpoints: Vec<EndpointNode>,
     nc_senders: Vec<NcSenderNode>,

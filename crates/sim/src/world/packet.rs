@@ -66,10 +66,11 @@ pub enum Body {
     Sealed(Box<SealedDatagram>),
 }
 
-/// A combination of segments that carries their lengths instead of their bytes.
+/// A combination of TCP segments. It carries their lengths instead of their bytes.
 pub type Combination = NcPacket<Length>;
 
-/// A typed datagram of a tunnel. Its inner packets are labels instead of bytes.
+/// A datagram of a tunnel as a Rust value. Its inner packets are labels ([`LabelledPacket`])
+/// instead of bytes.
 pub type TunnelDatagram = Datagram<LabelledPacket>;
 
 /// A datagram as two endpoints exchange it: encrypted bytes, and the UDP addresses.

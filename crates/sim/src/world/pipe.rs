@@ -23,7 +23,7 @@ pub(super) struct Pipe {
     pub(super) damaged: u64,
     /// ECN-capable packets that the link marked.
     pub(super) marked: u64,
-    /// When the last bit of the last packet leaves.
+    /// When the last bit of the packet offered last leaves.
     free: Time,
     /// How long the link has been sending, ns.
     busy: u64,
@@ -167,7 +167,8 @@ impl Pipe {
     }
 }
 
-/// Flips one bit in a packet of sealed bytes. A bit in the IP and UDP headers stays as it is.
+/// Flips one bit in a packet of sealed bytes. If the bit lies in the IP and UDP headers, nothing
+/// changes.
 ///
 /// False if the packet is not sealed bytes: its checksum would fail, and the caller drops it.
 fn damage(packet: &mut NetworkPacket, mut corruption: Corruption) -> bool {

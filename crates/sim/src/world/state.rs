@@ -1,4 +1,5 @@
-//! Results that can be read from a world between two calls of [`World::run_until`].
+//! Results that can be read from a world between two calls of [`World::run_until`]. Counters count
+//! from the start of the world, unless their method says otherwise.
 //!
 //! # Panics
 //! All methods that take a number panic if no flow, link, tunnel or endpoint has it.
@@ -124,7 +125,8 @@ impl World {
         self.fabric.pipes[link].link.counters()
     }
 
-    /// The impairments that are configured on link `link` and have never fired.
+    /// The impairments (such as loss or reordering) that are configured on link `link` and have
+    /// never acted on a packet.
     pub fn unfired(&self, link: usize) -> Vec<&'static str> {
         self.fabric.pipes[link].link.unfired()
     }

@@ -13,8 +13,8 @@ pub struct FlowDelays {
 
 /// The counters of a flow since the beginning of the run.
 ///
-/// A UDP source has no window, no SRTT, no retransmissions and no transfers. Its packets count in
-/// the order in which they arrive.
+/// A UDP source has no window, no SRTT, no retransmissions and no transfers. All its packets that
+/// arrive count, whatever their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowTotals {
     /// Packets with payload that arrived in order.

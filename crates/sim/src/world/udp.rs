@@ -12,8 +12,9 @@ use ripstop_base::{Stream, Time};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// The most packets, from the oldest one that has not arrived, that a flow keeps a record of. When
-/// the record is full, the oldest packet is forgotten, and it no longer counts if it arrives.
+/// The most packets that a flow keeps a record of. The record begins with the oldest packet that
+/// has not arrived. When the record is full, the oldest packet is forgotten, and does not count if
+/// it arrives later.
 ///
 /// No path holds this many packets. Half the value would forget packets only on a path that holds
 /// more than 65 536. Double the value costs memory only.
@@ -112,10 +113,10 @@ pub(super) struct UdpFlow {
     /// Random lengths and intervals.
     draws: Stream,
     pub(super) timer: Alarm,
-    /// The paired UDP flow, by its place among the UDP flows: it answers this one's requests, or
-    /// sends the requests that this one answers.
+    /// The paired UDP flow, by its place among the UDP flows. One of the two sends requests, and
+    /// the other answers them.
     pub(super) peer: Option<u32>,
-    /// Whether its timer has rung for the first time.
+    /// Whether the source's timer has rung for the first time.
     started: bool,
     /// The end of the present on period ([`UdpPattern::OnOff`]). [`Time::NEVER`] if the next packet
     /// begins a new one.
@@ -172,7 +173,7 @@ impl UdpFlow {
         }
     }
 
-    /// When its timer rings first.
+    /// When the source's timer rings first.
     pub(super) fn first_due(&self) -> Time {
         match &self.config.pattern {
             UdpPattern::Requests(due) => due.first().copied().unwrap_or(Time::NEVER),

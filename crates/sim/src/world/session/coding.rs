@@ -37,7 +37,8 @@ pub struct NcStatus {
     pub receiver: ReceiverCounts,
     /// The relays' counters, in the order of the route.
     pub relays: Vec<RelayCounts>,
-    /// The time from when a segment is seen until it is decoded.
+    /// The time from when a segment is *seen* until it is decoded. A segment is seen when the
+    /// receiver holds a combination whose first unknown segment it is.
     pub decode_delays: DelayHistogram,
     /// Combinations that the receiver holds undecoded, mean over time.
     pub mean_rows: f64,
@@ -76,13 +77,14 @@ pub(in crate::world) struct NcReceiverNode {
     pub(in crate::world) route: u32,
 }
 
-/// A relay between the two, which recodes combinations.
+/// A relay between the sender and the receiver. It recodes: it combines combinations without
+/// decoding them.
 #[derive(Debug)]
 pub(in crate::world) struct NcRelayNode {
     pub(in crate::world) end: SessionEnd<NcRelay<Length>>,
-    /// The route that it is on.
+    /// The route that the relay is on.
     pub(in crate::world) route: u32,
-    /// How many links of the route are before it.
+    /// How many links of the route are before the relay.
     pub(in crate::world) behind: u16,
 }
 

@@ -151,7 +151,8 @@ impl SessionNode for EndpointNode {
         self.events.push((now, event));
     }
 
-    /// None before there is a session: a greedy source's packets would be dropped then.
+    /// None until the endpoint has a session with the peer, because it would drop a greedy source's
+    /// packets before.
     fn backlog(&self, to: SessionId) -> Option<usize> {
         let peer = self.peers.iter().find(|peer| SessionId::Endpoint(peer.node) == to)?;
         self.end.session.endpoint.backlog_packets(peer.id)

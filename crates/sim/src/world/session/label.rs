@@ -1,4 +1,5 @@
-//! Inner packets of a tunnel without their bytes: the coders work on a 16-byte label instead.
+//! Inner packets of a tunnel without their bytes: the encoder and the decoder work on a 16-byte
+//! label instead, which saves time.
 
 use ripstop_codes::{Matrix, Payload, Sketch};
 use ripstop_proto::session::tunnel::{InnerPacket, Meta, Order};
@@ -7,9 +8,9 @@ use ripstop_proto::wire::Gap;
 /// The identity of an inner packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::world) struct Label {
-    /// Its flow inside the tunnel.
+    /// The number of its flow inside the tunnel. Each direction of a flow has its own number.
     pub(in crate::world) flow: u32,
-    /// Its number in the flow, from 0.
+    /// The packet's number in the flow, from 0.
     pub(in crate::world) sequence: u64,
     /// Its length, bytes.
     pub(in crate::world) len: u32,
@@ -17,14 +18,14 @@ pub(in crate::world) struct Label {
     pub(in crate::world) immediate: bool,
 }
 
-/// An inner packet without its bytes. The coders really combine labels, so a decoder with an error
-/// delivers a wrong label.
+/// An inner packet without its bytes. Repairs are real combinations of labels, so a decoder with an
+/// error delivers a wrong label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelledPacket(Sketch);
 
 impl LabelledPacket {
-    /// The packet with this label. Layout of the 16 bytes: gap 1, immediate 1, flow 4, length 4,
-    /// sequence 6.
+    /// The packet with this label. The 16 bytes are: the [`Gap`] (1 byte), immediate (1), flow (4),
+    /// length (4), sequence (6).
     pub(in crate::world) fn new(label: Label) -> LabelledPacket {
         let mut content = [0; 16];
         content[1] = u8::from(label.immediate);

@@ -4,6 +4,9 @@
 //! Each kind of session implements [`SessionNode`], which translates between the session's packets
 //! and the world's packets. [`SessionEnd`] holds the session and its input queues. `World::drain`
 //! (in `world/drive.rs`) is the only loop that drives sessions, by the contract of [`Session`].
+//!
+//! An *inner packet* is a flow's packet that a session carries. The *fabric* has the links, the
+//! routes and the clock that all nodes share.
 
 mod coding;
 mod endpoint;
@@ -35,9 +38,9 @@ use std::time::Duration;
 pub(super) struct Packed {
     /// The number of the route.
     pub(super) route: u32,
-    /// Whether it takes the route's way back.
+    /// Whether the packet takes the route's way back.
     pub(super) back: bool,
-    /// How many links of the way are behind it. A relay sends from the middle of the way.
+    /// How many links of the way the packet skips. A relay sends from the middle of the way.
     pub(super) hop: u16,
     /// The packet's content.
     pub(super) body: Body,
@@ -105,7 +108,8 @@ pub(super) struct SessionEnd<S: Session> {
     pub(super) inbox: VecDeque<Received<S::Incoming>>,
     /// Inner packets that have not entered the session yet.
     pub(super) entering: VecDeque<S::Inner>,
-    /// The greedy sources that this session carries, by their places among the UDP flows.
+    /// The greedy sources that this session carries ([`super::UdpPattern::Greedy`]), by their
+    /// places among the UDP flows.
     pub(super) greedy: Vec<u32>,
     /// Whether the session is being drained at the moment.
     pub(super) busy: bool,

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Inner packets that have entered at one end and have not come out at the other.
 ///
-/// Only a label passes through the coders. At the other end, the label is exchanged for the packet
+/// Only a label passes through the tunnel. At the other end, the label is exchanged for the packet
 /// that is kept here. That works once for each label, and not after a later packet of the same flow
-/// and direction. Any other label that comes out counts as a stray.
+/// and direction has come out. Any other label that comes out counts as a stray.
 #[derive(Debug, Default)]
 pub(in crate::world) struct UnderWay {
     /// For each inner flow: the sequence number of the first packet kept, then the packets with
@@ -66,7 +66,7 @@ impl UnderWay {
     }
 }
 
-/// The number inside a tunnel of a flow's data, or with `back` of its acknowledgements.
+/// The flow number inside a tunnel: of a flow's data, or with `back` of its acknowledgements.
 fn inner_flow(flow: u32, back: bool) -> u32 {
     2 * flow + u32::from(back)
 }

@@ -86,8 +86,8 @@ pub(in crate::world) struct TcpFlow {
     pub(in crate::world) timer: Alarm,
     /// Rings when a delayed acknowledgement is due.
     pub(super) ack_timer: Alarm,
-    /// The paired flow, by its place among the TCP flows: it answers this one's requests, or sends
-    /// the requests that this one answers.
+    /// The paired flow, by its place among the TCP flows. One of the two sends requests, and the
+    /// other answers them.
     pub(super) peer: Option<u32>,
     /// The state of its hosts if they are kernels ([`Hosts::Kernels`]).
     pub(super) kernel: Option<Kernel>,
@@ -197,8 +197,8 @@ impl TcpFlow {
         if self.started { self.sender.timeout().min(self.source.next_due()) } else { self.config.start }
     }
 
-    /// Handles the main timer: starts the flow, takes what the source has, and handles a
-    /// retransmission time-out.
+    /// Handles the main timer: starts the flow, takes the data that the source has, and handles a
+    /// time-out of the sender.
     pub(in crate::world) fn wake(&mut self, now: Time) {
         self.note_window(now);
         if !self.started && now >= self.config.start {
@@ -239,7 +239,7 @@ impl TcpFlow {
         }
     }
 
-    /// How many transfers have arrived since the last call. The paired flow is told.
+    /// How many transfers have arrived since the last call. The caller tells the paired flow.
     #[inline]
     pub(in crate::world) fn take_arrived(&mut self) -> u32 {
         std::mem::take(&mut self.arrived)

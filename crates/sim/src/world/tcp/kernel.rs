@@ -41,8 +41,9 @@ pub enum Hosts {
 }
 
 impl Hosts {
-    /// Size of packet `number` on the network, bytes. `payload` is the payload of this packet or of
-    /// a full one. Packet 0, the SYN, has no payload.
+    /// Size of packet `number` on the network, bytes. `payload` is the payload of this packet for
+    /// [`Hosts::Kernels`], and of a full packet for [`Hosts::Agents`]. Packet 0, the SYN, has no
+    /// payload.
     pub fn packet_bytes(self, variant: Variant, number: u64, payload: u32) -> u32 {
         match (self, number) {
             (Hosts::Agents, _) => variant.packet_bytes(number, payload as usize) as u32,
@@ -69,7 +70,7 @@ impl Hosts {
     /// How long an acknowledgement may be delayed.
     pub(super) fn ack_delay(self) -> Duration {
         match self {
-            // `interval_` of ns-2's Agent/TCPSink/DelAck.
+            // The default of `interval_` in ns-2's Agent/TCPSink/DelAck.
             Hosts::Agents => Duration::from_millis(100),
             Hosts::Kernels => Duration::from_millis(40),
         }
@@ -156,7 +157,7 @@ impl TcpFlow {
         if self.kernel.as_ref()?.ready.is_empty() {
             return None;
         }
-        // A packet whose acknowledgement is delayed is acknowledged along with the rest.
+        // If an acknowledgement is delayed, it is sent now with the others.
         let odd = self.flush();
         let kernel = self.kernel.as_mut()?;
         odd.into_iter().for_each(|ack| kernel.acknowledge(ack));

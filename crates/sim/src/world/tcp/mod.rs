@@ -1,9 +1,11 @@
 //! TCP flows as nodes: what their hosts do when a packet arrives or a timer is due.
 //!
 //! Hosts like ns-2's agents answer each packet at once. Hosts that are kernels first process
-//! everything that arrives in one step (`take_in`), and then send data and acknowledgements
-//! together (`settle`). `flow` has a single flow, `kernel` the hosts' behaviour, and `segments` the
-//! payload of packets.
+//! everything that arrives in one step of the world's run loop (`take_in`), and then send data and
+//! acknowledgements together (`settle`).
+//!
+//! The file `flow` has a single flow, `kernel` the behaviour of its hosts, and `segments` the
+//! payload of its packets. Flows can be paired: one sends requests, and its peer answers them.
 
 mod flow;
 mod kernel;
@@ -227,7 +229,7 @@ impl TcpFlows {
     }
 
     /// Tells the observer that flow `k` has received a packet, and tells the paired flow which
-    /// transfers are complete. Returns the paired flow if there are any.
+    /// transfers are complete. Returns the paired flow if a transfer is complete.
     fn note_received<O: Observer>(&mut self, k: u32, now: Time, observer: &mut O) -> Option<u32> {
         let flow = &mut self.flows[k as usize];
         if O::LOOKS {
