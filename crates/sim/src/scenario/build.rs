@@ -7,8 +7,8 @@ use ripstop_base::{Seed, Time};
 use ripstop_proto::session::tunnel::TunnelConfig;
 use std::time::Duration;
 
-/// The initial round-trip time of a tunnel over a path without delay: 100 us. A session needs a
-/// value above 0. The session replaces it with its first measurement, so half or double the value
+/// The initial round-trip time of a tunnel over a path without delay: 100 us. A tunnel needs a
+/// value above 0. It replaces the value with its first measurement, so half or double the value
 /// changes little.
 const SHORTEST_RTT: Duration = Duration::from_micros(100);
 
@@ -81,8 +81,9 @@ fn add_links(scenario: &Scenario, world: &mut World) -> Result<Vec<Option<usize>
     Ok(numbers)
 }
 
-/// The name of the random streams of link direction `number`. A single link has the emulator's
-/// names, so under one seed the k-th packet meets the same fate in both.
+/// The name of the random streams of link direction `number`. If the scenario has a single link,
+/// the names are those of the real-time emulator. So with the same seed, the k-th packet meets the
+/// same fate in both.
 fn link_name(scenario: &Scenario, number: usize, direction: &str) -> String {
     match scenario.link.len() {
         1 => format!("link/{number}"),
@@ -124,9 +125,9 @@ fn start_jitter(scenario: &Scenario, flow: &FlowSpec, there: &[usize]) -> Durati
     scenario.run.start_jitter.map_or_else(slowest, |jitter| jitter.duration())
 }
 
-/// When the connection `name` of `flow` starts: at its written start plus a random delay of at most
-/// `jitter`. The delay is at most half of the time until the flow stops or the run of `duration`
-/// ends.
+/// When the connection `name` of `flow` starts: at the start in the file plus a random delay of at
+/// most `jitter`. The delay is also at most half of the time from that start until the flow stops,
+/// or until the run of `duration` ends.
 fn start_time(seed: Seed, flow: &FlowSpec, [jitter, duration]: [Duration; 2], name: &str) -> Time {
     let written = flow.start.duration();
     let end = flow.stop.map_or(duration, |stop| stop.duration().min(duration));

@@ -7,13 +7,17 @@ use etherparse::{IpNumber, Ipv4Header, TcpHeader, TcpOptionElement, TransportHea
 use ripstop_base::Time;
 use std::io::{self, Write};
 
-/// Writes what the first node of each route sends and receives as a capture file, with nanoseconds
-/// of virtual time. The file shows what `tcpdump` would see at that node: headers without payload.
+/// Writes a capture file of a run. For each flow outside tunnels, the file has the packets that the
+/// flow's `from` node sends and receives. For each tunnel, it has the datagrams that the tunnel's
+/// first node sends and receives, as UDP. The packets of a flow inside a tunnel do not appear.
 ///
-/// Each node has an address of 10.0.0.0/8, and each flow has its own ports. Sequence numbers count
-/// payload bytes, from 1 on after the packet that stands for the SYN. The first acknowledgement is
-/// the SYN-ACK. SYN and SYN-ACK have a connection's options: MSS, window scale, SACK permitted.
-/// Every segment has the receiver's window. A tunnel's datagrams are UDP.
+/// The file shows what `tcpdump` would see at these nodes: headers without payload, with virtual
+/// time in nanoseconds. Each node has an address of 10.0.0.0/8, and each flow has its own ports.
+///
+/// Sequence numbers count payload bytes. The packet that stands for the SYN has 0, and the first
+/// payload byte has 1. The simulated receiver sends no SYN-ACK, so the first acknowledgement is
+/// shown as one. SYN and SYN-ACK have a connection's options: MSS, window scale, SACK permitted.
+/// Every segment has the receiver's window.
 #[derive(Debug)]
 pub struct Capture<W: Write> {
     out: W,
@@ -23,21 +27,25 @@ pub struct Capture<W: Write> {
     failed: Option<io::Error>,
 }
 
-/// The two ends of a flow or tunnel, and the state of its headers.
+/// The two ends of a flow or tunnel, and what its headers need.
 #[derive(Clone, Debug)]
 struct Conversation {
+    /// The IPv4 addresses of the node that sends data, and of the node that receives it.
     addresses: [[u8; 4]; 2],
+    /// The ports, in the order of `addresses`.
     ports: [u16; 2],
+    /// Payload bytes of a full packet.
     payload: u32,
     hosts: Hosts,
     /// The receiver's window in bytes.
     window: u64,
     /// Whether acknowledgements have SACK blocks.
     sack: bool,
-    /// Whether the SYN-ACK was captured.
+    /// Whether the first acknowledgement, which is shown as the SYN-ACK, was captured.
     open: bool,
-    /// The first byte of each packet in the stream, by packet number, as far as captured. Packets
-    /// need not be full.
+    /// The sequence number of the first payload byte of each packet, by packet number. Longer than
+    /// two entries only for [`Hosts::Kernels`], whose packets need not be full: there it has an
+    /// entry for each packet captured, and for the packet after them.
     begins: Vec<u32>,
 }
 
@@ -161,7 +169,8 @@ impl<W: Write> Capture<W> {
 }
 
 impl Conversation {
-    /// Notes where the next packet begins.
+    /// Notes the sequence number at which the next packet begins. Only kernels send packets that
+    /// are not full, so only their packets need it.
     fn note(&mut self, body: &Body, bytes: u32) {
         if let Body::Data(number) = body
             && *number > 0
@@ -172,7 +181,8 @@ impl Conversation {
         }
     }
 
-    /// The first byte of packet `number` in the stream.
+    /// The sequence number of the first payload byte of packet `number`. Packets that are not in
+    /// `begins` count as full.
     fn byte(&self, number: u64) -> u32 {
         let seen = usize::try_from(number).ok().and_then(|at| self.begins.get(at));
         seen.copied()
@@ -190,7 +200,7 @@ impl Conversation {
         let (sequence, acknowledged) = match body {
             Body::Data(number) => (byte(*number), (*number > 0).then_some(1)),
             Body::Both(both) => (byte(both.0), Some(1)),
-            // A combination below TCP is shown as its newest segment.
+            // A combination of segments (TCP/NC) is shown as the newest segment in it.
             Body::Coded(combination) => (byte(combination.members.last().unwrap_or(0)), Some(1)),
             Body::Seen(answer) => (1, Some(byte(answer.first_unseen))),
             Body::Ack(ack) => (1, Some(byte(ack.next))),
@@ -211,7 +221,8 @@ impl Conversation {
             options.extend([TcpOptionElement::Noop, TcpOptionElement::WindowScale(self.window_scale())]);
             options.extend(self.sack.then_some(TcpOptionElement::SelectiveAcknowledgementPermitted));
         } else if self.hosts == Hosts::Kernels {
-            // A real header has time stamps in these twelve bytes. The simulation has none to show.
+            // A real header has time stamps in these twelve bytes. The simulator has no time
+            // stamps.
             options.extend((0..STAMPED_HEADERS - TCP_IP_HEADERS).map(|_| TcpOptionElement::Noop));
         }
         if let Body::Ack(ack) = body

@@ -10,11 +10,11 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// The most connections of a scenario. With this many, the numbers of packets and alarms fit their
-/// types. Half the value refuses large scenarios earlier; double the value allows larger ones,
+/// types. Half the value refuses large scenarios earlier. Double the value allows larger scenarios,
 /// which need more memory.
 const MOST_FLOWS: u32 = 100_000;
-/// The most pieces of a series. Each piece is kept in memory for every run, so double the value
-/// allows twice the memory, and half the value half of it.
+/// The most pieces into which `run.sample` may cut a run. Each piece is kept in memory for every
+/// run. So double the value allows twice the memory, and half the value half of it.
 const MOST_SAMPLES: u128 = 100_000;
 /// The most runs. Their results stay in memory until the last run ends, so double the value allows
 /// twice the memory, and half the value half of it.
@@ -100,8 +100,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Refuses a path without rate and without delay. Packets and acknowledgements would take no
-    /// time on it, so the virtual time would never advance.
+    /// Refuses a path whose links have neither a rate limit nor a delay. Packets and
+    /// acknowledgements would take no time on it, so the virtual time would never advance.
     fn check_time_passes(&self, index: usize, way: &[Vec<usize>; 2]) -> Result<(), ScenarioError> {
         let takes_time = |k: &usize| {
             let link = self.direction(*k);
@@ -217,7 +217,7 @@ fn name_of(variant: Variant) -> &'static str {
     Variant::NAMES.iter().find(|(known, _)| *known == variant).map_or("", |(_, name)| name)
 }
 
-/// Checks one flow. An error is the field and the problem.
+/// Checks one flow. An error has the field and the problem.
 fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, String)> {
     let wrong = |field, problem: &str| Err((field, problem.to_owned()));
     if flow.count == 0 || flow.count > MOST_FLOWS {
@@ -299,7 +299,7 @@ fn check_flow(flow: &FlowSpec, duration: Duration) -> Result<(), (&'static str, 
 }
 
 impl Scenario {
-    /// The pairs of requesting and answering flows, by their indices.
+    /// The pairs of a flow that sends requests and the flow that answers them, by their indices.
     ///
     /// # Errors
     /// A flow of requests without answers, or of answers without requests.

@@ -1,9 +1,12 @@
 //! Scenarios: networks and traffic described as data, run several times, and reported with
 //! statistics over the runs.
 //!
-//! `spec` defines what a file may contain, `check` checks it, and `file` reads and writes TOML.
-//! `build` makes a world of it, `run` runs the world, `totals` reads its counters, and `report`
-//! computes the figures. `trace` and `capture` record single events.
+//! - `spec` defines what a scenario file may contain, `check` checks it, and `file` reads and
+//!   writes it as TOML. `preset` makes the scenarios of the papers.
+//! - `routes` finds the routes of flows, and `build` makes the simulated network, a
+//!   [`World`](crate::world::World).
+//! - `run` runs the world, `totals` reads its counters, and `report` computes the figures.
+//! - `trace` and `capture` record single events.
 
 mod build;
 mod capture;

@@ -1,4 +1,5 @@
-//! Scenarios that the papers use repeatedly: a chain of links, and a link with a block code.
+//! Scenarios that the papers use repeatedly: a chain of links, and a link with a block code. A
+//! block code sends packets in small units of equal size, and protects blocks of K units.
 
 use super::{FlowSpec, LinkSpec, RunSpec, Scenario, SourceSpec, TunnelSpec};
 use ripstop_base::{Bytes, QueueLimit, Rate, Span};
@@ -11,9 +12,9 @@ pub struct Tandem {
     pub run: RunSpec,
     /// The number of links.
     pub hops: u32,
-    /// Every link in the direction of the data.
+    /// The settings of every link in the direction of the data.
     pub forth: LinkConfig,
-    /// Every link in the other direction.
+    /// The settings of every link in the other direction.
     pub back: LinkConfig,
     /// The flows. Their ends are set to the ends of the chain. Answers go from the last node to the
     /// first, and other flows from the first to the last.
@@ -34,7 +35,7 @@ impl Tandem {
         };
         let name = self.tunnel.as_ref().map(|tunnel| tunnel.name.clone());
         let flow = |flow: &FlowSpec| {
-            // Answers come from the other end.
+            // Answers go from the last node to the first.
             let answers = matches!(flow.source, SourceSpec::Answers { .. });
             let (from, to) = if answers { (self.hops, 0) } else { (0, self.hops) };
             FlowSpec { from: node(from), to: node(to), tunnel: name.clone(), ..flow.clone() }
@@ -56,7 +57,7 @@ impl Tandem {
 pub struct FecPath {
     /// How the scenario is run and measured.
     pub run: RunSpec,
-    /// The code, and the loss of units on the channel.
+    /// The block code, and the loss of units on the channel.
     pub fec: Fec,
     /// Units that the channel carries per second.
     pub units_per_s: u64,
@@ -66,7 +67,7 @@ pub struct FecPath {
     pub queue: QueueLimit,
     /// Losses of whole packets elsewhere on the path.
     pub other_loss: Loss,
-    /// Code blocks that a packet fills.
+    /// The number of code blocks that a packet fills.
     pub packet_blocks: u32,
     /// The flow. Its ends and its packet size are set to those of the link.
     pub flow: FlowSpec,

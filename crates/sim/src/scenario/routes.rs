@@ -4,12 +4,13 @@ use super::error::{ScenarioError, refuse};
 use super::spec::Scenario;
 use std::collections::{BTreeMap, VecDeque};
 
-/// The links of a scenario as a directed graph. Link `2k` is the `forth` of the k-th link, and `2k
-/// + 1` is its `back`, if there is one.
+/// The links of a scenario as a directed graph. Each direction of a link has a number: 2k for the
+/// `forth` of link k, and 2k + 1 for its other direction, if it has one.
 #[derive(Debug)]
 pub(super) struct Topology<'a> {
+    /// The number of each node, by its name.
     nodes: BTreeMap<&'a str, usize>,
-    /// For each node, the links that leave it and the nodes they lead to.
+    /// For each node by number: the link directions that leave it, and the nodes that they lead to.
     out: Vec<Vec<(usize, usize)>>,
 }
 
@@ -32,7 +33,7 @@ impl<'a> Topology<'a> {
         Topology { nodes, out }
     }
 
-    /// The links of flow `index` outside a tunnel, there and back.
+    /// The links of flow `index`, there and back. The flow must not use a tunnel.
     pub(super) fn of_flow(
         &self,
         scenario: &Scenario,
@@ -123,6 +124,7 @@ impl<'a> Topology<'a> {
         Ok([there, back])
     }
 
+    /// The number of the node `name`. `field` is the field that names it, for the error.
     fn node(&self, name: &str, field: &str) -> Result<usize, ScenarioError> {
         self.nodes.get(name).copied().ok_or_else(|| {
             let known: Vec<String> = self.nodes.keys().take(20).map(|name| format!("`{name}`")).collect();

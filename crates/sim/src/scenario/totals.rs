@@ -1,4 +1,7 @@
 //! The counters of each run, read at the times that the report needs.
+//!
+//! A *span* is a part of a run that is reported: the whole measurement (the run without its
+//! warm-up), or an interval of the scenario.
 
 use super::spec::Scenario;
 use crate::tcp::Mechanisms;
@@ -12,7 +15,7 @@ use std::time::Duration;
 pub struct RunTotals {
     /// The counters at each time.
     pub(super) snapshots: Vec<Snapshot>,
-    /// The totals of each span of [`ReadTimes`].
+    /// The totals of each span, in the order of [`ReadTimes::spans`].
     pub(super) spans: Vec<SpanTotals>,
     /// The coding layer of each flow at the end.
     pub(super) coding: Vec<Option<NcStatus>>,
@@ -31,7 +34,7 @@ pub(super) struct Snapshot {
     pub(super) coding: Vec<Option<NcMoment>>,
 }
 
-/// The totals of a span that is reported.
+/// The totals of one span of one run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SpanTotals {
     /// Details of each flow.
@@ -94,7 +97,8 @@ impl RunTotals {
 /// Ends the spans that end at `at`, and begins those that begin at `at`.
 fn close_and_open_spans(times: &ReadTimes, at: Time, world: &mut World, spans: &mut [SpanTotals]) {
     let flows = 0..world.flows();
-    // The delays since the previous span edge belong to each span around them.
+    // Delays were last taken at the previous start or end of a span. So the delays taken now belong
+    // to each span that contains the time since then.
     for flow in flows.clone() {
         let delays = world.take_delays(flow);
         for (span, [from, to]) in spans.iter_mut().zip(&times.spans) {

@@ -32,8 +32,8 @@
 //! 3. **The node acts.** It puts packets on links (`fabric`) and appends handoffs to a queue. Nodes
 //!    never call each other.
 //! 4. **Settle.** `World::settle` (in `drive`) passes on the handoffs and then runs the sessions
-//!    that have input, until the queue is empty and no session has input. A tunnel end or an endpoint
-//!    therefore gets all its input of the step before it answers.
+//!    that have input, until the queue is empty and no session has input. A tunnel end or an
+//!    endpoint therefore gets all its input of the step before it answers.
 //!
 //! Read on in this order: `drive` tells how nodes are called and how sessions are driven; `node`
 //! names the nodes and defines handoffs.

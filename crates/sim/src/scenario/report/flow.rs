@@ -15,25 +15,25 @@ pub struct FlowReport {
     pub name: String,
     /// Payload that arrived in order in the measured time, bit/s.
     pub goodput_bps: Statistic,
-    /// The same over the flow's active time, which ends when it stops or its file is complete. None
-    /// if the flow is active all the time.
+    /// Payload that arrived in order, divided by the flow's active time, bit/s. The active time
+    /// ends when the flow stops or its file is complete. None if the flow is active all the time.
     pub active_goodput_bps: Option<Statistic>,
-    /// Mean of the window in packets over the active time. The window is the smaller of the
-    /// congestion window and the receiver's window. For UDP, this and the next three fields have no
-    /// value.
+    /// Mean of the window in packets during the active time. The window is the smaller of the
+    /// congestion window and the receiver's window. It has no value for UDP.
     pub cwnd_packets: Statistic,
-    /// Mean of the smoothed round-trip time, over acknowledgements.
+    /// Mean of the smoothed round-trip time; each acknowledgement counts once. It has no value for
+    /// UDP.
     pub srtt_s: Statistic,
-    /// Retransmission time-outs.
+    /// Retransmission time-outs. They have no value for UDP.
     pub timeouts: Statistic,
-    /// Packets retransmitted.
+    /// Packets retransmitted. They have no value for UDP.
     pub retransmits: Statistic,
     /// Packets sent, retransmissions included.
     pub packets_sent: Statistic,
     /// UDP packets sent less packets delivered in the measured time; None for TCP.
     pub packets_lost: Option<Statistic>,
     /// Time from a packet's first transmission to its delivery in order. Percentiles are accurate
-    /// to .8 %.
+    /// to 0.8 %.
     pub delay_s: DelayStatistic,
     /// Time from when a transfer was due until its last byte arrived. A transfer is a file, an
     /// answer, or a request with its answer. Only transfers that completed in the measured time
@@ -43,8 +43,9 @@ pub struct FlowReport {
     pub completed: Option<Statistic>,
     /// Transfers begun and not complete at the end; None for sources without transfers.
     pub unfinished: Option<Statistic>,
-    /// Time from seen to decoded in the coding layer, over whole runs. It has no value without a
-    /// coding layer. Percentiles are accurate to 0.8 %.
+    /// Time from when the coding layer's receiver has *seen* a segment until it has decoded it,
+    /// over whole runs. A segment is seen when the receiver holds a combination whose first unknown
+    /// segment it is. It has no value without a coding layer. Percentiles are accurate to 0.8 %.
     pub decode_delay_s: DelayStatistic,
     /// How often each mechanism of the sender acted, by the field names of
     /// [`Mechanisms`](crate::tcp::Mechanisms). None for the ns-2 algorithms.
@@ -78,7 +79,7 @@ impl FlowReport {
         let statistic =
             |value: &dyn Fn(&FlowSpan<'_>) -> f64| parts.iter().map(value).collect::<Sample>().statistic();
         let count = |value: &dyn Fn(&FlowTotals) -> u64| statistic(&|part| value(&part.did) as f64);
-        // A run without such a packet, or time, does not count in the mean.
+        // Runs in which nothing was counted (n is 0) are left out of the mean.
         let mean = |pair: &dyn Fn(&FlowTotals) -> (f64, u64)| {
             let known = parts.iter().map(|part| pair(&part.did)).filter(|(_, n)| *n > 0);
             known.map(|(sum, n)| sum / n as f64).collect::<Sample>().statistic()
@@ -151,11 +152,11 @@ pub struct NcReport {
     pub combinations: Statistic,
     /// Combinations without new information for the receiver.
     pub redundant: Statistic,
-    /// Combinations waiting at the receiver, mean over time.
+    /// Combinations that the receiver holds undecoded, mean over time.
     pub rows: Statistic,
-    /// The most combinations waiting at one time.
+    /// The most combinations that the receiver held undecoded at one time.
     pub rows_max: Statistic,
-    /// Acknowledgements that named the same first unseen packet as the one before.
+    /// Acknowledgements that named the same first unseen segment as the acknowledgement before.
     pub repeated_acks: Statistic,
     /// Combinations that relays sent.
     pub recoded: Statistic,

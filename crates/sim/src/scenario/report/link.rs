@@ -16,11 +16,11 @@ pub struct LinkReport {
     pub dropped_queue_packets: Statistic,
     /// Packets that the policer refused, or that exceeded the MTU.
     pub dropped_other_packets: Statistic,
-    /// Packets that the policer refused, among these.
+    /// Packets that the policer refused. `dropped_other_packets` includes them.
     pub dropped_policer_packets: Statistic,
     /// ECN-capable packets that the link marked with Congestion Experienced.
     pub marked_packets: Statistic,
-    /// Packets lost on the channel: alone, with a block of units, or in a blackout.
+    /// Packets lost on the channel: one by one, with a whole code block of units, or in a blackout.
     pub lost_packets: Statistic,
     /// Packets delivered, without copies.
     pub delivered_packets: Statistic,
@@ -61,13 +61,13 @@ impl LinkReport {
     }
 }
 
-/// The difference of a counter between the start and the end of the span.
+/// By how much a counter grew between the start and the end of the span.
 fn did((start, end): &LinkSpan, value: fn(&LinkCounters) -> u64) -> u64 {
     value(&end.counters) - value(&start.counters)
 }
 
-/// The sum of the waiting times of all packets, s. Divided by the time, it is the mean queue
-/// (Little's law).
+/// The sum of the times that packets waited in the queue during the span, s. Divided by the length
+/// of the span, it is the mean queue in packets (Little's law).
 fn waited_s((start, end): &LinkSpan) -> f64 {
     (end.counters.queue_packet_ns - start.counters.queue_packet_ns) as f64 * 1e-9
 }

@@ -21,8 +21,8 @@ use serde::Serialize;
 pub struct ScenarioReport {
     /// Payload that arrived in order after the warm-up, bit/s, averaged over the flows.
     pub goodput_bps: Statistic,
-    /// Units per second in packets that arrived in order, headers included, over all flows. The
-    /// unit's size is the scenario's; None without one.
+    /// Units per second in packets that arrived in order, headers included, summed over all flows.
+    /// `run.unit` of the scenario is the size of a unit; None without it.
     pub throughput_units_per_s: Option<Statistic>,
     /// The flows.
     pub flows: Vec<FlowReport>,
@@ -47,7 +47,7 @@ pub struct IntervalReport {
     pub from_s: f64,
     /// End of the interval, s.
     pub to_s: f64,
-    /// As in [`ScenarioReport`].
+    /// Payload that arrived in order in the interval, bit/s, averaged over the flows.
     pub goodput_bps: Statistic,
     /// The flows.
     pub flows: Vec<FlowReport>,
@@ -58,7 +58,7 @@ pub struct IntervalReport {
 }
 
 impl ScenarioReport {
-    /// The report of `runs` of `scenario`: of all runs, or of one alone.
+    /// The report of these `runs` of `scenario`. They may be all runs, or a single one.
     pub fn new(scenario: &Scenario, runs: &[RunTotals]) -> ScenarioReport {
         let times = ReadTimes::of(scenario);
         let whole = interval(scenario, &times, 0, runs);

@@ -41,7 +41,8 @@ pub struct FlowSeries {
 pub struct NcSeries {
     /// The coding window: segments that the sender holds and combines.
     pub window_packets: Vec<f64>,
-    /// Combinations waiting at the receiver: segments that are seen and not decoded.
+    /// Combinations that the receiver holds undecoded. Each stands for a segment that is seen and
+    /// not decoded.
     pub rows: Vec<f64>,
     /// Degrees of freedom still missing: segments that the receiver knows of and has not seen.
     pub deficit_packets: Vec<f64>,

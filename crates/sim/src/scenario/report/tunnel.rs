@@ -1,4 +1,8 @@
 //! The report of a tunnel: what it sent, repaired, dropped and measured in each direction.
+//!
+//! A *symbol* is a unit of the tunnel's code. A source symbol is one packet that entered the
+//! tunnel, and a *repair* is a linear combination of source symbols. An *exact* repair answers a
+//! report of missing symbols. A *proactive* repair is sent before any loss is known.
 
 use crate::engine::{Sample, Statistic};
 use crate::scenario::spec::Scenario;
@@ -6,12 +10,13 @@ use crate::scenario::totals::TunnelSpan;
 use ripstop_proto::session::tunnel::Status;
 use serde::Serialize;
 
-/// The measurements of a tunnel, over the runs: the figures of `ripstop status`.
+/// The measurements of a tunnel, over the runs. `ripstop status` shows the same figures for a real
+/// tunnel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TunnelReport {
     /// The name of the tunnel.
     pub name: String,
-    /// From the first end to the second, and the other way.
+    /// The direction from the first end to the second, and the other direction.
     pub directions: Vec<DirectionReport>,
 }
 
@@ -41,7 +46,8 @@ pub struct DirectionReport {
     pub recovered: Statistic,
     /// Repairs without new information.
     pub redundant: Statistic,
-    /// Share of source symbols that the receiver gave up: neither received nor recovered.
+    /// Share of source symbols that the receiver gave up, because they were neither received nor
+    /// recovered.
     pub residual_loss: Statistic,
     /// Packets dropped at the entrance because the queue was full.
     pub dropped_full: Statistic,
@@ -55,13 +61,14 @@ pub struct DirectionReport {
     pub skipped: Statistic,
     /// Packets delivered after their flow had skipped them.
     pub late: Statistic,
-    /// Estimate of the path's rate at the end of the measured time.
+    /// The sender's estimate of the path's rate at the end of the measured time.
     pub rate_bps: Statistic,
-    /// The smoothed round-trip time at the end.
+    /// The sender's smoothed round-trip time at the end of the measured time.
     pub rtt_s: Statistic,
-    /// Estimate of the loss probability at the end.
+    /// The sender's estimate of the loss probability at the end of the measured time.
     pub loss: Statistic,
-    /// Estimate of the mean length of a loss burst at the end, in packets.
+    /// The sender's estimate of the mean length of a loss burst at the end of the measured time, in
+    /// packets.
     pub burst_packets: Statistic,
     /// Datagrams declared lost that arrived after all.
     pub spurious: Statistic,
@@ -73,9 +80,9 @@ pub struct DirectionReport {
     pub repairs_over_budget: Statistic,
     /// Times that proactive repairs were suspended because they recovered nothing.
     pub repairs_suspended: Statistic,
-    /// Exact repairs over all symbols between a first and a last missing one.
+    /// Exact repairs that combine all symbols from the first to the last missing one.
     pub repairs_ranges: Statistic,
-    /// Proactive repairs over symbols that are not consecutive.
+    /// Proactive repairs that combine symbols that are not consecutive.
     pub repairs_spread: Statistic,
 }
 
@@ -104,7 +111,7 @@ fn direction(
     runs: &[&TunnelSpan],
     useful: &[[u64; 2]],
 ) -> DirectionReport {
-    // One end counts what is sent, the other what arrives.
+    // The sending end counts what is sent, and the receiving end counts what arrives.
     let did = |end: usize, value: &dyn Fn(&Status) -> u64| {
         let runs = runs.iter().map(|ends| &ends[end]);
         runs.map(|(start, end)| (value(end) - value(start)) as f64).collect::<Sample>().statistic()

@@ -47,7 +47,8 @@ impl Scenario {
         self.link.iter().flat_map(names).flatten().collect()
     }
 
-    /// The `index`-th link direction: `forth` of link k is 2k, its way back 2k + 1.
+    /// The settings of link direction `index`. Link k has the indices 2k (`forth`) and 2k + 1 (the
+    /// other direction).
     pub(super) fn direction(&self, index: usize) -> &LinkConfig {
         let link = &self.link[index / 2];
         link.back.as_ref().filter(|_| index % 2 == 1).unwrap_or(&link.forth)
@@ -76,10 +77,11 @@ pub struct RunSpec {
     /// Intervals that are measured separately, each from its first time to its second.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[Span; 2]>,
-    /// Also measures throughput in units of this size, headers of IP and TCP included (paper 003).
+    /// Also measures throughput in units of this many bytes (paper 003). The headers of IP and TCP
+    /// count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<Bytes>,
-    /// Also measures each piece of this length from the start of the run: a series over time.
+    /// Also measures a series over time. The run is cut into pieces of this length, from its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sample: Option<Span>,
 }
@@ -112,7 +114,7 @@ pub struct LinkSpec {
     /// The other direction; equal to `forth` when left out.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "without_defaults::way_back")]
     pub back: Option<LinkConfig>,
-    /// Whether the link has no other direction.
+    /// Whether the link has only the direction `forth`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_way: bool,
 }
@@ -146,14 +148,15 @@ pub struct TunnelSpec {
     pub name: String,
     /// The nodes at the ends. Flows may use the tunnel in both directions.
     pub between: [String; 2],
-    /// Repairs sent before a loss is reported: `adaptive`, `none`, or packets sent per packet, such
-    /// as `1.25`.
+    /// How many repairs are sent before a loss is reported: `adaptive`, `none`, or the packets sent
+    /// for each packet, such as `1.25`.
     #[serde(default, with = "word")]
     pub redundancy: Redundancy,
     /// Rate control: `fair`, `scavenge`, or a fixed rate.
     #[serde(default = "defaults::rate", with = "word")]
     pub rate: RateMode,
-    /// How long the receiver waits for a packet; derived from the path when left out. `patience` is the former name.
+    /// How long the receiver waits for a packet before it gives the packet up. If left out, the
+    /// time is derived from the path. `patience` is the former name.
     #[serde(default, alias = "patience", skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Span>,
     /// The path's MTU: the largest datagram, IP header included.
@@ -187,10 +190,13 @@ impl TunnelSpec {
 }
 
 /// A TCP connection or a source of UDP datagrams, or several equal ones.
+///
+/// A *modern* TCP is one that works as in today's kernels ([`Variant::is_modern`]). The others work
+/// as in ns-2.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FlowSpec {
-    /// The name of the flow. Several connections get a number after it.
+    /// The name of the flow. If `count` is above 1, each connection's name has a number after it.
     #[serde(default = "defaults::name")]
     pub name: String,
     /// The node that sends.
@@ -208,7 +214,7 @@ pub struct FlowSpec {
     /// directions. Otherwise they take the route with the fewest links.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<String>,
-    /// The number of connections.
+    /// The number of equal connections or sources.
     #[serde(default = "defaults::one")]
     pub count: u32,
     /// Congestion control.
@@ -223,7 +229,8 @@ pub struct FlowSpec {
     /// Payload of a packet. Headers add 40 bytes, for modern TCPs 52, for UDP 28.
     #[serde(default = "defaults::packet")]
     pub packet: Bytes,
-    /// The least retransmission time-out, before back-off; 200 ms when left out.
+    /// The least retransmission time-out, before back-off; 200 ms when left out. For modern TCPs it
+    /// is the least time that the time-out adds to the round-trip time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rto_min: Option<Span>,
     /// The greatest time-out; 60 s when left out, 120 s for modern TCPs.
@@ -303,8 +310,8 @@ impl FlowSpec {
         sender
     }
 
-    /// The model of the hosts: a modern TCP has kernels at both ends. TCP/NC answers for the
-    /// receiver itself.
+    /// The model of the hosts: a modern TCP has kernels at both ends. With TCP/NC the hosts are
+    /// agents, because the coding layer acknowledges in place of the receiver.
     pub fn hosts(&self) -> Hosts {
         if self.tcp.is_modern() && self.nc.is_none() { Hosts::Kernels } else { Hosts::Agents }
     }
@@ -322,7 +329,7 @@ impl FlowSpec {
         }
     }
 
-    /// The configuration for the network.
+    /// The configuration of the simulated connection.
     pub fn config(&self) -> TcpConfig {
         TcpConfig {
             variant: self.tcp,
@@ -348,7 +355,7 @@ impl FlowSpec {
     }
 }
 
-/// A claim about the result, or a figure of the result with bounds.
+/// An expectation of the result: a claim, or a figure with bounds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ExpectSpec {

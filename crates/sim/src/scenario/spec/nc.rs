@@ -1,4 +1,8 @@
-//! The settings of TCP/NC in a scenario, and the session that they configure.
+//! The settings of TCP/NC in a scenario, and the coding layer that they configure.
+//!
+//! The coding layer is below TCP. It sends *combinations*: linear combinations of TCP segments. A
+//! *relay* is a node on the route that re-encodes: it sends combinations of the combinations that
+//! arrive.
 
 use super::{FlowSpec, Scenario};
 use crate::scenario::error::{ScenarioError, refuse};
@@ -18,7 +22,7 @@ pub struct NcSpec {
     /// Combinations sent for each segment, R in the papers.
     #[serde(with = "ripstop_base::word")]
     pub redundancy: NcRedundancy,
-    /// How the fraction of R is rounded.
+    /// How R is rounded to whole combinations for a segment.
     #[serde(skip_serializing_if = "is_default")]
     pub rounding: Rounding,
     /// Bytes of a coefficient in the header, 0 or 1.
@@ -52,9 +56,9 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 pub enum NcRedundancy {
     /// A fixed number of combinations for each segment.
     Fixed(Factor),
-    /// The rule of paper 000, section VI-B, for the measured loss.
+    /// The rule of paper 000, section VI-B, applied to the measured loss.
     Rule,
-    /// Adapted to the measurements at every segment.
+    /// Adapted to the measurements, anew for each segment.
     Auto,
 }
 
@@ -95,15 +99,16 @@ pub enum Recode {
     /// Nowhere.
     #[default]
     EndToEnd,
-    /// At nodes between the ends, one combination for each that arrives.
+    /// At nodes between the ends. A node sends one combination for each that arrives.
     Relay,
-    /// At nodes between the ends, as many combinations as make up for the loss of the next link.
+    /// At nodes between the ends. For each combination that arrives, a node sends enough to make up
+    /// for the loss of the next link.
     PerHop,
 }
 
 impl NcSpec {
-    /// The configuration of the session and its relays. The flow passes these `nodes`, both ends
-    /// included, over links with these loss probabilities.
+    /// The configuration of the coding layer and its relays. The flow passes `nodes`, both ends
+    /// included. `losses` are the loss probabilities of the links between them.
     pub(in crate::scenario) fn config(
         &self,
         flow: &FlowSpec,
@@ -138,7 +143,7 @@ impl NcSpec {
         Ok(NcLayer { session, relays: self.relays(nodes, losses)? })
     }
 
-    /// The field of the file that sets a session's setting.
+    /// The field in the file that caused this error.
     fn field_of(&self, error: &NcConfigError) -> &'static str {
         match error {
             NcConfigError::Window if self.window_last.is_some() => "window-last",
@@ -148,7 +153,8 @@ impl NcSpec {
         }
     }
 
-    /// The places that re-encode: the number of links before each, and its factor.
+    /// The relays. Each entry has the number of links before the relay, and how many combinations
+    /// the relay sends for each one that arrives.
     fn relays(
         &self,
         nodes: &[String],

@@ -24,7 +24,8 @@ pub enum SourceSpec {
         /// Payload rate while on.
         rate: Rate,
     },
-    /// Requests that another flow answers, each a think time after the answer to the previous one.
+    /// Requests that another flow answers. Each request is sent a think time after the answer to
+    /// the previous one has arrived.
     Requests {
         /// Size of a request.
         #[serde(with = "ripstop_base::word")]
@@ -33,7 +34,7 @@ pub enum SourceSpec {
         #[serde(with = "ripstop_base::word")]
         think: Distribution<Span>,
     },
-    /// Answers to another flow's requests, one for each, without delay.
+    /// Answers to another flow's requests. Each request is answered without delay.
     Answers {
         /// The name of the flow that sends the requests.
         to: String,
@@ -44,7 +45,7 @@ pub enum SourceSpec {
 }
 
 impl SourceSpec {
-    /// Whether this is the default.
+    /// Whether the source is the default, [`SourceSpec::Endless`].
     pub(in crate::scenario) fn is_endless(&self) -> bool {
         *self == SourceSpec::Endless
     }
@@ -54,7 +55,7 @@ impl SourceSpec {
         !matches!(self, SourceSpec::Endless | SourceSpec::OnOff { .. })
     }
 
-    /// The pattern for the network.
+    /// The pattern of the simulated source.
     pub(in crate::scenario) fn pattern(&self) -> Pattern {
         match self {
             SourceSpec::Endless => Pattern::Endless,
@@ -69,7 +70,8 @@ impl SourceSpec {
         }
     }
 
-    /// Checks the source of packets with `payload` bytes. An error is the field and the problem.
+    /// Checks a source whose packets have `payload` bytes of payload. An error has the field and
+    /// the problem.
     pub(in crate::scenario) fn check(&self, payload: u64) -> Result<(), (&'static str, String)> {
         self.pattern().check().map_err(|error| (error.field, error.problem.to_owned()))?;
         if let SourceSpec::OnOff { on, rate, .. } = self {

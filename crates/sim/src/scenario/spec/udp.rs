@@ -29,8 +29,8 @@ pub enum UdpSpec {
     },
 }
 
-/// The least time between two datagrams. A faster source would exceed every link here and slow the
-/// simulator down.
+/// The least time between two datagrams that a scenario may ask for. For datagrams of 1000 bytes it
+/// means 80 Gbit/s. A faster source would exceed any realistic link, and slow the simulator down.
 const LEAST_INTERVAL: Duration = Duration::from_nanos(100);
 
 impl UdpSpec {
@@ -41,7 +41,7 @@ impl UdpSpec {
         }
     }
 
-    /// Checks the source, and that `flow` sets no field of a TCP. An error is the field and the
+    /// Checks the source, and that `flow` sets no field of a TCP. An error has the field and the
     /// problem.
     pub(in crate::scenario) fn check(&self, flow: &FlowSpec) -> Result<(), (&'static str, String)> {
         let usual = FlowSpec::new(&flow.from, &flow.to);
@@ -86,7 +86,8 @@ impl UdpSpec {
         }
     }
 
-    /// The source's settings in the world, from `start` to `stop`.
+    /// The configuration of the simulated source. The source sends from `start` to `stop`. Each
+    /// datagram has `payload` bytes of payload.
     pub(in crate::scenario) fn config(&self, payload: u32, start: Time, stop: Time) -> UdpConfig {
         let every = self.rate().time_for(payload as usize);
         let pattern = match self {
