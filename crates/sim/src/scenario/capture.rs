@@ -43,9 +43,9 @@ struct Conversation {
     sack: bool,
     /// Whether the first acknowledgement, which is shown as the SYN-ACK, was captured.
     open: bool,
-    /// The sequence number of the first payload byte of each packet, by packet number. Longer than
-    /// two entries only for [`Hosts::Kernels`], whose packets need not be full: there it has an
-    /// entry for each packet captured, and for the packet after them.
+    /// The sequence number of the first payload byte of each packet, by packet number. For
+    /// [`Hosts::Kernels`], whose packets need not be full, there is an entry for each packet
+    /// captured and for the packet after them. Otherwise only packets 0 and 1 have entries.
     begins: Vec<u32>,
 }
 

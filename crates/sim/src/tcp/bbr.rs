@@ -2,8 +2,9 @@
 //! the greatest delivery rate of ten rounds (round trips). The window follows the bandwidth-delay
 //! product. Losses matter little.
 //!
-//! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains: a factor on the pacing rate, and
-//! a factor on the bandwidth-delay product, which gives the window.
+//! [`Bbr`] moves through four [`Mode`]s. Each mode sets two gains. The pacing gain is the sending
+//! rate divided by the path's estimated rate. The window gain is the window divided by the
+//! bandwidth-delay product.
 
 mod policer;
 

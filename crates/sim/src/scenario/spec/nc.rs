@@ -22,7 +22,7 @@ pub struct NcSpec {
     /// Combinations sent for each segment, R in the papers.
     #[serde(with = "ripstop_base::word")]
     pub redundancy: NcRedundancy,
-    /// How R is rounded to whole combinations for a segment.
+    /// How a fractional R becomes a whole number of combinations for each segment.
     #[serde(skip_serializing_if = "is_default")]
     pub rounding: Rounding,
     /// Bytes of a coefficient in the header, 0 or 1.

@@ -2,9 +2,9 @@
 //! scoreboard). Packets can be found by number and by order of sending.
 //!
 //! An acknowledgement costs time in proportion to the packets that it reports, not to the packets
-//! in flight. For this the counts are updated with each change. The lowest packet to retransmit and
-//! the oldest packet on the path have queues of their own, from which stale entries are removed
-//! when a query meets them.
+//! in flight. For this the counts are updated with each change. Two queues give the lowest packet
+//! to retransmit and the oldest packet on the path. An entry of a queue becomes stale when its
+//! packet changes. It is removed when a query meets it.
 
 use super::rate::Stamp;
 use crate::tcp::{Ack, MAX_BLOCKS};
