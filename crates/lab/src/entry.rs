@@ -1,7 +1,8 @@
 //! One entry of a table of results: a number with its unit, a count, or a text.
 //!
-//! Column names carry the unit as a suffix, such as `goodput_bps`. This file turns parameters and
-//! values of a scenario into numbers in these units.
+//! Column names carry the unit as a suffix, such as `goodput_bps`. This file converts texts such as
+//! `2Mbit/s` into numbers in these units. The texts are parameters of presets (see `preset/mod.rs`)
+//! or values in a scenario.
 
 use crate::preset::ParameterKind;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
@@ -61,7 +62,8 @@ impl EntryUnit {
 }
 
 impl TableEntry {
-    /// The entry for a parameter's value. It is a text when `text` does not parse as `kind`.
+    /// The entry for the value `text` of a preset's parameter. The entry is a text when `text` does
+    /// not parse as `kind`.
     pub fn of_parameter(kind: ParameterKind, text: &str) -> TableEntry {
         let number = match kind {
             ParameterKind::Rate => {
@@ -89,7 +91,7 @@ impl TableEntry {
 
     /// The entry for a value of a scenario in JSON.
     ///
-    /// The unit is read from the text, because quantities in a scenario always have their unit.
+    /// The unit is read from the text, because a scenario always writes a quantity with its unit.
     pub fn of_json(value: &serde_json::Value) -> TableEntry {
         match value {
             serde_json::Value::Null => TableEntry::Missing,

@@ -1,10 +1,10 @@
 //! The error type of this crate.
 //!
-//! The caller shows its message to the user, so every message is a full explanation.
+//! The program shows the message of an error to the user, so every message is a full explanation.
 
 use std::fmt::Display;
 
-/// An error of the lab. Its message is written for the user of the program.
+/// An error of this crate. Its message is written for the user of the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabError {
     /// An input file or value is wrong. The text says where, what is wrong, and what would be
@@ -15,12 +15,12 @@ pub enum LabError {
     /// failed.
     #[error("{0}")]
     Work(String),
-    /// The reader of the output has closed it, such as `head` at the end of a pipe.
+    /// The program that reads our output has closed the pipe. `head` does so after ten lines.
     #[error("the output was closed")]
     OutputClosed,
 }
 
-/// A result with an error of the lab.
+/// A result whose error is a [`LabError`].
 pub type LabResult<T> = Result<T, LabError>;
 
 impl LabError {

@@ -1,9 +1,16 @@
 //! Experiments as data: this crate defines, runs, stores and judges simulation experiments.
 //!
-//! An experiment is a scenario, a grid of values to put into the scenario, measures, and claims.
-//! The grid gives cells. A [`cell`] is one complete scenario, identified by a content hash. Cells
-//! are independent and need no other data, so any process on any machine can run one.
-//! One [`run`] loop executes all runs of all cells. One [`store`] keeps the results.
+//! An experiment is one file with these parts:
+//!
+//! - a scenario: links, flows, and how long they run
+//! - a grid of values to put into the scenario
+//! - measures: the numbers that are read from the results
+//! - claims: assertions about these numbers
+//!
+//! Each combination of the grid's values gives one cell. A [`cell`] is one complete scenario,
+//! identified by a hash of its content. A cell needs no data outside itself, so any process on any
+//! machine can run it. The loop in [`run`] executes all runs of all cells. A [`store`] is a file
+//! that keeps their results.
 
 pub mod campaign;
 pub mod cell;

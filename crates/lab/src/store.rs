@@ -1,7 +1,8 @@
-//! The store: one database file that keeps the results of simulated cells by their content hash.
+//! The store: one database file that keeps the results of simulated cells.
 //!
-//! Each result is written in a transaction. A result is stored completely or not at all, even if
-//! the program is killed while it writes.
+//! A cell is one complete scenario (see `cell/mod.rs`). The key of its result is a hash of the
+//! scenario and of the simulator's code. Each result is written in a transaction. A result is
+//! stored completely or not at all, even if the program is killed while it writes.
 
 use crate::cell::CellKey;
 use crate::error::{LabError, LabResult};
@@ -15,15 +16,17 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 
-/// Facts about the file itself; at present only the key `format`.
+/// Facts about the file itself. At present the table has one key, `format`, whose value is
+/// [`FORMAT`].
 const META: TableDefinition<'_, &str, &str> = TableDefinition::new("ripstop");
 /// Maps a cell's key to two texts: the simulator that made the result, and the result as JSON text
 /// like that of `ripstop sim --json`.
 const RESULTS: TableDefinition<'_, &[u8; 32], (&str, &str)> = TableDefinition::new("results");
-/// Version of the layout of these tables. A file with another version is refused and not changed.
+/// Version of the layout of the two tables. A file with another version is refused and not changed.
 const FORMAT: &str = "1";
-/// Upper limit of the database's cache, bytes (16 MiB). The cache affects only speed and memory:
-/// half the value reads from the disk more often, twice the value may hold more memory.
+/// Upper limit of the database's cache, bytes (16 MiB). The cache affects only speed and memory.
+/// With half the value the disk is read more often. With twice the value the cache may use more
+/// memory.
 const CACHE_BYTES: usize = 16 << 20;
 
 /// A store of simulation results, in a file or in memory.
@@ -129,7 +132,7 @@ impl ResultStore {
         Ok(found.map(|entry| entry.value().1.to_owned()))
     }
 
-    /// For each of `keys`, whether a result is stored. The answer for None is false.
+    /// For each of `keys`, whether a result is stored. For a key that is None, the answer is false.
     ///
     /// # Errors
     /// Fails when the file cannot be read.
@@ -143,10 +146,11 @@ impl ResultStore {
         keys.map(is_there).collect()
     }
 
-    /// Stores a result. A result that was stored for the same key is replaced. The new result is on
-    /// the disk when this function returns.
+    /// Stores a result. It replaces a result that was stored under the same key. The new result is
+    /// on the disk when this function returns.
     ///
-    /// `version` names the simulator that made the result.
+    /// `version` is the identity of the simulator that made the result, as in
+    /// [`crate::cell::SIMULATOR`].
     ///
     /// # Errors
     /// Fails when the file cannot be written. Earlier results stay in the store.
@@ -196,15 +200,15 @@ impl ResultStore {
     }
 }
 
-/// A transaction of [`ResultStore::batch`]. Its results are stored together.
+/// The results of one call of [`ResultStore::batch`]. Either all of them are stored, or none.
 pub struct ResultBatch<'a> {
     store: &'a ResultStore,
     table: redb::Table<'a, &'static [u8; 32], (&'static str, &'static str)>,
 }
 
 impl ResultBatch<'_> {
-    /// The result of a cell, as JSON text: from the store, or added to this batch before. None if
-    /// there is no result.
+    /// The result of a cell, as JSON text. The result is in the store, or was added to this batch
+    /// earlier. None if there is no result.
     ///
     /// # Errors
     /// Fails when the file cannot be read.
@@ -213,7 +217,7 @@ impl ResultBatch<'_> {
         Ok(found.map(|entry| entry.value().1.to_owned()))
     }
 
-    /// Adds a result to the batch. It replaces a result of the same key.
+    /// Adds a result to the batch. It replaces a result with the same key.
     ///
     /// # Errors
     /// Fails when the file cannot be written.
@@ -222,8 +226,8 @@ impl ResultBatch<'_> {
     }
 }
 
-/// Creates an empty store under a temporary name and then renames it. No other program can see an
-/// incomplete file.
+/// Creates an empty store under a temporary name and then renames the file to `path`. No other
+/// program can see an incomplete file at `path`.
 fn create(path: &Path) -> LabResult<()> {
     let failed = |why: &dyn std::fmt::Display| LabError::work(path.display(), why);
     let file = files::temporary_beside(path).map_err(|error| failed(&error))?;
@@ -249,7 +253,7 @@ fn lay_out(database: &Database) -> Result<(), redb::Error> {
     Ok(writing.commit()?)
 }
 
-/// The text of an error. For an I/O error, it is the operating system's text alone.
+/// The text of an error. For an I/O error, the text is the operating system's message alone.
 fn words(error: redb::Error) -> String {
     match error {
         redb::Error::Io(error) => error.to_string(),

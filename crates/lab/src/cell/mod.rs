@@ -1,7 +1,11 @@
-//! A cell: one complete scenario, with the choice whether its first run is traced.
+//! A cell: one complete scenario, and whether its first run is traced.
 //!
-//! A cell is the unit that is run, stored and merged. The key of its result is a hash of the
-//! simulator, of this choice, and of the scenario's text.
+//! Tracing a run records two things: each change of the first flow's window, and the number of lost
+//! packets. This window is the smaller of the congestion window and the receiver's window.
+//!
+//! A cell is the unit that is run. Its result is the unit that is stored, and that is merged from
+//! several machines. The key of the result is a hash of three things: the simulator's identity,
+//! whether the cell is traced, and the scenario's text.
 
 mod record;
 mod result;
@@ -28,7 +32,7 @@ pub const SIMULATOR: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("RIPSTO
 /// the result.
 pub type CellKey = [u8; 32];
 
-/// SHA-256 of `parts`. Parts that are split differently give different hashes.
+/// SHA-256 of `parts`. The same characters, split into other parts, give another hash.
 pub fn hash_of(parts: &[&str]) -> CellKey {
     let mut hash = Sha256::new();
     for part in parts {
@@ -44,7 +48,7 @@ pub fn hexadecimal(key: &CellKey) -> String {
     key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// One scenario with its seed and number of runs, and whether its first run is traced.
+/// One scenario, including its seed and its number of runs, and whether its first run is traced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabCell {
     scenario: Scenario,
@@ -54,15 +58,15 @@ pub struct LabCell {
 }
 
 impl LabCell {
-    /// The cell of a scenario. With `traced`, the window and the losses of the first run are
-    /// recorded too.
+    /// The cell of a scenario. With `traced`, the first run also records the first flow's window
+    /// and the number of lost packets.
     ///
     /// # Errors
     /// The setting of the scenario that is invalid, and why.
     pub fn new(scenario: &Scenario, traced: bool) -> Result<LabCell, String> {
         let text = serde_json::to_string(scenario).map_err(|error| error.to_string())?;
-        // Text may hold a fraction with fewer digits than memory does. The cell runs the value that
-        // the text holds, so that the same text gives the same result to the last bit.
+        // The text may write a fraction with fewer digits than the `f64` in memory has. The cell
+        // runs the value in the text, so that the same text always gives the same result.
         let scenario: Scenario = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         check_scenario(&scenario).map_err(|error| error.to_string())?;
         let text = serde_json::to_string(&scenario).map_err(|error| error.to_string())?;
@@ -79,17 +83,18 @@ impl LabCell {
         &self.text
     }
 
-    /// Whether the window and the losses of the first run are recorded.
+    /// Whether the first run records the first flow's window and the number of lost packets.
     pub fn is_traced(&self) -> bool {
         self.traced
     }
 
-    /// The key of this cell's result when `simulator` makes it. See [`SIMULATOR`].
+    /// The key of this cell's result when `simulator` makes the result. `simulator` is an identity
+    /// as in [`SIMULATOR`].
     pub fn key(&self, simulator: &str) -> CellKey {
         hash_of(&[simulator, if self.traced { "report, trace" } else { "report" }, &self.text])
     }
 
-    /// The virtual time of one run, seconds.
+    /// The simulated time of one run, seconds.
     pub fn run_s(&self) -> f64 {
         self.scenario.run.duration.duration().as_secs_f64()
     }

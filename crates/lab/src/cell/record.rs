@@ -1,6 +1,6 @@
-//! Records a run event by event: the window of the first flow, and the number of lost packets.
+//! Records the window of the first flow, and the number of lost packets, during one run.
 //!
-//! A traced cell uses this for its first run.
+//! The first run of a traced cell is recorded this way (see `mod.rs`).
 
 use ripstop_base::Time;
 use ripstop_link::Fate;
@@ -8,13 +8,13 @@ use ripstop_sim::scenario::Scenario;
 use ripstop_sim::world::{Happening, Observer};
 use serde_json::{Value, json};
 
-/// Observes a run and records its window and its losses.
+/// Observes a run. Records the first flow's window and the number of lost packets.
 pub(crate) struct RunRecorder {
-    /// The receiver's window of the first flow, packets. It limits the recorded window.
+    /// The receiver's window of the first flow, packets. No recorded window is larger.
     most: f64,
     /// The time of each change of the window, seconds, and the new window, packets.
     window: Vec<(f64, f64)>,
-    /// Packets that links have lost.
+    /// The number of packets and acknowledgements that links have lost.
     lost: u64,
 }
 
@@ -47,7 +47,7 @@ impl RunRecorder {
     /// - `falls`: how often the window shrank.
     /// - `window_before`: the window before it first shrank; the largest window if it never did.
     /// - `window_least`, `window_most`: the smallest and largest window after it first shrank.
-    /// - `lost`: the number of packets that links have lost.
+    /// - `lost`: the number of packets and acknowledgements that links have lost.
     pub(crate) fn summary(&self) -> Value {
         let windows: Vec<f64> = self.window.iter().map(|(_, window)| *window).collect();
         let shrinks = |k: &usize| windows[k + 1] < windows[*k];

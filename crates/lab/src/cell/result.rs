@@ -1,4 +1,7 @@
 //! The result of a cell, as `ripstop sim --json` prints it and as a store keeps it.
+//!
+//! A cell is one complete scenario with its seed and its number of runs (see `mod.rs`). A store is
+//! a file that keeps results by a hash of their cell (see `store.rs`).
 
 use super::SIMULATOR;
 use crate::expect::{ExpectVerdict, judge_expectations};
@@ -6,7 +9,7 @@ use ripstop_sim::scenario::{Scenario, ScenarioReport};
 use serde::Serialize;
 use serde_json::Value;
 
-/// The measurements from the runs of a scenario, with the scenario and the program that made them.
+/// The measurements from the runs of a scenario, with the scenario and the version of the program.
 #[derive(Debug, Serialize)]
 pub struct CellResult<'a> {
     /// The scenario that was run.
@@ -18,17 +21,18 @@ pub struct CellResult<'a> {
     /// The measurements.
     #[serde(flatten)]
     pub report: &'a ScenarioReport,
-    /// The verdicts on the scenario's expectations.
+    /// The verdicts on the scenario's expectations: claims about its result (see `expect.rs`).
     pub expectations: Vec<ExpectVerdict>,
-    /// The trace of the first run. Left out of the JSON when the run was not traced.
+    /// The trace of the first run: the first flow's window and the number of lost packets. Left out
+    /// of the JSON when the run was not traced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<&'a Value>,
-    /// The figures of each single run. JSON `null` when they were not requested.
+    /// The numbers of each single run. JSON `null` when they were not requested.
     pub per_run: Option<Vec<Value>>,
     /// The program's version.
     pub program_version: &'static str,
-    /// The program's version and the hash of its simulator, as in [`SIMULATOR`]. Equal values mean
-    /// equal results.
+    /// The program's version and the hash of its simulator, as in [`SIMULATOR`]. Programs with
+    /// equal values give equal results for the same scenario.
     pub simulator: &'static str,
     /// Wall-clock time for all runs, seconds.
     pub wall_s: f64,
@@ -37,7 +41,8 @@ pub struct CellResult<'a> {
 }
 
 impl<'a> CellResult<'a> {
-    /// The result of `scenario` with this report. It has no trace, and both times are 0.
+    /// The result of `scenario` with the measurements in `report`. It has no trace and no numbers
+    /// of single runs, and both times are 0.
     pub fn new(scenario: &'a Scenario, report: &'a ScenarioReport) -> CellResult<'a> {
         CellResult {
             scenario,

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum CellDetail {
     /// The measurements.
     Report,
-    /// The measurements, and the window and the losses of the first run.
+    /// The measurements, and the trace of the first run: the first flow's window and the number of
+    /// lost packets.
     Trace,
 }
 

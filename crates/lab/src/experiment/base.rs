@@ -1,7 +1,9 @@
 //! Builds the scenario of a cell from the base of its set and the cell's own settings.
 //!
-//! A base is a preset with parameters, a scenario, or a chain of equal links. A value `$name` in
-//! `[base]` is a placeholder (called a hole in the code) for the value of axis `name`.
+//! The base is what all cells of a set have in common: a preset with parameters, a scenario, or a
+//! chain of equal links. A value `$name` in `[base]` is a placeholder (called a hole in the code).
+//! It stands for the value of the key `name`. An axis of the grid gives this key a value in each
+//! cell, or `[base]` gives it one value for all cells.
 
 use super::grid::{CASE, GridSpec, KeySetting, written};
 use super::paths::{put, steps};
@@ -26,7 +28,7 @@ pub(super) enum CellBase {
     Chain,
 }
 
-/// A setting because of which a cell has no valid scenario.
+/// A setting that makes the scenario of a cell invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrongSetting {
     /// The byte offset of the setting in the file.
@@ -35,7 +37,7 @@ pub struct WrongSetting {
     pub problem: String,
 }
 
-/// The base of a set, and which keys of the set have a special meaning.
+/// The base of a set, and the keys of the set that do not set a parameter or a field themselves.
 #[derive(Clone, Debug)]
 pub(super) struct BaseSpec {
     pub(super) base: CellBase,
@@ -85,7 +87,7 @@ impl BaseSpec {
         Ok(spec)
     }
 
-    /// The scenario of a cell. The settings of `cell` override those of the base of `grid`.
+    /// The scenario of a cell. The settings in `cell` override those in `grid.base`.
     ///
     /// # Errors
     /// The setting that makes the scenario invalid.
@@ -132,7 +134,7 @@ impl BaseSpec {
         }
     }
 
-    /// Checks that each placeholder has an axis, or a value in `[base]`.
+    /// Checks that an axis or `[base]` gives each placeholder a value.
     fn check_holes(&self, source: &SourceText, grid: &GridSpec) -> LabResult<()> {
         let given = |name: &String| grid.keys.contains(name) || grid.base.iter().any(|s| s.key == *name);
         let Some(stranger) = self.holes.iter().find(|name| !given(name)) else { return Ok(()) };
@@ -145,8 +147,8 @@ impl BaseSpec {
         Err(source.wrong(at.map_or(grid.base_at, |setting| setting.at), problem))
     }
 
-    /// Checks the parameters of a preset. Paths are not checked here: only building the scenario
-    /// shows whether a path leads anywhere.
+    /// If the base is a preset, checks that its parameters exist and have values of the right form.
+    /// Paths into a scenario are not checked here: they are checked when the scenario is built.
     fn check_parameters(&self, source: &SourceText, grid: &GridSpec) -> LabResult<()> {
         let CellBase::Preset(preset) = &self.base else { return Ok(()) };
         let of_axes = grid.axes.iter().flat_map(|axis| axis.levels.iter().flatten());
@@ -175,7 +177,7 @@ impl BaseSpec {
     }
 }
 
-/// A problem with a scenario, and the index of the setting that causes it, where that is known.
+/// A problem with a scenario, and the index of the setting that causes the problem, if it is known.
 struct Fault {
     setting: Option<usize>,
     problem: String,
@@ -246,7 +248,8 @@ fn fill<'a>(value: &Value, value_of: &impl Fn(&str) -> Option<&'a Value>) -> Res
     })
 }
 
-/// The scenario of a preset with these parameters. A list gives the parameter once for each item.
+/// The scenario of a preset with these parameters. A setting whose value is a list gives the
+/// parameter once for each item.
 fn by_parameters(preset: Preset, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     let mut given = Vec::with_capacity(settings.len());
     for (_, key, value) in settings {
@@ -282,7 +285,8 @@ fn by_paths(table: &Table, settings: &[Filled<'_>]) -> Result<Scenario, Fault> {
     Ok(scenario)
 }
 
-/// The table `tandem` of a base: a chain of equal links with flows from end to end.
+/// The table `tandem` of a base: a chain of equal links, with flows from its first node to its last
+/// node.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ChainSpec {

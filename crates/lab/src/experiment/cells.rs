@@ -1,6 +1,8 @@
-//! The cells of an experiment: their values, their names, and the keys of their results.
+//! The cells of an experiment: their values, their names, and the hashes of their results.
 //!
-//! Also selects cells by `KEY=VALUE` for the command line.
+//! A cell is one complete scenario. The cells of a set differ in the values of their keys. A key is
+//! the name of a setting, such as `loss` (see `mod.rs`). This file also selects cells by
+//! `KEY=VALUE` for the command line.
 
 use super::Experiment;
 use super::base::{CellBase, WrongSetting};
@@ -22,11 +24,12 @@ pub struct GridCell {
     pub place: usize,
     /// The cell's value of each key of the experiment, in the order of [`Experiment::keys`].
     pub values: Vec<TableEntry>,
-    /// The same values as text, as they are written. Empty when the set does not have the key.
+    /// The same values as text, as the file writes them. Empty when the set does not have the key.
     pub texts: Vec<String>,
-    /// The key of the cell's result in the store, or why the cell has no valid scenario.
+    /// The hash under which the store keeps the cell's result, or why the cell has no valid
+    /// scenario.
     pub key: Result<CellKey, WrongSetting>,
-    /// The virtual time of all runs together, seconds.
+    /// The simulated time of all runs together, seconds.
     pub work_s: f64,
     /// The number of runs.
     pub runs: u32,
@@ -62,7 +65,7 @@ impl GridCell {
         pairs.map(|(key, text)| format!("{key} = {text}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The cell's value of a key as it is written. `None` when the cell has no such key.
+    /// The cell's value of a key, as the file writes it. `None` when the cell has no such key.
     pub fn text(&self, experiment: &Experiment, key: &str) -> Option<&str> {
         let k = experiment.keys().iter().position(|known| known == key)?;
         Some(self.texts[k].as_str()).filter(|text| !text.is_empty())
@@ -77,8 +80,9 @@ impl GridCell {
 
 /// The value and the text of each key of the experiment, for one cell.
 ///
-/// A key that the cell does not set has the value of the base, or the default of the preset or the
-/// scenario. `resolved` is the cell, if its settings are valid.
+/// If the cell does not set a key, the key's value comes from the base. If the base does not set it
+/// either, the value is the default of the preset or the scenario. `resolved` is the cell, if its
+/// settings are valid.
 fn names(
     experiment: &Experiment,
     set: usize,
@@ -119,8 +123,8 @@ fn names(
             }
             CellBase::Scenario(_) => {
                 let found = find(&json, &steps(key));
-                // Some settings become several fields of the scenario, such as a loss. They are
-                // shown as they were written.
+                // Some settings, such as a loss, become several fields of the scenario. Their
+                // values are shown as the file writes them.
                 let single = found.filter(|found| !found.is_object() && !found.is_array());
                 let written = || text.clone().map(serde_json::Value::String);
                 let shown = single.cloned().or_else(written).or_else(|| found.cloned());
@@ -139,8 +143,8 @@ fn json_text(value: &serde_json::Value) -> String {
 
 /// Selects cells by words of the form `KEY=VALUE`.
 ///
-/// A cell must match every key that is given. When a key is given several values, one of them must
-/// match.
+/// A cell must match every key in `wanted`. If several words have the same key, the cell must have
+/// one of their values.
 ///
 /// # Errors
 /// A word is not `KEY=VALUE`, its key does not vary, or no cell has its value.

@@ -1,7 +1,13 @@
 //! Reads the cells of an experiment from its file.
 //!
-//! A file has one set of cells, or several sets in `[[set]]` sections. A set has a base and a grid
-//! of values. The caller reads the other sections, such as measures and claims.
+//! A cell is one complete scenario (see `cell/mod.rs`). A file has one set of cells, or several
+//! sets in `[[set]]` sections. A set has a base and a grid:
+//!
+//! - The base is the scenario, or the preset, from which all cells of the set are made.
+//! - The grid gives values to keys. A key is the name of a setting that may differ from cell to
+//!   cell, such as `loss` or `link[0].forth.rate`.
+//!
+//! The caller reads the other sections of the file, such as measures and claims.
 
 mod base;
 mod cells;
@@ -20,7 +26,7 @@ use base::BaseSpec;
 use grid::GridSpec;
 use toml::de::{DeTable, DeValue};
 
-/// The name of the column with the name of a cell's set. Only experiments with several sets have
+/// The name of the column that holds the set of each cell. Only experiments with several sets have
 /// this column.
 const SET: &str = "set";
 
@@ -31,15 +37,16 @@ pub struct ExperimentSet {
     pub name: String,
     /// The byte offset of the set in the file.
     pub at: usize,
-    /// The number of runs with `--quick`. `None` leaves the set out of quick runs.
+    /// The number of runs of each cell with `--quick`. `None` leaves the set out with `--quick`.
     pub quick: Option<u32>,
-    /// Whether the window and the losses of each cell's first run are recorded.
+    /// Whether each cell's first run records the first flow's window and the number of lost
+    /// packets.
     pub trace: bool,
     grid: GridSpec,
     base: BaseSpec,
 }
 
-/// An experiment: its file, its sets, and the keys that vary.
+/// An experiment: its file, its sets, and the keys to which its grids give values.
 #[derive(Clone, Debug)]
 pub struct Experiment {
     source: SourceText,
@@ -48,7 +55,8 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads the cells of an experiment. The sections named in `others` are ignored here.
+    /// Reads the cells of an experiment. Sections whose names are in `others` are ignored: the
+    /// caller reads them.
     ///
     /// # Errors
     /// The file is not valid. The message has file, line, column, key, and what would be right.
@@ -127,7 +135,7 @@ impl Experiment {
         places.enumerate().map(|(index, (set, place))| GridCell::new(self, index, set, place)).collect()
     }
 
-    /// Cell number `place` of set number `set`, ready to run. Both count from 0.
+    /// Cell number `place` of set number `set`, ready to run. Both numbers count from 0.
     ///
     /// # Errors
     /// The setting that makes the cell's scenario invalid.
@@ -179,8 +187,9 @@ const SET_FIELDS: [&str; 8] = ["name", "quick", "trace", "labels", "base", "grid
 
 /// Reads one set from `table`, which is at byte offset `at`.
 ///
-/// `fields` are the allowed keys. They are [`SET_FIELDS`] for a `[[set]]` section. For a file
-/// without sets they have no `name`; then `quick`, `trace` and `labels` are not read either.
+/// `fields` are the allowed fields of the table. For a `[[set]]` section they are [`SET_FIELDS`].
+/// In a file without `[[set]]`, `fields` does not contain `name`. Then `name`, `quick`, `trace` and
+/// `labels` are not read.
 fn set(source: &SourceText, at: usize, table: &DeTable<'_>, fields: &[&str]) -> LabResult<ExperimentSet> {
     let field =
         |name: &str| table.iter().find(|(key, _)| key.get_ref().as_ref() == name).map(|(_, value)| value);

@@ -8,9 +8,10 @@ pub(super) fn steps(path: &str) -> Vec<String> {
     path.replace('[', ".").replace(']', "").split('.').map(str::to_owned).collect()
 }
 
-/// Sets the place to which `path` leads to `value`. The step `*` leads to each item of a list.
+/// Stores `value` where `path` leads, starting at `here`. The step `*` leads to each item of a
+/// list.
 ///
-/// Missing tables on the way are created.
+/// Missing tables along the path are created.
 ///
 /// # Errors
 /// The step that leads nowhere, and why.
@@ -39,7 +40,9 @@ pub(super) fn put(here: &mut Value, path: &[String], value: &Value) -> Result<()
     }
 }
 
-/// The value to which a path leads in a scenario. The step `*` takes the first item of a list.
+/// The value to which `path` leads in the scenario `here`. The step `*` takes the first item of a
+/// list.
+///
 /// `None` when the path leads nowhere or to `null`.
 pub(super) fn find<'a>(mut here: &'a serde_json::Value, path: &[String]) -> Option<&'a serde_json::Value> {
     for step in path {

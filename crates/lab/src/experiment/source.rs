@@ -1,4 +1,4 @@
-//! A file and its text, so that error messages can name the line and column of a fault.
+//! A file and its text. With the text, an error message can name the line and column of a fault.
 
 use crate::error::{LabError, LabResult};
 use ripstop_base::Place;

@@ -1,8 +1,9 @@
 //! Runs the cells whose results are not in the store yet.
 //!
-//! [`find_states`] looks up which results the store has. [`run_missing`] simulates the other cells
-//! on a pool of threads. It stores each result as soon as the result is complete, so an interrupted
-//! sweep can be continued.
+//! A cell is one complete scenario with its number of runs (see `cell/mod.rs`). [`find_states`]
+//! looks up which results the store has. [`run_missing`] simulates the other cells on a pool of
+//! threads. It stores each result as soon as the result is complete, so an interrupted call can be
+//! continued by another call.
 
 use super::pool::{Message, Pool, simulate};
 use crate::cell::{CellKey, LabCell, SIMULATOR};
@@ -65,19 +66,19 @@ impl StateCounts {
     }
 }
 
-/// What the runner needs to know about a cell before it simulates the cell.
+/// What [`run_missing`] needs to know about a cell before it simulates the cell.
 #[derive(Clone, Debug)]
 pub struct CellTask {
     /// The key of the cell's result in the store, or the reason why the cell cannot be run.
     pub key: Result<CellKey, String>,
-    /// Virtual time of all runs of the cell together, s.
+    /// Simulated time of all runs of the cell together, s.
     pub work_s: f64,
     /// Number of runs of the cell.
     pub runs: u32,
 }
 
 impl CellTask {
-    /// The task for `cell`, with the key that belongs to the present [`SIMULATOR`].
+    /// The task for `cell`. Its key is for results of this program's [`SIMULATOR`].
     pub fn of(cell: &LabCell) -> CellTask {
         CellTask {
             key: Ok(cell.key(SIMULATOR)),
@@ -105,15 +106,15 @@ pub struct RunProgress {
     pub done: usize,
     /// Cells that this call has to simulate. Identical cells count once.
     pub to_do: usize,
-    /// Share of the virtual time that is already simulated, from 0 to 1.
+    /// Share of all time to be simulated that has been simulated, from 0 to 1.
     pub share: f64,
     /// Wall-clock time since the call began.
     pub elapsed: Duration,
 }
 
 impl RunProgress {
-    /// Estimated wall-clock time until the end, s. It assumes that virtual time goes on passing at
-    /// the mean speed so far. None before the first run is complete.
+    /// Estimated wall-clock time until the end, s. The estimate assumes that the remaining runs are
+    /// simulated at the mean speed of the completed runs. None before the first run is complete.
     pub fn left_s(&self) -> Option<f64> {
         (self.share > 0.0).then(|| self.elapsed.as_secs_f64() * (1.0 - self.share) / self.share)
     }
@@ -125,16 +126,16 @@ pub struct RunOrder<'a> {
     pub threads: usize,
     /// Whether the other cells are still simulated after one cell has failed.
     pub keep_going: bool,
-    /// Another thread sets this to end the call early.
+    /// Another thread sets this flag to end the call early.
     pub stop: &'a AtomicBool,
     /// Called after each result, and at least every 200 ms.
     pub progress: &'a mut dyn FnMut(RunProgress),
 }
 
-/// Longest time for which the runner waits for a result before it checks [`RunOrder::stop`] and
-/// reports progress. 200 ms is short enough for a person who presses Ctrl-C. Half the value checks
-/// and reports twice as often. Twice the value reacts to a stop up to 0.4 s late. The results do
-/// not depend on it.
+/// Longest time for which [`run_missing`] waits for a result before it checks [`RunOrder::stop`]
+/// and reports progress. 200 ms is short enough for a person who presses Ctrl-C. Half the value
+/// checks and reports twice as often. Twice the value reacts to a stop up to 0.4 s late. The
+/// results of cells do not depend on this value.
 const BEAT: Duration = Duration::from_millis(200);
 
 /// The state of each task before anything is simulated.
@@ -157,8 +158,8 @@ pub fn find_states(tasks: &[CellTask], store: Option<&ResultStore>) -> LabResult
     Ok(tasks.iter().zip(there).map(state).collect())
 }
 
-/// Simulates the tasks whose state is [`CellState::Missing`], stores each result at once, and
-/// updates `states`.
+/// Simulates the tasks whose state is [`CellState::Missing`], and updates `states`. Each result is
+/// stored as soon as it is complete.
 ///
 /// `cell` makes the cell at a position of `tasks`. It is called in the order of `tasks`, once for
 /// each cell that is simulated. Identical cells are simulated once.
@@ -229,7 +230,8 @@ pub fn run_missing(
     Ok(RunEnd::All)
 }
 
-/// Adds to `error` how many results are safe: only the result that could not be stored is lost.
+/// Adds to `error` how many cells have a stored result. Only the result that could not be stored is
+/// lost.
 fn with_what_is_there(error: LabError, states: &[CellState]) -> LabError {
     let there = states.iter().filter(|state| state.is_there()).count();
     match error {

@@ -1,7 +1,7 @@
 //! Simulates cells on a pool of threads and stores their results.
 //!
-//! Every sweep, study and experiment uses the one loop in [`run_missing`]. It skips cells whose
-//! result is already in the store.
+//! A cell is one complete scenario with its number of runs (see `cell/mod.rs`). Every experiment
+//! uses the loop in [`run_missing`]. The loop skips cells whose result is already in the store.
 
 mod missing;
 mod pool;

@@ -1,7 +1,8 @@
 //! A pool of threads that simulates cells.
 //!
-//! All runs of all cells form one queue. Therefore all cores are busy with many cells of one run
-//! each, and also with one cell of many runs.
+//! A cell is one complete scenario with its number of runs (see `cell/mod.rs`). All runs of all
+//! cells form one queue. Therefore all cores are busy with many cells of one run each, and also with
+//! one cell of many runs.
 
 use crate::cell::{CellResult, LabCell, RunRecorder};
 use nix::time::{ClockId, clock_gettime};
@@ -15,13 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The result of one run: its totals, and its recorded trace if one was asked for.
+/// The result of one run: its totals, and its trace if the run was traced (see `cell/record.rs`).
 pub(super) type RunOutput = (RunTotals, Option<Value>);
 
 /// A function that simulates the run of a cell with the given number, counted from 0.
 pub(super) type Simulate = fn(&LabCell, u64) -> Result<RunOutput, ScenarioError>;
 
-/// Simulates run `k` of `cell`. Run 0 of a traced cell is also recorded.
+/// Simulates run `k` of `cell`. Run 0 of a traced cell also records a trace.
 ///
 /// # Errors
 /// Fails when a setting of the scenario is invalid; the error names the setting.
@@ -34,7 +35,8 @@ pub(super) fn simulate(cell: &LabCell, k: u64) -> Result<RunOutput, ScenarioErro
     Ok((totals, Some(recorder.summary())))
 }
 
-/// A report from the pool about one cell. The first field is the index that `next` gave the cell.
+/// A message from the pool about one cell. The first field is the cell's index, which the argument
+/// `next` of [`Pool::start`] returned with the cell.
 #[derive(Debug)]
 pub(super) enum Message {
     /// The result of the cell, as JSON text like that of `ripstop sim --json`.
@@ -47,16 +49,16 @@ pub(super) enum Message {
 /// dropped.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Virtual time of all completed runs, ns.
+    /// Simulated time of all completed runs, ns.
     done_ns: Arc<AtomicU64>,
 }
 
 impl Pool {
     /// Starts `threads` threads, which take cells from `next`.
     ///
-    /// `next` returns an index and a cell, or None when no cell is left. Cells are started in this
-    /// order. All runs of a cell are started before any run of the next cell. A cell that fails
-    /// stops neither the pool nor other cells.
+    /// `next` returns an index and a cell, or None when no cell is left. Cells are started in the
+    /// order in which `next` returns them. All runs of a cell are started before any run of the
+    /// next cell. A cell that fails stops neither the pool nor other cells.
     ///
     /// # Errors
     /// Fails when the operating system cannot start a thread.
@@ -78,7 +80,7 @@ impl Pool {
         Ok(Pool { done_ns })
     }
 
-    /// Virtual time of all completed runs, s.
+    /// Simulated time of all completed runs, s.
     pub(super) fn done_s(&self) -> f64 {
         self.done_ns.load(Ordering::Relaxed) as f64 / 1e9
     }
@@ -99,12 +101,14 @@ struct Open {
     so_far: Mutex<SoFar>,
 }
 
-/// The outputs of a cell's runs until all of them are complete. `cpu` is the processor time of
-/// these runs, summed over the threads.
+/// The completed runs of a cell, until all its runs are complete.
 #[derive(Default)]
 struct SoFar {
+    /// The number and the output of each completed run.
     runs: Vec<(u64, RunOutput)>,
+    /// Processor time of these runs together.
     cpu: Duration,
+    /// Whether a run has failed. The cell then has no result.
     failed: bool,
 }
 
@@ -125,8 +129,8 @@ impl Queue {
     }
 }
 
-/// What each thread does: takes runs from `queue`, simulates them, and sends the results of
-/// completed cells. A panic of the simulator makes its cell fail and nothing else.
+/// The loop of each thread: takes runs from `queue`, simulates them, and sends the results of
+/// completed cells. If the simulator panics, only the cell of that run fails.
 ///
 /// # Errors
 /// Fails when the receiver of messages is gone.

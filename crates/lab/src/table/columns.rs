@@ -1,20 +1,32 @@
 //! The columns of the result table.
 //!
-//! Each grid key of the experiment has one column. Each statistic has up to five: `mean`, `ci95`,
-//! `n`, `p50` and `p99`.
+//! Each key of the experiment's grid has one column. A key is a setting whose value differs from
+//! cell to cell, such as `loss`; a cell is one complete scenario. A statistic is a quantity that
+//! was measured in several runs. It has up to five columns:
+//!
+//! - `mean`: the mean over the runs
+//! - `ci95`: half the width of the mean's 95 % confidence interval
+//! - `n`: the number of runs that measured the quantity
+//! - `p50`: the median, only for delays
+//! - `p99`: the 99th percentile, only for delays
 
 use crate::entry::{EntryUnit, TableEntry};
 use crate::experiment::{Experiment, GridCell};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Largest number of flows in a cell for which each flow has its own columns. The limit keeps the
-/// table readable: the number of columns grows in proportion to the flows. It affects no result.
+/// Largest number of flows in a cell for which each flow has its own columns. If a cell has more
+/// flows, none of them has columns; the statistics of all flows together remain.
+///
+/// The limit keeps the table readable: the number of columns grows in proportion to the flows. With
+/// half or double the value, only smaller or larger cells have columns for each flow.
 pub const MOST_FLOWS: usize = 20;
 
 /// Largest number of links in a cell for which each link has its own columns. Each direction counts
-/// as one link. The number of columns grows in proportion to the links. The limit affects no
-/// result.
+/// as one link. If a cell has more links, none of them has columns.
+///
+/// The limit keeps the table readable: the number of columns grows in proportion to the links. With
+/// half or double the value, only smaller or larger cells have columns for each link.
 pub const MOST_LINKS: usize = 20;
 
 /// The column of a grid key.
@@ -26,8 +38,8 @@ pub struct KeyColumn {
     pub unit: Option<EntryUnit>,
 }
 
-/// The columns of the grid keys. If the cells' values for a key have different units, the column
-/// holds texts.
+/// The columns of the grid keys. If the cells' values for a key have different units, the key's
+/// column holds texts.
 pub fn key_columns(experiment: &Experiment, cells: &[GridCell]) -> Vec<KeyColumn> {
     let column = |(k, key): (usize, &String)| {
         let mut units: Vec<Option<EntryUnit>> = Vec::new();
@@ -64,22 +76,24 @@ pub fn cell_entry(cell: &GridCell, k: usize, unit: Option<EntryUnit>) -> TableEn
     }
 }
 
-/// The columns of the statistics. They are collected from the results, because results differ in
-/// their statistics.
+/// The columns of the statistics. Different results can have different statistics, so the columns
+/// are collected from all results.
 #[derive(Debug, Default)]
 pub struct StatisticColumns {
     /// Names of the columns, in order.
     pub names: Vec<String>,
     known: BTreeSet<String>,
-    /// Whether some cell has more than [`MOST_FLOWS`] flows, which have no columns.
+    /// Whether some cell has more than [`MOST_FLOWS`] flows. The flows of such a cell have no
+    /// columns.
     pub too_many_flows: bool,
-    /// Whether some cell has more than [`MOST_LINKS`] links, which have no columns.
+    /// Whether some cell has more than [`MOST_LINKS`] links. The links of such a cell have no
+    /// columns.
     pub too_many_links: bool,
 }
 
 impl StatisticColumns {
-    /// Adds the new columns of `result`. A new column is inserted after the column that precedes it
-    /// in `result`.
+    /// Adds the columns of `result` that are not known yet. A new column is inserted after the
+    /// column that precedes it in `result`.
     pub fn learn(&mut self, result: &Value) {
         self.too_many_flows |= count(result, "flows") > MOST_FLOWS;
         self.too_many_links |= count(result, "links") > MOST_LINKS;
@@ -107,13 +121,14 @@ impl StatisticColumns {
         self.names.retain(|name| keys.iter().all(|key| key.name != *name));
     }
 
-    /// The entries of `result` for these columns. A column that the result lacks is
-    /// [`TableEntry::Missing`].
+    /// The entries of `result`, one for each column. The entry is [`TableEntry::Missing`] where
+    /// `result` has no value.
     pub fn row(&self, result: Option<&Value>) -> Vec<TableEntry> {
         let mut row = vec![TableEntry::Missing; self.names.len()];
         let mut expected = 0;
         for (name, entry) in result.map(entries).unwrap_or_default() {
-            // Most entries come in the order of the columns, so search from the last hit first.
+            // Most entries come in the order of the columns. The search therefore begins after the
+            // column of the previous entry.
             let rest =
                 self.names.iter().skip(expected).position(|known| *known == name).map(|k| k + expected);
             if let Some(k) = rest.or_else(|| self.names.iter().position(|known| *known == name)) {

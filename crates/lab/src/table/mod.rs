@@ -1,4 +1,6 @@
 //! The table of an experiment's results: one row per cell, written as CSV or Parquet.
+//!
+//! A cell is one complete scenario of the experiment (see `cell/mod.rs`).
 
 mod columns;
 #[cfg(feature = "parquet")]

@@ -14,13 +14,13 @@ use parquet::schema::types::Type;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows in a row group; all of them are in memory at the same time. Half the value halves the
-/// memory and makes twice as many row groups. The content of the file does not depend on it
-/// otherwise.
+/// Number of rows in a row group. All rows of a group are in memory at the same time. Half the
+/// value halves the memory and makes twice as many row groups; twice the value does the reverse.
+/// The values in the file do not depend on this number.
 const ROWS: usize = 4096;
 
-/// Writes the same columns as [`ResultTable::csv`]. Numbers are stored as numbers, and every column
-/// is optional.
+/// Writes the same columns as [`ResultTable::csv`]. Numbers are stored as numbers. Every column may
+/// have missing values.
 ///
 /// # Errors
 /// Fails when a result cannot be read, or when the file cannot be written.

@@ -45,8 +45,8 @@ impl ResultTable<'_> {
     }
 
     /// Estimated wall-clock time for the missing cells on `jobs` threads, s. The estimate assumes
-    /// the processor time per virtual second of the cells that have results. None if no cell has a
-    /// result.
+    /// that one simulated second takes as much processor time as in the cells that have results.
+    /// None if no cell has a result.
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`].
@@ -67,8 +67,8 @@ impl ResultTable<'_> {
 
     /// The columns of the keys and of the statistics.
     ///
-    /// A row also has two more columns. The first is `cell`, the cell's number, counted from 1 in
-    /// the order of the experiment. After the keys comes `state`.
+    /// A row has two more columns. Before the keys there is `cell`: the cell's number, counted from
+    /// 1 in the order of the experiment. After the keys there is `state`.
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`].
@@ -109,8 +109,8 @@ impl ResultTable<'_> {
     /// Writes the table as CSV: a header line, then one line per cell.
     ///
     /// Returns a sentence if columns were left out, and None otherwise. The flows of a cell have no
-    /// columns if there are more than [`super::MOST_FLOWS`], and its links have none if there are
-    /// more than [`super::MOST_LINKS`].
+    /// columns of their own if the cell has more than [`super::MOST_FLOWS`] flows. Its links have
+    /// none if the cell has more than [`super::MOST_LINKS`] links.
     ///
     /// # Errors
     /// The same as for [`ResultTable::result`]. Also fails when `out` cannot be written.

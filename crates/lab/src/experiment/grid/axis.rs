@@ -1,4 +1,6 @@
 //! Reads the axes of a grid: lists of values, ranges, and keys whose values change together.
+//!
+//! An axis is a list of levels. A level gives values to one or more keys (see `mod.rs`).
 
 use super::values::{plain, written};
 use super::{GridAxis, KeySetting, range};
@@ -8,7 +10,8 @@ use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-/// All `key = value` pairs of a table. A key in a nested table has the table's path in front.
+/// All `key = value` pairs of a table. The path of a nested table is put before its keys, as in
+/// `flow.tcp`.
 pub(super) fn settings(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<KeySetting>> {
     leaves(table, &|_| false)
         .into_iter()
@@ -16,7 +19,7 @@ pub(super) fn settings(source: &SourceText, table: &DeTable<'_>) -> LabResult<Ve
         .collect()
 }
 
-/// Reads `[grid]`: one axis for each key, with the byte offset of its values.
+/// Reads `[grid]`: one axis for each key. The byte offset of the axis's values is put before it.
 pub(super) fn grid(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<(usize, GridAxis)>> {
     let axes = leaves(table, &range::is_range).into_iter().map(|(key, at, value)| {
         let values = values(source, &key, at, value)?;
@@ -99,7 +102,7 @@ fn values(source: &SourceText, key: &str, at: usize, value: &DeValue<'_>) -> Lab
 /// The keys of a table and its nested tables, in the order of the file.
 ///
 /// Each item has the key with its path, the byte offset of its value, and the value. A nested table
-/// for which `stop` holds is itself a value.
+/// for which `stop` returns true is not searched: the table itself is the value.
 fn leaves<'a, 'i>(
     table: &'a DeTable<'i>,
     stop: &dyn Fn(&DeTable<'_>) -> bool,

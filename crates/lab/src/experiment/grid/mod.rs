@@ -1,7 +1,9 @@
 //! Reads one set of an experiment: the settings that all its cells share, and the axes that vary.
 //!
-//! `[base]` has the shared settings. Each key of `[grid]`, each `[[zip]]`, and all `[[cases]]`
-//! together are one axis. The set has one cell for each combination of levels of the axes.
+//! `[base]` has the shared settings. An axis is a list of levels. A level gives values to one or
+//! more keys, which are names of settings. Each key of `[grid]` is an axis, each `[[zip]]` is an
+//! axis, and all `[[cases]]` together are one axis. The set has one cell for each combination that
+//! takes one level from every axis.
 
 mod axis;
 mod range;
@@ -15,7 +17,7 @@ use axis::settings;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-/// The most cells of an experiment.
+/// The most cells that an experiment may have.
 ///
 /// The limit refuses a mistyped grid before all its cells are built. Half or double the value only
 /// moves the size at which an experiment must be divided into several.
@@ -35,7 +37,7 @@ pub(super) struct KeySetting {
 /// One axis of the grid.
 #[derive(Clone, Debug, Default)]
 pub(super) struct GridAxis {
-    /// The levels of the axis. A cell takes all settings of one level.
+    /// The levels of the axis. A level is a list of settings, and a cell takes all of them.
     pub(super) levels: Vec<Vec<KeySetting>>,
 }
 
@@ -47,7 +49,8 @@ pub(crate) const CASE: &str = "case";
 pub(super) struct GridSpec {
     /// The byte offset of `[base]` in the file.
     pub(super) base_at: usize,
-    /// The settings of all cells. A setting of an axis overrides the one with the same key here.
+    /// The settings that all cells share. A setting of an axis overrides a shared setting with the
+    /// same key.
     pub(super) base: Vec<KeySetting>,
     /// The axes in the order of the file. From cell to cell, the last axis changes fastest.
     pub(super) axes: Vec<GridAxis>,
@@ -113,7 +116,7 @@ impl GridSpec {
         Ok(grid)
     }
 
-    /// Reads a grid from text, as if it stood in the file `path`.
+    /// Reads a grid from `text`, as if `text` were the content of the file `path`.
     #[cfg(test)]
     pub(super) fn of_text(path: &str, text: &str) -> LabResult<GridSpec> {
         let source = SourceText { path: path.into(), text: text.to_owned() };

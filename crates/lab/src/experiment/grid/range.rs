@@ -1,6 +1,6 @@
 //! Reads a range `{ from = .., to = .., steps = .. }` of values at equal distances.
 //!
-//! The distances are linear or, with `scale = "log"`, logarithmic.
+//! With `scale = "log"`, the logarithms of the values have equal distances instead.
 
 use super::MOST_CELLS;
 use super::values::{plain, written};
@@ -12,15 +12,16 @@ use toml::de::DeTable;
 /// The fields that a range can have.
 const FIELDS: [&str; 5] = ["from", "to", "steps", "scale", "round"];
 
-/// Whether a table is meant as a range: it has at least one of `from`, `to` and `steps`.
+/// Whether a table is a range: it has at least one of the fields `from`, `to` and `steps`.
 pub(super) fn is_range(table: &DeTable<'_>) -> bool {
     table.keys().any(|key| ["from", "to", "steps"].contains(&key.get_ref().as_ref()))
 }
 
-/// The values of the range of `key` at byte offset `at`. Each value has this offset too.
+/// The values of the range of `key`, which is at byte offset `at`. Each value is returned with this
+/// offset.
 ///
-/// The first and the last value are as written. The values between them are rounded to six
-/// significant digits, so that people can read and type them.
+/// The first and the last value are as the file writes them. The values between them are rounded to
+/// six significant digits, so that people can read and type them.
 ///
 /// # Errors
 /// The range is not valid. The message has file, line, column, key, and what would be right.
@@ -90,7 +91,7 @@ pub(super) fn values(
     let between = |k: usize| {
         let part = k as f64 / (steps - 1) as f64;
         let value = match logarithmic {
-            // `libm` gives the same bits on every machine.
+            // `libm::pow` gives the same bits on every machine; `f64::powf` may not.
             true => first.value * libm::pow(last.value / first.value, part),
             false => first.value + (last.value - first.value) * part,
         };

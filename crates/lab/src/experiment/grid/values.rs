@@ -1,11 +1,12 @@
-//! Converts values of settings: from parsed TOML with positions to plain values, and to text.
+//! Converts values of settings: from parsed TOML, which knows positions in the file, to values
+//! without positions, and to text.
 
 use crate::error::{LabError, LabResult};
 use crate::experiment::source::SourceText;
 use toml::Value;
 use toml::de::DeValue;
 
-/// A plain value, without its position in the file. `key` and `at` are for the error message.
+/// A value without positions in the file. `key` and the byte offset `at` are for the error message.
 ///
 /// # Errors
 /// The value is a date, a number that is not finite, or an integer that does not fit into an `i64`.
