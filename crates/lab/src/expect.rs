@@ -1,4 +1,5 @@
-//! Expectations of one scenario: claims about the figures of its result.
+//! Expectations of one scenario: claims about the numbers in its result. A claim is an assertion
+//! such as `goodput_bps >= 480e3` (see `claim/mod.rs`).
 //!
 //! An `[[expect]]` section of a scenario file holds a claim, such as
 //! `holds = "goodput_bps >= 480e3"`. The older form `value = "goodput_bps"`, `least = 480e3` is
@@ -30,7 +31,8 @@ pub fn check_scenario(scenario: &Scenario) -> Result<(), ScenarioError> {
     if scenario.expect.is_empty() {
         return Ok(());
     }
-    // The report of zero runs has every figure by name, but no values. Names are checked on it.
+    // The report of zero runs has the name of every number, but no values. The names in the claims
+    // are looked up in this report.
     let empty = serde_json::to_value(ScenarioReport::new(scenario, &[])).unwrap_or(Value::Null);
     for (k, spec) in scenario.expect.iter().enumerate() {
         for text in claims(spec).map_err(|(field, problem)| wrong(k, field, problem))? {
@@ -149,7 +151,7 @@ mod tests {
         let met: Vec<Option<bool>> = all.iter().map(|one| one.met).collect();
         let [yes, no, unknown] = [Some(true), Some(false), None];
         assert_eq!(met, [yes, no, yes, yes, yes, no, yes, unknown, unknown]);
-        // A figure without a value is an error: the claim neither holds nor fails.
+        // If a number in a claim has no value, the claim is an error: it neither holds nor fails.
         assert_eq!(all[7].values, "`flows[0].completion_s` has no value");
         let again =
             Scenario::parse(&scenario.to_toml().expect("TOML should be written")).expect("TOML should parse");

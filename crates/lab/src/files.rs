@@ -1,6 +1,7 @@
 //! Writes result files atomically: a file appears complete or not at all.
 //!
-//! Also writes lines of CSV, and checks before long work that an output file can be written.
+//! This file also writes lines of CSV, and checks whether an output file can be written before long
+//! work begins.
 
 use crate::error::{LabError, LabResult};
 use std::fs::{File, Permissions};
@@ -31,9 +32,9 @@ impl From<io::Error> for Refused {
 }
 
 impl Refused {
-    /// Converts this into an error of the lab. `what` is the file's name.
+    /// Converts this into a [`LabError`]. `what` is the file's name.
     ///
-    /// A closed pipe becomes [`LabError::OutputClosed`].
+    /// If the reader has closed the pipe, the error is [`LabError::OutputClosed`].
     pub fn of(self, what: impl std::fmt::Display) -> LabError {
         match self {
             Refused::Content(error) => error,
@@ -43,10 +44,10 @@ impl Refused {
     }
 }
 
-/// Writes a file with `fill` and replaces the file at `path` in one step.
+/// Writes a file. `fill` writes its content. The file at `path` is replaced in one step.
 ///
-/// The data goes into a temporary file first, which is then renamed. A reader sees the old content
-/// or the new content, never a part of it. A pipe or a device is written directly.
+/// The content goes into a temporary file first, which is then renamed. A reader sees the complete
+/// old content or the complete new content. A pipe or a device is written directly.
 ///
 /// # Errors
 /// The error of `fill`, or the error of the operating system with the file's name.
@@ -71,7 +72,7 @@ pub fn whole(
     file.persist(&target).map(drop).map_err(|error| failed(error.error))
 }
 
-/// Checks that a file can be written at `path`, without writing it.
+/// Checks that a file can be written at `path`. The file at `path` is neither created nor changed.
 ///
 /// Call this before long work, so that a missing folder or a missing permission is found at once.
 ///
@@ -121,8 +122,8 @@ fn directory(path: &Path) -> PathBuf {
 /// Its permissions are those of any new file there: 0666 less the umask.
 ///
 /// # Errors
-/// The error of the operating system. It leaves out the temporary name, which would not help the
-/// user.
+/// The error of the operating system. The error does not name the temporary file, because this name
+/// would not help the user.
 pub fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
     let directory = directory(path);
     // A missing folder is the most frequent mistake. This call gives the system's message for it.

@@ -1,9 +1,11 @@
 //! Collects results from many machines in one store (`ripstop lab merge`).
 //!
-//! A source is a store (`*.redb`), or a text file of results as `ripstop lab cell` prints them, one
-//! after the other. A result is identified by the hash of its cell and its simulator. Two results
-//! with one hash must be equal, except for the time they took. The simulator is deterministic, so a
-//! difference means that a result was altered or that a machine is faulty.
+//! A store is a file that keeps the results of cells; a cell is one complete scenario. A source is
+//! a store (`*.redb`), or a text file of results as `ripstop lab cell` prints them, one after the
+//! other. A result is identified by a hash of its cell and of the simulator that made it. Two
+//! results with the same hash must be equal, except for the fields in [`NOT_COMPARED`]. The
+//! simulator is deterministic, so any other difference means that a result was altered or that a
+//! machine is faulty.
 
 use crate::cell::{CellKey, LabCell, hexadecimal, read_result};
 use crate::error::{LabError, LabResult};
@@ -25,11 +27,11 @@ pub struct MergeCounts {
     pub known: usize,
 }
 
-/// Fields that may differ between two results of one cell. The timings depend on the machine. The
-/// list of single runs is present only on request.
+/// Fields that may differ between two results of one cell. The times `wall_s` and `cpu_s` depend on
+/// the machine. The list of single runs, `per_run`, is present only on request.
 const NOT_COMPARED: [&str; 3] = ["wall_s", "cpu_s", "per_run"];
 
-/// Adds the results of all `sources` to `into`. If one result is refused, none is added.
+/// Adds the results of all `sources` to `into`. If one result cannot be added, none is added.
 ///
 /// # Errors
 /// Fails when a source cannot be read. Also fails when two different results are found for one

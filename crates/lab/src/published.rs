@@ -1,7 +1,8 @@
 //! Reads the numbers and trends that the papers publish, from `papers/NNN/published.toml`.
 //!
-//! Experiments compare their results with these numbers. Each number has an id, and tables of
-//! numbers are addressed by row and column.
+//! Experiments compare their results with these numbers. A trend is a statement without a number,
+//! such as "throughput falls as the loss rate grows". An entry of the file is one number, a list of
+//! numbers, or a table. It has an id. A number in a table is found by its row and its column.
 
 use serde::Deserialize;
 use toml::Value;
@@ -15,12 +16,13 @@ pub struct Published {
     pub trends: Vec<PublishedTrend>,
 }
 
-/// Published numbers that belong to one cell, and their mean.
+/// Published numbers with which one result is compared, and their mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CitedNumbers {
     /// Each number, as the paper prints it.
     pub each: Vec<f64>,
-    /// The mean of the numbers. Equal flows are compared with the mean of their published values.
+    /// The mean of the numbers. For example, our mean over equal flows is compared with the mean of
+    /// the numbers that the paper publishes for the single flows.
     pub mean: f64,
 }
 
@@ -140,7 +142,7 @@ impl Published {
 }
 
 impl PublishedEntry {
-    /// The value or the list of numbers as text. `None` for a table.
+    /// The value, or the list of numbers, as text. `None` for a table.
     pub fn printed(&self) -> Option<String> {
         match (&self.value, &self.values) {
             (Some(value), _) => Some(value.to_string()),

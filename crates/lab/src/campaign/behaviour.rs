@@ -24,7 +24,7 @@ const LINKS: [NetworkPath; 4] = [
     NetworkPath { rate: 10e6, rtt: 0.1, loss: 0.15, loss_back: 0.0, burst: 2.0, queue: 125e3, flows: 1 },
 ];
 /// Index in [`LINKS`] of the link on which requests are simulated too: independent losses on a long
-/// path. One link keeps the fingerprint short.
+/// path. Requests on a single link keep the computation of the fingerprint short.
 const REQUESTS_ON: usize = 1;
 /// The seed of the runs. Any fixed seed would do; a new one changes the fingerprint.
 const SEED: u64 = 1;
@@ -49,7 +49,7 @@ pub fn fingerprint() -> LabResult<String> {
     Ok(digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Runs `scenario` and adds its results to `hash`. [`figures`] chooses which ones.
+/// Runs `scenario` and adds its results to `hash`. [`figures`] selects the results.
 fn add(hash: &mut Sha256, scenario: &Scenario) -> LabResult<()> {
     let report =
         scenario::run(scenario, 1, || {}).map_err(|error| LabError::work("a fixed scenario", error))?;

@@ -1,6 +1,9 @@
-//! Reads the planner's committed data in `crates/model/data`, which `make plan-report` writes.
+//! Reads the planner's data that is kept in the repository, in `crates/model/data`. `make
+//! plan-report` writes it.
 //!
-//! The files are compiled into the program.
+//! The planner predicts goodput and delays by closed forms with fitted weights. The data has these
+//! weights, and the errors of the predictions against simulations. The files are compiled into the
+//! program.
 
 use super::errors::PlanErrors;
 use crate::error::{LabError, LabResult};
@@ -8,7 +11,7 @@ use ripstop_model::plan::Weights;
 use ripstop_model::plan::data::{ERRORS, WEIGHTS};
 use serde::de::DeserializeOwned;
 
-/// The committed weights of the closed forms.
+/// The weights of the planner's closed forms.
 ///
 /// # Errors
 /// The file was already damaged when this program was built.
@@ -16,7 +19,7 @@ pub fn weights() -> LabResult<Weights> {
     read("crates/model/data/plan-weights.toml", WEIGHTS)
 }
 
-/// The committed errors of the closed forms.
+/// The errors of the planner's closed forms.
 ///
 /// # Errors
 /// The file was already damaged when this program was built.

@@ -1,4 +1,5 @@
-//! Draws the links of a campaign at random from a seed.
+//! Draws the links of a campaign at random from a seed. A campaign compares the planner's
+//! predictions with simulations on these links.
 
 use ripstop_base::{Seed, Stream};
 use ripstop_model::plan::{NetworkPath, PATH_MTU, validity};
@@ -54,8 +55,9 @@ pub fn link(seed: u64, k: u64) -> NetworkPath {
 
 /// The smallest loss probability of the log-uniform draw: .01 %.
 ///
-/// A log-uniform draw cannot begin at 0. A smaller value spends more links on losses that hardly
-/// matter; a larger one leaves out light losses. A change draws other links from the same seed.
+/// A log-uniform draw cannot begin at 0. With a smaller value, such as half, more links have losses
+/// that hardly matter. With a larger value, such as double, no link has light losses. Any change
+/// makes the same seed draw other links.
 const LEAST_LOSS: f64 = 1e-4;
 
 /// A log-uniform value from `range`.

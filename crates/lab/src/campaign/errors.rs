@@ -1,6 +1,9 @@
-//! The measured errors of the closed forms, as data: `crates/model/data/plan-errors.toml`.
+//! The measured errors of the planner's closed forms, as data:
+//! `crates/model/data/plan-errors.toml`.
 //!
-//! `ripstop plan` shows these errors beside its predictions.
+//! `ripstop plan` shows these errors with its predictions. An error compares a predicted quantity,
+//! called a figure here, with the mean of simulations. The simulations are a campaign; `mod.rs`
+//! explains its terms, such as scheme, family and kind of losses.
 
 use crate::error::{LabError, LabResult};
 use ripstop_model::plan::campaign::CampaignRecord;
@@ -11,7 +14,7 @@ use std::collections::BTreeMap;
 /// The key in [`PlanErrors::hits`] for all links together.
 pub const ALL_LINKS: &str = "all";
 
-/// The errors of all predicted figures, and how often the planner recommended a good scheme.
+/// The errors of all predicted quantities, and how often the planner recommended a good scheme.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanErrors {
@@ -20,8 +23,8 @@ pub struct PlanErrors {
     /// How often the recommendation was good, over all links (key [`ALL_LINKS`]) and for each kind
     /// of losses (key [`LossPattern::name`]).
     pub hits: BTreeMap<String, PlanHits>,
-    /// The error of each figure, such as a scheme's goodput. The keys are the figure's name and the
-    /// kind of losses.
+    /// The error of each predicted quantity. The outer key is its name; the goodput of a scheme has
+    /// the scheme's name. The inner key is the kind of losses.
     error: BTreeMap<String, BTreeMap<String, RelativeError>>,
 }
 

@@ -1,7 +1,8 @@
 //! Compares predictions with simulated results on the links of a campaign.
 //!
-//! It computes the errors of predicted figures, and how often the planner recommends a scheme that
-//! is near the best one.
+//! This file computes two things: the errors of the predicted quantities, and how often the planner
+//! recommends a scheme whose goodput is near that of the best scheme. A scheme is a way to use the
+//! link; `mod.rs` explains this and the other terms.
 
 use super::errors::{ALL_LINKS, PlanErrors, PlanHits, RelativeError};
 use super::simulate::TCPNC;
@@ -11,8 +12,8 @@ use ripstop_model::plan::campaign::{CampaignRecord, CampaignResults, LinkResult,
 use ripstop_model::plan::{LossPattern, NetworkPath, PlanScheme, Weights, delay, predict};
 use ripstop_sim::engine::percentile;
 
-/// The recommendation counts as a hit when its goodput is at least this fraction of the best
-/// scheme's goodput.
+/// The recommendation counts as good (a hit) when the goodput of the recommended scheme is at least
+/// this fraction of the best scheme's goodput.
 ///
 /// A higher value counts more links as misses, a lower one fewer. The text of docs/plan-report.md
 /// says "within 3 %", so it must change together with this value.
@@ -29,6 +30,7 @@ pub struct JudgedLink<'a> {
     pub chosen: usize,
     /// The index in [`PlanScheme::FITTED`] of the scheme with the highest simulated goodput.
     pub best: usize,
+    /// The simulated results of each scheme, in the order of [`PlanScheme::FITTED`].
     simulated: Vec<&'a SchemeResult>,
 }
 
@@ -41,8 +43,8 @@ pub fn judge<'a>(results: &'a CampaignResults, weights: &Weights) -> LabResult<V
     whole.map(|link| judge_link(link, weights)).collect()
 }
 
-/// The relative errors of all figures, and how often the recommendation was good, over all links
-/// and for each kind of losses.
+/// The relative errors of all predicted quantities, for each kind of losses. Also how often the
+/// recommendation was good, over all links and for each kind of losses.
 pub fn errors(campaign: CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> PlanErrors {
     let mut errors = PlanErrors::new(campaign);
     errors.hits.insert(ALL_LINKS.to_owned(), hits(judged.iter()));
@@ -92,7 +94,7 @@ pub fn figure_error<'a, 'b: 'a>(
     relative_error(links.filter_map(off).collect())
 }
 
-/// The error of TCP/NC's predicted goodput on `links`. `None` when TCP/NC was simulated on none.
+/// The error of TCP/NC's predicted goodput on `links`. `None` when TCP/NC was simulated on no link.
 pub fn tcpnc_error<'a, 'b: 'a>(links: impl Iterator<Item = &'a JudgedLink<'b>>) -> Option<RelativeError> {
     let error = |one: &JudgedLink<'_>| {
         let found = one.link.scheme.get(TCPNC)?;
@@ -110,18 +112,21 @@ pub fn quantile(mut values: Vec<f64>, percent: f64) -> f64 {
     percentile(&mut values, percent).unwrap_or(f64::INFINITY)
 }
 
-/// A figure other than goodput that the planner predicts.
+/// A quantity other than goodput that the planner predicts, called a figure in the data.
 pub struct ErrorFigure {
     /// The figure's name in the data and in the report.
     pub name: &'static str,
+    /// Reads the simulated value from the results on a link.
     simulated: fn(&LinkResult) -> Option<f64>,
+    /// Computes the predicted value for a link.
     predicted: fn(&NetworkPath, &Weights) -> f64,
 }
 
-/// All figures other than goodput.
+/// All figures: the predicted quantities other than goodput.
 ///
-/// Packet delays are those of BBR, plain and inside the tunnel. Request delays are those of CUBIC,
-/// plain and inside the tunnel.
+/// `sent-per-useful` is the bytes offered to the link for each byte of payload that arrives. Packet
+/// delays are those of BBR, plain and inside the tunnel. Request delays are those of CUBIC, plain
+/// and inside the tunnel.
 pub const FIGURES: [ErrorFigure; 10] = [
     ErrorFigure {
         name: "sent-per-useful-bbr",
@@ -176,18 +181,20 @@ pub const FIGURES: [ErrorFigure; 10] = [
 ];
 
 impl JudgedLink<'_> {
-    /// The mean simulated goodput of a scheme, bit/s. `scheme` is an index in
-    /// [`PlanScheme::FITTED`], as in all methods here.
+    /// The mean simulated goodput of a scheme, bit/s. In all methods here, `scheme` is an index in
+    /// [`PlanScheme::FITTED`].
     pub fn mean(&self, scheme: usize) -> f64 {
         self.simulated[scheme].mean_bps
     }
 
-    /// The mean simulated goodput for comparisons between schemes, bit/s. It is capped at the
-    /// scheme's ceiling, which is C (1-p) less headers.
+    /// The mean simulated goodput for comparisons between schemes, bit/s. The value is at most the
+    /// scheme's ceiling. The ceiling is the capacity of the link after losses, C (1-p), less the
+    /// scheme's headers.
     ///
-    /// A flow may be repairing a loss when the measurement begins. It then delivers data that
-    /// arrived earlier, because delivery is in order. Over long queues, Reno's measured goodput is
-    /// up to 9 % above the ceiling for this reason. A longer transfer would not show this excess.
+    /// A flow may be repairing a loss when the measurement begins. Data that arrived before the
+    /// measurement is then delivered during it, because delivery is in order. For this reason,
+    /// Reno's measured goodput over long queues is up to 9 % above the ceiling. A longer transfer
+    /// would not show this excess.
     fn comparable(&self, scheme: usize) -> f64 {
         comparable(&self.link.path, scheme, self.simulated[scheme])
     }
@@ -204,7 +211,7 @@ impl JudgedLink<'_> {
         if mean > 0.0 { (self.predicted[scheme] / mean - 1.0).abs() } else { f64::INFINITY }
     }
 
-    /// The standard deviation of a single run, relative to the mean.
+    /// The standard deviation of the runs' goodput, relative to the mean.
     pub fn deviation(&self, scheme: usize) -> f64 {
         self.relative(scheme, self.simulated[scheme].deviation_bps)
     }

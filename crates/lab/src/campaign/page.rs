@@ -1,4 +1,7 @@
 //! Writes the report of a campaign as a Markdown page: `docs/plan-report.md`.
+//!
+//! A campaign compares the planner's predictions with simulations on random links. `mod.rs`
+//! explains its terms, such as scheme, family, kind of losses and C (1-p).
 
 use super::draw;
 use super::judge::{FIGURES, JudgedLink, figure_error, hits, quantile, tcpnc_error};
@@ -19,19 +22,21 @@ pub fn page(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weig
     text
 }
 
-/// Single runs that the page shows for each listed link, to give an idea of their spread. Half or
-/// double the value changes only the length of the list item.
+/// The number of single runs that the page shows for each listed link. They show how much runs
+/// differ. Half or double the value changes only the length of the list item.
 const SHOWN_RUNS: usize = 8;
-/// Links in each list. The headings of the page say "ten", so they must change with this value.
+/// The number of links in each list. The page says "ten", so its text must change with this value.
+/// Half or double the value changes only the length of the lists.
 const LISTED: usize = 10;
-/// Packets. [`special`] names a smaller queue as the likely cause of a large error. Half or double
-/// the value changes only which remark a link gets.
+/// Packets. If a link's queue is smaller, [`special`] names the queue as the likely cause of a
+/// large error. Half or double the value changes only which remark a link gets.
 const SMALL_QUEUE: f64 = 20.0;
-/// Packets. [`special`] names a smaller bandwidth-delay product as the likely cause of a large
-/// error. Half or double the value changes only which remark a link gets.
+/// Packets. If a link's bandwidth-delay product is smaller, [`special`] names this product as the
+/// likely cause of a large error. Half or double the value changes only which remark a link gets.
 const SMALL_BDP: f64 = 10.0;
 
-/// The title, the origin of the links, and the overall hits.
+/// The title, the origin of the links, and how often the recommendation was good (hits) over all
+/// links.
 fn heading(campaign: &CampaignRecord, judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let fitted = &weights.campaign;
     let fitted_to = if fitted.seed == campaign.seed {
@@ -129,7 +134,7 @@ fn errors_by_scheme(judged: &[JudgedLink<'_>]) -> String {
     text
 }
 
-/// The table of errors of figures other than the fitted schemes' goodput.
+/// The table of errors of the other predicted quantities: TCP/NC's goodput, and [`FIGURES`].
 fn errors_by_figure(judged: &[JudgedLink<'_>], weights: &Weights) -> String {
     let mut text = "\n| figure | links | median error | 95th percentile |\n|---|---|---|---|\n".to_owned();
     if let Some(error) = tcpnc_error(judged.iter()) {

@@ -1,4 +1,6 @@
 //! Builds the simulator's scenarios for a path: one for each scheme, and one for small requests.
+//!
+//! A scheme is a way to use the path, such as plain CUBIC or CUBIC through the tunnel.
 
 use crate::preset::loss_model;
 use ripstop_base::{Bytes, Fraction, QueueLimit, Rate, Span};
@@ -26,8 +28,8 @@ pub struct CampaignStage {
     pub flows: u32,
 }
 
-/// The receiver's window, packets. It is so large that it never limits the sender, so half or
-/// double the value changes nothing.
+/// The receiver's window, packets. The window is so large that it never limits the sender, so half
+/// or double the value changes nothing.
 const NO_LIMIT: u32 = 1_000_000;
 impl CampaignStage {
     /// The simulator's links for a path.
@@ -47,7 +49,7 @@ impl CampaignStage {
         self.forth.delay.duration() + self.back.delay.duration()
     }
 
-    /// The length of a run, and the time in the run at which the measurement begins.
+    /// The length of a run, and the time from its start at which the measurement begins.
     pub fn run(&self) -> (Duration, Duration) {
         let rtt = self.rtt();
         let packets = self.forth.rate.time_for(MEASURED_PACKETS as usize * PATH_MTU as usize);
@@ -61,7 +63,7 @@ impl CampaignStage {
         self.forth.rate.bps() as f64 * self.run().0.as_secs_f64()
     }
 
-    /// The scenario of a scheme, with `runs` runs and this master seed.
+    /// The scenario of a scheme, with `runs` runs. `seed` is the master seed of all runs.
     pub fn scenario(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let (tcp, tunnel) = match scheme {
             PlanScheme::Reno => (Variant::LinuxReno, false),
@@ -75,7 +77,8 @@ impl CampaignStage {
         self.tandem(flow, tunnel, runs, seed)
     }
 
-    /// The scenario of TCP/NC: Reno over a coding layer, with `runs` runs and this master seed.
+    /// The scenario of TCP/NC: Reno over a coding layer, with `runs` runs. `seed` is the master
+    /// seed of all runs.
     pub fn nc_scenario(&self, settings: NcSettings, runs: u32, seed: u64) -> Scenario {
         let NcSettings { redundancy, window } = settings;
         let nc = NcSpec {
@@ -122,7 +125,8 @@ impl CampaignStage {
 
     /// The scenario of small requests and their answers on the otherwise idle path.
     ///
-    /// Each request is sent a thinking time after the answer to the previous request has arrived.
+    /// When an answer has arrived, the client waits for a random think time and then sends the next
+    /// request. The mean of the think time is [`THINK`].
     pub fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Distribution::Fixed(Bytes::new(REQUEST));
@@ -147,15 +151,16 @@ impl CampaignStage {
 /// Bytes of a request, and of its answer. Both fit into one packet, so their delay does not depend
 /// on the congestion window. Half or double the value changes only the short time to send them.
 const REQUEST: u64 = 100;
-/// The mean thinking time between an answer and the next request. It is exponentially distributed.
+/// The mean think time: the time from the arrival of an answer to the next request. Think times are
+/// exponentially distributed.
 ///
-/// Half the value sends requests at shorter intervals, double at longer ones. It also changes the
-/// length of a run.
+/// With half the value, requests are sent at shorter intervals and runs are shorter. With double
+/// the value, both are longer.
 const THINK: Duration = Duration::from_millis(50);
 /// Requests in a run, if each is answered after exactly one round trip. Losses reduce the number.
 ///
-/// It sets the length of a run. Half the value leaves fewer samples for the 99th percentile; double
-/// the value takes twice the time.
+/// This number sets the length of a run. Half the value leaves half the samples for the 99th
+/// percentile; double the value takes twice the time.
 const REQUESTS: u32 = 500;
 
 /// Bytes of data in a full packet that has `headers` bytes of headers.

@@ -1,7 +1,8 @@
-//! Runs a campaign: simulates every fitted scheme on links that are drawn from a seed.
+//! Runs a campaign: simulates every fitted scheme, and TCP/NC, on links that are drawn from a seed.
 //!
 //! The planner's weights are fitted to one campaign, and its errors are measured on another. Each
-//! single result is kept in a store, so an interrupted campaign continues where it stopped.
+//! single result is kept in a store, so an interrupted campaign continues where it stopped. A
+//! fitted scheme is one whose predictions have such weights (see `mod.rs`).
 
 use super::behaviour;
 use super::draw;
@@ -19,7 +20,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The name of TCP/NC in the data, beside the names of the fitted schemes.
+/// The name of TCP/NC in the campaign's data. The fitted schemes have their own names there.
 pub const TCPNC: &str = "tcpnc";
 
 /// Which links a campaign draws.
@@ -29,7 +30,7 @@ pub struct CampaignDraw {
     pub seed: u64,
     /// The number of links on which every scheme is simulated.
     pub links: u64,
-    /// The number of links on which plain TCP is simulated. A value below `links` counts as
+    /// The number of links on which the plain TCPs are simulated. A value below `links` counts as
     /// `links`.
     pub plain_links: u64,
     /// Links with a higher rate are skipped, bit/s. `None` skips no link.
@@ -39,7 +40,7 @@ pub struct CampaignDraw {
 /// The simulated goodput and delays of a scheme on a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredScheme {
-    /// The goodput of each run, all connections together, bit/s.
+    /// The goodput of each run, summed over all connections, bit/s.
     pub each_bps: Vec<f64>,
     /// Bytes offered to the link for each byte of payload that arrived. `None` when nothing
     /// arrived.
@@ -159,7 +160,8 @@ impl MeasuredScheme {
         (squares / (self.each_bps.len().max(2) - 1) as f64).sqrt()
     }
 
-    /// Half of the 95 % confidence interval of the mean, bit/s. `None` when there is one run.
+    /// Half the width of the 95 % confidence interval of the mean, bit/s. `None` when there is one
+    /// run.
     pub fn interval(&self) -> Option<f64> {
         self.each_bps.iter().copied().collect::<Sample>().statistic().ci95
     }
@@ -169,7 +171,8 @@ impl MeasuredScheme {
         self.deviation() / (self.each_bps.len().max(1) as f64).sqrt()
     }
 
-    /// The entry of this scheme in the campaign's data, beside its predicted goodput, bit/s.
+    /// The entry of this scheme in the campaign's data. The entry also has the predicted goodput,
+    /// bit/s.
     fn into_result(self, predicted_bps: f64) -> SchemeResult {
         SchemeResult {
             predicted_bps,
@@ -187,33 +190,36 @@ impl MeasuredScheme {
 /// How many runs a scheme gets on a link.
 #[derive(Debug)]
 struct Effort {
-    /// The minimum and the maximum number of runs. The number doubles until the mean is known
-    /// ([`KNOWN`]).
+    /// The minimum and the maximum number of runs. The number doubles until the mean goodput is
+    /// known precisely enough ([`KNOWN`]).
     runs: (u32, u32),
     /// Budget: the bits that the link can carry in all runs together. The minimum number of runs is
-    /// made even when it exceeds the budget.
+    /// made even when these runs exceed the budget.
     bits: f64,
 }
 
 /// The effort for plain TCP.
 ///
 /// On some links most runs stall and a few fill the link, so the mean needs many runs. Runs are
-/// cheap: a simulated Gbit takes .05 s of CPU time. Half of the limits leaves such means less
-/// exact; double takes up to twice the CPU time there.
+/// cheap: a simulated Gbit takes .05 s of CPU time. With half of the limits, the means on such
+/// links are less exact. With double, such links take up to twice the CPU time.
 const PLAIN: Effort = Effort { runs: (8, 128), bits: 512e9 };
 /// The effort for the tunnel and TCP/NC.
 ///
-/// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Half of
-/// the limits leaves uncertain means less exact; double takes up to twice the CPU time there.
+/// The limits are lower than [`PLAIN`]'s because a simulated Gbit takes 1 s of CPU time. Some links
+/// reach the limits before the mean is known. With half of the limits, the means on such links are
+/// less exact. With double, such links take up to twice the CPU time.
 const CODED: Effort = Effort { runs: (2, 32), bits: 32e9 };
-/// When the mean goodput counts as known: its standard error is at most the first number times the
-/// mean, or at most the second number times C (1-p).
+/// The two limits below which the mean goodput counts as known. Its standard error must be at most
+/// the first number times the mean, or at most the second number times C (1-p). C is the rate of
+/// the link, and p its loss probability.
 ///
 /// Half of both values doubles or quadruples the number of runs. With double of both values, the
-/// report's 95th percentile is mostly chance in the runs.
+/// random differences between runs decide the report's 95th percentile of errors.
 const KNOWN: (f64, f64) = (0.02, 0.003);
-/// Runs of the requests on a link. A run has 500 requests, so the 99th percentile is over 2000
-/// requests. Half the value makes this percentile noisier; double takes twice the time.
+/// Runs of the requests on a link. A run has 500 requests, so the 99th percentile is taken over
+/// 2000 requests. Half the value makes this percentile noisier; double the value takes twice the
+/// time.
 const REQUEST_RUNS: u32 = 4;
 
 /// The settings that all links of a campaign share.
@@ -225,8 +231,8 @@ struct Shared<'a> {
     threads: usize,
 }
 
-/// Simulates the schemes and the requests on link `number` of the draw. With `all_schemes` false,
-/// only plain TCP is simulated.
+/// Simulates the schemes and the requests on link `number` of the draw. If `all_schemes` is false,
+/// only the plain TCPs are simulated.
 fn simulate_link(
     shared: Shared<'_>,
     number: u64,
@@ -267,8 +273,8 @@ fn simulate_link(
     Ok(LinkResult { number, path: *path, plain_requests, tunnel_requests, scheme: found })
 }
 
-/// Calls `run` with a growing number of runs until the mean is known ([`KNOWN`]) or `effort` is
-/// used up. `capacity` is C (1-p), bit/s.
+/// Calls `run` with a growing number of runs, until the mean is known ([`KNOWN`]) or the limits of
+/// `effort` are reached. `capacity` is C (1-p), the capacity of the link after losses, bit/s.
 fn run_until_known(
     stage: &CampaignStage,
     effort: &Effort,
@@ -304,7 +310,8 @@ fn kept<T: Serialize + DeserializeOwned>(
     make: impl FnOnce() -> LabResult<T>,
 ) -> LabResult<T> {
     let text = scenario.to_toml().map_err(|error| LabError::Work(error.to_string()))?;
-    // These constants decide the number of runs, so they are part of the key.
+    // These constants decide the number of runs and therefore the result, so they are part of the
+    // key.
     let rule = format!("{PLAIN:?} {CODED:?} {KNOWN:?} {REQUEST_RUNS}");
     let key = hash_of(&["plan", SIMULATOR, &rule, &text]);
     let unreadable = |error: serde_json::Error| LabError::work("the store", error);
@@ -321,9 +328,10 @@ mod tests {
     use super::super::data;
     use super::*;
 
-    /// How many links are simulated again: the cheapest ones of the report.
+    /// The number of links that are simulated again: those of the report that take the least time.
     const AGAIN: usize = 3;
-    /// Runs of each scheme on these links. Fewer when the report has kept fewer.
+    /// Runs of each scheme on these links. If the report has kept the results of fewer runs, only
+    /// those are made again.
     const RUNS: usize = 8;
 
     #[test]

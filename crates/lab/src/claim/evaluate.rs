@@ -1,7 +1,8 @@
 //! Checks claims and evaluates them.
 //!
-//! [`check_claim`] finds unknown names and functions before anything is run. [`decide`] evaluates a
-//! claim to true, false, or an error.
+//! [`check_claim`] finds unknown names and functions before anything is simulated. [`decide`]
+//! evaluates a claim to true, false, or an error. A scope looks up the values of the names in a
+//! claim (see `mod.rs`).
 
 use super::expression::{
     ClaimArgument, ClaimExpression, ClaimRange, ClaimReference, Comparison, ReferencePart,
@@ -48,7 +49,7 @@ pub fn check_claim(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<()
     if asserts { check(claim, scope, &mut Vec::new()) } else { Err(NOT_AN_ASSERTION.into()) }
 }
 
-/// The message about a claim that has a value but is not true or false.
+/// The message about a claim whose value is a number or a curve, and not true or false.
 const NOT_AN_ASSERTION: &str = "this is a value, not an assertion: compare it";
 
 /// Checks a claim of the form `all(..)`, whose innermost `body` must be an assertion.
@@ -76,7 +77,8 @@ pub fn decide(claim: &ClaimExpression, scope: &dyn ClaimScope) -> Result<ClaimFi
     }
 }
 
-/// The variable with this name and its value. The innermost one wins.
+/// The variable with this name and its value. If several have the name, the innermost one counts.
+/// `variables` are ordered from the outermost to the innermost.
 fn variable<'a>(reference: &ClaimReference, variables: &'a [(String, f64)]) -> Option<&'a (String, f64)> {
     match &reference.parts[..] {
         [ReferencePart::Field(name)] => variables.iter().rev().find(|(known, _)| known == name),
@@ -84,7 +86,8 @@ fn variable<'a>(reference: &ClaimReference, variables: &'a [(String, f64)]) -> O
     }
 }
 
-/// Checks that all names and functions in `expression` exist. `variables` are those in scope.
+/// Checks that all names and functions in `expression` exist. `variables` are the variables of the
+/// enclosing `all(..)` and `curve(..)`.
 fn check(
     expression: &ClaimExpression,
     scope: &dyn ClaimScope,
@@ -118,14 +121,14 @@ fn check(
     }
 }
 
-/// Whether a call means a closed form: its arguments have names, or it has no arguments and a
-/// closed form's name.
+/// Whether a call is the call of a closed form (see `mod.rs`). It is if its arguments have names,
+/// or if it has no arguments and `name` is the name of a closed form.
 fn is_closed_form(name: &str, arguments: &[ClaimArgument]) -> bool {
     let named = arguments.iter().any(|argument| argument.name.is_some());
     named || (arguments.is_empty() && published::FUNCTIONS.contains(&name))
 }
 
-/// Checks that the function exists and takes this number of arguments.
+/// Checks that the function `name` exists. If its arguments have no names, checks their number too.
 fn check_call(name: &str, arguments: &[ClaimArgument]) -> Result<(), String> {
     if is_closed_form(name, arguments) {
         if arguments.iter().any(|argument| argument.name.is_none()) {
@@ -161,7 +164,8 @@ struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    /// The value of an expression. `variables` are those in scope.
+    /// The value of an expression. `variables` are the variables of the enclosing `all(..)` and
+    /// `curve(..)`.
     fn value(
         &self,
         expression: &ClaimExpression,
@@ -205,7 +209,8 @@ impl Evaluation<'_> {
         }
     }
 
-    /// Evaluates a chain of comparisons, such as `a < b <= c`. For curves, every point must hold.
+    /// Evaluates a chain of comparisons, such as `a < b <= c`. If a side is a curve, the comparison
+    /// must hold at every point.
     fn compare(
         &self,
         first: &ClaimExpression,

@@ -7,7 +7,8 @@ pub enum ClaimExpression {
     Number(f64),
     /// A word in quotes, such as `"tcp"`: an argument of a closed form.
     Word(String),
-    /// A name whose value is read: a variable, a measure of a set, or a figure of a result.
+    /// A name whose value is looked up: a variable, a measure of cells in a set, or a number of a
+    /// result.
     Read(ClaimReference),
     /// `-x`.
     Negative(Box<ClaimExpression>),
@@ -143,7 +144,8 @@ impl ClaimExpression {
         found
     }
 
-    /// This expression with each plain name `name` replaced by `part`.
+    /// This expression with each occurrence of the name `name` replaced by `part`. A name with
+    /// brackets or fields is not replaced.
     #[must_use]
     pub fn with_part(self, name: &str, part: &ClaimExpression) -> ClaimExpression {
         let within = |inner: Box<ClaimExpression>| Box::new(inner.with_part(name, part));

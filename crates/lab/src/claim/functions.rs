@@ -1,17 +1,19 @@
 //! The functions that claims can call: tests of curves, arithmetic, and formulas of the papers.
 //!
-//! Closed forms of `ripstop_model::published` are called elsewhere: their arguments have names.
+//! These functions take positional arguments, as in `pow(2, 3)`. The closed forms of
+//! `ripstop_model::published` take named arguments, as in `fec_throughput(n=22, loss=1%)`. They are
+//! not in this file: `evaluate.rs` calls them.
 
 use super::formulas;
 use super::value::{ClaimFinding, ClaimValue, CurvePoint, combine, show_percent};
 
-/// A function that a claim can call, as documentation lists it.
+/// A function that a claim can call, with its description for messages and documents.
 pub struct ClaimFunction {
     /// The name.
     pub name: &'static str,
     /// The number of arguments.
     pub arguments: usize,
-    /// Whether the function is an assertion, which is true or false, and not a value.
+    /// Whether the function is an assertion: its result is true or false, not a number or a curve.
     pub asserts: bool,
     /// The call and its meaning, for people.
     pub about: &'static str,
@@ -57,7 +59,8 @@ pub const CLAIM_FUNCTIONS: &[ClaimFunction] = &[
     function("clean_n", 3, false, "clean_n(K, p, C): paper 003, the N at which eq. (6) is largest"),
 ];
 
-/// Calls the function `name` with `values`. The caller has checked their number.
+/// Calls the function `name` with the arguments `values`. The caller has checked the number of
+/// arguments.
 ///
 /// # Errors
 /// An argument is of the wrong kind or has no value, or there is no such function.
@@ -125,8 +128,8 @@ fn of_curve(name: &str, values: &[ClaimValue]) -> Result<ClaimValue, String> {
     })
 }
 
-/// Asserts that the first two values are at most `values[2]` apart, at every point for curves.
-/// `distance` computes how far apart they are.
+/// Asserts that the distance between the first two values is at most `values[2]`. For curves, this
+/// must hold at every point. `distance` computes the distance between two numbers.
 fn near(
     values: &[ClaimValue],
     distance: impl Fn(&[f64]) -> f64,
@@ -144,8 +147,9 @@ fn near(
 
 /// Asserts that the curve has no significant step against the direction `sign` (1 up, -1 down).
 ///
-/// A step is significant when it exceeds two half-widths. The half-width of a step is the root of
-/// the sum of the squares of the 95 % half-widths at its two ends.
+/// A step goes from one point of the curve to the next. It is significant when it is larger than
+/// two half-widths. The half-width of a step is the root of the sum of two squares: those of half
+/// the 95 % confidence intervals at the two points.
 fn steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
     found(points, |pair| sign * (pair[0].y - pair[1].y) > 2.0 * pair[0].ci95.hypot(pair[1].ci95))
 }
@@ -200,7 +204,7 @@ mod tests {
         assert!(truth(call("falling", &[curve(&[(1.0, 2.0), (2.0, 1.7)])]).unwrap()));
         let within = |share| call("within", &[1.02, 1.0, share].map(ClaimValue::Number));
         assert!(truth(within(0.021).unwrap()) && !truth(within(0.019).unwrap()));
-        // A missing value is an error. The claim does not count as "does not hold".
+        // A missing value makes the claim an error. The claim is then neither true nor false.
         assert!(call("max", &[ClaimValue::Number(1.0)]).is_err());
         assert!(call("rising", &[curve(&[(1.0, f64::NAN), (2.0, 1.0)])]).is_err());
         assert!(call("within", &[f64::NAN, 1.0, 0.1].map(ClaimValue::Number)).is_err());

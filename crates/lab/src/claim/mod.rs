@@ -2,12 +2,15 @@
 //!
 //! One parser and one evaluator serve three uses:
 //!
-//! - claims of experiments: `falling(sink[nc, R=*])`
-//! - expectations of one scenario: `flows[bulk1].delay_s.p99 <= 0.5`
-//! - trends of closed forms: `rising(curve(n in 20..24, fec_throughput(n=n, loss=1%)))`
+//! - claims of experiments, such as `falling(sink[nc, R=*])`: in the set `nc` of cells, the measure
+//!   `sink` does not rise significantly as `R` grows
+//! - expectations of one scenario, such as `flows[bulk1].delay_s.p99 <= 0.5`
+//! - trends of closed forms, such as `rising(curve(n in 20..24, fec_throughput(n=n, loss=1%)))`. A
+//!   closed form is a formula of a paper, implemented in `ripstop_model::published`.
 //!
-//! Each use has its own [`ClaimScope`], which gives names their values.
-//! docs/researchers/claims.md describes the language.
+//! A name in a claim, such as `sink[nc, R=*]`, stands for values from outside the claim. Each use
+//! has its own [`ClaimScope`], which looks up these values. docs/researchers/claims.md describes
+//! the language.
 
 mod evaluate;
 mod expression;
@@ -21,17 +24,17 @@ pub use expression::{ClaimArgument, ClaimExpression, ClaimRange, ClaimReference,
 pub use functions::{CLAIM_FUNCTIONS, ClaimFunction};
 pub use value::{ClaimFinding, ClaimValue, CurvePoint, show_number};
 
-/// Gives the names in a claim their values.
+/// Looks up the values of the names in a claim.
 pub trait ClaimScope {
-    /// Checks that a name exists. This works before any results exist.
+    /// Checks that a name exists. No result is needed for this check.
     ///
     /// # Errors
-    /// The part of the name that does not exist, and which names do.
+    /// The part of the name that does not exist, and the names that exist there.
     fn check(&self, reference: &ClaimReference) -> Result<(), String>;
 
     /// The value of a name.
     ///
     /// # Errors
-    /// The name does not exist or has no value, and why.
+    /// The reason why the name has no value.
     fn read(&self, reference: &ClaimReference) -> Result<ClaimValue, String>;
 }

@@ -11,7 +11,7 @@ use std::str::FromStr;
 impl FromStr for ClaimExpression {
     type Err = String;
 
-    /// Parses a claim. The error says what was expected and before which text.
+    /// Parses a claim. The error says what was expected, and the text before which it was expected.
     fn from_str(text: &str) -> Result<ClaimExpression, String> {
         let mut reader = Reader { rest: text };
         let expression = reader.comparison()?;
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimExpression::Call { name: name.to_owned(), arguments })
     }
 
-    /// Parses the rest of `all(` or `curve(`: `q in 0.01..0.99 by 99, ..)`.
+    /// Parses what follows `all(` or `curve(`, such as `q in 0.01..0.99 by 99, rate[q=q])`.
     fn each(&mut self, curve: bool) -> Result<ClaimExpression, String> {
         let variable = self.name().ok_or_else(|| self.expected("a name, such as `q in 1..4`"))?.to_owned();
         let before = self.rest;
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimExpression::Each { curve, variable, range, body })
     }
 
-    /// Parses the rest of a list `{a, b, c}`, after the opening brace.
+    /// Parses a list `{a, b, c}` after its opening brace.
     fn list(&mut self) -> Result<ClaimRange, String> {
         let mut values = vec![self.sum()?];
         while self.take(",") {
@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         (!name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit())).then_some(name)
     }
 
-    /// Skips white space and `word`, if `word` comes next. Returns whether it did.
+    /// Skips white space and `word`, if `word` comes next. Returns whether `word` was skipped.
     fn take(&mut self, word: &str) -> bool {
         match self.rest.trim_start().strip_prefix(word) {
             Some(rest) => {

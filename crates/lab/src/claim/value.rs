@@ -31,12 +31,13 @@ pub struct CurvePoint {
     pub label: String,
     /// The value of the curve.
     pub y: f64,
-    /// Half of the 95 % confidence interval of `y`; 0 when `y` is exact.
+    /// Half the width of the 95 % confidence interval of `y`; 0 when `y` is exact.
     pub ci95: f64,
 }
 
-/// Points. A longer curve is shown by its first and last value only, to keep messages readable.
-/// Half or double the value changes only where messages are shortened.
+/// Largest number of points of a curve that a message shows completely. Of a longer curve, only the
+/// first and the last value are shown, to keep messages readable. Half or double the value changes
+/// only from which length on curves are shortened.
 const MOST_SHOWN: usize = 40;
 
 impl ClaimValue {
@@ -88,7 +89,7 @@ impl ClaimValue {
 }
 
 /// A number as text with at most four significant digits, at most six decimals, and no trailing
-/// zeros. Whole digits are never dropped.
+/// zeros. Digits before the decimal point are never dropped, so 123456 has six digits.
 pub fn show_number(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     let decimals = if value == 0.0 { 0.0 } else { (3.0 - magnitude).clamp(0.0, 6.0) };
@@ -106,8 +107,8 @@ pub(super) fn show_percent(share: f64) -> String {
 
 /// Applies a function to numbers and curves, point by point.
 ///
-/// A number has the same value at every point. The result is a curve if one of `values` is.
-/// Confidence intervals are not propagated: the result's `ci95` is 0.
+/// A number has the same value at every point. The result is a curve if one of `values` is a curve.
+/// Confidence intervals are not propagated: `ci95` is 0 at every point of the result.
 ///
 /// # Errors
 /// Two curves have different points, or a value is an assertion or a word.

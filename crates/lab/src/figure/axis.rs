@@ -1,16 +1,19 @@
 //! An axis of a figure: its range and its ticks.
 
-/// The range of values along one side of a figure. `low` and `high` are the values at its ends.
+/// The range of values along one side of a figure.
 pub(super) struct Axis {
+    /// The smallest value of the range.
     pub(super) low: f64,
+    /// The largest value of the range.
     pub(super) high: f64,
+    /// Whether the axis is logarithmic.
     log: bool,
 }
 
 impl Axis {
     /// The axis from the smallest to the largest of `values`. With `from_zero`, a linear axis
-    /// includes 0 and has 5 % of free space above the largest value. A logarithmic axis ends at
-    /// powers of ten.
+    /// includes 0 and has 5 % of free space above the largest value. Both ends of a logarithmic
+    /// axis are powers of ten.
     pub(super) fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Axis {
         let usable = values.filter(|v| v.is_finite() && (!log || *v > 0.0));
         let (low, high) =

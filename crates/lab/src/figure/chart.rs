@@ -6,19 +6,19 @@ use super::style::{CurveStyle, styles};
 use crate::claim::show_number as show;
 use std::fmt::Write as _;
 
-/// Width and height of a figure, in SVG units. The `viewBox` has this size; pages scale it. Half or
-/// double the size changes only how large text and lines appear beside the curves.
+/// Width and height of a figure, in SVG units. Pages scale the figure. With half the size, texts
+/// and lines appear twice as large in relation to the figure; with double the size, half as large.
 const SIZE: (f64, f64) = (680.0, 360.0);
 /// Margins around the plot, in SVG units: left, right, top, bottom. They hold the tick labels, the
-/// legend, the title and the label of the x axis. With smaller margins these texts overlap the
-/// plot.
+/// legend, the title and the labels of the axes. With half the margins these texts overlap the
+/// plot. With double the margins the plot is small.
 const MARGINS: [f64; 4] = [64.0, 190.0, 34.0, 46.0];
 /// Height of a line of the legend, in SVG units. The font size is 11. At half the value lines
 /// overlap; at twice the value fewer curves fit into the legend.
 const LINE: f64 = 16.0;
 /// Largest number of points for which a curve has markers. On longer curves the markers would merge
-/// into one thick line. Half the value leaves more curves without markers; double the value crowds
-/// them.
+/// into one thick line. With half the value, more curves have no markers. With double the value,
+/// markers are close together.
 const MOST_MARKERS: usize = 40;
 
 /// A figure to be drawn: its labels, its scales and its curves.

@@ -1,6 +1,6 @@
 //! The data of one curve of a figure.
 
-/// One curve of a figure, and the numbers that others published for it.
+/// One curve of a figure, and the numbers of others for the same quantity.
 #[derive(Debug, Default)]
 pub struct FigureCurve {
     /// Name of the curve in the legend.
@@ -8,9 +8,10 @@ pub struct FigureCurve {
     /// Points of the line: x, y, and half the width of the 95 % confidence interval of y (0 if
     /// there is none).
     pub points: Vec<(f64, f64, f64)>,
-    /// Published numbers and references to draw as circles: x and y.
+    /// Numbers to draw as circles, as x and y: those that a paper publishes, and those of an
+    /// independent simulation (references).
     pub others: Vec<(f64, f64)>,
-    /// Whether the line is drawn as steps, so that each value stays until the next point. A
-    /// recorded window is drawn this way.
+    /// Whether the line is drawn as steps, so that each value stays until the next point. The
+    /// window of a traced run is drawn this way, because it has a point for each change.
     pub steps: bool,
 }

@@ -1,8 +1,8 @@
 //! Draws figures as SVG.
 //!
-//! [`study_chart`] makes the figure of an experiment, and [`series_chart`] the time series of one
-//! result. Figures of closed forms come from `papers::model_figure`. All of them are a
-//! [`FigureChart`] with one [`FigureCurve`] per line.
+//! [`study_chart`] makes a figure of an experiment. [`series_chart`] makes a figure of one result
+//! over time. `papers::model_figure` makes figures from the formulas of papers. Each of the three
+//! returns a [`FigureChart`] with one [`FigureCurve`] per line.
 
 mod axis;
 mod chart;

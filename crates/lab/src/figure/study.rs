@@ -1,4 +1,10 @@
 //! Draws the figures of an experiment from its results.
+//!
+//! An experiment has sets of cells. A cell is one complete scenario. The cells of a set differ in
+//! the values of some settings, called keys. A figure shows a measure of the cells of one set. One
+//! key gives the x axis. The keys that distinguish curves decide to which curve a cell belongs:
+//! they are the keys in `curves` of the `[[figure]]` section. If the section has no `curves`, they
+//! are all keys of the set except the key of the x axis and the keys in `at`.
 
 use super::chart::FigureChart;
 use super::curve::FigureCurve;
@@ -8,8 +14,8 @@ use crate::experiment::grid::CASE;
 use crate::measure::Measure;
 use crate::study::{CellReadings, CellResults, FigureSpec, JudgedStudy, Study, WantedNumber};
 
-/// Makes the figure `figure` of an experiment. `judged` supplies the published numbers to draw
-/// beside the curves.
+/// Makes the figure `figure` of an experiment. `judged` has the numbers of papers and of
+/// independent simulations, which are drawn as circles.
 pub fn study_chart(
     figure: &FigureSpec,
     study: &Study,
@@ -27,8 +33,8 @@ pub fn study_chart(
     }
 }
 
-/// One curve for each combination of values of the keys that distinguish curves. A figure over time
-/// has one curve for each cell.
+/// The curves of a figure. There is one for each combination of values of the keys that distinguish
+/// curves (see the top of this file). A figure over time has one curve for each cell.
 fn curves(
     figure: &FigureSpec,
     y: &Measure,
@@ -91,7 +97,9 @@ fn axis_of(figure: &FigureSpec, study: &Study) -> String {
     }
 }
 
-/// The name of the cell's curve: the values of the keys that distinguish curves.
+/// The name of the cell's curve: the cell's values of the keys that distinguish curves. If the cell
+/// has none of these keys, the name is that of the set. If the set has no name either, it is the
+/// name of the measure.
 fn name(study: &Study, cell: &GridCell, figure: &FigureSpec) -> String {
     let all = study.experiment.set_keys(cell.set);
     let others = || all.iter().filter(|key| **key != figure.x && !figure.at.contains_key(*key)).collect();

@@ -1,12 +1,12 @@
-//! Gives each curve a colour, dashes and a marker, so that no reader depends on only one of the
-//! three.
+//! Gives each curve a colour, dashes and a marker. A reader who cannot see one of the three can
+//! still tell the curves apart.
 
 use super::curve::FigureCurve;
 
 /// Colours that people with any kind of colour blindness can distinguish (the palette of Okabe and
-/// Ito). Grey and brown replace two of its colours: the second blue, which is close to the first,
-/// and yellow, which is faint on white. The ninth curve uses the first colour again, with other
-/// dashes.
+/// Ito). Two colours of the palette are replaced by grey and brown: the second blue, which is close
+/// to the first, and yellow, which is faint on white. The ninth curve has the first colour again,
+/// with other dashes.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 
@@ -15,16 +15,18 @@ const COLOURS: [&str; 8] =
 const DASHES: [&str; 3] = ["", "7 3", "2 3"];
 
 /// Length of a dash of curves that coincide, in SVG units. Such curves take turns: each draws its
-/// dashes in the gaps of the others. Half the value changes colours twice as often along the line,
-/// and double the value half as often.
+/// dashes in the gaps of the others. With half the value, colours change twice as often along the
+/// line; with double the value, half as often.
 const SHARED_DASH: f64 = 7.0;
 
 /// How a curve is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CurveStyle {
+    /// The colour of the line and of its markers.
     pub(super) colour: &'static str,
     /// The SVG attributes `stroke-dasharray` and `stroke-dashoffset`; empty for a solid line.
     pub(super) dashes: String,
+    /// Selects one of five marker shapes.
     marker: usize,
     /// Index of the first curve with the same points, if there is an earlier one.
     pub(super) same_as: Option<usize>,

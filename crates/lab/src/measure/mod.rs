@@ -1,7 +1,13 @@
-//! Measures: the numbers that the lab reads from the JSON result of a cell.
+//! Measures: the numbers that this crate reads from the JSON result of a cell.
 //!
-//! A [`KnownMeasure`] has a name in this file. Other numbers are named by their path in the result;
-//! `result_path` reads them.
+//! A cell is one complete scenario with its runs (see `cell/mod.rs`). A [`KnownMeasure`] has a name
+//! in this file. An experiment can give a name to any other number of the result, by its path;
+//! `result_path` reads it.
+//!
+//! Some measures need more than the usual result. The time series has the measurements of
+//! consecutive intervals of a run (`sample` in the scenario). The trace is the record of the first
+//! run: each change of the first flow's window, and the number of lost packets (`trace` in the
+//! experiment).
 
 pub(crate) mod result_path;
 
@@ -25,12 +31,12 @@ pub enum Measure {
     },
 }
 
-/// The flow and the interval that a measure is read for.
+/// The flow and the interval for which a measure is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeasurePlace {
     /// Index of the flow, from 0. None means all flows.
     pub flow: Option<usize>,
-    /// Start and end of the interval, s of virtual time. None means the whole measured time.
+    /// Start and end of the interval, s of simulated time. None means the whole measured time.
     pub interval: Option<[f64; 2]>,
 }
 
@@ -39,9 +45,11 @@ pub struct MeasurePlace {
 pub enum KnownMeasure {
     /// Payload delivered in order, per flow, Mbit/s.
     Goodput,
-    /// Goodput plus 40 bytes of headers for each packet, as ns-2's sinks count it, Mbit/s.
+    /// Goodput plus 40 bytes of headers for each packet, Mbit/s. The receivers of ns-2, which it
+    /// calls sinks, count throughput this way.
     Sink,
-    /// Units delivered in order by all flows together, units/s.
+    /// Units of a block code in packets that arrived in order, headers included, units/s. All flows
+    /// together.
     Units,
     /// Mean congestion window, packets.
     Cwnd,
@@ -53,15 +61,16 @@ pub enum KnownMeasure {
     Retransmits,
     /// Mean delay from the first transmission of a packet to its delivery in order, s.
     Delay,
-    /// Mean delay from the time when a symbol is seen to the time when it is decoded, s.
+    /// Mean delay from the time when a source packet is seen to the time when it is decoded, s. A
+    /// packet is seen when the decoder has an equation whose first unknown is this packet.
     DecodeDelay,
     /// 99th percentile of the delay from seen to decoded, s.
     DecodeP99,
-    /// Largest number of rows in a receiver's decoding matrix.
+    /// Largest number of rows (equations) in a receiver's decoding matrix.
     RowsMax,
     /// Acknowledgements that repeated the previous one, per flow.
     RepeatedAcks,
-    /// Combinations made by relays.
+    /// Combinations that relays made from the coded packets they received, per flow.
     Recoded,
     /// Longest queue of any link, taken at the ends of the time series' intervals, packets.
     QueuePeak,
@@ -72,13 +81,13 @@ pub enum KnownMeasure {
     CwndVariation,
     /// Coefficient of variation of the first flow's smoothed round-trip time.
     SrttVariation,
-    /// Number of times that the first flow's window shrank, from the trace of one run.
+    /// Number of times that the first flow's window shrank, in the traced run.
     Falls,
-    /// The window just before it first shrank, packets.
+    /// The first flow's window just before it first shrank, packets, in the traced run.
     WindowBefore,
-    /// Smallest window after it first shrank, packets.
+    /// Smallest window of the first flow after it first shrank, packets, in the traced run.
     WindowLeast,
-    /// Largest window after it first shrank, packets.
+    /// Largest window of the first flow after it first shrank, packets, in the traced run.
     WindowMost,
     /// Packets and acknowledgements that links lost, in the traced run.
     Lost,
@@ -122,7 +131,7 @@ const ALL: [(KnownMeasure, &str, &str, &str); 22] = [
 
 /// Headers of a packet, bytes: 20 of IPv4 and 20 of TCP, as ns-2's sinks count them.
 /// [`KnownMeasure::Sink`] is goodput times (payload + headers) / payload. With 1000-byte packets,
-/// half the value lowers it by 1.9 % and twice the value raises it by 3.8 %.
+/// half the value lowers this measure by 1.9 %, and twice the value raises it by 3.8 %.
 const HEADERS: f64 = 40.0;
 
 impl FromStr for KnownMeasure {

@@ -4,8 +4,9 @@
 use super::MeasuredNumber;
 use serde_json::Value;
 
-/// The number at `path`. If `path` names a statistic, the number is its mean, with half the width
-/// of its confidence interval. None if the value is null.
+/// The number at `path`. If `path` leads to a statistic, the number is the mean, with half the
+/// width of its confidence interval. A statistic is an object with the fields `mean` and `ci95`.
+/// None if the value is null.
 ///
 /// # Errors
 /// Fails when the path does not exist. The error lists the names that exist there.
@@ -15,8 +16,8 @@ pub(crate) fn find_number(result: &Value, path: &str) -> Result<Option<MeasuredN
     Ok(Some(MeasuredNumber { mean, ci95 }))
 }
 
-/// The number at `path`. None if the value, or an object on the way to it, is null. If the path
-/// does not exist, the error lists the names that exist there.
+/// The number at `path`. None if the value is null, or if an object on the way to the value is
+/// null. If the path does not exist, the error lists the names that exist there.
 pub(crate) fn find(report: &Value, path: &str) -> Result<Option<f64>, String> {
     let mut here = report;
     for step in steps(path)? {
@@ -57,8 +58,8 @@ fn item<'a>(list: &'a [Value], which: &str) -> Option<&'a Value> {
 
 /// Lists the names or indices of the items of `list`, as the end of an error message.
 fn choice(list: &[Value]) -> String {
-    /// Largest number of list items that an error message names; the others are only counted. It
-    /// affects only the length of the message.
+    /// Largest number of list items that an error message names; the others are only counted. The
+    /// value affects only the length of the message.
     const MANY: usize = 8;
     let name = |(k, item): (usize, &Value)| match item["name"].as_str() {
         Some(name) => format!("[{name}]"),

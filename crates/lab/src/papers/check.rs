@@ -1,4 +1,5 @@
-//! Judges everything that a paper states, by closed forms and by the results of experiments.
+//! Judges the numbers and trends that a paper states, by closed forms and by the results of
+//! experiments. A closed form is a formula of a paper, implemented in `ripstop_model::published`.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::numbers::{self, CheckedNumber};
@@ -18,11 +19,11 @@ pub struct CheckedPaper<'a> {
     pub id: &'a str,
     /// The paper's title.
     pub title: &'a str,
-    /// The verdicts on its numbers.
+    /// The verdicts on the paper's numbers.
     pub numbers: Vec<CheckedNumber>,
-    /// The verdicts on its trends.
+    /// The verdicts on the paper's trends.
     pub trends: Vec<CheckedTrend>,
-    /// Its misprints.
+    /// The paper's misprints.
     pub errata: Vec<Misprint<'a>>,
 }
 
@@ -66,8 +67,9 @@ pub fn check_paper<'a>(
     })
 }
 
-/// Judges all experiments. The results come from `store` if it has all results of an experiment,
-/// and otherwise from the numbers in `papers/NNN/results`. An experiment without either is not run.
+/// Judges all experiments. If `store` has all results of an experiment, the store is used.
+/// Otherwise the numbers in `papers/NNN/results` are used. An experiment that has neither gets the
+/// verdict "not run" on all its statements.
 pub fn judge_known(library: &PaperLibrary, store: Option<&ResultStore>) -> JudgedStudies {
     let judged = |study: &Study| (study.id.clone(), judge_one(library, study, store));
     library.experiments.iter().map(judged).collect()

@@ -1,8 +1,9 @@
 //! Numbers from simulations that are kept in the repository: `papers/NNN/results/NAME.json`.
 //!
-//! `make papers` writes these files. A cell is identified by a hash of its scenario, so a number is
-//! used only for the scenario that was simulated. A file has only the numbers that the verdicts
-//! need, which keeps it at a few kilobytes.
+//! `make papers` writes these files. A file has the numbers of the cells of one experiment; a cell
+//! is one complete scenario. A cell is identified by a hash of its scenario, so a number is used
+//! only for the scenario that was simulated. A file has only the numbers that the verdicts need,
+//! which keeps it at a few kilobytes.
 
 use crate::cell::{SIMULATOR, hexadecimal};
 use crate::measure::{Measure, MeasurePlace, MeasuredNumber};
@@ -11,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// The numbers of a cell by measure: the mean, and half the width of its 95 % confidence interval.
-/// Null if the measure has no value.
+/// The numbers of a cell. The key is the name of a measure, as [`reading_name`] gives it. The value
+/// has the mean and half the width of its 95 % confidence interval. It is null if the measure has
+/// no value.
 type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
 
 /// The committed numbers of one experiment.
@@ -21,7 +23,7 @@ type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
 pub struct CommittedNumbers {
     /// The simulator that produced the numbers: its version and the hash of its code.
     pub simulator: String,
-    /// The numbers of each cell, by the cell's name in the file.
+    /// The numbers of each cell, by the cell's name in the file (see [`cell_names`]).
     cells: BTreeMap<String, CellNumbers>,
 }
 
@@ -50,8 +52,9 @@ impl CommittedNumbers {
     }
 }
 
-/// The name of each cell of a study in the file, by set and by cell in the set. It is the first 16
-/// hexadecimal digits of a hash of the scenario and its detail.
+/// The name that each cell of a study has in the file, by set and by cell in the set. The name is
+/// the first 16 hexadecimal digits of a hash. The hash covers the scenario and whether the cell's
+/// first run is traced, but not the simulator.
 fn cell_names(study: &Study) -> Vec<Vec<String>> {
     let name = |set: usize, place: usize| {
         let cell = study.experiment.resolve(set, place);
@@ -89,7 +92,7 @@ impl CellReadings for CommittedReadings<'_> {
     }
 }
 
-/// A source that passes on the numbers of another source and records those that are read.
+/// A source that passes on the numbers of another source, and records every number that is read.
 pub struct NotedReadings<'a> {
     readings: &'a dyn CellReadings,
     cells: Vec<Vec<String>>,

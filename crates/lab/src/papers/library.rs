@@ -1,4 +1,7 @@
 //! Reads the experiments and the papers' statements, from the program itself or from a directory.
+//!
+//! `mod.rs` lists the files of a paper. A statement is a number or a trend that a paper prints. The
+//! statement is decided when it has a verdict, such as "reproduced" or "differs".
 
 use super::committed::CommittedNumbers;
 use super::model_figure::ModelFigure;
@@ -16,9 +19,10 @@ pub struct PaperLibrary {
     pub experiments: Vec<Study>,
     /// The numbers and trends that the papers print.
     pub published: Published,
-    /// How each paper's numbers and trends are decided, by the paper's number.
+    /// How each paper's numbers and trends are decided. The key is the paper's number, such as
+    /// `000`.
     pub stated: BTreeMap<String, StatedPaper>,
-    /// The committed numbers of simulations, by the experiment's name.
+    /// Numbers from simulations that are kept in the repository, by the experiment's name.
     pub committed: BTreeMap<String, CommittedNumbers>,
     /// The figures that closed forms draw, in the papers' order.
     pub figures: Vec<ModelFigure>,
@@ -26,11 +30,11 @@ pub struct PaperLibrary {
 
 /// How the statements of one paper are decided.
 pub struct StatedPaper {
-    /// The path of `model.toml`, for messages.
+    /// The path of the paper's `model.toml`, for messages.
     pub path: String,
-    /// How its numbers are decided.
+    /// How the paper's numbers are decided.
     pub numbers: StatedNumbers,
-    /// How its trends are decided.
+    /// How the paper's trends are decided.
     pub trends: StatedTrends,
 }
 
@@ -44,7 +48,7 @@ struct PaperFile {
 include!(concat!(env!("OUT_DIR"), "/papers.rs"));
 
 impl PaperLibrary {
-    /// Reads the files that are built into the program, or those of `directory`.
+    /// Reads the files of `directory`, or the files that are built into the program.
     ///
     /// # Errors
     /// Fails when a file cannot be read or is invalid. The error says file, line, field and what
@@ -121,8 +125,9 @@ impl PaperLibrary {
         Ok(PaperLibrary { experiments, published, stated, committed, figures })
     }
 
-    /// Indices of the experiments that `names` selects, by experiment or by paper. Without names,
-    /// all experiments are selected.
+    /// Indices of the experiments that `names` selects. A name is that of an experiment, or the
+    /// number of a paper, which selects all its experiments. Without names, all experiments are
+    /// selected.
     ///
     /// # Errors
     /// Fails when a name matches no experiment.
@@ -190,7 +195,7 @@ const PUBLISHED: &str = "published.toml";
 /// File that says how a paper's numbers are compared with closed forms.
 const NUMBERS: &str = "model.toml";
 
-/// File that says what decides each of a paper's trends.
+/// File that says whether closed forms or experiments decide each of a paper's trends.
 const TRENDS: &str = "trends.toml";
 
 /// File with the figures that closed forms draw.

@@ -1,4 +1,6 @@
 //! Figures that are drawn from closed forms: `papers/NNN/figures.toml`.
+//!
+//! A closed form is a formula of a paper, implemented as a function of `ripstop_model::published`.
 
 use super::stated::{arguments, error, read};
 use crate::error::LabResult;
@@ -16,7 +18,7 @@ struct File {
     figures: Vec<Spanned<ModelFigure>>,
 }
 
-/// A figure with curves of functions from the closed-form models.
+/// A figure whose curves are computed by closed forms.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ModelFigure {
@@ -36,17 +38,21 @@ pub struct ModelFigure {
     arguments: BTreeMap<String, toml::Value>,
     /// The argument that varies along the x axis.
     x: String,
-    /// Labels of the axes.
+    /// Label of the x axis.
     x_name: String,
+    /// Label of the y axis.
     y_name: String,
-    /// Values of `x`: `points` of them from `from` to `to`, both included.
+    /// The first value of the argument `x`.
     from: Option<f64>,
+    /// The last value of the argument `x`.
     to: Option<f64>,
+    /// The number of values from `from` to `to`, both included.
     points: Option<u32>,
-    /// Values of `x`, as a list in place of `from`, `to` and `points`.
+    /// The values of the argument `x` as a list, in place of `from`, `to` and `points`.
     #[serde(default)]
     values: Vec<f64>,
-    /// The argument by which the values on the x axis are divided, as in N/K.
+    /// The name of an argument. The x axis shows `x` divided by this argument. For example, the
+    /// axis shows N/K if `x` is N and this argument is K.
     x_over: Option<String>,
     #[serde(default)]
     log_x: bool,
@@ -65,7 +71,7 @@ struct CurveSpec {
     function: Option<String>,
     #[serde(default)]
     arguments: BTreeMap<String, toml::Value>,
-    /// Values of `x` for this curve alone.
+    /// Values of the argument `x` for this curve alone, in place of the figure's values.
     #[serde(default)]
     values: Vec<f64>,
     /// The paper's own points for this curve, from a table in `published.toml`.
@@ -81,9 +87,9 @@ struct Printed {
     y: String,
 }
 
-/// Largest number of points on a curve. It stops a typing error from making a huge file. Curves
-/// with evenly spaced points in `papers` have fewer than 200, so half or double the value changes
-/// no figure.
+/// Largest number of points on a curve. The limit stops a typing error from making a huge file.
+/// Curves with evenly spaced points in `papers` have fewer than 200 points, so half or double the
+/// value changes no figure.
 const MOST_POINTS: usize = 2000;
 
 impl ModelFigure {
@@ -156,7 +162,8 @@ impl ModelFigure {
         })
     }
 
-    /// The values of `x` along a curve. Empty if they are not given correctly.
+    /// The values of the argument `x` along a curve. Empty if the file does not give them
+    /// correctly.
     fn along(&self, curve: &CurveSpec) -> Vec<f64> {
         let listed = if curve.values.is_empty() { &self.values } else { &curve.values };
         if !listed.is_empty() {

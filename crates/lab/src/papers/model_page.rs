@@ -1,4 +1,6 @@
-//! Writes a Markdown page for each paper, with its closed forms and the figures drawn from them.
+//! Writes a Markdown page for each paper: the numbers and trends that it states, our verdicts, and
+//! figures that are drawn from closed forms. A closed form is a formula of a paper, implemented in
+//! `ripstop_model::published`.
 
 use super::check::CheckedPaper;
 use super::library::PaperLibrary;

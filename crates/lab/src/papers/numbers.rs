@@ -1,4 +1,8 @@
 //! Verdicts on the numbers that a paper prints.
+//!
+//! `model.toml` lists the numbers that a closed form computes and those that experiments simulate.
+//! A closed form is a formula of a paper, implemented in `ripstop_model::published`. The entries of
+//! `published.toml` are all numbers that the paper prints.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{ComparisonStatus, NumberComparison, NumberRelation};
@@ -19,21 +23,21 @@ pub struct CheckedNumber {
     /// The place in the paper.
     #[serde(rename = "where")]
     pub place: String,
-    /// Row and column of the number's table, or the quantity.
+    /// Row and column, if the number is in a table; otherwise the quantity that the number gives.
     pub what: String,
     /// Unit; empty for a number without a unit.
     pub unit: String,
-    /// The number with the digits that are printed. None for a table.
+    /// The number with exactly the printed digits. None for a table.
     pub printed: Option<String>,
     /// Our number; None if nothing computes it.
     pub ours: Option<f64>,
-    /// The number that should be printed.
+    /// The right number, if the printed one is wrong or differs from ours.
     pub corrected: Option<String>,
     /// The verdict.
     pub verdict: PaperVerdict,
     /// The reason for the verdict, if there is one to state.
     pub why: Option<String>,
-    /// Names of the experiments that simulate it (`ripstop papers run`).
+    /// Names of the experiments that simulate the number (`ripstop papers run`).
     pub run: Vec<String>,
 }
 
@@ -73,8 +77,8 @@ pub(super) fn judge(
         };
         elsewhere.push(CheckedNumber { verdict, why, run: one.experiments.clone(), ..of_entry(entry) });
     }
-    // The remaining entries are parameters, definitions or quoted numbers. Any other entry has been
-    // forgotten and fails.
+    // The remaining entries should be parameters, definitions or quoted numbers, which cannot be
+    // checked. An entry of another kind has been forgotten in `model.toml`, so it fails.
     let spoken = |id: &str| {
         let named = |one: &CheckedNumber| {
             one.published.as_deref().is_some_and(|name| name.split('[').next() == Some(id))
@@ -113,7 +117,7 @@ fn by_experiments(ids: &[String], judged: &JudgedStudies) -> (PaperVerdict, Opti
     (verdict, reasons.find_map(|(_, why)| why.clone()))
 }
 
-/// Computes one number by a closed form, and gives the verdict.
+/// Computes one number by a closed form, and gives the verdict on the printed number.
 fn computed(one: &NumberComparison, path: &str) -> LabResult<CheckedNumber> {
     let value = evaluate(&one.function, &one.arguments())
         .map_err(|error| LabError::Input(format!("{path}: `{}`: {error}", one.id)))?;
@@ -202,7 +206,7 @@ fn simulated(paper: &str, library: &PaperLibrary, judged: &JudgedStudies) -> Vec
     all.into_iter().map(decided).collect()
 }
 
-/// The number of an entry in `published.toml`, before it is judged. The caller sets the verdict.
+/// An entry in `published.toml` as a [`CheckedNumber`]. The caller replaces the verdict.
 fn of_entry(entry: &PublishedEntry) -> CheckedNumber {
     CheckedNumber {
         id: entry.id.clone(),

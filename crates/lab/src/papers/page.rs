@@ -1,4 +1,4 @@
-//! Writes a Markdown page for each paper, with the results of its experiments and their figures.
+//! Writes a Markdown page for each paper, with the results and the figures of its experiments.
 
 use crate::error::{LabError, LabResult};
 use crate::figure::study_chart;
@@ -10,9 +10,9 @@ use std::path::Path;
 pub struct ShownStudy<'a> {
     /// The experiment.
     pub study: &'a Study,
-    /// The results of its cells.
+    /// The results of the experiment's cells. A cell is one complete scenario.
     pub results: &'a CellResults,
-    /// The verdicts on its numbers and claims.
+    /// The verdicts on the experiment's numbers and claims.
     pub judged: &'a JudgedStudy,
 }
 
@@ -60,7 +60,7 @@ fn page(paper: &str, all: &[&ShownStudy<'_>]) -> String {
     text
 }
 
-/// The anchor that GitHub makes from the heading.
+/// The anchor that GitHub makes from the heading of an experiment's section.
 fn anchor(shown: &ShownStudy<'_>) -> String {
     let heading = format!("{} {}", shown.judged.id, shown.judged.title).to_lowercase();
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

@@ -1,5 +1,9 @@
 //! How a paper's statements are decided: `papers/NNN/model.toml` for numbers,
 //! `papers/NNN/trends.toml` for trends.
+//!
+//! To decide a statement is to give a verdict on it. A closed form is a formula of a paper,
+//! implemented in `ripstop_model::published`. The files refer to the paper's numbers and trends by
+//! their names in `published.toml`.
 
 use crate::claim::{ClaimExpression, NoNames, check_claim};
 use crate::error::{LabError, LabResult};
@@ -41,14 +45,14 @@ pub(crate) struct NumberComparison {
     /// The row of the printed table, if the number is in a table.
     pub(crate) row: Option<String>,
     pub(crate) column: String,
-    /// The number with the digits that are printed.
+    /// The printed number, with exactly the printed digits.
     pub(crate) printed: String,
     pub(crate) unit: String,
     pub(crate) status: ComparisonStatus,
     /// The relation that must hold between our number and the printed one.
     #[serde(default)]
     pub(crate) relation: NumberRelation,
-    /// The reading of the paper under which the number is right.
+    /// The interpretation of the paper's text under which the number is right.
     pub(crate) reading: Option<String>,
     /// Our number, if it differs from the printed one.
     pub(crate) corrected: Option<String>,
@@ -64,7 +68,8 @@ pub(crate) struct NumberComparison {
 pub(crate) enum ComparisonStatus {
     /// The formula as printed gives the printed number.
     Exact,
-    /// The number is right if the text is read in a certain way; `reading` says how.
+    /// The number is right under one interpretation of the paper's text; the field `reading` says
+    /// which.
     Reading,
     /// The formula or the number is a misprint.
     Erratum,
@@ -75,12 +80,14 @@ pub(crate) enum ComparisonStatus {
 /// The relation that must hold between our number and the printed one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 pub(crate) enum NumberRelation {
-    /// Both agree to the last printed digit.
+    /// Our number agrees with the printed one to the last printed digit.
     #[default]
     #[serde(rename = "equals")]
     Equals,
+    /// Our number is at least the printed one.
     #[serde(rename = "at least")]
     AtLeast,
+    /// Our number is less than the printed one.
     #[serde(rename = "less than")]
     LessThan,
 }
@@ -90,10 +97,10 @@ pub(crate) enum NumberRelation {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Elsewhere {
     pub(crate) published: String,
-    /// Names of the experiments that simulate it.
+    /// Names of the experiments that simulate the number.
     #[serde(default)]
     pub(crate) experiments: Vec<String>,
-    /// What would be needed to check it.
+    /// What would be needed to check the number, if no experiment simulates it.
     pub(crate) needs: Option<String>,
 }
 
@@ -108,7 +115,8 @@ pub(crate) struct NumberErratum {
     pub(crate) corrected: String,
 }
 
-/// The contents of a paper's `trends.toml`: what decides each of its trends.
+/// The contents of a paper's `trends.toml`: whether closed forms or experiments decide each of its
+/// trends.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatedTrends {
@@ -116,7 +124,7 @@ pub struct StatedTrends {
     pub(crate) trends: Vec<Spanned<StatedTrend>>,
 }
 
-/// A `[[trend]]` table: what decides a trend.
+/// A `[[trend]]` table: how one trend is decided.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct StatedTrend {
@@ -125,21 +133,22 @@ pub(crate) struct StatedTrend {
     /// Names of the experiments that have a claim about the trend.
     #[serde(default)]
     pub(crate) experiments: Vec<String>,
-    /// Name of the trend that these claims are about, if it is a trend of another paper.
+    /// Name of the trend that these claims cite, if it is the same trend of another paper.
     pub(crate) claim: Option<String>,
-    /// What would be needed to decide the trend.
+    /// What would be needed to decide the trend, if nothing decides it.
     pub(crate) needs: Option<String>,
     /// Claims about closed forms, all of which must hold. Only for trends that closed forms decide.
     #[serde(default)]
     pub(crate) holds: Vec<Spanned<String>>,
-    /// Named parts that the claims of `holds` may use.
+    /// Expressions with names. Where a claim in `holds` contains such a name, the expression is
+    /// inserted.
     #[serde(default)]
     pub(super) define: BTreeMap<String, Spanned<String>>,
-    /// The parsed claims of `holds`, with the parts inserted. They are filled in when the file is
-    /// read.
+    /// The parsed claims of `holds`, with the expressions of `define` inserted. They are filled in
+    /// when the file is read.
     #[serde(skip)]
     pub(crate) claims: Vec<ClaimExpression>,
-    /// The reading under which the trend holds.
+    /// The interpretation of the paper's text under which the trend holds.
     pub(crate) note: Option<String>,
     /// Whether we expect the trend not to hold; `because` says why.
     #[serde(default)]
@@ -226,8 +235,8 @@ impl StatedTrends {
 }
 
 impl StatedTrend {
-    /// Parses the claims of `holds` and inserts the named parts. An error has the byte position of
-    /// the fault in the file.
+    /// Parses the claims of `holds` and inserts the expressions of `define`. An error has the byte
+    /// position of the fault in the file.
     fn read_claims(&mut self) -> Result<(), (usize, String)> {
         let parse = |text: &Spanned<String>| -> Result<ClaimExpression, (usize, String)> {
             text.as_ref().parse().map_err(|problem| (text.span().start, problem))
@@ -245,14 +254,14 @@ impl StatedTrend {
 }
 
 impl NumberComparison {
-    /// The arguments in the form that the models take.
+    /// The arguments in the form that the closed forms take.
     pub(crate) fn arguments(&self) -> Arguments {
         arguments(&self.arguments)
     }
 }
 
-/// Converts TOML values to arguments of the models. A value that is neither a number nor a text
-/// becomes a word, which every model rejects.
+/// Converts TOML values to arguments of closed forms. A value that is neither a number nor a text
+/// becomes a word that every closed form rejects.
 pub(crate) fn arguments(table: &BTreeMap<String, toml::Value>) -> Arguments {
     let value = |value: &toml::Value| match value {
         toml::Value::Integer(number) => Value::Number(*number as f64),

@@ -1,4 +1,8 @@
 //! Verdicts on the trends that a paper states.
+//!
+//! A trend is a statement such as "throughput falls as the loss rate grows". For each trend,
+//! `trends.toml` says what decides it: claims about closed forms, claims of experiments, or nothing
+//! yet. A closed form is a formula of a paper, implemented in `ripstop_model::published`.
 
 use super::library::{PaperLibrary, StatedPaper};
 use super::stated::{StatedTrend, TrendJudge};
@@ -17,15 +21,15 @@ pub struct CheckedTrend {
     pub place: String,
     /// The trend in words.
     pub text: String,
-    /// What decides it: `model`, `simulation` or `nothing`.
+    /// What decides the trend: `model` (closed forms), `simulation` (experiments) or `nothing`.
     pub decided_by: &'static str,
     /// The verdict.
     pub verdict: PaperVerdict,
-    /// The values by which it was decided.
+    /// The values that decided the trend.
     pub evidence: Option<String>,
     /// The reason for the verdict, if there is one to state.
     pub why: Option<String>,
-    /// Names of the experiments that have a claim about it (`ripstop papers run`).
+    /// Names of the experiments that have a claim about the trend (`ripstop papers run`).
     pub run: Vec<String>,
 }
 
@@ -104,8 +108,8 @@ fn decide(
     Ok(())
 }
 
-/// Whether all claims of a trend hold, with the values that decide it. If a claim does not hold,
-/// these are the values of the first such claim.
+/// Whether all claims of a trend hold, with the values that decide this. If a claim does not hold,
+/// the values are those of the first such claim.
 fn by_closed_forms(spec: &StatedTrend) -> Result<ClaimFinding, String> {
     let mut values = Vec::with_capacity(spec.claims.len());
     for (claim, text) in spec.claims.iter().zip(&spec.holds) {
@@ -135,8 +139,9 @@ fn computed(holds: bool, spec: &StatedTrend, not_expected: Option<String>) -> (P
     }
 }
 
-/// A sentence that says why the experiments are not expected to show all of the trend. None if they
-/// are. Each experiment must have a claim about the trend; otherwise the result is an error.
+/// A sentence that says why the experiments are not expected to show the whole trend. None if they
+/// are expected to show it. Each experiment that the trend names must have a claim about the trend;
+/// otherwise the function fails.
 fn claims(spec: &StatedTrend, library: &PaperLibrary) -> Result<Option<String>, String> {
     let id = spec.claim.as_ref().unwrap_or(&spec.id);
     let mut not_expected = Vec::new();

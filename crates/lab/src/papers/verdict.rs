@@ -1,4 +1,6 @@
-//! The verdicts of `ripstop papers check` on what a paper states.
+//! The verdicts of `ripstop papers check` on the numbers and trends that a paper states.
+//!
+//! A closed form is a formula of a paper, implemented in `ripstop_model::published`.
 
 use crate::study::{JudgedStudy, Verdict};
 use serde::Serialize;
@@ -11,7 +13,7 @@ pub enum PaperVerdict {
     /// A number: agrees to the last digit with the formula as printed, or agrees with a simulation.
     /// A trend: a simulation shows it.
     Reproduced,
-    /// A number that is right under a certain reading of the paper.
+    /// A number that is right under one interpretation of the paper's text.
     Reading,
     /// A misprint; the right number is known.
     Erratum,
@@ -23,17 +25,18 @@ pub enum PaperVerdict {
     Holds,
     /// A trend that closed forms do not show, for a reason that is stated.
     DoesNotHold,
-    /// There is nothing to compute, or no model or experiment for it.
+    /// The number or trend is not the result of a computation, or no closed form and no experiment
+    /// gives it.
     NotCheckable,
-    /// An experiment decides it, and the experiment was not run.
+    /// An experiment decides the number or trend, and the experiment was not run.
     NotRun,
-    /// It cannot be decided, because there were too few runs.
+    /// The number or trend cannot be decided, because there were too few runs.
     Undecided,
-    /// It was expected to hold, and does not.
+    /// The number or trend was expected to hold, and does not.
     Failed,
-    /// It was expected not to hold, and does.
+    /// The number or trend was expected not to hold, and does.
     Unexpected,
-    /// It cannot be evaluated.
+    /// The number or trend cannot be evaluated.
     Error,
 }
 
@@ -81,8 +84,8 @@ impl From<Verdict> for PaperVerdict {
 /// The verdicts on experiments, by the experiment's name.
 pub type JudgedStudies = BTreeMap<String, JudgedStudy>;
 
-/// Combines several verdicts on the same thing into the worst one. Errors and failures are the
-/// worst, followed by what was not run or is undecided, and then by what differs.
+/// Combines several verdicts on one number or trend into the worst of them. The match below ranks
+/// the verdicts: errors and failures are the worst, then "not run" and "undecided", then "differs".
 pub(super) fn together(all: impl Iterator<Item = Verdict>) -> PaperVerdict {
     let rank = |verdict: &PaperVerdict| match verdict {
         PaperVerdict::Error => 6,

@@ -1,5 +1,9 @@
 //! The answer of `ripstop plan` as data, in the form that `--json` prints
 //! (docs/schemas/plan.schema.json).
+//!
+//! A scheme is a way to use the link, such as a plain TCP or a TCP through the tunnel. A family is
+//! all plain TCPs, or all TCPs through the tunnel. C is the rate of the link, and p its loss
+//! probability; C (1-p) is the capacity that is left after losses.
 
 use serde::Serialize;
 
@@ -30,10 +34,10 @@ pub struct PlanAnswer {
     pub cautions: Vec<String>,
     /// How often the planner chose well on simulated links; `None` outside the domain of validity.
     pub accuracy: Option<Accuracy>,
-    /// The domain of validity in words: the links on which predictions were compared with
+    /// The domain of validity in words: the range of links on which predictions were compared with
     /// simulations.
     pub domain: &'static str,
-    /// The properties of this link that are outside the domain.
+    /// The properties of this link that are outside the domain of validity.
     pub extrapolated: Vec<&'static str>,
     /// The text for the tunnel's configuration file; `None` if no tunnel is recommended.
     pub config: Option<String>,
@@ -66,7 +70,8 @@ pub struct LinkFacts {
     pub bdp_packets: f64,
 }
 
-/// How often the planner's choice was within 3 % of the best one, on simulated links.
+/// How often the planner chose well, on simulated links. "Within 3 %" means that the goodput is at
+/// least 97 % of the best scheme's goodput.
 #[derive(Debug, Serialize)]
 pub struct Accuracy {
     /// The seed of the simulated links.
@@ -81,7 +86,7 @@ pub struct Accuracy {
     pub pattern: &'static str,
     /// Number of simulated links with this loss pattern.
     pub pattern_links: u64,
-    /// Share of these links on which the recommended scheme was within 3 %.
+    /// Share of the links with this loss pattern on which the recommended scheme was within 3 %.
     pub pattern_scheme: f64,
 }
 
@@ -100,7 +105,7 @@ pub struct SchemePlan {
     pub share: Option<f64>,
     /// What limits the goodput: `losses`, `link` or `window`.
     pub bound: Option<&'static str>,
-    /// Why there is no prediction.
+    /// Why the goodput is not predicted; `None` if it is.
     pub not_predicted: Option<&'static str>,
     /// Predicted bytes on the link per useful byte.
     pub sent_per_useful: Option<f64>,
@@ -117,7 +122,7 @@ pub struct SchemePlan {
     /// Median relative error of the predicted goodput against simulations of links with this loss
     /// pattern; `None` if it is not known.
     pub error_median: Option<f64>,
-    /// 95th percentile of the relative error of the predicted goodput.
+    /// 95th percentile of the same error.
     pub error_p95: Option<f64>,
     /// Median relative error of `packet_p99_s`.
     pub packet_p99_error_median: Option<f64>,
@@ -153,7 +158,8 @@ pub struct Simulated {
     pub request_p99_s: Option<f64>,
 }
 
-/// Number of base stations that the users of `--users` need (paper 000, equation (22)).
+/// Number of base stations that are needed for the users of `--users`, by equation (22) of paper
+/// 000.
 #[derive(Debug, Serialize)]
 pub struct Stations {
     /// The number of users.

@@ -1,8 +1,13 @@
 //! The planner, which answers `ripstop plan` about one link before the link is used.
 //!
-//! [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. It simulates
-//! some schemes, recommends one, and warns where coding will not help. [`mod@answer`] holds the
-//! result as data. The sentences of the result name the flags of `ripstop plan`.
+//! A scheme is a way to use the link: a plain TCP, a TCP through the tunnel, TCP/NC, or a block
+//! code. [`plan()`] predicts every scheme with the closed forms of [`ripstop_model::plan`]. It
+//! simulates some schemes, recommends one, and warns where coding will not help. [`mod@answer`]
+//! holds the result as data. The sentences of the result name the flags of `ripstop plan`.
+//!
+//! The closed forms have weights that were fitted to simulations of random links, called a campaign
+//! (see `campaign/mod.rs`). Their errors were measured on another campaign. The domain of validity
+//! is the range of links that these campaigns cover.
 
 pub mod answer;
 mod schemes;
@@ -19,7 +24,7 @@ use ripstop_model::stations::{CellularNetwork, Protocol};
 use schemes::Planner;
 
 /// Power of a base station, W. Paper 000, section VII, gives 2 to 3 kW; this is the middle. The
-/// saved power is proportional to it, so half the value halves the saved power.
+/// saved power is proportional to this value: half the value halves it, double doubles it.
 const STATION_W: f64 = 2500.0;
 
 /// A question to the planner.
@@ -27,7 +32,8 @@ const STATION_W: f64 = 2500.0;
 pub struct PlanQuestion {
     /// What the link is for, which TCP the hosts can run, and the largest overhead allowed.
     pub wishes: Wishes,
-    /// Number of users of base stations with such links. With None, base stations are not counted.
+    /// Number of users of base stations whose users have links like the planned one. If None, the
+    /// answer has no number of base stations.
     pub users: Option<u32>,
     /// Whether every scheme is simulated (`--verify`).
     pub verify: bool,
@@ -39,7 +45,7 @@ pub enum PlanError {
     /// A property of the link, or the number of users, is outside the range of the models.
     #[error(transparent)]
     Domain(#[from] DomainError),
-    /// The planner's committed data cannot be read, or a simulation failed.
+    /// The weights or errors in `crates/model/data` cannot be read, or a simulation failed.
     #[error(transparent)]
     Lab(#[from] LabError),
 }

@@ -1,4 +1,8 @@
-//! Predicts one scheme on the planned link by closed forms, and simulates it if asked.
+//! Predicts one scheme on the planned link by closed forms, and simulates the scheme if asked.
+//!
+//! A scheme is a way to use the link, such as a plain TCP or a TCP through the tunnel. The closed
+//! forms have weights that were fitted to simulations. Their errors against other simulations are
+//! recorded in `crates/model/data`.
 
 use super::PlanError;
 use super::answer::{SchemePlan, Simulated};
@@ -14,7 +18,8 @@ pub(super) struct Planner<'a> {
     pub(super) path: &'a NetworkPath,
     pub(super) stage: CampaignStage,
     pub(super) weights: &'a Weights,
-    /// The recorded errors of the closed forms; `None` outside the domain of validity.
+    /// The recorded errors of the closed forms. `None` if the link is outside the range of links on
+    /// which the errors were measured (the domain of validity).
     pub(super) errors: Option<&'a PlanErrors>,
     /// Whether every scheme is simulated (`--verify`).
     pub(super) verify: bool,
@@ -97,7 +102,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The plan for CUBIC over a link with the block code `code`.
+    /// The plan for CUBIC over a link with the block code `code`, which sends each block of K
+    /// packets as N packets.
     pub(super) fn block(&self, code: BlockCode) -> SchemePlan {
         let half = self.path.rtt / 2.0 + self.path.packet_time();
         let whole = self.path.rtt / 2.0 + f64::from(code.n) * self.path.packet_time();
@@ -137,9 +143,11 @@ impl Planner<'_> {
         }
     }
 
-    /// Simulates a scheme. With `--verify`, every scheme and its requests are simulated. Without
-    /// it, only plain CUBIC and plain BBR are, and only if the link is slow enough for a quick
-    /// simulation.
+    /// Simulates a scheme. `predicted` is its predicted goodput, bit/s.
+    ///
+    /// With `--verify`, every scheme and its requests are simulated. Without `--verify`, only plain
+    /// CUBIC and plain BBR are simulated, and only on a link that is slow enough for a quick
+    /// simulation ([`QUICK_BITS`]).
     fn simulate(&self, scheme: PlanScheme, predicted: f64) -> Result<Option<Simulated>, PlanError> {
         let stage = &self.stage;
         if self.verify {
@@ -170,12 +178,15 @@ impl Planner<'_> {
 impl SchemePlan {
     /// Goodput used to compare schemes, bit/s: the weighted mean of prediction and simulation.
     ///
-    /// Each is weighted by the inverse square of its uncertainty. For the simulation, that is half
-    /// the width of the 95 % confidence interval of its runs. For the prediction, it is the
-    /// predicted goodput times three times the median relative error of the report. The report's
-    /// 95th percentile would be too large: it comes from links on which almost nothing arrives, and
-    /// no scheme is chosen on such links. Where the median error is not known, the simulation alone
-    /// counts.
+    /// Each of the two is weighted by the inverse square of its uncertainty:
+    ///
+    /// - The uncertainty of the simulation is half the width of the 95 % confidence interval of its
+    ///   runs.
+    /// - The uncertainty of the prediction is the predicted goodput, times [`MEDIANS_IN_INTERVAL`],
+    ///   times the recorded median relative error. The recorded 95th percentile would be too large.
+    ///   It comes from links on which almost nothing arrives, where no scheme is worth choosing.
+    ///
+    /// If the median error is not known, the simulation alone counts.
     pub(super) fn expected_bps(&self) -> f64 {
         let predicted = self.goodput_bps.unwrap_or(0.0);
         let Some(simulated) = self.simulated else { return predicted };
@@ -207,30 +218,31 @@ impl Simulated {
     }
 }
 
-/// Most bits that a quick simulation moves for one scheme, over all its runs. With this value,
-/// simulating two schemes takes less than 1.5 s. Half the value halves the longest time and
-/// simulates fewer links; twice the value does the reverse.
+/// Most bits that a quick simulation moves for one scheme, in all its runs together. With this
+/// value, simulating two schemes takes less than 1.5 s. Half the value halves the longest time, and
+/// fewer links are slow enough to be simulated. Twice the value does the reverse.
 const QUICK_BITS: f64 = 12e9;
 /// Fewest and most runs of a quick simulation. A link on which the fewest runs would move more than
-/// [`QUICK_BITS`] is not simulated. Lower limits widen the confidence intervals; higher limits take
-/// longer.
+/// [`QUICK_BITS`] is not simulated. With half the limits, confidence intervals are wider. With
+/// twice the limits, simulations take longer, and fewer links are simulated.
 const QUICK_RUNS: (u32, u32) = (4, 32);
 /// Most runs of each scheme with `--verify`. With half as many runs the confidence intervals are at
 /// least 1.4 times as wide; with twice as many, slow links take twice as long.
 const VERIFY_RUNS: u32 = 8;
-/// Most bits that all runs of one scheme move with `--verify`; at least two runs are made even so.
-/// Half the value makes half as many runs on fast links; twice the value makes twice as many, up to
-/// [`VERIFY_RUNS`].
+/// Most bits that all runs of one scheme together move with `--verify`. At least two runs are made,
+/// even if they move more. Half the value makes half as many runs on fast links. Twice the value
+/// makes twice as many, up to [`VERIFY_RUNS`].
 const VERIFY_BITS: f64 = 20e9;
-/// Runs of 500 requests each with `--verify`. Half the value makes the percentiles less certain;
-/// twice the value takes twice as long.
+/// Number of runs with requests, with `--verify`. Each run has 500 requests. Half the value makes
+/// the percentiles less certain; twice the value takes twice as long.
 const VERIFY_REQUEST_RUNS: u32 = 4;
 /// Seed of all simulations of a plan. Another seed gives other samples of the same links; no seed
 /// is better than another.
 const SEED: u64 = 1;
-/// Median relative errors in the uncertainty of a prediction. For a normal error, 2.9 medians are
-/// half the width of a 95 % interval. Half the value gives the prediction up to four times the
-/// weight against the simulation; twice the value gives it as little as a quarter.
+/// The uncertainty of a prediction, as a multiple of its median relative error. For errors with a
+/// normal distribution, half the width of a 95 % interval is 2.9 times the median error. With half
+/// the value, the prediction has up to four times the weight against the simulation. With twice the
+/// value, it has down to a quarter of the weight.
 const MEDIANS_IN_INTERVAL: f64 = 3.0;
 
 /// Number of threads for simulations: one per core.
@@ -261,13 +273,14 @@ mod tests {
             ci95_bps,
             ..Simulated::of(&MeasuredScheme { each_bps: vec![8e6], ..MeasuredScheme::default() }, None)
         };
-        // Columns: half the width of the simulation's 95 % interval, and the expected result. The
-        // simulation is as certain as the closed form, three times less certain, and fully certain.
+        // Columns: half the width of the simulation's 95 % interval, and the expected result. In
+        // the first row, the simulation is as certain as the closed form. In the second it is three
+        // times less certain, and in the third it is exact.
         for (interval, expected) in [(Some(1e6), 9e6), (Some(3e6), 9.8e6), (Some(0.0), 8e6)] {
             one.simulated = Some(simulated(interval));
             assert!((one.expected_bps() - expected).abs() < 1.0, "{interval:?}: {}", one.expected_bps());
         }
-        // If the error of the closed form is not known, only the simulation counts.
+        // If the median error of the closed form is not known, only the simulation counts.
         one.simulated = Some(simulated(Some(1e6)));
         one.error_median = None;
         assert_eq!(one.expected_bps(), 8e6);

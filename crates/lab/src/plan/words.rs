@@ -1,7 +1,8 @@
 //! The sentences that `ripstop plan` prints.
 //!
 //! Each function turns one decision or warning of [`ripstop_model::plan`] into text. The sentences
-//! name the flags of `ripstop plan`.
+//! name the flags of `ripstop plan`. A scheme is a way to use the link, such as a plain TCP or a
+//! TCP through the tunnel. The budget is the largest overhead that the user allows (`--budget`).
 
 use ripstop_base::readable;
 use ripstop_model::plan::advice::{Caution, ChoiceReason, HostTcp};
@@ -11,7 +12,8 @@ use ripstop_model::plan::{NetworkPath, PlanScheme};
 use ripstop_sim::scenario::TunnelSpec;
 use std::time::Duration;
 
-/// The domain of validity in words: the links on which predictions were compared with simulations.
+/// The domain of validity in words: the range of links on which predictions were compared with
+/// simulations.
 pub(super) const DOMAIN: &str = "rate 0.5 Mbit/s to 1 Gbit/s, RTT 5 to 800 ms, loss 0 to 30 %, bursts of 1 to 20 packets, queue 0.1 to 4 \
                                  bandwidth-delay products, one connection";
 
@@ -43,7 +45,7 @@ pub(super) fn reason(reason: ChoiceReason, scheme: PlanScheme) -> &'static str {
     }
 }
 
-/// How much more the best scheme brings without a budget, and the budget it needs.
+/// The goodput of the scheme that is best without a budget, and the budget that it needs.
 pub(super) fn more_with_budget(scheme: PlanScheme, goodput_bps: f64, overhead: f64) -> String {
     format!(
         "; {} would bring {} with --budget {}%",
@@ -90,7 +92,7 @@ pub(super) fn setup(scheme: PlanScheme, hosts: HostTcp) -> Vec<String> {
     all
 }
 
-/// The alternative if the hosts keep CUBIC.
+/// The best scheme if the hosts keep CUBIC, and its goodput.
 pub(super) fn hosts_stay(scheme: PlanScheme, goodput_bps: f64) -> String {
     format!(
         "or leave the hosts with CUBIC (--hosts cubic) and use {}, which brings {}",
@@ -126,7 +128,8 @@ pub(super) fn extrapolated(quantity: Extrapolated) -> &'static str {
     }
 }
 
-/// The warning that the predictions extrapolate.
+/// The warning that the link is outside the domain of validity, so that the predictions
+/// extrapolate.
 pub(super) fn outside(quantities: &[&str]) -> String {
     format!(
         "outside the links on which predictions were compared with simulations ({}): the numbers extrapolate, and their errors are not \
@@ -159,7 +162,8 @@ pub(super) fn caution(caution: Caution) -> String {
     }
 }
 
-/// The lines of the tunnel's configuration that differ from the defaults or matter on this link.
+/// The lines of the tunnel's configuration that differ from the defaults, or that matter on this
+/// link.
 pub(super) fn config(path: &NetworkPath, budget: Option<f64>) -> String {
     let mut text = "[interface]\n# add private-key-file, address and [[peer]]: docs/operators/\nrate = \"fair\"\nredundancy = \"adaptive\"\n"
         .to_owned();

@@ -1,5 +1,5 @@
 //! The preset `fec`: TCP over a link with a block code, which sends each block of K units as N
-//! units (paper 003).
+//! units (paper 003). A preset is a network that a few parameters describe (see `mod.rs`).
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
 use ripstop_base::{Bytes, Fraction};
@@ -10,7 +10,7 @@ use ripstop_sim::scenario::{FecPath, FlowSpec, RunSpec, Scenario};
 const LINK: &str = "The link";
 const FLOWS: &str = "The flows";
 
-/// The preset's own parameters: name, kind, placeholder, heading and help text.
+/// The parameters of this preset alone: name, kind, placeholder, heading and help text.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("k", Kind::Count, "UNITS", LINK, "K: source units of a block").or("20"),

@@ -1,5 +1,5 @@
-//! Reads the values that a user gave for a preset's parameters, and checks that they are allowed
-//! together.
+//! Reads the values that a user gave for a preset's parameters, and checks that these parameters
+//! may be given together.
 
 use super::{Parameter, ParameterKind, Preset, PresetError};
 use std::fmt::Display;
@@ -9,12 +9,17 @@ use std::str::FromStr;
 #[derive(Debug)]
 pub struct GivenParameters<'a> {
     preset: Preset,
+    /// The name and the value of each parameter that was given, as texts.
     given: &'a [(String, String)],
 }
 
 impl<'a> GivenParameters<'a> {
-    /// Checks that each given parameter exists, is not given too often, has the parameters it
-    /// requires, and conflicts with no other.
+    /// Checks four rules for each given parameter:
+    ///
+    /// - The preset has the parameter.
+    /// - The parameter is given once, or may be given several times.
+    /// - The parameter that it requires is also given.
+    /// - No parameter that it conflicts with is given.
     ///
     /// # Errors
     /// Fails at the first parameter that breaks one of these rules.
@@ -72,10 +77,11 @@ impl<'a> GivenParameters<'a> {
         self.all(name).flat_map(|text| text.split(',')).map(|text| self.read(name, text.trim())).collect()
     }
 
-    /// The value that belongs to the given word, or to the default word if none was given.
+    /// The value of a parameter that takes one of a few words. `words` pairs each word with its
+    /// value. If the parameter was not given, its default is the word.
     ///
     /// # Errors
-    /// Fails when the word is not in `words`.
+    /// Fails when the parameter's word is not in `words`.
     pub fn choice<T: Clone>(&self, name: &str, words: &[(&str, T)]) -> Result<T, PresetError> {
         let text: String = self.value(name)?;
         let found = words.iter().find(|(word, _)| *word == text);

@@ -1,5 +1,5 @@
 //! Parameters that every preset has: how long and how often a scenario is run, and what is
-//! measured.
+//! measured. A preset is a network that a few parameters describe (see `mod.rs`).
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, Preset, PresetError};
 use ripstop_base::Span;
@@ -22,7 +22,7 @@ pub const MEASURE: &[Parameter] = &[
     Parameter::new("expect", Kind::Other, "CLAIM", HEADING, "Exit with status 1 unless the result satisfies this claim: `goodput_bps>=480e3`, `flows[0].timeouts<=3` (docs/researchers/claims.md); may be given several times").repeats(),
 ];
 
-/// Replaces the settings of `run` for which a value was given.
+/// Replaces those settings of `run` for which the user gave a value.
 ///
 /// # Errors
 /// Fails when a value is invalid.
@@ -55,13 +55,13 @@ pub(super) fn expect(given: &GivenParameters<'_>, mut scenario: Scenario) -> Sce
 /// # Errors
 /// Fails when a parameter is unknown or its value is invalid.
 pub fn measured(mut scenario: Scenario, given: &[(String, String)]) -> Result<Scenario, PresetError> {
-    // Any preset can be named here, because all presets have these parameters.
+    // Any preset would do here, because all presets have the parameters in `MEASURE`.
     let given = GivenParameters::new(Preset::Tandem, given)?;
     apply(&given, &mut scenario.run)?;
     Ok(expect(&given, scenario))
 }
 
-/// The parameter that sets a field which every scenario has. None for other fields.
+/// The parameter in [`MEASURE`] that sets the scenario's field `field`. None if none of them does.
 pub fn parameter_of_run(field: &str) -> Option<&'static str> {
     if field.starts_with("expect") {
         return Some("expect");

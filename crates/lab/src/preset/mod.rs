@@ -1,5 +1,5 @@
 //! Presets: networks that a few parameters describe, for `ripstop sim tandem`, `ripstop sim fec`
-//! and experiments.
+//! and experiments. A parameter is a setting with a name, such as `loss`.
 //!
 //! One table per preset lists each parameter with its kind, default and help text. Experiment
 //! files, the Python package and the program's flags all read this table. [`Preset::scenario`]
@@ -20,7 +20,7 @@ pub use measure::{MEASURE, measured, parameter_of_run};
 use crate::expect::check_scenario;
 use ripstop_sim::scenario::{Scenario, ScenarioError};
 
-/// A kind of network that parameters describe.
+/// A kind of network that a few parameters describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
     /// A chain of links with equal settings (paper 000, fig. 8).
@@ -50,7 +50,7 @@ pub enum ParameterKind {
     Other,
 }
 
-/// A parameter of a preset. It is the source of a flag of `ripstop sim`.
+/// A parameter of a preset. The program makes a flag of `ripstop sim` from it.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Name of the parameter: the flag without its dashes.
@@ -67,16 +67,16 @@ pub struct Parameter {
     pub heading: &'static str,
     /// The help text.
     pub help: &'static str,
-    /// Whether it may be given several times.
+    /// Whether the parameter may be given several times.
     pub repeats: bool,
-    /// Another parameter that must also be given.
+    /// Another parameter that must be given if this one is given.
     pub requires: Option<&'static str>,
     /// Parameters that must not be given together with this one.
     pub conflicts: &'static [&'static str],
 }
 
 impl Parameter {
-    /// A parameter with a value and without a default.
+    /// A parameter without a default. It may be given once, and needs no other parameter.
     const fn new(
         name: &'static str,
         kind: ParameterKind,

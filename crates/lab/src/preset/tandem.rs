@@ -1,4 +1,5 @@
-//! The preset `tandem`: TCP over a chain of lossy links with equal settings (paper 000, fig. 8).
+//! The preset `tandem`: TCP over a chain of lossy links with equal settings (figure 8 of paper
+//! 000). A preset is a network that a few parameters describe (see `mod.rs`).
 
 use super::{GivenParameters, Parameter, ParameterKind as Kind, PresetError, measure};
 use ripstop_base::{Bytes, Fraction, Rate, Span};
@@ -12,8 +13,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Largest number of links in a chain, in this preset and in the `tandem` section of an experiment.
-/// A larger number is taken for a typing error; a scenario that lists its links may have more.
-/// Twice the value would allow chains that take about twice as long to simulate.
+/// A larger number is probably a typing error and is refused; a scenario that lists its links may
+/// have more. Half the value refuses chains of more than 500 links. Twice the value allows chains
+/// that take about twice as long to simulate.
 pub(crate) const MOST_HOPS: u32 = 1000;
 
 // Headings of the groups in the help text.
@@ -22,7 +24,7 @@ const FLOWS: &str = "The flows";
 const SENT: &str = "What they send";
 const NC: &str = "TCP/NC";
 
-/// The preset's own parameters: name, kind, placeholder, heading and help text.
+/// The parameters of this preset alone: name, kind, placeholder, heading and help text.
 #[rustfmt::skip]
 pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::new("hops", Kind::Count, "N", CHAIN, "The number of links in the chain").or("4"),
@@ -114,8 +116,8 @@ pub fn loss_model(loss: Fraction, burst: f64) -> Loss {
     }
 }
 
-/// The flows. If all flows start and stop together they are one entry with a count; otherwise each
-/// flow is an entry of its own.
+/// The flows. If all flows start and stop at the same times, the list has one entry with their
+/// number. Otherwise each flow has an entry of its own.
 fn flows(given: &GivenParameters<'_>) -> Result<Vec<FlowSpec>, PresetError> {
     let count: u32 = given.value("flows")?;
     let times = |name: &'static str| -> Result<Vec<Span>, PresetError> {

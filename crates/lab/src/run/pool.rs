@@ -1,8 +1,8 @@
 //! A pool of threads that simulates cells.
 //!
 //! A cell is one complete scenario with its number of runs (see `cell/mod.rs`). All runs of all
-//! cells form one queue. Therefore all cores are busy with many cells of one run each, and also with
-//! one cell of many runs.
+//! cells form one queue. Therefore all cores are busy with many cells of one run each, and also
+//! with one cell of many runs.
 
 use crate::cell::{CellResult, LabCell, RunRecorder};
 use nix::time::{ClockId, clock_gettime};

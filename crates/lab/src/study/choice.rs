@@ -1,5 +1,7 @@
-//! Selects cells of a set by the values of their keys, as in `R = 1.12` or `q = *`. A selection can
-//! also name a flow and an interval.
+//! Selects cells of a set by the values of their keys, as in `R = 1.12` or `q = *`.
+//!
+//! A cell is one complete scenario. A key is a setting whose value differs from cell to cell. A
+//! selection can also name a flow and an interval, for which a number is read from the cells.
 
 use super::Study;
 use crate::entry::TableEntry;
@@ -23,14 +25,14 @@ pub(super) struct KeyValue {
 pub(super) struct CellChoice {
     /// Keys and the values that they must have.
     fixed: Vec<(String, KeyValue)>,
-    /// The key that may have any value (`q = *`).
+    /// The key that may have any value (`q = *`). The selected cells then form a curve over it.
     pub(super) star: Option<String>,
     /// The flow and the interval to read.
     pub(super) place: MeasurePlace,
 }
 
 impl KeyValue {
-    /// Reads a value as a claim writes it.
+    /// Reads the text of a value, such as `1.12`, `2.5%` or `100ms`.
     fn of_text(text: &str) -> KeyValue {
         let number = match text.strip_suffix('%') {
             Some(percent) => percent.trim().parse::<f64>().ok().map(|x| x / 100.0),
@@ -50,8 +52,8 @@ impl KeyValue {
         })
     }
 
-    /// Whether this value equals a cell's value: the same text, or numbers that differ by at most
-    /// 1e-9 of the larger one.
+    /// Whether this value equals a cell's value. Two values are equal if they have the same text,
+    /// or if they are numbers that differ by at most 1e-9 of the larger one.
     fn is_of(&self, text: &str, entry: &TableEntry) -> bool {
         match (self.number, entry.number()) {
             _ if self.text == text => true,
@@ -62,7 +64,7 @@ impl KeyValue {
 }
 
 impl CellChoice {
-    /// Reads a selection from the `at` table of a check or a figure.
+    /// Reads a selection from the table `at` of a `[[check]]` or a `[[figure]]` in the file.
     pub(super) fn of_table(at: &Table) -> Result<CellChoice, String> {
         let mut choice = CellChoice::default();
         for (name, value) in at {

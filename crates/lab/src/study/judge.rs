@@ -1,4 +1,8 @@
-//! Judges a study: compares published numbers and claims with the results of the cells.
+//! Judges a study: compares published numbers and claims with the results of its cells.
+//!
+//! A study is an experiment that states what its results should be, and a cell is one of its
+//! scenarios (see `mod.rs`). The reference of a number is the result of an independent simulation,
+//! such as one with ns-2.
 
 use super::Study;
 use super::choice::CellChoice;
@@ -16,7 +20,7 @@ use serde::Serialize;
 pub enum Verdict {
     /// The result agrees with the paper's number, or the paper's claim holds.
     Reproduced,
-    /// The paper has no number. The result agrees with an independent simulation.
+    /// The paper has no number. The result agrees with the reference.
     Agrees,
     /// The result differs from the paper, as expected; the study says why.
     Differs,
@@ -24,12 +28,13 @@ pub enum Verdict {
     NotReproducible,
     /// The number or claim was expected to be reproduced, and is not.
     Failed,
-    /// The study says that the result differs, and it does not. The reason in the study is wrong.
+    /// The study says that the result differs or that the claim fails, and this is not so. The
+    /// reason that the study states is wrong.
     Unexpected,
     /// The number or claim cannot be evaluated.
     Error,
-    /// The study says that the result differs. This cannot be decided, because there were too few
-    /// runs.
+    /// The study says that the result differs or that the claim fails. There were too few runs to
+    /// decide this.
     Undecided,
     /// The cells were not run.
     NotRun,
@@ -40,7 +45,7 @@ pub enum Verdict {
 pub struct NumberVerdict {
     /// Name of the cell's set.
     pub set: String,
-    /// The values of the cell's keys, with the flow and the interval if they are chosen.
+    /// The values of the cell's keys. Also the flow and the interval, if the check names them.
     pub at: String,
     /// Name of the measure.
     pub measure: String,
@@ -54,11 +59,11 @@ pub struct NumberVerdict {
     pub ours: Option<f64>,
     /// Half the width of the 95 % confidence interval of `ours`.
     pub ours_ci95: Option<f64>,
-    /// The number of an independent simulation.
+    /// The reference: the number of an independent simulation.
     pub reference: Option<f64>,
     /// Half the width of the 95 % confidence interval of `reference`.
     pub reference_ci95: Option<f64>,
-    /// Who made the reference.
+    /// The program or person that made the reference.
     pub reference_by: Option<String>,
     /// The verdict.
     pub verdict: Verdict,
@@ -88,7 +93,7 @@ pub struct AssertionVerdict {
     pub text: String,
     /// Whether the assertion holds; None if it cannot be evaluated.
     pub holds: Option<bool>,
-    /// The values it was decided by, or why it cannot be evaluated.
+    /// The values that decided the assertion, or why it cannot be evaluated.
     pub values: String,
 }
 
@@ -137,8 +142,10 @@ impl JudgedStudy {
     }
 }
 
-/// Judges all numbers and claims of a study. With `few` runs, a result that should differ and does
-/// not is undecided.
+/// Judges all numbers and claims of a study.
+///
+/// `few` says that the cells had fewer runs than the file gives, as with `--quick`. A result that
+/// is expected to differ, but agrees, is then [`Verdict::Undecided`].
 pub fn judge(study: &Study, readings: &dyn CellReadings, published: &Published, few: bool) -> JudgedStudy {
     let numbers =
         study.checks.iter().flat_map(|check| check.cells.iter().map(move |cell| (check, cell.as_ref())));
@@ -218,16 +225,17 @@ fn number(
     }
 }
 
-/// Whether two numbers agree. The difference may be the share `within` of `theirs`, or two
-/// half-widths if that is more. The half-width is the root of the sum of the squares of both
-/// half-widths.
+/// Whether two numbers agree. The allowed difference is `within` times `theirs`, or two half-widths
+/// if that is more. The half-width of the difference is the root of the sum of the squares of both
+/// numbers' half-widths.
 fn agree(ours: MeasuredNumber, theirs: MeasuredNumber, within: f64) -> bool {
     let width = ours.ci95.unwrap_or(0.0).hypot(theirs.ci95.unwrap_or(0.0));
     (ours.mean - theirs.mean).abs() <= (within * theirs.mean.abs()).max(2.0 * width)
 }
 
-/// The verdict on a number. `paper` and `reference` say whether the result agrees with the paper's
-/// number and with the reference, where there is one.
+/// The verdict on a number, and the reason for it. `paper` says whether the result agrees with the
+/// paper's number, and `reference` whether it agrees with the reference. None means that there is
+/// no such number.
 fn verdict(
     paper: Option<bool>,
     reference: Option<bool>,

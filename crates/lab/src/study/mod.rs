@@ -1,8 +1,16 @@
 //! Studies: experiments that state what their results should be.
 //!
-//! A [`Study`] is read from an experiment's file. Beside the cells, the file has measures,
-//! published numbers to compare with, claims and figures. [`judge`] compares these statements with
-//! the results of the cells and gives a verdict on each.
+//! A [`Study`] is read from an experiment's file. The file has one or more sets of cells. A cell is
+//! one complete scenario, and the cells of a set differ in the values of some settings, called keys
+//! (see `experiment/mod.rs`). The file also has:
+//!
+//! - measures: names for numbers of a result
+//! - checks: numbers that a paper publishes, to compare with ours
+//! - claims: assertions about the results (see `claim/mod.rs`)
+//! - figures
+//!
+//! [`judge`] compares the checks and the claims with the results of the cells, and gives a verdict
+//! on each.
 
 mod choice;
 mod judge;
@@ -26,7 +34,7 @@ use scope::StudyScope;
 use text::{SECTIONS, StudyText};
 use toml::Spanned;
 
-/// An experiment, the statements of others about it, and the verdicts that we expect.
+/// An experiment, the published statements about its results, and the verdicts that we expect.
 #[derive(Debug)]
 pub struct Study {
     /// Name of the study, such as `000.fig12`.
@@ -49,6 +57,7 @@ pub struct Study {
     pub experiment: Experiment,
     /// Measures that the file defines in `[[measure]]` tables.
     measures: Vec<Measure>,
+    /// The cells of each set, in the order of the sets.
     cells: Vec<Vec<GridCell>>,
 }
 
@@ -141,10 +150,10 @@ impl Study {
         self.id.split('.').next().unwrap_or(&self.id)
     }
 
-    /// The measure with the name `name`: a measure of this study, or a known one.
+    /// The measure with the name `name`: one that this study defines, or a [`KnownMeasure`].
     ///
     /// # Errors
-    /// Fails when there is no such measure. The error lists the known ones.
+    /// Fails when there is no such measure. The error lists the names of all [`KnownMeasure`]s.
     pub fn measure(&self, name: &str) -> Result<Measure, String> {
         match self.measures.iter().find(|measure| measure.name() == name) {
             Some(own) => Ok(own.clone()),
@@ -152,8 +161,8 @@ impl Study {
         }
     }
 
-    /// The cells of a set, ready to be run. With `quick`, each cell has the set's number of quick
-    /// runs. None if `quick` is given and the set has no such number.
+    /// The cells of a set, ready to be run. With `quick`, each cell has the number of runs that the
+    /// set's field `quick` gives. None if `quick` is true and the set does not have this field.
     ///
     /// # Errors
     /// Fails when a cell is invalid. The error says file, line and column.
@@ -177,8 +186,8 @@ impl Study {
         self.cells[set].iter().map(cell).collect::<LabResult<Vec<_>>>().map(Some)
     }
 
-    /// The cells of a set that have the values in `at`, with the flow and the interval that `at`
-    /// names.
+    /// The cells of a set whose keys have the values in `at`. Also the flow and the interval that
+    /// `at` names.
     pub(crate) fn chosen(&self, set: usize, at: &toml::Table) -> ChosenCells<'_> {
         // `Study::read` has already checked `at`.
         let choice = CellChoice::of_table(at).unwrap_or_default();

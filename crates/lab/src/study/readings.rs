@@ -1,5 +1,5 @@
-//! Sources of the numbers that a study is judged by: results in memory, or results in a store.
-//! Numbers written down in files are in [`crate::papers`].
+//! Sources of the numbers by which a study is judged: results in memory, or results in a store. A
+//! third source, numbers that are kept in files of the repository, is in [`crate::papers`].
 
 use super::Study;
 use crate::cell::{LabCell, SIMULATOR, read_result};
@@ -28,15 +28,15 @@ pub trait CellReadings {
     /// Whether there is a result for the cell.
     fn is_there(&self, set: usize, place: usize) -> bool;
 
-    /// The value of a measure of a cell. None if the result has no value for it.
+    /// The value of a measure of a cell. None if the cell's result has no value for the measure.
     ///
     /// # Errors
     /// Fails when the number cannot be read, or when the cell was not run.
     fn read(&self, wanted: &WantedNumber) -> Result<Option<MeasuredNumber>, String>;
 }
 
-/// The results of all cells in memory, by set and by cell in the set; null for a cell that was not
-/// run.
+/// The results of all cells in memory. The outer index is that of the set, the inner one that of
+/// the cell in its set. A cell that was not run has the value null.
 #[derive(Clone, Debug)]
 pub struct CellResults(pub Vec<Vec<Value>>);
 
@@ -54,8 +54,8 @@ impl CellReadings for CellResults {
 pub struct StoredReadings<'a> {
     study: &'a Study,
     store: &'a ResultStore,
-    /// The result that was read last, with its set and cell. Several measures of one cell are often
-    /// read one after another.
+    /// The result that was read last, with the index of its set and of its cell. It is kept because
+    /// several measures of one cell are often read one after another.
     last: RefCell<Option<(usize, usize, Value)>>,
 }
 
@@ -114,7 +114,7 @@ pub struct PlannedCell {
 }
 
 impl PlannedCell {
-    /// The task for the runner.
+    /// The task for [`crate::run::run_missing`].
     pub fn task(&self) -> CellTask {
         CellTask::of(&self.cell)
     }

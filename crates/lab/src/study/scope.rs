@@ -1,5 +1,6 @@
 //! Resolves the names in a study's claims. For example, `sink[nc, R=1.12]` is the measure `sink` of
-//! a cell in the set `nc`.
+//! the cell in the set `nc` whose key `R` is 1.12. A cell is one complete scenario, and a key is a
+//! setting whose value differs from cell to cell.
 
 use super::Study;
 use super::choice::CellChoice;
@@ -9,7 +10,7 @@ use crate::entry::TableEntry;
 use crate::experiment::GridCell;
 use crate::measure::Measure;
 
-/// A study, and the source of its numbers if there is one.
+/// The scope of a study's claims: the study, and the source of its numbers if there is one.
 pub(super) struct StudyScope<'a> {
     pub(super) study: &'a Study,
     /// None while claims are only checked, before any cell is run.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::{Spanned, Table};
 
-/// The sections of the file that are read here and do not define cells.
+/// The keys and sections of the file that are read here. They do not define cells.
 pub(super) const SECTIONS: [&str; 8] =
     ["title", "where", "also", "about", "measure", "check", "claim", "figure"];
 
@@ -55,7 +55,9 @@ pub(super) struct NamedMeasure {
     pub(super) unit: String,
 }
 
-/// A `[[check]]` table: numbers to compare, all of one measure.
+/// A `[[check]]` table: numbers to compare, all of the same measure. Our number is compared with
+/// the paper's number, with a reference, or with both. The reference is the result of an
+/// independent simulation.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NumberCheck {
@@ -64,13 +66,13 @@ pub struct NumberCheck {
     pub set: Spanned<String>,
     /// Name of the measure.
     pub measure: Spanned<String>,
-    /// Largest allowed relative difference from the paper's number. A difference of two half-widths
-    /// of the confidence interval is always allowed.
+    /// Largest allowed relative difference from the paper's number. A difference of up to two
+    /// half-widths of our confidence interval is always allowed.
     #[serde(default = "two_percent")]
     pub within: f64,
     /// Largest allowed relative difference from the reference; `within` if left out.
     pub reference_within: Option<f64>,
-    /// Who made the reference.
+    /// The program or person that made the reference.
     pub by: Option<String>,
     /// The numbers to compare.
     pub cells: Vec<Spanned<NumberCell>>,
@@ -81,8 +83,8 @@ fn no_name() -> Spanned<String> {
     Spanned::new(0..0, String::new())
 }
 
-/// The default of `within`: a relative difference of 2 %. At half the value more numbers fail
-/// unless their confidence intervals are wide; at twice the value a real difference of up to 4 %
+/// The default of `within`: a relative difference of 2 %. With half the value, more numbers fail
+/// unless their confidence intervals are wide. With twice the value, a real difference of up to 4 %
 /// counts as reproduced.
 fn two_percent() -> f64 {
     0.02
@@ -95,7 +97,8 @@ pub struct NumberCell {
     /// Selects the cell by the values of its keys. It may also have `flow` and `interval`.
     #[serde(default)]
     pub at: Table,
-    /// Names of the paper's numbers in `published.toml`. The mean of several is compared.
+    /// Names of the paper's numbers in `published.toml`. If there are several, their mean is
+    /// compared.
     #[serde(default)]
     pub published: Vec<String>,
     /// The result of an independent simulation: the mean, and half the width of its 95 % confidence
@@ -108,7 +111,7 @@ pub struct NumberCell {
     pub expect: ExpectedVerdict,
     /// Why the paper's number is not reproduced.
     pub because: Option<String>,
-    /// Why the reference differs from our result. If left out, the two must agree.
+    /// Why the reference differs from our result. If this is left out, the two must agree.
     pub reference_differs: Option<String>,
 }
 
@@ -129,7 +132,7 @@ pub enum ExpectedVerdict {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StudyClaim {
-    /// Name of the trend in `published.toml`.
+    /// Name of the trend in `published.toml`, if a paper states it.
     pub id: Option<Spanned<String>>,
     /// The claim in our words.
     pub text: String,

@@ -3,8 +3,8 @@
 use super::judge::{JudgedStudy, NumberVerdict, Verdict};
 use crate::claim::show_number;
 
-/// The reasons for verdicts, each once, with the verdict and the numbers or claims that it applies
-/// to.
+/// The reasons for verdicts, each once. The second text of a pair has the verdict, the first number
+/// or claim to which the reason applies, and how many more there are.
 pub fn reasons(judged: &JudgedStudy) -> Vec<(String, String)> {
     let entries = judged
         .entries
@@ -27,7 +27,7 @@ pub fn reasons(judged: &JudgedStudy) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The set and the key values of an entry.
+/// The set and the values of the keys of a judged number.
 pub fn at(entry: &NumberVerdict) -> String {
     if entry.at.is_empty() { entry.set.clone() } else { format!("{}: {}", entry.set, entry.at) }
 }

@@ -18,15 +18,15 @@ use std::collections::BTreeSet;
 /// Largest number of flows in a cell for which each flow has its own columns. If a cell has more
 /// flows, none of them has columns; the statistics of all flows together remain.
 ///
-/// The limit keeps the table readable: the number of columns grows in proportion to the flows. With
-/// half or double the value, only smaller or larger cells have columns for each flow.
+/// The limit keeps the table readable: the number of columns grows in proportion to the flows. Half
+/// the value leaves out the flows of more cells. Double the value allows a table twice as wide.
 pub const MOST_FLOWS: usize = 20;
 
 /// Largest number of links in a cell for which each link has its own columns. Each direction counts
 /// as one link. If a cell has more links, none of them has columns.
 ///
-/// The limit keeps the table readable: the number of columns grows in proportion to the links. With
-/// half or double the value, only smaller or larger cells have columns for each link.
+/// The limit keeps the table readable: the number of columns grows in proportion to the links. Half
+/// the value leaves out the links of more cells. Double the value allows a table twice as wide.
 pub const MOST_LINKS: usize = 20;
 
 /// The column of a grid key.
