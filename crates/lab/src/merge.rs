@@ -3,7 +3,7 @@
 //! A store is a file that keeps the results of cells; a cell is one complete scenario. A source is
 //! a store (`*.redb`), or a text file of results as `ripstop lab cell` prints them, one after the
 //! other. A result is identified by a hash of its cell and of the simulator that made it. Two
-//! results with the same hash must be equal, except for the fields in [`NOT_COMPARED`]. The
+//! results with the same hash must be equal, except for the fields in `NOT_COMPARED`. The
 //! simulator is deterministic, so any other difference means that a result was altered or that a
 //! machine is faulty.
 

@@ -40,8 +40,8 @@ impl ResultStore {
     /// Opens the store in the file `path`, and creates the file if it does not exist.
     ///
     /// # Errors
-    /// Fails when another program has the file open, when the file is not a store or has another
-    /// format, or when the operating system reports an error.
+    /// Fails when another program has the file open, or when the file is not a store or has another
+    /// format. Also fails when the operating system reports an error.
     pub fn open_or_create(path: &Path) -> LabResult<ResultStore> {
         if !path.try_exists().map_err(|error| LabError::work(path.display(), error))? {
             create(path)?;

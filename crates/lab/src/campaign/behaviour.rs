@@ -1,9 +1,9 @@
 //! The behaviour fingerprint: a hash of the simulator's results on a few short scenarios.
 //!
-//! The planner's weights and errors are valid only for the simulator to which they were fitted. A
-//! hash of the simulator's sources changes with any edit, even one without effect on results. The
-//! fingerprint changes only when a result changes. A test compares the committed fingerprint with a
-//! new one.
+//! The planner's closed forms have fitted weights and measured errors (see `mod.rs`). These are
+//! valid only for the simulator to which the weights were fitted. A hash of the simulator's sources
+//! changes with any edit, even one without effect on results. The fingerprint changes only when a
+//! result changes. A test compares the fingerprint that is kept in the repository with a new one.
 
 use super::scenes::CampaignStage;
 use crate::error::{LabError, LabResult};
@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 /// The links of the fingerprint. They are slow, so that the whole fingerprint takes a few seconds.
 ///
 /// In order: no loss, independent losses on a long path, bursts over a short queue, heavy losses
-/// in one direction. Any change of a value changes the fingerprint, and then the committed data
-/// must be made again.
+/// in one direction. Any change of a value changes the fingerprint. The data in
+/// `crates/model/data` must then be made again.
 const LINKS: [NetworkPath; 4] = [
     NetworkPath { rate: 4e6, rtt: 0.04, loss: 0.0, loss_back: 0.0, burst: 1.0, queue: 20e3, flows: 1 },
     NetworkPath { rate: 2e6, rtt: 0.15, loss: 0.05, loss_back: 0.05, burst: 1.0, queue: 60e3, flows: 1 },

@@ -13,8 +13,8 @@ use std::ops::RangeInclusive;
 /// - Uniform: RTT, loss, burst length and queue are uniform.
 /// - Common: values that occur often in practice are more frequent.
 ///   - RTT and queue are log-uniform.
-///   - The loss probability is 0 on a quarter of these links, log-uniform from .01 to 30 % on half,
-///     and uniform from 0 to 30 % on a quarter.
+///   - The loss probability is 0 on a quarter of these links. It is log-uniform from .01 to 30 % on
+///     half of them, and uniform from 0 to 30 % on the last quarter.
 ///   - Losses are independent on half of these links. On the others, the burst length is
 ///     log-uniform.
 ///

@@ -1,8 +1,8 @@
 //! Compares predictions with simulated results on the links of a campaign.
 //!
-//! This file computes two things: the errors of the predicted quantities, and how often the planner
-//! recommends a scheme whose goodput is near that of the best scheme. A scheme is a way to use the
-//! link; `mod.rs` explains this and the other terms.
+//! This file computes the errors of the predicted quantities. It also computes how often the
+//! planner recommends a scheme whose goodput is near that of the best scheme. A scheme is a way to
+//! use the link; `mod.rs` explains this and the other terms.
 
 use super::errors::{ALL_LINKS, PlanErrors, PlanHits, RelativeError};
 use super::simulate::TCPNC;

@@ -126,7 +126,7 @@ impl CampaignStage {
     /// The scenario of small requests and their answers on the otherwise idle path.
     ///
     /// When an answer has arrived, the client waits for a random think time and then sends the next
-    /// request. The mean of the think time is [`THINK`].
+    /// request. The mean of the think time is `THINK`.
     pub fn requests(&self, scheme: PlanScheme, runs: u32, seed: u64) -> Scenario {
         let mut scenario = self.scenario(scheme, runs, seed);
         let length = Distribution::Fixed(Bytes::new(REQUEST));
@@ -155,7 +155,7 @@ const REQUEST: u64 = 100;
 /// exponentially distributed.
 ///
 /// With half the value, requests are sent at shorter intervals and runs are shorter. With double
-/// the value, both are longer.
+/// the value, the intervals and the runs are longer.
 const THINK: Duration = Duration::from_millis(50);
 /// Requests in a run, if each is answered after exactly one round trip. Losses reduce the number.
 ///

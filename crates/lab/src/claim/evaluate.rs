@@ -121,8 +121,8 @@ fn check(
     }
 }
 
-/// Whether a call is the call of a closed form (see `mod.rs`). It is if its arguments have names,
-/// or if it has no arguments and `name` is the name of a closed form.
+/// Whether a call is treated as the call of a closed form (see `mod.rs`). This is so if an argument
+/// has a name. It is also so if there are no arguments and a closed form has the name `name`.
 fn is_closed_form(name: &str, arguments: &[ClaimArgument]) -> bool {
     let named = arguments.iter().any(|argument| argument.name.is_some());
     named || (arguments.is_empty() && published::FUNCTIONS.contains(&name))

@@ -148,8 +148,8 @@ fn near(
 /// Asserts that the curve has no significant step against the direction `sign` (1 up, -1 down).
 ///
 /// A step goes from one point of the curve to the next. It is significant when it is larger than
-/// two half-widths. The half-width of a step is the root of the sum of two squares: those of half
-/// the 95 % confidence intervals at the two points.
+/// two half-widths. The half-width of a step is computed from the half-widths of the 95 %
+/// confidence intervals at its two points: it is the root of the sum of their squares.
 fn steps(points: &[CurvePoint], sign: f64) -> ClaimValue {
     found(points, |pair| sign * (pair[0].y - pair[1].y) > 2.0 * pair[0].ci95.hypot(pair[1].ci95))
 }

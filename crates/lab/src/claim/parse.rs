@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok(ClaimExpression::Call { name: name.to_owned(), arguments })
     }
 
-    /// Parses what follows `all(` or `curve(`, such as `q in 0.01..0.99 by 99, rate[q=q])`.
+    /// Parses what follows `all(` or `curve(`, such as `q in 0.01..0.99 by 99, tcp(q))`.
     fn each(&mut self, curve: bool) -> Result<ClaimExpression, String> {
         let variable = self.name().ok_or_else(|| self.expected("a name, such as `q in 1..4`"))?.to_owned();
         let before = self.rest;

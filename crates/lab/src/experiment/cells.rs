@@ -24,7 +24,8 @@ pub struct GridCell {
     pub place: usize,
     /// The cell's value of each key of the experiment, in the order of [`Experiment::keys`].
     pub values: Vec<TableEntry>,
-    /// The same values as text, as the file writes them. Empty when the set does not have the key.
+    /// The same values as text: as the file writes them, or the default of the preset or the
+    /// scenario. Empty when the cell has no such key.
     pub texts: Vec<String>,
     /// The hash under which the store keeps the cell's result, or why the cell has no valid
     /// scenario.
@@ -65,7 +66,8 @@ impl GridCell {
         pairs.map(|(key, text)| format!("{key} = {text}")).collect::<Vec<_>>().join(", ")
     }
 
-    /// The cell's value of a key, as the file writes it. `None` when the cell has no such key.
+    /// The cell's value of a key as text (see [`GridCell::texts`]). `None` when the cell has no
+    /// such key.
     pub fn text(&self, experiment: &Experiment, key: &str) -> Option<&str> {
         let k = experiment.keys().iter().position(|known| known == key)?;
         Some(self.texts[k].as_str()).filter(|text| !text.is_empty())

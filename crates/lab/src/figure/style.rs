@@ -1,12 +1,12 @@
-//! Gives each curve a colour, dashes and a marker. A reader who cannot see one of the three can
-//! still tell the curves apart.
+//! Gives each curve a colour, dashes and a marker. Curves usually differ in more than one of the
+//! three, so that no reader depends on colour alone.
 
 use super::curve::FigureCurve;
 
 /// Colours that people with any kind of colour blindness can distinguish (the palette of Okabe and
-/// Ito). Two colours of the palette are replaced by grey and brown: the second blue, which is close
-/// to the first, and yellow, which is faint on white. The ninth curve has the first colour again,
-/// with other dashes.
+/// Ito). Two colours of the palette are replaced. Grey replaces the second blue, which is close to
+/// the first. Brown replaces yellow, which is faint on white. The ninth curve has the first colour
+/// again, with other dashes.
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000", "#7f7f7f", "#8c510a"];
 

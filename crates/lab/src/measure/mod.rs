@@ -5,9 +5,9 @@
 //! `result_path` reads it.
 //!
 //! Some measures need more than the usual result. The time series has the measurements of
-//! consecutive intervals of a run (`sample` in the scenario). The trace is the record of the first
-//! run: each change of the first flow's window, and the number of lost packets (`trace` in the
-//! experiment).
+//! consecutive intervals of a run (`sample` in the scenario). The trace (`trace` in the experiment)
+//! is the record of the first run: each change of the first flow's window, and the number of lost
+//! packets.
 
 pub(crate) mod result_path;
 
@@ -18,7 +18,7 @@ use std::str::FromStr;
 /// A number that is read from the result of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// A measure that the lab knows by name.
+    /// A measure that this crate knows by name.
     Known(KnownMeasure),
     /// A measure that an experiment defines in a `[[measure]]` table.
     Path {
@@ -40,7 +40,7 @@ pub struct MeasurePlace {
     pub interval: Option<[f64; 2]>,
 }
 
-/// A measure that the lab knows by name. "Per flow" means the mean over the flows.
+/// A measure that this crate knows by name. "Per flow" means the mean over the flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownMeasure {
     /// Payload delivered in order, per flow, Mbit/s.

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// no value.
 type CellNumbers = BTreeMap<String, Option<(f64, Option<f64>)>>;
 
-/// The committed numbers of one experiment.
+/// The numbers of one experiment that are kept in the repository.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommittedNumbers {
@@ -70,9 +70,10 @@ fn reading_name(measure: &Measure, at: &MeasurePlace) -> String {
     format!("{}{flow}{interval}", measure.name())
 }
 
-/// The committed numbers as a source for judging one study.
+/// The numbers that are kept in the repository, as a source for judging one study.
 pub struct CommittedReadings<'a> {
     numbers: &'a CommittedNumbers,
+    /// The name of each cell, as [`cell_names`] gives it.
     cells: Vec<Vec<String>>,
 }
 

@@ -122,7 +122,8 @@ pub struct SchemePlan {
     /// Median relative error of the predicted goodput against simulations of links with this loss
     /// pattern; `None` if it is not known.
     pub error_median: Option<f64>,
-    /// 95th percentile of the same error.
+    /// 95th percentile of the relative error of the predicted goodput, against the same
+    /// simulations.
     pub error_p95: Option<f64>,
     /// Median relative error of `packet_p99_s`.
     pub packet_p99_error_median: Option<f64>,

@@ -32,7 +32,7 @@ const STATION_W: f64 = 2500.0;
 pub struct PlanQuestion {
     /// What the link is for, which TCP the hosts can run, and the largest overhead allowed.
     pub wishes: Wishes,
-    /// Number of users of base stations whose users have links like the planned one. If None, the
+    /// Number of users of base stations. Each user has a link like the planned one. If None, the
     /// answer has no number of base stations.
     pub users: Option<u32>,
     /// Whether every scheme is simulated (`--verify`).
@@ -53,8 +53,8 @@ pub enum PlanError {
 /// Makes the plan for `path`.
 ///
 /// # Errors
-/// Fails when `path` or the number of users is outside the range of the models, when the planner's
-/// data cannot be read, or when a simulation fails.
+/// Fails when `path` or the number of users is outside the range of the models. Also fails when the
+/// planner's data cannot be read, or when a simulation fails.
 pub fn plan(path: &NetworkPath, question: &PlanQuestion) -> Result<PlanAnswer, PlanError> {
     path.check()?;
     let (weights, errors) = (data::weights()?, data::errors()?);

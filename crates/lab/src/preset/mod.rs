@@ -23,7 +23,7 @@ use ripstop_sim::scenario::{Scenario, ScenarioError};
 /// A kind of network that a few parameters describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preset {
-    /// A chain of links with equal settings (paper 000, fig. 8).
+    /// A chain of links with equal settings (figure 8 of paper 000).
     Tandem,
     /// One link with a block code (paper 003).
     Fec,

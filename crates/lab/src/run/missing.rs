@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// Whether a cell has a result, and where the result came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CellState {
-    /// The result was already in the store.
+    /// The result was already in the store, or an identical cell was simulated in this call.
     Reused,
     /// The cell was simulated in this call.
     Run,

@@ -93,7 +93,7 @@ struct Queue {
     open: Option<(Arc<Open>, u64)>,
 }
 
-/// A cell of which at least one run has been handed out.
+/// A cell of which at least one run has been handed out to a thread.
 struct Open {
     index: usize,
     cell: LabCell,

@@ -36,7 +36,7 @@ pub enum Verdict {
     /// The study says that the result differs or that the claim fails. There were too few runs to
     /// decide this.
     Undecided,
-    /// The cells were not run.
+    /// Cells that the number or claim needs were not run.
     NotRun,
 }
 

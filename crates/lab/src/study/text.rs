@@ -94,7 +94,7 @@ fn two_percent() -> f64 {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NumberCell {
-    /// Selects the cell by the values of its keys. It may also have `flow` and `interval`.
+    /// Selects the cell by the values of its keys. The table may also have `flow` and `interval`.
     #[serde(default)]
     pub at: Table,
     /// Names of the paper's numbers in `published.toml`. If there are several, their mean is

@@ -82,6 +82,7 @@ pub fn cell_entry(cell: &GridCell, k: usize, unit: Option<EntryUnit>) -> TableEn
 pub struct StatisticColumns {
     /// Names of the columns, in order.
     pub names: Vec<String>,
+    /// The names of all columns found so far, for a quick search.
     known: BTreeSet<String>,
     /// Whether some cell has more than [`MOST_FLOWS`] flows. The flows of such a cell have no
     /// columns.

@@ -19,7 +19,8 @@ pub(super) fn settings(source: &SourceText, table: &DeTable<'_>) -> LabResult<Ve
         .collect()
 }
 
-/// Reads `[grid]`: one axis for each key. The byte offset of the axis's values is put before it.
+/// Reads `[grid]`: one axis for each key. Each item has the byte offset of the axis's values in the
+/// file, and the axis.
 pub(super) fn grid(source: &SourceText, table: &DeTable<'_>) -> LabResult<Vec<(usize, GridAxis)>> {
     let axes = leaves(table, &range::is_range).into_iter().map(|(key, at, value)| {
         let values = values(source, &key, at, value)?;
