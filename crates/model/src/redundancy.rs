@@ -1,41 +1,48 @@
 //! The redundancy that TCP/NC needs (paper 000, section VI-B), and the share of a link that it can
 //! use (section VI-C).
 //!
-//! The paper requires, with probability 0.8, that at most W (R - 1) of R W packets are lost. It
-//! does not say how numbers that are not integers are rounded, so [`RedundancyRounding`] offers
-//! four readings. Each reading is one tail of the binomial distribution.
+//! TCP/NC sends R W coded packets for a window of W packets, where R is the redundancy. Any W of
+//! the coded packets suffice to decode the window. If W of them arrive, coding *masks* the losses:
+//! TCP does not see them. The paper requires that at most W (R - 1) of the R W packets are lost,
+//! with probability 0.8.
+//!
+//! The paper does not say how R W and W (R - 1) are rounded if they are not integers. So
+//! [`RedundancyRounding`] offers four readings. In every reading, one value of the incomplete beta
+//! function gives the probability.
 
 use crate::domain::{DomainError, at_least, positive, require, share};
 use crate::special::incomplete_beta;
 
-/// How the number of packets R W and the number of losses W (R - 1) are rounded.
+/// How the number of packets sent, R W, and the largest number of losses, W (R - 1), are rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RedundancyRounding {
     /// Round both up. This gives three of the four R in table I (1.03, 1.09, 1.13). The fourth
     /// becomes 1.27 instead of the printed 1.29.
     #[default]
     Ceil,
-    /// Round both down. This gives 1.04, 1.10, 1.14, and the 1.28 of the text.
+    /// Round both down. This gives 1.04, 1.10, 1.14, and the 1.28 of the paper's text.
     Floor,
-    /// Round neither: the incomplete beta function at real arguments (1.03, 1.09, 1.14, 1.28).
+    /// Round neither: the incomplete beta function accepts real arguments. This gives 1.03, 1.09,
+    /// 1.14 and 1.28.
     Continuous,
-    /// The paper's sum up to floor(W (R - 1)), with coefficients by gamma functions. Not monotone
-    /// in R.
+    /// Round only W (R - 1), down. The paper's sum then runs over whole numbers of losses, and
+    /// gamma functions extend its binomial coefficients to a real R W. The probability can fall
+    /// where R rises.
     Gamma,
 }
 
-/// The number of steps of R per unit that [`redundancy`] tries: hundredths, as in the paper. Half
-/// the value chooses coarser and larger redundancies.
+/// The number of steps into which [`redundancy`] divides each unit of R: it tries R in hundredths,
+/// as in the paper. With half the value, R is a multiple of 0.02, and up to 0.01 larger.
 const STEPS: f64 = 100.0;
 
-/// The largest R that [`redundancy`] tries. It bounds the search. Losses that need more are an
-/// error.
+/// The largest R that [`redundancy`] tries, to bound the search. Losses that need a larger R are an
+/// error. Half the value refuses more loss probabilities close to 1.
 pub const LARGEST_REDUNDANCY: f64 = 1000.0;
 
-/// The probability that the losses of a round are masked (paper 000, section VI-B).
+/// The probability that coding masks the losses of a window (paper 000, section VI-B).
 ///
-/// For a window of W = `window`, R W packets are sent, and each is lost with probability `loss`. At
-/// most W (R - 1) of them may be lost.
+/// R W packets are sent for a window of W = `window`, and each is lost with probability `loss`,
+/// independently. The losses are masked if at most W (R - 1) packets are lost.
 ///
 /// # Errors
 /// An argument is outside its domain. A loss is a probability, the window is at least 1, and R is 1
@@ -52,8 +59,8 @@ pub fn mask_probability(
     Ok(masked(loss, f64::from(window), redundancy, rounding))
 }
 
-/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a round with
-/// probability `target`. The paper uses 0.8.
+/// The smallest redundancy R, in steps of 0.01 from 1, that masks the losses of a window with
+/// probability `target`. The paper uses a target of 0.8.
 ///
 /// # Errors
 /// An argument is outside its domain, or the loss needs more than [`LARGEST_REDUNDANCY`].
@@ -67,13 +74,15 @@ pub fn redundancy(
     at_least("the window in packets", window, 1, "1 or more")?;
     require((0.0..1.0).contains(&target), "the target probability", target, "at least 0 and less than 1")?;
     let w = f64::from(window);
-    // Divide two integers, because that gives the double nearest to the decimal number. In binary,
-    // 1 + 0.14 is not 1.14.
+    // The quotient of two integers is the double nearest to the decimal number. The sum 1.0 + 0.14
+    // is not the double nearest to 1.14.
     let at = |step: u32| (STEPS + f64::from(step)) / STEPS;
     let enough = |step: u32| masked(loss, w, at(step), rounding) >= target;
     let last = (STEPS * (LARGEST_REDUNDANCY - 1.0)) as u32;
-    // W of n packets must arrive, and W is an integer. So in every reading but Gamma the
-    // probability rises with R.
+    // Bisection needs a probability that rises with R. In every reading but Gamma, exactly W
+    // packets must arrive: R W - W (R - 1) is W, also after rounding. A larger R only sends more
+    // packets, so the probability rises. In Gamma, W plus a fraction must arrive, and the fraction
+    // changes with R. So the bisection uses Ceil instead of Gamma.
     let bound = if rounding == RedundancyRounding::Gamma { RedundancyRounding::Ceil } else { rounding };
     let below = |step: u32| masked(loss, w, at(step), bound) < target;
     let (mut low, mut high) = (0, last);
@@ -85,8 +94,9 @@ pub fn redundancy(
             high = middle;
         }
     }
-    // Gamma stays below Ceil and equals it wherever W (R - 1) is an integer. So Gamma needs at most
-    // 100 steps (one unit of R) more.
+    // Gamma's probability is at most Ceil's, so Gamma needs no fewer steps. The two are equal where
+    // W (R - 1) is an integer, as at the next integer R, at most 100 steps away. So Gamma needs at
+    // most 100 steps more.
     let first = (low..=last).take(101).find(|&step| enough(step));
     first.map(at).ok_or(DomainError {
         what: "the loss probability",
@@ -95,8 +105,10 @@ pub fn redundancy(
     })
 }
 
-/// The rate that coded flows can use of a link of rate C = `rate`: min{C (1-p), C / R} (paper 000,
+/// The rate that all coded flows of a link can use together: min{C (1-p), C / R} (paper 000,
 /// section VI-C), in the unit of `rate`.
+///
+/// C = `rate` is the link's rate, p = `loss` its loss probability, and R = `redundancy`.
 ///
 /// # Errors
 /// An argument is outside its domain.
@@ -107,8 +119,9 @@ pub fn achievable(rate: f64, loss: f64, redundancy: f64) -> Result<f64, DomainEr
     Ok((rate * (1.0 - loss)).min(rate / redundancy))
 }
 
+/// [`mask_probability`] without checks of the arguments.
 fn masked(p: f64, w: f64, r: f64, rounding: RedundancyRounding) -> f64 {
-    // In binary, 50 * 1.12 is not 56. A product this close to an integer counts as that integer.
+    // As doubles, 50 * 1.12 is not 56. A product this close to an integer counts as that integer.
     let exact = |x: f64| if (x - libm::round(x)).abs() < 1e-9 * x.max(1.0) { libm::round(x) } else { x };
     let (packets, losses) = (exact(w * r), exact(w * (r - 1.0)));
     let (packets, losses) = match rounding {
@@ -117,8 +130,9 @@ fn masked(p: f64, w: f64, r: f64, rounding: RedundancyRounding) -> f64 {
         RedundancyRounding::Continuous => (packets, losses),
         RedundancyRounding::Gamma => (packets, libm::floor(losses)),
     };
-    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1). The sum with gamma functions telescopes to the
-    // same value for real n.
+    // P(Bin(n, p) <= k) = I_(1-p)(n - k, k + 1), with n packets and k losses. I is the regularised
+    // incomplete beta function. For an integer k, the paper's sum with gamma functions has the same
+    // value at a real n.
     incomplete_beta(packets - losses, losses + 1.0, 1.0 - p).is
 }
 
@@ -193,7 +207,8 @@ mod tests {
 
     #[test]
     fn gamma_is_the_printed_sum() {
-        // The sum of section VI-B with C(x, i) = x (x-1) ... (x-i+1) / i!.
+        // The sum of section VI-B with the binomial coefficient C(x, i) = x (x-1) ... (x-i+1) / i!,
+        // which is defined for a real x.
         for (p, w, r) in [(0.1, 50u32, 1.13), (0.3, 17, 1.61), (0.02, 33, 1.05)] {
             let n: f64 = f64::from(w) * r;
             let (mut sum, mut term) = (0.0, libm::pow(1.0 - p, n));

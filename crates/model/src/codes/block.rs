@@ -1,15 +1,20 @@
-//! The residual loss and delay of a systematic MDS block code without feedback: K source packets,
-//! then N - K repairs. Any K of the N packets suffice to decode.
+//! The residual loss and delay of a block code without feedback: K source packets, then N - K
+//! repairs. Any K of the N packets suffice to decode the block.
 //!
-//! A source packet is delivered on arrival, unless an earlier packet of its block is missing. From
-//! the first loss on, all source packets wait until K packets of the block have arrived, or until
-//! the last packet of the block has passed. Then missing packets are given up.
+//! A source packet is delivered on arrival, unless an earlier packet of its block is missing. The
+//! first lost packet and all source packets after it wait until K packets of the block have
+//! arrived. Then the block is decoded. If K packets have not arrived when the last packet of the
+//! block has been sent, the missing source packets are given up.
+//!
+//! Losses follow the two-state chain of [`PacketLosses`]. In this file, `lose[0]` is the
+//! probability of a loss after a packet that arrived, and `lose[1]` after a lost packet. State 0
+//! means that the last packet arrived, state 1 that it was lost.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, at_least};
 
-/// The largest block that is computed, packets. The work grows as K^2 N, so twice the value needs
-/// eight times the work for the largest block.
+/// The largest N and K that [`residual`] accepts, packets. The work grows as K^2 N, so twice the
+/// value needs eight times the work for the largest block.
 pub const LARGEST: u32 = 256;
 
 /// The residual loss and delay of a block code with `n` packets for `k` source packets.
@@ -27,8 +32,9 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
     let (k, n) = (k as usize, n as usize);
     let mut late = vec![0.0; n];
     let mut lost = 0.0;
-    // The first loss of the block hits source packet f, after f packets that arrived. The chain is
-    // in its steady state before the block.
+    // The first loss of the block hits source packet f, after f packets that arrived. `intact` is
+    // the probability that they all arrived, by state. Before the block, the loss chain is in its
+    // steady state.
     let mut intact = [1.0 - share, share];
     for f in 0..k {
         let first = intact[0] * lose[0] + intact[1] * lose[1];
@@ -37,8 +43,8 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
             continue;
         }
         let after = wait(k - f, n - f - 1, lose);
-        // Source packet i is delivered when the block is decoded or ends. Its delay is counted from
-        // its own position.
+        // Source packet i waits while the block waits. Its delay is counted from its own position,
+        // i - f packets after the first loss.
         for i in f..k {
             for (elapsed, waiting) in after.waiting.iter().enumerate().skip(i - f) {
                 late[elapsed - (i - f)] += first * waiting / k as f64;
@@ -51,20 +57,19 @@ pub fn residual(k: u32, n: u32, losses: PacketLosses) -> Result<Residual, Domain
 
 /// A block from its first loss on.
 struct Wait {
-    /// `waiting[d]`: the probability that the block is neither decoded nor over d packets after the
-    /// first loss.
+    /// `waiting[d]`: the probability that the block is not decoded yet d packets after the first
+    /// loss. The list has an entry for each d at which the block has packets left to send.
     waiting: Vec<f64>,
-    /// The number of packets that must still arrive. [`lost_sources`](Wait::lost_sources) uses it.
+    /// The number of packets that must arrive after the first loss.
     missing: usize,
-    /// The number of packets of the block after the first loss.
+    /// The number of packets that the block sends after the first loss.
     left: usize,
 }
 
 /// Computes the wait after the first loss: of the `left` packets that follow, `missing` must
 /// arrive.
 fn wait(missing: usize, left: usize, lose: [f64; 2]) -> Wait {
-    // at[m][s]: the probability that m packets must still arrive. s is 0 if the last packet
-    // arrived, and 1 if it was lost.
+    // at[m][s]: the probability that m packets must still arrive and that the chain is in state s.
     let mut at = vec![[0.0f64; 2]; missing + 1];
     at[missing][1] = 1.0;
     let mut waiting = Vec::with_capacity(left + 1);
@@ -72,11 +77,11 @@ fn wait(missing: usize, left: usize, lose: [f64; 2]) -> Wait {
         waiting.push(at[1..].iter().map(|s| s[0] + s[1]).sum());
         step(&mut at, lose);
     }
-    // The block is over after its last packet.
+    // After the block's last packet nothing waits: packets that are still missing are given up.
     Wait { waiting, missing, left }
 }
 
-/// Advances by one packet. The state m = 0 absorbs.
+/// Advances `at` of [`wait`] by one packet. A block with m = 0 is decoded and stays at m = 0.
 fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
     for m in 0..at.len() {
         let down = at.get(m + 1).map_or(0.0, |up| up[0] * (1.0 - lose[0]) + up[1] * (1.0 - lose[1]));
@@ -89,12 +94,12 @@ fn step(at: &mut [[f64; 2]], lose: [f64; 2]) {
 }
 
 impl Wait {
-    /// The expected number of source packets that are lost for good. They are the first lost packet
-    /// and the lost ones among the `sources` that follow it. They count only if the block cannot be
-    /// decoded.
+    /// The expected number of source packets that are lost for good. `sources` source packets
+    /// follow the first lost one. If the block cannot be decoded, the first lost packet and the
+    /// lost ones of `sources` count. Otherwise none counts.
     fn lost_sources(&self, sources: usize, lose: [f64; 2]) -> f64 {
-        // First follow the number of lost sources and the state after them. Then compute whether
-        // the repairs make up for them.
+        // at[l][s]: the probability that l of the `sources` packets are lost and that the chain is
+        // in state s after them.
         let mut at = vec![[0.0f64; 2]; sources + 1];
         at[0][1] = 1.0;
         for _ in 0..sources {
@@ -109,7 +114,9 @@ impl Wait {
         }
         let repairs = self.left - sources;
         debug_assert_eq!(self.missing, sources + 1);
-        // fails[m][s]: the probability that fewer than m of the repairs arrive, from state s.
+        // The repairs follow the source packets. fails[m][s]: the probability that fewer than m of
+        // the repairs arrive, if the chain is in state s before them. With m lost source packets,
+        // the block then fails.
         let mut fails = vec![[1.0f64; 2]; self.missing + 1];
         fails[0] = [0.0; 2];
         for _ in 0..repairs {
@@ -153,8 +160,8 @@ mod tests {
         assert!(none.delay(1.5).is_err());
     }
 
-    /// Simulates blocks one after the other. Returns the loss, the mean delay, and the share of
-    /// packets that are more than k/2 packets late.
+    /// Simulates blocks one after the other. Returns the residual loss, the mean delay, and the
+    /// share of source packets with a delay of more than k/2 packets.
     fn simulated(k: usize, n: usize, lose: [f64; 2], blocks: usize, seed: Seed) -> (f64, f64, f64) {
         let mut random = seed.stream("block");
         let (mut bad, mut lost, mut delay, mut late) = (false, 0, 0.0, 0);
@@ -225,7 +232,8 @@ mod tests {
                 within(at, late, 2e-3),
                 "K {k} N {n} q {q}: {at} are late, simulated {late}, seed {seed}"
             );
-            // At the quantile, no more than 1 % of the packets are late.
+            // At most 1 % of the source packets wait longer than the delay at quantile 0.99. A
+            // delay shorter by one packet is not enough.
             let most = got.delay(0.99).unwrap() as usize;
             assert!(got.late.get(most).is_none_or(|late| *late <= 0.01 + 1e-12));
             assert!(most == 0 || got.late[most - 1] > 0.01);

@@ -1,13 +1,20 @@
-//! The residual loss of this project's own codes, and the delay of the packets that they recover.
-//! These models are the project's own; no paper has them.
+//! The *residual loss* after this project's own codes (the share of source packets that the code
+//! does not recover), and the delay until packets are delivered. These models are the project's
+//! own; no paper has them.
 //!
-//! * [`block`]: systematic MDS blocks without feedback.
-//! * [`window`]: a sliding window. It sends repairs at even distances and exact repairs after
-//!   feedback, and gives up a symbol after a span.
+//! A code adds *repairs* to *source packets*. A repair is a linear combination of source packets.
 //!
-//! Time is counted in packets sent. The codes are ideal: any combination of the right span is
-//! innovative. Over GF(256) this fails for about one combination in 256. Losses follow a two-state
-//! chain; independent losses are one case of it.
+//! * [`block`]: blocks of source packets and repairs, without feedback.
+//! * [`window`]: a sliding window. The sender sends repairs at even distances, and further repairs
+//!   after feedback. A missing packet is given up when the window has moved past it.
+//!
+//! Time is counted in packets sent. The codes are ideal: each repair that arrives replaces one
+//! missing source packet among those that it combines. With random coefficients over GF(256), about
+//! one repair in 256 does not.
+//!
+//! Losses follow a Markov chain with two states, after a packet that arrived and after a lost
+//! packet. The chain gives the probability of a loss in each state. Independent losses have the
+//! same probability in both.
 
 pub mod block;
 pub mod window;
@@ -20,7 +27,7 @@ use crate::fec::gilbert::Gilbert;
 pub enum PacketLosses {
     /// Each packet is lost with this probability, independently.
     Independent(f64),
-    /// Losses come in bursts, from a Gilbert chain.
+    /// Losses come in bursts, by a Gilbert chain: a Markov chain with two states.
     Bursts(Gilbert),
 }
 
@@ -33,8 +40,8 @@ impl PacketLosses {
         }
     }
 
-    /// The probability of a loss after a packet that arrived, and the probability after a lost
-    /// packet.
+    /// The probability of a loss after a packet that arrived (index 0), and the probability of a
+    /// loss after a lost packet (index 1).
     pub(crate) fn chain(&self) -> Result<[f64; 2], DomainError> {
         match self {
             PacketLosses::Independent(p) => share("the loss probability", *p).map(|()| [*p, *p]),
@@ -50,8 +57,9 @@ pub struct Residual {
     pub loss: f64,
     /// The number of packets sent for each source packet.
     pub sent_per_source: f64,
-    /// `late[d]`: the share of source packets that are neither delivered in order nor given up d
-    /// packets after they were sent. The list ends where the share falls to 1e-15.
+    /// `late[d]`: the share of source packets that still wait d packets after they were sent. Such
+    /// a packet is neither delivered in order nor given up. The list ends where the share falls to
+    /// 1e-15.
     pub late: Vec<f64>,
 }
 

@@ -1,19 +1,27 @@
-//! The residual loss and delay of a sliding-window code. A repair over the open gap follows every
-//! few source packets. After feedback the sender sends exact repairs. Missing packets are given up
-//! after a span.
+//! The residual loss and delay of a sliding-window code. The sender sends a repair after every few
+//! source packets, and further repairs after feedback. The window moves on with time, so a packet
+//! that stays missing is given up.
 //!
-//! A lost source packet opens a *gap*. The *deficit* is the number of missing source packets less
-//! the repairs that have arrived since the gap opened. Each further loss raises the deficit by one,
-//! and each repair that arrives lowers it by one. At a deficit of 0 the whole gap is decoded. While
-//! the gap is open, nothing is delivered in order.
+//! A lost source packet opens a *gap*. The *deficit* is the number of source packets lost in the
+//! gap, less the repairs that have arrived since the gap opened. At a deficit of 0 the gap closes:
+//! all its packets are decoded. While the gap is open, nothing is delivered in order.
 //!
-//! The sender learns of a gap `feedback` packets after the gap opened, and then sends repairs until
-//! the gap closes. The window has moved past the gap `span` packets after the gap opened, and the
-//! missing packets are given up.
+//! The sender learns of a gap `feedback` packets after the gap opened. From then on it sends only
+//! *exact* repairs, until the gap closes. If the gap is still open `span` packets after it opened,
+//! the window has moved past it, and the missing packets are given up.
 //!
-//! All results follow from two things: how long a gap lasts, and where in the schedule of repairs
-//! the next gap opens. The results are exact for this sender, which a test simulates. A real sender
-//! hears of each change with a delay, and counts repairs in flight by their mean.
+//! The schedule of source packets and repairs repeats in *cycles*: a number of source packets, then
+//! one repair. The *phase* is the position of the next packet in its cycle. Exact repairs do not
+//! advance the phase.
+//!
+//! All results follow from two things: how long a gap lasts, and at which phase the next gap opens.
+//! The results are exact for this idealised sender, and a test simulates it. A real sender hears of
+//! each change of the deficit with a delay, and expects the mean share of its repairs in flight to
+//! arrive.
+//!
+//! Losses follow the two-state chain of [`PacketLosses`]. In this file, `lose[0]` is the
+//! probability of a loss after a packet that arrived, and `lose[1]` after a lost packet. `bad` is 1
+//! if the last packet was lost.
 
 use super::{PacketLosses, Residual, small};
 use crate::domain::{DomainError, require};
@@ -24,10 +32,10 @@ pub struct WindowCode {
     /// The number of source packets after which a repair is sent. `None`: no repair is sent before
     /// feedback.
     pub repair_every: Option<u32>,
-    /// The number of packets after which a gap is given up.
+    /// The number of packets sent after a gap opened until the gap is given up.
     pub span: u32,
-    /// The number of packets sent in one round trip. The sender sends repairs from this time after
-    /// a gap opened, until the gap closes. `None`: there is no feedback.
+    /// The number of packets sent in one round trip: the sender learns of a gap with this delay.
+    /// `None`: there is no feedback.
     pub feedback: Option<u32>,
 }
 
@@ -39,20 +47,20 @@ pub const LONGEST_SPAN: u32 = 5000;
 /// phases to compute.
 pub const LONGEST_CYCLE: u32 = 64;
 
-/// The computation follows a gap until the probability that it is still open falls below this. A
-/// larger value is faster and less exact.
+/// The computation of a gap ends when the probability that the gap is still open falls below this.
+/// With a larger value, it is faster and less exact.
 const NEGLIGIBLE: f64 = 1e-16;
 
-/// The computation follows a deficit while its probability is at least this. A larger value is
-/// faster and less exact.
+/// The computation of a gap leaves out deficits with a probability of at most this. With a larger
+/// value, it is faster and less exact.
 const UNLIKELY: f64 = 1e-25;
 
 impl WindowCode {
     /// The residual loss and delay of this window.
     ///
-    /// The work is the product of the cycle's source packets, the packets of a gap, and the spread
-    /// of its deficit. It takes less than a millisecond for spans of a hundred. It takes seconds
-    /// for long spans in which repairs barely keep up with losses.
+    /// The work is a product of three numbers: the source packets of a cycle, the packets of a gap,
+    /// and the different deficits of a gap. It takes less than a millisecond for spans of a
+    /// hundred. It takes seconds for long spans in which repairs barely keep up with losses.
     ///
     /// # Errors
     /// A cycle is outside 1 to 64, a span is outside 1 to 5000, a feedback is 0, or the losses are
@@ -71,8 +79,8 @@ impl WindowCode {
         }
         let sources = self.sources();
         let gaps: Vec<Gap> = (0..sources).map(|phase| self.gap(phase, lose)).collect();
-        // For each phase and state in which a gap may end: the distribution of the phase in which
-        // the next gap opens.
+        // The index of `opens` is the phase and the state in which a gap ends. Each entry describes
+        // the time from there to the next gap.
         let turns = self.turns(lose);
         let ends = (0..self.cycle()).flat_map(|phase| [(phase, 0), (phase, 1)]);
         let opens: Vec<Idle> = ends.map(|(phase, bad)| self.idle(phase, bad, lose, &turns)).collect();
@@ -84,6 +92,7 @@ impl WindowCode {
             after
         };
         let after: Vec<Vec<f64>> = gaps.iter().map(after).collect();
+        // The share of gaps that open at each phase, by iteration from equal shares.
         let mut often = vec![1.0 / sources as f64; sources];
         for _ in 0..10_000 {
             let mut then = vec![0.0; sources];
@@ -99,21 +108,23 @@ impl WindowCode {
                 break;
             }
         }
-        // Means over one gap and the packets until the next gap.
+        // Means for one gap together with the time until the next gap: source packets sent, all
+        // packets sent, and source packets lost.
         let (mut all, mut sent, mut lost) = (0.0, 0.0, 0.0);
         let mut late = Vec::new();
         for (gap, weight) in gaps.iter().zip(&often) {
             lost += weight * gap.lost;
-            // The packet that opens a gap, and the packets that are sent while the gap is open.
+            // Count the packet that opens the gap, and the packets sent while the gap is open.
             sent += weight * (1.0 + gap.open[..gap.open.len() - 1].iter().sum::<f64>());
             for (state, ends) in gap.ends.iter().enumerate() {
                 all += weight * ends * opens[state].sources;
                 sent += weight * ends * opens[state].packets;
             }
             late.resize(late.len().max(gap.open.len()), 0.0);
-            // A source packet that is sent `at` packets after a gap opened is late by d if the gap
-            // is still open d packets later. The sum over all packets up to the feedback is a
-            // difference of two sums from the end, less the packets that are repairs.
+            // A source packet sent `at` packets after a gap opened still waits d packets later if
+            // the gap is open at `at` + d. Add the probabilities of this for all source packets of
+            // the gap. They are all packets before the feedback except for repairs. So take a
+            // difference of two suffix sums of `open`, and subtract the repairs.
             let told = gap.is_source.len().min(self.feedback.map_or(usize::MAX, |packets| packets as usize));
             let repairs: Vec<usize> = (0..told).filter(|at| !gap.is_source[*at]).collect();
             let mut beyond = vec![0.0; gap.open.len() + 1];
@@ -132,7 +143,8 @@ impl WindowCode {
         Ok(Residual::new(lost / all, sent / all, late))
     }
 
-    /// The number of source packets in a cycle. Without repairs, any number serves.
+    /// The number of source packets in a cycle. A schedule without repairs has cycles of one source
+    /// packet.
     fn sources(&self) -> usize {
         self.repair_every.unwrap_or(1) as usize
     }
@@ -147,13 +159,13 @@ impl WindowCode {
         let (cycle, sources) = (self.cycle(), self.sources());
         let feedback = self.feedback.map_or(usize::MAX, |packets| packets as usize);
         let mut schedule = (phase + 1) % cycle;
-        // Open gaps by deficit and by whether the last packet was lost. Each entry holds the
-        // probability, and the probability times the number of lost source packets.
+        // The open gap by its deficit, and by whether the last packet was lost. Each entry holds a
+        // probability, and this probability times the expected number of lost source packets.
         let mut at = vec![[[0.0f64; 2]; 2]; self.span as usize + 2];
         at[1][1] = [1.0, 1.0];
         let mut gap = Gap { open: vec![1.0], is_source: vec![true], ends: vec![0.0; 2 * cycle], lost: 0.0 };
         let mut next = at.clone();
-        // The smallest and the largest deficit with a probability that matters.
+        // The smallest and the largest deficit with a probability above `UNLIKELY`.
         let (mut least, mut most) = (1, 1);
         for elapsed in 1..self.span as usize {
             let exact = elapsed >= feedback;
@@ -194,7 +206,8 @@ impl WindowCode {
             }
         }
         let at = &at[least..=most];
-        // A gap that is still open is given up here. The schedule goes on.
+        // A gap that is still open is given up now. The next packet is the next one of the
+        // schedule.
         for (bad, share) in [0, 1].map(|bad| (bad, at.iter().map(|from| from[bad][0]).sum::<f64>())) {
             gap.ends[2 * schedule + bad] += share;
         }
@@ -213,19 +226,21 @@ impl WindowCode {
         idle
     }
 
-    /// [`idle`](WindowCode::idle) from the cycle's start: after a packet that arrived, and after a
-    /// lost packet.
+    /// The time to the next gap as in [`idle`](WindowCode::idle), from the start of a cycle. Index
+    /// 0 is after a packet that arrived, index 1 after a lost packet.
     fn turns(&self, lose: [f64; 2]) -> [Idle; 2] {
         let mut turns = [Idle::none(self.sources()), Idle::none(self.sources())];
         let left = [0, 1].map(|bad| self.to_the_end(0, bad, lose, &mut turns[bad]));
-        // A cycle without a lost source packet leads back to the start, which gives two equations.
-        // They are solved without a difference of close numbers: the probability that a gap opens
-        // in a cycle is computed directly, however small it is.
+        // A cycle without a lost source packet leads to the start of the next cycle. This gives two
+        // linear equations, one for each state at the start. `opens` is the probability that a gap
+        // opens in a cycle. It is a sum of small numbers, because a difference from 1 would lose
+        // their digits.
         let opens = [0, 1].map(|bad| turns[bad].phases.iter().sum::<f64>());
         let [mut good, mut bad] = turns;
         let leaves_bad = left[1][0] + opens[1];
         if leaves_bad > 0.0 {
-            // Any number of steps from lost to lost, then one step to the other state or to a gap.
+            // From the state after a loss, any number of cycles end in the same state. Then a cycle
+            // ends in the other state, or a gap opens.
             let mut from_good = good.clone();
             from_good.add(&bad, left[0][1] / leaves_bad);
             from_good.scale(1.0 / (opens[0] + left[0][1] * opens[1] / leaves_bad));
@@ -259,14 +274,14 @@ impl WindowCode {
     }
 }
 
-/// A gap. Time is counted in packets since the loss that opened it.
+/// A gap. Time is counted in packets since the loss that opened the gap.
 struct Gap {
-    /// The probability that the gap is open, by the number of packets since its start.
+    /// The probability that the gap is still open, by time.
     open: Vec<f64>,
-    /// Whether the packet is a source packet, by the number of packets since the gap's start.
+    /// Whether the packet sent at each time is a source packet.
     is_source: Vec<bool>,
-    /// The probability of each end. The index is twice the phase of the next packet, plus 1 if the
-    /// last packet was lost.
+    /// The probability of each way in which the gap ends. The index is twice the phase of the next
+    /// packet, plus 1 if the last packet was lost.
     ends: Vec<f64>,
     /// The expected number of source packets that are given up with the gap.
     lost: f64,
@@ -313,8 +328,9 @@ mod tests {
     use proptest::prelude::*;
     use ripstop_base::Seed;
 
-    /// Simulates the sender packet by packet. Returns the loss, the packets sent for each source
-    /// packet, the mean delay, and the share of source packets that are later than `d`.
+    /// Simulates the sender packet by packet. Returns the residual loss, the packets sent for each
+    /// source packet, the mean delay, and the share of source packets with a delay of more than
+    /// `d`.
     fn simulated(window: WindowCode, lose: [f64; 2], packets: usize, d: usize, seed: Seed) -> [f64; 4] {
         let mut random = seed.stream("window");
         let (mut bad, mut schedule, mut deficit, mut opened) = (false, 0, 0usize, 0usize);
@@ -405,8 +421,8 @@ mod tests {
         );
         let dead = bare.residual(PacketLosses::Independent(1.0)).unwrap();
         assert!((dead.loss - 1.0).abs() < 1e-12);
-        // A loss so rare that it would disappear in a difference from 1. The lost packet and the
-        // source packets up to the next repair wait, 5 on average.
+        // With a loss of 1e-14, a difference from 1 would have almost no correct digits. The lost
+        // packet and the source packets up to the next repair wait. These are 5 on average.
         let slow = WindowCode { repair_every: Some(9), span: 1000, feedback: None };
         let rare = slow.residual(PacketLosses::Independent(1e-14)).unwrap();
         assert!(
@@ -429,8 +445,8 @@ mod tests {
 
     #[test]
     fn feedback_alone_costs_what_is_lost() {
-        // Each lost packet is repaired until a repair arrives, so a source packet costs 1/(1-p)
-        // packets.
+        // The sender sends repairs until one arrives for each lost packet. So each source packet
+        // costs 1/(1-p) packets.
         for p in [0.01, 0.1, 0.3] {
             let window = WindowCode { repair_every: None, span: 5000, feedback: Some(10) };
             let got = window.residual(PacketLosses::Independent(p)).unwrap();
@@ -451,12 +467,12 @@ mod tests {
             prop_assert!((0.0..=p * (1.0 + 1e-9)).contains(&one.loss), "more loss than without a code: {one:?}");
             prop_assert!(one.sent_per_source >= 1.0 && one.mean_delay() <= f64::from(span));
             prop_assert!(one.late.windows(2).all(|pair| pair[1] <= pair[0] + 1e-12));
-            // The sender always sends whole cycles, whatever happens.
+            // Without feedback, the sender always sends whole cycles.
             prop_assert!((one.sent_per_source - f64::from(every + 1) / f64::from(every)).abs() < 1e-6, "not whole cycles were sent: {one:?}");
             let told = WindowCode { feedback: Some(span / 2 + 1), ..window }.residual(losses).unwrap();
-            // If a loss is likelier to be followed by an arrival than a random packet is, one
-            // packet more or less before the next source may move that source to a place with more
-            // losses.
+            // At q < p, a packet after a loss is less likely to be lost than other packets. Then a
+            // repair sent in between can move a source packet to a position with a higher loss
+            // probability, and feedback can raise the loss.
             prop_assert!(q < p || told.loss <= one.loss * (1.0 + 1e-9) + 1e-12, "feedback raised the loss: {told:?}, without {one:?}");
         }
     }

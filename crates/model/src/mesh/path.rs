@@ -1,9 +1,13 @@
 //! The capacity of a path of an 802.11 mesh: equations (1), (2) and (12) of paper 004.
+//!
+//! A path is a chain of hops. A *cycle* is the time in which one hop carries one packet once, with
+//! RTS, CTS, data, MAC acknowledgment and the waits between them. The MAC layer does not
+//! retransmit. In this file p is the loss probability of a hop, and P that of the whole path.
 
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
 
-/// The constants of table I. Lengths are in bytes, rates in bit/s, times in seconds. [`Default`] is
-/// table I.
+/// The lengths, rates and times of 802.11 frames. [`Default`] has the values of table I of paper
+/// 004.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeshFrames {
     /// L_Data: the length of a packet, bytes.
@@ -12,15 +16,16 @@ pub struct MeshFrames {
     pub mac_header_bytes: f64,
     /// L_ACK: the length of the MAC acknowledgment, bytes.
     pub ack_bytes: f64,
-    /// L_RTS: the length of an RTS, bytes. Includes 24 bytes of PHY.
+    /// L_RTS: the length of an RTS, bytes. Includes 24 bytes for preamble and PHY header.
     pub rts_bytes: f64,
-    /// L_CTS: the length of a CTS, bytes. Includes 24 bytes of PHY.
+    /// L_CTS: the length of a CTS, bytes. Includes 24 bytes for preamble and PHY header.
     pub cts_bytes: f64,
-    /// T_p + T_PHY: the time of preamble and header of data and acknowledgments, s.
+    /// T_p + T_PHY: the time of preamble and PHY header before a data frame or a MAC
+    /// acknowledgment, s.
     pub preamble: f64,
-    /// data_rate: the rate of data, bit/s.
+    /// data_rate: the rate of data frames and MAC acknowledgments, bit/s.
     pub data_bps: f64,
-    /// basic_rate: the rate of control frames, bit/s.
+    /// basic_rate: the rate of RTS and CTS, bit/s.
     pub basic_bps: f64,
     /// T_SIFS: the short interframe space, s.
     pub sifs: f64,
@@ -52,8 +57,7 @@ impl Default for MeshFrames {
 }
 
 impl MeshFrames {
-    /// T_pkt, the time in which one hop carries one packet, s: equation (2). It is 9766 us with
-    /// table I.
+    /// T_pkt, the length of a cycle, s: equation (2). It is 9766 us with the values of table I.
     ///
     /// # Errors
     /// A length or time is negative or not finite, or a rate is not positive.
@@ -77,16 +81,17 @@ impl MeshFrames {
         positive("the time of a packet in seconds", cycle).map(|()| cycle)
     }
 
-    /// C_path, the capacity of `hops` hops that each lose a packet with probability `link_loss`,
-    /// bit/s: equation (12), which is equation (1) without loss.
+    /// C_path: the capacity of a path of h = `hops` hops, bit/s, by equation (12). Each hop loses a
+    /// packet with probability p = `link_loss`. At p = 0, equation (12) equals equation (1).
     ///
     /// A hop carries only the packets that the hops before it did not lose. So a packet takes 1 +
-    /// (1-p) + (1-p)^2 + ... cycles until it is lost or has arrived. A share (1-p)^h of the packets
-    /// arrives.
+    /// (1-p) + (1-p)^2 + ... cycles on average, one term for each hop. A share (1-p)^h of the
+    /// packets arrives.
     ///
-    /// From the fifth hop on, the ends of the path do not disturb each other (paper 002, lemma 3.1
-    /// with k = 2; the paper's h/4 is read as ceil(h/4) transmissions at once). Then the first four
-    /// hops limit the path, because they carry the most packets.
+    /// On up to four hops, only one hop can transmit at a time. On a longer path, the first and the
+    /// last hop can transmit at the same time (paper 002, lemma 3.1 with k = 2). Paper 004 bounds
+    /// the number of simultaneous transmissions by h/4, which this function reads as ceil(h/4).
+    /// Then the first four hops limit the path, because they carry the most packets.
     ///
     /// # Errors
     /// There is no hop, the loss is outside 0 to 1, or the frames are wrong.
@@ -99,8 +104,9 @@ impl MeshFrames {
         Ok(self.data_bytes * 8.0 / cycle * libm::pow(arrive, f64::from(hops)) / cycles)
     }
 
-    /// The capacity of several paths through one gateway together, bit/s. For equal paths it is the
-    /// capacity of one of them.
+    /// The capacity that several paths through one gateway have together, bit/s. `hops` has the
+    /// number of hops of each path. If all paths are equally long, the result is the capacity of
+    /// one path.
     ///
     /// # Errors
     /// There is no path, or as [`path_capacity`](MeshFrames::path_capacity).
@@ -132,24 +138,27 @@ impl MeshFrames {
     }
 }
 
-/// How paths of different lengths share the channel of their gateway.
+/// How paths of different lengths share the channel of their gateway. Only one path transmits at a
+/// time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JointCapacity {
-    /// As if all paths were as long as the longest: "usually depends to the longest path" (section
-    /// 4). Flows share the capacity equally, and the channel is idle at times.
+    /// As if all paths were as long as the longest: "usually depends to the longest path" (paper
+    /// 004, section 4). Shorter paths need less channel time than this, so the channel is idle at
+    /// times.
     #[default]
     LongestPath,
-    /// Each of n paths has the channel for the same time: the sum of 1/n of each path's capacity.
-    /// This reading is not the paper's. It maximises the sum of the logarithms of the rates, if
-    /// each path takes the time that its length costs.
+    /// Each path has the channel for the same share of time. The result is the mean of the paths'
+    /// capacities. This reading is ours, not the paper's. It maximises the sum of the logarithms of
+    /// the paths' rates.
     EqualAirtime,
-    /// Each path has the same rate, and the time that this needs. This reading is not the paper's.
+    /// Each path has the same rate, so a longer path has the channel for longer. The result is the
+    /// harmonic mean of the paths' capacities. This reading is ours, not the paper's.
     EqualRates,
 }
 
-/// R = 1/(1-P): the packets that a sender must send for each packet that should arrive, if the path
-/// loses a share P (section 5.1). The result is at most `cap`, because the paper's R is infinite at
-/// P = 1.
+/// R = 1/(1-P): the packets to send for each packet that should arrive (paper 004, section 5.1). P
+/// = `path_loss` is the share of packets that the path loses. The result is at most `cap`, because
+/// the paper's R is infinite at P = 1.
 ///
 /// # Errors
 /// The loss is outside 0 to 1, or the cap is below 1.
@@ -159,8 +168,9 @@ pub fn redundancy(path_loss: f64, cap: f64) -> Result<f64, DomainError> {
     Ok(if path_loss < 1.0 { (1.0 / (1.0 - path_loss)).min(cap) } else { cap })
 }
 
-/// ceil(L R): the packets sent for a block of L = `block` packets. A product within a rounding
-/// error of an integer counts as the integer: L R = 16/(1-0.5) is 32, not 33.
+/// ceil(L R): the packets to send for a block of L = `block` packets, with R = `redundancy`. A
+/// product within a rounding error of an integer counts as that integer: 16/(1-0.5) gives 32, not
+/// 33.
 ///
 /// # Errors
 /// The block has no packet, or the redundancy is below 1 or above 1e9.
@@ -195,7 +205,8 @@ mod tests {
 
     #[test]
     fn equation_12() {
-        // P of a link, loss of the path, kbit/s, the ratio to equation (1), R, ceil(16 R).
+        // p (loss of a hop), P (loss of the path), C_path in kbit/s, ratio of C_path to equation
+        // (1), R, ceil(16 R).
         for (p, lost, kbps, ratio, r, packets) in [
             (0.0, 0.0, 273.0562, 1.0000, 1.0000, 16),
             (0.01, 0.029701, 267.6134, 0.9801, 1.0306, 17),
@@ -210,7 +221,8 @@ mod tests {
             let got = frames.path_capacity(3, p).unwrap();
             near(got / 1e3, kbps, 4);
             near(got / frames.path_capacity(3, 0.0).unwrap(), ratio, 4);
-            // As printed, equation (12) is L p (1-p)^3 / (T_pkt (1 - (1-p)^3)).
+            // As printed, equation (12) is L p (1-p)^3 / (T_pkt (1 - (1-p)^3)), where L is the
+            // packet length in bits.
             if p > 0.0 {
                 let s = libm::pow(1.0 - p, 3.0);
                 near(got / (8000.0 * p * s / (9766e-6 * (1.0 - s))), 1.0, 12);

@@ -3,7 +3,7 @@
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, positive, require, share};
 
-/// A flow through a gateway. The paper's flows have weight 1 and no cap.
+/// A flow through a gateway. The paper's flows have weight 1 and no cap; weights and caps are ours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GatewayFlow {
     /// The weight w: the flow's utility is w log x.
@@ -19,11 +19,12 @@ impl Default for GatewayFlow {
 }
 
 /// The rates x_s that maximise the sum of w_s log x_s, in the unit of `capacity`: equations (3) to
-/// (6), with weights and caps added.
+/// (6), with weights and caps added. x_s is the rate of flow s, and w_s its weight.
 ///
 /// The sum of the rates is at most `capacity`, and each rate is at most its cap. Without weights
-/// and caps, the rates are C_g / |S_g|, equation (7). Gateways are independent of each other
-/// (equation (6)), so call this function for each gateway.
+/// and caps, each rate is C_g / |S_g|, equation (7): the gateway's capacity divided by the number
+/// of its flows. Gateways are independent of each other (equation (6)), so call this function for
+/// each gateway.
 ///
 /// # Errors
 /// There is no flow. Or the capacity is negative or not finite, a weight is not positive, or a cap
@@ -38,8 +39,8 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
         weight += flow.weight;
     }
     positive("the sum of the flows' weights", weight)?;
-    // The level is the rate of a flow of weight 1. Take the flows in the order of cap over weight.
-    // A flow whose cap is below its share keeps the cap, and the others share the rest.
+    // Go through the flows from the smallest cap / weight on. A flow whose cap is below its share
+    // of the rest gets its cap. The flows after it share what is left.
     let mut order: Vec<usize> = (0..flows.len()).collect();
     order.sort_by(|a, b| (flows[*a].cap / flows[*a].weight).total_cmp(&(flows[*b].cap / flows[*b].weight)));
     let mut rates = vec![0.0; flows.len()];
@@ -54,7 +55,7 @@ pub fn shares(capacity: f64, flows: &[GatewayFlow]) -> Result<Vec<f64>, DomainEr
     Ok(rates)
 }
 
-/// The values of a TCP/LT flow that its gateway knows.
+/// The values that a gateway knows of a TCP/LT flow (the paper's TCP with LT codes, in blocks).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BlocksInFlight {
     /// x_s: the rate that the gateway gave to the flow, bit/s. It counts coded packets, as in
@@ -74,8 +75,8 @@ impl BlocksInFlight {
     /// N_s-MAX: the number of blocks that may be in flight, equation (11): floor(x_s (1-P) T_s / (8
     /// L_Data L)).
     ///
-    /// As printed it can be 0, which blocks the flow forever: without a block there is no new T_s.
-    /// The corrected form is at least 1.
+    /// As printed, the number can be 0, which stops the flow forever: without a block there is no
+    /// new measurement of T_s. The corrected form is at least 1.
     ///
     /// # Errors
     /// An argument is outside its domain.
@@ -91,7 +92,7 @@ impl BlocksInFlight {
     }
 
     /// The smallest T_s for which equation (11) as printed allows a block, s: 8 L_Data L / (x_s
-    /// (1-P)). Infinite if nothing arrives.
+    /// (1-P)). Infinite at P = 1.
     ///
     /// # Errors
     /// An argument is outside its domain.
@@ -100,8 +101,8 @@ impl BlocksInFlight {
         Ok(self.block_bits() / (self.rate_bps * (1.0 - self.loss)))
     }
 
-    /// The rate of coded packets with `blocks` blocks in flight, bit/s: the middle part of equation
-    /// (8).
+    /// The rate of coded packets with `blocks` blocks in flight, bit/s: 8 L_Data L `blocks` /
+    /// ((1-P) T_s), the middle part of equation (8).
     ///
     /// # Errors
     /// An argument is outside its domain, or the loss is 1.
@@ -160,7 +161,7 @@ mod tests {
         let flow = |weight, cap| GatewayFlow { weight, cap };
         let free = f64::INFINITY;
         assert_eq!(shares(100.0, &[flow(1.0, free), flow(3.0, free)]), Ok(vec![25.0, 75.0]));
-        // The capped flow keeps 10. The rest is shared 1 : 2.
+        // The capped flow gets 10. The other two share the remaining 90 as 1 : 2.
         assert_eq!(
             shares(100.0, &[flow(1.0, free), flow(2.0, free), flow(1.0, 10.0)]),
             Ok(vec![30.0, 60.0, 10.0])
@@ -195,7 +196,7 @@ mod tests {
         assert!(
             full.coded_rate(n).unwrap() <= full.rate_bps && full.coded_rate(n + 1).unwrap() > full.rate_bps
         );
-        // The estimate reaches 90 % of a step after 18 samples.
+        // After a step of the samples from 0 to 1, the estimate reaches 0.9 with the 18th sample.
         let mut estimate = smoothed(None, 0.0).unwrap();
         let mut samples = 0;
         while estimate < 0.9 {

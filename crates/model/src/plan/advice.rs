@@ -1,4 +1,5 @@
-//! Chooses the scheme to use on a path, and lists warnings about the path.
+//! Chooses the scheme to use on a path, and lists warnings about the path. A scheme is a TCP
+//! congestion control, with or without the tunnel.
 //!
 //! The caller predicts each scheme (see [`predict`](super::predict)) and passes the results as
 //! [`Candidate`]s. `ripstop plan` prints the [`Choice`] and the [`Caution`]s.
@@ -25,8 +26,8 @@ pub enum HostTcp {
     Cubic,
     /// BBR, which the user cannot change.
     Bbr,
-    /// CUBIC now, the default of most systems. The user can switch every sending host to another
-    /// congestion control.
+    /// CUBIC at present, the default of most systems. The user can switch every sending host to
+    /// another congestion control.
     #[default]
     Any,
 }
@@ -41,8 +42,8 @@ impl HostTcp {
         }
     }
 
-    /// Whether every sending host must change its congestion control for `scheme`. CUBIC needs no
-    /// change.
+    /// Whether every sending host must change its congestion control for `scheme`. A scheme with
+    /// CUBIC needs no change.
     pub fn must_change_for(self, scheme: PlanScheme) -> bool {
         self == HostTcp::Any && !matches!(scheme, PlanScheme::Cubic | PlanScheme::TunnelCubic)
     }
@@ -89,15 +90,16 @@ pub struct Wishes {
 /// Why a candidate was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChoiceReason {
-    /// It has the highest goodput of all candidates.
+    /// The candidate has the highest goodput of all candidates.
     MostGoodput,
-    /// Its goodput is within half a per cent of the best, and it needs less set-up.
+    /// The candidate's goodput is within half a per cent of the best, and it needs less set-up.
     LessToSetUp,
-    /// Its requests have the shortest delay.
+    /// The candidate's requests have the shortest response time.
     LeastDelay,
-    /// For mixed traffic: it keeps requests short, and its goodput is close to the best.
+    /// For mixed traffic: the candidate's requests have a short response time, and its goodput is
+    /// close to the best.
     Both,
-    /// It has the highest goodput of the candidates within the budget.
+    /// The candidate has the highest goodput of the candidates within the budget.
     MostInBudget,
 }
 
@@ -113,27 +115,28 @@ pub enum Choice {
     },
     /// The budget is too small for any useful candidate.
     BudgetTooSmall {
-        /// The index of the candidate to name as the price of a useful one. It has the smallest
-        /// overhead of all candidates with at least half of the best goodput.
+        /// The index of the candidate whose overhead a useful budget must allow. It has the
+        /// smallest overhead of all candidates with at least half of the best goodput.
         needs: usize,
     },
 }
 
-/// A candidate with at least this share of the best goodput ties with the best. The closed forms
-/// have larger errors than the remaining half per cent.
+/// A candidate with at least this share of the best goodput counts as equal to the best. The
+/// difference of half a per cent is smaller than the errors of the closed forms.
 ///
-/// Twice the margin (0.99) missed one more link of the 52 links of up to 40 Mbit/s of seed 1. A
-/// smaller margin names schemes that need more set-up for a gain that nobody can measure.
+/// With twice the margin (0.99), the choice was wrong on one more of the 52 links of up to 40
+/// Mbit/s in the campaign of seed 1. A smaller margin names schemes that need more set-up for a
+/// gain that nobody can measure.
 const PARITY: f64 = 0.995;
 /// For mixed traffic: a scheme with shorter requests must have at least this share of the best
 /// goodput. A smaller value gives up more goodput for shorter requests.
 const ENOUGH_FOR_MIXED: f64 = 0.85;
-/// The tunnel counts as having shorter requests if its 99th percentile is below this share of plain
-/// TCP's. A value closer to 1 prefers the tunnel for smaller differences.
+/// The tunnel counts as having shorter requests if the 99th percentile of its response times is
+/// below this share of plain TCP's. With a value closer to 1, a smaller difference is enough.
 const SHORTER: f64 = 0.95;
 /// A candidate within the budget must have at least this share of the best goodput without a
-/// budget. Otherwise the answer is [`Choice::BudgetTooSmall`]. At 40 % of loss CUBIC sends the
-/// least and has a thousandth of the best goodput.
+/// budget. Otherwise the answer is [`Choice::BudgetTooSmall`]. Without this limit, a small budget
+/// at 40 % of loss would choose CUBIC, which has a thousandth of the best goodput.
 ///
 /// A smaller value recommends slower schemes before it asks for a larger budget.
 const USEFUL_IN_BUDGET: f64 = 0.1;
@@ -160,7 +163,8 @@ pub fn choose(candidates: &[Candidate], wishes: Wishes) -> Option<Choice> {
             return Some(Choice::BudgetTooSmall { needs });
         }
     };
-    // The candidate with the least set-up of all that tie with the best of `among`.
+    // The candidate with the least set-up of those whose goodput counts as equal to the best of
+    // `among`.
     let simplest = |among: &[usize]| -> Option<usize> {
         let best = most(among)?;
         let as_good = among.iter().copied().filter(|&k| goodput(k) >= PARITY * goodput(best));
@@ -218,22 +222,22 @@ pub enum Caution {
     /// Bursts of losses are so long that two connections of one scheme differ more than two schemes
     /// do.
     LongBursts,
-    /// The losses may be congestion, which no code repairs. Congestion losses vanish when the
-    /// senders slow down.
+    /// The losses may come from congestion. Coding does not help against congestion: only slower
+    /// senders end such losses.
     MayBeCongestion,
 }
 
 /// CUBIC fills the link if its goodput is at least this share of C (1-p) less headers. A smaller
 /// value gives [`Caution::CubicFillsLink`] on more paths.
 const FULL: f64 = 0.9;
-/// The planner warns of a bandwidth-delay product below this, packets. Twice the value warns on
-/// paths of twice the product.
+/// The planner warns of a bandwidth-delay product below this, packets. With twice the value, it
+/// also warns on paths with up to twice the product.
 const SMALL_BDP: f64 = 10.0;
 /// The planner warns of a queue below this, packets, if the queue also holds less than half of the
-/// bandwidth-delay product. Half the value warns only of queues half as long.
+/// bandwidth-delay product. With half the value, it warns only of queues half as long.
 const SMALL_QUEUE: f64 = 20.0;
-/// The planner warns of long bursts if both values are exceeded: the loss probability, and the mean
-/// burst length in packets. Lower values warn on more paths.
+/// The planner warns of long bursts if both values are exceeded. The first is the loss probability,
+/// the second the mean burst length in packets. With lower values, the planner warns on more paths.
 const LONG_BURSTS: (f64, f64) = (0.01, 6.0);
 
 /// All warnings for a path. `cubic_bps` is plain CUBIC's predicted goodput on it, bit/s.

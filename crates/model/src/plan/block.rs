@@ -1,13 +1,15 @@
 //! The planner's model of a block code below plain CUBIC. Each block has K source packets and N - K
-//! repairs, and the code needs no feedback. [`best`] chooses N for a path.
+//! repairs, of which any K suffice to decode. The code needs no feedback. CUBIC sees only the
+//! *residual loss*, which the code did not repair. [`best`] chooses N for a path.
 
 use super::path::NetworkPath;
 use super::plain;
 use super::scheme::PlanScheme;
 use crate::codes::block;
 
-/// Source packets in a block (K). A larger block needs fewer repairs for the same residual loss,
-/// but a receiver waits longer for the block's end. Twice the value doubles this wait.
+/// K: source packets in a block. A larger block needs a smaller share of repairs for the same
+/// residual loss, but a receiver waits longer for the block's end. Twice the value doubles this
+/// wait.
 pub const SOURCES: u32 = 32;
 
 /// A block code, and the predicted goodput of CUBIC above the code.
@@ -17,7 +19,7 @@ pub struct BlockCode {
     pub k: u32,
     /// N: all packets of a block.
     pub n: u32,
-    /// The probability that a source packet is still missing after decoding.
+    /// The residual loss: the probability that a source packet is still missing after decoding.
     pub residual_loss: f64,
     /// Goodput: payload that arrives in order, bit/s.
     pub goodput_bps: f64,
@@ -25,9 +27,9 @@ pub struct BlockCode {
 
 /// Chooses N for blocks of [`SOURCES`] packets so that the goodput is highest.
 ///
-/// The goodput is the smaller of two bounds: the rate that the code leaves, and CUBIC's throughput
-/// at the residual loss. The source is paper 003, section 3. CUBIC replaces the paper's square-root
-/// law, and packets replace its units.
+/// The goodput is the smaller of two bounds: the rate that the code's repairs leave, and CUBIC's
+/// throughput at the residual loss. The method is that of paper 003, section 3, with CUBIC's
+/// formula in place of the paper's square-root law, and packets in place of its units.
 pub fn best(path: &NetworkPath) -> BlockCode {
     let losses = path.losses();
     let mut found = BlockCode { k: SOURCES, n: SOURCES, residual_loss: path.loss, goodput_bps: 0.0 };

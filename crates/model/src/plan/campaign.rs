@@ -1,5 +1,6 @@
-//! The results of a campaign as data: every drawn link, with the predicted and the simulated
-//! goodput of each scheme.
+//! The results of a campaign as data. A campaign draws links at random and simulates the schemes on
+//! each. The data has every drawn link, with the predicted and the simulated goodput of each
+//! scheme.
 //!
 //! `ripstop plan campaign --data FILE` writes a [`CampaignResults`] as TOML. The example `fit-plan`
 //! of this crate reads one and fits the weights. `docs/plan-report.md` is made from
@@ -18,7 +19,8 @@ pub struct CampaignRecord {
     pub seed: u64,
     /// The number of links on which every scheme was simulated.
     pub links: u64,
-    /// The number of links on which plain TCP was simulated. Absent if equal to `links`.
+    /// The number of links on which plain TCP (TCP outside the tunnel) was simulated. Absent if
+    /// equal to `links`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plain_links: Option<u64>,
     /// The largest rate of the links that were simulated, bit/s. Absent if every drawn link was
@@ -28,8 +30,8 @@ pub struct CampaignRecord {
     /// The program's version and the hash of the simulator's sources. Any edit of a source changes
     /// this hash.
     pub simulator: String,
-    /// The fingerprint of the simulator's results. Only a change of behaviour changes the
-    /// fingerprint.
+    /// A hash of the simulator's results on a fixed set of scenarios. An edit of the sources that
+    /// changes no result leaves this hash as it is.
     pub behaviour: String,
 }
 
@@ -66,8 +68,8 @@ pub struct LinkResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SchemeResult {
-    /// The goodput by the closed form, bit/s. The campaign takes the weights that were committed
-    /// when it ran.
+    /// The goodput by the closed form, bit/s, with the weights that were committed when the
+    /// campaign ran.
     pub predicted_bps: f64,
     /// The mean goodput of the simulated runs, all connections together, bit/s.
     pub mean_bps: f64,
@@ -80,10 +82,11 @@ pub struct SchemeResult {
     /// Bytes offered to the link for each byte of payload that arrived. Absent if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_per_useful: Option<f64>,
-    /// The median of the packet delay, s. Absent if nothing arrived.
+    /// The median of the delay from a packet's first transmission to its delivery in order, s.
+    /// Absent if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_p50_s: Option<f64>,
-    /// The 99th percentile of the packet delay, s. Absent if nothing arrived.
+    /// The 99th percentile of the same delay, s. Absent if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_p99_s: Option<f64>,
 }
@@ -102,8 +105,8 @@ pub struct RequestResult {
 }
 
 /// The number of runs whose goodput is stored one by one. A test can compare these runs, and the
-/// report can show their spread. To store all of up to 128 runs would make the file five times as
-/// large. Half the value shows the spread less well.
+/// report can show their spread. A campaign has up to 128 runs on a link. With all of them, the
+/// file would be five times as large. Half the value shows the spread less well.
 pub const KEPT_RUNS: usize = 8;
 
 impl LinkResult {

@@ -1,7 +1,9 @@
 //! Predicts the delay of a packet and the response time of a request.
 //!
-//! Each delay is a fixed part of the round-trip time and a weighted sum of [`TIMES`] times.
-//! `crates/model/data/plan-weights.toml` has the fitted weights.
+//! A request's response time is a round trip plus a weighted sum of eight ([`TIMES`]) times. A
+//! packet's delay is half a round trip plus another such sum. Each time stands for one cause of
+//! delay, for example for the time to send a packet at the link's rate (*serialisation*). The
+//! weights are fitted to simulations and stored in `crates/model/data/plan-weights.toml`.
 
 use super::path::NetworkPath;
 use super::plain::RTO_MIN;
@@ -23,14 +25,19 @@ const RTO_MAX: f64 = 120.0;
 
 /// The times that add to the round trip of a small request and its answer on the idle path, s.
 ///
-/// A share `quantile` of all requests waits no longer for time-outs than the last two values say.
-/// The array holds, in this order:
+/// p is the larger loss probability of the two directions, and B the mean burst length. The array
+/// holds, in this order:
 ///
-/// * two times of serialisation, the second one of repairs;
-/// * three times of retransmissions, in round trips: one for single losses and two for bursts;
-/// * the smallest time-out;
-/// * the sum of the successive time-outs if losses are independent;
-/// * the sum of the successive time-outs if each loss follows another.
+/// * the serialisation of a packet;
+/// * the serialisation of repairs: the same time, times sqrt(p);
+/// * a round trip times sqrt(p), for retransmissions after single losses;
+/// * a round trip times p sqrt(B), for retransmissions after bursts;
+/// * a round trip times p B, also for retransmissions after bursts;
+/// * the smallest time-out times sqrt(p);
+/// * the sum of successive time-outs if each retransmission is lost with probability p;
+/// * the sum of successive time-outs if a retransmission continues the burst of losses.
+///
+/// A share `quantile` of the requests waits no longer than each of the last two sums.
 pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     let lost = path.loss.max(path.loss_back);
     let root = libm::sqrt(lost);
@@ -47,9 +54,9 @@ pub fn request_times(path: &NetworkPath, quantile: f64) -> [f64; TIMES] {
     ]
 }
 
-/// The sum of the time-outs that a request waits for, s. With probability `quantile` the sum is no
-/// larger. Each time-out is twice the one before. `again` is the probability that a retransmission
-/// is lost.
+/// The sum of the time-outs for which a request waits, s. It is the `quantile` of this sum: a share
+/// `quantile` of the requests waits no longer. Each time-out is twice the one before. `again` is
+/// the probability that a retransmission is lost.
 fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
     let mut open = 1.0 - (1.0 - path.loss) * (1.0 - path.loss_back);
     let (mut wait, mut next) = (0.0, path.rtt + RTO_MIN);
@@ -65,7 +72,8 @@ fn time_outs(path: &NetworkPath, again: f64, quantile: f64) -> f64 {
 /// of [`request_times`].
 ///
 /// Plain TCP retransmits a lost packet after a time-out, and the time-out doubles each time. The
-/// tunnel sends up to four repairs after each such packet. A burst may lose the repairs too.
+/// tunnel sends up to four repairs after each packet of a request or an answer. A burst may lose
+/// the repairs too.
 pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuantiles {
     let DelayWeights { p50: median, p99: last } =
         if tunnel { weights.tunnel_requests } else { weights.plain_requests };
@@ -79,13 +87,16 @@ pub fn request(path: &NetworkPath, tunnel: bool, weights: &Weights) -> DelayQuan
 
 /// The times that add to half a round trip in the delay of a packet of a transfer, s.
 ///
-/// The array holds, in this order:
+/// p is the loss probability in the direction of the data, and B the mean burst length. The array
+/// holds, in this order:
 ///
-/// * two times of serialisation, the second one of repairs;
-/// * three multiples of the round-trip time: the whole, one for the repair of losses, one for the
-///   repair of bursts;
+/// * the serialisation of a packet;
+/// * the serialisation of repairs: the same time, times sqrt(p);
+/// * a round trip;
+/// * a round trip times sqrt(p), for the repair of losses;
+/// * a round trip times p sqrt(B), for the repair of bursts;
 /// * the time to send a full queue;
-/// * the smaller of this time and the round-trip time;
+/// * the smaller of the time to send a full queue and the round-trip time;
 /// * a constant of 5 ms.
 pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     let queue = path.queue * 8.0 / path.rate;
@@ -102,8 +113,8 @@ pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     ]
 }
 
-/// The delay of a packet of a transfer, from its first transmission to its delivery in order. It is
-/// half a round trip, and the weighted sum of [`packet_times`].
+/// The delay of a packet of a transfer, from its first transmission to its delivery in order: half
+/// a round trip, and the weighted sum of [`packet_times`].
 pub fn bulk(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> DelayQuantiles {
     let times = packet_times(path);
     let DelayWeights { p50, p99 } = weights.of(scheme).packets;

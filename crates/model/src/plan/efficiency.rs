@@ -1,12 +1,16 @@
-//! The efficiency of a scheme: a product of efficiency factors, one for each cause that makes a
-//! path hard.
+//! The efficiency of a scheme: the factor by which causes such as losses, bursts and short queues
+//! reduce its goodput below the bounds of [`plain`](super::plain).
 //!
-//! share = ceiling exp(-(w_1 phi_1 + w_2 phi_2 + ...)). Each phi is a product of powers of the
-//! path's [`Causes`], and each weight w is fitted to simulations. So each weighted term multiplies
-//! the ceiling by a factor of at most 1.
+//! efficiency = exp(-(w_1 phi_1 + w_2 phi_2 + ...)). Each phi is a product of powers of the path's
+//! [`Causes`], and each weight w is fitted to simulations. A weight times its phi is a [`Term`]. So
+//! each term is one efficiency factor exp(-w phi), which is at most 1. The same form, with other
+//! weights, predicts the bytes that a scheme sends.
 //!
-//! Every cause grows as the path gets harder, and no weight is negative. Therefore the predicted
-//! goodput never rises with the loss and never exceeds the ceiling.
+//! Every cause is larger on a path that is harder to use, and no weight is negative. Therefore the
+//! predicted goodput never rises with the loss, and never exceeds the bounds.
+//!
+//! A *stall* is a time in which a sender waits for time-outs, because a burst of losses took all
+//! its packets in flight.
 
 use super::path::NetworkPath;
 use super::plain::RTO_MIN;
@@ -15,37 +19,39 @@ use serde::{Deserialize, Serialize};
 /// The number of causes.
 pub const CAUSES: usize = 12;
 
-/// The causes that make a path hard. Each value is 0 or more. N is the bandwidth-delay product in
-/// packets, Q the queue in packets, and B the mean burst length in packets.
+/// The causes that make a path hard to use. Each value is 0 or more. N is the bandwidth-delay
+/// product in packets, Q the queue in packets, and B the mean burst length in packets. In a
+/// [`Term`], the fields are the exponents of the causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Causes {
-    /// p: the loss in the direction of the data. Some repairs arrive although nothing needs them,
-    /// and a loss during the start of a transfer costs a round trip.
+    /// p: the loss probability in the direction of the data. With losses, some repairs arrive that
+    /// nothing needs, and a loss during the start of a transfer costs a round trip.
     pub loss: f64,
-    /// B / 10. A burst also loses the repairs that were sent next to its packets.
+    /// B / 10. A burst also loses the repairs that were sent close to the lost packets.
     pub burst: f64,
     /// ln(1 + N) / 10. The number of times that the window doubles until the path is full grows
     /// with ln(1 + N).
     pub log_bdp: f64,
-    /// 100 / (100 + N). On a path of few packets, each repair changes the rate by a large step, and
-    /// a sender can measure little.
+    /// 100 / (100 + N). If N is small, each repair changes the sending rate by a large step, and a
+    /// sender has few packets to measure the path with.
     pub small_bdp: f64,
     /// 1 / (1 + Q). A small queue overflows at every burst of packets.
     pub small_queue: f64,
     /// 1 - Q/N, at least 0. A queue of less than the bandwidth-delay product overflows during the
-    /// start.
+    /// start of a transfer.
     pub queue_deficit: f64,
-    /// 20 RTT over the time before the measurement begins, at most 1. A larger value means that the
-    /// measurement includes more of the start.
+    /// 20 round-trip times divided by the time before the measurement begins
+    /// ([`MEASURED_FROM_RTTS`](super::MEASURED_FROM_RTTS)). It is at most 1. A larger value means
+    /// that the measurement includes more of the start of a transfer.
     pub start_measured: f64,
-    /// The round-trip time, s. BBR's probes for the round-trip time and CUBIC's growth last for
-    /// round trips.
+    /// The round-trip time, s. The longer it is, the longer BBR probes for the round-trip time, and
+    /// the longer CUBIC's window needs to grow.
     pub rtt: f64,
-    /// B / (B + N). This is the part of the packets in flight that a burst loses.
+    /// B / (B + N): roughly the share of the packets in flight that a burst loses.
     pub burst_in_flight: f64,
-    /// The loss in the direction of the acknowledgements. A sender without acknowledgements stops
-    /// sending.
+    /// The loss probability in the direction of the acknowledgements. A sender that gets no
+    /// acknowledgements stops sending.
     pub ack_loss: f64,
     /// ln(1 + x), where x is the mean length of a stall times the number of stalls per second.
     pub stall_time: f64,
@@ -53,13 +59,13 @@ pub struct Causes {
     pub stall_length: f64,
 }
 
-/// A product of powers of causes, with its weight.
+/// A weight w and its phi, a product of powers of causes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
-    /// The weight, 0 or more.
+    /// w: the weight, 0 or more.
     pub weight: f64,
-    /// The exponent of each cause, 0 or more. An exponent of 0 leaves the cause out.
+    /// The exponent of each cause in phi, 0 or more. An exponent of 0 leaves the cause out.
     pub powers: Causes,
 }
 
@@ -136,7 +142,7 @@ impl Causes {
 }
 
 impl Term {
-    /// The product of the causes, each to its power, without the weight.
+    /// phi: the product of the causes, each raised to its power, without the weight.
     pub fn product(powers: &Causes, causes: &Causes) -> f64 {
         let each = causes.values().into_iter().zip(powers.values());
         each.filter(|(_, power)| *power != 0.0).map(|(cause, power)| libm::pow(cause, power)).product()
@@ -149,8 +155,7 @@ pub fn efficiency(terms: &[Term], causes: &Causes) -> f64 {
     libm::exp(-sum)
 }
 
-/// The share of the time for which a sender stalls because bursts lose all its packets in flight.
-/// `flight` is the number of packets in flight.
+/// The share of the time for which a sender with `flight` packets in flight stalls.
 pub(super) fn stalled_share(path: &NetworkPath, flight: f64) -> f64 {
     let stalled = flights_lost_per_second(path, flight) * stall_seconds(path);
     stalled / (1.0 + stalled)
@@ -160,10 +165,10 @@ pub(super) fn stalled_share(path: &NetworkPath, flight: f64) -> f64 {
 /// product needs fewer packets, but TCP still sends this number. BBR also has this number in flight
 /// while it probes for the round-trip time.
 ///
-/// A larger value makes a stall less likely: each further packet multiplies the probability by that
-/// of another loss in a row.
+/// A larger value predicts fewer stalls. Each further packet multiplies the probability of a stall
+/// by the probability that the next packet is lost too.
 const FEWEST_IN_FLIGHT: f64 = 4.0;
-/// BBR probes for the round-trip time for this long plus a round trip, s (BBR's
+/// The duration of one of BBR's probes for the round-trip time, less a round trip, s (BBR's
 /// `ProbeRTTDuration`). Twice the value predicts more stalls during probes.
 const PROBE_SECONDS: f64 = 0.2;
 /// The time between two of BBR's probes for the round-trip time, s (`ProbeRTTInterval`). Half the
@@ -176,15 +181,14 @@ fn next_lost(path: &NetworkPath) -> f64 {
     (1.0 - 1.0 / path.burst).max(path.loss)
 }
 
-/// The rate of bursts that lose all of `flight` packets in flight, 1/s. A burst begins at a packet
-/// with probability p/B.
+/// The rate of bursts that lose all of `flight` packets in flight, 1/s. A burst begins at any given
+/// packet with probability p/B.
 fn flights_lost_per_second(path: &NetworkPath, flight: f64) -> f64 {
     path.loss / path.burst * libm::pow(next_lost(path), flight - 1.0) / path.packet_time()
 }
 
-/// The rate of stalls of a sender, 1/s. A sender stalls if a burst loses every packet in flight.
-/// The flight is 2 N packets most of the time, and [`FEWEST_IN_FLIGHT`] while BBR probes for the
-/// round-trip time.
+/// The rate of stalls of a sender, 1/s. The sender has 2 N packets in flight most of the time, and
+/// [`FEWEST_IN_FLIGHT`] while BBR probes for the round-trip time.
 fn stalls_per_second(path: &NetworkPath) -> f64 {
     let flight = (2.0 * path.packets()).max(FEWEST_IN_FLIGHT);
     let probes = (PROBE_SECONDS + path.rtt) / path.rtt / PROBE_EVERY_SECONDS;
@@ -194,10 +198,10 @@ fn stalls_per_second(path: &NetworkPath) -> f64 {
 
 /// The mean length of a stall, s.
 ///
-/// A stalled sender sends one packet at each time-out, and the time-out doubles each time. The
-/// simulated link draws bursts by packet and not by time. So each of these packets is lost with
-/// probability q again ([`next_lost`]). The length is the sum of RTO (2q)^k over the time-outs that
-/// fit into a run.
+/// A stalled sender sends one packet at each time-out, and each time-out is twice as long as the
+/// one before. The simulated link draws bursts by packet and not by time. So each of these packets
+/// is lost with probability q again, where q is [`next_lost`]. The mean length is the sum of RTO
+/// (2q)^k for k = 0, 1, ..., over the time-outs that fit into a run. RTO is the first time-out.
 fn stall_seconds(path: &NetworkPath) -> f64 {
     let time_out = RTO_MIN + path.rtt + path.packet_time();
     let most = libm::log2(1.0 + path.measured().end / time_out);
@@ -211,7 +215,7 @@ fn stall_seconds(path: &NetworkPath) -> f64 {
 mod tests {
     use super::*;
 
-    /// 5 Mbit/s, 20 ms: 8 packets in a round trip, 417 in a second.
+    /// A path of 5 Mbit/s and 20 ms: 8 packets in a round trip, 417 in a second.
     const SHORT: NetworkPath =
         NetworkPath { rate: 5e6, rtt: 0.02, loss: 0.05, loss_back: 0.0, burst: 17.0, queue: 25e3, flows: 1 };
 

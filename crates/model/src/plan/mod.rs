@@ -1,17 +1,27 @@
 //! The planner's closed forms. They predict what each scheme achieves on a path before the path is
 //! used.
 //!
-//! * [`path`]: the path. [`loss_pattern`]: the pattern of its losses. [`validity`]: the paths on
-//!   which the closed forms were compared with simulations.
-//! * [`scheme`]: the schemes that can be used, and the payload share that their headers leave.
-//! * [`plain`]: the bounds of a plain TCP's goodput.
-//! * [`efficiency`]: the reduction by other causes, with fitted [`weights`].
-//! * [`delay`]: the delays of packets and requests.
-//! * [`nc`]: TCP/NC. [`block`]: block codes below TCP.
-//! * [`advice`]: the choice of a scheme, and warnings.
-//! * [`campaign`]: simulations as data. [`data`]: the committed data.
+//! A *scheme* is a way to send over a path, for example BBR inside the tunnel. The *ceiling* of a
+//! scheme is payload divided by bytes on the wire. C is the link's rate, p its loss probability,
+//! and C (1-p) the rate that arrives. A *share* is a goodput divided by C (1-p).
 //!
-//! `docs/plan-report.md` lists the errors of the closed forms.
+//! A *campaign* simulates the schemes on random links. The weights of the closed forms are fitted
+//! to one campaign, and their errors are measured on another. `docs/plan-report.md` lists the
+//! errors.
+//!
+//! * [`path`]: the path.
+//! * [`loss_pattern`]: the pattern of the path's losses.
+//! * [`validity`]: the paths on which the closed forms were compared with simulations.
+//! * [`scheme`]: the schemes and their ceilings.
+//! * [`plain`]: two bounds of a plain TCP's goodput, by losses and by the link.
+//! * [`efficiency`]: the factors by which all other causes reduce the goodput.
+//! * [`weights`]: the fitted weights of these factors and of the delays.
+//! * [`delay`]: the delays of packets and requests.
+//! * [`nc`]: TCP/NC.
+//! * [`block`]: block codes below TCP.
+//! * [`advice`]: the choice of a scheme, and warnings.
+//! * [`campaign`]: the results of a campaign as data.
+//! * [`data`]: the committed data files.
 
 pub mod advice;
 pub mod block;
@@ -34,28 +44,29 @@ pub use weights::{SchemeWeights, Weights};
 
 use crate::domain::DomainError;
 
-/// The measurement of a run begins this many round trips after the run's start, or at
-/// [`MEASURED_FROM_SECONDS`] if that is later (docs/researchers/simulator.md, "What is measured").
-/// A smaller value includes more of the start of a transfer in the measured share.
+/// The goodput of a simulated run is measured from this number of round trips after the run's
+/// start, or from [`MEASURED_FROM_SECONDS`] if that is later (docs/researchers/simulator.md, "What
+/// is measured"). With a smaller value, the measurement includes more of the start of a transfer.
 pub const MEASURED_FROM_RTTS: f64 = 20.0;
-/// The earliest begin of the measurement, s after the run's start. A smaller value includes more of
-/// the start of a transfer on paths with a short round-trip time.
+/// The earliest begin of the measurement, s after the run's start. With a smaller value, the
+/// measurement includes more of the start on paths with a short round-trip time.
 pub const MEASURED_FROM_SECONDS: f64 = 2.0;
-/// The shortest run, s. The end of a run is the latest of this and the next two limits. Longer runs
-/// differ less from their mean, and take more time to simulate.
+/// The shortest run, s. A run and its measurement end at the latest of three limits: this one,
+/// [`MEASURED_RTTS`] and [`MEASURED_PACKETS`]. With a larger value, runs differ less from each
+/// other, and take more time to simulate.
 pub const MEASURED_SECONDS: f64 = 10.0;
 /// The shortest run, round trips. See [`MEASURED_SECONDS`].
 pub const MEASURED_RTTS: u32 = 60;
-/// The shortest run, full packets at the link's rate. The share measured over fewer packets says
-/// little about the link.
+/// The shortest run, in times to send a full packet at the link's rate. See [`MEASURED_SECONDS`]. A
+/// goodput measured over fewer packets says little about the link.
 pub const MEASURED_PACKETS: u32 = 1000;
 
 /// The cause that bounds a scheme's goodput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// Losses: the scheme takes them for congestion.
+    /// Losses: the scheme takes losses for congestion and slows down.
     Losses,
-    /// The link's rate, less headers, repairs and the time in which the link is not full.
+    /// The link's rate, less headers, repairs and the times at which the link is idle.
     Link,
 }
 
@@ -64,7 +75,7 @@ pub enum Bound {
 pub struct SchemePrediction {
     /// Goodput: payload that arrives in order, of all connections together, bit/s.
     pub goodput_bps: f64,
-    /// The goodput as a share of C (1-p).
+    /// The goodput divided by C (1-p).
     pub share: f64,
     /// Bytes sent on the path, headers included, for each byte of payload that arrives.
     pub sent_per_useful: f64,
@@ -75,7 +86,7 @@ pub struct SchemePrediction {
 /// Predicts the result of `scheme` on `path`.
 ///
 /// # Errors
-/// A quantity of the path is outside its domain.
+/// A quantity of the path is outside its domain (see [`NetworkPath::check`]).
 pub fn predict(
     path: &NetworkPath,
     scheme: PlanScheme,

@@ -1,11 +1,14 @@
-//! The planner's model of TCP/NC: the settings for a path, and the goodput by equation (20) and
-//! section VI-C of paper 000.
+//! The planner's model of TCP/NC, the coded TCP of paper 000: the settings for a path, and the
+//! goodput by equation (20) and section VI-C of the paper.
 //!
-//! The equation assumes that coding masks every loss. [`settings`] chooses 6 % more redundancy than
-//! the losses need. With it, simulations agree with the equation only where losses are few. Above
-//! 3.5 % of loss, some simulated connections time out and then deliver almost nothing. The likely
-//! reason is a window whose combinations meet more losses than the spare 6 % makes up for. Such a
-//! window stays closed. [`goodput`] refuses these paths, and two more kinds (see
+//! TCP/NC sends R *combinations* (coded packets) for each segment of TCP. Equation (20) assumes
+//! that coding masks every loss, which means that TCP does not see it. [`settings`] chooses 6 %
+//! more redundancy than the mean loss needs.
+//!
+//! With these settings, simulations agree with the equation only where losses are few. Above 3.5 %
+//! of loss, some simulated connections time out and then deliver almost nothing. The likely reason
+//! is a window that loses more combinations than the spare 6 % replaces. Such a window never moves
+//! on. [`goodput`] returns an error for these paths, and for two more kinds (see
 //! [`NcUnpredictable`]).
 
 use super::efficiency::stalled_share;
@@ -23,8 +26,8 @@ pub struct NcSettings {
 }
 
 impl NcSettings {
-    /// The ceiling of TCP/NC as a share of C (1-p): payload over bytes on the wire of a coded
-    /// packet.
+    /// The ceiling of TCP/NC: payload divided by bytes on the wire of a coded packet. The goodput
+    /// cannot exceed this share of C (1-p), the link's rate less its losses.
     pub fn ceiling(&self) -> f64 {
         (PATH_MTU - PLAIN_HEADERS) / (PATH_MTU + f64::from(self.window))
     }
@@ -38,38 +41,39 @@ pub enum NcUnpredictable {
     /// The queue is below [`FEWEST_QUEUE`] packets or below [`LEAST_QUEUE_BDPS`] bandwidth-delay
     /// products.
     Queue,
-    /// Bursts lose whole windows too often: connections stall for more than [`MOST_STALLED`] of the
-    /// time.
+    /// Bursts lose all packets of a window too often: connections stall for more than
+    /// [`MOST_STALLED`] of the time.
     Bursts,
 }
 
-/// The largest window, packets. Each packet in the window costs a byte of coefficients in the
-/// header, and time to decode. Half the value halves the goodput on paths that the window does not
-/// fill.
+/// The largest window, packets. Each packet in the window costs a byte in the header for its
+/// coefficient, and time to decode. Half the value halves the goodput on paths whose
+/// bandwidth-delay product exceeds the window.
 pub const LARGEST_WINDOW: u32 = 255;
 /// The largest loss probability for which a prediction is made. On 20 random links with .4 to 3.8 %
-/// of loss, simulations agreed with the equation within 10 %. On 21 of 26 links with 4 to 10 %,
+/// of loss, simulations agreed with equation (20) within 10 %. On 21 of 26 links with 4 to 10 %,
 /// simulations had less than three quarters of the equation's goodput. So twice the value admits
 /// wrong predictions, and half the value refuses right ones.
 pub const MOST_LOSS: f64 = 0.035;
 /// The smallest queue for which a prediction is made, packets. TCP/NC overflows a queue of two
-/// packets even without loss, and never recovers. Half the value admits this queue.
+/// packets even without loss, and never recovers. Half the value admits such a queue.
 pub const FEWEST_QUEUE: f64 = 4.0;
-/// The smallest queue for which a prediction is made, bandwidth-delay products. At .024 of the
-/// product (4 of 167 packets) and 3 % of loss, a third of the goodput was left. A larger value
-/// refuses more paths.
+/// The smallest queue for which a prediction is made, bandwidth-delay products. With a queue of
+/// .024 of the product (4 of 167 packets) and 3 % of loss, only a third of the goodput was left in
+/// simulation. A larger value refuses more paths.
 pub const LEAST_QUEUE_BDPS: f64 = 0.1;
 /// The largest share of time in stalls for which a prediction is made. At 3 % of loss in bursts of
 /// 4, a window of 3 packets stalls for 80 % of the time. A larger value admits paths with a larger
 /// error.
 pub const MOST_STALLED: f64 = 0.05;
 
-/// The redundancy divided by 1/(1-p), the exact need. With less, the receiver sees combinations at
-/// once but decodes them much later. With more, less of the link is left for new packets.
+/// R as a multiple of 1/(1-p), the redundancy that replaces the mean loss and no more. With a
+/// smaller factor, the receiver acknowledges combinations at once but decodes them much later. With
+/// a larger factor, less of the link is left for new packets.
 const SPARE: f64 = 1.06;
 
-/// Chooses R and W for a path. R makes up for the losses and has 6 % to spare. W fills the path
-/// with packets and their combinations, plus up to half a queue.
+/// Chooses R and W for a path. R is 6 % larger than the mean loss needs. The R W combinations of a
+/// window fill the path, and also half of the queue (at most half a bandwidth-delay product).
 pub fn settings(path: &NetworkPath) -> NcSettings {
     let exact = SPARE / (1.0 - path.loss);
     let redundancy = libm::ceil(exact * 100.0) / 100.0;
@@ -78,11 +82,11 @@ pub fn settings(path: &NetworkPath) -> NcSettings {
     NcSettings { redundancy, window }
 }
 
-/// The goodput, bit/s: W packets in a round trip by equation (20) with all losses masked, and at
-/// most C/R (section VI-C of paper 000).
+/// The goodput, bit/s. By equation (20) with all losses masked, it is W packets in a round trip. It
+/// is at most C/R, where C is the link's rate (section VI-C of paper 000).
 ///
 /// # Errors
-/// The equation is known to fail on this path; the error says why.
+/// The equation is known to fail on this path. The error names the reason.
 pub fn goodput(path: &NetworkPath, nc: NcSettings) -> Result<f64, NcUnpredictable> {
     if path.loss.max(path.loss_back) > MOST_LOSS {
         return Err(NcUnpredictable::Loss);

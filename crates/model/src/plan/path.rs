@@ -1,4 +1,4 @@
-//! The path that the planner predicts for: one link with a rate, a round-trip time, losses and a
+//! The path for which the planner predicts: one link with a rate, a round-trip time, losses and a
 //! queue. Both directions are equal, except for the loss.
 
 use super::{MEASURED_FROM_RTTS, MEASURED_FROM_SECONDS, MEASURED_PACKETS, MEASURED_RTTS, MEASURED_SECONDS};
@@ -8,8 +8,8 @@ use crate::fec::gilbert::Gilbert;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The MTU of the path: bytes of a full packet, headers included. Half the value doubles the share
-/// of the headers.
+/// The MTU of the path: bytes of a full packet, headers included. With half the value, headers take
+/// twice the share of each packet.
 pub const PATH_MTU: f64 = 1500.0;
 
 /// A path, and the number of connections that use it.
@@ -19,7 +19,8 @@ pub struct NetworkPath {
     /// C: the link's rate, headers included, bit/s.
     #[serde(rename = "rate-bps")]
     pub rate: f64,
-    /// The round-trip time of the idle path without serialisation, s.
+    /// The round-trip time of the idle path, s. The time to send a packet at the link's rate is not
+    /// included.
     #[serde(rename = "rtt-s")]
     pub rtt: f64,
     /// p: the loss probability in the direction of the data.
@@ -29,10 +30,10 @@ pub struct NetworkPath {
     /// B: the mean length of a burst of losses, packets. The value 1 means independent losses.
     #[serde(rename = "burst-packets")]
     pub burst: f64,
-    /// The queue in front of the link, bytes.
+    /// The size of the queue in front of the link, bytes.
     #[serde(rename = "queue-bytes")]
     pub queue: f64,
-    /// The number of connections at the same time.
+    /// The number of TCP connections that use the path at the same time.
     pub flows: u32,
 }
 
@@ -120,7 +121,7 @@ impl NetworkPath {
         8.0 * PATH_MTU / self.rate
     }
 
-    /// The part of a run in which shares are measured, in s after the run's start.
+    /// The part of a simulated run in which goodput is measured, in s after the run's start.
     pub(super) fn measured(&self) -> Range<f64> {
         let to = MEASURED_SECONDS
             .max(f64::from(MEASURED_RTTS) * self.rtt)
@@ -128,7 +129,7 @@ impl NetworkPath {
         MEASURED_FROM_SECONDS.max(MEASURED_FROM_RTTS * self.rtt)..to
     }
 
-    /// The losses in the direction of the data, as the coding models take them.
+    /// The losses in the direction of the data, in the form that the coding models use.
     pub fn losses(&self) -> PacketLosses {
         if self.burst > 1.0 && self.loss > 0.0 {
             PacketLosses::Bursts(Gilbert { loss: self.loss, stay_bad: 1.0 - 1.0 / self.burst })

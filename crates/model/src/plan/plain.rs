@@ -1,5 +1,9 @@
-//! Bounds of the goodput of a plain TCP: one by losses and one by the link. The link's bound is
-//! lower if TCP leaves slow start early and does not fill the link.
+//! Two bounds of the goodput of a plain TCP (a TCP outside the tunnel): one by losses and one by
+//! the link. The link's bound is lower if TCP leaves slow start early, because TCP then leaves the
+//! link idle for a time.
+//!
+//! Goodput is measured only in a part of each run, the *measured time*. See
+//! [`MEASURED_FROM_RTTS`](super::MEASURED_FROM_RTTS) for its limits.
 
 use super::path::NetworkPath;
 use super::scheme::{PlanScheme, TCP_HEADERS};
@@ -8,17 +12,18 @@ use std::ops::Range;
 
 /// Bytes of payload in a full packet. Half the value halves the bounds by losses.
 const PAYLOAD: f64 = super::PATH_MTU - TCP_HEADERS;
-/// The time that Linux adds to the round-trip time for the shortest retransmission time-out, s
-/// (`TCP_RTO_MIN`). A smaller value shortens the predicted time-outs.
+/// The shortest retransmission time-out is the round-trip time plus this, s (`TCP_RTO_MIN` of
+/// Linux). A smaller value shortens the predicted time-outs.
 pub(super) const RTO_MIN: f64 = 0.2;
 
-/// Steps of the numerical integration over the measured time. More steps give a more exact share
-/// and take more time.
+/// Steps of the numerical integration over the measured time in `filled`. More steps give a more
+/// exact share of the link and take more time.
 const STEPS: u32 = 64;
 
 /// The throughput to which losses limit Reno, for all connections together, bit/s. This is equation
-/// (16) of paper 000 for loss *events*. A burst is one event: a sender with selective
-/// acknowledgements halves its window once for all losses of the burst.
+/// (16) of paper 000, with the rate of loss *events* in place of the rate of lost packets. A burst
+/// is one event: a sender with selective acknowledgements halves its window once for the whole
+/// burst.
 pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     let tcp = Tcp { rtt: path.rtt, time_out: 1.0 + RTO_MIN / path.rtt, window: f64::INFINITY };
     let pps =
@@ -26,33 +31,36 @@ pub fn reno_by_losses(path: &NetworkPath) -> f64 {
     f64::from(path.flows) * pps * PAYLOAD * 8.0
 }
 
-/// The throughput to which losses limit CUBIC, for all connections together, bit/s. It is the
-/// larger of CUBIC's own window and its Reno-friendly window (RFC 9438, section 5.1 and figure 4).
-/// The result is never below Reno's.
+/// The throughput to which losses limit CUBIC, for all connections together, bit/s. CUBIC uses the
+/// larger of its own window and its Reno-friendly window (RFC 9438, section 5.1 and figure 4). So
+/// the result is never below [`reno_by_losses`].
 pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
     let events = path.loss / path.burst;
     if events == 0.0 {
         return f64::INFINITY;
     }
-    // 1.054 is the constant of RFC 9438 for C = .4 and beta = .7.
+    // The mean window in packets. RFC 9438 has the constant 1.054 for CUBIC's parameters C = .4 and
+    // beta = .7. This C is not the link's rate.
     let window = 1.054 * libm::pow(path.rtt, 0.75) / libm::pow(events, 0.75);
     let own = f64::from(path.flows) * window / path.rtt * PAYLOAD * 8.0 * (1.0 - path.loss);
     let friend = reno_by_losses(path);
-    // CUBIC's formula leaves time-outs out. Below four packets, time-outs decide the throughput, so
-    // Reno's formula applies.
+    // CUBIC's formula ignores time-outs. With a window below four packets, time-outs decide the
+    // throughput, so use Reno's formula, which includes them.
     if window < 4.0 { friend } else { own.max(friend) }
 }
 
-/// The share of the link that Reno or CUBIC fills in the measured time, after its start.
+/// The mean share of the link's rate that Reno or CUBIC uses in the measured time, without losses
+/// other than those of slow start. For other schemes the share is 1.
 ///
-/// Over a short queue both leave slow start early. Slow start sends two packets for each
-/// acknowledged packet, so a round of W packets needs W/2 of the queue. The queue overflows at W =
-/// 2 Q, and the sender notices at W = 4 Q.
+/// Over a short queue, Reno and CUBIC leave slow start early. Q is the queue's size in packets.
+/// Slow start sends two packets for each acknowledged packet, so a round of W packets puts W/2
+/// packets into the queue. The queue overflows at W = 2 Q. The sender notices one round trip later,
+/// at W = 4 Q.
 ///
-/// Reno continues from half of this window and adds a packet each round trip. CUBIC continues from
-/// .7 of the window, by its cubic function or by its Reno-friendly one (RFC 9438, section 4: C =
-/// .4, beta = .7, alpha = .53). If the window is smaller than the bandwidth-delay product, the
-/// window decides the rate.
+/// Reno continues from half of 4 Q and adds a packet each round trip. CUBIC continues from .7 of 4
+/// Q. It uses the larger window of its cubic function and its Reno-friendly function (RFC 9438,
+/// section 4, with its parameters C = .4, beta = .7 and alpha = .53). While the window is smaller
+/// than the bandwidth-delay product, the share is their quotient.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
@@ -72,11 +80,12 @@ fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     (0..STEPS).map(share).sum::<f64>() / f64::from(STEPS)
 }
 
-/// The two bounds of a scheme's goodput before any efficiency factor, bit/s.
+/// The two bounds of a scheme's goodput, bit/s. Efficiency factors reduce the bounds further (see
+/// [`efficiency`](super::efficiency)).
 ///
-/// The first is the bound by losses, for a scheme that takes losses for congestion; otherwise
-/// infinite. The second is the link's rate less headers, times the share of the link that the start
-/// fills.
+/// The first is the bound by losses. It is infinite for a scheme that does not slow down for each
+/// loss. The second is the bound by the link: the rate that is left after losses and headers, times
+/// the share of the link that TCP uses after its slow start.
 pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
     let by_losses = match scheme {
         PlanScheme::Reno => reno_by_losses(path),
@@ -90,8 +99,8 @@ pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// The shares of C are results of `ripstop sim tandem` without loss, for a queue of an eighth
-    /// of a bandwidth-delay product or less.
+    /// The shares of the link's rate are results of `ripstop sim tandem` without loss. The queue
+    /// holds 0.13 of a bandwidth-delay product or less.
     #[test]
     fn a_start_over_a_short_queue_leaves_the_link_idle() {
         let path = |rate: f64, rtt: f64, share: f64| {
@@ -113,8 +122,8 @@ mod tests {
                 "{scheme:?}, {path:?}: got share {got}, expected {share}"
             );
         }
-        // A queue of half the bandwidth-delay product is enough for Reno and CUBIC. BBR needs less,
-        // because losses do not end its start.
+        // With a queue of half the bandwidth-delay product, Reno and CUBIC fill the link. BBR needs
+        // a smaller queue, because losses do not end its start.
         for (scheme, share) in [(PlanScheme::Reno, 0.5), (PlanScheme::Cubic, 0.5), (PlanScheme::Bbr, 0.1)] {
             let path = path(100e6, 0.1, share);
             assert!((bounds(scheme, &path)[1] / (scheme.ceiling() * path.rate) - 1.0).abs() < 1e-9);

@@ -1,4 +1,5 @@
-//! The schemes that the planner compares, and the share of the payload that their headers leave.
+//! The schemes that the planner compares, and the share of each packet that headers leave for
+//! payload.
 
 /// A way to send over a path: a congestion control, with or without the tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +42,8 @@ impl PlanScheme {
         matches!(self, PlanScheme::TunnelCubic | PlanScheme::TunnelBbr)
     }
 
-    /// The ceiling: payload over bytes on the wire of a source packet. No share of C (1-p) can be
-    /// larger.
+    /// The ceiling: payload divided by bytes on the wire, for a packet of new data. The goodput
+    /// cannot exceed this share of C (1-p), the link's rate less its losses.
     pub fn ceiling(self) -> f64 {
         let wire = super::PATH_MTU;
         match self {
@@ -63,6 +64,6 @@ pub const PLAIN_HEADERS: f64 = 40.0;
 /// The difference between the path's MTU and the tunnel's MTU, bytes
 /// (docs/contributors/wire-format.md). A larger value leaves less payload in each packet.
 pub const TUNNEL_MTU_TAKES: f64 = 64.0;
-/// Bytes of headers that the tunnel puts before a source packet (docs/contributors/wire-format.md).
-/// A larger value lowers the tunnel's ceiling.
+/// Bytes of headers that the tunnel puts before a source packet, a packet that is not a repair
+/// (docs/contributors/wire-format.md). A larger value lowers the tunnel's ceiling.
 pub const SOURCE_HEADERS: f64 = 56.0;

@@ -1,7 +1,7 @@
 //! The domain of validity: the paths on which the closed forms were compared with the simulator.
 //!
-//! A campaign draws its links from these ranges. Outside the ranges the closed forms extrapolate,
-//! and their errors are unknown. A wider range needs a new campaign.
+//! A campaign of simulations draws its links at random from these ranges. Outside the ranges the
+//! closed forms extrapolate, and their errors are unknown. A wider range needs a new campaign.
 
 use super::path::NetworkPath;
 use std::ops::RangeInclusive;
@@ -18,7 +18,7 @@ pub const BURST_PACKETS: RangeInclusive<f64> = 1.0..=20.0;
 pub const QUEUE_BDPS: RangeInclusive<f64> = 0.1..=4.0;
 /// The smallest queue of a campaign, packets. A drawn queue with fewer packets is enlarged to this.
 pub const FEWEST_QUEUE_PACKETS: f64 = 2.0;
-/// The number of connections at the same time.
+/// The number of TCP connections on a drawn link.
 pub const FLOWS: u32 = 1;
 
 /// A quantity of a path that lies outside the domain of validity.
@@ -40,7 +40,7 @@ pub enum Extrapolated {
 
 /// Returns the quantities of `path` that lie outside the domain of validity.
 pub fn extrapolated(path: &NetworkPath) -> Vec<Extrapolated> {
-    // A drawn queue has a whole number of bytes. So its ratio to the bandwidth-delay product may
+    // A drawn queue is rounded to whole bytes. So its ratio to the bandwidth-delay product may
     // exceed the range by a rounding error.
     let bdps = path.queue_packets() / path.packets();
     let queue = *QUEUE_BDPS.start() * 0.999..=*QUEUE_BDPS.end() * 1.001;

@@ -1,5 +1,5 @@
-//! The fitted weights of the closed forms, as data. `make plan-report` writes them to
-//! `crates/model/data/plan-weights.toml`.
+//! The weights of the closed forms, fitted to simulations, as data. `make plan-report` writes them
+//! to `crates/model/data/plan-weights.toml`.
 //!
 //! The functions of [`plan`](super) take the weights as an argument. The caller parses the file's
 //! text ([`super::data::WEIGHTS`]) as TOML.
@@ -9,8 +9,9 @@ use super::efficiency::Term;
 use super::scheme::PlanScheme;
 use serde::{Deserialize, Serialize};
 
-/// The number of times whose weighted sum is a delay. [`packet_times`](super::delay::packet_times)
-/// and [`request_times`](super::delay::request_times) compute these times.
+/// The number of times in the weighted sum that predicts a delay.
+/// [`packet_times`](super::delay::packet_times) and
+/// [`request_times`](super::delay::request_times) compute these times.
 pub const TIMES: usize = 8;
 
 /// The weights of all schemes and delays.
@@ -41,13 +42,15 @@ pub struct Weights {
 pub struct SchemeWeights {
     /// Weights of [`packet_times`](super::delay::packet_times).
     pub packets: DelayWeights,
-    /// The efficiency factors that reduce the scheme's goodput below its ceiling.
+    /// The efficiency factors that reduce the scheme's goodput (see
+    /// [`efficiency`](super::efficiency)).
     pub efficiency: Vec<Term>,
-    /// The factors that add to the bytes sent, beyond headers and the link's losses.
+    /// The terms that raise the bytes sent for each byte of payload, in addition to headers and the
+    /// link's losses.
     pub overhead: Vec<Term>,
 }
 
-/// The weights of the times whose sum is a delay.
+/// The weights of the [`TIMES`] times whose weighted sum predicts a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayWeights {
