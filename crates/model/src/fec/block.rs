@@ -1,5 +1,5 @@
-//! The loss probability of a block of N units, of which any K suffice. Units are lost independently
-//! (paper 003, section 4.1).
+//! The loss probability of a block of N units, of which any K suffice to decode. Units are lost
+//! independently (paper 003, section 4.1).
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, incomplete_beta};
@@ -7,7 +7,7 @@ use crate::special::{Tail, incomplete_beta};
 /// P(N, K): the probability that a block is lost (paper 003, section 4.1).
 ///
 /// A block is lost if fewer than K of its N units arrive. Each unit is lost with probability p =
-/// `loss`. P(N, K) is the regularised incomplete beta function I_p(N-K+1, K), which is stable for
+/// `loss`. P(N, K) is the regularised incomplete beta function I_p(N-K+1, K). It stays accurate for
 /// any p and large N. The probability and its complement both have full relative accuracy.
 ///
 /// # Errors
@@ -33,13 +33,14 @@ pub(super) fn loss_of_block(n: f64, k: f64, p: f64) -> Tail {
     incomplete_beta(n - k + 1.0, k, p)
 }
 
-/// 1 - (1 - P)^blocks: the probability that a packet is lost because one of its blocks is lost.
+/// 1 - (1 - P)^`blocks`: the probability that at least one block of a packet is lost, and so the
+/// packet. P = `block` is the loss probability of a block.
 pub(super) fn packet_of(blocks: u32, block: Tail) -> Tail {
     if blocks == 1 {
         return block;
     }
     let m = f64::from(blocks);
-    // Compute ln(1 - P) from the more accurate side.
+    // Compute ln(1 - P) from the smaller of P and 1 - P, which has more correct digits.
     let ln = if block.is < 0.5 { libm::log1p(-block.is) } else { libm::log(block.is_not) };
     Tail { is: -libm::expm1(m * ln), is_not: libm::exp(m * ln) }
 }

@@ -1,18 +1,24 @@
 //! The loss probability of a block if units are lost in bursts (paper 003, sections 2.1 and 5): by
 //! equation (7), and exactly by the chain.
 //!
-//! The chain is in the Bad state for a share L of the units and stays there with probability q. It
-//! leaves the Good state with probability p = L (1-q) / (1-L). Equation (7) assumes that a packet
-//! is lost only by one burst longer than its R = N - K redundant units. Assumption 2 of the paper,
-//! (1-q) L N << 1, is its reason.
+//! A block has N units, of which any K suffice to decode; R = N - K. The chain has two states: a
+//! unit is lost in the Bad state and arrives in the Good state. The chain is in the Bad state for a
+//! share L of the units, and stays there with probability q. From the Good state it goes to the Bad
+//! state with probability p = L (1-q) / (1-L).
 //!
-//! The assumption does not hold at little burstiness: its left side is 0.2 at q = 0.01, L = 0.01.
-//! Several short bursts in one block matter there. The throughput is three times too high at N =
-//! 21, K = 20.
+//! Equation (7) assumes that only a single burst of more than R units loses a packet. The paper
+//! justifies this by its assumption 2: (1-q) L N << 1.
 //!
-//! The exact result costs no more. A block is lost if more than R units are lost before the K-th
-//! arrives. A burst precedes each good unit with probability p, and burst lengths are geometric. So
-//! the probability is a binomial mixture of negative binomial tails.
+//! The assumption does not hold if bursts are short. At q = 0.01 and L = 0.01, for example, the
+//! left side is 0.2 for N = 21. Several short bursts in one block matter there. With equation (7),
+//! the throughput at N = 21, K = 20 is three times too high.
+//!
+//! The exact result needs no more work. A block is lost if more than R units are lost before the
+//! K-th unit arrives. A burst precedes each good unit with probability p, and burst lengths have a
+//! geometric distribution. So the probability is a sum of negative binomial tails, one for each
+//! number of bursts, with binomial weights.
+//!
+//! T is the mean number of packets between two loss events. A burst of lost packets is one event.
 
 use crate::domain::{DomainError, at_least, require, share};
 use crate::special::{Tail, binomial, incomplete_beta};
@@ -23,12 +29,12 @@ use std::ops::Range;
 pub struct Gilbert {
     /// L: the share of units that are lost, less than 1.
     pub loss: f64,
-    /// q: the probability that the unit after a lost unit is lost too, less than 1. q = L is the
-    /// memoryless case.
+    /// q: the probability that the unit after a lost unit is lost too, less than 1. At q = L,
+    /// losses are independent.
     pub stay_bad: f64,
 }
 
-/// The distance between TCP's packets on the chain.
+/// Whether the loss chain connects one packet of TCP with the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PacketSpacing {
     /// Packets are far apart: the unit before a packet is lost with probability L, whether or not
@@ -64,8 +70,8 @@ impl Gilbert {
         Ok(p.min(1.0))
     }
 
-    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet of one block.
-    /// The value exceeds 1 where the linearisation 1 - (1-p)^K = K p fails.
+    /// 1/T by equation (7): q^(N-K) L ((1-q) K + q), the loss events for each packet. A packet is
+    /// one block. The value can exceed 1, because the paper replaces 1 - (1-p)^K by K p.
     ///
     /// # Errors
     /// An argument is outside its domain.
@@ -79,7 +85,7 @@ impl Gilbert {
     }
 
     /// 1/T, exactly by the chain: loss events for each good packet. A packet has `blocks` blocks,
-    /// and each block needs K of its N units. A burst of lost packets is one event.
+    /// and is good if each block has at least K good units. A burst of lost packets is one event.
     ///
     /// # Errors
     /// An argument is outside its domain, or N is above [`LARGEST_BLOCK`].
@@ -96,9 +102,9 @@ impl Gilbert {
             if spacing == PacketSpacing::Independent {
                 return Ok(good_before * from_good.is + self.loss * from_bad.is);
             }
-            // T is the mean length of a run of good packets: the share of good packets divided by
-            // the share of good packets that a lost packet follows. By reversal of the chain, the
-            // last unit of a good packet has the distribution of the first.
+            // T is the mean number of good packets in a row. It is the share of good packets
+            // divided by the share of good packets that a lost packet follows. The chain is
+            // reversible. So the last unit of a good packet has the same distribution as its first.
             let last_good = good_before * chain.after_good(n - k, k - 1).is_not;
             let last_bad = if n == k { 0.0 } else { self.loss * chain.after_bad(n - k - 1, k).is_not };
             return Ok(ratio(
@@ -117,8 +123,8 @@ impl Gilbert {
         Ok(ratio(last[0] * lost[0] + last[1] * lost[1], last[0] + last[1]))
     }
 
-    /// The exact probability that a block is lost, for any block of the stationary chain. Any K of
-    /// the block's N units suffice.
+    /// The exact probability that a block is lost, for a block at a random position of the chain.
+    /// Any K of the block's N units suffice.
     ///
     /// # Errors
     /// As [`exact`](Gilbert::exact).
@@ -182,39 +188,42 @@ fn binomial_terms(n: u32, p: f64, range: Range<u32>) -> Vec<f64> {
     terms
 }
 
-/// The chain by its transition probabilities: Good to Bad with p, Bad to Bad with q.
+/// The chain by its transition probabilities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chain {
+    /// The probability to go from Good to Bad.
     pub(crate) p: f64,
+    /// The probability to stay in Bad.
     pub(crate) q: f64,
 }
 
 impl Chain {
     /// The probability that more than `spare` units are lost before `k` units have arrived. The
-    /// unit before was good.
+    /// unit before the first one was good.
     pub(crate) fn after_good(self, spare: u32, k: u32) -> Tail {
         self.mixture(spare, k, 0)
     }
 
-    /// [`after_good`](Chain::after_good) if the unit before was lost. The burst may continue.
+    /// As [`after_good`](Chain::after_good), but the unit before was lost. Its burst may continue.
     pub(crate) fn after_bad(self, spare: u32, k: u32) -> Tail {
         if k == 0 { Tail { is: 0.0, is_not: 1.0 } } else { self.mixture(spare + 1, k - 1, 1) }
     }
 
     /// The probability that the bursts have more than `spare` units in total.
     ///
-    /// A burst precedes each of `gaps` good units with probability p, and `sure` more good units
-    /// for certain. Burst lengths are geometric from 1 on. So this is the probability that fewer of
-    /// `spare` units end a burst than there are bursts.
+    /// A burst precedes each of `gaps` good units with probability p. `sure` more bursts occur for
+    /// certain. Each burst has one unit or more, and each unit of it is the last with probability
+    /// 1-q. So the result is the probability that, of `spare` lost units, fewer are the last of a
+    /// burst than there are bursts.
     fn mixture(self, spare: u32, gaps: u32, sure: u32) -> Tail {
         let (n, r) = (f64::from(gaps), f64::from(spare));
         let mean = n * self.p;
-        // The range holds all terms whose weight is not 0 as a double.
+        // `first..=last` are the numbers of bursts whose weight is not 0 as a double.
         let width = 40.0 * (mean * (1.0 - self.p)).sqrt();
         let first = libm::floor((mean - width - 40.0).max(0.0)) as u32;
         let last = libm::ceil((mean + width + 400.0).min(n)) as u32;
-        // P(Bin(spare, 1-q) < bursts + sure) for the fewest bursts, by the accurate tail. For more
-        // bursts the loop adds it term by term.
+        // P(Bin(spare, 1-q) < bursts + sure) for the smallest number of bursts, `first`. For each
+        // further burst, the loop below adds one term.
         let fewest = match first + sure {
             0 => Tail { is: 0.0, is_not: 1.0 },
             all if all > spare => Tail { is: 1.0, is_not: 0.0 },
@@ -228,7 +237,8 @@ impl Chain {
             sum.is += weight * longer;
             longer = ends.get(k).map_or(1.0, |end| longer + end);
         }
-        // Compute the other tail from its thin end on, so that terms are only added.
+        // Compute the complement from the largest number of bursts on, where it is smallest. Then
+        // terms are only added.
         let most = last + sure;
         let mut shorter = match most {
             all if all > spare => 0.0,
@@ -236,8 +246,8 @@ impl Chain {
             all => incomplete_beta(r - f64::from(all) + 1.0, f64::from(all), self.q).is_not,
         };
         for (k, weight) in weights.iter().enumerate().rev() {
-            // This is the tail for `first + k` bursts. It already contains the term of one more
-            // burst.
+            // `shorter` holds the complement for one more burst. Add the term for this step, so
+            // that it belongs to `first + k` bursts.
             if k + 1 < weights.len() {
                 shorter += ends.get(k).copied().unwrap_or(0.0);
             }
@@ -246,8 +256,8 @@ impl Chain {
         Tail { is: sum.is.min(1.0), is_not: sum.is_not.min(1.0) }
     }
 
-    /// The probability that `blocks` blocks in a row are good. The index is the state before them
-    /// (0: Good), then the state of their last unit.
+    /// The probability that `blocks` blocks in a row are good. The first index is the state before
+    /// the blocks, the second the state of their last unit. 0 is Good, 1 is Bad.
     fn good_blocks(self, n: u32, k: u32, blocks: u32) -> [[f64; 2]; 2] {
         let block = [self.good_block(n, k, 0), self.good_block(n, k, 1)];
         let times = |a: [[f64; 2]; 2], b: [[f64; 2]; 2]| {
@@ -268,8 +278,8 @@ impl Chain {
     /// state of its last unit.
     fn good_block(self, n: u32, k: u32, state: usize) -> [f64; 2] {
         let (k, spare) = (k as usize, (n - k) as usize);
-        // Count the smaller number: losses up to the spare units, or arrivals up to K. Further
-        // arrivals are not counted.
+        // Count losses up to R, or arrivals up to K, whichever is less. Arrivals after the K-th are
+        // not counted.
         let (by_losses, most) = if spare < k { (true, spare) } else { (false, k) };
         let mut at = vec![[0.0f64; 2]; most + 1];
         at[0][state] = 1.0;
@@ -319,12 +329,12 @@ mod tests {
 
     #[test]
     fn rare_losses_keep_their_digits() {
-        // One of two bursts that lose the block. The probability is far below what a complement
-        // could resolve.
+        // The block is lost by a single burst or by two. The probability is so small that its
+        // complement is 1 as a double.
         let chain = Chain { p: 1e-12, q: 1e-3 };
         let got = chain.after_good(3, 5).is;
-        // The bursts are one of 4 or more units, or two of 4 in total, and so on. The sum over all
-        // compositions is exact but for rounding.
+        // Lost units come in one burst of 4 or more, or in two with a total of 4 or more, and so
+        // on. The sum over all numbers of bursts is exact except for rounding.
         let mut want = 0.0;
         for bursts in 1..=5u32 {
             let longer: f64 = (0..bursts.min(4)).map(|ends| binomial(3.0, f64::from(ends), 0.999)).sum();
@@ -333,7 +343,7 @@ mod tests {
         assert!((got / want - 1.0).abs() < 1e-12, "{got}, not {want}");
     }
 
-    /// The mixture, computed term by term and each on its own.
+    /// [`Chain::mixture`], with each term computed separately.
     fn slowly(chain: Chain, spare: u32, gaps: u32) -> Tail {
         let mut sum = Tail { is: 0.0, is_not: 0.0 };
         for bursts in 0..=gaps {
@@ -350,8 +360,7 @@ mod tests {
 
     #[test]
     fn terms_from_their_neighbours_keep_their_digits() {
-        // Terms are left out that are so far from the mean that a double barely distinguishes them
-        // from 0.
+        // `mixture` leaves out terms far from the mean, so values below 1e-150 are not compared.
         let close = |got: f64, want: f64| want < 1e-150 || (got / want - 1.0).abs() < 1e-9;
         for p in [0.0, 1e-9, 0.004, 0.3, 0.97, 1.0] {
             for q in [0.0, 0.02, 0.5, 0.98] {

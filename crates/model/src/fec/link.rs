@@ -1,9 +1,16 @@
 //! TCP's throughput over a link with block FEC, and the best amount of FEC (paper 003, equations
 //! (3) to (7)).
 //!
-//! Redundancy hides losses from TCP and takes a share of the link. The throughput is the smaller of
-//! two rates: TCP's rate at the residual loss, and K/N of the link. It rises with N until both
-//! rates are equal (the link is *clean*), and falls as K/N from there.
+//! A block of N units carries K units of data, and any K units suffice to decode it. Redundancy
+//! hides losses from TCP and takes a share of the link. The throughput is the smaller of two rates:
+//! TCP's rate at the residual loss (the losses that FEC does not repair), and K/N of the link's
+//! rate.
+//!
+//! The throughput rises with N until the two rates are equal, and falls as K/N from there. From
+//! this N on, the link is *clean*: losses no longer limit TCP.
+//!
+//! T is the mean number of TCP packets between two loss events. A burst of lost packets is one
+//! event.
 
 use super::block::{loss_of_block, packet_of};
 use super::gilbert::{Gilbert, LARGEST_BLOCK, PacketSpacing};
@@ -21,7 +28,7 @@ pub struct CodedLink {
     pub rate: f64,
     /// The round-trip time, s.
     pub rtt: f64,
-    /// C: the number of connections, equation (6).
+    /// C: the number of TCP connections, equation (6).
     pub flows: u32,
     /// The number of blocks in a packet of TCP. The packet is lost if one of its blocks is lost.
     pub packet_blocks: u32,
@@ -43,12 +50,12 @@ pub enum UnitLosses {
 /// TCP's throughput as a function of its loss rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum TcpLaw {
-    /// sqrt(3 T / 2) / RTT packets/s for T packets between losses: the paper's choice.
+    /// sqrt(3 T / 2) / RTT packets/s for T packets between losses: the law that paper 003 uses.
     #[default]
     SquareRoot,
     /// Equation (16) of paper 000, with a first time-out of this length in s and no largest window.
-    /// Where the paper's simulations reach less, the paper blames time-outs and invites other
-    /// formulas.
+    /// Simulations of paper 003 are partly below its law. The paper blames time-outs and invites
+    /// other formulas.
     TimeOuts(f64),
 }
 
@@ -79,9 +86,9 @@ impl CodedLink {
         self.throughput_of(n)
     }
 
-    /// The left side of equation (4): the rate of a link on which TCP's bound by losses equals the
-    /// link's rate, in units/s, redundancy included. N units are enough if
-    /// [`rate`](CodedLink::rate) is below it. Infinite without loss.
+    /// The left side of equation (4), units/s: the fastest link that is clean with N = `n`,
+    /// redundancy included. This link is clean if its [`rate`](CodedLink::rate) is not above the
+    /// result. Infinite without loss.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -90,7 +97,7 @@ impl CodedLink {
         Ok(self.free(self.events(n)?) * f64::from(n) / f64::from(self.k))
     }
 
-    /// 1/T: the loss events for each packet of TCP.
+    /// 1/T: the mean number of loss events for each packet of TCP.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -99,8 +106,8 @@ impl CodedLink {
         self.events(n)
     }
 
-    /// G: the throughput that FEC gains, divided by the throughput that it costs: equation (5). It
-    /// is negative if the link is clean without FEC. It is `None` at N = K, where FEC costs
+    /// G: the throughput that FEC gains, divided by the throughput that FEC costs: equation (5). G
+    /// is negative if the link is clean without FEC. The result is `None` at N = K, where FEC costs
     /// nothing.
     ///
     /// # Errors
@@ -113,9 +120,9 @@ impl CodedLink {
         Ok((n > self.k).then(|| gained * k / (f64::from(n) - k)))
     }
 
-    /// The real N that solves equation (4): the amount of FEC from which the link is clean. It is K
-    /// if the link is clean without FEC. It is `None` if the losses are defined only for integers
-    /// (the exact chain), or if no N up to 2^32 makes the link clean.
+    /// The real N that solves equation (4): the smallest N for which the link is clean. The result
+    /// is K if the link is clean without FEC. It is `None` if no N up to 2^32 makes the link clean.
+    /// It is also `None` for [`UnitLosses::Bursts`], which is defined only for integers.
     ///
     /// # Errors
     /// As [`throughput`](CodedLink::throughput).
@@ -135,7 +142,7 @@ impl CodedLink {
             }
         }
         let (mut low, mut high) = (k + (step / 2.0) * f64::from(u8::from(step > 1.0)), k + step);
-        // Halve the distance until the two bounds are neighbouring doubles, or almost.
+        // Bisect until the two bounds are neighbouring doubles, or almost.
         for _ in 0..100 {
             let middle = low.midpoint(high);
             if middle <= low || middle >= high {
@@ -155,6 +162,7 @@ impl CodedLink {
         self.check(f64::from(self.k))?;
         let most = if matches!(self.losses, UnitLosses::Bursts(..)) { LARGEST_BLOCK } else { u32::MAX };
         require(self.k <= most, "the number of units K", f64::from(self.k), "at most 1048576")?;
+        // The smallest N from K to `most` for which `right` holds, or `most` if it never holds.
         let first = |right: &dyn Fn(u32) -> Result<bool, DomainError>, most: u32| {
             // Double the redundancy until it is enough, then bisect.
             let mut high = self.k;
@@ -170,13 +178,13 @@ impl CodedLink {
         };
         let clean = |n: u32| Ok(self.free(self.events(n)?) >= self.share_of(n));
         let cleaned = first(&clean, most)?;
-        // The throughput rises up to this N and falls after it. So the best N is this one or the
-        // one before.
+        // Below `cleaned` the throughput rises with N, and above it falls. So the best N is
+        // `cleaned` or the N before it.
         let mut best = self.throughput_of(cleaned)?;
         if cleaned > self.k {
             best = best.max(self.throughput_of(cleaned - 1)?);
         }
-        // If more redundancy changes nothing (p near 1), the smallest amount is as good.
+        // If several N have the same throughput (p near 1), choose the smallest.
         first(&|n| Ok(self.throughput_of(n)? >= best), cleaned)
     }
 
@@ -215,7 +223,7 @@ impl CodedLink {
     fn events(&self, n: u32) -> Result<f64, DomainError> {
         match self.losses {
             UnitLosses::Bursts(chain, spacing) => chain.exact(n, self.k, self.packet_blocks, spacing),
-            // All other kinds of losses have a smooth function.
+            // For all other kinds of losses, `smooth_events` is not `None`.
             _ => Ok(self.smooth_events().map_or(0.0, |events| events(f64::from(n)))),
         }
     }
@@ -228,16 +236,16 @@ impl CodedLink {
         smooth.then_some(move |n: f64| match losses {
             UnitLosses::Independent(p) => packet_of(blocks, loss_of_block(n, f64::from(k), p)).is,
             UnitLosses::SingleBurst(chain) | UnitLosses::Bursts(chain, _) => {
-                // Equation (7) counts events in a packet of one block. There cannot be more events
-                // than packets.
+                // Equation (7) gives the events for each packet of one block. As printed the result
+                // can exceed 1, although a packet has at most one event.
                 let event = chain.single_burst(n, k).unwrap_or(1.0).min(1.0);
                 packet_of(blocks, crate::special::Tail { is: event, is_not: 1.0 - event }).is
             }
         })
     }
 
-    /// The throughput that TCP reaches with `events` loss events a packet, of all connections in
-    /// data units/s.
+    /// The throughput to which losses limit TCP, of all connections, in data units/s. `events` is
+    /// the number of loss events for each packet.
     fn free(&self, events: f64) -> f64 {
         if events == 0.0 {
             return f64::INFINITY;

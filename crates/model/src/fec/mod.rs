@@ -1,10 +1,13 @@
 //! Block FEC on a lossy link under TCP (paper 003): the share of the link that redundancy should
 //! take.
 //!
-//! * [`block`]: the loss probability of a block of N units, of which any K suffice, for independent
-//!   losses.
-//! * [`gilbert`]: the same for losses in bursts, by the paper's equation (7) and exactly by the
-//!   chain.
+//! A *unit* is the smallest part that the link loses as a whole, for example an ATM cell. FEC sends
+//! K units of data as a block of N units. Any K of the N units suffice to decode the block. A
+//! packet of TCP is one block or more.
+//!
+//! * [`block`]: the probability that a block is lost, for independent losses of units.
+//! * [`gilbert`]: the same for losses in bursts, by the paper's equation (7), and exactly by a
+//!   Markov chain with two states.
 //! * [`CodedLink`]: TCP's throughput over such a link, the gain by FEC, and the best N.
 
 pub mod block;
