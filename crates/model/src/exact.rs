@@ -11,7 +11,8 @@ pub(crate) fn choose(n: u32, k: u32) -> Exact {
     (0..k).fold(Exact::from(1u64), |c, i| c * (n - i) / (i + 1))
 }
 
-/// top / bottom. The quotient has about 120 bits, of which the top 64 are rounded to a double.
+/// `top` / `bottom` as a double. The quotient is computed to about 120 bits, and its highest 64
+/// bits are rounded to a double.
 pub(crate) fn ratio(top: &Exact, bottom: &Exact) -> f64 {
     let shift = (bottom.bits() + 120).saturating_sub(top.bits());
     let quotient: Exact = (top << shift) / bottom;

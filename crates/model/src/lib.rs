@@ -1,4 +1,5 @@
-//! Closed-form models: those of five papers, of this project's codes, and of the planner.
+//! Closed-form models: those of five papers, of this project's codes, and of the planner (`ripstop
+//! plan`). The papers are numbered 000 to 004; `papers/README.md` lists them.
 //!
 //! All functions are pure and total: for every argument they return a number or an error, never
 //! NaN, and they never panic.
@@ -7,13 +8,17 @@
 //! * [`domain`]: the error for arguments outside a model's domain, and the choice between a
 //!   misprinted equation and its correction.
 //! * [`fec`]: block FEC on a lossy link under TCP, and the best amount of it (paper 003).
-//! * [`masking`]: the probability that a number of repairs makes up for the losses among a number
-//!   of packets. The tunnel's redundancy rule uses it.
+//! * [`masking`]: the probability that the repairs among the packets in flight replace all lost
+//!   packets. The tunnel's redundancy rule uses it.
 //! * [`mesh`]: TCP through the gateway of a wireless mesh (paper 004).
-//! * [`plan`]: what each scheme achieves on a path. `ripstop plan` prints it.
-//! * [`prediction`]: everything about one TCP connection. `ripstop model tcp` prints it.
-//! * [`published`]: the models by name, so that the papers' numbers can be compared as data.
-//! * [`redundancy`]: the redundancy that TCP/NC needs (paper 000, section VI).
+//! * [`plan`]: the goodput and the delays of each scheme on a path. A scheme is a TCP congestion
+//!   control, with or without the tunnel. `ripstop plan` prints the results.
+//! * [`prediction`]: the throughput of one TCP connection, and its terms. `ripstop model tcp`
+//!   prints them.
+//! * [`published`]: the models as functions with names. Data files use the names to compare the
+//!   models with the numbers that the papers print.
+//! * [`redundancy`]: the redundancy that TCP/NC, the coded TCP of the paper, needs (paper 000,
+//!   section VI).
 //! * [`special`]: the binomial distribution for real arguments, without underflow.
 //! * [`stations`]: the base stations that users need, with and without coding (paper 000, sections
 //!   VII to X).

@@ -1,32 +1,39 @@
-//! The probability that r repairs mask the losses among n packets.
+//! The probability that r repairs *mask* the losses among n source packets: coding repairs all of
+//! these losses, and TCP sees none.
 //!
-//! Packets are lost independently with probability p, or in bursts. A flight of n source packets
-//! and r repairs can be decoded if at most as many sources are lost as repairs arrive. This assumes
-//! that any combination is innovative, which over GF(256) holds with probability close to 1.
+//! A *flight* is the packets in flight: n source packets and r repairs. Packets are lost
+//! independently with probability p, or in bursts. The flight can be decoded if no more source
+//! packets are lost than repairs arrive. This assumes that each repair that arrives replaces one
+//! lost source packet. Over GF(256), that holds with probability close to 1.
 //!
-//! Paper 000, section VI-B, chooses R so that losses are masked with probability 0.8. This module
-//! answers the same question for a flight of any size. The tunnel's redundancy rule uses it.
+//! Paper 000, section VI-B, chooses the redundancy so that losses are masked with probability 0.8.
+//! This module computes this probability for a flight of any size. The tunnel's redundancy rule
+//! uses it.
 
 use crate::fec::gilbert::Gilbert;
 
 /// The largest flight for which losses in bursts are computed exactly by the chain, packets. Larger
-/// flights use the normal approximation. Twice the value is exact for longer flights and costs more
-/// time.
+/// flights use the normal approximation. With twice the value, longer flights are exact and take
+/// more time.
 const CHAIN_UP_TO: u32 = 512;
-/// The largest number of spare repairs for which the probability is summed exactly. The sum has one
-/// term more. Twice the value is exact for more flights and costs twice the time.
+/// The largest number of spare repairs (r - d in [`unmasked_probability`]) for which the
+/// probability is summed exactly. The sum has one term more than this number. With twice the value,
+/// more flights are exact, and the largest sum takes twice the time.
 const EXACT_UP_TO: u32 = 64;
 
-/// The probability that a flight does *not* make up for its own losses and for an earlier `deficit`
-/// d: P(d + Bin(n, p) - Bin(r, 1 - p) > 0).
+/// The probability that the repairs of a flight do *not* replace all lost packets: P(d + Bin(n, p)
+/// - Bin(r, 1 - p) > 0).
 ///
-/// The flight has `n` source packets and `r` repairs. Each packet is lost with probability `p`
-/// (clamped to 0..=1). The result is exact for r - d <= 64. Beyond, it is the normal approximation
-/// with continuity correction. Its error is below 0.01 for p from 5 % to 60 % (tested).
+/// The flight has `n` source packets and `r` repairs. d = `deficit` is the number of repairs that
+/// earlier losses still need. Each packet of the flight is lost with probability `p` (clamped to
+/// 0..=1).
+///
+/// The result is exact for r - d <= 64. For larger r - d it is the normal approximation with
+/// continuity correction. Its error is below 0.01 for p from 5 % to 60 % (tested).
 pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
     let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
-    // Sources and repairs are lost with the same probability, so the flight decodes if at most r -
-    // d of the n + r packets are lost.
+    // Source packets and repairs are lost with the same probability. So the flight decodes if at
+    // most r - d of its n + r packets are lost.
     let Some(spare) = r.checked_sub(deficit) else { return 1.0 };
     let total = f64::from(n) + f64::from(r);
     if total <= f64::from(spare) || p == 0.0 {
@@ -42,15 +49,15 @@ pub fn unmasked_probability(deficit: u32, n: u32, r: u32, p: f64) -> f64 {
 }
 
 /// [`unmasked_probability`] for losses in bursts of `burst` packets on average. The losses follow a
-/// stationary two-state chain, and the flight is any n + r packets of it.
+/// two-state Markov chain ([`Gilbert`]), and the flight begins at a random position of the chain.
 ///
-/// The result is exact for n + r <= 512. Beyond, it is the normal approximation with the chain's
-/// variance. Bursts not longer than those of independent losses, 1/(1-p), count as independent
-/// losses.
+/// The result is exact for n + r <= 512. For larger flights it is the normal approximation with the
+/// chain's variance. Independent losses have bursts of 1/(1-p) packets on average. A `burst` of at
+/// most this length counts as independent losses.
 pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64 {
     let stay_bad = 1.0 - 1.0 / burst.max(1.0);
-    // With shorter bursts, a loss would follow a loss less often than by chance, or the chain would
-    // not exist.
+    // If `stay_bad` were below p, a loss would be less likely after a loss than otherwise, or the
+    // chain would not exist.
     if !(p > 0.0 && p < 1.0) || stay_bad <= p || stay_bad.is_nan() {
         return unmasked_probability(deficit, n, r, p);
     }
@@ -70,8 +77,8 @@ pub fn unmasked_in_runs(deficit: u32, n: u32, r: u32, p: f64, burst: f64) -> f64
 
 /// P(Bin(total, p) > spare).
 fn exact(total: f64, spare: u32, p: f64) -> f64 {
-    // The first term underflows only if the expected losses far exceed the repairs. Then the result
-    // is 1.
+    // The first term underflows only if far more losses are expected than `spare`. Then the result
+    // is 1, as it should be.
     let mut term = libm::exp(total * libm::log1p(-p));
     let mut masked = term;
     for lost in 1..=spare {

@@ -1,5 +1,7 @@
-//! Predicts the throughput of one TCP connection by paper 000, section IV. `ripstop model tcp`
-//! prints the [`ConnectionPrediction`].
+//! Predicts the throughput of one TCP connection by paper 000, section IV. Equation numbers are
+//! those of this paper. `ripstop model tcp` prints the [`ConnectionPrediction`].
+//!
+//! [`crate::tcp`] explains the model and its terms, for example rounds and series of time-outs.
 
 use crate::domain::{DomainError, at_least, positive, share};
 use crate::tcp::{
@@ -21,7 +23,7 @@ pub struct TcpConnection {
     pub max_window: f64,
     /// The size of a packet, bytes.
     pub packet_bytes: f64,
-    /// beta: the number of packets for each acknowledgment.
+    /// beta: the number of packets for which the receiver sends one acknowledgment.
     pub ack_every: u32,
     /// How equation (13) rounds a mean window that is not an integer.
     pub window: WindowReading,

@@ -1,8 +1,8 @@
-//! The binomial distribution for real arguments. Nothing cancels, and nothing underflows unless the
-//! result itself does.
+//! The binomial distribution for real arguments. No digits are lost in differences, and nothing
+//! underflows unless the result itself does.
 //!
-//! A probability comes with its complement, and each has full relative accuracy: a block's loss of
-//! 1e-200 is as accurate as one of 0.3.
+//! Functions return a probability together with its complement, each with full relative accuracy. A
+//! probability of 1e-200 has as many correct digits as one of 0.3.
 
 use std::f64::consts::PI;
 
@@ -30,8 +30,9 @@ impl Tail {
 /// I_x(a, b), the regularised incomplete beta function, with its complement 1 - I_x(a, b) =
 /// I_(1-x)(b, a). The relative error of the smaller one stays below 1e-12 for a + b up to 1e6.
 ///
-/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. For a <= 0 the distribution has
-/// all its mass at 0, and I is 1. For b <= 0 it has all its mass at 1, and I is 0 below 1.
+/// P(Bin(n, x) >= k) is I_x(k, n - k + 1). x is clamped to 0..=1. I_x(a, b) is the distribution
+/// function of the beta distribution. For a <= 0 this distribution has all its mass at 0, and I is
+/// 1. For b <= 0 it has all its mass at 1, and I is 0 for x below 1.
 pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if a.is_nan() || a <= 0.0 || x >= 1.0 {
         return Tail::ALWAYS;
@@ -39,8 +40,8 @@ pub fn incomplete_beta(a: f64, b: f64, x: f64) -> Tail {
     if b.is_nan() || b <= 0.0 || x.is_nan() || x <= 0.0 {
         return Tail::NEVER;
     }
-    // The fraction converges quickly to the left of the mean. To the right, use the mirrored
-    // fraction.
+    // The continued fraction converges quickly for x left of the mean of the beta distribution.
+    // Right of the mean, compute the complement I_(1-x)(b, a) and swap.
     if x <= (a + 1.0) / (a + b + 2.0) {
         let tail = (power_term(a, b, x) * b / (a + b) * continued_fraction(a, b, x)).min(1.0);
         Tail { is: tail, is_not: 1.0 - tail }
@@ -119,8 +120,8 @@ fn continued_fraction(a: f64, b: f64, x: f64) -> f64 {
     // Lentz's method replaces a denominator of almost 0 by this value, so that no division by 0
     // happens.
     const TINY: f64 = 1e-300;
-    // Near the mean the fraction takes about sqrt(a + b) terms. This limit is enough for a + b =
-    // 1e10. Half the limit is enough for a quarter of a + b.
+    // The largest number of terms. Near the mean the fraction takes about sqrt(a + b) terms, and
+    // this limit is enough for a + b = 1e10. Half the limit is enough for 2.5e9.
     const TERMS: u32 = 500_000;
     let guard = |v: f64| if v.abs() < TINY { TINY } else { v };
     let mut c = 1.0;

@@ -3,12 +3,18 @@
 //!
 //! The model counts time in rounds of one round-trip time. A window of W packets grows by 1 each
 //! round until a packet is lost. One round later, triple-duplicate acknowledgements (TD) halve the
-//! window. If too few packets follow the loss, a time-out (TO) closes it instead.
+//! window. If too few packets follow the loss, a time-out (TO) sets the window back instead.
+//! Further time-outs can follow, each twice as long as the one before, up to a limit. Together they
+//! are a *series*.
+//!
+//! In this file, p is the loss probability of a packet. r is the number of rounds from one TD to
+//! the next loss. W_j is the window after the j-th TD, and W_(j+r-1) the window in the round of the
+//! next loss. `E[x]` is the mean of x.
 //!
 //! Probabilities are clamped to 0..=1, and NaN counts as 0. So no function returns NaN for any `p`.
 
-/// The largest p at which equation (9) has a real root. Above it the root counts as 0. Equation (9)
-/// determines this value.
+/// The largest p at which equation (9) has a real square root. Above it the root counts as 0. The
+/// value follows from equation (9).
 pub const LARGEST_P: f64 = 12.0 / 13.0;
 
 /// How equation (13) rounds a mean window that is not an integer. The paper does not say.
@@ -21,7 +27,7 @@ pub enum WindowReading {
     Nearest,
     /// Round up. Gives one row of table I.
     Ceiling,
-    /// Do not round: binomial coefficients by gamma functions. Gives two rows of table I.
+    /// Do not round. Gives two rows of table I.
     Continuous,
 }
 
@@ -31,8 +37,8 @@ pub enum TimeOutDuration {
     /// Equation (15), [`mean_time_out`]. The paper computed table I with it.
     #[default]
     AsPrinted,
-    /// The mean duration of a series that has begun, [`mean_time_out_series`]. The model that the
-    /// paper builds on uses this duration.
+    /// The mean duration of a series of time-outs that has begun, [`mean_time_out_series`]. The
+    /// model of Padhye and others, on which the paper builds, uses this duration.
     Conditional,
 }
 
@@ -51,14 +57,14 @@ impl Tcp {
     /// Throughput in packets/s without time-outs and without a largest window: equation (11).
     /// Infinite at p = 0.
     ///
-    /// For small p it is sqrt(3/(2p)) / RTT. For large p, the paper's approximation (1-p)/(p RTT)
-    /// drops the factor 1/(`E[r]` + 1), which is 0.5 at p = 0.8 and 0.6 at 12/13.
+    /// For small p, it is close to sqrt(3/(2p)) / RTT. For large p, the paper uses (1-p)/(p RTT)
+    /// instead. This drops the factor 1/(`E[r]` + 1), which is 0.5 at p = 0.8 and 0.6 at 12/13.
     pub fn td_throughput(&self, p: f64) -> f64 {
         let p = probability(p);
         if p == 1.0 { 0.0 } else { (1.0 - p) / (self.rtt * (p + times_p(p, 1.0))) }
     }
 
-    /// Throughput in packets/s without time-outs: equation (12).
+    /// Throughput in packets/s without time-outs, with the largest window: equation (12).
     pub fn capped_throughput(&self, p: f64) -> f64 {
         (self.window / self.rtt).min(self.td_throughput(p))
     }
@@ -66,8 +72,8 @@ impl Tcp {
     /// Throughput in packets/s: equation (16), with P(TO | `floor(E[W])`) and the duration of
     /// equation (15).
     ///
-    /// It falls with p. It jumps down where `floor(E[W])` does, at p = 12/(8 m^2 + 13) for m = 3,
-    /// 4, ...
+    /// The throughput falls as p rises. It jumps down where `floor(E[W])` falls from m to m - 1, at
+    /// p = 12/(8 m^2 + 13) for m = 3, 4, ...
     pub fn throughput(&self, p: f64) -> f64 {
         self.throughput_by(p, 1.0, WindowReading::Floor, TimeOutDuration::AsPrinted)
     }
@@ -104,20 +110,18 @@ pub fn packets_between_losses(p: f64) -> f64 {
     (1.0 - p) / p
 }
 
-/// The time between two triple-duplicate events, s: equation (3). By equation (9) `rounds` rounds
-/// lie between them. The last round, in which the sender learns of the loss, is included.
+/// The time between two triple-duplicate events, s: equation (3). `rounds` is r of equation (9). To
+/// these rounds, the time adds the round in which the sender learns of the loss.
 pub fn time_between_losses(rounds: f64, rtt: f64) -> f64 {
     rtt * (rounds + 1.0)
 }
 
-/// `E[W_j]`, the mean window after a triple-duplicate event, packets: equation (5). The events are
-/// `rounds` rounds apart.
+/// `E[W_j]`, the mean window after a triple-duplicate event, packets: equation (5). `rounds` is r.
 pub fn window_after(rounds: f64) -> f64 {
     rounds - 0.5
 }
 
-/// `E[W_(j+r-1)]`, the mean window in the round of the loss, packets: equation (5). The events are
-/// `rounds` rounds apart.
+/// `E[W_(j+r-1)]`, the mean window in the round of the loss, packets: equation (5). `rounds` is r.
 pub fn window_before(rounds: f64) -> f64 {
     2.0 * rounds - 1.5
 }
@@ -131,15 +135,17 @@ pub fn rounds_between_losses(p: f64) -> f64 {
 /// [`rounds_between_losses`] with one acknowledgment for `ack_every` packets (the paper's beta).
 ///
 /// The window then grows by 1/beta a round, and the result is 2/3 + sqrt(-1/18 + 2/3 beta (1-p)/p).
-/// With W_(j+r-1) = W_j + (r-1)/beta and a uniform a_(j-2), equation (5) becomes `E[W_j]` = (`E[r]`
-/// - 1/2)/beta. The packets of equations (7) to (9) count beta times.
+///
+/// It follows from W_(j+r-1) = W_j + (r-1)/beta. Equation (5) becomes `E[W_j]` = (`E[r]` -
+/// 1/2)/beta, with the paper's uniformly distributed a_(j-2). In equations (7) to (9), the number
+/// of packets (1-p)/p is multiplied by beta.
 pub fn rounds_between_losses_acked(p: f64, ack_every: f64) -> f64 {
     let p = probability(p);
     if p == 0.0 { f64::INFINITY } else { times_p(p, ack_every) / p }
 }
 
-/// `E[W]`, the mean window in packets: equation (10). Infinite at p = 0. It ignores W_max, and is
-/// below 1 from p = 4/7 on.
+/// `E[W]`, the mean window in packets: equation (10). Infinite at p = 0. It ignores the largest
+/// window W_max. From p = 4/7 on it is below 1.
 pub fn mean_window(p: f64) -> f64 {
     mean_window_acked(p, 1.0)
 }
@@ -150,9 +156,9 @@ pub fn mean_window_acked(p: f64, ack_every: f64) -> f64 {
     (1.5 * rounds_between_losses_acked(p, ack_every) - 1.0) / ack_every
 }
 
-/// P(TO | W): the probability that a loss leads to a time-out and not to a triple-duplicate event:
-/// equation (13), with `window` rounded down. A time-out follows if fewer than three of a window's
-/// packets arrive. For a window below three packets the probability is 1.
+/// P(TO | W): the probability that a loss leads to a time-out and not to a triple-duplicate event.
+/// This is equation (13), with W = `window` rounded down. A time-out follows if fewer than three
+/// packets of the window arrive. For a window below three packets the probability is 1.
 pub fn time_out_probability(window: f64, p: f64) -> f64 {
     time_out_probability_by(window, p, WindowReading::Floor)
 }
@@ -186,9 +192,10 @@ pub fn time_out_probability_by(window: f64, p: f64, reading: WindowReading) -> f
 /// The expected duration of time-outs, in units of `first` (T_o): equations (14) and (15), as the
 /// paper's figures use them.
 ///
-/// The weights p^i (1-p) belong to i losses in a row, *including the loss that begins the series*.
-/// Equation (16) multiplies by the probability of a time-out once more. So the result is p times
-/// [`mean_time_out_series`], and tends to 0 for small p.
+/// The paper weights the duration of i time-outs by p^i (1-p), the probability of i losses in a row
+/// *including the loss that begins the series*. Equation (16) multiplies the result by the
+/// probability of that loss once more. So the result is p times [`mean_time_out_series`], and tends
+/// to 0 for small p.
 pub fn mean_time_out(first: f64, p: f64) -> f64 {
     let p = probability(p);
     // At p = 0 the result is 0, even if `first` is infinite. The product would be NaN.
@@ -203,20 +210,20 @@ pub fn mean_time_out_series(first: f64, p: f64) -> f64 {
     if p == 1.0 {
         return f64::INFINITY;
     }
-    // The time-outs are 1, 2, 4, ... 64, 64, ..., and each follows with one more factor p: (1 + p +
-    // 2 p^2 + ... + 32 p^6) / (1-p).
+    // The time-outs last 1, 2, 4, ... 64, 64, ... times T_o. Each follows the one before with
+    // probability p. The sum is (1 + p + 2 p^2 + ... + 32 p^6) / (1-p).
     first * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * (32.0 + 64.0 * p / (1.0 - p)))))))
 }
 
-/// The duration of a series of `time_outs` time-outs, in units of `first`: T_o, 3 T_o, 7 T_o, ...
-/// 63 T_o, then 64 T_o more for each. This is the term of the sum in equation (14).
+/// The duration of a series of `time_outs` time-outs, with T_o = `first`: T_o, 3 T_o, 7 T_o, ... 63
+/// T_o for 1, 2, 3, ... 6 time-outs, then 64 T_o more for each. Equation (14) sums these durations.
 pub fn time_out_series(first: f64, time_outs: u32) -> f64 {
     let doubled = time_outs.min(6);
     first * (f64::from((1u32 << doubled) - 1) + 64.0 * f64::from(time_outs - doubled))
 }
 
-/// `E[r] p`: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), with the root clamped at 0. The product is
-/// finite where `E[r]` is infinite.
+/// `E[r] p`: 2p/3 + sqrt(2 beta p(1-p)/3 - p^2/18), where a negative number under the root counts
+/// as 0. The product is finite also at p = 0, where `E[r]` is infinite.
 fn times_p(p: f64, ack_every: f64) -> f64 {
     2.0 * p / 3.0 + (2.0 * ack_every * p * (1.0 - p) / 3.0 - p * p / 18.0).max(0.0).sqrt()
 }
@@ -297,7 +304,7 @@ mod tests {
                 (mean_window(p) - (window_after(r) + window_before(r)) / 2.0).abs() <= 1e-12 * r,
                 "p {p}: equation (10) does not hold"
             );
-            // Equation (11): packets over time.
+            // Equation (11): packets divided by time.
             let throughput = packets_between_losses(p) / time_between_losses(r, 0.8);
             assert!(
                 (PAPER.td_throughput(p) / throughput - 1.0).abs() < 1e-12,

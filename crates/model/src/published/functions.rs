@@ -1,5 +1,6 @@
 //! The model functions by name, for [`evaluate`](super::evaluate). An argument that a paper never
-//! varies defaults to the paper's value.
+//! varies defaults to the paper's value. Words such as `printed` or `ceil` select a *reading*: one
+//! of several ways to understand an equation of the paper.
 
 use super::{EvaluateError, Reader};
 use crate::domain::EquationForm;
@@ -129,7 +130,7 @@ fn base_stations(from: &Reader) -> Result<Option<f64>, EvaluateError> {
         "stations_load" => network(from)?.load()?,
         "stations_drawn" => stations_drawn(from)?,
         "user_throughput_mbps" => network(from)?.predict()?.throughput_bps / 1e6,
-        // The throughput at which a user asks for exactly as much as it gets.
+        // The throughput T at which a user offers exactly T: the load is 1.
         "unstable_below_mbps" => from.number("arrivals")? * from.number("file_mb")? * 8.0,
         "station_crossover_mbps" => from.number("station_mbps")? / f64::from(from.whole("station_users")?),
         "mean_file_mb" => MonteCarlo { files: mix(from)?, ..MonteCarlo::default() }.mean_file()? / 8e6,
@@ -164,7 +165,7 @@ fn string_of_nodes(from: &Reader) -> Result<Option<f64>, EvaluateError> {
             *x.ok_or(EvaluateError::Kind { argument: "link", wanted: "a link of the string, from 1 on" })?
         }
         "string_kbps" => {
-            // Table III multiplies rho, rounded to its three printed digits.
+            // For table III, the paper first rounds rho to its three printed digits.
             let digits = from.whole_or("digits", 15)?.min(15);
             let scale = libm::pow(10.0, f64::from(digits));
             libm::round(string(from)?.rho * scale) / scale * exchange(from)?.full_bps / 1e3
@@ -255,8 +256,8 @@ fn mesh_gateway(from: &Reader) -> Result<Option<f64>, EvaluateError> {
     }))
 }
 
-/// The loss p, given directly or by `links` links of `link_loss`. The paper prints p with four
-/// digits, and its results need more.
+/// The loss p of the path, given directly, or by the loss `link_loss` of each of `links` links. The
+/// paper prints p with four digits, but its results need more digits.
 fn loss(from: &Reader) -> Result<f64, EvaluateError> {
     match (from.number_if("loss")?, from.number_if("link_loss")?) {
         (Some(loss), None) => Ok(loss),
@@ -386,9 +387,10 @@ fn stations_drawn(from: &Reader) -> Result<f64, EvaluateError> {
     Ok(sum / f64::from(runs))
 }
 
-/// The bound of fig. 7 by W, kbit/s. From W = ceil((n-1)/(k+2)) of lemma 3.1 on, it is that of
-/// table III, with three digits of rho*. Below, it is on the line from W = 1. There the paper does
-/// not say what it draws.
+/// The bound of fig. 7 for a window of W packets, kbit/s. From W = ceil((n-1)/(k+2)) of lemma 3.1
+/// on, it is the bound of table III, with three digits of rho*. For smaller W, it is interpolated
+/// linearly from the bound at W = 1. The paper does not say how it computes the bound at W = 1, so
+/// the argument `first` selects a reading.
 fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
     let (nodes, k, window) = (from.whole_or("nodes", 10)?, from.whole_or("k", 2)?, from.number("window")?);
     let full = Airtime::default().exchange()?.full_bps;
@@ -406,15 +408,15 @@ fn string_bound(from: &Reader) -> Result<f64, EvaluateError> {
     Ok((first + way * (level - first)) / 1e3)
 }
 
-/// The exchange of table II for a MAC header of the given length, or of its length in table II.
+/// The exchange of table II. The argument `mac_header_bytes` replaces the length of the MAC header.
 fn exchange(from: &Reader) -> Result<Exchange, EvaluateError> {
     let paper = Airtime::default();
     let mac_header_bytes = from.number_or("mac_header_bytes", paper.mac_header_bytes)?;
     Ok(Airtime { mac_header_bytes, ..paper }.exchange()?)
 }
 
-/// The optimum under random access, for a MAC header of the given length. Without one, the printed
-/// cap and eta, or the given ones, apply.
+/// The optimum under random access. With the argument `mac_header_bytes`, the cap of attempts and
+/// eta follow from this length. Otherwise they are arguments, with the printed values as defaults.
 fn string(from: &Reader) -> Result<bound::EqualLoad, EvaluateError> {
     let header = from.number_if("mac_header_bytes")?;
     let (cap, eta) = match header {
@@ -454,7 +456,8 @@ fn fec(from: &Reader) -> Result<CodedLink, EvaluateError> {
     })
 }
 
-/// log10 of the largest unit loss for which `n` units clean the link: equation (4) solved for p.
+/// log10 of the largest loss probability p of a unit for which `n` units make the link clean:
+/// equation (4) solved for p.
 fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
     let (k, n) = (from.whole_or("k", 20)?, from.whole("n")?);
     let (mut low, mut high) = (-300.0f64, 0.0f64);
@@ -469,7 +472,7 @@ fn clean_below(from: &Reader) -> Result<f64, EvaluateError> {
 
 /// The capacity of a mesh path, bit/s.
 fn mesh(from: &Reader) -> Result<f64, EvaluateError> {
-    // This reading adds the preamble to RTS and CTS once more.
+    // One reading of table I adds the preamble to the lengths of RTS and CTS once more.
     let again = from.number_or("control_extra_bytes", 0.0)?;
     let paper = MeshFrames::default();
     let frames =

@@ -1,9 +1,10 @@
-//! The models by name, so that the numbers that a paper prints can be compared as data.
+//! The models as functions with names. Data files use the names to compare the models with the
+//! numbers that the papers print.
 //!
-//! The files `papers/000` to `papers/004` list the comparisons (`model.toml`). Each comparison
-//! names the place of a printed number, the reading that gives this number, and the function and
-//! arguments that compute it. [`evaluate`] computes the number, and [`agrees`] compares it with the
-//! printed digits.
+//! The files `papers/000/model.toml` to `papers/004/model.toml` list the comparisons. Each
+//! comparison names the place of a printed number, and the function and arguments that compute this
+//! number. It also names the *reading*, if an equation of the paper can be understood in several
+//! ways. [`evaluate`] computes the number, and [`agrees`] compares it with the printed digits.
 
 mod functions;
 
@@ -74,8 +75,9 @@ pub fn evaluate(function: &str, arguments: &Arguments) -> Result<f64, EvaluateEr
     }
 }
 
-/// Whether `value` agrees with `printed` to half a unit of the last printed digit. The digits after
-/// the point count: "0.0220" has four. Returns `None` if `printed` is not a plain decimal number.
+/// Whether `value` agrees with `printed` to half a unit of the last printed digit. A zero at the
+/// end counts as a printed digit: "0.0220" has four decimals. Returns `None` if `printed` is not a
+/// plain decimal number.
 pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     let number: f64 = printed.parse().ok()?;
     if !printed.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
@@ -86,7 +88,8 @@ pub fn agrees(value: f64, printed: &str) -> Option<bool> {
     Some((value - number).abs() <= 0.5 * unit * (1.0 + 1e-6))
 }
 
-/// Arguments that record which ones were read, so that no argument is ignored.
+/// The arguments of a function. The reader records which arguments the function reads, so that
+/// [`evaluate`] can report all others as unknown.
 struct Reader<'a> {
     function: &'a str,
     arguments: &'a Arguments,

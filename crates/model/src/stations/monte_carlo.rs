@@ -1,9 +1,11 @@
 //! Simulates users who start transfers at random, slot by slot: section IX-B of paper 000.
 //!
-//! In each slot of 0.1 s a user starts a transfer with probability q/10. Files queue up and are
-//! served at the rate T. Users do not influence each other. So the code follows each user from
-//! transfer to transfer, and records only the slots in which the user becomes active or idle. The
-//! run time grows with the number of transfers, not with the product of users and slots.
+//! In each slot of 0.1 s, a user starts a transfer of a file with probability q/10. The files of a
+//! user queue up and are served at the rate T. A user is *active* while a file is in service.
+//!
+//! Users do not influence each other. So the code follows one user after the other from transfer to
+//! transfer, and records only the slots in which the user becomes active or idle. The run time
+//! grows with the number of transfers, not with the product of users and slots.
 
 use super::network::whole;
 use crate::domain::{DomainError, at_least, not_negative, positive, require, share};
@@ -26,16 +28,16 @@ pub struct MonteCarlo {
     pub slot: f64,
     /// The length of the experiment, s.
     pub seconds: f64,
-    /// The time at the start, with an idle network, that the results leave out, s.
+    /// The time at the start that the results leave out, s. The network is idle at first.
     pub warm_up: f64,
 }
 
 /// The means of one run over the counted slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MonteCarloRun {
-    /// The number of stations, rounded up in each slot. The paper plots this.
+    /// The mean number of stations, rounded up in each slot. The paper plots this.
     pub stations_whole: f64,
-    /// The number of stations as a real number.
+    /// The mean number of stations, not rounded.
     pub stations: f64,
     /// The share of users that are active.
     pub active_fraction: f64,
@@ -81,17 +83,18 @@ impl MonteCarlo {
         // The number of users that become active in each slot, minus the number that become idle.
         let mut change = vec![0i32; slots + 1];
         let mut transfers = 0;
-        // ln(1 - q/10): the number of slots until the next transfer is geometric.
+        // ln(1 - q/10), to draw the number of slots until the next transfer. This number has a
+        // geometric distribution.
         let ln_idle = libm::log1p(-start);
         for _ in 0..self.users {
-            // The time, in slots, at which the user's queue becomes empty.
+            // The time at which the user's queue becomes empty, in slots.
             let mut empty = 0.0f64;
             let mut slot = 0.0f64;
             loop {
                 if start < 1.0 {
                     slot += libm::floor(libm::log1p(-random.unit()) / ln_idle);
                 }
-                // The value is 0/0 if nobody ever starts a transfer.
+                // `slot` is NaN (0/0) if q = 0, so that nobody ever starts a transfer.
                 if slot.is_nan() || slot >= slots as f64 {
                     break;
                 }
@@ -101,7 +104,8 @@ impl MonteCarlo {
                     which -= probability;
                     which < 0.0
                 });
-                // The sum may be slightly below 1. The last kind of file takes the rest.
+                // The sum of the probabilities may be slightly below 1. The last kind of file gets
+                // the rest.
                 let bits = bits.or(self.files.last()).map_or(0.0, |file| file.0);
                 let idle = slot >= libm::ceil(empty);
                 let was = if idle { slot } else { empty };

@@ -18,7 +18,7 @@ pub struct CellularNetwork {
     pub user_bps: f64,
     /// B_max: the bandwidth of a station, bit/s.
     pub station_bps: f64,
-    /// N_max: the number of active users that a station serves at once.
+    /// N_max: the largest number of active users that a station serves at the same time.
     pub station_users: u32,
     /// p: the probability that a packet is lost.
     pub loss: f64,
@@ -29,7 +29,7 @@ pub struct CellularNetwork {
 /// The protocol of a transfer. It determines the throughput T of a user with bandwidth B.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Protocol {
-    /// T = B at any loss: the best case, section IX.
+    /// T = B at any loss: the best case of section IX.
     Ideal,
     /// TCP: T by equation (16), and at most B (1-p).
     Tcp {
@@ -69,7 +69,7 @@ pub struct StationsNeeded {
     /// T: the throughput of an active user, bit/s.
     pub throughput_bps: f64,
     /// The share of the time for which a user is active: equation (21). This is Little's law for
-    /// the transfer in service. More transfers may wait.
+    /// the transfer in service. Further transfers of the user may wait.
     pub active_fraction: f64,
     /// N_bs, the number of stations as a real number: equation (22).
     pub stations: f64,
@@ -146,8 +146,8 @@ impl CellularNetwork {
         Ok(StationsNeeded { throughput_bps, active_fraction, stations, whole_stations: whole(stations) })
     }
 
-    /// The number of users that `stations` stations serve: the largest N for which equation (22)
-    /// needs no more stations. `None` if users transfer nothing and so need no station.
+    /// The number of users that `stations` stations can serve: the largest N for which equation
+    /// (22) gives at most `stations`. `None` if users transfer nothing and so need no station.
     ///
     /// # Errors
     /// An argument is outside its domain.
@@ -171,8 +171,8 @@ impl CellularNetwork {
         Ok(self.predict()?.whole_stations * station_w)
     }
 
-    /// The load q mu_f / T: the number of transfers in service by Little's law, before the limit of
-    /// 1 in equation (21). Infinite at T = 0.
+    /// The load q mu_f / T of a user: the number of transfers in service by Little's law, without
+    /// the limit of 1 in equation (21). Infinite at T = 0.
     ///
     /// # Errors
     /// An argument is outside its domain.
@@ -249,7 +249,8 @@ impl CellularNetwork {
     }
 }
 
-/// The next integer. A number within a rounding error of an integer counts as the integer.
+/// `stations` rounded up to an integer. A number within a rounding error of an integer counts as
+/// that integer.
 pub(super) fn whole(stations: f64) -> f64 {
     libm::ceil(stations * (1.0 - 1e-12))
 }

@@ -1,29 +1,32 @@
-//! The time that an exchange takes on the air: tables I and II of paper 002.
+//! The time that an exchange takes on the air: tables I and II of paper 002. An exchange is a frame
+//! and the MAC acknowledgments that answer it. A coded frame (data XOR a TCP acknowledgment) has
+//! two receivers, so every exchange counts two MAC acknowledgments.
 
 use crate::domain::{DomainError, not_negative, positive};
 
-/// Frame lengths, rates and gaps. [`Default`] is tables I and II.
+/// Frame lengths, rates and gaps. [`Default`] has the values of tables I and II.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Airtime {
     /// The payload of a TCP data segment, bytes.
     pub tcp_data_bytes: f64,
-    /// The length of a TCP acknowledgment without headers, bytes, as table II counts it.
+    /// The length of a TCP acknowledgment, bytes. Table II counts the TCP and IP headers in
+    /// addition.
     pub tcp_ack_bytes: f64,
     /// The length of TCP and IP headers, bytes.
     pub ip_header_bytes: f64,
-    /// The length of the MAC header, bytes. The 4.108 and 3.166 of the paper's example belong to 44
-    /// bytes, and its table II belongs to 47 bytes.
+    /// The length of the MAC header, bytes. Table II of the paper belongs to 47 bytes. The example
+    /// of section III-B, with its attempt ratios 4.108 and 3.166, belongs to 44 bytes.
     pub mac_header_bytes: f64,
-    /// The length of the MAC acknowledgment, bytes. Table II counts no PLCP for it, so exchanges
-    /// are shorter than real ones.
+    /// The length of the MAC acknowledgment, bytes. Table II counts no preamble and PHY header for
+    /// it, so exchanges are shorter than real ones.
     pub mac_ack_bytes: f64,
     /// The length of PHY preamble and header, bytes.
     pub phy_bytes: f64,
-    /// The rate of data, bit/s.
+    /// The rate of data frames, bit/s.
     pub data_bps: f64,
-    /// The rate of control frames, bit/s.
+    /// The rate of MAC acknowledgments, bit/s.
     pub basic_bps: f64,
-    /// The rate of the PHY header, bit/s.
+    /// The rate of PHY preamble and header, bit/s.
     pub phy_bps: f64,
     /// The short interframe space (SIFS), s.
     pub sifs: f64,
@@ -58,21 +61,24 @@ impl Default for Airtime {
 /// The times and ratios that follow from an [`Airtime`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchange {
-    /// T_TCP-DATA: the time of one coded or plain data exchange with both MAC acknowledgments, s.
+    /// T_TCP-DATA: the time of a data exchange, coded or plain, with both MAC acknowledgments, s.
     pub data: f64,
-    /// T_TCP-ACK: the same time for a TCP acknowledgment, s.
+    /// T_TCP-ACK: the time of an exchange of a TCP acknowledgment, s.
     pub ack: f64,
     /// eta = T_TCP-ACK / T_TCP-DATA, equation (5).
     pub ack_ratio: f64,
     /// The mean back-off of an attempt, DIFS + CW_min/2 slots, s.
     pub back_off: f64,
-    /// The largest x_i = beta_i / mu_i of a data link: T_TCP-DATA divided by the mean back-off.
+    /// The largest attempt ratio x_i = beta_i / mu_i of a data link: T_TCP-DATA divided by the mean
+    /// back-off. beta_i is the rate of attempts on link i, and 1/mu_i the mean time of an exchange.
     pub attempt_cap: f64,
-    /// The largest x_i of the link of acknowledgments. It never limits the throughput.
+    /// The largest attempt ratio of the reverse link, which carries TCP acknowledgments. It never
+    /// limits the throughput.
     pub ack_attempt_cap: f64,
     /// The number of bits that a data exchange carries at the network layer.
     pub packet_bits: f64,
-    /// tau* / rho*: the bits of a packet divided by T_TCP-DATA, bit/s.
+    /// The throughput of a link that always carries data: `packet_bits` divided by T_TCP-DATA,
+    /// bit/s. In the paper this is tau* / rho*.
     pub full_bps: f64,
     /// EIFS, the extended interframe space, s: SIFS + DIFS + PHY + a MAC acknowledgment of 14 bytes
     /// at the PHY header's rate. This reading gives the 364 us of table I. At the basic rate it
@@ -81,7 +87,7 @@ pub struct Exchange {
 }
 
 impl Airtime {
-    /// Computes the durations of section IV-A.
+    /// Computes the durations of section IV-A of the paper, and their ratios.
     ///
     /// # Errors
     /// A length or gap is negative or not finite, a rate is not positive, or there is no payload or

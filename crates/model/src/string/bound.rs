@@ -1,14 +1,19 @@
 //! The largest end-to-end throughput of a string (paper 002, section III): by perfect scheduling,
 //! theorem 3.1, and by random access with bounded attempts, table III.
 //!
-//! Under random access it is best to load all links equally: l_i = rho forward, and eta rho on the
-//! last reverse link. The busiest link attempts as often as it may. The printed optimisation
-//! ignores that the acknowledgments must get through and that attempts are bounded. Without the
-//! first constraint, rho would be 0.2357 instead of 0.2317 for five nodes.
+//! [`string`](super) explains strings and the reverse link. [`sets`](super::sets) explains loads,
+//! attempt ratios x_i and the product form. eta is the time of an acknowledgment's exchange divided
+//! by the time of a data exchange.
 //!
-//! With equal ranges, the conflicts are those of intervals. Then the product form can be inverted
-//! ([`Conflicts::attempts_for`]), and the paper's iteration is not needed. Each x_i grows with rho,
-//! and rho is the value at which the largest x_i reaches its bound.
+//! Under random access it is best to give all forward links the same load rho, and the reverse link
+//! the load eta rho. The busiest link attempts as often as the bound on attempts allows. The
+//! printed optimisation has neither this bound nor the condition that acknowledgments get through.
+//! Without this condition, rho would be 0.2357 instead of 0.2317 for five nodes.
+//!
+//! With equal ranges, the conflicts have the structure of overlapping intervals on a line. Then a
+//! formula inverts the product form ([`Conflicts::attempts_for`]), and the paper's iteration is not
+//! needed. Each x_i grows with rho, and rho* is the value at which the largest x_i reaches its
+//! bound.
 
 use super::airtime::Airtime;
 use super::interference::{Interference, interference_range};
@@ -26,11 +31,12 @@ pub struct EqualLoad {
     pub attempts: Vec<f64>,
 }
 
-/// The throughput bound of theorem 3.1 as a share of the link rate, for a window of W = `window`
-/// packets and acknowledgments that cost nothing.
+/// The throughput bound of theorem 3.1 as a share of the link rate, for n = `nodes` nodes and a
+/// window of W = `window` packets. Acknowledgments take no time.
 ///
-/// For n <= k+2 the bound is 1/(n-1). Otherwise it is W/(n-1), and at most 1/(k+2). A window of 0
-/// gives 0.
+/// For n <= k+2 the bound is 1/(n-1). For larger n it is W/(n-1), until W is the largest number of
+/// links that can be active together ([`most_active`]). From this W on, it is 1/(k+2). A window of
+/// 0 gives 0.
 ///
 /// # Errors
 /// There are fewer than two nodes.
@@ -48,12 +54,13 @@ pub fn scheduling_bound(nodes: u32, k: u32, window: u32) -> Result<f64, DomainEr
     })
 }
 
-/// The optimum for n nodes of equal range k, with attempt ratios of data links up to `attempt_cap`
-/// and eta = `ack_ratio`.
+/// The optimum for n = `nodes` nodes of equal range `k`. The attempt ratios of forward links are at
+/// most `attempt_cap`, and eta is `ack_ratio`.
 ///
-/// From n = 2 (k+2) on, rho does not change, because the link in the middle is out of reach of both
-/// ends. A single node has no link; rho is 1 by the convention of table III. The bound on the
-/// attempts of acknowledgments never limits the paper's numbers, and is left out.
+/// From n = 2 (k+2) on, rho* does not change with n, because the link in the middle is out of reach
+/// of both ends. A single node has no link; rho* is then 1 by the convention of table III. The
+/// attempt ratio of the reverse link also has a bound. The code leaves it out, because it never
+/// limits the paper's numbers.
 ///
 /// # Errors
 /// There is no node or more than a million, a range is above 1000, or a cap or eta is negative or
@@ -66,7 +73,7 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
     if nodes == 1 {
         return Ok(EqualLoad { rho: 1.0, attempts: Vec::new() });
     }
-    // More nodes only repeat the node in the middle.
+    // In a longer string, the additional links in the middle have the same x_i as the middle link.
     let short = nodes.min(2 * (k + 2));
     let string = Uniform { links: short, k, eta: ack_ratio };
     let rho = largest(1.0, |rho| (1..short).map(|i| string.attempts(i, rho)).all(|x| x <= attempt_cap));
@@ -82,8 +89,9 @@ pub fn equal_load(nodes: u32, k: u32, attempt_cap: f64, ack_ratio: f64) -> Resul
 /// [`equal_load`] for nodes with different ranges.
 ///
 /// # Errors
-/// There are fewer than two nodes or more than a million, or a cap or eta is wrong. Another error
-/// is ranges whose conflicts are not those of intervals, on more than 64 nodes.
+/// There are fewer than two nodes or more than a million, or a cap or eta is negative or not
+/// finite. Another error is more than 64 nodes with ranges for which
+/// [`Conflicts::attempts_for`] has no formula.
 pub fn equal_load_by_ranges(
     ranges: &[u32],
     attempt_cap: f64,
@@ -107,18 +115,18 @@ pub fn equal_load_by_ranges(
     Ok(EqualLoad { rho, attempts })
 }
 
-/// A string of nodes under TCP. `ripstop model string` asks for its throughput. [`Default`] is the
+/// A string of nodes under TCP. `ripstop model string` computes its throughput. [`Default`] is the
 /// paper's string.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StringNetwork {
     /// n: the number of nodes.
     pub nodes: u32,
-    /// The nodes that disturb each other.
+    /// The rule that says which nodes disturb each other.
     pub disturbance: Disturbance,
-    /// The largest attempt ratio of a data link. The paper uses 4.108, and its table II says 4.114
-    /// ([`Airtime::exchange`]).
+    /// The largest attempt ratio of a forward link. The paper uses 4.108, but 4.114 follows from
+    /// its table II ([`Airtime::exchange`]).
     pub attempt_cap: f64,
-    /// eta: the time of an acknowledgment's exchange over that of a data exchange.
+    /// eta: the time of an acknowledgment's exchange divided by the time of a data exchange.
     pub ack_ratio: f64,
     /// W: the number of packets in the network, for the bound of theorem 3.1.
     pub window: u32,
@@ -129,9 +137,9 @@ pub struct StringNetwork {
 /// The rule that says which nodes disturb each other.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Disturbance {
-    /// Nodes up to this number of hops away.
+    /// Each node is disturbed by transmitters up to this number of hops away.
     Hops(u32),
-    /// By the distances of neighbours in metres, and the rule of interference.
+    /// The distances between neighbours in metres, and the reason why a node cannot receive.
     Spacing(Vec<f64>, Interference),
 }
 
@@ -140,12 +148,13 @@ pub enum Disturbance {
 pub struct StringThroughput {
     /// rho*: the share of time in which each forward link carries packets.
     pub rho: f64,
-    /// tau*: rho* T^-1 times the bits of a packet at the network layer, bit/s.
+    /// tau*: rho* times the bits of a packet at the network layer, divided by the time of a data
+    /// exchange, bit/s.
     pub throughput_bps: f64,
-    /// x_1 to x_n: the attempt ratios of the links.
+    /// x_1 to x_n: the attempt ratios of the forward links, then of the reverse link.
     pub attempts: Vec<f64>,
-    /// The bound of theorem 3.1 as a share of the link rate, with the largest k. 1 for a single
-    /// node.
+    /// The bound of theorem 3.1 as a share of the link rate, with the largest k of all nodes. It is
+    /// 1 for a single node.
     pub scheduling_bound: f64,
     /// The interference range k of each node, hops.
     pub k: Vec<u32>,
@@ -207,8 +216,9 @@ impl StringNetwork {
 /// The throughput of one packet at a time (W = 1), bit/s.
 ///
 /// The packet takes a data exchange and its back-off on each of the n-1 links. Then the
-/// acknowledgment takes an exchange on each link, or only on the first link if coding carries it
-/// from there. Fig. 7 does not say whether its bound at W = 1 is one of these, or theorem 3.1.
+/// acknowledgment takes an exchange and its back-off on each link. With `acks_ride`, it takes them
+/// only on the reverse link, because it rides on data from there on. Paper 002 does not say whether
+/// the bound at W = 1 in fig. 7 is one of these two, or theorem 3.1.
 ///
 /// # Errors
 /// There are fewer than two nodes, or the airtime is wrong.
@@ -222,7 +232,8 @@ pub fn one_packet_at_a_time(nodes: u32, airtime: &Airtime, acks_ride: bool) -> R
     Ok(exchange.packet_bits / cycle)
 }
 
-/// A string with equal ranges. Its product form is inverted in powers of rho.
+/// A string with n = `links` links, the last of which is the reverse link, and equal ranges k. A
+/// formula gives its attempt ratios.
 struct Uniform {
     links: u32,
     k: u32,
@@ -230,10 +241,11 @@ struct Uniform {
 }
 
 impl Uniform {
-    /// x_i for the loads rho and eta rho. Infinite if the loads are too large.
+    /// x_i for the load rho on forward links, and eta rho on the reverse link. Infinite if the
+    /// loads are too large. This is the formula of [`Conflicts::attempts_for`].
     ///
-    /// Cliques are windows of k+2 links. Separators are the k+1 links that two cliques share. Only
-    /// the last clique has the reverse link.
+    /// Each k+2 neighbouring links are a clique (C_v in the formula). Two neighbouring cliques
+    /// share k+1 links, their separator (S_v). Only the last clique has the reverse link.
     fn attempts(&self, i: u32, rho: f64) -> f64 {
         let (n, width) = (self.links, self.k + 2);
         let load = if i == n { self.eta * rho } else { rho };
@@ -264,7 +276,7 @@ fn largest(high: f64, right: impl Fn(f64) -> bool) -> f64 {
     if right(high) {
         return high;
     }
-    // Enough steps to reach neighbouring doubles, except for extremely small values.
+    // 120 steps are enough to reach neighbouring doubles, except for extremely small values.
     for _ in 0..120 {
         let middle = (low + high) / 2.0;
         if middle <= low || middle >= high {

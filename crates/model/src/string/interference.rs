@@ -1,17 +1,17 @@
-//! The interference range k of each node of a string, in hops (paper 002, section II-A). It is the
-//! number of hops up to which a transmission disturbs the node.
+//! The interference range k of each node of a string, in hops (paper 002, section II-A). A
+//! transmitter up to k hops away disturbs reception at the node.
 
 use crate::domain::{DomainError, positive, require};
 
 /// The reason why a node cannot receive while another node transmits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Interference {
-    /// The node hears the other transmitter, which is within this distance, m. ns-2 has 550 m,
-    /// which gives the paper's k = 2.
+    /// The other transmitter is within this distance, m, so the node senses its carrier. ns-2 has
+    /// 550 m. With neighbours 200 m apart this gives the paper's k = 2.
     CarrierSense(f64),
     /// The ratio of signal to interference and noise (SINR) is too small: the paper's definition.
-    /// With ns-2's capture of 10 and exponent 4, equal distances of any length give k = 1, because
-    /// 2^4 > 10.
+    /// With ns-2's capture ratio of 10 and exponent of 4, neighbours at equal distances give k = 1.
+    /// The reason is that an interferer two hops away leaves an SINR of 2^4, which is above 10.
     Sinr(Radio),
 }
 
@@ -29,12 +29,11 @@ pub struct Radio {
     pub reference: f64,
 }
 
-/// Computes k for each node of a string whose neighbours are `spacings` metres apart. There is one
-/// spacing less than nodes.
+/// Computes k for each node of a string. `spacings` has the distance between each two neighbours,
+/// m: one value less than there are nodes.
 ///
-/// k is the number of hops up to which a transmitter disturbs the node, on the side where the
-/// number is larger. It is at least 1, because a neighbour is heard by definition, and at most the
-/// number of nodes on that side.
+/// k is counted on the side of the node where it is larger. It is at least 1, because neighbours
+/// hear each other by definition. It is at most the number of nodes on that side.
 ///
 /// # Errors
 /// There is no spacing, a spacing is not positive, or a range or radio is not positive. Another
@@ -82,12 +81,12 @@ pub fn interference_range(spacings: &[f64], range: Interference) -> Result<Vec<u
 }
 
 impl Radio {
-    /// The distance up to which an interferer disturbs the reception over a link of `link` metres:
-    /// up to there SINR < beta.
+    /// The distance up to which an interferer disturbs the reception over a link of `link` metres,
+    /// m. Up to this distance SINR < beta.
     fn reach(&self, link: f64) -> Result<f64, DomainError> {
         let signal = libm::pow(link / self.reference, -self.exponent);
-        // The interference at which SINR = beta. From the next representable distance on, the frame
-        // is received.
+        // The interference at which SINR = beta. The frame is received there, so the result is
+        // slightly less than the distance of this interference.
         let most = signal / self.capture - self.noise;
         require(
             most > 0.0,
@@ -167,7 +166,7 @@ mod tests {
         let deaf = Radio { noise: 1.0, ..NS2 };
         let error = interference_range(&[200.0], Interference::Sinr(deaf)).unwrap_err();
         assert!(error.to_string().contains("short enough"), "wrong message: {error}");
-        // The neighbour counts whatever the range is.
+        // A neighbour counts even if it is outside the range.
         assert_eq!(interference_range(&[200.0], Interference::CarrierSense(1.0)), Ok(vec![1, 1]));
     }
 }

@@ -1,28 +1,35 @@
 //! Links that can be active together, and the load of each link if all links attempt at random
 //! (paper 002, section III-B).
 //!
-//! Links that disturb each other conflict. A set of links without a conflict is independent. While
-//! a set is active, every link that could join the set attempts after an exponential back-off. The
-//! chain of active sets is reversible, and its distribution is a product. By equation (1), pi(A) is
-//! proportional to the product of x_i = beta_i / mu_i over the links of A.
+//! Two links that disturb each other are *in conflict*. A set of links without conflicts is
+//! *independent*: its links can be active together.
+//!
+//! While a set of links is active, every other link without a conflict waits for an exponential
+//! back-off, and then becomes active too. beta_i is the rate at which link i attempts, and 1/mu_i
+//! is the mean time of an exchange. x_i = beta_i / mu_i is the *attempt ratio* of link i.
+//!
+//! pi(A) is the share of time in which A is the set of active links. By equation (1), pi(A) is
+//! proportional to the product of x_i over the links i of A. This is the *product form*. The *load*
+//! of a link is the share of time in which it is active.
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, require};
 
-/// Links and their conflicts. The links of a string are 1, 2, ... n-1 forward, then the link from
-/// node n back to node n-1.
+/// Links and their conflicts. In a string of n nodes, link i leads from node i to node i+1. Link n
+/// is the reverse link from node n to node n-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts {
     /// For each link, the links in conflict with it, in ascending order.
     with: Vec<Vec<usize>>,
 }
 
-/// The largest number of independent sets that are listed. It bounds memory and time; twice the
-/// value doubles both.
+/// The largest number of independent sets that [`Conflicts::independent_sets`] lists. This bounds
+/// memory and time; twice the value doubles both.
 const MOST_SETS: usize = 1 << 18;
 
 impl Conflicts {
-    /// The forward links of a string, and the last reverse link, where acknowledgments cannot ride
-    /// on data. Transmitters up to `ranges[i]` hops away disturb node i.
+    /// The conflicts of a string: its forward links, and the reverse link from the last node. On
+    /// all other links back, acknowledgments ride on data and need no transmission. Transmitters up
+    /// to `ranges[i]` hops away disturb node i.
     ///
     /// # Errors
     /// There are fewer than two nodes, or more than a million.
@@ -31,8 +38,8 @@ impl Conflicts {
         require((2..=1_000_000).contains(&nodes), "the number of nodes", nodes as f64, "2 to 1000000")?;
         let mut links: Vec<(usize, usize)> = (0..nodes - 1).map(|i| (i, i + 1)).collect();
         links.push((nodes - 1, nodes - 2));
-        // Both constraints of section II-B are about a transmitter and the receiver of the other
-        // link.
+        // By both constraints of section II-B, two links conflict if the transmitter of one
+        // disturbs the receiver of the other.
         let disturbs =
             |transmitter: usize, receiver: usize| transmitter.abs_diff(receiver) <= ranges[receiver] as usize;
         let far = ranges.iter().fold(0, |far, k| far.max(*k)) as usize;
@@ -49,11 +56,12 @@ impl Conflicts {
         Ok(Conflicts { with })
     }
 
-    /// All links of a string of `nodes` nodes with range k: 1 to n-1 forward, and n to 2n-2
-    /// backward from node n, as in fig. 3.
+    /// The conflicts of all links of a string in both directions, with n = `nodes` nodes of range
+    /// `k`. As in fig. 3, links 1 to n-1 lead forward, and links n to 2n-2 back from node n to 1.
     ///
-    /// The two printed constraints also allow {4, 8}, which is {1, 5} with transmitters and
-    /// receivers swapped. The printed list also keeps transmitters more than k hops apart.
+    /// For five nodes, the two constraints of the paper allow the set {4, 8}, which is {1, 5} with
+    /// transmitters and receivers swapped. But the printed list of sets does not have {4, 8}: it
+    /// also keeps transmitters more than k hops apart. [`EquationForm::AsPrinted`] adds this rule.
     ///
     /// # Errors
     /// There are fewer than two nodes, or more than 1000.
@@ -81,8 +89,8 @@ impl Conflicts {
         self.with.get(a).is_some_and(|with| with.binary_search(&b).is_ok())
     }
 
-    /// All independent sets, with the empty set first. Each set is the bits of its links, counted
-    /// from 0.
+    /// All independent sets, with the empty set first. In each number, bit i is set if link i,
+    /// counted from 0, belongs to the set.
     ///
     /// # Errors
     /// There are more than 64 links, or more than 262144 sets.
@@ -106,8 +114,8 @@ impl Conflicts {
         Ok(sets)
     }
 
-    /// The share of time in which each link carries packets, rho_i in equations (3) and (4), for
-    /// the attempt ratios x_i.
+    /// The load of each link, rho_i in equations (3) and (4), for the attempt ratios x_i =
+    /// `attempts`.
     ///
     /// # Errors
     /// There is not one x_i for each link, an x_i is negative or not finite, or there are too many
@@ -118,7 +126,8 @@ impl Conflicts {
         Ok(self.shares(&sets, &law))
     }
 
-    /// pi(A) for each of `sets`, which must be all independent sets: equations (1) and (2).
+    /// pi(A) for each set A of `sets`: equations (1) and (2). `sets` must contain all independent
+    /// sets.
     ///
     /// # Errors
     /// As [`loads`](Conflicts::loads).
@@ -152,17 +161,18 @@ impl Conflicts {
         Ok(law)
     }
 
-    /// The attempt ratios x_i under which link i carries the load `loads[i]`: the product form
-    /// inverted. Returns `None` if no x_i carry these loads.
+    /// The attempt ratios x_i for which each link i has the load `loads[i]`. This inverts the
+    /// product form. Returns `None` if no attempt ratios give these loads.
     ///
-    /// For some strings, the conflicts of each link with the links before it also conflict with
-    /// each other. This holds with equal ranges, and for some other ranges, tried from both ends.
-    /// Then the loads of cliques give the result directly.
+    /// Take the links in order. For some strings, all links before a link v that conflict with v
+    /// also conflict with each other. They form a clique. This holds for equal ranges, and for some
+    /// other ranges in ascending or descending order of the links. Then a formula gives the result.
     ///
-    /// Let C_v be a link and its conflicts before it, and S_v these conflicts alone. Then x_i = l_i
-    /// times a product over the S_v that contain i, of (1 - l(S_v)). It is divided by a product over
-    /// the C_v that contain i, of (1 - l(C_v)). For all other strings, proportional scaling over all
-    /// independent sets finds the x_i.
+    /// Let S_v be the links before v that conflict with v, and C_v these links and v. l(S) is the
+    /// sum of the loads of the links in S. Then x_i is l_i, times (1 - l(S_v)) for every S_v that
+    /// contains i, divided by (1 - l(C_v)) for every C_v that contains i.
+    ///
+    /// For all other strings, an iteration over all independent sets finds the x_i.
     ///
     /// # Errors
     /// There is not one load for each link, a load is outside 0 to 1, or there are too many sets.
@@ -180,13 +190,14 @@ impl Conflicts {
         self.by_scaling(loads)
     }
 
-    /// The conflicts of `link` with the links before it in the order.
-    /// [`by_cliques`](Conflicts::by_cliques) needs these links to be a clique.
+    /// The links before `link` that conflict with it, in ascending order of the links or
+    /// `backwards`. [`by_cliques`](Conflicts::by_cliques) needs these links to be a clique.
     fn before(&self, link: usize, backwards: bool) -> impl Iterator<Item = usize> + Clone + '_ {
         self.with[link].iter().copied().filter(move |&other| (other > link) == backwards)
     }
 
-    /// Whether the links, in ascending or in descending order, are a perfect elimination order.
+    /// Whether, for every link, [`before`](Conflicts::before) gives a clique. Graph theory calls
+    /// this a perfect elimination order.
     fn is_elimination_order(&self, backwards: bool) -> bool {
         (0..self.links()).all(|link| {
             let before = self.before(link, backwards);
@@ -194,7 +205,7 @@ impl Conflicts {
         })
     }
 
-    /// The x_i by the cliques of a perfect elimination order.
+    /// The x_i by the formula of [`attempts_for`](Conflicts::attempts_for).
     fn by_cliques(&self, loads: &[f64], backwards: bool) -> Option<Vec<f64>> {
         let mut attempts = loads.to_vec();
         for link in 0..self.links() {
@@ -218,8 +229,8 @@ impl Conflicts {
         for _ in 0..20_000 {
             let mut furthest = 0.0f64;
             for link in 0..loads.len() {
-                // Each link in turn gets the x with x / (1 + x c) = load. Here c is the weight of
-                // the other links.
+                // Set the x_i of this link so that its load is right for the present x of the other
+                // links. Its load is x / (x + c), where c does not depend on x.
                 let law = self.law(&sets, &attempts)?;
                 let got = self.shares(&sets, &law)[link];
                 if loads[link] == 0.0 {
@@ -248,7 +259,7 @@ impl Conflicts {
     }
 }
 
-/// The largest number of links that can be active at once, by perfect scheduling:
+/// The largest number of links that can be active at the same time under perfect scheduling:
 /// ceil((n-1)/(k+2)), lemma 3.1.
 ///
 /// # Errors

@@ -1,9 +1,10 @@
 //! The number of packets that a TCP/NC sender needs to open its window: the Markov chain of paper
 //! 000, fig. 6, whose state is the window.
 //!
-//! An acknowledged packet raises the window from W to W + 1/W; a lost packet leaves it unchanged.
-//! Each state takes 1/(1-p) packets on average (the first row of the fundamental matrix). So the
-//! result depends only on the number of states.
+//! An acknowledged packet raises the window from W to W + 1/W; a lost packet leaves it unchanged. p
+//! is the loss probability of a packet. So the chain leaves each state after 1/(1-p) packets on
+//! average, and the result is 1/(1-p) times the number of states. In the paper, these means are the
+//! first row of the chain's fundamental matrix.
 
 use crate::domain::{DomainError, require, share};
 
@@ -19,8 +20,8 @@ pub fn packets_to_reach(from: f64, to: f64, loss: f64) -> Result<f64, DomainErro
     Ok(if states == 0.0 { 0.0 } else { states / (1.0 - loss) })
 }
 
-/// T_p(W) as printed, equation (18): W (W-1) / 2 / (1-p), the packets from a window of 1 to one of
-/// `to`.
+/// T_p(W) as printed, equation (18): W (W-1) / 2 / (1-p), with W = `to`. This is the number of
+/// packets in which the window grows from 1 to W.
 ///
 /// Equation (18) counts W - 1 rounds with a constant window in each. The chain has a few more
 /// states below W: 1248 instead of 1225 at W = 50, and about (W^2 - 1)/2 + ln(W)/2 in general.
@@ -33,19 +34,18 @@ pub fn packets_as_printed(to: f64, loss: f64) -> Result<f64, DomainError> {
     Ok(if to == 1.0 { 0.0 } else { to * (to - 1.0) / 2.0 / (1.0 - loss) })
 }
 
-/// The number of windows `from`, `from` + 1/`from`, ... below `to`: the states of the chain before
-/// it is absorbed.
+/// The number of states of the chain below `to`: the windows `from`, `from` + 1/`from`, and so on.
 ///
-/// The first states are counted one by one. For the others, V = W^2 grows by 2 + 1/V a step. Then
-/// V/2 - ln(V)/4 + 1/(8 V) grows by 1 a step, with an error of O(1/V^3).
+/// The first states are counted one by one. For the others, let V = W^2. Each step adds 2 + 1/V to
+/// V. So each step adds 1 to V/2 - ln(V)/4 + 1/(8 V), with an error of O(1/V^3).
 ///
 /// # Errors
 /// A window is below 1 or not finite.
 pub fn states_below(from: f64, to: f64) -> Result<f64, DomainError> {
     window(from)?;
     window(to)?;
-    // States that are counted one by one. Fewer states lose precision, because the formula for the
-    // others has an error of O(1/V^3) a step. More states take more time.
+    // The number of states that are counted one by one. A smaller number is less exact, because
+    // the formula for the others has an error of O(1/V^3) a step. A larger number takes more time.
     const ONE_BY_ONE: u32 = 20_000;
     let mut w = from;
     for states in 0..ONE_BY_ONE {

@@ -1,5 +1,8 @@
 //! The expected window of TCP/NC by round, equation (17) of paper 000, and the throughput of a
-//! number of rounds, equations (19) and (20).
+//! number of rounds, equations (19) and (20). A round is one round-trip time.
+//!
+//! Coding sends R combinations for each packet of TCP. The share g = min{1, R (1-p)} of the window
+//! is acknowledged in each round, where p is the loss probability.
 
 use super::chain;
 use crate::domain::{DomainError, EquationForm, positive, require, share};
@@ -39,7 +42,7 @@ pub enum FlowDuration {
 /// The throughput of a [`CodedFlow`], with the terms that determine it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CodedThroughput {
-    /// n: the number of rounds. Infinite for an infinite duration.
+    /// n: the duration of the flow in rounds. Infinite for an infinite duration.
     pub rounds: f64,
     /// Throughput in packets/s: equation (20).
     pub throughput_pps: f64,
@@ -149,17 +152,19 @@ impl CodedFlow {
         (self.redundancy * (1.0 - self.loss)).min(1.0)
     }
 
-    /// `E[W_i]`: equation (17). The paper's recursion above equation (17) has (i - 1) g. Equation
-    /// (20) and the sum in paper 001 agree with equation (17).
+    /// `E[W_i]`, the window in round i = `round`: equation (17), in which the window has grown by i
+    /// g. The recursion above equation (17) in the paper has (i - 1) g instead. Equation (20) and
+    /// the sum in paper 001 agree with equation (17).
     fn window(&self, round: f64) -> f64 {
         // At g = 0 the window does not grow, even in infinitely many rounds.
         let grown = if self.growth() == 0.0 { 0.0 } else { round * self.growth() };
         self.max_window.min(self.first_window + grown)
     }
 
-    /// The mean window of n rounds by equation (17): the sum behind f(n), divided by n. It makes
-    /// two corrections. It has the slope g, which f(n) leaves out. After the window has reached
-    /// W_max, its last term is r* (r* + 1) / 2 instead of the printed r* (r* - 1) / 2.
+    /// The mean window of n = `rounds` rounds by equation (17). The paper's f(n) is the sum of
+    /// these windows. This function corrects f(n) in two ways. First, the window grows by g a
+    /// round, and f(n) leaves g out. Second, for flows that reach W_max after r* rounds, the last
+    /// term is r* (r* + 1) / 2 instead of the printed r* (r* - 1) / 2.
     fn mean_window(&self, rounds: f64) -> f64 {
         let g = self.growth();
         let first = self.first_window.min(self.max_window);
@@ -171,13 +176,14 @@ impl CodedFlow {
         if rounds.is_infinite() {
             return self.max_window;
         }
-        // Shares of the rounds prevent an overflow of the square of a large number.
+        // Compute with the share of rounds in which the window grows. The square of a large number
+        // of rounds could overflow.
         let share = grows / rounds;
         share * (first + g * (grows + 1.0) / 2.0) + (1.0 - share) * self.max_window
     }
 
-    /// f(n) / n as printed under equation (20). It has g = 1 for all R and p, and each branch has a
-    /// different index.
+    /// f(n) / n as printed under equation (20). It has g = 1 for all R and p. Its two branches
+    /// count rounds differently, so the sum jumps where the window reaches W_max.
     fn printed_mean_window(&self, rounds: f64) -> f64 {
         let first = self.first_window.min(self.max_window);
         let reaches = self.max_window - first;
@@ -218,8 +224,8 @@ mod tests {
             assert!((mbps(CodedFlow { first_window: 25.0, ..printed }) - want[0]).abs() <= 5.1e-7);
             assert!((mbps(printed) - want[1]).abs() <= 5.1e-5);
             assert!((mbps(flow) - want[2]).abs() <= 5.1e-5);
-            // The corrected form from 24 is as much below n W_max as the printed form from 25: 24 *
-            // 25 / 2 + ... = 300 + 25.
+            // A first window of 24 in the corrected form gives the same result as 25 in the printed
+            // form. Both sums are 325 = 300 + 25 below n W_max.
             let from_24 = CodedFlow { first_window: 24.0, ..flow };
             assert!((mbps(from_24) - want[0]).abs() <= 5.1e-7, "{} Mbit/s, not {}", mbps(from_24), want[0]);
         }
