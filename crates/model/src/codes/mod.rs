@@ -1,6 +1,6 @@
-//! The *residual loss* after this project's own codes (the share of source packets that the code
-//! does not recover), and the delay until packets are delivered. These models are the project's
-//! own; no paper has them.
+//! The *residual loss* and the delay after this project's own codes. The residual loss is the share
+//! of source packets that a code does not recover. These models are the project's own; no paper has
+//! them.
 //!
 //! A code adds *repairs* to *source packets*. A repair is a linear combination of source packets.
 //!

@@ -7,8 +7,9 @@
 //! all its packets are decoded. While the gap is open, nothing is delivered in order.
 //!
 //! The sender learns of a gap `feedback` packets after the gap opened. From then on it sends only
-//! *exact* repairs, until the gap closes. If the gap is still open `span` packets after it opened,
-//! the window has moved past it, and the missing packets are given up.
+//! repairs, until the gap closes. The code calls these repairs *exact*. If the gap is still open
+//! `span` packets after it opened, the window has moved past it, and the missing packets are given
+//! up.
 //!
 //! The schedule of source packets and repairs repeats in *cycles*: a number of source packets, then
 //! one repair. The *phase* is the position of the next packet in its cycle. Exact repairs do not
@@ -329,8 +330,7 @@ mod tests {
     use ripstop_base::Seed;
 
     /// Simulates the sender packet by packet. Returns the residual loss, the packets sent for each
-    /// source packet, the mean delay, and the share of source packets with a delay of more than
-    /// `d`.
+    /// source packet, the mean delay, and the share of source packets delayed by more than `d`.
     fn simulated(window: WindowCode, lose: [f64; 2], packets: usize, d: usize, seed: Seed) -> [f64; 4] {
         let mut random = seed.stream("window");
         let (mut bad, mut schedule, mut deficit, mut opened) = (false, 0, 0usize, 0usize);

@@ -1,5 +1,5 @@
 //! The rate of each flow of a gateway (paper 004, equations (3) to (7)), and the number of blocks
-//! that the flow may send (equations (8) to (11)).
+//! that the rate allows in flight (equations (8) to (11)).
 
 use crate::domain::{DomainError, EquationForm, at_least, not_negative, positive, require, share};
 
@@ -18,8 +18,8 @@ impl Default for GatewayFlow {
     }
 }
 
-/// The rates x_s that maximise the sum of w_s log x_s, in the unit of `capacity`: equations (3) to
-/// (6), with weights and caps added. x_s is the rate of flow s, and w_s its weight.
+/// The rates x_s of flows s that maximise the sum of w_s log x_s, in the unit of `capacity`. These
+/// are equations (3) to (6), with weights w_s and caps added.
 ///
 /// The sum of the rates is at most `capacity`, and each rate is at most its cap. Without weights
 /// and caps, each rate is C_g / |S_g|, equation (7): the gateway's capacity divided by the number

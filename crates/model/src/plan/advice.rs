@@ -124,8 +124,8 @@ pub enum Choice {
 /// A candidate with at least this share of the best goodput counts as equal to the best. The
 /// difference of half a per cent is smaller than the errors of the closed forms.
 ///
-/// With twice the margin (0.99), the choice was wrong on one more of the 52 links of up to 40
-/// Mbit/s in the campaign of seed 1. A smaller margin names schemes that need more set-up for a
+/// The campaign of seed 1 has 52 links of up to 40 Mbit/s. With twice the margin (0.99), the choice
+/// was wrong on one more of them. A smaller margin names schemes that need more set-up for a
 /// gain that nobody can measure.
 const PARITY: f64 = 0.995;
 /// For mixed traffic: a scheme with shorter requests must have at least this share of the best

@@ -28,8 +28,8 @@ pub struct BlockCode {
 /// Chooses N for blocks of [`SOURCES`] packets so that the goodput is highest.
 ///
 /// The goodput is the smaller of two bounds: the rate that the code's repairs leave, and CUBIC's
-/// throughput at the residual loss. The method is that of paper 003, section 3, with CUBIC's
-/// formula in place of the paper's square-root law, and packets in place of its units.
+/// throughput at the residual loss. The method is that of paper 003, section 3. CUBIC's formula
+/// replaces the paper's square-root law, and packets replace its units.
 pub fn best(path: &NetworkPath) -> BlockCode {
     let losses = path.losses();
     let mut found = BlockCode { k: SOURCES, n: SOURCES, residual_loss: path.loss, goodput_bps: 0.0 };

@@ -113,8 +113,8 @@ pub fn packet_times(path: &NetworkPath) -> [f64; TIMES] {
     ]
 }
 
-/// The delay of a packet of a transfer, from its first transmission to its delivery in order: half
-/// a round trip, and the weighted sum of [`packet_times`].
+/// The delay of a packet of a transfer, from its first transmission to its delivery in order. The
+/// delay is half a round trip plus the weighted sum of [`packet_times`].
 pub fn bulk(path: &NetworkPath, scheme: PlanScheme, weights: &Weights) -> DelayQuantiles {
     let times = packet_times(path);
     let DelayWeights { p50, p99 } = weights.of(scheme).packets;

@@ -45,8 +45,8 @@ pub use weights::{SchemeWeights, Weights};
 use crate::domain::DomainError;
 
 /// The goodput of a simulated run is measured from this number of round trips after the run's
-/// start, or from [`MEASURED_FROM_SECONDS`] if that is later (docs/researchers/simulator.md, "What
-/// is measured"). With a smaller value, the measurement includes more of the start of a transfer.
+/// start, or from [`MEASURED_FROM_SECONDS`] if that is later. With a smaller value, the measurement
+/// includes more of the start of a transfer. See docs/researchers/simulator.md, "What is measured".
 pub const MEASURED_FROM_RTTS: f64 = 20.0;
 /// The earliest begin of the measurement, s after the run's start. With a smaller value, the
 /// measurement includes more of the start on paths with a short round-trip time.

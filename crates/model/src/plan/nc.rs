@@ -1,5 +1,5 @@
-//! The planner's model of TCP/NC, the coded TCP of paper 000: the settings for a path, and the
-//! goodput by equation (20) and section VI-C of the paper.
+//! The planner's model of TCP/NC, the coded TCP of paper 000. It has the settings for a path, and
+//! the goodput by equation (20) and section VI-C of the paper.
 //!
 //! TCP/NC sends R *combinations* (coded packets) for each segment of TCP. Equation (20) assumes
 //! that coding masks every loss, which means that TCP does not see it. [`settings`] chooses 6 %
@@ -58,9 +58,9 @@ pub const MOST_LOSS: f64 = 0.035;
 /// The smallest queue for which a prediction is made, packets. TCP/NC overflows a queue of two
 /// packets even without loss, and never recovers. Half the value admits such a queue.
 pub const FEWEST_QUEUE: f64 = 4.0;
-/// The smallest queue for which a prediction is made, bandwidth-delay products. With a queue of
-/// .024 of the product (4 of 167 packets) and 3 % of loss, only a third of the goodput was left in
-/// simulation. A larger value refuses more paths.
+/// The smallest queue for which a prediction is made, bandwidth-delay products. In a simulation,
+/// the queue held .024 of the product (4 of 167 packets), and the loss was 3 %. Only a third of the
+/// goodput was left. A larger value refuses more paths.
 pub const LEAST_QUEUE_BDPS: f64 = 0.1;
 /// The largest share of time in stalls for which a prediction is made. At 3 % of loss in bursts of
 /// 4, a window of 3 packets stalls for 80 % of the time. A larger value admits paths with a larger

@@ -58,9 +58,9 @@ pub fn cubic_by_losses(path: &NetworkPath) -> f64 {
 /// at W = 4 Q.
 ///
 /// Reno continues from half of 4 Q and adds a packet each round trip. CUBIC continues from .7 of 4
-/// Q. It uses the larger window of its cubic function and its Reno-friendly function (RFC 9438,
-/// section 4, with its parameters C = .4, beta = .7 and alpha = .53). While the window is smaller
-/// than the bandwidth-delay product, the share is their quotient.
+/// Q. It uses the larger window of its cubic function and its Reno-friendly function. RFC 9438,
+/// section 4, has both, with the parameters C = .4, beta = .7 and alpha = .53. While the window is
+/// smaller than the bandwidth-delay product, the share is the window divided by this product.
 fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
     let (packets, overrun, flows) = (path.packets(), 4.0 * path.queue_packets(), f64::from(path.flows));
     let reno = |after: f64| 0.5 * overrun + flows * after / path.rtt;
@@ -84,7 +84,7 @@ fn filled(scheme: PlanScheme, path: &NetworkPath) -> f64 {
 /// [`efficiency`](super::efficiency)).
 ///
 /// The first is the bound by losses. It is infinite for a scheme that does not slow down for each
-/// loss. The second is the bound by the link: the rate that is left after losses and headers, times
+/// loss. The second is the bound by the link. It is the link's rate less losses and headers, times
 /// the share of the link that TCP uses after its slow start.
 pub fn bounds(scheme: PlanScheme, path: &NetworkPath) -> [f64; 2] {
     let by_losses = match scheme {

@@ -5,8 +5,8 @@
 //! *independent*: its links can be active together.
 //!
 //! While a set of links is active, every other link without a conflict waits for an exponential
-//! back-off, and then becomes active too. beta_i is the rate at which link i attempts, and 1/mu_i
-//! is the mean time of an exchange. x_i = beta_i / mu_i is the *attempt ratio* of link i.
+//! back-off, and then becomes active too. Link i attempts at the rate beta_i, and its exchanges
+//! take a mean time of 1/mu_i. The *attempt ratio* of link i is x_i = beta_i / mu_i.
 //!
 //! pi(A) is the share of time in which A is the set of active links. By equation (1), pi(A) is
 //! proportional to the product of x_i over the links i of A. This is the *product form*. The *load*
@@ -168,9 +168,9 @@ impl Conflicts {
     /// also conflict with each other. They form a clique. This holds for equal ranges, and for some
     /// other ranges in ascending or descending order of the links. Then a formula gives the result.
     ///
-    /// Let S_v be the links before v that conflict with v, and C_v these links and v. l(S) is the
-    /// sum of the loads of the links in S. Then x_i is l_i, times (1 - l(S_v)) for every S_v that
-    /// contains i, divided by (1 - l(C_v)) for every C_v that contains i.
+    /// Let S_v be the links before v that conflict with v. C_v is S_v and v. The load of link i is
+    /// l_i, and l(S) is the sum of the loads of the links in S. Then x_i is l_i, times (1 - l(S_v))
+    /// for every S_v that contains i, divided by (1 - l(C_v)) for every C_v that contains i.
     ///
     /// For all other strings, an iteration over all independent sets finds the x_i.
     ///

@@ -1,5 +1,5 @@
-//! The number of packets that a TCP/NC sender needs to open its window: the Markov chain of paper
-//! 000, fig. 6, whose state is the window.
+//! The number of packets that a TCP/NC sender needs to open its window. The model is the Markov
+//! chain of paper 000, fig. 6, whose state is the window.
 //!
 //! An acknowledged packet raises the window from W to W + 1/W; a lost packet leaves it unchanged. p
 //! is the loss probability of a packet. So the chain leaves each state after 1/(1-p) packets on
@@ -8,9 +8,9 @@
 
 use crate::domain::{DomainError, require, share};
 
-/// The expected number of packets sent until a window of `from` packets has grown to `to`: the
-/// number of states below `to` divided by 1 - p. It is infinite at p = 1, and 0 if `from` is not
-/// below `to`.
+/// The expected number of packets sent until a window of `from` packets has grown to `to`. This is
+/// the number of states below `to`, divided by 1 - p. It is infinite at p = 1, and 0 if `from` is
+/// not below `to`.
 ///
 /// # Errors
 /// The loss is outside 0 to 1, or a window is below 1 or not finite.

@@ -163,7 +163,7 @@ impl CodedFlow {
 
     /// The mean window of n = `rounds` rounds by equation (17). The paper's f(n) is the sum of
     /// these windows. This function corrects f(n) in two ways. First, the window grows by g a
-    /// round, and f(n) leaves g out. Second, for flows that reach W_max after r* rounds, the last
+    /// round, and f(n) leaves g out. Second, a flow may reach W_max, after r* rounds. Then the last
     /// term is r* (r* + 1) / 2 instead of the printed r* (r* - 1) / 2.
     fn mean_window(&self, rounds: f64) -> f64 {
         let g = self.growth();

@@ -15,8 +15,8 @@ fn near(got: f64, want: f64, decimals: i32, what: &str) {
 
 #[test]
 fn figure_2_and_its_optimum() {
-    // Values computed independently: K, the throughput for R = 0 to 5, then N by equation (4), its
-    // N/K and throughput, and the best N.
+    // Values computed independently: K; the throughput for R = N - K = 0 to 5; the real N by
+    // equation (4), its N/K in per cent and its throughput; the best integer N.
     for (k, rates, n_real, percent, peak, best) in [
         (10, [70.73, 303.88, 1525.21, 2307.69, 2142.86, 2000.00], 12.2797, 122.80, 2443.05, 13),
         (20, [102.50, 321.49, 1196.86, 2608.70, 2500.00, 2400.00], 22.5657, 112.83, 2658.91, 23),
@@ -62,9 +62,9 @@ fn figure_4() {
             near(link.throughput(n).unwrap(), want, 1, &format!("N {n} log p {log}"));
         }
     }
-    // All curves end at K/RTT sqrt(3/2).
+    // At a unit loss of 1, the throughput is K/RTT sqrt(3/2) for every N.
     near(bernoulli(20, 1.0).throughput(24).unwrap(), 43.741, 3, "p = 1");
-    // The largest log p at which N units clean the link.
+    // The largest log10 p at which the link is clean with N units.
     for (n, log) in [(20, -4.973), (21, -2.973), (22, -2.247), (23, -1.851), (24, -1.593), (25, -1.408)] {
         let clean = |log: f64| {
             let link = bernoulli(20, libm::pow(10.0, log));
@@ -111,7 +111,8 @@ fn figure_8() {
             );
         }
     }
-    // 9 connections with one redundant unit reach 2700 units/s. Without redundancy, 39 do.
+    // With one redundant unit, 9 connections are needed for 2700 units/s. Without redundancy, 39
+    // are needed.
     let reaches = |flows, n| CodedLink { flows, ..bernoulli(10, 0.01) }.throughput(n).unwrap() >= 2700.0;
     assert!(reaches(9, 11) && !reaches(8, 11) && reaches(39, 10) && !reaches(38, 10));
 }
@@ -139,7 +140,8 @@ fn figures_10_to_12() {
         }
     }
     near(bursty(20, 1.0 - 1e-12).throughput(23).unwrap(), 437.41, 2, "q to 1");
-    // The minimum of equation (7) is where its derivative is 0: q = R K / ((K-1) (R+1)).
+    // The throughput is lowest where the derivative of equation (7) by q is 0. This is at q = R K /
+    // ((K-1) (R+1)), with R = N - K.
     for (r, least) in [(1, 0.5263), (2, 0.7018), (3, 0.7895), (4, 0.8421)] {
         let at = |q: f64| bursty(20, q).throughput(20 + r).unwrap();
         assert!(
@@ -152,8 +154,8 @@ fn figures_10_to_12() {
 #[test]
 fn the_chain_beside_equation_7() {
     let qs = [0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99];
-    // Equation (7), the chain under assumption 1, and the chain with packets back to back. All
-    // values are computed independently.
+    // The throughput by equation (7), by the chain under assumption 1 (packets far apart), and by
+    // the chain with packets back to back. All values are computed independently.
     for (n, rates) in [
         (
             20,
@@ -234,7 +236,8 @@ fn time_outs_cost_most_where_losses_are_many() {
 
 #[test]
 fn packets_of_several_blocks_do_about_as_well() {
-    // "larger packets give approximately the same performance as single block packets"
+    // The paper says: "larger packets give approximately the same performance as single block
+    // packets".
     for m in [2, 3, 5] {
         let one = bernoulli(20, 0.01);
         let many = CodedLink { packet_blocks: m, ..one };
@@ -272,7 +275,8 @@ proptest! {
         let got = link.throughput(best).unwrap();
         prop_assert!(got >= most * (1.0 - 1e-9), "{link:?}: N {best} gives {got}, but N {want} gives {most}");
         if let Some(n) = link.n_real().unwrap() {
-            // The best N is one of the neighbours of the real N, or an earlier N on a plateau.
+            // The best N is one of the two integers next to the real N, or a smaller N with the
+            // same throughput.
             prop_assert!(f64::from(best) <= n + 1.0, "{link:?}: the best N {best} is beyond the real N {n}");
             if n > f64::from(k) && n < 1e6 {
                 let (low, high) = (libm::floor(n) as u32, libm::ceil(n) as u32);
@@ -306,7 +310,8 @@ proptest! {
         if let Ok(Some(got)) = link.gain(m[3]) {
             prop_assert!(!got.is_nan(), "{link:?} {m:?}: the gain is NaN");
         }
-        // The chain's search tries blocks of a million units, which would take seconds here.
+        // For the exact chain, the search tries blocks of a million units, which would take seconds
+        // here.
         if kind < 2 || m[0] <= 1000 {
             if let Ok(Some(n)) = link.n_real() {
                 prop_assert!(n >= f64::from(m[0]));
