@@ -7,14 +7,17 @@
 //! Rows that share unknown symbols form a *component*. Each component is eliminated by itself. The
 //! *current component* is the one that is being eliminated.
 //!
+//! The *members* of a repair are the source symbols that it combines. A symbol that is *given up*
+//! is no longer waited for. A row is *decodable* when its pivot is its only unknown symbol.
+//!
 //! This happens to a source symbol that arrives ([`Decoder::source`]):
 //!
 //! 1. `arrivals.rs` rejects it if it is too old, too far ahead or already known.
-//! 2. If it is higher than all symbols heard of, it is stored. The symbols that it skipped are
+//! 2. It is stored. If it is higher than all symbols heard of, the symbols that it skipped are
 //!    unknown from then on (`bookkeeping.rs`).
-//! 3. Otherwise, if rows contain it, their component becomes the current one (`components.rs`).
-//!    `echelon/` removes the symbol from these rows. If it was a pivot, its row gets another pivot.
-//! 4. `bookkeeping.rs` looks for rows that have no other unknown left, and decodes their pivots.
+//! 3. If rows contain it, their component becomes the current one (`components.rs`). `echelon/`
+//!    removes the symbol from these rows. If it was a pivot, its row gets another pivot.
+//! 4. `bookkeeping.rs` looks for rows that have become decodable, and decodes their pivots.
 //!
 //! This happens to a repair symbol that arrives ([`Decoder::repair`]):
 //!
@@ -23,10 +26,10 @@
 //! 2. `components.rs` finds the components that contain its unknown members. It checks the memory
 //!    limit, and joins these components into one, which becomes the current one.
 //! 3. `arrivals.rs` writes the coefficients of the unknown members into a working row. `echelon/`
-//!    reduces that row by the other rows. A row of zeros is redundant.
-//! 4. Otherwise the row is added, its pivot is now *seen*, and the payload is stored as it arrived.
+//!    reduces that row by the other rows. If only zeros are left, the repair is redundant.
+//! 4. If not, the row is added, its pivot is now *seen*, and the payload is stored as it arrived.
 //! 5. `bookkeeping.rs` looks for rows that have become decodable. `payloads.rs` computes the
-//!    payloads of all of them in one batch, and they wait for [`Decoder::poll_decoded`].
+//!    payloads of their pivots in one batch, and these wait for [`Decoder::poll_decoded`].
 //! 6. `bookkeeping.rs` and `payloads.rs` free the payloads that nothing needs any more.
 //!
 //! Two files add to these steps. `simultaneous.rs` decodes repairs that arrive together
@@ -61,19 +64,19 @@ pub struct Limits {
     pub ahead: usize,
     /// How many identifiers before the lowest undecoded one are held at most. They are held because
     /// later repairs may have them as members. [`Decoder::keep_from`] frees them earlier. The limit
-    /// is loose: memory is freed when it is exceeded by a quarter.
+    /// is loose: memory is freed when the limit is exceeded by a quarter.
     pub history: usize,
     /// How many bytes the waiting rows may take: their coefficients and their transforms. (A
     /// transform records which arrived payloads a row combines.) The figure is approximate, since
     /// spare capacity is not counted.
     ///
-    /// The memory of rows that share unknown symbols, directly or through others, grows with the
-    /// square of their number. The memory of other rows grows with their number. The limit also
-    /// bounds the work of one arrival.
+    /// The memory of rows that share unknown symbols, directly or through other rows, grows with
+    /// the square of their number. The memory of other rows grows in proportion to their number.
+    /// The limit also bounds the work of one arrival.
     pub matrix: usize,
-    /// How many members of a repair's tail range may be unseen. A repair with more would have to
-    /// wait for as many other repairs. The work of each arrival grows with the square of the number
-    /// of missing symbols.
+    /// How many members in a repair's tail ([`Members::tail`]) may be unseen. Unit: symbols. A
+    /// repair with more would wait for about as many other repairs. The work of each arrival grows
+    /// with the square of the number of missing symbols.
     pub unseen: usize,
 }
 
@@ -102,6 +105,7 @@ enum Cell {
 /// The position of a row or column: its component, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
+    /// The component's id (`components.rs`).
     component: u32,
     /// The index of the row or column in that component.
     at: u32,
@@ -109,13 +113,13 @@ struct Place {
 
 /// A sliding-window decoder.
 ///
-/// It keeps a reduced row echelon form over the unknown symbols, one for each group of rows that
-/// shares unknown symbols. [`Pivots`] says which unknown of a row is its pivot. A symbol is *seen*
-/// when it is known or a pivot, and *decoded* when its value is known (paper 001, section 2; paper
-/// 000, fig. 1).
+/// A *row* is one linear equation over unknown symbols, made from a repair. Rows that share unknown
+/// symbols are kept in reduced row echelon form: each has a pivot that no other row contains.
+/// [`Pivots`] says which unknown symbol of a row is its pivot. A symbol is *seen* when it is known
+/// or a pivot, and *decoded* when its value is known (paper 001, section 2; paper 000, fig. 1).
 ///
-/// Elimination works on coefficients alone. Payloads are combined once, in batches, when symbols
-/// become decodable, however many rows wait.
+/// Elimination works on coefficients alone. Payloads are combined only when symbols become
+/// decodable, and then in one batch. This does not depend on how many rows wait.
 #[derive(Clone, Debug)]
 pub struct Decoder<P> {
     pivots: Pivots,
@@ -123,26 +127,29 @@ pub struct Decoder<P> {
     counters: DecoderCounters,
     /// The window's start. Unknown symbols before it are given up.
     base: u64,
-    /// Known payloads before `keep` may be freed. Those before `released` have been freed, except
-    /// for symbols that became known after that. `late` is the first of these; it is u64::MAX if
-    /// there is none.
+    /// Known payloads before this identifier may be freed.
     keep: u64,
+    /// Payloads before this identifier have been freed, unless they became known after that.
     released: u64,
+    /// The lowest symbol before `released` that became known after that; u64::MAX if there is none.
     late: u64,
-    /// The identifier of `cells[0]` and `payloads[0]`.
+    /// The identifier of `cells[0]` and `payloads[0]`. There is no record of lower symbols.
     origin: u64,
     cells: VecDeque<Cell>,
     payloads: VecDeque<Option<P>>,
+    /// Whether any symbol has been heard of.
     heard: bool,
-    /// Undecoded symbols (`unknown`), unseen symbols (`free`), and the symbols from `base` on that
-    /// were given up one by one (`gone`). Each list ascends.
+    /// Undecoded symbols that were not given up, ascending.
     unknown: Vec<u64>,
+    /// Unseen symbols that were not given up, ascending.
     free: Vec<u64>,
+    /// Symbols from `base` on that were given up one by one, ascending.
     gone: Vec<u64>,
-    /// The current component, its id, and all other components.
     current: Component<P>,
     current_id: u32,
+    /// All components except the current one.
     others: OtherComponents<P>,
+    /// Recovered symbols that wait for [`Decoder::poll_decoded`].
     decoded: VecDeque<(u64, P)>,
     /// Scratch memory, kept to avoid allocations.
     buffer: Vec<u8>,
@@ -272,7 +279,8 @@ impl<P: Payload> Decoder<P> {
         self.unknown.len()
     }
 
-    /// How many more innovative combinations are needed to decode all symbols up to the highest.
+    /// How many more innovative combinations are needed to decode all symbols up to the highest. A
+    /// combination is innovative when it does not follow from those that have arrived.
     pub fn deficit(&self) -> usize {
         self.free.len()
     }
@@ -340,8 +348,7 @@ impl<P: Payload> Decoder<P> {
     /// kept. Returns true when the symbol was given up by this call. Does nothing when the symbol
     /// is decoded, given up already, or outside the window and its limits.
     ///
-    /// If `id` was unseen, another symbol may become unseen: a row that contained both can no
-    /// longer serve as the row of its pivot.
+    /// If `id` was unseen and rows contain it, one of these rows is lost. Its pivot becomes unseen.
     pub fn give_up(&mut self, id: u64) -> bool {
         if id < self.base || id >= self.horizon() {
             return false;

@@ -1,26 +1,30 @@
-//! The layout by columns, without transforms. Each column is contiguous in memory. Where thousands
-//! of rows wait for a few unseen symbols, an elimination step is one long vector operation for each
-//! of these symbols.
+//! The layout by columns: each column is contiguous in memory. A column holds the coefficients of
+//! all rows at one unseen symbol. `mod.rs` explains the terms. When thousands of rows wait for a
+//! few unseen symbols, an elimination step is one long vector operation for each of these symbols.
+//!
+//! This layout has no transforms (the record of the payloads that a row combines). It is used for
+//! payloads that have a length but no bytes.
 
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut, chunks_for};
 
 /// A matrix stored by columns.
 ///
-/// Columns that are not in use are zero. Functions that handle all columns take the number of
-/// columns up to the last one that may be in use. They skip columns where the working row is zero.
+/// Columns that are not in use are zero. Functions that handle all columns get an argument
+/// `columns`: all columns from this index on are unused.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     /// How many columns there is room for.
     room: usize,
-    /// How many chunks a column takes. A row takes one byte of it. Bytes beyond the last row are
-    /// zero.
+    /// How many chunks a column takes. Each row has one byte in the column. Bytes beyond the last
+    /// row are zero.
     height: usize,
     /// All columns, one after the other.
     store: Vec<Chunk>,
     /// How many rows there are.
     count: usize,
-    /// A factor for each row. Like `spare`, this is scratch memory.
+    /// Scratch memory: a factor for each row.
     factors: Vec<Chunk>,
+    /// Scratch memory: the new `store` while it grows.
     spare: Vec<Chunk>,
 }
 
@@ -71,7 +75,7 @@ impl Columns {
         bytes_mut(&mut self.store[column * self.height..][..self.height])
     }
 
-    /// Makes room for `columns` columns. Half as much again is added, so that this happens rarely.
+    /// Makes room for `columns` columns, and for half as many more, so that this happens rarely.
     pub(super) fn reserve(&mut self, columns: usize) {
         if columns > self.room {
             self.room = (columns + columns / 2).next_multiple_of(CHUNK);
@@ -79,10 +83,11 @@ impl Columns {
         }
     }
 
-    /// Adds to `work` the sum of all rows, each times its factor, in the columns that are `live`.
+    /// Adds to `work` the sum of all rows, each multiplied by its factor. Columns whose byte in
+    /// `live` is 0 are not in use, and are skipped.
     pub(super) fn gather(&mut self, work: &mut [Chunk], factors: &[u8], live: &[u8]) {
-        // Waiting rows are mostly older than the new combination, so the first factors are often
-        // zero.
+        // The first rows are mostly the oldest. Their pivots are often not in the new combination,
+        // so the first factors are often zero.
         let is_zero = |chunk: &[u8]| chunk.iter().fold(0, |sum, c| sum | c) == 0;
         let Some(skip) = factors.chunks(CHUNK).position(|chunk| !is_zero(chunk)) else { return };
         self.factors.clear();
@@ -96,7 +101,8 @@ impl Columns {
         }
     }
 
-    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which must be 1 there.
+    /// Makes column `pivot` zero in all rows by adding multiples of `work`, which must be 1 at this
+    /// column. Columns where `work` is zero are skipped.
     pub(super) fn eliminate(&mut self, work: &[Chunk], pivot: usize, columns: usize) {
         let mut factors = std::mem::take(&mut self.factors);
         factors.clear();
@@ -112,7 +118,7 @@ impl Columns {
         self.factors = factors;
     }
 
-    /// Appends `work` as a row, over the first `columns` columns.
+    /// Appends the first `columns` columns of `work` as a row.
     pub(super) fn push(&mut self, work: &[Chunk], columns: usize) {
         if self.count == self.height * CHUNK {
             self.heighten();

@@ -1,19 +1,24 @@
-//! The coefficients of one component's rows, in reduced row echelon form.
+//! The coefficients of one component's rows, in reduced row echelon form. A *component* is a group
+//! of rows that share unknown symbols (see `decoder/mod.rs`).
 //!
-//! Each row is one innovative combination. It has coefficient 1 at its *pivot*, one of its unknown
-//! symbols, and 0 at all other pivots. The unknown symbols that are not a pivot are the *free
-//! columns*. A row therefore stores only its coefficients at the free columns. These are few even
-//! when thousands of rows wait (near R(1-p) = 1).
+//! Each row is a linear equation over unknown symbols. It has coefficient 1 at its *pivot*, one of
+//! its unknown symbols, and 0 at all other pivots. The unknown symbols that are not a pivot are the
+//! *free columns*. A row therefore stores only its coefficients at the free columns. There are few
+//! free columns even when thousands of rows wait. This happens when R(1-p) is near 1. (R is the
+//! number of packets sent for each source packet, and p is the loss rate.)
 //!
-//! A row also stores its *transform*: its factor for each repair that was stored as it arrived. A
-//! *slot* is the position of such a repair in the transforms. Payloads are not touched before a
-//! symbol is decoded.
+//! Repairs are stored as they arrived, each in a numbered *slot*. Each row is a linear combination
+//! of these repairs (and of known symbols). The row's *transform* is the list of its factors, one
+//! for each slot. Payloads are not touched before a symbol is decoded; then the transform says how
+//! to combine them.
 //!
-//! The *working row* is the one that is being built or reduced before it is added.
+//! The *working row* is the one that is being built or reduced before it is added. A *unit row* has
+//! no unknown symbol except its pivot, so the pivot can be decoded.
 //!
-//! `rows.rs` stores the matrix by rows, together with the transforms. `columns.rs` stores it by
-//! columns, without transforms, for payloads without content: many rows then mostly wait for few
-//! columns. `room.rs` assigns columns and slots.
+//! There are two memory layouts. `rows.rs` stores the matrix by rows, together with the transforms.
+//! `columns.rs` stores it by columns, without transforms. It is for payloads that have a length but
+//! no bytes (in simulations), where many rows mostly wait for few columns. `room.rs` assigns
+//! columns and slots, and `removal.rs` removes rows and columns.
 
 mod columns;
 mod removal;
@@ -35,14 +40,15 @@ pub enum Pivots {
     /// an acknowledgement of the first unseen symbol reaches as far as possible.
     #[default]
     Lowest,
-    /// The highest. The unseen symbols are then as low as possible. Take the symbols up to any
-    /// bound: the number of unseen ones is exactly the number of combinations missing to decode all
-    /// of them, whatever comes after the bound. So these are the symbols to request if old symbols
-    /// must be decoded first.
+    /// The highest. The unseen symbols are then as low as possible.
+    ///
+    /// For every identifier n: the number of unseen symbols up to n is the number of combinations
+    /// still missing to decode all symbols up to n. Symbols after n do not matter. So the unseen
+    /// symbols are the ones to request if old symbols must be decoded first.
     Highest,
 }
 
-/// The coefficients of all rows at the free columns, in one of two memory layouts.
+/// The coefficients of all rows at the free columns, in one of the two memory layouts.
 #[derive(Clone, Debug)]
 enum Store {
     /// By rows, with transforms.
@@ -56,36 +62,39 @@ enum Store {
 pub(super) struct Echelon {
     order: Pivots,
     store: Store,
-    /// The pivot of each row, and whether the pivots ascend. They do in a dense code.
+    /// The pivot of each row.
     pivots: Vec<u64>,
+    /// Whether the pivots ascend from row to row. They do if every packet sent is a combination of
+    /// all packets in the window (a dense code).
     pivots_ascend: bool,
-    /// The symbol of each column, or [`VACANT`]. While `ordered` is true, the columns ascend by
-    /// symbol, so that the lowest symbol is easy to find.
+    /// The symbol of each column, or [`VACANT`].
     columns: Vec<u64>,
     columns_used: usize,
+    /// Whether the columns ascend by symbol, so that the lowest symbol is easy to find.
     ordered: bool,
     /// The symbol of the first column, if the columns (vacant ones included) are consecutive
     /// symbols.
     columns_run: Option<u64>,
     /// 0xff for each column in use, 0 for a vacant one.
     live: Vec<u8>,
-    /// Vacant columns that are used again; filled only in the layout by columns, where the order of
-    /// columns does not matter. That matrix is as wide as the largest number of symbols that were
-    /// unseen at once, however many symbols come and go.
+    /// Vacant columns, to be used again. Filled only in the layout by columns, where the order of
+    /// columns does not matter. That matrix is only as wide as the largest number of columns that
+    /// were in use at the same time.
     vacant: Vec<u32>,
     /// For each slot of the transforms, whether it is in use.
     slots: Vec<bool>,
     slots_used: usize,
-    /// The working row: its columns, then its transform.
+    /// The working row: its coefficients at the free columns, then its transform.
     work: Vec<Chunk>,
-    /// The factor of each row in the working row: the working row's coefficient at the row's pivot.
+    /// The working row's coefficient at the pivot of each row. To eliminate the pivots, each row is
+    /// added to the working row, multiplied by this factor.
     factors: Vec<u8>,
     /// Scratch memory, kept to avoid allocations.
     kept: Vec<(u32, u64)>,
 }
 
 impl Echelon {
-    /// An empty matrix, with transforms or without. Payloads without content need none.
+    /// An empty matrix. `transforms` chooses the layout: true by rows, false by columns.
     pub(super) fn new(order: Pivots, transforms: bool) -> Echelon {
         Echelon {
             order,
@@ -208,12 +217,12 @@ impl Echelon {
         self.factors[row as usize] = c;
     }
 
-    /// Up to how many columns a search through all of them is cheap enough for
-    /// [`Echelon::set_run`]. Unit: columns. A lower value sets coefficients one by one more often;
-    /// a higher value searches more columns. The result is the same.
+    /// The largest number of columns that [`Echelon::set_run`] searches one by one at little cost.
+    /// Unit: columns. Half the value sets coefficients one by one more often; double the value
+    /// searches more columns. The result is the same.
     const FEW: usize = 64;
 
-    /// Whether [`Echelon::set_run`] costs little more than the coefficients that it sets.
+    /// Whether [`Echelon::set_run`] is cheap: it then visits few columns that it does not set.
     pub(super) fn takes_runs(&self) -> bool {
         self.pivots_ascend && (self.columns_run.is_some() || self.columns_used <= Self::FEW)
     }
@@ -255,8 +264,8 @@ impl Echelon {
         }
     }
 
-    /// Makes the working row the sum of all rows, each times `factor` of its pivot. Writes the
-    /// transform of the sum to `transform`.
+    /// Makes the working row the sum of all rows, each multiplied by `factor` of its pivot. Writes
+    /// the transform of the sum to `transform`.
     pub(super) fn mix(&mut self, factor: impl Fn(u64) -> u8, transform: &mut [u8]) {
         self.begin(None);
         self.factors.iter_mut().zip(&self.pivots).for_each(|(f, pivot)| *f = factor(*pivot));
@@ -265,21 +274,22 @@ impl Echelon {
         transform.copy_from_slice(&bytes(&self.work)[room..][..transform.len()]);
     }
 
-    /// The coefficients of the working row at the free columns: (symbol, coefficient).
+    /// The working row's coefficients at the free columns, after [`Echelon::mix`]: (symbol,
+    /// coefficient).
     pub(super) fn mixed(&self) -> impl Iterator<Item = (u64, u8)> + '_ {
         let columns = self.columns.iter().copied().zip(bytes(&self.work).iter().copied());
         columns.filter(|(id, _)| *id != VACANT)
     }
 
-    /// Eliminates all pivots from the working row. If anything is left, adds it as a new row and
-    /// returns the new pivot. One pass is enough, because each pivot has coefficient 0 in all other
-    /// rows.
+    /// Eliminates all pivots from the working row. If the result is not zero, adds it as a new row
+    /// and returns the new pivot. One pass is enough, because each pivot has coefficient 0 in all
+    /// other rows.
     pub(super) fn reduce(&mut self) -> Option<u64> {
         self.gather();
         self.insert()
     }
 
-    /// Adds all rows, each times its factor, to the working row.
+    /// Adds all rows, each multiplied by its entry in `factors`, to the working row.
     fn gather(&mut self) {
         match &mut self.store {
             Store::Rows(rows) => rows.gather(&mut self.work, &self.factors),
@@ -287,8 +297,8 @@ impl Echelon {
         }
     }
 
-    /// Adds the working row, which must be zero at all pivots. Returns its pivot, or None if the
-    /// working row is zero. The pivot's column is released.
+    /// Adds the working row to the matrix. It must be zero at all pivots. Returns its own pivot, or
+    /// None if the working row is zero. The column of the new pivot is released.
     fn insert(&mut self) -> Option<u64> {
         let (column, id) = self.leading()?;
         let kernel = Kernel::chosen();
@@ -312,7 +322,7 @@ impl Echelon {
     }
 
     /// Makes `column` zero in all rows by adding multiples of the working row, which must be 1
-    /// there. `column` is an index of a byte in the working row, so it may also be one of the
+    /// there. `column` is the index of a byte in the working row, which may also belong to the
     /// transform.
     fn clear_column(&mut self, column: usize) {
         match &mut self.store {
@@ -321,11 +331,12 @@ impl Echelon {
         }
     }
 
-    /// Where the working row gets its pivot: the column and its symbol.
+    /// The column and the symbol that become the working row's pivot. None if the working row is
+    /// zero at all columns.
     fn leading(&self) -> Option<(usize, u64)> {
         let coefficients = &bytes(&self.work)[..self.columns.len()];
         if self.ordered && self.order == Pivots::Lowest {
-            // Eight bytes at a time, which are combined by OR.
+            // Searches eight bytes at a time: their OR is zero if all of them are.
             let start =
                 coefficients.chunks(8).position(|eight| eight.iter().fold(0, |sum, c| sum | c) != 0)? * 8;
             let column = start + coefficients[start..].iter().position(|c| *c != 0)?;
@@ -340,9 +351,9 @@ impl Echelon {
         }
     }
 
-    /// Adds the rows of `other`, which must have no symbol in common with these. Room for their
-    /// columns must have been reserved. Calls `moved` with the old and the new index of each of
-    /// their slots.
+    /// Adds the rows of `other`, which must have no symbol in common with the rows of `self`. Room
+    /// for the columns of `other` must have been reserved. Calls `moved` for each slot of `other`
+    /// with its old and its new index.
     pub(super) fn absorb(&mut self, other: &Echelon, mut moved: impl FnMut(usize, usize)) {
         let mut columns: Vec<(usize, u64)> =
             (0..other.width()).filter_map(|column| other.symbol_of(column).map(|id| (column, id))).collect();
@@ -364,7 +375,8 @@ impl Echelon {
         }
     }
 
-    /// Makes every row its own payload: row i is the payload in slot i.
+    /// Sets the transforms to the identity matrix: row i has factor 1 for slot i and 0 for the
+    /// others. The caller has replaced the stored repairs by one payload for each row.
     pub(super) fn reset_transforms(&mut self) {
         if let Store::Rows(rows) = &mut self.store {
             rows.reset_transforms();
@@ -391,8 +403,9 @@ impl Echelon {
     }
 }
 
-/// Finds the overlap of the symbols from `start` on, which have `coefficients`, with the `count`
-/// symbols from `first` on. Returns the overlap's index among the latter, and its coefficients.
+/// Intersects two runs of consecutive symbols: `count` symbols from `first` on, and one symbol from
+/// `start` on for each of `coefficients`. Returns where the common part begins in the first run,
+/// and the coefficients of the common part.
 fn overlap(first: u64, count: usize, start: u64, coefficients: &[u8]) -> (usize, &[u8]) {
     let small = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     let to = small(start.saturating_sub(first)).min(count);

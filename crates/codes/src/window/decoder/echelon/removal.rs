@@ -1,10 +1,12 @@
-//! Removes rows and columns: of symbols that became known, were given up, or were decoded.
+//! Removes rows and columns whose symbols arrived, were given up, or were decoded. `mod.rs`
+//! explains the terms.
 
 use super::{Echelon, Pivots, Store};
 use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, inv};
 
 impl Echelon {
-    /// Removes a column whose symbol became known. The symbol is no unknown in any row any more.
+    /// Removes a column whose symbol became known. No row contains the symbol as an unknown any
+    /// more.
     pub(in super::super) fn erase_column(&mut self, column: u32) {
         match &mut self.store {
             Store::Rows(rows) => rows.erase_column(column as usize),
@@ -13,16 +15,16 @@ impl Echelon {
         self.release_column(column);
     }
 
-    /// Removes the pivot of `row`, because it became known. What is left of the row still says
-    /// something about its free columns, so it gets a new pivot, which is returned. None if nothing
-    /// is left.
+    /// Removes the pivot of `row`, because the pivot became known. The rest of the row is still an
+    /// equation over its free columns, so it gets a new pivot, which is returned. Removes the row
+    /// and returns None if the rest is zero.
     pub(in super::super) fn repivot(&mut self, row: usize) -> Option<u64> {
         self.take_up(row);
         self.remove(row);
         self.insert()
     }
 
-    /// Removes `row`; the last row takes its place.
+    /// Removes `row`. The last row takes its index.
     pub(in super::super) fn remove(&mut self, row: usize) {
         match &mut self.store {
             Store::Rows(rows) => rows.remove(row),
@@ -45,13 +47,13 @@ impl Echelon {
         }
     }
 
-    /// Removes a column whose symbol was given up: replaces the rows by all their combinations that
-    /// do not contain the symbol. One row is lost, and its pivot becomes a free column again.
-    /// Returns that pivot and its column; None when no row contains the symbol.
+    /// Removes a column whose symbol was given up. Multiples of one row that contains the symbol
+    /// are added to the others, so that the symbol cancels out there. That row is then lost, and
+    /// its pivot becomes a free column again. Returns that pivot and its column; None when no row
+    /// contains the symbol.
     ///
-    /// Of the rows that contain the symbol, the one with the highest pivot is lost, or with
-    /// [`Pivots::Highest`] the one with the lowest pivot. Room for one column must have been
-    /// reserved.
+    /// The lost row is the one with the highest pivot, or with [`Pivots::Highest`] the one with the
+    /// lowest pivot. Room for one column must have been reserved.
     pub(in super::super) fn forbid(&mut self, column: u32) -> Option<(u64, u32)> {
         let involved = |row: &usize| self.at(*row, column as usize) != 0;
         let involved = (0..self.rows()).filter(involved);
@@ -74,8 +76,8 @@ impl Echelon {
         freed
     }
 
-    /// Lists in `units` the rows whose pivot is determined: those that are zero at all free
-    /// columns. Ascending.
+    /// Lists the unit rows in `units`, ascending. These rows are zero at all free columns, so that
+    /// their pivot can be decoded.
     pub(in super::super) fn units(&mut self, units: &mut Vec<usize>) {
         units.clear();
         if self.columns_used == 0 {
@@ -91,12 +93,13 @@ impl Echelon {
         }
     }
 
-    /// Removes the rows `units` (ascending), whose symbols are known now. One stored repair is
-    /// freed for each of them: its slot is released, and `freed` is called with the slot. When all
-    /// rows are removed, all slots are freed.
+    /// Removes the unit rows `units` (ascending), whose pivots are known now. One stored repair is
+    /// freed for each of them: the repair's slot is released, and `freed` is called with the slot.
+    /// When all rows are removed, all slots are freed.
     ///
-    /// A repair can be freed because a unit row is a combination of repairs and known symbols. So
-    /// it expresses one of these repairs by the others.
+    /// A repair can be freed for this reason: a unit row is an equation between stored repairs and
+    /// known symbols. So one of these repairs is a combination of the others, and the other rows
+    /// can do without it.
     pub(in super::super) fn retire(&mut self, units: &[usize], mut freed: impl FnMut(usize)) {
         if units.len() == self.rows() {
             for slot in 0..self.slots.len() {
@@ -108,7 +111,7 @@ impl Echelon {
             return;
         }
         if let Store::Columns(columns) = &mut self.store {
-            // All at once. The other rows keep their order.
+            // All rows are removed in one pass. The other rows keep their order.
             columns.remove_all(units, self.columns.len());
             let mut going = units.iter().copied().peekable();
             let mut row = 0..;

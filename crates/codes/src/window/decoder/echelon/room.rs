@@ -1,10 +1,11 @@
-//! Assigns columns to symbols and slots to stored repairs, and makes room for more of them.
+//! Assigns columns to symbols and slots to stored repairs, and makes room for more of them. A slot
+//! is a repair's index in the transforms (`mod.rs` explains the terms).
 
 use super::{Echelon, Store, VACANT};
 use ripstop_gf256::CHUNK;
 
 impl Echelon {
-    /// Makes room for `more` columns. True if the columns have new numbers after it.
+    /// Makes room for `more` columns. Returns true if this gave the columns new indices.
     pub(in super::super) fn reserve_columns(&mut self, more: usize) -> bool {
         let rows = match &mut self.store {
             Store::Rows(rows) => rows,
@@ -20,8 +21,8 @@ impl Echelon {
         let used = self.columns.iter().enumerate().filter(|(_, id)| **id != VACANT);
         kept.extend(used.map(|(column, id)| (column as u32, *id)));
         kept.sort_unstable_by_key(|(_, id)| *id);
-        // Half as much again, so that the rows are rarely moved. While there are no rows, moving
-        // costs nothing and no extra room is taken.
+        // Reserves room for half as many more, so that the rows are rarely moved. While there are
+        // no rows, moving costs nothing and no extra room is needed.
         let wanted = kept.len() + more;
         let room = if self.pivots.is_empty() { wanted } else { wanted * 3 / 2 }.next_multiple_of(CHUNK);
         rows.rearrange_columns(room, kept.iter().map(|(column, _)| *column));

@@ -1,22 +1,25 @@
-//! The layout by rows. Each row is contiguous in memory, with its transform. An elimination step
-//! adds multiples of one row to all others, and handles the transforms in the same operation.
+//! The layout by rows. Each row is contiguous in memory: its coefficients at the free columns, then
+//! its *transform*, the factors of the stored repairs that the row combines. `mod.rs` explains
+//! these terms. An elimination step adds multiples of one row to all others. The same operation
+//! updates coefficients and transforms.
 
 use super::Pivots;
 use ripstop_gf256::{CHUNK, Chunk, Kernel, bytes, bytes_mut};
 
 /// A matrix stored by rows.
 ///
-/// A row is stored as its columns, then its transform. Together they take whole chunks. As long as
-/// there are few columns and slots, a row takes one chunk.
+/// A row takes a whole number of chunks ([`CHUNK`] bytes each). As long as there are few columns
+/// and slots, it takes one chunk. Each slot of the transform belongs to one stored repair.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
-    /// How many bytes of a row hold columns, and how many after them hold the transform.
+    /// How many bytes of a row are for columns. Each column takes one byte.
     column_room: usize,
+    /// How many bytes after the columns are for the transform. Each slot takes one byte.
     transform_room: usize,
     /// All rows, one after the other.
     store: Vec<Chunk>,
-    /// For each row, a column that was not zero when last checked. If it is still not zero, the row
-    /// is not a unit row: the check reads one byte.
+    /// For each row, a column that was not zero when last checked. If it still is not, the row is
+    /// no unit row (a row that is zero at all columns). So most checks read only one byte.
     witnesses: Vec<u32>,
     /// Scratch memory, kept to avoid allocations.
     factors: Vec<u8>,
@@ -24,8 +27,9 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The initial room for columns, and for the transform, in bytes. Both halves together fill one
-    /// chunk, the smallest row that there can be.
+    /// The initial room for columns, and the initial room for the transform. Unit: bytes. Together
+    /// they fill one chunk, the smallest possible row, so half the value is not possible. With
+    /// double the value, every row would take at least two chunks.
     const ROOM: usize = CHUNK / 2;
 
     pub(super) fn new() -> Rows {
@@ -61,7 +65,7 @@ impl Rows {
         self.witnesses.len()
     }
 
-    /// The bytes of `row`: its columns, then its transform.
+    /// The bytes of `row`: its coefficients at the columns, then its transform.
     pub(super) fn row(&self, row: usize) -> &[u8] {
         let stride = self.stride();
         bytes(&self.store[row * stride..][..stride])
@@ -95,8 +99,9 @@ impl Rows {
         });
     }
 
-    /// Changes how many bytes each row has for columns and for the transform. `copy` is called with
-    /// the old and the new bytes of each row; the new bytes are zero.
+    /// Changes how many bytes each row has for columns and for the transform. `copy` is called for
+    /// each row, to copy its old bytes (first argument) to the new ones. The new bytes are zero
+    /// before.
     fn lay_out(&mut self, column_room: usize, transform_room: usize, copy: impl Fn(&[u8], &mut [u8])) {
         let before = self.stride();
         (self.column_room, self.transform_room) = (column_room, transform_room);
@@ -109,12 +114,13 @@ impl Rows {
         std::mem::swap(&mut self.store, &mut self.spare);
     }
 
-    /// Adds to `work` the sum of all rows, each times its factor.
+    /// Adds to `work` the sum of all rows, each multiplied by its factor.
     pub(super) fn gather(&self, work: &mut [Chunk], factors: &[u8]) {
         Kernel::chosen().gather(work, &self.store, factors);
     }
 
-    /// Makes the byte `at` zero in all rows by adding multiples of `work`, which must be 1 there.
+    /// Makes the byte at index `at` zero in all rows by adding multiples of `work`, which must be 1
+    /// at this index.
     pub(super) fn eliminate(&mut self, work: &[Chunk], at: usize) {
         let stride = self.stride() * CHUNK;
         self.factors.clear();
@@ -131,8 +137,8 @@ impl Rows {
     /// Appends `work` as a row. `columns` is the number of columns.
     pub(super) fn push(&mut self, work: &[Chunk], order: Pivots, columns: usize) {
         self.store.extend_from_slice(work);
-        // The column that is likely to stay nonzero longest, because it is the farthest from
-        // becoming a pivot.
+        // The first witness is the column that is likely to stay nonzero longest. It is the last
+        // choice for a pivot: the highest symbol if pivots are the lowest symbols, and vice versa.
         self.witnesses.push(match order {
             Pivots::Lowest => (columns - 1) as u32,
             Pivots::Highest => 0,
@@ -177,7 +183,8 @@ impl Rows {
         }
     }
 
-    /// Makes every row its own payload: row i is the payload in slot i.
+    /// Sets the transforms to the identity matrix: row i has factor 1 for slot i and 0 for the
+    /// others. The caller has replaced the stored repairs by one payload for each row.
     pub(super) fn reset_transforms(&mut self) {
         let stride = self.stride();
         let start = self.column_room;
