@@ -1,16 +1,15 @@
 //! Erasure coders. They know symbols, not time: they use no clock, no socket and no entropy.
 //!
-//! The words are those of RFC 8406. A *source symbol* is what the application gave. A *repair
-//! symbol* is a linear combination of source symbols. The *coding window* is the set of source
-//! symbols that a repair may combine. A code is *systematic* when source symbols are sent
-//! unchanged.
+//! The terms are those of RFC 8406. A *source symbol* holds data of the application, usually one
+//! packet. A *repair symbol*, or *repair*, is a linear combination of source symbols. The *coding
+//! window* is the set of source symbols that a repair may combine. A code is *systematic* when
+//! source symbols are sent unchanged.
 //!
 //! * [`window`]: sliding-window random linear coding over GF(256): encode, decode, recode.
 //!
-//! A coder is generic over its [`Payload`], whose main operation is a batch of linear combinations.
-//! [`Symbol`] carries bytes. [`Length`] carries only a size, so that a simulator computes
-//! coefficients alone. [`Sketch`] carries a size and 16 coded bytes, so that a simulator can
-//! recognise a packet after decoding.
+//! A coder is generic over its [`Payload`], the data that symbols carry. [`Symbol`] carries bytes.
+//! [`Length`] carries only a size, so that a simulator computes coefficients alone. [`Sketch`]
+//! carries a size and 16 coded bytes, so that a simulator can recognise a packet after decoding.
 
 #[cfg(any(test, feature = "bench"))]
 pub mod bench;

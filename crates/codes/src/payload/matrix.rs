@@ -23,8 +23,8 @@ impl Matrix {
         self.bytes.resize(rows * columns, 0);
     }
 
-    /// A matrix of the rows in `bytes`, one after the other. None unless `bytes` has exactly `rows`
-    /// times `columns` bytes.
+    /// A matrix whose coefficients are `bytes`, row after row. None unless `bytes` has exactly
+    /// `rows` times `columns` bytes.
     pub fn from_bytes(rows: usize, columns: usize, bytes: Vec<u8>) -> Option<Matrix> {
         (rows.checked_mul(columns) == Some(bytes.len())).then_some(Matrix { rows, columns, bytes })
     }
@@ -55,7 +55,7 @@ impl Matrix {
         &mut self.bytes[m * self.columns..][..self.columns]
     }
 
-    /// All rows, one after the other.
+    /// All coefficients, row after row.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -1,4 +1,4 @@
-//! What a symbol carries: bytes, or only as much of them as a simulation needs.
+//! The data that a symbol carries: all bytes, or only the part that a simulation needs.
 
 mod matrix;
 mod sketch;
@@ -13,20 +13,20 @@ pub use symbol::Symbol;
 /// A coder first computes the coefficients of all combinations that it needs. Then it asks for all
 /// of the combinations in one call, so that an implementation can compute them together.
 pub trait Payload: Clone {
-    /// Whether a payload has content besides its length. Without content, a decoder keeps no
-    /// transforms (which record the payloads that a row combines). They are most of its work and
-    /// memory when many rows wait.
+    /// Whether a payload has bytes, and not only a length. A decoder normally records for each
+    /// waiting row which payloads the row combines (its *transform*). Without content it does not
+    /// need these records, which take most of its time and memory when many rows wait.
     ///
-    /// Without content, a decoded symbol is as long as the longest repair that waited, or was
-    /// decoded, together with it.
+    /// Without content, a decoder does not know the length of a symbol that it decodes. It takes
+    /// the length of the longest repair that waited, or was decoded, together with the symbol.
     const CONTENT: bool = true;
 
-    /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum
-    /// over k of `coefficients[m][k]` times `sources[k]`. `coefficients` must have one column for
+    /// Linear combinations over GF(256), one for each row of `coefficients`. Output m is the sum of
+    /// `coefficients[m][k]` times `sources[k]` for all k. `coefficients` must have one column for
     /// each source.
     ///
-    /// Shorter sources count as padded with zeros. An output is as long as its longest source with
-    /// a nonzero coefficient.
+    /// Short sources count as padded with zeros. An output is as long as the longest source that
+    /// has a nonzero coefficient in this output.
     fn combine(coefficients: &Matrix, sources: &[&Self]) -> Vec<Self>;
 
     /// Like [`Payload::combine`], but appends the combinations to `outputs`.
@@ -43,7 +43,8 @@ pub trait Payload: Clone {
     }
 }
 
-/// The length of each combination: that of its longest source with a nonzero coefficient.
+/// The lengths of the combinations. Each is as long as its longest source with a nonzero
+/// coefficient.
 fn lengths<'a, P>(
     coefficients: &'a Matrix,
     sources: &'a [&P],

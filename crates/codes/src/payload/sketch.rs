@@ -3,7 +3,7 @@
 use super::{Matrix, Payload, lengths};
 use ripstop_gf256::mul;
 
-/// Only a length in bytes. [`Payload::CONTENT`] says what this saves.
+/// A payload that is only a length in bytes. [`Payload::CONTENT`] says what this saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Length(pub usize);
 
@@ -23,10 +23,10 @@ impl Payload for Length {
     }
 }
 
-/// A length in bytes and 16 bytes of content, which are coded for real.
+/// A length in bytes, and 16 bytes of content that are really encoded and decoded.
 ///
-/// A simulator can send a packet's handle through the coders and check that they return the right
-/// packet. This costs a fraction of coding all bytes.
+/// A simulator can put a packet's identifier into these bytes, and check that the coders return the
+/// right packet. This costs a fraction of coding all bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sketch {
     len: usize,

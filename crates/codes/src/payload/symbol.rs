@@ -6,14 +6,16 @@ use std::fmt;
 
 /// Immutable bytes that are cheap to clone.
 ///
-/// They are stored in aligned 64-byte chunks and padded with zeros, so that kernels need no code
-/// for partial chunks. The padding is not sent on the wire.
+/// They are stored in aligned 64-byte chunks and padded with zeros, so that the vector code
+/// ([`Kernel`]) needs no special case for partial chunks. The padding is not sent on the wire.
 ///
 /// A new symbol reuses the memory of a dropped symbol of about the same size, if there is one
 /// ([`Slot`]).
 #[derive(Clone)]
 pub struct Symbol {
+    /// The memory: whole chunks.
     slot: Slot,
+    /// How many bytes of `slot` are the symbol. Bytes after them are zero.
     len: usize,
 }
 
@@ -23,8 +25,8 @@ impl Symbol {
         Symbol::from_parts(&[content])
     }
 
-    /// A symbol of the bytes of all `parts`, one after the other, such as a header and a body. Each
-    /// byte is copied once.
+    /// A symbol of several parts, such as a header and a body, one after the other. Each byte is
+    /// copied once.
     pub fn from_parts(parts: &[&[u8]]) -> Symbol {
         let len = parts.iter().map(|part| part.len()).sum();
         Symbol { slot: Slot::copied(parts), len }
@@ -40,8 +42,8 @@ impl Symbol {
         Symbol { slot, len }
     }
 
-    /// Changes the bytes in place. Clones keep the old bytes: if the bytes are shared, they are
-    /// copied first.
+    /// Changes the bytes in place. Clones of this symbol keep the old bytes: if there are clones,
+    /// the bytes are copied first.
     pub fn edit(&mut self, change: impl FnOnce(&mut [u8])) {
         if self.slot.bytes_mut().is_none() {
             self.slot = Slot::copied(&[self.as_slice()]);
@@ -68,17 +70,19 @@ impl Symbol {
         self.len == 0
     }
 
-    /// The bytes with their padding: a whole number of aligned chunks, which may be more than `len`
-    /// needs.
+    /// The bytes with their padding. These are whole aligned chunks, possibly more of them than
+    /// `len` needs.
     #[inline]
     fn padded(&self) -> &[u8] {
         self.slot.bytes()
     }
 }
 
-/// A list of sources. It needs no allocation for up to 64 sources.
+/// A list of the padded bytes of a product's sources. It needs no allocation for up to 64 sources.
 struct Padded<'a> {
+    /// The list, if there are at most 64 sources.
     few: [&'a [u8]; 64],
+    /// The list, if there are more sources; otherwise empty.
     many: Vec<&'a [u8]>,
     count: usize,
 }
@@ -91,6 +95,7 @@ impl<'a> Padded<'a> {
         Padded { few, many, count }
     }
 
+    /// The entries of the list, to be read or written.
     #[inline]
     fn room(&mut self) -> &mut [&'a [u8]] {
         if self.many.is_empty() { &mut self.few[..self.count] } else { &mut self.many }

@@ -1,4 +1,6 @@
-//! The sender's side: takes source symbols and returns repair symbols.
+//! The sender's side: takes source symbols and returns repair symbols. A *repair* is a linear
+//! combination of source symbols over GF(256). Its *members* are the source symbols that it
+//! combines ([`Members`]).
 
 use super::Members;
 use super::coding::{Coding, Generator};
@@ -9,7 +11,8 @@ use std::ops::Range;
 /// Why a repair could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// A member is not held: it was forgotten, or has not been pushed yet.
+    /// The encoder does not hold a member: the member was forgotten ([`Encoder::forget_to`]), or
+    /// has not been pushed yet.
     #[error("source symbol {id} is not held; the encoder holds {first}..{next}")]
     NotHeld {
         /// The first such member.
@@ -19,10 +22,10 @@ pub enum EncodeError {
         /// The value of [`Encoder::next`].
         next: u64,
     },
-    /// There are no members.
+    /// The repair would combine no source symbol.
     #[error("a repair needs at least one member")]
     Empty,
-    /// Explicit coefficients must be one nonzero byte for each member.
+    /// The given coefficients are not one nonzero byte for each member.
     #[error("a repair of {members} members needs as many coefficients, none of them 0")]
     Coefficients {
         /// How many members there are.
@@ -32,23 +35,27 @@ pub enum EncodeError {
 
 /// Holds the source symbols that may still be combined, and makes repairs from them.
 ///
-/// Identifiers are consecutive from the first one on. They must not exceed `u64::MAX`.
+/// Source symbols have consecutive identifiers. The caller chooses the first one. Identifiers must
+/// not exceed `u64::MAX`.
 #[derive(Clone, Debug)]
 pub struct Encoder<P> {
     /// The identifier of `symbols[0]`.
     first: u64,
+    /// The source symbols that are held, ascending without gaps.
     symbols: VecDeque<P>,
-    /// All symbols from this identifier on have the same length.
+    /// All symbols with this identifier or a higher one have the same length.
     equal_from: u64,
     work: Work<P>,
 }
 
-/// Scratch memory of [`Encoder::combine_seeded`].
+/// Scratch memory of [`Encoder::combine_seeded`] and [`Encoder::combine_explicit`].
 #[derive(Clone, Debug)]
 struct Work<P> {
     matrix: Matrix,
-    /// Memory for the list of sources. The list is always empty between two uses.
+    /// Memory for the list of source symbols. The list is empty between two uses; `recycle` gives
+    /// it the right type.
     sources: Vec<&'static ()>,
+    /// The finished repair, until it is returned.
     outputs: Vec<P>,
 }
 
@@ -59,7 +66,7 @@ impl<P> Default for Work<P> {
 }
 
 impl<P: Payload> Encoder<P> {
-    /// An encoder whose first source symbol will be `first_id`.
+    /// An encoder whose first source symbol will have the identifier `first_id`.
     pub fn new(first_id: u64) -> Encoder<P> {
         Encoder { first: first_id, symbols: VecDeque::new(), equal_from: first_id, work: Work::default() }
     }
@@ -88,7 +95,7 @@ impl<P: Payload> Encoder<P> {
         }
     }
 
-    /// The lowest source symbol held; [`Encoder::next`] if none is held.
+    /// The identifier of the lowest source symbol held; [`Encoder::next`] if none is held.
     pub fn first(&self) -> u64 {
         self.first
     }
@@ -98,7 +105,8 @@ impl<P: Payload> Encoder<P> {
         self.first.wrapping_add(self.symbols.len() as u64)
     }
 
-    /// The repair of `members` with the coefficients that follow from `seed`.
+    /// The repair of `members` with the coefficients that follow from `seed`
+    /// ([`coefficient`](super::coefficient)).
     ///
     /// # Errors
     /// If there are no members, or one of them is not held.
@@ -107,8 +115,8 @@ impl<P: Payload> Encoder<P> {
         repairs.into_iter().next().ok_or(EncodeError::Empty)
     }
 
-    /// One repair of `members` for each of `seeds`. Computing them together is much cheaper than
-    /// one by one.
+    /// One repair of `members` for each of `seeds`. Computing the repairs together is much cheaper
+    /// than computing them one by one.
     ///
     /// # Errors
     /// If there are no members, or one of them is not held.
@@ -154,15 +162,16 @@ impl<P: Payload> Encoder<P> {
         P::combine(&matrix, &sources).into_iter().next().ok_or(wrong)
     }
 
-    /// The combination of the contiguous `ids` with the coefficients that follow from `seed`. It
-    /// equals [`Encoder::repair`], but reuses scratch memory; for callers that need one repair at a
-    /// time.
+    /// The repair of the contiguous members `ids` with the coefficients that follow from `seed`.
+    /// The result is the same as that of [`Encoder::repair`]. This function reuses scratch memory;
+    /// it is for callers that need one repair at a time.
     ///
     /// # Errors
-    /// If `ids` is empty, or one of them is not held.
+    /// If `ids` is empty, or one of the members is not held.
     pub fn combine_seeded(&mut self, ids: Range<u64>, seed: u16) -> Result<P, EncodeError> {
         if !P::CONTENT {
-            // Symbols mostly have the same length, so it is enough to look at the first.
+            // If all members have the same length, the repair has this length too. So a copy of the
+            // first member is the result.
             if ids.start >= self.equal_from && ids.end <= self.next() && !ids.is_empty() {
                 return self.get(ids.start).cloned().ok_or(EncodeError::Empty);
             }
@@ -172,8 +181,8 @@ impl<P: Payload> Encoder<P> {
         self.combine(ids, |row| Generator::new(seed).fill(start, row))
     }
 
-    /// The combination of the consecutive symbols from `start` on with these coefficients, one byte
-    /// for each symbol. A symbol with coefficient 0 is not a member. Reuses scratch memory.
+    /// The repair of the consecutive symbols from `start` on with these coefficients, one byte for
+    /// each symbol. A symbol with coefficient 0 is not a member. Reuses scratch memory.
     ///
     /// # Errors
     /// If there are no coefficients, or one of the symbols is not held. For payloads without
@@ -186,8 +195,9 @@ impl<P: Payload> Encoder<P> {
         self.combine(ids, |row| row.copy_from_slice(coefficients))
     }
 
-    /// The combination for payloads without content: the longest of the symbols `ids` whose index
-    /// is `taken`.
+    /// The repair of payloads that have a length but no bytes ([`Payload::CONTENT`]): a copy of the
+    /// longest member. A symbol of `ids` is a member if `taken` returns true for its index in
+    /// `ids`.
     fn longest(&self, ids: Range<u64>, taken: impl Fn(usize) -> bool) -> Result<P, EncodeError> {
         if ids.is_empty() {
             return Err(EncodeError::Empty);
@@ -206,7 +216,7 @@ impl<P: Payload> Encoder<P> {
         longest.cloned().ok_or(EncodeError::Empty)
     }
 
-    /// One combination of `ids`, with the coefficients that `fill` writes.
+    /// The repair of `ids` with the coefficients that `fill` writes.
     fn combine(&mut self, ids: Range<u64>, fill: impl FnOnce(&mut [u8])) -> Result<P, EncodeError> {
         let mut work = std::mem::take(&mut self.work);
         let mut sources: Vec<&P> = recycle(std::mem::take(&mut work.sources));
@@ -225,7 +235,7 @@ impl<P: Payload> Encoder<P> {
     /// Appends the members' payloads to `sources`.
     fn sources<'a>(&'a self, members: &Members, sources: &mut Vec<&'a P>) -> Result<(), EncodeError> {
         let missing = |id| EncodeError::NotHeld { id, first: self.first, next: self.next() };
-        // Checked first, because the list of members may take much memory.
+        // Checked before memory is reserved, because a wrong range may have very many members.
         for id in [members.first().ok_or(EncodeError::Empty)?, members.last().ok_or(EncodeError::Empty)?] {
             self.get(id).ok_or(missing(id))?;
         }
@@ -235,7 +245,7 @@ impl<P: Payload> Encoder<P> {
         }
         let tail = members.tail();
         if !tail.is_empty() {
-            // The first and last members are held, so the range lies within the queue.
+            // The first and last members are held, so all identifiers between them are held too.
             let start = (tail.start - self.first) as usize;
             let end = (tail.end - self.first) as usize;
             let (front, back) = self.symbols.as_slices();
@@ -249,8 +259,8 @@ impl<P: Payload> Encoder<P> {
     }
 }
 
-/// An empty list that reuses the memory of another list. Collecting references into a list of
-/// references of the same size works in place.
+/// An empty list of another element type that reuses the memory of `list`. The standard library
+/// collects in place here, because all references have the same size.
 fn recycle<'b, A, B>(mut list: Vec<&A>) -> Vec<&'b B> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()

@@ -1,11 +1,12 @@
 //! Sliding-window random linear network coding over GF(256).
 //!
 //! The sender's [`Encoder`] numbers source symbols and makes repairs from them. A repair comes with
-//! its [`Members`] (which source symbols it combines) and its coefficients ([`Coding`]).
+//! its [`Members`] (the source symbols that it combines) and its coefficients ([`Coding`]).
 //!
-//! The receiver's [`Decoder`] takes source symbols and repairs in any order. A symbol is *seen*
-//! when one received combination has it as its pivot: its degree of freedom has arrived. A symbol
-//! is *decoded* when its value is known.
+//! The receiver's [`Decoder`] takes source symbols and repairs in any order. It keeps each useful
+//! repair as a linear equation, and assigns one unknown symbol of the equation to it, the *pivot*.
+//! A symbol is *decoded* when its value is known. A symbol is *seen* when it is decoded or a pivot.
+//! So each useful arrival (one degree of freedom) makes one more symbol seen.
 //!
 //! A relay's [`Recoder`] makes new combinations of what it received.
 
