@@ -1,5 +1,5 @@
-//! Handles a source or repair symbol that arrives: decides whether it is useful, and if so, runs it
-//! through the elimination.
+//! Handles a source or repair symbol that arrives: decides whether it is useful, and if so, updates
+//! the rows. `mod.rs` explains rows, pivots, columns and components.
 
 use super::components::{keep_longest, keep_raw};
 use super::payloads::Raw;
@@ -10,8 +10,8 @@ use crate::window::{Coding, Members};
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
-    /// Handles source symbol `id`. It is stored, and its value is substituted in the rows that
-    /// contain it.
+    /// Handles source symbol `id`. If it is new, it is stored, and the rows that contain it lose
+    /// one unknown symbol.
     pub(super) fn take_source(&mut self, id: u64, payload: P) -> Arrival {
         if id >= self.horizon() {
             return Arrival::Beyond;
@@ -44,8 +44,8 @@ impl<P: Payload> Decoder<P> {
             }
             Some(Cell::Pivot(place)) => {
                 self.select(place.component);
-                // The row no longer needs this pivot, so what is left of it can reveal another
-                // symbol.
+                // The row's pivot is known now. The rest of the row is an equation over other
+                // symbols, so it gets another pivot.
                 remove_sorted(&mut self.unknown, id);
                 self.make_known(id, payload);
                 let pivot = self.current.space.repivot(place.at as usize);
@@ -58,7 +58,8 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Handles a repair symbol: checks it, finds the components that it touches, and eliminates it.
+    /// Handles a repair symbol: checks it, finds the components that contain its unknown members,
+    /// and reduces it by their rows.
     pub(super) fn take_repair(&mut self, members: &Members, coding: &Coding, payload: P) -> Arrival {
         let (Some(first), Some(last)) = (members.first(), members.last()) else { return Arrival::Unusable };
         if !coding.fits(members) {
@@ -97,8 +98,9 @@ impl<P: Payload> Decoder<P> {
         self.eliminate(members, coding, payload, unknown)
     }
 
-    /// Handles a repair without content whose only unknown member no row contains. The repair is
-    /// that member, so it is decoded at once. `at` is the member's index in `unknown`.
+    /// Handles a repair that has only one unknown member, if no row contains this member and
+    /// payloads have no content ([`Payload::CONTENT`]). The repair then determines the member,
+    /// which is decoded without a row. `at` is the member's index in `Decoder::unknown`.
     fn take_alone(&mut self, at: usize, payload: P) {
         let id = self.unknown.remove(at);
         remove_sorted(&mut self.free, id);
@@ -108,8 +110,9 @@ impl<P: Payload> Decoder<P> {
         self.free_unneeded();
     }
 
-    /// Reduces a repair by the rows of the current component, and adds it as a row if anything is
-    /// left. `unknown` gives the indices in `Decoder::unknown` of the unknown members of its tail.
+    /// Reduces a repair by the rows of the current component, and adds it as a row if the result is
+    /// not zero. `unknown` gives the indices in `Decoder::unknown` of the unknown members in the
+    /// repair's tail ([`Members::tail`]).
     fn eliminate(
         &mut self,
         members: &Members,
@@ -138,6 +141,7 @@ impl<P: Payload> Decoder<P> {
 
     /// Makes sure that every unseen member has a column in the current component.
     fn claim_columns(&mut self, members: &Members) {
+        // True if every unseen symbol already has a column there.
         if self.current.space.columns_used() == self.free.len() {
             return;
         }
@@ -187,8 +191,8 @@ impl<P: Payload> Decoder<P> {
                 }
                 return;
             }
-            // Computed for the whole tail when many members are unknown: eight coefficients cost as
-            // much as one.
+            // At least one in eight members is unknown. Computing eight consecutive coefficients
+            // costs as much as one, so those of the whole tail are computed.
             Coding::Seed(_) => {
                 self.buffer.resize((tail.end - tail.start) as usize, 0);
                 generator.fill(tail.start, &mut self.buffer);
@@ -233,8 +237,8 @@ impl<P: Payload> Decoder<P> {
             return true;
         }
         let usable = |id: u64| id >= self.next() || self.is_unknown(id) || self.get(id).is_some();
-        // Payloads before `doubtful` may have been freed. After it, only symbols that were given up
-        // one by one are not available.
+        // Before `doubtful`, payloads may have been freed, so each member is checked. From there
+        // on, only symbols that were given up one by one are missing.
         let doubtful = tail.end.min(self.released.max(self.base)).max(tail.start);
         members.singles().iter().all(|id| usable(*id))
             && (tail.start..doubtful).all(usable)

@@ -1,13 +1,14 @@
-//! The work after a change of the rows. It decodes rows that have become decodable, updates the
-//! cells of symbols whose row or column has moved, and frees memory.
+//! The work after a change of the rows: decodes rows that have become decodable, and frees memory.
+//! It also updates the cells of symbols whose row or column has moved. (A symbol's cell, [`Cell`],
+//! records what the decoder knows about it.) `mod.rs` explains the other terms.
 
 use super::components::Component;
 use super::{Cell, Decoder, Place, remove_sorted};
 use crate::Payload;
 
 impl<P: Payload> Decoder<P> {
-    /// Decodes the rows of the current component that have become unit rows: rows with no unknown
-    /// symbol but their pivot.
+    /// Decodes the unit rows of the current component. A *unit row* has no unknown symbol except
+    /// its pivot.
     pub(super) fn settle(&mut self) {
         if self.current.space.rows() == 0 {
             return;
@@ -66,9 +67,9 @@ impl<P: Payload> Decoder<P> {
             self.current.raws.clear();
             self.current.longest = None;
         } else if self.current.space.slots_used() > 2 * self.current.space.rows() + 64 {
-            // Rows that were given up leave their repairs behind, because other rows combine them.
-            // 64 more than twice the number of rows are allowed. A lower bound would consolidate
-            // more often; a higher one would hold more repairs.
+            // When a row is lost because a symbol was given up, its stored repair stays: other rows
+            // may combine it. There may be 64 more stored repairs than twice the number of rows. A
+            // lower bound would consolidate more often; a higher bound would hold more repairs.
             self.consolidate();
         }
     }
@@ -102,8 +103,8 @@ impl<P: Payload> Decoder<P> {
         self.renumber_row(place.at as usize);
     }
 
-    /// Updates the cell of the pivot of `row`, after the row in that place has changed. Does
-    /// nothing if there is no such row.
+    /// Updates the cell of the pivot of `row`, after another row has got this index. Does nothing
+    /// if there is no row with this index.
     pub(super) fn renumber_row(&mut self, row: usize) {
         if row < self.current.space.rows() {
             let pivot = self.current.space.pivot(row);
@@ -139,8 +140,8 @@ impl<P: Payload> Decoder<P> {
         }
     }
 
-    /// Extends the known range of identifiers up to and including `id`. The new symbols are unknown
-    /// and unseen.
+    /// Adds records for all symbols up to and including `id`. The new symbols are unknown and
+    /// unseen.
     pub(super) fn extend_to(&mut self, id: u64) {
         for new in self.next()..id.saturating_add(1) {
             self.cells.push_back(Cell::Untouched);
@@ -156,7 +157,7 @@ impl<P: Payload> Decoder<P> {
     pub(super) fn bound_history(&mut self) {
         let oldest = self.next_undecoded();
         let history = self.limits.history as u64;
-        // A quarter more is tolerated, so that freeing happens rarely.
+        // The limit may be exceeded by a quarter, so that freeing happens rarely.
         if oldest - self.origin.min(oldest) > history + history / 4 {
             self.keep = self.keep.max(oldest - history);
             self.release(true);

@@ -1,8 +1,9 @@
 //! Components: groups of rows that share unknown symbols. Each component is eliminated by itself.
 //!
-//! When losses occur in many separate places, each repair names the losses of one place. Thousands
-//! of rows may then wait, but few of them share unknown symbols. An arrival touches one component,
-//! so its work and the memory of its row grow with that component, not with all waiting rows.
+//! When losses occur in many separate parts of the window, each repair is made for the losses of
+//! one part. Thousands of rows may then wait, but few of them share unknown symbols. An arrival
+//! concerns only the rows that share unknown symbols with it. So its work and the memory of its row
+//! grow with the size of that component, not with the number of all waiting rows.
 //!
 //! This file selects the current component, finds the components that a repair touches, and joins
 //! them.
@@ -21,11 +22,12 @@ use std::ops::Range;
 pub(super) struct Component<P> {
     /// The coefficients of the rows.
     pub(super) space: Echelon,
-    /// The repairs as they arrived, by slot. The rows are combinations of them.
+    /// The repairs as they arrived. The rows are combinations of them. A repair's index is its
+    /// *slot*: the index of its factor in the transform of each row (`echelon/mod.rs`).
     pub(super) raws: Vec<Option<Raw<P>>>,
-    /// Used instead of `raws` where payloads have no content ([`Payload::CONTENT`]). It is the
-    /// longest repair that arrived since the component last had no rows, and stands for all of
-    /// them.
+    /// Used instead of `raws` if payloads have no content ([`Payload::CONTENT`]). It is the longest
+    /// repair that arrived since the component last had no rows. Its length stands for the length
+    /// of every repair.
     pub(super) longest: Option<P>,
 }
 
@@ -64,8 +66,9 @@ pub(super) struct OtherComponents<P> {
     components: Vec<Component<P>>,
     /// The ids of the components without rows.
     vacant: Vec<u32>,
-    /// How many rows these components have in total, and how many bytes their matrices take.
+    /// How many rows these components have in total.
     rows: usize,
+    /// How many bytes the matrices of these components take.
     bytes: usize,
     /// The components that contain unknown members of the repair that is being handled. The current
     /// one may be among them.
@@ -119,7 +122,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Calls `each` once for every component that has rows, with that component as the current one.
-    /// If all rows are in the current component, or there are none, `each` is called once.
+    /// If all rows are in the current component, or there are no rows, `each` is called once.
     pub(super) fn with_each(&mut self, mut each: impl FnMut(&mut Self)) {
         if self.others.rows == 0 {
             return each(self);
@@ -134,9 +137,9 @@ impl<P: Payload> Decoder<P> {
 
     /// Finds the components that contain unknown members of a repair, and checks the memory limit.
     /// `unknown` gives the indices in `Decoder::unknown` of the members in the repair's tail.
-    /// `unheard` is the number of members above the highest symbol heard of. False if the row of
-    /// the repair would exceed [`Limits::matrix`](super::Limits::matrix) together with the rows of
-    /// these components.
+    /// `unheard` is the number of members above the highest symbol heard of. Returns false if the
+    /// memory of all rows would exceed [`Limits::matrix`](super::Limits::matrix) after these
+    /// components are joined and the repair's row is added.
     pub(super) fn find_concerned(
         &mut self,
         members: &Members,
@@ -174,7 +177,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Joins the components that [`Decoder::find_concerned`] found, and makes the result the
-    /// current one. If it found none, the current component is one without rows.
+    /// current component. If none was found, a component without rows becomes the current one.
     pub(super) fn select_concerned(&mut self) {
         let concerned = std::mem::take(&mut self.others.concerned);
         match concerned.iter().copied().max_by_key(|component| self.space_of(*component).rows()) {
@@ -213,7 +216,7 @@ impl<P: Payload> Decoder<P> {
         }
         (first..self.current.space.rows()).for_each(|row| self.renumber_row(row));
         self.renumber_columns();
-        // Kept empty, so that its memory is used again.
+        // Emptied, but not dropped: its memory is used for the next new component.
         other.clear();
         self.others.components[number as usize] = other;
         self.others.vacant.push(number);

@@ -3,22 +3,23 @@
 /// What the decoder did with a symbol that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// The symbol added one degree of freedom. One more source symbol is *seen*.
+    /// The symbol did not follow from what the decoder had (it added one degree of freedom). One
+    /// more source symbol is *seen*.
     Innovative,
-    /// A repair that follows from what the decoder already has.
+    /// A repair that follows from what the decoder already had.
     Redundant,
     /// A source symbol whose value was known already.
     Duplicate,
     /// The symbol came too late: it lies before the window or was given up.
     Old,
-    /// The symbol lies too far ahead of the lowest undecoded symbol ([`Limits::ahead`](super::Limits::ahead)). The
-    /// decoder is unchanged.
+    /// The symbol lies too far ahead of the lowest undecoded symbol
+    /// ([`Limits::ahead`](super::Limits::ahead)). The decoder is unchanged.
     Beyond,
-    /// A repair whose row, together with the rows that wait, would exceed [`Limits::matrix`](super::Limits::matrix). The
-    /// decoder is unchanged.
+    /// A repair for which there is no memory: with its row, the waiting rows would take more than
+    /// [`Limits::matrix`](super::Limits::matrix). The decoder is unchanged.
     Full,
-    /// A repair whose tail range has more unseen members than [`Limits::unseen`](super::Limits::unseen) allows. The
-    /// decoder is unchanged.
+    /// A repair whose tail ([`Members::tail`](crate::window::Members::tail)) has more unseen
+    /// members than [`Limits::unseen`](super::Limits::unseen). The decoder is unchanged.
     Wide,
     /// A repair with a member that the decoder no longer holds (given up or freed), or with
     /// coefficients that do not fit its members. The decoder is unchanged.
@@ -48,17 +49,18 @@ pub struct DecoderCounters {
     pub decoded: u64,
     /// Source symbols given up, one by one or by a moving window.
     pub given_up: u64,
-    /// Products of a coefficient and a payload that were computed and added. This is the cost of
-    /// the work on payloads.
+    /// How often a payload was multiplied by a coefficient and added to a sum. This measures the
+    /// work on payloads.
     pub payload_combinations: u64,
-    /// Source symbols recovered by repairs that were decoded together ([`Decoder::repairs`](super::Decoder::repairs)).
+    /// Source symbols recovered by repairs that were decoded together
+    /// ([`Decoder::repairs`](super::Decoder::repairs)).
     pub simultaneous: u64,
     /// How often known payloads were subtracted from the stored repairs, so that they could be
     /// freed.
     pub folds: u64,
-    /// How often the stored repairs were replaced by one payload for each row. Rows that are given
-    /// up leave payloads behind; this removes them.
+    /// How often the stored repairs were replaced by one payload for each row. This frees the
+    /// repairs of rows that were lost when symbols were given up.
     pub consolidations: u64,
-    /// How often a repair joined two components, which had no unknown symbol in common before.
+    /// How often a repair joined two groups of rows that had no unknown symbol in common before.
     pub joined: u64,
 }

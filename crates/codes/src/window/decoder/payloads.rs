@@ -1,7 +1,13 @@
 //! Computes payloads from coefficients, for all parts of the decoder.
 //!
-//! Repairs are stored as they arrived. When rows become decodable, all their payloads are computed
-//! in one product: the repairs that the rows combine, minus the known members of these repairs.
+//! Repairs are stored as they arrived, each in a numbered *slot*. A row's *transform* holds the
+//! factor of each slot's repair in the row. When rows become decodable, their payloads are computed
+//! in one matrix product: the repairs that the rows combine, minus the known members of these
+//! repairs.
+//!
+//! Two operations make it possible to free memory. A *fold* subtracts known payloads from the
+//! stored repairs, so that the known payloads can be freed. A *consolidation* replaces the stored
+//! repairs by one payload for each row.
 
 use super::Decoder;
 use super::runs::{Runs, arrange};
@@ -11,27 +17,28 @@ use crate::{Matrix, Payload};
 use ripstop_gf256::{Chunk, Kernel, bytes, bytes_mut, chunks_for};
 use std::ops::Range;
 
-/// How many known payloads must be waiting to be freed before they are *folded*: subtracted from
-/// the stored repairs that contain them. Unit: payloads.
+/// How many known payloads must be waiting to be freed before a fold. Unit: payloads.
 ///
-/// Folding many at a time reads each stored repair once for all of them. Half the value folds twice
-/// as often. Double the value keeps twice as many payloads that could have been freed.
+/// A fold reads each stored repair once, whatever the number of payloads. Half the value folds
+/// twice as often. Double the value keeps twice as many payloads that could have been freed.
 const FOLD: u64 = 256;
 
-/// How many stored repairs are folded in one product. Unit: repairs. Each known payload is read
-/// once for all of them. Half the value reads known payloads twice as often. Double the value needs
-/// twice the scratch memory.
+/// From how many stored repairs one product subtracts known payloads. Unit: repairs. A product
+/// reads each known payload once for all its repairs. Half the value reads known payloads twice as
+/// often. Double the value needs twice the scratch memory.
 const FOLD_ROWS: usize = 8;
 
-/// A repair's payload as it arrived, with its members and coefficients.
+/// A stored repair: its payload, members and coefficients. The payload is as it arrived, except
+/// that a fold subtracts known members from it.
 #[derive(Clone, Debug)]
 pub(super) struct Raw<P> {
     payload: P,
     members: Members,
     coding: Coding,
-    /// Members before `folded` have been subtracted from the payload, except those in `rest`.
-    /// `rest` lists symbols with their coefficients.
+    /// Members before this identifier have been subtracted from the payload, except those in
+    /// `rest`.
     folded: u64,
+    /// What the payload still contains besides the members from `folded` on: (symbol, coefficient).
     rest: Vec<(u64, u8)>,
 }
 
@@ -57,8 +64,8 @@ impl<P> Raw<P> {
         let neighbours = matches!(ids, [start, .., end] if end - start == ids.len() as u64 - 1);
         match &self.coding {
             Coding::Seed(seed) if neighbours => Generator::new(*seed).fill(ids[0], out),
-            // Computed for the whole tail when many are wanted: eight coefficients cost as much as
-            // one.
+            // More than one in eight members is wanted. Computing eight consecutive coefficients
+            // costs as much as one, so those of the whole tail are computed.
             Coding::Seed(seed) if 8 * ids.len() > self.members.len() => {
                 let generator = Generator::new(*seed);
                 buffer.resize((tail.end - tail.start) as usize, 0);
@@ -80,8 +87,8 @@ impl<P> Raw<P> {
         }
     }
 
-    /// The single members, and the part of the tail, that have not been subtracted yet. `rest`
-    /// comes on top.
+    /// The single members that have not been subtracted yet, and the part of the tail that has not
+    /// been subtracted yet. The payload also contains the symbols in `rest`.
     fn parts(&self) -> (&[u64], Range<u64>) {
         let singles = self.members.singles();
         let tail = self.members.tail();
@@ -98,10 +105,10 @@ impl<P> Raw<P> {
         }
     }
 
-    /// Writes the repair's coefficients for the known symbols to `out`, one byte each, at the index
-    /// that [`Runs::place`] gives. A byte for which the repair has no coefficient is left as it is.
-    /// If the runs are laid out with gaps, bytes in the gaps may get the coefficients of unknown
-    /// symbols.
+    /// Writes the repair's coefficients for the known symbols to `out`, one byte for each symbol,
+    /// at the index that [`Runs::place`] returns. Bytes of symbols that are not members stay
+    /// unchanged. If the layout has gaps ([`Runs::gaps`]), bytes in the gaps may get the
+    /// coefficients of unknown symbols.
     fn coefficients(&self, known: &Runs, out: &mut [u8], buffer: &mut Vec<u8>) {
         let (singles, tail) = self.parts();
         for (id, c) in &self.rest {
@@ -158,33 +165,34 @@ impl<P> Raw<P> {
 /// Scratch memory, kept between batches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PayloadWork {
-    /// A small matrix that is inverted. Each row is one chunk.
+    /// The small matrix that `simultaneous.rs` inverts. Each row is one chunk.
     pub(super) square: Vec<Chunk>,
     /// One column of `square`.
     pub(super) column: Vec<u8>,
-    /// The slots of the payloads that are combined.
+    /// The slots of the stored repairs that are combined.
     slots: Vec<usize>,
-    /// The known symbols to subtract (`known`), the ranges of members that contain them (`spans`),
-    /// and a bit mask for [`arrange`] (`marks`).
+    /// The known symbols to subtract.
     known: Runs,
+    /// The ranges of members that contain the known symbols.
     spans: Vec<Range<u64>>,
+    /// A bit mask for [`arrange`].
     marks: Vec<u64>,
-    /// The coefficients of the known symbols: in each stored repair (`theirs`), and in the
-    /// combination that is being computed (`sums`).
+    /// The coefficients of the known symbols in each stored repair.
     theirs: Vec<Chunk>,
+    /// The coefficients of the known symbols in the combination that is being computed.
     sums: Vec<Chunk>,
-    /// Scratch memory for the coefficients of one repair.
+    /// The coefficients of one repair.
     pub(super) buffer: Vec<u8>,
-    /// For each combination, the factors of the payloads in all slots (`transforms`), and the
-    /// factors of all its sources, known symbols included (`factors`).
+    /// For each combination, the factors of the repairs in all slots.
     pub(super) transforms: Matrix,
+    /// For each combination, the factors of the repairs that it uses, then of the known symbols.
     pub(super) factors: Matrix,
 }
 
 impl PayloadWork {
-    /// Fills in the columns of `factors` that belong to known symbols. They follow the columns of
-    /// `raws`. The factor of a known symbol is the sum over the repairs of the repair's factor
-    /// times the symbol's coefficient in that repair.
+    /// Fills in the columns of `factors` that belong to known symbols. These columns follow those
+    /// of the repairs `raws`. To get the factor of a known symbol, the factor of each repair is
+    /// multiplied by the symbol's coefficient in that repair, and the products are added up.
     fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
         if self.known.len == 0 {
             return;
@@ -219,12 +227,14 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Combines stored repairs, and subtracts all known members. Each row of `transforms` is one
-    /// combination, and each column is one slot. The known symbols `also`, with their coefficients,
-    /// are added to the first combination. Everything is computed in one fused product.
+    /// Combines stored repairs of the current component, and subtracts all known members. Each row
+    /// of `transforms` is one combination, and each column is one slot. The known symbols `also`
+    /// are multiplied by their coefficients and added to the first combination. Everything is
+    /// computed in one matrix product.
     pub(in crate::window) fn combine_payloads(&mut self, transforms: &Matrix, also: &[(u64, u8)]) -> Vec<P> {
         if !P::CONTENT {
-            // Every row counts as containing the longest repair.
+            // Without content, only the length matters. Every row counts as containing the longest
+            // repair.
             let known = also.iter().filter_map(|(id, _)| self.get(*id));
             let longest = known.chain(&self.current.longest).max_by_key(|payload| payload.len()).cloned();
             return longest.into_iter().collect();
@@ -243,8 +253,8 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Does the work of [`Decoder::combine_payloads`] for the repairs `raws`. Their columns in
-    /// `transforms` are `slots`.
+    /// Does the work of [`Decoder::combine_payloads`] for the repairs `raws`. `slots` lists the
+    /// column of each of these repairs in `transforms`.
     pub(super) fn combine_raws(
         &self,
         work: &mut PayloadWork,
@@ -253,8 +263,8 @@ impl<P: Payload> Decoder<P> {
         raws: &[&Raw<P>],
         also: &[(u64, u8)],
     ) -> Vec<P> {
-        // Extra capacity, since the number of known members is not known yet and growing costs
-        // more.
+        // The number of known members is not known yet. Some capacity is reserved for them, because
+        // growing the list later costs more.
         let mut sources: Vec<&P> = Vec::with_capacity(raws.len() + 112);
         sources.extend(raws.iter().map(|raw| &raw.payload));
         self.known_members(work, raws, also, u64::MAX, &mut sources);
@@ -280,7 +290,7 @@ impl<P: Payload> Decoder<P> {
         payloads
     }
 
-    /// Finds the known symbols before `end` that are members of any of `raws`, or are in `also`.
+    /// Finds the known symbols before `end` that are members of any of `raws`, or occur in `also`.
     /// Lists them in `work.known`, and appends their payloads to `sources`.
     fn known_members<'a>(
         &'a self,
@@ -316,8 +326,8 @@ impl<P: Payload> Decoder<P> {
                 if self.all_known_held(start, stop)
                     && let Some(held) = front.iter().chain(back).flatten().next()
                 {
-                    // All known symbols here are held, so whole runs between unknown symbols are
-                    // copied.
+                    // The payloads of all known symbols of this span are held. So whole runs
+                    // between unknown symbols are copied.
                     let mut run = start;
                     for end in self.unknown[self.unknown_in(&(start..stop))].iter().copied().chain([stop]) {
                         known.push_run(run..end);
@@ -355,7 +365,7 @@ impl<P: Payload> Decoder<P> {
     }
 
     /// Replaces the stored repairs of the current component by the payloads of its rows. There is
-    /// then one for each row, and none contains a known symbol.
+    /// then one payload for each row, and no payload contains a known symbol.
     pub(super) fn consolidate(&mut self) {
         self.counters.consolidations += 1;
         let rows: Vec<usize> = (0..self.current.space.rows()).collect();
@@ -372,8 +382,9 @@ impl<P: Payload> Decoder<P> {
         self.current.space.reset_transforms();
     }
 
-    /// Frees known payloads before `keep`. While rows that may contain them wait, this is postponed
-    /// until [`FOLD`] payloads can be freed, or until `must` is true.
+    /// Frees known payloads before `Decoder::keep`. While rows wait, stored repairs may contain
+    /// these payloads. Then nothing is freed until [`FOLD`] payloads can be freed at the same time,
+    /// or `must` is true.
     pub(super) fn release(&mut self, must: bool) {
         let freed = self.released.min(self.late);
         if freed >= self.keep && self.origin >= self.keep {
@@ -383,8 +394,8 @@ impl<P: Payload> Decoder<P> {
             if !must && self.keep - freed.max(self.origin) < FOLD {
                 return;
             }
-            // Payloads without content need no folding. Freeing is postponed all the same, so that
-            // the decoder accepts the same repairs with content and without.
+            // Payloads without content need no fold, but are freed at the same moments. So a
+            // decoder accepts the same repairs whether payloads have content or not.
             if P::CONTENT {
                 self.with_each(Self::fold);
             }
@@ -436,8 +447,9 @@ impl<P: Payload> Decoder<P> {
         self.payload_work = work;
     }
 
-    /// The members of `raw` that cannot be subtracted by a fold. These are unknown members before
-    /// `keep`, and entries of `raw.rest` that are unknown or not before `keep`.
+    /// The new `rest` of `raw` after a fold: the symbols that the fold does not subtract. These are
+    /// unknown members before `keep`, and entries of `raw.rest` that are unknown or not before
+    /// `keep`.
     fn unfolded(&self, raw: &Raw<P>) -> Vec<(u64, u8)> {
         let mut rest: Vec<(u64, u8)> = Vec::new();
         let unknown = |id: u64| self.is_unknown(id);

@@ -1,4 +1,5 @@
-//! Makes new combinations of everything that a decoder holds, for a relay to send on.
+//! Makes new combinations of everything that a decoder holds, for a relay to send on. `mod.rs`
+//! explains rows, pivots and components; `echelon/mod.rs` explains transforms.
 
 use super::{Cell, Decoder, Place};
 use crate::window::{Coding, MAX_SINGLES, Members};
@@ -8,15 +9,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 impl<P: Payload> Decoder<P> {
-    /// One combination of all knowledge about the symbols from the window's start on. It contains
-    /// all known symbols that are held and all rows. Each gets a factor from `draw`, which must not
-    /// return 0. The number of members is not limited. None when nothing is known.
+    /// One combination of everything known about the symbols from the window's start on. It
+    /// combines all rows, and all known symbols whose payload is held. Each row and symbol gets a
+    /// factor from `draw`, which must not return 0. The number of members is not limited. None when
+    /// nothing is known.
     pub(in crate::window) fn recombine_all(
         &mut self,
         mut draw: impl FnMut() -> u8,
     ) -> Option<(Members, Coding, P)> {
         let start = self.base.max(self.origin);
-        // One coefficient for each symbol from `start` on, in scratch memory.
+        // The combination's coefficients, one for each symbol from `start` on, in scratch memory.
         let mut sum = std::mem::take(&mut self.buffer);
         sum.clear();
         sum.resize((self.next() - start) as usize, 0);
@@ -53,9 +55,9 @@ impl<P: Payload> Decoder<P> {
         Some((members, coding, total(parts)?))
     }
 
-    /// A combination of known symbols and rows that lie completely in `ids`, from the lowest up.
-    /// Each gets a factor from `draw`, which must not return 0. At most [`MAX_SINGLES`] members are
-    /// involved. None when nothing is known about `ids` alone.
+    /// A combination of known symbols in `ids`, and of rows whose unknown symbols are all in `ids`.
+    /// They are taken from the lowest symbol up, until there are [`MAX_SINGLES`] members. Each gets
+    /// a factor from `draw`, which must not return 0. None when nothing is known about `ids` alone.
     pub(in crate::window) fn recombine(
         &mut self,
         ids: Range<u64>,
@@ -110,7 +112,7 @@ impl<P: Payload> Decoder<P> {
     }
 }
 
-/// The sum of the payloads of all components.
+/// The sum of `parts`, one payload for each component. None if there are no parts.
 fn total<P: Payload>(parts: Vec<P>) -> Option<P> {
     if parts.len() < 2 {
         return parts.into_iter().next();

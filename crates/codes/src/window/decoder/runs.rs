@@ -1,4 +1,5 @@
 //! Sets of symbols as runs of consecutive identifiers, and the union of many ranges of members.
+//! `payloads.rs` uses both to list the known symbols that it subtracts from repairs.
 
 use ripstop_gf256::CHUNK;
 use std::ops::Range;
@@ -10,11 +11,11 @@ pub(super) struct Runs {
     pub(super) runs: Vec<Run>,
     /// How many symbols the set has.
     pub(super) len: usize,
-    /// How the coefficients of the symbols are laid out. True: at the symbol's distance from the
-    /// first one, so that gaps between runs take bytes too. False: one after the other, without
-    /// gaps.
+    /// How a list of coefficients, one byte for each symbol, is laid out. True: the index is the
+    /// symbol's distance from the first symbol, so that gaps between runs take bytes too. False:
+    /// the coefficients follow each other without gaps. Chosen by [`Runs::settle`].
     pub(super) gaps: bool,
-    /// Where the coefficient of each symbol lies, if `gaps` is true.
+    /// If `gaps` is true: the index of each symbol's coefficient.
     places: Vec<u16>,
 }
 
@@ -59,8 +60,8 @@ impl Runs {
         }
     }
 
-    /// Chooses the layout of the coefficients, and returns how many bytes they take. Gaps are kept
-    /// if they are few: leaving them out would cost more than it saves.
+    /// Chooses the layout of the coefficients (`gaps`), and returns how many bytes it takes. Gaps
+    /// are kept if they are small, because copying around them would cost more than they do.
     pub(super) fn settle(&mut self) -> usize {
         let span = self.span();
         let whole = (span.end - span.start) as usize;
@@ -89,7 +90,7 @@ impl Runs {
         if !self.gaps {
             return to.copy_from_slice(&from[..self.len]);
         }
-        // Copied byte by byte through an index. Copying run by run would mispredict a branch for
+        // Each byte is copied through an index. Copying run by run would mispredict a branch for
         // each run, since the runs differ in length.
         match from.first_chunk::<CHUNK>() {
             // `% CHUNK` lets the compiler leave out the bounds check.
@@ -107,17 +108,18 @@ impl Runs {
     }
 }
 
-/// When [`arrange`] uses a bit mask. It does so for at least `MANY` spans, if the mask takes at
-/// most `WORDS` 64-bit words for each span. Otherwise it sorts. Sorting few spans costs less, and
-/// so does sorting spans that are far apart. Lower values of `MANY` and higher values of `WORDS`
-/// use the mask more often. The result covers the same symbols either way.
+/// The smallest number of spans for which [`arrange`] uses a bit mask. It sorts fewer spans,
+/// because that costs less. Half the value uses the mask more often, double the value less often.
+/// The result covers the same symbols.
 const MANY: usize = 64;
-/// See [`MANY`]. Unit: 64-bit words for each span.
+/// The largest size of the bit mask for which [`arrange`] uses it. Unit: 64-bit words for each
+/// span. If spans are so far apart that the mask would be larger, sorting costs less. Half the
+/// value uses the mask less often, double the value more often. The result covers the same symbols.
 const WORDS: u64 = 4;
 
-/// Sorts `spans` by their starts. If there are many spans that overlap, as for the members of
-/// hundreds of rows, they are replaced by the disjoint runs that they cover. `marks` is scratch
-/// memory.
+/// Sorts `spans` by their starts. If there are many spans close together, such as the members of
+/// hundreds of rows, a bit mask is used. It replaces them by the disjoint runs that they cover.
+/// `marks` is memory for the mask.
 pub(super) fn arrange(spans: &mut Vec<Range<u64>>, marks: &mut Vec<u64>) {
     let first = spans.iter().map(|span| span.start).min().unwrap_or(0);
     let words = spans.iter().map(|span| span.end).max().unwrap_or(first).saturating_sub(first) / 64 + 1;

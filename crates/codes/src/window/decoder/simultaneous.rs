@@ -1,9 +1,9 @@
 //! Decodes repairs that arrive together by inverting one small matrix, where that is possible.
 //!
-//! Normally each repair goes through the elimination with all waiting rows. The decoder can then
-//! say after each repair which symbols are seen and decoded. It can be cheaper when n repairs of
-//! the same members arrive together, n members are unknown, and no row contains those members. Then
-//! the inverse of the n x n matrix of their coefficients gives the n symbols at once.
+//! Normally the decoder reduces each repair by the waiting rows, and updates which symbols are seen
+//! and decoded. There is a cheaper way if n repairs of the same members arrive together, n members
+//! are unknown, and no row contains these n members. The repairs' coefficients at the n members
+//! then form an n x n matrix. Its inverse gives all n symbols in one step.
 
 use super::payloads::{PayloadWork, Raw};
 use super::{Arrival, Cell, Decoder};
@@ -15,8 +15,8 @@ impl<P: Payload> Decoder<P> {
     /// Takes repair symbols that arrived together and are all combinations of `members`. Returns
     /// what became of each.
     ///
-    /// The result is the same as that of [`Decoder::repair`] for each of them in turn. It costs
-    /// much less where the repairs decode all unknown members.
+    /// The result is the same as that of [`Decoder::repair`] for each of them in turn. If the
+    /// repairs decode all unknown members, this costs much less.
     pub fn repairs(&mut self, members: &Members, repairs: Vec<(Coding, P)>) -> Vec<Arrival> {
         let Some(unknown) = self.decodable_by(members, &repairs) else {
             return self.one_by_one(members, repairs);
@@ -58,9 +58,9 @@ impl<P: Payload> Decoder<P> {
         repairs.into_iter().map(|(coding, payload)| self.repair(members, &coding, payload)).collect()
     }
 
-    /// The unknown members, ascending, if `repairs` may be able to decode all of them without any
-    /// row. The repairs must be usable, at least as many as the unknown members, and no row may
-    /// contain an unknown member. Otherwise None.
+    /// The unknown members, ascending, if `repairs` may be able to decode all of them without the
+    /// waiting rows. Otherwise None. The repairs must be usable, there must be at least as many
+    /// repairs as unknown members, and no row may contain an unknown member.
     fn decodable_by(&self, members: &Members, repairs: &[(Coding, P)]) -> Option<Vec<u64>> {
         let (first, last) = (members.first()?, members.last()?);
         let most = repairs.len().min(CHUNK);
@@ -105,9 +105,10 @@ impl<P: Payload> Decoder<P> {
     }
 }
 
-/// Inverts the coefficients of `raws` for the symbols `unknown` into `work.square`. There must be
-/// as many repairs as symbols. Row m of the inverse is the combination of the repairs that is
-/// symbol m. The repairs are taken in the order that is returned. None if the matrix is singular.
+/// Inverts the matrix of the coefficients that the repairs `raws` have at the symbols `unknown`.
+/// There must be as many repairs as symbols. The inverse is written to `work.square`: the repairs,
+/// multiplied by the factors in row m, add up to symbol m. Returns the order of the repairs in
+/// these rows, as indices of `raws`. None if the matrix is singular.
 ///
 /// This is Gauss-Jordan elimination in place: the columns of the inverse replace the columns that
 /// are eliminated.
@@ -132,7 +133,7 @@ fn invert<P>(work: &mut PayloadWork, raws: &[Raw<P>], unknown: &[u64]) -> Option
         // The pivot row is set to zero, so that `scatter` below adds the scaled row to it with
         // factor 1.
         square[at] = Chunk::ZERO;
-        // Equal to `at`, and visibly within the row for the compiler.
+        // Equal to `at`. `% CHUNK` lets the compiler leave out the bounds check.
         let place = at % CHUNK;
         column.resize(size, 0);
         for (factor, row) in column.iter_mut().zip(&mut *square) {
@@ -154,7 +155,7 @@ mod tests {
 
     /// Everything that a decoder reports.
     fn told(decoder: &mut Decoder<Symbol>) -> impl PartialEq + std::fmt::Debug {
-        // Taken one by one, repairs may decode a symbol before others of the same members.
+        // Repairs that are taken one by one may decode the symbols in another order.
         let mut decoded: Vec<_> = std::iter::from_fn(|| decoder.poll_decoded()).collect();
         decoded.sort_by_key(|(id, _)| *id);
         let missing: Vec<u64> = decoder.missing().collect();
