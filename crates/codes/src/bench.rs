@@ -1,24 +1,25 @@
 //! The cases that are timed by this crate's benchmarks and by the program's `speed` command.
 //!
-//! Each function sets up a case and returns a closure. The closure runs the case once and returns
-//! how many bytes of source symbols it served. The caller measures the time.
+//! Most functions set up a case and return a closure. The closure runs the case once, and returns
+//! how many bytes of source symbols it encoded or decoded. [`recover`] and [`dense_decode`] return
+//! a [`Case`], which has a step that is not timed. The caller measures the time.
 //!
 //! The coders are the types that sessions use, with [`Symbol`] as the payload. A case includes all
-//! its work: allocation, classification of members, elimination and delivery.
+//! of a coder's work: allocation, the search for unknown members, elimination and delivery.
 
 use crate::Symbol;
 use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
-/// How many windows a run serves at most. Each has the same symbols, but other losses and
-/// coefficients, so that no branch predictor learns them. Half the value makes prediction easier;
-/// double the value needs more memory.
+/// How many windows a case uses at most. All have the same symbols, but each has its own losses, so
+/// that no branch predictor learns them. Half the value makes prediction easier; double the value
+/// needs more memory.
 const WINDOWS: usize = 16;
 
-/// How many bytes the repairs of a run may take. They should stay in the cache of one core, where a
-/// datagram is just after it has been decrypted. Double the value may measure the memory instead of
-/// the coder; half the value runs fewer windows.
+/// How many bytes the repairs of all windows may take together. They should stay in the cache of
+/// one core, because a real datagram is also in that cache just after it has been decrypted. Double
+/// the value may measure the memory instead of the coder; half the value runs fewer windows.
 const CACHED: usize = 200_000;
 
 /// Systematic encoding: `repairs` repairs, made together, for each `window` source symbols of `len`
@@ -38,8 +39,9 @@ pub fn systematic_encode(window: usize, repairs: usize, len: usize) -> impl FnMu
     }
 }
 
-/// Dense encoding: `batch` coded symbols, made together, over `window` source symbols of `len`
-/// bytes. Each coded symbol counts as one source symbol, because it is sent instead of one.
+/// Dense encoding: `batch` coded symbols, made together, each a combination of `window` source
+/// symbols of `len` bytes. Each coded symbol counts as one source symbol, because it is sent
+/// instead of one.
 pub fn dense_encode(window: usize, batch: usize, len: usize) -> impl FnMut() -> u64 {
     let mut encode = systematic_encode(window, batch, len);
     move || {
@@ -53,15 +55,20 @@ pub struct Case {
     decoders: Vec<Decoder<Symbol>>,
     /// For each decoder, the repairs that arrive next.
     repairs: Vec<Vec<(Coding, Symbol)>>,
+    /// The source symbols of a window, the same in all windows.
     symbols: Vec<Symbol>,
     random: Stream,
+    /// The identifier of the first symbol of the current window.
     first: u64,
+    /// How many symbols are lost in each window.
     lost: usize,
+    /// The length of a symbol in bytes.
     len: usize,
 }
 
 /// Recovery in a systematic code. Of `window` source symbols of `len` bytes, `lost` are recovered
-/// from as many repairs, which arrive together. Other symbols are lost each time.
+/// from the same number of repairs, which arrive together. Which symbols are lost differs from
+/// window to window.
 ///
 /// [`Case::run`] times everything that the losses cause: arrival of the repairs, elimination,
 /// decoding and delivery.
@@ -127,7 +134,7 @@ impl Case {
 }
 
 /// A systematic receiver: all arrivals of a window of `window` source symbols of `len` bytes, of
-/// which `lost` are recovered from repairs. Includes delivery, and freeing what is no longer
+/// which `lost` are recovered from repairs. Includes delivery, and freeing memory that is no longer
 /// needed.
 pub fn receive(window: usize, lost: usize, len: usize) -> impl FnMut() -> u64 {
     let symbols = symbols(window, len);
@@ -168,8 +175,8 @@ pub fn receive(window: usize, lost: usize, len: usize) -> impl FnMut() -> u64 {
     }
 }
 
-/// A tunnel: `outstanding` source symbols are in the window, and one in `every` is lost. Each lost
-/// symbol is repaired by a repair with that member alone.
+/// A tunnel's receiver: `outstanding` source symbols are in the window, and one in `every` is lost.
+/// Each lost symbol is recovered from a repair that has only this member.
 pub fn single_holes(outstanding: usize, every: usize, len: usize) -> impl FnMut() -> u64 {
     let payload = Symbol::build(len, |_| ());
     let mut decoder = Decoder::new(0, Limits::default());
@@ -198,7 +205,7 @@ fn symbols(count: usize, len: usize) -> Vec<Symbol> {
     (0..count).map(|_| Symbol::build(len, |bytes| random.fill(bytes))).collect()
 }
 
-/// Chooses `lost` of `window` places at random: true for each chosen place.
+/// Chooses which `lost` of `window` symbols are lost, at random: true for each lost symbol.
 fn choose(window: usize, lost: usize, random: &mut Stream) -> Vec<bool> {
     let mut left = lost;
     (0..window)

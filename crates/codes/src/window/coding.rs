@@ -3,19 +3,21 @@
 use super::Members;
 use std::ops::Range;
 
-/// The coefficients of a repair symbol's members. They are never 0, so every member contributes.
+/// The coefficients of a repair symbol's *members*, the source symbols that it combines. They are
+/// never 0, so every member contributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coding {
-    /// Each coefficient is [`coefficient`] of the seed and the member. Takes two bytes on the wire.
+    /// Each coefficient is [`coefficient`] of the seed and the member's identifier. Takes two bytes
+    /// on the wire.
     Seed(u16),
-    /// One nonzero byte for each member, in the members' order. A relay that recodes must send
-    /// this.
+    /// One nonzero byte for each member, in the members' order. A relay that recodes must use this
+    /// form.
     Explicit(Vec<u8>),
 }
 
 impl Coding {
-    /// Whether these coefficients can belong to `members`. Explicit ones must be as many as the
-    /// members, and none may be 0.
+    /// Whether these coefficients can belong to `members`. There must be one explicit coefficient
+    /// for each member, and none may be 0. A seed fits any members.
     pub fn fits(&self, members: &Members) -> bool {
         match self {
             Coding::Seed(_) => true,
@@ -96,8 +98,8 @@ impl Generator {
     /// Fills `out` with the coefficients of the consecutive identifiers from `start` on.
     #[inline]
     pub(super) fn fill(self, start: u64, out: &mut [u8]) {
-        // How many coefficients are computed at a time: a multiple of 8, so that parts begin at
-        // whole words. It only affects speed and the size of `words`.
+        // How many coefficients are computed at a time. It is a multiple of 8, so that all parts
+        // begin at the same byte of a word. Other multiples change only speed and stack memory.
         const PART: usize = 120;
         let skip = (start & 7) as usize;
         // The counter that is hashed for the current word. It grows by STEP from word to word.
@@ -121,7 +123,8 @@ impl Generator {
 /// wire format and never changes.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The coefficients of the identifiers 8 `block` to 8 `block` + 7, as the bytes of one word.
+/// The coefficients of the identifiers `8 * block` to `8 * block + 7`, as the bytes of one word in
+/// little-endian order.
 #[inline]
 fn eight(key: u64, block: u64) -> u64 {
     nonzero(mix(key.wrapping_add(block.wrapping_mul(STEP))))
@@ -130,8 +133,8 @@ fn eight(key: u64, block: u64) -> u64 {
 /// `word` with each byte that is 0 replaced by 1.
 #[inline]
 fn nonzero(word: u64) -> u64 {
-    // `zero` has bit 7 set for each byte that is zero. Adding 0x7f sets bit 7 of all other bytes
-    // without a carry.
+    // `zero` has bit 7 set in each byte where `word` is 0, and no other bit. Adding 0x7f to the low
+    // seven bits sets bit 7 of a byte unless these bits are 0. No carry reaches the next byte.
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let zero = !(((word & LOW) + LOW) | word | LOW);
     word | zero >> 7

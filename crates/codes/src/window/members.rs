@@ -3,17 +3,17 @@
 
 use std::ops::Range;
 
-/// How many single members a repair may list. Unit: identifiers. This is what an explicit repair
-/// can carry (`docs/contributors/wire-format.md`). Half the value needs more repairs when many
+/// How many single members a repair may list. Unit: identifiers. A packet has room for this many
+/// (`docs/contributors/wire-format.md`). With half the value, more repairs are needed when many
 /// separate symbols are missing. A change also changes the wire format.
 pub const MAX_SINGLES: usize = 64;
 
 /// The members of a repair symbol, in ascending order: up to [`MAX_SINGLES`] single identifiers,
 /// then one contiguous range, the tail. Either may be empty.
 ///
-/// Symbols that the receiver is known to have are left out. So the cost of a repair depends on its
-/// number of members, not on the bandwidth-delay product. The singles are the holes that the
-/// receiver reported. The tail is what it has not reported on yet.
+/// A sender leaves out the symbols that it knows the receiver to have. So the cost of a repair
+/// depends on its number of members, not on the bandwidth-delay product. The singles are typically
+/// symbols that the receiver reported missing. The tail holds the symbols after its latest report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     singles: Vec<u64>,
@@ -37,9 +37,9 @@ impl Members {
         Members::unlimited(ids).filter(|members| members.singles.len() <= MAX_SINGLES)
     }
 
-    /// Like [`Members::from_ids`], but with any number of singles. Only for combinations that never
-    /// leave the program, since no packet has room for more than [`MAX_SINGLES`]. None unless `ids`
-    /// ascend strictly.
+    /// Like [`Members::from_ids`], but with any number of singles. No packet has room for more than
+    /// [`MAX_SINGLES`], so this is only for combinations that never leave the program. None unless
+    /// `ids` ascend strictly.
     pub fn unlimited(ids: &[u64]) -> Option<Members> {
         if !ids.windows(2).all(|pair| pair[0] < pair[1]) {
             return None;
@@ -48,19 +48,21 @@ impl Members {
             ids.windows(2).rev().take_while(|pair| pair[0].checked_add(1) == Some(pair[1])).count();
         let (singles, tail) = ids.split_at(ids.len().saturating_sub(neighbours + 1));
         Some(match tail {
-            // A range cannot end beyond the last identifier of all.
+            // A range excludes its end, so it cannot contain u64::MAX. A single identifier is no
+            // tail.
             [.., u64::MAX] | [_] | [] => Members { singles: ids.to_vec(), tail: 0..0 },
             [start, .., last] => Members { singles: singles.to_vec(), tail: *start..*last + 1 },
         })
     }
 
-    /// The members `range`, which is the tail.
+    /// Members that are one contiguous range: a tail without singles.
     pub fn range(range: Range<u64>) -> Members {
         Members { singles: Vec::new(), tail: if range.is_empty() { 0..0 } else { range } }
     }
 
-    /// `count` members from `first` on, `step` apart, so that a burst of losses affects only every
-    /// `step`-th of them. None if an identifier would exceed `u64::MAX`.
+    /// `count` members from `first` on, with a distance of `step` between neighbours. A burst of n
+    /// consecutive losses then affects only about n / `step` members. None if an identifier would
+    /// exceed `u64::MAX`.
     ///
     /// The members are singles unless `step` is 0 or 1. There may be more than [`MAX_SINGLES`],
     /// because the wire format describes them in a few bytes ([`Members::step`]).

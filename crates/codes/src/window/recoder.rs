@@ -1,23 +1,25 @@
-//! The relay's side: takes combinations that pass, and makes new combinations of them without
-//! decoding first.
+//! The relay's side: takes the symbols that pass the relay, and makes new combinations of them
+//! without decoding first.
 
 use super::{Arrival, Coding, Decoder, DecoderCounters, Limits, Members};
 use crate::Payload;
 use ripstop_base::Stream;
 use std::ops::Range;
 
-/// Takes the source symbols and repairs of a flow that passes, and makes new repairs from them.
+/// Takes the source symbols and repairs that pass a relay, and makes new repairs from them.
 ///
-/// The new repairs are random combinations of what was received. A relay can so repair the losses
-/// of the next hop without waiting until it can decode, and without more than
-/// [`MAX_SINGLES`](super::MAX_SINGLES) members in a repair.
+/// The new repairs are random combinations of the received symbols. So a relay can repair the
+/// losses of the next hop without waiting until it can decode. [`Recoder::emit`] makes repairs with
+/// at most [`MAX_SINGLES`](super::MAX_SINGLES) members.
 ///
-/// Every emitted repair lies in the linear space of what was received. Enough of them span all of
-/// that space that fits this number of members.
+/// An emitted repair contains no other information than the received symbols. Enough emitted
+/// repairs carry all received information that can be expressed with this number of members.
 #[derive(Clone, Debug)]
 pub struct Recoder<P> {
-    /// The received combinations as a reduced basis. It removes known symbols from repairs.
+    /// Holds the received symbols as linearly independent rows. It removes known symbols from
+    /// repairs.
     basis: Decoder<P>,
+    /// How many repairs were made.
     emitted: u64,
 }
 
@@ -39,9 +41,9 @@ impl<P: Payload> Recoder<P> {
         self.settle(arrival)
     }
 
-    /// A new random combination of everything that is known about the symbols in `ids` alone. It
-    /// starts at the lowest symbol, and involves at most as many as an explicit repair can list.
-    /// None when nothing is known about them.
+    /// A new random combination of everything that is known about the symbols in `ids` alone. Known
+    /// symbols and rows are taken from the lowest symbol up, until there are
+    /// [`MAX_SINGLES`](super::MAX_SINGLES) members. None when nothing is known about `ids` alone.
     pub fn emit(&mut self, ids: Range<u64>, entropy: &mut Stream) -> Option<(Members, Coding, P)> {
         let combination = self.basis.recombine(ids, || 1 + entropy.below(255) as u8)?;
         self.emitted += 1;
@@ -49,8 +51,8 @@ impl<P: Payload> Recoder<P> {
     }
 
     /// A new random combination of everything that is known from the window's start on, with any
-    /// number of members. No packet has room for more than [`MAX_SINGLES`](super::MAX_SINGLES) of
-    /// them, so this is for relays in a simulation. None when nothing is known.
+    /// number of members. No packet has room for more than [`MAX_SINGLES`](super::MAX_SINGLES)
+    /// members, so this is for relays in a simulation. None when nothing is known.
     pub fn emit_all(&mut self, entropy: &mut Stream) -> Option<(Members, Coding, P)> {
         let combination = self.basis.recombine_all(|| 1 + entropy.below(255) as u8)?;
         self.emitted += 1;
@@ -58,7 +60,7 @@ impl<P: Payload> Recoder<P> {
     }
 
     /// Moves the window's start to `id`: no later repair involves a symbol before `id`. Knowledge
-    /// about the symbols from `id` on alone is kept.
+    /// that concerns only symbols from `id` on is kept.
     pub fn advance_to(&mut self, id: u64) {
         self.basis.advance_to(id);
         self.basis.keep_from(id);
@@ -79,7 +81,7 @@ impl<P: Payload> Recoder<P> {
         self.basis.deficit()
     }
 
-    /// How many combinations are held that do not give a symbol's value yet.
+    /// How many received combinations do not determine a symbol's value yet.
     pub fn rows(&self) -> usize {
         self.basis.rows()
     }
@@ -89,7 +91,7 @@ impl<P: Payload> Recoder<P> {
         self.emitted
     }
 
-    /// What was received: the counters of the basis.
+    /// The counters of the received symbols.
     pub fn counters(&self) -> &DecoderCounters {
         self.basis.counters()
     }
