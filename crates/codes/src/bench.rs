@@ -12,9 +12,9 @@ use crate::window::{Coding, Decoder, Encoder, Limits, Members};
 use ripstop_base::{Seed, Stream};
 use std::hint::black_box;
 
-/// How many windows a case uses at most. All have the same symbols, but each has its own losses, so
-/// that no branch predictor learns them. Half the value makes prediction easier; double the value
-/// needs more memory.
+/// How many windows a case uses at most. All have the same symbols, but each has its own losses (in
+/// [`recover`] also its own coefficients), so that no branch predictor learns them. Half the value
+/// makes prediction easier; double the value needs more memory.
 const WINDOWS: usize = 16;
 
 /// How many bytes the repairs of all windows may take together. They should stay in the cache of

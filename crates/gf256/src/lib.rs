@@ -8,12 +8,12 @@
 //!   the environment variable `RIPSTOP_GF256` overrides the choice.
 //! * [`Chunk`]: 64 bytes aligned to 64, the unit in which symbols are stored. Vectors of any length
 //!   and alignment give right results; whole aligned chunks are fast.
-//! * [`mod@bench`]: the cases that the benchmarks and the `speed` command time.
+//! * [`mod@bench`]: the cases that the benchmarks and the `speed` command measure.
 //!
-//! The most important operation is [`Kernel::product`]. A single multiply-accumulate runs at the
-//! speed of XOR, because loads and stores bound both. Only a product of several outputs from many
-//! sources keeps its accumulators in registers, and comes close to the speed of the arithmetic
-//! itself.
+//! The most important operation is [`Kernel::product`]. Loads and stores limit the speed of a
+//! single multiply-accumulate, so it is as fast as XOR. A product of several outputs from many
+//! sources keeps its sums in registers. So it comes close to the speed of the multiplication
+//! instructions.
 
 pub mod bench;
 mod field;

@@ -1,35 +1,40 @@
-//! The fused product: M outputs from K sources with the accumulators in registers. A source is
-//! loaded once for M multiplications, and an output is stored once for K sources.
+//! The fused product: M outputs, each a sum of K sources times their factors. While a sum is
+//! computed, it stays in registers (the *accumulators*). A source is loaded once for M
+//! multiplications, and an output is stored once for K sources.
 //!
-//! Sources are processed in tiles of at most [`TILE`]. This bounds the tables on the stack and
-//! keeps the tile's sources in the second-level cache while all outputs are computed. Outputs are
-//! processed [`Lanes::OUTPUTS`] at a time, two vectors wide.
+//! Sources are processed in groups of at most [`TILE`], called *tiles*. This bounds the tables on
+//! the stack, and keeps the tile's sources in the second-level cache while all outputs are
+//! computed. At most [`Lanes::OUTPUTS`] outputs are computed at a time, two vectors wide. A
+//! *column* is the bytes at the same offset of all sources and outputs.
 //!
 //! Sources may have any length and count as padded with zeros. Within a tile they are sorted from
-//! long to short, so the sources that reach a given column are always the first ones of the tile's
-//! table.
+//! long to short. So the sources that are long enough to reach a given column are always the first
+//! ones of the tile.
 
 use super::lanes::{Engine, Lanes, Rectangle};
 use crate::memory::CHUNK;
 use std::mem::MaybeUninit;
 
-/// Most sources per tile. 64 sources of 1500 bytes take a tenth of a megabyte, which fits into the
-/// second-level cache. Windows of at most 64 symbols are one tile. Larger windows load and store
-/// each output once per tile: half the value doubles these accesses, double the value doubles the
-/// cache and stack memory.
+/// The largest number of sources in a tile. 64 sources of 1500 bytes take a tenth of a megabyte,
+/// which fits into the second-level cache. Up to 64 sources are one tile. With more sources, each
+/// output is loaded and stored once per tile. Half the value doubles these accesses; double the
+/// value doubles the cache and stack memory.
 const TILE: usize = 64;
-/// Most outputs per pass, over all instruction sets: the largest [`Lanes::OUTPUTS`].
+/// The largest number of outputs that any instruction set computes at a time: the largest
+/// [`Lanes::OUTPUTS`]. A smaller value would make that instruction set process fewer outputs.
 pub(super) const MOST_OUTPUTS: usize = 8;
 /// The widest vector, in bytes.
 const WIDEST: usize = 64;
 
-/// A product: `outputs` of `len` bytes each, from `sources`. The factor of source k in output m is
-/// `coefficients[m * sources.len() + k]`.
+/// The inputs of a product, and where to write its outputs.
 pub(super) struct Product<'a> {
+    /// The factor of source k in output m is `coefficients[m * sources.len() + k]`.
     pub(super) coefficients: &'a [u8],
     pub(super) outputs: &'a [*mut u8],
+    /// The length of each output in bytes.
     pub(super) len: usize,
     pub(super) sources: &'a [&'a [u8]],
+    /// Whether to add to the outputs instead of overwriting them.
     pub(super) accumulate: bool,
 }
 
@@ -52,8 +57,8 @@ pub(super) unsafe fn product<E: Engine>(job: &Product<'_>) {
     for first in (0..job.sources.len()).step_by(TILE) {
         let tile = Tile::new(&job.sources[first..job.sources.len().min(first + TILE)], &mut room);
         let accumulate = job.accumulate || first > 0;
-        // Blocks of equal size as far as possible: five outputs, four at a time, become 3 + 2
-        // instead of 4 + 1.
+        // The outputs are split into blocks of equal size as far as possible. Five outputs with a
+        // limit of four become 3 + 2 instead of 4 + 1.
         let mut rest = job.outputs.len();
         let mut done = 0;
         while rest > 0 {
@@ -125,7 +130,11 @@ impl<'a> Tile<'a> {
         if falling { Tile { sources, order: None } } else { room.sort(sources) }
     }
 
-    /// Adds the tile's part of the product to `outputs`, or overwrites them if not `accumulate`.
+    /// Adds the tile's part of the product to `outputs`, or overwrites them if `accumulate` is
+    /// false. `table` holds the factors: those of source k begin at index `k * outputs.len()`.
+    ///
+    /// # Safety
+    /// As for [`product`].
     unsafe fn run<E: Engine>(&self, table: &[E::Entry], outputs: &[*mut u8], len: usize, accumulate: bool) {
         let mut at = 0;
         let mut reach = self.sources.len();
@@ -144,8 +153,8 @@ impl<'a> Tile<'a> {
             }
             let end = len.min(self.sources[reach - 1].len());
             let whole = at + (end - at) / E::WIDTH * E::WIDTH;
-            // SAFETY: the caller's promises; all sources that reach the column and all outputs have
-            // `whole` bytes.
+            // SAFETY: the caller's promises. The first `reach` sources and all outputs have at
+            // least `whole` bytes.
             unsafe {
                 if whole > at {
                     let table = &table[..reach * outputs.len()];
@@ -160,7 +169,12 @@ impl<'a> Tile<'a> {
         }
     }
 
-    /// Computes one column in which a source or the outputs end, through padded copies.
+    /// Computes one vector of each output, where a source or the outputs end within this vector. It
+    /// works on copies that are padded with zeros.
+    ///
+    /// # Safety
+    /// As for [`product`]. `table` holds the factors of exactly those sources that have more than
+    /// `at` bytes, and `at` is less than `len`.
     #[cold]
     unsafe fn ragged<E: Engine>(
         &self,
@@ -175,8 +189,8 @@ impl<'a> Tile<'a> {
         let mut sums = [[0; WIDEST]; MOST_OUTPUTS];
         let mut results = [std::ptr::null_mut(); MOST_OUTPUTS];
         let kept = (len - at).min(E::WIDTH);
-        // SAFETY: a source that reaches the column has more than `at` bytes, and an output `len >
-        // at`. The copies are as wide as any vector.
+        // SAFETY: each of the first `reach` sources has more than `at` bytes, and each output has
+        // `len` bytes, which is more than `at`. The copies are as wide as the widest vector.
         unsafe {
             for (slot, copy) in copies.iter_mut().enumerate().take(reach) {
                 let source = self.sources[slot];
@@ -207,14 +221,15 @@ impl<'a> Tile<'a> {
     }
 }
 
-/// The inner loop: `M` outputs, and as many columns at a time as fit into the registers.
+/// The inner loop: computes `M` outputs, and as many vectors of each at a time as fit into the
+/// registers.
 ///
 /// # Safety
 /// As for [`Engine::rectangle`], with exactly `M` outputs.
 #[inline(always)]
 pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::Entry>) {
     let mut at = of.from;
-    // SAFETY: columns stay below `to`.
+    // SAFETY: `to - from` is a multiple of WIDTH, so each vector lies completely below `to`.
     unsafe {
         if M == 1 {
             while at + 4 * L::WIDTH <= of.to {
@@ -233,11 +248,11 @@ pub(super) unsafe fn rectangle<L: Lanes, const M: usize>(of: &Rectangle<'_, L::E
     }
 }
 
-/// Computes `M` outputs in `C` vectors of columns from `at` on.
+/// Computes `C` vectors of each of the `M` outputs, from byte `at` on.
 #[inline(always)]
 unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L::Entry>, at: usize) {
-    // SAFETY: sources and outputs are valid at `at` for C vectors; the table has M entries a
-    // source.
+    // SAFETY: sources and outputs are valid for C vectors from byte `at` on. The table has M
+    // entries for each source.
     unsafe {
         let mut sums = [[L::zero(); C]; M];
         if of.accumulate {
@@ -288,14 +303,14 @@ unsafe fn columns<L: Lanes, const M: usize, const C: usize>(of: &Rectangle<'_, L
     }
 }
 
-/// Prefetches the source bytes of the next columns. The sources are read in turn, a little at a
-/// time, so the processor detects no stream to prefetch. With many outputs the arithmetic takes
-/// longer than the memory accesses, and hints would only cost instructions.
+/// Prefetches the next bytes of a source. The processor would not do this by itself: it reads a
+/// little of each source in turn, and so detects no stream. With more than four outputs, the
+/// arithmetic takes longer than the memory accesses, and hints would only cost instructions.
 #[inline(always)]
 unsafe fn prefetch<L: Lanes, const M: usize, const C: usize>(source: *const u8, at: usize) {
     if M <= 4 {
         for line in 0..C * L::WIDTH / CHUNK {
-            // SAFETY: the caller guarantees the instructions; a hint may point anywhere.
+            // SAFETY: the caller guarantees the instructions. The address of a hint may be invalid.
             unsafe { L::prefetch(source.wrapping_add(at + C * L::WIDTH + line * CHUNK)) };
         }
     }

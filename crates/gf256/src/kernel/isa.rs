@@ -17,10 +17,10 @@ pub enum Isa {
 }
 
 impl Isa {
-    /// All of them, fastest first.
+    /// All instruction sets, fastest first.
     pub const ALL: [Isa; 4] = [Isa::Gfni512, Isa::Gfni256, Isa::Avx2, Isa::Portable];
 
-    /// The name, as `RIPSTOP_GF256` takes it.
+    /// The name, as written in the environment variable `RIPSTOP_GF256`.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Gfni512 => "gfni512",

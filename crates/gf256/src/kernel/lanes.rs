@@ -1,12 +1,14 @@
-//! What a kernel needs from an instruction set: a few one-line operations. The algorithms in
-//! [`super::fused`] and [`super::stream`] use these operations and are written once. The tests run
+//! The operations that a kernel needs from an instruction set: [`Lanes`]. The algorithms in
+//! [`super::fused`] and [`super::stream`] are written once, for any type that implements [`Lanes`].
+//! [`Engine`] is the result: the algorithms compiled for one instruction set. The tests also run
 //! them on a software model of the instructions.
 
-/// One vector register's worth of field arithmetic.
+/// Field arithmetic on one vector register.
 ///
 /// Methods are `unsafe` because they may execute instructions that some processors lack, and
-/// because they take raw pointers. The caller guarantees both. They are inlined into functions that
-/// enable the instructions ([`Engine`]).
+/// because they take raw pointers. The caller guarantees that the processor has the instructions,
+/// and that pointers are valid. The methods are inlined into functions that enable the instructions
+/// ([`Engine`]).
 pub(super) trait Lanes {
     /// A vector of bytes.
     type Vector: Copy;
@@ -19,14 +21,14 @@ pub(super) trait Lanes {
 
     /// Bytes in a vector: 32 or 64.
     const WIDTH: usize;
-    /// Most outputs whose accumulators (two vectors each) fit into the registers together with the
-    /// other operands.
+    /// The largest number of outputs that a product computes at a time. Their sums (two vectors
+    /// each) must fit into the registers together with the other operands.
     const OUTPUTS: usize;
     /// Whether it is faster to process two sources at a time. True where an instruction XORs three
     /// operands.
     const PAIRS: bool;
-    /// Number of independent vectors that [`Lanes::arithmetic`] is timed on, enough to keep the
-    /// execution units busy.
+    /// How many independent vectors [`Engine::registers`] multiplies in each round. There must be
+    /// enough of them to keep the execution units busy.
     const CHAINS: usize;
 
     /// The table entry for the factor `c`.
@@ -41,9 +43,9 @@ pub(super) trait Lanes {
     unsafe fn xor(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// Prepares a vector to be multiplied.
     unsafe fn prepare(vector: Self::Vector) -> Self::Source;
-    /// The factor at `entry`, broadcast from memory.
+    /// Loads the factor at `entry` into registers.
     unsafe fn factor(entry: *const Self::Entry) -> Self::Factor;
-    /// The factor `c`, broadcast from the table of all factors.
+    /// Loads the factor `c` into registers, from the table of all factors.
     unsafe fn factor_of(c: u8) -> Self::Factor;
     /// `factor * source`.
     unsafe fn times(source: Self::Source, factor: Self::Factor) -> Self::Vector;
@@ -61,30 +63,32 @@ pub(super) trait Lanes {
     unsafe fn shift(vector: Self::Vector) -> Self::Vector;
     /// Hints that the cache line at `from` will be read soon. `from` need not be valid.
     unsafe fn prefetch(from: *const u8);
-    /// Only the multiplication instructions, on a register: the upper limit of every kernel's
-    /// speed.
+    /// Only the multiplication instructions, on registers. Used to measure the upper limit of the
+    /// kernel's speed.
     unsafe fn arithmetic(vector: Self::Vector, factor: Self::Factor) -> Self::Vector;
 }
 
-/// A rectangle of a fused product: the bytes `from..to` of `outputs`, from all `sources`. `table`
-/// holds the factors; the factors of one source, one per output, are adjacent.
+/// A part of a fused product: the bytes `from..to` of all `outputs`, computed from all `sources`.
 pub(super) struct Rectangle<'a, Entry> {
+    /// The factors, source by source. Each source has one factor per output.
     pub(super) table: &'a [Entry],
-    /// Each is at least `to` bytes long.
+    /// Each source is at least `to` bytes long.
     pub(super) sources: &'a [&'a [u8]],
     pub(super) outputs: &'a [*mut u8],
-    /// `to - from` is a multiple of [`Lanes::WIDTH`].
+    /// The first byte.
     pub(super) from: usize,
+    /// The end. `to - from` is a multiple of [`Lanes::WIDTH`].
     pub(super) to: usize,
     /// Whether to add to the outputs instead of overwriting them.
     pub(super) accumulate: bool,
 }
 
-/// An instruction set with the algorithms compiled for it: functions that enable the instructions
-/// and inline the [`Lanes`].
+/// The algorithms compiled for one instruction set. Each function enables the instructions and
+/// inlines the methods of [`Lanes`].
 ///
-/// Every function requires that the processor has the instructions. Lengths are multiples of
-/// [`Lanes::WIDTH`]. Pointers are valid for the lengths given, and outputs overlap nothing.
+/// The caller of every function guarantees: the processor has the instructions. Lengths are
+/// multiples of [`Lanes::WIDTH`]. Pointers are valid for the given lengths. An output overlaps no
+/// other argument, unless the function says that it may.
 pub(super) trait Engine: Lanes {
     /// A fused product with at most [`Lanes::OUTPUTS`] outputs.
     unsafe fn rectangle(of: &Rectangle<'_, Self::Entry>);
@@ -92,18 +96,21 @@ pub(super) trait Engine: Lanes {
     unsafe fn xor_into(dst: *mut u8, src: *const u8, len: usize);
     /// `dst += c * src`, or `dst = c * src`. `dst` and `src` may be equal.
     unsafe fn multiply(dst: *mut u8, src: *const u8, len: usize, c: u8, accumulate: bool);
-    /// `dst += sum of coefficients[i] * row i`. The rows have `len` bytes each and are adjacent.
+    /// Adds `coefficients[i]` times row i to `dst`, for all i. `rows` holds the rows one after the
+    /// other, with `len` bytes each.
     unsafe fn gather(dst: *mut u8, len: usize, rows: *const u8, coefficients: &[u8]);
-    /// `row i += coefficients[i] * src`.
+    /// Adds `coefficients[i]` times `src` to row i, for all i. `rows` holds the rows one after the
+    /// other, with `len` bytes each.
     unsafe fn scatter(rows: *mut u8, len: usize, src: *const u8, coefficients: &[u8]);
-    /// The sum of the products of the bytes of `a` and `b`, `len` of each.
+    /// The dot product of `a` and `b`, which have `len` bytes each.
     unsafe fn dot(a: *const u8, b: *const u8, len: usize) -> u8;
-    /// Runs `rounds` rounds of multiplications on registers. Returns a byte that depends on all of
-    /// them.
+    /// Runs `rounds` rounds of [`Lanes::CHAINS`] multiplications on registers. Returns a byte that
+    /// depends on all of them, so that the compiler keeps them.
     unsafe fn registers(rounds: usize) -> u8;
 }
 
-/// Implements [`Engine`] for a [`Lanes`] type, with its instructions enabled.
+/// Implements [`Engine`] for a [`Lanes`] type. The optional second argument lists the target
+/// features of its instructions.
 macro_rules! engine {
     ($lanes:ty $(, $features:literal)?) => {
         impl $crate::kernel::lanes::Engine for $lanes {

@@ -1,5 +1,9 @@
-//! Kernels: the same operations with different instructions, and the choice of a kernel at run
-//! time.
+//! Kernels: implementations of the same operations with different processor instructions, and the
+//! choice of a kernel at run time.
+//!
+//! `isa.rs` names the instruction sets. `lanes.rs` defines the few operations that a kernel needs,
+//! and `x86.rs` implements them. `fused.rs` and `stream.rs` hold the algorithms. `portable.rs` is a
+//! kernel without special instructions.
 
 #[allow(unsafe_code, reason = "vector code over raw pointers")]
 mod fused;
@@ -26,8 +30,9 @@ use lanes::Engine;
 use lanes::Lanes;
 use std::sync::OnceLock;
 
-/// Most outputs passed to the fused product at once. The limit bounds an array on the stack. A
-/// product with more outputs is split; half the value splits it twice as often.
+/// The largest number of outputs that are passed to one fused product. A product with more outputs
+/// is split. The limit bounds an array of pointers on the stack. Half the value splits products
+/// twice as often; double the value doubles the array.
 const MAX_OUTPUTS: usize = 64;
 
 /// The environment variable that overrides the choice of kernel.
@@ -36,7 +41,7 @@ const VARIABLE: &str = "RIPSTOP_GF256";
 /// Whether a product replaces the contents of the outputs or is added to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductMode {
-    /// Outputs are written without being read.
+    /// The product replaces the contents of the outputs.
     Overwrite,
     /// The product is added to the outputs.
     Accumulate,
@@ -47,12 +52,16 @@ pub enum ProductMode {
 /// All kernels compute the same bytes; they differ only in speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    // Private: the existence of a Kernel proves that the processor has its instructions.
+    // Private, so that a Kernel exists only if the processor has its instructions. The safety
+    // comments below rely on this.
     isa: Isa,
 }
 
 impl Kernel {
-    /// The kernel for `isa`, if this machine has the instructions.
+    /// The kernel for `isa`.
+    ///
+    /// # Errors
+    /// If this machine does not have the instructions.
     pub fn new(isa: Isa) -> Result<Kernel, KernelError> {
         if isa.is_available() { Ok(Kernel { isa }) } else { Err(KernelError::Lacking { isa }) }
     }
@@ -68,8 +77,8 @@ impl Kernel {
         choice().0
     }
 
-    /// Why the kernel named by `RIPSTOP_GF256` is not used; None if it is used or not set. The
-    /// program shows this.
+    /// Why the kernel named by `RIPSTOP_GF256` is not used. None if it is used, or if the variable
+    /// is not set. The program shows this warning to the user.
     pub fn warning() -> Option<&'static KernelError> {
         choice().1.as_ref()
     }
@@ -79,12 +88,12 @@ impl Kernel {
         self.isa
     }
 
-    /// Its name: `gfni512`, `gfni256`, `avx2` or `portable`.
+    /// The kernel's name: `gfni512`, `gfni256`, `avx2` or `portable`.
     pub const fn name(self) -> &'static str {
         self.isa.name()
     }
 
-    /// `dst ^= src`, over the shorter of both lengths.
+    /// `dst ^= src`, up to the length of the shorter slice.
     pub fn xor(self, dst: &mut [u8], src: &[u8]) {
         match self.isa {
             #[cfg(target_arch = "x86_64")]
@@ -97,7 +106,7 @@ impl Kernel {
         }
     }
 
-    /// `dst += c * src`, over the shorter of both lengths.
+    /// `dst += c * src`, up to the length of the shorter slice.
     pub fn mul_add(self, dst: &mut [u8], src: &[u8], c: u8) {
         match (c, self.isa) {
             (0, _) => {}
@@ -127,14 +136,16 @@ impl Kernel {
         }
     }
 
-    /// `outputs[m] (+)= sum over k of coefficients[m * sources.len() + k] * sources[k]`.
+    /// Computes several sums of products at once. Output m is the sum, for all k, of
+    /// `coefficients[m * sources.len() + k] * sources[k]`. `mode` says whether this sum replaces
+    /// the output or is added to it.
     ///
-    /// Outputs and sources may have any length. A shorter source counts as padded with zeros; the
-    /// part of a longer source beyond the output's end is ignored. Multiples of 64 bytes are fast.
-    /// Adjacent outputs of equal length are computed together.
+    /// Outputs and sources may have any length. A source that is shorter than the output counts as
+    /// padded with zeros. The part of a source beyond the output's end is ignored. Lengths that are
+    /// multiples of 64 bytes are fast. Adjacent outputs of equal length are computed together.
     ///
     /// # Panics
-    /// The number of coefficients is not the number of outputs times the number of sources.
+    /// If the number of coefficients is not the number of outputs times the number of sources.
     pub fn product(
         self,
         mode: ProductMode,
@@ -163,12 +174,12 @@ impl Kernel {
         }
     }
 
-    /// A product like [`Kernel::product`], into new slots: `outputs` outputs of `chunks` chunks
-    /// each. `each` gets the slots in order. Every slot is written once, without being cleared
-    /// first.
+    /// A product like [`Kernel::product`] that writes to new memory: `outputs` slots of `chunks`
+    /// chunks each. Calls `each` with the finished slots, in the order of the outputs. Every slot
+    /// is written once, without being cleared first.
     ///
     /// # Panics
-    /// The number of coefficients is not the number of outputs times the number of sources.
+    /// If the number of coefficients is not the number of outputs times the number of sources.
     #[allow(unsafe_code, reason = "outputs are written without being initialised first")]
     pub fn product_fresh(
         self,
@@ -181,8 +192,8 @@ impl Kernel {
         assert_eq!(coefficients.len(), outputs * sources.len(), "coefficients must be outputs times sources");
         let mut rest = outputs;
         while rest > 0 {
-            // Batches of equal size as far as possible, none larger than the kernel computes at
-            // once.
+            // The outputs are split into batches of equal size as far as possible. No batch has
+            // more outputs than the kernel can compute together.
             let batch = rest.div_ceil(rest.div_ceil(self.outputs()));
             let mut fresh = [const { None }; MOST_OUTPUTS];
             let mut pointers = [std::ptr::null_mut(); MOST_OUTPUTS];
@@ -202,7 +213,7 @@ impl Kernel {
         }
     }
 
-    /// Most outputs that a product computes at once.
+    /// The largest number of outputs that the kernel computes together.
     fn outputs(self) -> usize {
         let outputs = match self.isa {
             #[cfg(target_arch = "x86_64")]
@@ -216,9 +227,12 @@ impl Kernel {
         outputs.clamp(1, MOST_OUTPUTS)
     }
 
+    /// Computes a product that replaces the contents of `outputs`, which are `len` bytes each.
+    ///
     /// # Safety
-    /// Like `fused::product`; the Kernel proves that the instructions exist. The outputs need not
-    /// be initialised before, and are initialised afterwards.
+    /// The caller must guarantee the same as for `fused::product`, except for the instructions: the
+    /// Kernel proves that these exist. The outputs need not be initialised before, and are
+    /// initialised afterwards.
     #[allow(unsafe_code, reason = "calls vector code")]
     unsafe fn overwrite(self, coefficients: &[u8], outputs: &[*mut u8], len: usize, sources: &[&[u8]]) {
         let job = Product { coefficients, outputs, len, sources, accumulate: false };
@@ -243,11 +257,11 @@ impl Kernel {
         }
     }
 
-    /// `dst += sum over i of coefficients[i] * rows[i]`: a vector times a matrix of short rows. The
-    /// rows are as long as `dst` and adjacent.
+    /// Adds `coefficients[i]` times row i to `dst`, for all i: a vector times a matrix. Each row is
+    /// as long as `dst`, and `rows` holds the rows one after the other.
     ///
     /// # Panics
-    /// There are fewer rows than coefficients.
+    /// If there are fewer rows than coefficients.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn gather(self, dst: &mut [Chunk], rows: &[Chunk], coefficients: &[u8]) {
         assert!(rows.len() >= dst.len() * coefficients.len(), "there are fewer rows than coefficients");
@@ -272,11 +286,11 @@ impl Kernel {
         }
     }
 
-    /// `rows[i] += coefficients[i] * src`: one elimination step on a matrix. The rows are as long
-    /// as `src` and adjacent.
+    /// Adds `coefficients[i]` times `src` to row i, for all i: one elimination step on a matrix.
+    /// Each row is as long as `src`, and `rows` holds the rows one after the other.
     ///
     /// # Panics
-    /// There are fewer rows than coefficients.
+    /// If there are fewer rows than coefficients.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn scatter(self, rows: &mut [Chunk], src: &[Chunk], coefficients: &[u8]) {
         assert!(rows.len() >= src.len() * coefficients.len(), "there are fewer rows than coefficients");
@@ -303,7 +317,7 @@ impl Kernel {
         }
     }
 
-    /// The dot product of the bytes of `a` and `b`, over the shorter of both lengths.
+    /// The dot product of the bytes of `a` and `b`, up to the length of the shorter slice.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub fn dot(self, a: &[Chunk], b: &[Chunk]) -> u8 {
         let chunks = a.len().min(b.len());
@@ -324,8 +338,8 @@ impl Kernel {
     }
 
     /// Runs `rounds` rounds of the kernel's multiplication instructions on registers only. Returns
-    /// the number of bytes multiplied. Timed by a caller, this is the upper limit of the
-    /// arithmetic.
+    /// the number of bytes multiplied. A caller that measures the time gets the upper limit of the
+    /// kernel's speed.
     #[allow(unsafe_code, reason = "calls vector code")]
     pub(crate) fn registers(self, rounds: usize) -> u64 {
         // SAFETY: the Kernel proves that the instructions exist.
@@ -393,7 +407,8 @@ fn mul_with<E: Engine>(dst: &mut [u8], c: u8) {
     with_copies::<E>(&mut dst[whole..], &tail[..rest], c, false);
 }
 
-/// Multiplies less than one vector by copying it to a buffer of vector size.
+/// Like [`Engine::multiply`], for slices shorter than one vector. They are copied to buffers of
+/// vector size.
 #[allow(unsafe_code, reason = "calls vector code")]
 fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
     if dst.is_empty() {
@@ -408,7 +423,8 @@ fn with_copies<E: Engine>(dst: &mut [u8], src: &[u8], c: u8, accumulate: bool) {
     dst.copy_from_slice(&to[..dst.len()]);
 }
 
-/// Computes a product with the instructions of `E`, for adjacent outputs of equal length together.
+/// Computes a product with the instructions of `E`. Adjacent outputs of equal length are computed
+/// together.
 #[allow(unsafe_code, reason = "calls vector code")]
 fn product_with<E: Engine>(
     mode: ProductMode,

@@ -1,29 +1,33 @@
-//! The portable kernel. It uses no intrinsics and no `unsafe`, only loops over small arrays, which
-//! compilers turn into the vector instructions that every processor of the target has.
+//! The portable kernel. It uses no intrinsics and no `unsafe`, only loops over small arrays.
+//! Compilers turn these loops into the vector instructions that every processor of the target has.
 //!
-//! A sum of products is computed bit by bit of the coefficients, highest bit first (Horner's rule).
-//! Each step doubles the accumulator, then adds the sources whose coefficient has the bit. So M x K
-//! products cost 4 x M x K XORs on average and 7 x M doublings, and no table look-ups.
+//! A sum of products is computed in eight steps, one for each bit of the coefficients, highest bit
+//! first (Horner's rule). Each step doubles the sum, then adds the sources whose coefficient has
+//! this bit set. Doubling is multiplication by x. So M outputs from K sources cost 4 x M x K XORs
+//! on average and 7 x M doublings, and no table look-ups.
 
 use crate::field;
 
-/// Bytes processed side by side: a few registers. More may not fit into them.
+/// How many bytes are processed side by side. Unit: bytes. They fill a few registers. Half the
+/// value uses fewer registers; double the value may not fit into the registers.
 const WIDTH: usize = 64;
 
 pub(super) type Block = [u8; WIDTH];
 
-/// `dst += src`, over the shorter of both lengths.
+/// `dst += src`, up to the length of the shorter slice.
 pub(super) fn xor_into(dst: &mut [u8], src: &[u8]) {
     for (d, s) in dst.iter_mut().zip(src) {
         *d ^= s;
     }
 }
 
-/// How many sources one pass takes. The limit keeps [`Lists`] and the padded copies on the stack.
-/// Half the value stores each output twice as often; double the value doubles the stack memory.
+/// How many sources are added to an output in one pass. Unit: sources. The limit keeps [`Lists`]
+/// and the padded copies on the stack. Half the value stores each output twice as often; double the
+/// value doubles the stack memory.
 const TILE: usize = 64;
 
-/// `output (+)= sum of coefficients[k] * sources[k]`.
+/// Replaces `output` by the sum of `coefficients[k] * sources[k]` for all k, or adds this sum to
+/// `output` if `accumulate`.
 pub(super) fn sum(output: &mut [u8], coefficients: &[u8], sources: &[&[u8]], accumulate: bool) {
     if !accumulate {
         output.fill(0);
@@ -43,7 +47,8 @@ pub(super) fn sum(output: &mut [u8], coefficients: &[u8], sources: &[&[u8]], acc
     }
 }
 
-/// Computes one block in which a source or the output ends, through padded copies.
+/// Computes one block in which a source or the output ends. It works on copies that are padded with
+/// zeros.
 #[cold]
 fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
     let mut copies = [[0; WIDTH]; TILE];
@@ -54,9 +59,11 @@ fn ragged(out: &mut [u8], at: usize, lists: &Lists, sources: &[&[u8]]) {
     out.iter_mut().zip(acc).for_each(|(o, a)| *o ^= a);
 }
 
-/// For each bit, highest first: the sources whose coefficient has the bit.
+/// For each bit, highest first: the sources whose coefficient has this bit set.
 struct Lists {
+    /// The indices of these sources. Entries from the bit's count on have no meaning.
     of: [[u8; TILE]; 8],
+    /// How many sources each list has.
     counts: [usize; 8],
 }
 
@@ -65,8 +72,8 @@ impl Lists {
         let mut lists = Lists { of: [[0; TILE]; 8], counts: [0; 8] };
         for (k, c) in coefficients.iter().enumerate().take(TILE) {
             for (bit, (list, count)) in lists.of.iter_mut().zip(&mut lists.counts).enumerate() {
-                // Always written, and kept only if the bit is set. This avoids an unpredictable
-                // branch.
+                // The entry is always written, but counted only if the bit is set. This avoids an
+                // unpredictable branch.
                 list[*count & (TILE - 1)] = k as u8;
                 *count += usize::from(c >> (7 - bit) & 1);
             }
@@ -74,7 +81,7 @@ impl Lists {
         lists
     }
 
-    /// Horner's rule over the blocks of the sources.
+    /// The sum of products for one block, by Horner's rule. `block` returns the block of a source.
     #[inline(always)]
     fn sum<'a>(&self, block: impl Fn(usize) -> Option<&'a Block>) -> Block {
         let mut acc = [0; WIDTH];
@@ -90,7 +97,7 @@ impl Lists {
     }
 }
 
-/// `dst = c * src`, added to `dst` if `accumulate`, over the shorter of both lengths.
+/// `dst += c * src`, up to the length of the shorter slice.
 pub(super) fn mul_add(dst: &mut [u8], src: &[u8], c: u8) {
     let len = dst.len().min(src.len());
     sum(&mut dst[..len], &[c], &[src], true);
@@ -107,7 +114,9 @@ pub(super) fn mul(dst: &mut [u8], c: u8) {
     }
 }
 
-/// The sum of the products `a[i] * b[i]`, computed bit by bit of `b`, eight bytes at a time.
+/// The sum of the products `a[i] * b[i]`. There is one sum for each bit of a byte: it adds up the
+/// bytes of `a` whose partner in `b` has this bit set. Eight bytes are handled at a time. Horner's
+/// rule combines the eight sums at the end.
 pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     let mut sums = [0; 8];
     for (a, b) in a.iter().zip(b) {
@@ -127,12 +136,13 @@ pub(super) fn dot(a: &[Block], b: &[Block]) -> u8 {
     })
 }
 
-/// Number of blocks that [`registers`] processes at once.
+/// How many blocks [`registers`] processes side by side.
 pub(super) const CHAINS: usize = 3;
 
-/// Runs `rounds` rounds of four operations as cheap as an XOR, on each of [`CHAINS`] blocks in
-/// registers. A product costs four XORs in the fused loop, so this is the upper limit of its speed.
-/// Half of the operations are additions, because XORs alone would cancel out at compile time.
+/// Runs `rounds` rounds on each of [`CHAINS`] blocks in registers. A round has four operations that
+/// are as cheap as an XOR. [`sum`] needs four XORs for a product on average, so this measures the
+/// upper limit of its speed. Half of the operations are additions, because the compiler would
+/// simplify XORs alone.
 pub(super) fn registers(rounds: usize) -> u8 {
     let source: Block = std::hint::black_box(std::array::from_fn(|i| i as u8 ^ 0x5a));
     let mut chains: [Block; CHAINS] = std::array::from_fn(|chain| [chain as u8; WIDTH]);

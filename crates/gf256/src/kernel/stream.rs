@@ -1,17 +1,29 @@
-//! Operations that pass through memory once: XOR, multiplication by one factor, a vector times a
-//! matrix of short rows (`gather`), and multiples of a vector added to such rows (`scatter`). Loads
-//! and stores limit their speed, so unrolling helps and fusion does not.
+//! Operations that read and write each byte of memory once:
+//!
+//! * `xor_into`: adds one vector to another.
+//! * `multiply`: multiplies a vector by one factor.
+//! * `gather`: adds up the rows of a matrix, each multiplied by its own factor.
+//! * `scatter`: adds multiples of one vector to the rows of a matrix.
+//! * `dot`: the dot product of two vectors.
+//!
+//! Loads and stores limit the speed of these operations. Therefore they process several vectors
+//! side by side (unrolling), but need not keep results in registers across many sources as the
+//! product in `fused.rs` does.
+//!
+//! Safety: all functions here have the contract of [`Engine`](super::lanes::Engine). In particular,
+//! `len` is a multiple of [`Lanes::WIDTH`], and the pointers are valid for `len` bytes.
 
 use super::lanes::Lanes;
 
-/// How many vectors are processed side by side, to keep enough loads in flight. Fewer wait longer
-/// for memory; more need more registers.
+/// How many vectors `xor_into` and `multiply` process side by side, to keep enough loads in flight.
+/// Half the value waits longer for memory; double the value needs twice the registers.
 const UNROLL: usize = 4;
 
 /// Implements [`Engine::xor_into`](super::lanes::Engine::xor_into).
 #[inline(always)]
 pub(super) unsafe fn xor_into<L: Lanes>(dst: *mut u8, src: *const u8, len: usize) {
-    // SAFETY: offsets stay below `len`, for which the pointers are valid.
+    // SAFETY: the pointers are valid for `len` bytes, and `len` is a multiple of WIDTH. `at` grows
+    // in steps of whole vectors, so each vector lies completely below `len`.
     unsafe {
         let mut at = 0;
         while at + UNROLL * L::WIDTH <= len {
@@ -67,7 +79,8 @@ pub(super) unsafe fn multiply<L: Lanes>(dst: *mut u8, src: *const u8, len: usize
 /// Implements [`Engine::gather`](super::lanes::Engine::gather).
 #[inline(always)]
 pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8, coefficients: &[u8]) {
-    // SAFETY: as in `xor_into`; there are `coefficients.len()` rows of `len` bytes.
+    // SAFETY: as in `xor_into`. `rows` is valid for `coefficients.len()` rows of `len` bytes each.
+    // `len` is a multiple of WIDTH, so one vector or none is left for the last step.
     unsafe {
         let mut at = 0;
         while at + 4 * L::WIDTH <= len {
@@ -84,7 +97,8 @@ pub(super) unsafe fn gather<L: Lanes>(dst: *mut u8, len: usize, rows: *const u8,
     }
 }
 
-/// Does `gather` for `C` vectors of each row.
+/// Does `gather` for the first `C` vectors at `dst` and of each row. The distance from row to row
+/// is `stride` bytes.
 #[inline(always)]
 unsafe fn gather_columns<L: Lanes, const C: usize>(
     dst: *mut u8,
@@ -92,7 +106,7 @@ unsafe fn gather_columns<L: Lanes, const C: usize>(
     rows: *const u8,
     coefficients: &[u8],
 ) {
-    // SAFETY: as in `gather`, C vectors of each row.
+    // SAFETY: the caller (`gather`) guarantees that `dst` and each row are valid for C vectors.
     unsafe {
         let mut sum = [L::zero(); C];
         for (i, sum) in sum.iter_mut().enumerate() {
@@ -134,7 +148,8 @@ pub(super) unsafe fn scatter<L: Lanes>(rows: *mut u8, len: usize, src: *const u8
     }
 }
 
-/// Does `scatter` for `C` vectors of each row.
+/// Does `scatter` for the first `C` vectors at `src` and of each row. The distance from row to row
+/// is `stride` bytes.
 #[inline(always)]
 unsafe fn scatter_columns<L: Lanes, const C: usize>(
     rows: *mut u8,
@@ -142,7 +157,7 @@ unsafe fn scatter_columns<L: Lanes, const C: usize>(
     src: *const u8,
     coefficients: &[u8],
 ) {
-    // SAFETY: as in `gather`, C vectors of each row.
+    // SAFETY: the caller (`scatter`) guarantees that `src` and each row are valid for C vectors.
     unsafe {
         let mut source = [L::prepare(L::zero()); C];
         for (i, source) in source.iter_mut().enumerate() {
@@ -163,13 +178,13 @@ unsafe fn scatter_columns<L: Lanes, const C: usize>(
 
 /// Implements [`Engine::dot`](super::lanes::Engine::dot).
 ///
-/// No instruction multiplies two variable bytes of this field. Therefore the products are summed
-/// bit by bit of `b`. For each bit, the bytes of `a` are added up where that bit of `b` is set.
-/// This takes four plain instructions per bit. Horner's rule combines the eight sums once at the
-/// end.
+/// No instruction multiplies two variable bytes of this field. Therefore there is one sum for each
+/// of the eight bits of a byte, highest bit first. The sum of a bit adds up those bytes of `a`
+/// whose partner in `b` has this bit set. This takes four plain instructions per vector and bit. At
+/// the end, Horner's rule combines the eight sums: double the total, add the next sum.
 #[inline(always)]
 pub(super) unsafe fn dot<L: Lanes>(a: *const u8, b: *const u8, len: usize) -> u8 {
-    // SAFETY: as in `xor_into`; the last store is to a buffer as long as any vector.
+    // SAFETY: as in `xor_into`. The last store is to a buffer of 64 bytes, the widest vector.
     unsafe {
         let mut sums = [L::zero(); 8];
         let mut at = 0;
@@ -202,11 +217,11 @@ pub(super) fn fold(bytes: &[u8; 64]) -> u8 {
     word as u8
 }
 
-/// Implements [`Engine::registers`](super::lanes::Engine::registers): multiplies `rounds * CHAINS`
-/// vectors.
+/// Implements [`Engine::registers`](super::lanes::Engine::registers): does `rounds` multiplications
+/// on each of [`Lanes::CHAINS`] vectors.
 #[inline(always)]
 pub(super) unsafe fn registers<L: Lanes>(rounds: usize) -> u8 {
-    // SAFETY: the only pointers are to local buffers of WIDTH bytes or more.
+    // SAFETY: the only pointers are to local buffers of 64 bytes, the widest vector.
     unsafe {
         let seed: [u8; 64] = std::array::from_fn(|i| i as u8 ^ 0x5a);
         let factor = L::factor_of(std::hint::black_box(0x8e));

@@ -1,15 +1,17 @@
-//! The instruction sets of x86-64 as [`Lanes`]: each operation is one or two instructions.
+//! The instruction sets of x86-64: each type implements the operations of [`Lanes`] with a few
+//! instructions.
 //!
-//! Safety of every method: the processor has the type's instructions, and pointers are valid for a
-//! vector ([`Lanes`]).
+//! Safety: the caller of every method guarantees that the processor has the type's instructions,
+//! and that pointers are valid for a vector. [`Lanes`] states this contract.
 #![allow(unsafe_op_in_unsafe_fn, reason = "one-line wrappers of intrinsics; the trait states the contract")]
 
 use super::lanes::{Lanes, engine};
 use crate::field::{MATRICES, NIBBLES};
 use std::arch::x86_64::*;
 
-/// GFNI on 512-bit registers. One `vgf2p8affineqb` with the constant's bit matrix multiplies by a
-/// constant. `vgf2p8mulb` is no faster and supports only the polynomial 0x11B.
+/// GFNI on 512-bit registers. Multiplication by a constant is a linear function of the bits of a
+/// byte, so it is an 8x8 bit matrix. One instruction, `vgf2p8affineqb`, multiplies by this matrix.
+/// The instruction `vgf2p8mulb` is no faster and supports only the polynomial 0x11B.
 pub(super) struct Gfni512;
 
 impl Lanes for Gfni512 {
@@ -65,7 +67,7 @@ impl Lanes for Gfni512 {
     }
     #[inline(always)]
     unsafe fn add_two(sum: __m512i, s0: __m512i, f0: __m512i, s1: __m512i, f1: __m512i) -> __m512i {
-        // Truth table 0x96 is the XOR of three.
+        // The truth table 0x96 is the XOR of three operands.
         _mm512_ternarylogic_epi64::<0x96>(sum, Self::times(s0, f0), Self::times(s1, f1))
     }
     #[inline(always)]
@@ -155,8 +157,9 @@ impl Lanes for Gfni256 {
     }
 }
 
-/// Byte shuffles on 256-bit registers. A product is looked up nibble by nibble (Plank, Greenan and
-/// Miller, "Screaming fast Galois field arithmetic using Intel SIMD instructions", FAST 2013).
+/// Byte shuffles on 256-bit registers. A product is the sum of two table entries, one for the low
+/// nibble and one for the high nibble of a byte. (Plank, Greenan and Miller, "Screaming fast Galois
+/// field arithmetic using Intel SIMD instructions", FAST 2013.)
 pub(super) struct Shuffle256;
 
 impl Lanes for Shuffle256 {
