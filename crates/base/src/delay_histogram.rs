@@ -1,12 +1,15 @@
-//! A histogram of delays in buckets of constant relative width. The mean is exact. Quantiles are
-//! within .8 %.
+//! A histogram of delays. The width of a bucket is about proportional to the delays in it, so
+//! quantiles are wrong by at most .8 % (for delays below 64 us, by at most .5 us). The mean is
+//! exact.
 
 use std::time::Duration;
 
-/// How many bits of a value select its bucket within an octave: 6 bits make 64 buckets, so a
-/// quantile is wrong by at most .8 %. One bit more halves the error and doubles the memory.
+/// How many bits of a delay select its bucket within an octave (the delays from one power of two to
+/// the next). 6 bits make 64 buckets per octave, so a quantile is wrong by at most .8 %. One bit
+/// more halves the error and doubles the memory; one bit less does the opposite.
 const SUB_BITS: u32 = 6;
-/// Number of buckets. All values from 2^46 us (two years) on are in the last one.
+/// The number of the last bucket. It counts all delays from 2^45 us (1.1 years) on. With half the
+/// value, it would count all delays from 2^25 us (34 s) on. Double the value has no use.
 const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 
 /// A histogram of delays. Recording takes constant time. Memory grows with the logarithm of the
@@ -15,10 +18,13 @@ const MOST_BUCKETS: usize = (46 - SUB_BITS as usize) << SUB_BITS;
 pub struct DelayHistogram {
     /// The number of the bucket that `counts[0]` counts.
     first: usize,
+    /// How many delays are in each bucket from `first` on.
     counts: Vec<u32>,
+    /// How many delays were recorded.
     count: u64,
+    /// The sum of all delays in nanoseconds.
     sum_nanos: u128,
-    /// The shortest and the longest delay.
+    /// The shortest and the longest delay. None if no delay was recorded.
     range: Option<(Duration, Duration)>,
 }
 
@@ -59,8 +65,8 @@ impl DelayHistogram {
         (self.count > 0).then(|| self.sum_nanos as f64 / (self.count as f64 * 1e9))
     }
 
-    /// The `q`-quantile in seconds, by nearest rank and within .8 %: a share `q` (0 to 1) of the
-    /// delays is not longer. None if no delay was recorded.
+    /// The `q`-quantile in seconds, for `q` from 0 to 1: a share `q` of all delays is at most this
+    /// long. Nearest-rank definition; wrong by at most .8 %. None if no delay was recorded.
     pub fn quantile_s(&self, q: f64) -> Option<f64> {
         let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
@@ -69,7 +75,7 @@ impl DelayHistogram {
             below >= rank
         })?;
         let (least, most) = self.range?;
-        // The middle of the bucket.
+        // The middle of the bucket, as (low + high) / 2 microseconds.
         let (low, high) = (lowest(self.first + at), lowest(self.first + at + 1));
         Some(Duration::from_nanos((low + high).saturating_mul(500)).clamp(least, most).as_secs_f64())
     }
@@ -97,13 +103,13 @@ impl DelayHistogram {
     }
 }
 
-/// The bucket of a delay in microseconds.
+/// The number of the bucket for a delay in microseconds.
 fn bucket(micros: u64) -> usize {
     let octave = (u64::BITS - micros.leading_zeros()).saturating_sub(SUB_BITS + 1);
     (((octave as usize) << SUB_BITS) + (micros >> octave) as usize).min(MOST_BUCKETS)
 }
 
-/// The shortest delay of a bucket, in microseconds.
+/// The shortest delay that belongs to bucket `at`, in microseconds.
 fn lowest(at: usize) -> u64 {
     let octave = (at >> SUB_BITS).saturating_sub(1);
     ((at - (octave << SUB_BITS)) as u64) << octave

@@ -3,7 +3,8 @@
 //! * [`Time`]: a moment in time.
 //! * [`Rate`], [`Span`], [`Fraction`], [`Bytes`], [`QueueLimit`]: quantities as people write them.
 //! * [`Seed`], [`Stream`]: a master seed, and the independent random streams made from it.
-//! * [`Word`], [`word`]: values in files. [`Place`]: a line and a column in a file.
+//! * [`Word`], [`word`]: values in files, written as a text or as a number.
+//! * [`Place`]: a line and a column in a file.
 //! * [`plain_words`]: rewrites a parser's error message without the names of Rust's types.
 //! * [`readable`]: numbers as text for people.
 //! * [`DelayHistogram`]: the distribution of many delays in little memory.

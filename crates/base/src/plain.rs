@@ -28,8 +28,8 @@ pub fn plain_words(error: &str) -> String {
     without_type_names(&text)
 }
 
-/// Replaces `struct Duplicate` and `tuple struct Pair` by `a table`, and `enum Loss` by `one of its
-/// words`, whatever the type's name is.
+/// Replaces the type names in a message. `struct Duplicate` and `tuple struct Pair` become `a
+/// table`. `enum Loss` becomes `one of its words`.
 fn without_type_names(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut words = text.split(' ').peekable();

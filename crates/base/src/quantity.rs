@@ -1,6 +1,6 @@
-//! Quantities as people write them: `20Mbit/s`, `100ms`, `5%` or `0.05`, `1000B`, `3.2MB`
-//! (decimal), `200` packets. A bare number is in the SI unit: bit/s, s, fraction, bytes; for
-//! queues, packets.
+//! Quantities as people write them in files and on the command line: `20Mbit/s`, `100ms`, `5%`,
+//! `1000B` or `3.2MB`. Prefixes are decimal. A number without a unit is in bit/s, seconds or bytes,
+//! a fraction of 1, or for queues in packets.
 
 use crate::written::text_or_number;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Why a quantity could not be read: what was written, and what would be right.
+/// A text could not be read as a quantity. Says what was written, and what is expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{written}` is not {wanted}; write for example {example}")]
 pub struct QuantityError {
@@ -51,6 +51,8 @@ fn prefix(unit: &str) -> (f64, &str) {
     }
 }
 
+/// Makes a quantity readable and writable in files. `$wanted` and `$example` describe the quantity
+/// in error messages.
 macro_rules! text_forms {
     ($name:ident, $wanted:literal, $example:literal) => {
         impl $name {
@@ -90,8 +92,8 @@ impl Rate {
         self.0
     }
 
-    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. Zero at a
-    /// rate of zero, which means "unlimited" wherever a rate may be left out.
+    /// The time that `bytes` bytes take at this rate, rounded to the nearest nanosecond. A rate of
+    /// zero means "unlimited" wherever a rate may be left out, so it gives a time of zero.
     pub fn time_for(self, bytes: usize) -> Duration {
         if self.0 == 0 {
             return Duration::ZERO;
@@ -164,7 +166,8 @@ impl FromStr for Span {
                 "h" => 3600e9,
                 _ => return Err(Span::wrong(s)),
             };
-        // A thousand years must be a typing error, and would overflow the nanoseconds.
+        // The limit is about 32 years. A longer span must be a typing error, and more than 584
+        // years do not fit into 64-bit nanoseconds.
         if nanos > 1e18 { Err(Span::wrong(s)) } else { Ok(Span(Duration::from_nanos(nanos.round() as u64))) }
     }
 }
@@ -208,8 +211,8 @@ impl FromStr for Fraction {
     fn from_str(s: &str) -> Result<Fraction, QuantityError> {
         let (number, unit) = split(s).ok_or_else(|| Fraction::wrong(s))?;
         let value = match unit {
-            // The decimal text is shifted, not the binary number: so `23.38%` gives exactly the
-            // same number as `0.2338`.
+            // Divides by 100 in the decimal text, not in binary. So `23.38%` gives exactly the same
+            // number as `0.2338`.
             "%" => {
                 let digits = s.trim().trim_end_matches('%').trim_end();
                 format!("{digits}e-2").parse().unwrap_or(number / 100.0)
@@ -223,9 +226,9 @@ impl FromStr for Fraction {
 
 impl fmt::Display for Fraction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Percent with nine digits: this is exact for what people write and avoids 0.07 * 100 =
-        // 7.000000000000001. If it does not read back as the same number, the number itself is
-        // written.
+        // Percent, rounded to nine decimals. This avoids 0.07 * 100 = 7.000000000000001, and is
+        // exact for all values that people write. If the text does not read back as the same
+        // number, the fraction itself is written.
         let text = format!("{}%", (self.0 * 1e11).round() / 1e9);
         match text.parse::<Fraction>() {
             Ok(same) if same == *self => f.write_str(&text),

@@ -1,6 +1,6 @@
-//! Numbers as text for people: three significant digits and a unit.
+//! Numbers as text for people: three significant digits and a unit; shares with three decimals.
 
-/// A share with three decimals: `.022`, `1.014`.
+/// A share of a whole with three decimals, without a leading zero: `.022`, `1.014`.
 pub fn share(value: f64) -> String {
     let text = format!("{value:.3}");
     text.strip_prefix('0').map_or(text.clone(), str::to_owned)
@@ -21,9 +21,10 @@ pub fn bytes(count: f64) -> String {
     scaled(count, [(1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B")])
 }
 
-/// `value` in the largest of `units` (scale and name, largest first) in which it is at least 1.
+/// `value` with three significant digits, in the largest unit in which it is at least 1. `units`
+/// lists scales and names, largest first.
 fn scaled(value: f64, units: [(f64, &str); 4]) -> String {
-    // 0.9995 of a unit would be shown as 1000 of the next smaller unit.
+    // From 0.9995 of a unit on, rounding would give 1000 of the next smaller unit.
     let (scale, unit) = units.into_iter().find(|(s, _)| value >= 0.9995 * s).unwrap_or(units[3]);
     let number = value / scale;
     let decimals = match number {

@@ -3,17 +3,21 @@
 //! A stream is named by three values: the master seed, the run index, and a name such as
 //! `link/2/loss`. They are hashed to a 64-bit state, which SplitMix64 expands to the state of
 //! xoshiro256++ (Blackman and Vigna 2019). The same three values give the same numbers on every
-//! machine and with every number of threads. Adding a stream changes no other.
+//! machine and with every number of threads. A new stream does not change the numbers of the
+//! others.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt;
 use std::str::FromStr;
 
-/// A master seed and the index of an independent run.
+/// A master seed and the index of an independent run. As text it is only the master seed: decimal,
+/// or when read also `0x` and hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seed {
+    /// The number that the user chooses.
     master: u64,
+    /// The index of the run: 0 for the first.
     run: u64,
 }
 
@@ -28,24 +32,24 @@ impl Seed {
         Seed { run, ..self }
     }
 
-    /// The master seed, as given by the user.
+    /// The master seed: the number that the user gave, or for a [`Seed::child`] a hash.
     pub const fn master(self) -> u64 {
         self.master
     }
 
-    /// A new random stream for `name`. Equal arguments give equal streams.
+    /// A new random stream for `name`. Equal seeds and names give equal streams.
     pub fn stream(self, name: &str) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.hash(name)))
     }
 
-    /// A new seed derived from this one, for a part that makes its own streams.
+    /// A new seed derived from this one, for a part of the program that makes its own streams.
     pub fn child(self, name: &str) -> Seed {
         Seed { master: self.hash(name), run: self.run }
     }
 
     /// The 64-bit hash of master seed, run and name.
     fn hash(self, name: &str) -> u64 {
-        // FNV-1a over the name, then two rounds of SplitMix64's finaliser to mix in the numbers.
+        // FNV-1a hashes the name. Then two steps of SplitMix64 mix in the master seed and the run.
         let mut h: u64 = 0xcbf2_9ce4_8422_2325;
         for byte in name.bytes() {
             h = (h ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -90,13 +94,14 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// Uniform on [0, 1), 53 bits.
+    /// Uniform on [0, 1), with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// True with probability `p`. Always draws one number, so that streams stay aligned.
+    /// True with probability `p`. Always draws exactly one number, so that later numbers of the
+    /// stream do not depend on `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
@@ -129,7 +134,7 @@ mod tests {
 
     #[test]
     fn streams_are_fixed_for_ever() {
-        // Recorded results depend on these numbers: they may never change.
+        // Recorded results depend on these numbers, so the numbers must never change.
         let mut s = Seed::new(1).stream("link/0/loss");
         let first: Vec<u64> = (0..3).map(|_| s.next_u64()).collect();
         assert_eq!(first, [10466455062745826071, 15674549603932070249, 12987425405388194662]);

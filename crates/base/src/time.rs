@@ -4,9 +4,9 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;
 
-/// A moment, in nanoseconds since the caller's epoch. In virtual time the epoch is the start of the
-/// simulation, on the wire the start of the process. Arithmetic saturates: it never panics and
-/// never wraps.
+/// A moment, in nanoseconds since the caller's epoch. In a simulation the epoch is the simulation's
+/// start; in the real tunnel it is the start of the process. Addition and subtraction saturate:
+/// they never panic and never wrap.
 ///
 /// The time between two moments is a [`std::time::Duration`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -33,9 +33,9 @@ impl Time {
         Time(millis.saturating_mul(1_000_000))
     }
 
-    /// The moment `seconds` (s) after the epoch. Negative numbers and NaN give the epoch.
+    /// The moment `seconds` seconds after the epoch. Negative numbers and NaN give the epoch.
     pub fn from_secs_f64(seconds: f64) -> Time {
-        // `as` saturates and maps NaN to 0.
+        // The cast `as u64` saturates and maps NaN to 0.
         Time((seconds * 1e9) as u64)
     }
 
@@ -59,7 +59,8 @@ impl Time {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// The time from `earlier` to `self` in nanoseconds; negative if `earlier` is later.
+    /// The time from `earlier` to `self` in nanoseconds; negative if `earlier` is later. Wraps if
+    /// the moments are more than 292 years apart.
     pub const fn signed_since(self, earlier: Time) -> i64 {
         self.0.wrapping_sub(earlier.0) as i64
     }

@@ -1,14 +1,15 @@
-//! Values in files, written as a text or as a number, and their position in the file.
+//! Values in files that may be written as a text or as a number ([`Word`], [`mod@word`]), and
+//! positions in files ([`Place`]).
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 use std::str::FromStr;
 
-/// A value in a file as it was written. A number is kept as its digits.
+/// The text of a value in a file. A number is turned into text: `0.25` and `"0.25"` are equal.
 ///
-/// `#[serde(with = "ripstop_base::word")]` does the same for types that are parsed from text and
-/// displayed as text.
+/// For types that can be parsed from text, `#[serde(with = "ripstop_base::word")]` reads both forms
+/// in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word(String);
 
@@ -37,8 +38,8 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-/// For `#[serde(with = "ripstop_base::word")]`: types that are read by [`FromStr`] and written by
-/// [`fmt::Display`].
+/// Reads a value by [`FromStr`] and writes it by [`fmt::Display`]. To use it, put
+/// `#[serde(with = "ripstop_base::word")]` on a field.
 pub mod word {
     use super::*;
 
@@ -63,7 +64,8 @@ pub mod word {
     }
 }
 
-/// Reads a text. A number is read as if it had been written as a text.
+/// Reads a text or a number with `read`. A number is first turned into text. `wanted` describes the
+/// expected value in error messages.
 pub(crate) fn text_or_number<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     from: D,
     wanted: &dyn fmt::Display,
@@ -103,7 +105,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The position of the byte at `offset`, or of the end of a shorter text.
+    /// The position of the byte at `offset`. If the text is shorter, the position of its end.
     pub fn of(text: &str, offset: usize) -> Place {
         let before = text.get(..offset).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -76,7 +76,7 @@ impl Oracle {
     }
 }
 
-/// One random history: an encoder, and the decoder under test beside the oracle.
+/// One random history: an encoder, the decoder under test, and the oracle that it is compared with.
 struct World<P> {
     random: Stream,
     first: u64,
@@ -85,11 +85,11 @@ struct World<P> {
     oracle: Oracle,
     /// Payloads before this identifier may have been freed.
     kept: u64,
-    /// Symbols that `poll_decoded` returned (`delivered`), and that arrived as source symbols
-    /// (`arrived`).
+    /// Symbols that `poll_decoded` returned.
     delivered: BTreeSet<usize>,
+    /// Symbols that arrived as source symbols.
     arrived: BTreeSet<usize>,
-    /// The most neighbours that a repair combines. None: any members.
+    /// How many consecutive symbols a repair combines at most. None: repairs have any members.
     near: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ impl<P: Payload + PartialEq + std::fmt::Debug> World<P> {
 
     fn members(&mut self, reach: u64) -> Members {
         if let Some(most) = self.near {
-            // A few neighbours, now and then with one member from elsewhere.
+            // A few consecutive symbols, and now and then one lower symbol.
             let start = self.random.below(reach);
             let tail = start..(start + 1 + self.random.below(most)).min(reach);
             let far =

@@ -15,8 +15,9 @@ fn symbols(random: &mut Stream, first: u64, count: usize) -> Encoder<Symbol> {
     encoder
 }
 
-/// Draws at random which symbols arrive, and calls `each` for them. The argument is the identifier
-/// of a source symbol, or the highest member of a repair with the repair's members and seed.
+/// Draws at random which symbols arrive, and calls `each` for each of them. For a source symbol,
+/// the arguments are its identifier and None. For a repair, they are its highest member, and its
+/// members with its seed.
 fn hand<P: Payload>(
     random: &mut Stream,
     encoder: &Encoder<P>,
@@ -65,8 +66,8 @@ proptest! {
         prop_assert_eq!(relay.deficit(), direct.deficit());
 
         let mut end = Decoder::new(first, Limits::default());
-        // Each is innovative, except with a probability of about 1/255. Three more than needed are
-        // enough.
+        // A repair fails to be innovative with a probability of about 1/255. So three more repairs
+        // than needed are enough.
         for _ in 0..count + 3 {
             let Some((members, coding, payload)) = relay.emit(first..encoder.next(), &mut random) else { break };
             prop_assert!(members.len() <= MAX_SINGLES && coding.fits(&members));

@@ -1,6 +1,9 @@
-//! The field, one byte at a time. The kernels are tested against this module.
+//! Arithmetic in GF(256), one byte at a time. The kernels are tested against this module.
+//!
+//! A byte stands for a polynomial over GF(2): bit i is the coefficient of x^i. So the byte 2 is x.
+//! Addition is XOR. Products are reduced by [`POLYNOMIAL`].
 
-/// x^8 + x^4 + x^3 + x^2 + 1. It is primitive, so x (the byte 2) generates every nonzero element.
+/// x^8 + x^4 + x^3 + x^2 + 1. It is primitive: every nonzero element is a power of x.
 pub const POLYNOMIAL: u16 = 0x11d;
 
 /// The product of `a` and `b`.
@@ -9,7 +12,7 @@ pub const fn mul(a: u8, b: u8) -> u8 {
     PRODUCTS[a as usize][b as usize]
 }
 
-/// The inverse of `a`; 0 for 0, which has none.
+/// The inverse of `a`. Returns 0 for 0, which has no inverse.
 #[inline]
 pub const fn inv(a: u8) -> u8 {
     if a == 0 { 0 } else { EXP[255 - LOG[a as usize] as usize] }
@@ -21,7 +24,7 @@ pub const fn div(a: u8, b: u8) -> u8 {
     mul(a, inv(b))
 }
 
-/// The generator 2 to the power `n`, for any `n`. The powers repeat after 255.
+/// 2 to the power `n`, for any `n`. The powers repeat after 255.
 #[inline]
 pub const fn exp(n: usize) -> u8 {
     EXP[n % 255]
@@ -33,12 +36,13 @@ pub const fn log(a: u8) -> Option<u8> {
     if a == 0 { None } else { Some(LOG[a as usize]) }
 }
 
-/// Multiplication by `c` as the 8x8 bit matrix that `gf2p8affineqb` takes. Byte 7 - i of the word
-/// is the row for bit i of the result (Intel SDM volume 2, GF2P8AFFINEQB).
+/// For each factor: multiplication by this factor as an 8x8 bit matrix, in the form that the
+/// instruction `gf2p8affineqb` takes. Byte 7 - i of an entry is the matrix row for bit i of the
+/// result (Intel SDM volume 2, GF2P8AFFINEQB).
 pub(crate) static MATRICES: [u64; 256] = matrices();
 
-/// Multiplication by `c` as two tables of 16 bytes: the products with the low nibble of a byte, and
-/// with its high nibble. A byte shuffle looks up 16 or 32 of them at once.
+/// For each factor: its products with the 16 possible low nibbles of a byte, and with the 16
+/// possible high nibbles. A byte shuffle looks up 16 or 32 of these products at the same time.
 pub(crate) static NIBBLES: [Nibbles; 256] = nibbles();
 
 /// See [`NIBBLES`]. The alignment puts both tables into one cache line.

@@ -1,5 +1,5 @@
-//! Memory for symbols: whole aligned chunks, so that kernels need no code for partial vectors, in
-//! slots that are reused.
+//! Memory for symbols. A [`Slot`] holds one symbol. It consists of whole aligned chunks, so that
+//! kernels need no code for partial vectors. The memory of dropped slots is reused.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 pub const CHUNK: usize = 64;
 
 /// 64 bytes, aligned to 64. A symbol occupies a whole number of chunks and is padded with zeros.
-/// The padding is coded like data and stays zero. This costs far less than separate code for the
-/// last partial vector.
+/// Kernels process the padding like data, and it stays zero. This costs far less than separate code
+/// for the last partial vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
 pub struct Chunk(pub [u8; CHUNK]);
@@ -39,16 +39,16 @@ pub const fn bytes_mut(chunks: &mut [Chunk]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(chunks.as_mut_ptr().cast(), chunks.len() * CHUNK) }
 }
 
-/// A slot of whole chunks, shared by its clones.
+/// Memory of whole chunks for one symbol, shared by the slot's clones.
 ///
-/// When the last clone is dropped, the memory goes to a pool of that thread, for the next slot of
+/// The thread that drops the last clone puts the memory into its own pool, for its next slot of
 /// about this size. Without the pool, allocating aligned memory would take as long as a kernel
 /// takes to fill it. A pool keeps at most 4 MB, and no slot above 4 kB.
 #[derive(Clone, Debug, Default)]
 pub struct Slot {
-    /// None if there are no chunks, and while the slot is being dropped.
+    /// At least `chunks` chunks. None if there are no chunks, and while the slot is being dropped.
     memory: Option<Memory>,
-    /// Number of chunks of the slot; all of them have been written.
+    /// How many chunks the slot has. All of them have been written.
     chunks: usize,
 }
 
@@ -74,7 +74,7 @@ impl Slot {
         let mut fresh = Fresh::new(chunks_for(len));
         let mut at = fresh.start();
         // SAFETY: the lengths of the parts sum up to `len`, and the padding completes the last
-        // chunk, so that all is written. Fresh memory overlaps nothing.
+        // chunk, so all bytes are written. New memory overlaps none of the parts.
         unsafe {
             for part in parts {
                 at.copy_from_nonoverlapping(part.as_ptr(), part.len());
@@ -98,7 +98,7 @@ impl Slot {
         }
     }
 
-    /// The writable bytes; None while another clone shares them.
+    /// The bytes of the slot, writable. None while another clone shares them.
     #[allow(unsafe_code, reason = "a view of memory whose first chunks were written")]
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let Some(memory) = &mut self.memory else { return Some(&mut []) };
@@ -112,8 +112,8 @@ impl Drop for Slot {
     #[inline]
     fn drop(&mut self) {
         if let Some(memory) = self.memory.take() {
-            // The only clone may reuse the memory. If two threads drop the last two clones at the
-            // same time, the memory is freed.
+            // This is the last clone, so the memory can be reused. If two threads drop the last two
+            // clones at the same time, neither sees a count of 1, and the memory is freed.
             if Arc::strong_count(&memory) == 1 {
                 give_back(memory);
             }
@@ -137,8 +137,8 @@ impl Fresh {
     /// The address to write to.
     #[inline]
     pub(crate) fn start(&mut self) -> *mut u8 {
-        // The memory has a single holder, and `as_ptr` keeps the right to write to the allocation,
-        // as no reference is made. `Arc::get_mut` would lock the counters each time.
+        // Nobody else holds the memory, so writing to it is allowed. `as_ptr` makes no shared
+        // reference, which would forbid writing. `Arc::get_mut` would lock the counters each time.
         debug_assert!(Arc::get_mut(&mut self.memory).is_some());
         Arc::as_ptr(&self.memory).cast_mut().cast()
     }
@@ -158,17 +158,19 @@ impl Fresh {
 /// Larger slots are allocated each time. Half the value still holds packets of 1500 bytes. Double
 /// the value (8 kB) is still too small for jumbo frames of 9000 bytes.
 const LARGEST: usize = 64;
-/// Number of pooled sizes: 1 to 4 chunks, then every fourth.
+/// How many different sizes are pooled: 1, 2, 3 and 4 chunks, then the multiples of 4 chunks.
 const SIZES: usize = 4 + (LARGEST - 4) / 4;
-/// How many chunks a pool keeps at most: four megabytes. A report may free as many symbols at once
-/// as a flow sends between reports. If reports come every 20 ms, four megabytes are enough for 1.6
-/// Gbit/s. Half the value is enough for half that rate; faster flows then allocate memory again.
-/// Double the value doubles the memory that an idle thread may hold.
+/// How many chunks a pool keeps at most: four megabytes. One report of a receiver may free all
+/// symbols that a flow sent since the previous report. If reports come every 20 ms, four megabytes
+/// are enough for 1.6 Gbit/s. Half the value is enough for half that rate; faster flows then
+/// allocate memory again. Double the value doubles the memory that an idle thread may hold.
 const KEPT: usize = (4 << 20) / CHUNK;
 
-/// Memory for reuse, by size.
+/// Memory for reuse. Each thread has one pool.
 struct Pool {
+    /// The pooled memory of each size. [`place`] gives the index of a size.
     sizes: [Vec<Memory>; SIZES],
+    /// How many chunks the pool keeps in total.
     chunks: usize,
 }
 
@@ -216,12 +218,13 @@ fn give_back(memory: Memory) {
     });
 }
 
-/// How many chunks are allocated for a slot of `chunks` chunks.
+/// How many chunks are allocated for a slot of `chunks` chunks: the next pooled size. Larger slots
+/// are not rounded.
 const fn rounded(chunks: usize) -> usize {
     if chunks <= 4 || chunks > LARGEST { chunks } else { chunks.next_multiple_of(4) }
 }
 
-/// The index in the pool of the rounded size `size`.
+/// The index of the rounded size `size` in [`Pool::sizes`]. None if this size is not pooled.
 const fn place(size: usize) -> Option<usize> {
     match size {
         1..=4 => Some(size - 1),

@@ -1,5 +1,5 @@
-//! Every kernel of this machine, and the GFNI code on a model of its instructions, compared with
-//! the field one byte at a time.
+//! Compares every kernel of this machine with arithmetic on single bytes (`field.rs`). The GFNI
+//! code is also tested on a software model of its instructions (`model.rs`).
 
 use super::model::{Model256, Model512};
 use super::*;
@@ -18,7 +18,7 @@ fn noise(len: usize, seed: u64) -> Vec<u8> {
 
 type Product = fn(ProductMode, &[u8], &mut [&mut [u8]], &[&[u8]]);
 
-/// The operations of [`Kernel`], for the models as well.
+/// The operations of a [`Kernel`] or of a software model, to be tested.
 struct Under {
     name: &'static str,
     xor: fn(&mut [u8], &[u8]),
@@ -105,7 +105,7 @@ fn one_source_on_all_lengths_and_alignments() {
     let target = noise(600, 2);
     for under in all() {
         for len in 0..=257 {
-            // Different start alignments for both vectors; all alignments occur.
+            // The two vectors start at different alignments. All alignments occur.
             let (from, to) = (len * 7 % 64, len * 5 % 64);
             let c = (len * 37 % 254 + 2) as u8;
             let src = &source[from..from + len];
