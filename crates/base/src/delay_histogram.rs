@@ -1,6 +1,5 @@
-//! A histogram of delays. The width of a bucket is about proportional to the delays in it, so
-//! quantiles are wrong by at most .8 % (for delays below 64 us, by at most .5 us). The mean is
-//! exact.
+//! A histogram of delays. The width of a bucket is about proportional to the delays in it. So
+//! quantiles are wrong by at most .8 %, or .5 us for delays below 64 us. The mean is exact.
 
 use std::time::Duration;
 

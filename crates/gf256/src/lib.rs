@@ -39,7 +39,7 @@ pub fn mul_slice(dst: &mut [u8], c: u8) {
     Kernel::chosen().mul(dst, c);
 }
 
-/// Computes several sums of products at once with the chosen kernel; see [`Kernel::product`].
+/// Computes several sums of products together with the chosen kernel; see [`Kernel::product`].
 pub fn product(mode: ProductMode, coefficients: &[u8], outputs: &mut [&mut [u8]], sources: &[&[u8]]) {
     Kernel::chosen().product(mode, coefficients, outputs, sources);
 }

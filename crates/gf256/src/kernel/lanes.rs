@@ -122,7 +122,7 @@ macro_rules! engine {
                     // SAFETY: passed on to the caller of the enclosing function.
                     unsafe { $crate::kernel::fused::rectangle::<$lanes, M>(of) }
                 }
-                // SAFETY: the caller vouches for the instructions and the pointers.
+                // SAFETY: the caller guarantees the instructions and the pointers.
                 unsafe {
                     match of.outputs.len() {
                         1 => with::<1>(of),

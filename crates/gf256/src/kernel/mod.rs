@@ -136,7 +136,7 @@ impl Kernel {
         }
     }
 
-    /// Computes several sums of products at once. Output m is the sum, for all k, of
+    /// Computes several sums of products together. Output m is the sum, for all k, of
     /// `coefficients[m * sources.len() + k] * sources[k]`. `mode` says whether this sum replaces
     /// the output or is added to it.
     ///

@@ -191,8 +191,8 @@ pub(super) struct PayloadWork {
 
 impl PayloadWork {
     /// Fills in the columns of `factors` that belong to known symbols. These columns follow those
-    /// of the repairs `raws`. To get the factor of a known symbol, the factor of each repair is
-    /// multiplied by the symbol's coefficient in that repair, and the products are added up.
+    /// of the repairs `raws`. Each repair adds a product to a known symbol's factor: the repair's
+    /// factor times the symbol's coefficient in the repair.
     fn known_factors<P>(&mut self, factors: &mut Matrix, raws: &[&Raw<P>]) {
         if self.known.len == 0 {
             return;

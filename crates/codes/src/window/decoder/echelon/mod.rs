@@ -87,7 +87,8 @@ pub(super) struct Echelon {
     /// The working row: its coefficients at the free columns, then its transform.
     work: Vec<Chunk>,
     /// The working row's coefficient at the pivot of each row. To eliminate the pivots, each row is
-    /// added to the working row, multiplied by this factor.
+    /// multiplied by this factor and added to the working row. (Addition in GF(256) is its own
+    /// inverse.)
     factors: Vec<u8>,
     /// Scratch memory, kept to avoid allocations.
     kept: Vec<(u32, u64)>,
