@@ -2,7 +2,7 @@
 //!
 //! A session does no I/O, reads no clock and draws no entropy. All sessions implement one trait,
 //! [`Session`]. The simulator drives them through it in virtual time, and the daemon drives them
-//! through it on the wire.
+//! through it on the wire. Both also hand the session's packets from one end to the other.
 //!
 //! | session | where it runs | packet type |
 //! |---|---|---|
@@ -10,7 +10,8 @@
 //! | [`nc::NcSender`], [`nc::NcReceiver`] | a coding layer below a sending and a receiving TCP (paper 000) | [`nc::NcPacket`], [`nc::NcAck`] |
 //! | [`nc::NcRelay`] | a node on the path between the two | [`nc::NcPacket`] |
 //!
-//! [`crate::endpoint::Endpoint`] follows the same contract, with bytes in place of typed packets.
+//! [`crate::endpoint::Endpoint`] has methods of the same names and follows the same contract. It
+//! takes and gives bytes instead of typed packets, so it does not implement the trait.
 
 pub mod nc;
 pub mod tunnel;
@@ -18,6 +19,10 @@ pub mod tunnel;
 use ripstop_base::Time;
 
 /// One end of a session.
+///
+/// Two parties talk to a session. The *user* is on the inside: it gives items to send, and gets the
+/// items that arrived. The *peer* is the session at the other end of the path. The *caller* is the
+/// code that drives the session: the simulator, or the endpoint in the daemon.
 ///
 /// # The contract
 ///
@@ -28,7 +33,7 @@ use ripstop_base::Time;
 ///    - [`handle_datagram`](Session::handle_datagram) when a packet of the peer arrives;
 ///    - [`handle_timeout`](Session::handle_timeout) when the requested time-out is due.
 ///
-///    Several inputs at the same time may be given before step 2.
+///    When several inputs happen at the same time, the caller may give all of them before step 2.
 /// 2. **Take all outputs.** Call each of these methods until it returns `None`:
 ///    - [`poll_transmit`](Session::poll_transmit) for packets to the peer;
 ///    - [`poll_deliver`](Session::poll_deliver) for items for the user;
@@ -36,13 +41,16 @@ use ripstop_base::Time;
 /// 3. **Wait** for the next input, or until the time that [`poll_timeout`](Session::poll_timeout)
 ///    returns, whichever comes first.
 ///
-/// `now` never goes back. If `now` is earlier than in the last call, the session uses the time of
-/// the last call. If `handle_timeout` is called before anything is due, it does nothing. If it is
-/// called late, it does everything that is due. `poll_transmit` takes `now` because pacing decides
-/// how many packets may leave at that time. Packets leave only through `poll_transmit`.
+/// The caller should pass a `now` that is no earlier than in any previous call. The session
+/// tolerates an earlier `now`: it then uses the latest time that it has been given.
 ///
-/// Sessions exchange typed packets. The endpoint turns typed packets into sealed bytes. In virtual
-/// time, packets can stay typed all the way.
+/// - If `handle_timeout` is called before anything is due, it does nothing. If it is called late,
+///   it does everything that is due.
+/// - Packets leave only through `poll_transmit`. It takes `now` because pacing decides how many
+///   packets may leave at that time.
+///
+/// Sessions exchange typed packets, not bytes. On the wire, the endpoint encodes and encrypts them.
+/// In the simulator, packets can stay typed all the way.
 pub trait Session {
     /// An item that the user of the session sends, such as an inner packet or a TCP segment.
     type Inner;
@@ -52,7 +60,7 @@ pub trait Session {
     type Outgoing;
     /// An item that the session delivers to its user.
     type Delivered;
-    /// Any other information for the user.
+    /// A change of state that the session reports, such as the end of the session.
     type Event;
 
     /// Takes an item that the user sends. An item that cannot be sent is counted and dropped.
@@ -64,7 +72,8 @@ pub trait Session {
     /// Does everything that is due at `now`.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Returns the next packet that leaves now. `None`: no packet may leave now.
+    /// Returns the next packet to send at `now`. `None`: no packet is waiting, or none may leave
+    /// yet.
     fn poll_transmit(&mut self, now: Time) -> Option<Transmit<Self::Outgoing>>;
 
     /// Returns the next item for the user. `None`: there is none.
@@ -73,8 +82,9 @@ pub trait Session {
     /// Returns the next event. `None`: there is none.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// When the caller must call [`Session::handle_timeout`] and [`Session::poll_transmit`] next if
-    /// there is no other input. `None`: not before the next input.
+    /// The time at which the caller must call [`Session::handle_timeout`] and then
+    /// [`Session::poll_transmit`], unless another input comes first. `None`: there is no such time;
+    /// the caller waits for an input.
     fn poll_timeout(&self) -> Option<Time>;
 }
 

@@ -1,27 +1,48 @@
 //! TCP/NC: a coding layer between TCP and IP (paper 000, section II; paper 001, section 2).
 //!
-//! The sending TCP is unchanged: it sends segments, and its congestion window decides how many are in flight.
+//! The sending TCP is unchanged: it sends segments, and its congestion window decides how many are
+//! in flight. The files of this module use these words:
 //!
-//! - [`NcSender`] lies below the sending TCP. It keeps the segments that are not acknowledged. For each segment that TCP
-//!   sends, it sends R random linear combinations of the kept segments.
-//! - [`NcReceiver`] lies below the receiving TCP. It answers each combination with the first segment that is not *seen*.
-//!   Each innovative combination makes one more segment seen, whichever combinations were lost. So TCP sees a longer round
-//!   trip instead of a loss.
-//! - [`NcReceiver`] delivers segments in order when they are *decoded*, which may be much later. The caller drops the
-//!   receiving TCP's own acknowledgements: the layer has acknowledged the segments already.
-//! - [`NcRelay`] is a node on the path. It sends new combinations of the combinations that it has received.
+//! - A *combination* is a linear combination of segments over GF(256). Its *members* are the
+//!   segments that it contains.
+//! - A combination is *innovative* if it does not follow from the combinations received before. It
+//!   then adds one *degree of freedom*: one more independent equation about the segments.
+//! - The receiver eliminates known segments from each innovative combination and keeps the result
+//!   as a *row* of a matrix. The first segment of the row is then *seen*.
+//! - A segment is *decoded* when the receiver knows its payload.
+//! - The *deficit* is the number of segments that are not seen, although received combinations
+//!   contain them. It is also the number of innovative combinations that the receiver still needs
+//!   to decode everything.
+//! - *R* is the number of combinations sent for each segment of TCP.
 //!
-//! All three keep the contract of [`Session`](super::Session). None has a time-out: TCP's timers are the only ones.
+//! The parts are:
+//!
+//! - [`NcSender`] lies below the sending TCP. It keeps the segments that are not acknowledged. For
+//!   each segment that TCP sends, it sends R combinations of the kept segments, with random
+//!   coefficients.
+//! - [`NcReceiver`] lies below the receiving TCP. It answers each combination with the number of
+//!   the first segment that is not seen. Each innovative combination makes one more segment seen,
+//!   whichever combinations were lost. So TCP observes a longer round trip instead of a loss.
+//! - [`NcReceiver`] delivers segments in order when they are *decoded*, which may be much later.
+//!   The caller drops the receiving TCP's own acknowledgements: the layer has acknowledged the
+//!   segments already.
+//! - [`NcRelay`] is a node on the path. It sends new combinations of the combinations that it has
+//!   received.
+//!
+//! All three follow the contract of [`Session`](super::Session). None has a time-out: TCP's timers
+//! are the only ones.
 //!
 //! ```text
 //!   TCP --segment--> NcSender --NcPacket--> (NcRelay) --NcPacket--> NcReceiver --segment--> TCP's receiver
 //!   TCP <--acknowledgement-- NcSender <----------NcAck------------- NcReceiver
 //! ```
 //!
-//! All three are generic over the payload. [`ripstop_codes::Symbol`] codes bytes. [`ripstop_codes::Length`] works on
-//! coefficients alone and takes the same decisions; simulations use it. A decoded payload may end in zeros, up to the
-//! length of the longest payload in its combinations. A caller that needs the exact end must put the length into the
-//! payload.
+//! All three are generic over the type of the payload. With [`ripstop_codes::Symbol`] they code
+//! bytes. With [`ripstop_codes::Length`] a payload is only a length: they work on coefficients
+//! alone and take the same decisions. Simulations use it.
+//!
+//! A decoded payload may end in zeros, up to the length of the longest payload in its combinations.
+//! A caller that needs the exact end must put the length into the payload.
 //!
 //! `docs/researchers/tcp-nc.md` describes the options and the cost of each.
 
@@ -46,21 +67,22 @@ use ripstop_codes::window::{Coding, Members};
 /// A packet that carries a combination of TCP segments, or one segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NcPacket<P> {
-    /// The packet's number. The sender counts its packets from 0 on. A relay's combination has the number of the packet
-    /// that caused it.
+    /// The packet's number. The sender numbers its packets from 0 on. A relay sends combinations
+    /// when a packet arrives, and gives them that packet's number.
     pub number: u64,
-    /// The first segment that the sender still holds. Later packets contain no earlier segment.
+    /// The lowest segment that the sender still held when it sent the packet. Packets sent later
+    /// contain no segment before it.
     pub oldest: u64,
     /// Whether a retransmission of TCP caused the packet.
     pub retransmission: bool,
-    /// The segments in the combination.
+    /// The segments that the combination contains.
     pub members: Members,
-    /// The coefficients. None: the packet is one segment, uncoded.
+    /// The coefficients of the members. None: the packet is one segment, uncoded.
     pub coding: Option<Coding>,
-    /// The combination. It is as long as its longest member.
+    /// The combination of the members' payloads. It is as long as the longest of them.
     pub payload: P,
-    /// The packet's size on a link, bytes: payload, header ([`NcConfig::header_bytes`]) and coefficients
-    /// ([`NcConfig::coef_bytes`]).
+    /// The packet's size on a link, bytes: payload, header ([`NcConfig::header_bytes`]) and
+    /// coefficients ([`NcConfig::coef_bytes`]).
     pub bytes: u32,
 }
 
@@ -73,20 +95,22 @@ impl<P> NcPacket<P> {
 
 /// The acknowledgement of a packet.
 ///
-/// The paper's acknowledgement has `first_unseen` alone. A sender needs the other fields to measure loss
-/// ([`CombinationRate::Adaptive`]) and to stay within the receiver's memory ([`NcConfig::ahead`]).
+/// The acknowledgement in paper 000 has only `first_unseen`. A sender uses the other fields to
+/// measure loss ([`MaskedLoss::Estimated`], [`CombinationRate::Adaptive`]) and to stay within the
+/// receiver's memory ([`NcConfig::ahead`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NcAck {
-    /// The first segment that is not seen. TCP gets this acknowledgement.
+    /// The first segment that is not seen. The sender passes this number to TCP as its
+    /// acknowledgement.
     pub first_unseen: u64,
     /// The first segment that is not decoded.
     pub first_undecoded: u64,
-    /// The highest segment in any combination received, plus one.
+    /// One more than the highest segment in any combination received.
     pub heard: u64,
-    /// Segments before `heard` that are not seen.
+    /// How many segments before `heard` are not seen.
     pub deficit: u64,
     /// The highest packet number received.
     pub highest: u64,
-    /// How many packets were received.
+    /// How many packets the receiver has received and accepted so far.
     pub received: u64,
 }

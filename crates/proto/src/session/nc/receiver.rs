@@ -1,4 +1,6 @@
 //! The layer below the receiving TCP: combinations in, segments in order and acknowledgements out.
+//!
+//! `mod.rs` explains the words *combination*, *seen*, *innovative*, *row* and *deficit*.
 
 use super::config::{Acknowledge, NcConfig, NcConfigError};
 use super::{NcAck, NcPacket};
@@ -18,9 +20,10 @@ pub struct ReceiverCounts {
     pub bytes: u64,
     /// Innovative packets: each made one more segment seen.
     pub innovative: u64,
-    /// Packets without a new degree of freedom.
+    /// Packets that were not innovative: they follow from the packets received before.
     pub redundant: u64,
-    /// Packets dropped: too far ahead, too old, or with a member that the receiver no longer holds.
+    /// Packets dropped because they are too far ahead, too old or malformed, or because they
+    /// combine a segment that the receiver no longer holds.
     pub refused: u64,
     /// Segments decoded.
     pub decoded: u64,
@@ -28,9 +31,10 @@ pub struct ReceiverCounts {
     pub delivered: u64,
     /// Acknowledgements sent.
     pub acks: u64,
-    /// Acknowledgements with the same first unseen segment as the one before.
+    /// Acknowledgements with the same first unseen segment as the previous acknowledgement.
     pub repeated_acks: u64,
-    /// Packets that were not acknowledged ([`Acknowledge`]).
+    /// Packets that were not acknowledged, because of the setting [`Acknowledge`] or because no
+    /// packet was accepted before.
     pub unanswered: u64,
     /// Acknowledgements sent only because a retransmission of TCP caused the packet
     /// ([`Acknowledge::InnovativeOrRetransmission`]).
@@ -46,19 +50,24 @@ pub struct NcReceiver<P> {
     decoder: Decoder<P>,
     /// The next segment to deliver.
     next: u64,
-    /// The segments from `next` on.
+    /// What is known about the segments from `next` on: the first entry is segment `next`.
     segments: VecDeque<Segment<P>>,
     /// All segments before this one are seen.
     seen_to: u64,
+    /// The highest packet number received.
     highest: u64,
+    /// How many packets were accepted.
     received: u64,
+    /// Acknowledgements that have not been sent yet.
     acks: VecDeque<NcAck>,
+    /// The first unseen segment in the last acknowledgement.
     last_ack: Option<u64>,
     decode_delays: DelayHistogram,
-    /// The integral of the number of rows over time, in rows times nanoseconds, since `began`.
+    /// The number of rows, integrated over the time since `began`. Unit: rows times nanoseconds.
     row_nanos: u128,
     /// When the first packet arrived.
     began: Option<Time>,
+    /// The latest time that a call has given.
     now: Time,
     counts: ReceiverCounts,
 }
@@ -71,13 +80,15 @@ struct Segment<P> {
 }
 
 impl<P: Payload> NcReceiver<P> {
-    /// A receiver for segments from 0 on.
+    /// A receiver for segments that are numbered from 0 on.
     ///
     /// # Errors
     /// A setting that is not allowed.
     pub fn new(config: NcConfig) -> Result<NcReceiver<P>, NcConfigError> {
         config.check()?;
-        // `ahead` bounds the number of rows. A bound on the matrix could stop decoding for ever.
+        // `ahead` bounds the number of rows, and so the memory. The size of the matrix gets no
+        // limit of its own: a full matrix would refuse further combinations, also those that are
+        // needed to decode its rows. Decoding could then stop for ever.
         let ahead = config.ahead as usize;
         let limits = Limits { ahead, history: ahead, matrix: usize::MAX, unseen: usize::MAX };
         Ok(NcReceiver {
@@ -98,7 +109,8 @@ impl<P: Payload> NcReceiver<P> {
         })
     }
 
-    /// The delays of segments from *seen* (with all earlier segments) to *decoded*.
+    /// How long segments wait to be decoded: from the time when the segment and all earlier
+    /// segments are seen to the time when the segment is decoded.
     pub fn decode_delays(&self) -> &DelayHistogram {
         &self.decode_delays
     }
@@ -108,7 +120,7 @@ impl<P: Payload> NcReceiver<P> {
         self.decoder.rows()
     }
 
-    /// How many segments in received combinations are not seen.
+    /// How many segments are not seen, although received combinations contain them.
     pub fn deficit(&self) -> usize {
         self.decoder.deficit()
     }
@@ -139,7 +151,8 @@ impl<P: Payload> NcReceiver<P> {
         self.now = now;
     }
 
-    /// Records the time for segments that have become seen.
+    /// Records the current time for each segment that has become seen together with all earlier
+    /// segments.
     fn note_seen(&mut self) {
         let (end, now) = (self.decoder.next_unseen(), self.now);
         for number in self.seen_to..end {
@@ -170,6 +183,7 @@ impl<P: Payload> NcReceiver<P> {
         self.segments.get_mut(at)
     }
 
+    /// Acknowledges a packet if the settings say so.
     fn answer(&mut self, arrival: Arrival, retransmission: bool) {
         let innovative = arrival == Arrival::Innovative;
         let answered = match self.config.acknowledge {
@@ -180,7 +194,7 @@ impl<P: Payload> NcReceiver<P> {
                 innovative || retransmission
             }
         };
-        // Before the first valid packet there is nothing to acknowledge.
+        // Before the first accepted packet there is nothing to acknowledge.
         if !answered || self.received == 0 {
             self.counts.unanswered += 1;
             return;
@@ -243,8 +257,9 @@ impl<P: Payload> Session for NcReceiver<P> {
         if matches!(arrival, Arrival::Innovative | Arrival::Redundant | Arrival::Duplicate) {
             self.received += 1;
             self.highest = self.highest.max(packet.number);
-            // New packets contain no segment before `oldest`. Packets that were overtaken on the path may, so segments of
-            // one more window are kept.
+            // Packets sent after this one contain no segment before `oldest`. Earlier packets that
+            // arrive late may contain such segments. So the decoder also keeps as many segments
+            // before `oldest` as this packet combines.
             self.decoder.keep_from(packet.oldest.saturating_sub(span));
         }
         self.answer(arrival, packet.retransmission);
@@ -258,8 +273,8 @@ impl<P: Payload> Session for NcReceiver<P> {
         Some(Transmit { packet, bytes: self.config.header_bytes, ect: false })
     }
 
-    /// The next segment for the receiving TCP: its number and its payload. Segments come in order, each once. A payload
-    /// may end in zeros.
+    /// The next segment for the receiving TCP: its number and its payload. Segments come in order,
+    /// each once. A payload may end in zeros.
     fn poll_deliver(&mut self) -> Option<(u64, P)> {
         let payload = self.segments.front_mut()?.payload.take()?;
         self.segments.pop_front();

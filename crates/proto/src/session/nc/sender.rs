@@ -1,4 +1,7 @@
-//! The layer below the sending TCP: segments in, combinations out.
+//! The layer below the sending TCP: segments in, combinations out. Acknowledgements go the other
+//! way: from the receiver, through this layer, to TCP.
+//!
+//! `mod.rs` explains the words *combination*, *seen*, *decoded* and *R*.
 
 use super::config::{CodingWindow, Coefficients, Factor, NcConfig, NcConfigError, Retransmissions};
 use super::redundancy::{RedundancyController, Sent};
@@ -25,13 +28,14 @@ pub struct Segment<P> {
 pub struct SenderCounts {
     /// Segments taken from TCP, retransmissions included.
     pub segments: u64,
-    /// Segments dropped because their number skipped others.
+    /// Segments dropped because TCP had not sent all earlier segments before.
     pub gaps: u64,
     /// Segments that TCP sent again.
     pub retransmissions: u64,
     /// Retransmissions dropped ([`Retransmissions::Dropped`]).
     pub dropped: u64,
-    /// Retransmissions of acknowledged segments. The sender acknowledged them to TCP again.
+    /// Retransmissions of segments that are acknowledged already. The sender sends no packet for
+    /// them, and repeats the acknowledgement to TCP.
     pub late: u64,
     /// Combinations sent.
     pub combinations: u64,
@@ -39,20 +43,20 @@ pub struct SenderCounts {
     pub as_they_are: u64,
     /// Bytes of the combinations and uncoded segments sent.
     pub bytes: u64,
-    /// Combinations without the newest segments, because these lie beyond the coding window ([`CodingWindow::Oldest`]) or
-    /// beyond the receiver's limit ([`NcConfig::ahead`]).
+    /// Combinations that leave out the newest segments. These lie beyond the coding window
+    /// ([`CodingWindow::Oldest`]) or beyond the receiver's limit ([`NcConfig::ahead`]).
     pub held_back: u64,
-    /// Combinations without the oldest segments ([`CodingWindow::Last`]).
+    /// Combinations that leave out the oldest unacknowledged segments ([`CodingWindow::Last`]).
     pub passed_over: u64,
     /// Coefficients that were drawn as 0 ([`Coefficients::AlsoZero`]).
     pub zeros: u64,
-    /// Coin flips that gave one more combination ([`super::Rounding::CoinFlip`]).
+    /// How often the random rounding of R added a combination ([`super::Rounding::CoinFlip`]).
     pub flips_won: u64,
     /// Acknowledgements received and passed on to TCP.
     pub acks: u64,
-    /// Acknowledgements with the same first unseen segment as the one before.
+    /// Acknowledgements with the same first unseen segment as the previous acknowledgement.
     pub repeated_acks: u64,
-    /// Acknowledgements of packets or segments that were never sent, dropped.
+    /// Dropped acknowledgements: they name packets or segments that were never sent.
     pub invalid_acks: u64,
     /// The largest number of segments held at one time.
     pub most_held: u64,
@@ -68,13 +72,15 @@ pub struct NcSender<P> {
     /// The seed of the next combination's coefficients.
     coding_seed: u16,
     sent: Sent,
+    /// The packets still to be sent, in order.
     jobs: VecDeque<Job>,
+    /// The acknowledgements that TCP has not taken yet.
     acks: VecDeque<u64>,
     /// The first unseen segment of the last acknowledgement.
     last_ack: Option<u64>,
     /// The first segment that the receiver has not decoded, as far as its acknowledgements show.
     first_undecoded: u64,
-    /// Kept for their memory.
+    /// A buffer for drawn coefficients, reused so that each combination needs no new memory.
     coefficients: Vec<u8>,
     counts: SenderCounts,
 }
@@ -89,7 +95,8 @@ struct Job {
 }
 
 impl<P: Payload> NcSender<P> {
-    /// A sender for segments from 0 on. Two senders with the same settings and seed behave the same.
+    /// A sender for segments that are numbered from 0 on. Two senders with the same settings and
+    /// seed behave the same.
     ///
     /// # Errors
     /// A setting that is not allowed.
@@ -128,10 +135,11 @@ impl<P: Payload> NcSender<P> {
         SenderCounts { flips_won: self.controller.flips_won, ..self.counts }
     }
 
+    /// The next packet of `job`. None when the segments that it would carry are acknowledged.
     fn packet(&mut self, job: Job) -> Option<NcPacket<P>> {
         let as_it_is = job.retransmission && self.config.retransmissions == Retransmissions::AsTheyAre;
         let (members, coding, payload, count) = if as_it_is {
-            // None when the segment was acknowledged in the meantime.
+            // If the segment was acknowledged in the meantime, no packet is sent.
             let payload = self.encoder.get(job.segment)?.clone();
             self.counts.as_they_are += 1;
             (Members::range(job.segment..job.segment + 1), None, payload, None)
@@ -151,7 +159,8 @@ impl<P: Payload> NcSender<P> {
         Some(NcPacket { number, oldest, retransmission, members, coding, payload, bytes })
     }
 
-    /// The segments of a combination that TCP's `segment` caused; None when all segments are acknowledged.
+    /// Which segments to combine in a packet that is sent because TCP sent `segment`. None when all
+    /// segments are acknowledged.
     fn window(&mut self, segment: u64) -> Option<Range<u64>> {
         let (first, next) = (self.encoder.first(), self.encoder.next());
         let window = match self.config.window {
@@ -162,9 +171,11 @@ impl<P: Payload> NcSender<P> {
         if window.is_empty() {
             return None;
         }
-        // The receiver drops a combination with a segment at or beyond the horizon. If even the first held segment lies
-        // there, then all earlier segments are seen and so decoded, and the acknowledgement was lost. The receiver then
-        // accepts the first segment.
+        // The receiver drops a combination with a segment at or beyond the horizon. The horizon can
+        // be out of date: then even `first` lies at or beyond it. The receiver has seen all
+        // segments before `first`, and has accepted none from `first` on. So it has decoded all
+        // segments before `first`, and the acknowledgement that says so was lost. Such a receiver
+        // accepts segment `first`.
         let horizon = self.first_undecoded.saturating_add(u64::from(self.config.ahead));
         let start = if window.start < horizon { window.start } else { first };
         let end = window.end.min(horizon).max(start + 1);
@@ -173,7 +184,7 @@ impl<P: Payload> NcSender<P> {
         Some(start..end)
     }
 
-    /// A combination of the segments `ids`.
+    /// A random combination of the segments `ids`: its members, their coefficients and the payload.
     fn combination(&mut self, ids: Range<u64>) -> Option<(Members, Coding, P)> {
         match self.config.coefficients {
             Coefficients::Nonzero => {
@@ -209,8 +220,8 @@ impl<P: Payload> Session for NcSender<P> {
     type Delivered = u64;
     type Event = Infallible;
 
-    /// Takes a segment of TCP: the next one, or a retransmission. A segment whose number skips others is counted and
-    /// dropped.
+    /// Takes a segment of TCP: the next one, or a retransmission. If TCP has not sent all earlier
+    /// segments, the segment is counted and dropped.
     fn handle_inner(&mut self, now: Time, segment: Segment<P>) {
         let Segment { number, payload } = segment;
         let next = self.encoder.next();
@@ -275,8 +286,8 @@ impl<P: Payload> Session for NcSender<P> {
         }
     }
 
-    /// The next acknowledgement for TCP: the first segment that is not acknowledged. Old and repeated acknowledgements are
-    /// passed on too, because TCP handles them.
+    /// The next acknowledgement for TCP: the number of the first segment that is not acknowledged.
+    /// Old and repeated acknowledgements are passed on too, because TCP handles them.
     fn poll_deliver(&mut self) -> Option<u64> {
         self.acks.pop_front()
     }
